@@ -1,0 +1,395 @@
+//! Calls: what the model proposes, read against the tool it names.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::context::Context;
+use crate::expr::{Expr, OutputPath};
+use crate::fault::{Fault, Rule};
+use crate::fold::{Method, type_name};
+use crate::path::Path;
+use crate::schema::{self, Breach};
+use crate::template::Template;
+use crate::tool::{Meta, Tool};
+
+/// A call as it was proposed, with everything found in it that can be found before it runs.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The proposal as it came.
+    pub raw: Arc<Value>,
+    /// The tool, if it is known.
+    pub tool: Option<Arc<Tool>>,
+    /// The name of the tool.
+    pub tool_name: String,
+    /// Parameters, references not yet resolved.
+    pub params: Vec<(String, Template)>,
+    /// Words beside the parameters that steer the engine, such as `confirmed`.
+    pub asides: Map<String, Value>,
+    /// Where the result goes.
+    pub output_path: Option<OutputPath>,
+    /// How the result joins what is there.
+    pub output_method: Method,
+    /// The instance it works for.
+    pub instance: Option<String>,
+    /// What its executor is shown of the context.
+    pub scopes: Vec<Scope>,
+    /// The result that a latent call brings with it.
+    pub output: Option<Value>,
+    /// The delegate that runs it.
+    pub delegate: Option<String>,
+    /// The activity that the tool names.
+    pub activity: Option<String>,
+}
+
+/// One entry of `_scopes`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Everything of a kind.
+    Kind(String),
+    /// One path.
+    Path(Path),
+}
+
+/// Words that may stand beside the parameters; unless the tool declares them they are none.
+pub(crate) const ASIDES: [&str; 6] =
+    ["requires_confirmation", "confirmed", "confirmation_decision", "confirmation_reason", "comment", "http_method"];
+
+impl Call {
+    /// Reads a proposal. What can be understood is, even of a faulty call, for it may still feed others.
+    pub fn read(proposal: &Value, context: &Context) -> (Self, Vec<Fault>) {
+        let mut faults = Vec::new();
+        let empty = Map::new();
+        let fields = proposal.as_object().unwrap_or_else(|| {
+            faults.push(refused(format!("a call is an object, not {}", type_name(proposal))));
+            &empty
+        });
+        let tool_name = fields.get("_tool").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let tool = context.tool(&tool_name).cloned();
+        if tool.is_none() && proposal.is_object() {
+            faults.push(unknown_tool(&tool_name, fields, context));
+        }
+        let mut reader = Reader { fields, tool: tool.as_deref(), faults };
+        let output_path = reader.output_path();
+        let output_method = reader.output_method();
+        let instance = reader.instance(context);
+        let scopes = reader.scopes();
+        let delegate = reader.executor("_delegate");
+        let activity = reader.executor("_activity");
+        let (params, asides) = reader.params();
+        let output = fields.get("_output").cloned();
+        let faults = reader.faults;
+        let raw = Arc::new(proposal.clone());
+        let call = Self {
+            raw,
+            tool,
+            tool_name,
+            params,
+            asides,
+            output_path,
+            output_method,
+            instance,
+            scopes,
+            output,
+            delegate,
+            activity,
+        };
+        (call, faults)
+    }
+
+    /// Visits every expression of the parameters, with the place of the parameter it fills.
+    pub fn each_expr<'a>(&'a self, visit: &mut impl FnMut(&[String], &'a Expr)) {
+        let mut place = Vec::new();
+        for (name, template) in &self.params {
+            place.push(name.clone());
+            template.each_expr(&mut place, visit);
+            place.pop();
+        }
+    }
+
+    /// Every path the call reads, its scopes included.
+    pub fn reads(&self) -> Vec<&Path> {
+        let mut paths = Vec::new();
+        self.each_expr(&mut |_, expr| paths.extend(expr.refs()));
+        paths.extend(self.scopes.iter().filter_map(|scope| match scope {
+            Scope::Path(path) => Some(path),
+            Scope::Kind(_) => None,
+        }));
+        paths
+    }
+
+    /// Every path the call may write.
+    pub fn writes(&self) -> impl Iterator<Item = &Path> {
+        self.output_path.iter().flat_map(OutputPath::paths)
+    }
+
+    /// Every kind the call has to do with.
+    pub fn kinds(&self) -> impl Iterator<Item = &str> {
+        let scoped = self.scopes.iter().filter_map(|scope| match scope {
+            Scope::Kind(kind) => Some(kind.as_str()),
+            Scope::Path(_) => None,
+        });
+        self.reads()
+            .into_iter()
+            .map(|path| path.kind.as_str())
+            .chain(self.writes().map(|path| path.kind.as_str()))
+            .chain(scoped)
+    }
+}
+
+pub(crate) fn refused(text: impl Into<String>) -> Fault {
+    Fault::new(Rule::Call3, text)
+}
+
+/// The faults of parameters, each at its field.
+pub(crate) fn faults_of(breaches: Vec<Breach>) -> Vec<Fault> {
+    breaches.into_iter().map(|breach| refused(breach.text).at(&dotted(&breach.place))).collect()
+}
+
+fn dotted(place: &[String]) -> String {
+    let mut field = String::new();
+    for step in place {
+        match step.parse::<usize>() {
+            Ok(index) if !field.is_empty() => field.push_str(&format!("[{index}]")),
+            _ if field.is_empty() => field.push_str(step),
+            _ => {
+                field.push('.');
+                field.push_str(step);
+            }
+        }
+    }
+    field
+}
+
+fn unknown_tool(name: &str, fields: &Map<String, Value>, context: &Context) -> Fault {
+    let text = match fields.get("_tool") {
+        None => "`_tool` is missing: it names the tool to call".to_owned(),
+        Some(Value::String(_)) => {
+            let known: Vec<_> = context.tools().map(|tool| tool.name.as_str()).collect();
+            let hint = match (closest(name, &known), known.len()) {
+                (Some(near), _) => format!("; did you mean `{near}`?"),
+                (None, 0) => "; the context defines no tools".to_owned(),
+                (None, n) if n <= 12 => format!("; there are: {}", known.join(", ")),
+                (None, n) => format!("; none of the {n} tools has a name like it"),
+            };
+            format!("unknown tool `{name}`{hint}")
+        }
+        Some(other) => format!("`_tool` is the name of a tool, not {}", type_name(other)),
+    };
+    refused(text)
+}
+
+/// The known name that a misspelt one most likely means.
+pub fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let limit = (name.chars().count() / 3).max(1);
+    known.iter().map(|known| (distance(name, known), *known)).filter(|(d, _)| *d <= limit).min().map(|(_, known)| known)
+}
+
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(64).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().take(64).enumerate() {
+        let mut before = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let cost = before + usize::from(x != *y);
+            before = row[j + 1];
+            row[j + 1] = cost.min(before + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+struct Reader<'a> {
+    fields: &'a Map<String, Value>,
+    tool: Option<&'a Tool>,
+    faults: Vec<Fault>,
+}
+
+impl<'a> Reader<'a> {
+    /// What the call says of a meta-property, else what the tool fixes. What the tool does not permit is a fault.
+    fn meta(&mut self, name: &str) -> Option<&'a Value> {
+        let rule = self.tool.and_then(|tool| tool.meta(name));
+        let fixed = rule.and_then(|rule| rule.fixed.as_ref());
+        let Some(said) = self.fields.get(name).filter(|said| !said.is_null()) else {
+            return fixed;
+        };
+        if let Some(rule) = rule {
+            self.faults.extend(against(name, said, rule));
+        }
+        Some(said)
+    }
+
+    fn output_path(&mut self) -> Option<OutputPath> {
+        let text = self.text("_outputPath")?;
+        OutputPath::parse(text).map_err(|fault| self.faults.push(fault.at("_outputPath"))).ok()
+    }
+
+    fn output_method(&mut self) -> Method {
+        let Some(name) = self.text("_outputMethod") else { return Method::Set };
+        Method::parse(name).unwrap_or_else(|| {
+            let fault = crate::message::unknown_method(name);
+            self.faults.push(Fault { rule: Rule::Call3, ..fault });
+            Method::Set
+        })
+    }
+
+    fn instance(&mut self, context: &Context) -> Option<String> {
+        let name = self.text("_instance")?;
+        if !context.instances().contains(name) {
+            let known: Vec<_> = context.instances().iter().take(12).map(String::as_str).collect();
+            let text = format!(
+                "there is no instance `{name}`; there are: {}",
+                if known.is_empty() { "none".to_owned() } else { known.join(", ") }
+            );
+            self.faults.push(refused(text).at("_instance"));
+        }
+        Some(name.to_owned())
+    }
+
+    fn text(&mut self, name: &str) -> Option<&'a str> {
+        match self.meta(name)? {
+            Value::String(text) => Some(text),
+            Value::Null => None,
+            other => {
+                self.faults.push(refused(format!("`{name}` is a string, not {}", type_name(other))));
+                None
+            }
+        }
+    }
+
+    fn scopes(&mut self) -> Vec<Scope> {
+        let Some(said) = self.meta("_scopes") else { return Vec::new() };
+        let Value::Array(entries) = said else {
+            self.faults.push(refused(format!("`_scopes` is an array, not {}", type_name(said))));
+            return Vec::new();
+        };
+        if !entries.is_empty() && self.tool.is_some_and(|tool| tool.meta("_scopes").is_none()) {
+            self.faults.push(refused("the tool permits no scopes").at("_scopes"));
+        }
+        let scopes = entries
+            .iter()
+            .enumerate()
+            .map(|(i, entry)| scope(entry).map_err(|fault| fault.at(&format!("_scopes[{i}]"))));
+        scopes.filter_map(|scope| scope.map_err(|fault| self.faults.push(fault)).ok()).collect()
+    }
+
+    /// Who executes is the tool's to say; a call may only choose where the tool leaves a choice.
+    fn executor(&mut self, name: &str) -> Option<String> {
+        if self.tool.is_some_and(|tool| tool.meta(name).is_none()) {
+            if self.fields.get(name).is_some_and(|said| !said.is_null()) {
+                self.faults.push(refused(format!("the tool does not let a call choose its `{name}`")));
+            }
+            return None;
+        }
+        self.text(name).filter(|name| !name.is_empty()).map(str::to_owned)
+    }
+
+    fn params(&mut self) -> (Vec<(String, Template)>, Map<String, Value>) {
+        let mut params = Vec::new();
+        let mut asides = Map::new();
+        for (name, value) in self.fields {
+            let declared = self.tool.is_none_or(|tool| tool.param(name).is_some());
+            if name.starts_with('_') {
+                continue;
+            }
+            if ASIDES.contains(&name.as_str()) && !declared {
+                asides.insert(name.clone(), value.clone());
+                continue;
+            }
+            let value = match self.tool {
+                Some(tool) => match without_nulls(value, tool.params(), name) {
+                    Some(value) => value,
+                    None => continue,
+                },
+                None => value.clone(),
+            };
+            match Template::parse(&value) {
+                Ok(template) => params.push((name.clone(), template)),
+                Err(fault) => self.faults.push(fault.at(name)),
+            }
+        }
+        if let Some(tool) = self.tool {
+            for (name, value) in tool.prescribed() {
+                if !self.fields.contains_key(name) || self.fields[name].is_null() {
+                    match Template::parse(value) {
+                        Ok(template) => params.push((name.clone(), template)),
+                        Err(fault) => self.faults.push(fault.at(name)),
+                    }
+                }
+            }
+            // A parameter whose expression cannot be read is reported once, not as missing as well.
+            if !self.faults.iter().any(|fault| fault.rule == Rule::Ctx12 && !fault.field.starts_with('_')) {
+                self.faults.extend(faults_of(literal_breaches(tool, &params)));
+            }
+        }
+        (params, asides)
+    }
+}
+
+fn against(name: &str, said: &Value, rule: &Meta) -> Option<Fault> {
+    let fits = match (&rule.fixed, said) {
+        (Some(Value::String(fixed)), Value::String(said)) if name == "_outputPath" => {
+            // Two spellings of one path are the same path.
+            matches!((OutputPath::parse(fixed), OutputPath::parse(said)), (Ok(a), Ok(b)) if a == b)
+        }
+        (Some(fixed), said) => fixed == said,
+        (None, said) => match schema::compile(&rule.schema) {
+            Ok(validator) => validator.is_valid(said),
+            Err(_) => false,
+        },
+    };
+    let permitted = || rule.fixed.as_ref().unwrap_or(&rule.schema).to_string();
+    (!fits).then(|| refused(format!("the tool permits only {}", schema::short(&permitted()))).at(name))
+}
+
+fn scope(entry: &Value) -> Result<Scope, Fault> {
+    let Value::String(text) = entry else {
+        return Err(refused(format!("a scope is a kind or a path, not {}", type_name(entry))));
+    };
+    if !text.starts_with('†') {
+        return Ok(Scope::Kind(text.clone()));
+    }
+    match Expr::parse(text)? {
+        Expr::Ref(path) => Ok(Scope::Path(path)),
+        _ => Err(refused("a scope is one path, without `||` and `&&`")),
+    }
+}
+
+/// Strict output modes make everything nullable, so null in an optional place means that it is absent.
+fn without_nulls(value: &Value, schema: &Value, name: &str) -> Option<Value> {
+    let property = schema.get("properties").and_then(|properties| properties.get(name));
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required = required.is_some_and(|names| names.iter().any(|known| known == name));
+    match (value, property) {
+        (Value::Null, Some(property)) if !is_required && !schema::admits_null(property) => None,
+        (Value::Object(fields), Some(property)) if property.get("properties").is_some() => {
+            let kept =
+                fields.iter().filter_map(|(name, value)| Some((name.clone(), without_nulls(value, property, name)?)));
+            Some(Value::Object(kept.collect()))
+        }
+        _ => Some(value.clone()),
+    }
+}
+
+/// What is wrong with the parameters already, while the values of references are not known.
+fn literal_breaches(tool: &Tool, params: &[(String, Template)]) -> Vec<Breach> {
+    let outline = params.iter().map(|(name, template)| (name.clone(), template.outline())).collect();
+    let mut open = Vec::new();
+    let mut place = Vec::new();
+    for (name, template) in params {
+        place.push(name.clone());
+        template.each_expr(&mut place, &mut |place, _| open.push(place.to_vec()));
+        place.pop();
+    }
+    let undecided = |breach: &Breach| {
+        let depends = ["anyOf", "oneOf", "not", "enum", "const", "contains", "uniqueItems", "unevaluatedProperties"];
+        open.iter().any(|open| {
+            breach.place.starts_with(open)
+                || breach.conditional
+                || (open.starts_with(&breach.place) && depends.contains(&breach.keyword.as_str()))
+        })
+    };
+    let mut breaches = tool.breaches(&Value::Object(outline));
+    breaches.retain(|breach| !undecided(breach));
+    breaches
+}

@@ -1,0 +1,245 @@
+//! The context: an append-only list of messages, and what it adds up to.
+
+mod view;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+pub use view::View;
+
+use crate::expr::Expr;
+use crate::fault::{Fault, Rule};
+use crate::fold::{self, Undo};
+use crate::message::{Data, Message, Parsed, Plan, Text};
+use crate::path::Path;
+use crate::tool::Tool;
+
+/// An agent's memory.
+///
+/// The list of messages is the truth; beside it the fold of every kind is kept materialised, so that a read
+/// costs the depth of its path and not the length of the list. [`Context::refolded`] builds it anew.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    messages: Vec<Message>,
+    views: BTreeMap<String, View>,
+    tools: BTreeMap<String, Arc<Tool>>,
+    /// Names of tools in the order of their first definition, which is the order the model sees.
+    tool_order: Vec<String>,
+    instances: BTreeSet<String>,
+    /// Index of the latest plan message.
+    plan: Option<usize>,
+    ignored: Vec<(usize, String)>,
+}
+
+impl Context {
+    /// An empty memory.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads a context from the text of a JSON array of messages. Faults name the index of the message.
+    pub fn from_json(text: &str) -> Result<Self, Fault> {
+        let raws: Vec<&RawValue> = serde_json::from_str(text)
+            .map_err(|error| Fault::new(Rule::Ctx3, format!("a context is a JSON array of messages: {error}")))?;
+        Self::collect(raws.into_iter().map(Message::from_raw))
+    }
+
+    /// Reads a context from a JSON array of messages.
+    pub fn from_value(value: Value) -> Result<Self, Fault> {
+        let Value::Array(messages) = value else {
+            let text = format!("a context is an array of messages, not {}", fold::type_name(&value));
+            return Err(Fault::new(Rule::Ctx3, text));
+        };
+        Self::collect(messages.into_iter().map(Message::from_value))
+    }
+
+    fn collect(messages: impl Iterator<Item = Result<Parsed, Fault>>) -> Result<Self, Fault> {
+        let mut context = Self::new();
+        for (index, parsed) in messages.enumerate() {
+            let parsed = parsed.map_err(|fault| fault.in_message(index))?;
+            context.ignored.extend(parsed.ignored.into_iter().map(|name| (index, name)));
+            context.append_one(parsed.message).map_err(|fault| fault.in_message(index))?;
+        }
+        Ok(context)
+    }
+
+    /// Appends a batch, all of it or nothing. A fault names the message's index in the batch.
+    pub fn append(&mut self, batch: Vec<Message>) -> Result<(), Fault> {
+        self.append_checked(batch, |_| Ok(()))
+    }
+
+    /// Appends a batch if, with all of it in place, `check` has no objection; otherwise nothing changes.
+    pub(crate) fn append_checked(
+        &mut self,
+        batch: Vec<Message>,
+        check: impl FnOnce(&Context) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        // Tools are rare and may fail to read, so they are looked at before anything is written.
+        let read = |(index, message)| read_tools(message).map_err(|fault| fault.in_message(index));
+        let tools = batch.iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
+        let mut done = Vec::new();
+        let mut outcome = Ok(());
+        for (index, message) in batch.iter().enumerate() {
+            let Message::Data(data) = message else { continue };
+            match self.fold_in(data) {
+                Ok(undo) => done.push((index, undo)),
+                Err(text) => {
+                    outcome = Err(Fault::new(Rule::Ctx4, text).in_message(index));
+                    break;
+                }
+            }
+        }
+        let outcome = outcome.and_then(|()| check(self));
+        if let Err(fault) = outcome {
+            for (index, undo) in done.into_iter().rev() {
+                if let Message::Data(data) = &batch[index] {
+                    self.fold_out(data, undo);
+                }
+            }
+            return Err(fault);
+        }
+        for (message, tools) in batch.into_iter().zip(tools) {
+            self.remember(message, tools);
+        }
+        Ok(())
+    }
+
+    fn append_one(&mut self, message: Message) -> Result<(), Fault> {
+        let tools = read_tools(&message)?;
+        if let Message::Data(data) = &message {
+            self.fold_in(data).map_err(|text| Fault::new(Rule::Ctx4, text))?;
+        }
+        self.remember(message, tools);
+        Ok(())
+    }
+
+    fn fold_in(&mut self, data: &Data) -> Result<Undo, String> {
+        let (path, method, value) = data.operation();
+        let Some(value) = value else {
+            return Err("`data` does not spell its `_outputPath`".to_owned());
+        };
+        let view = match self.views.get_mut(&data.kind) {
+            Some(view) => view,
+            None => self.views.entry(data.kind.clone()).or_default(),
+        };
+        fold::write(view.slot(data.instance.as_deref()), path, method, value.clone())
+    }
+
+    fn fold_out(&mut self, data: &Data, undo: Undo) {
+        if let Some(view) = self.views.get_mut(&data.kind) {
+            fold::take_back(view.slot(data.instance.as_deref()), undo);
+        }
+    }
+
+    fn remember(&mut self, message: Message, tools: Vec<Tool>) {
+        match &message {
+            Message::Data(data) => {
+                if let Some(instance) = &data.instance
+                    && !self.instances.contains(instance)
+                {
+                    self.instances.insert(instance.clone());
+                }
+                if (data.schema.is_some() || data.description.is_some())
+                    && let Some(view) = self.views.get_mut(&data.kind)
+                {
+                    view.describe(data.instance.as_deref(), data.schema.as_ref(), data.description.as_ref());
+                }
+            }
+            Message::Plan(_) => self.plan = Some(self.messages.len()),
+            Message::Text(_) | Message::Tool(_) => {}
+        }
+        for tool in tools {
+            if !self.tools.contains_key(&tool.name) {
+                self.tool_order.push(tool.name.clone());
+            }
+            self.tools.insert(tool.name.clone(), Arc::new(tool));
+        }
+        self.messages.push(message);
+    }
+
+    /// The value at a path: the instance's own lies over the global. Without an instance, global data only.
+    pub fn read(&self, path: &Path, instance: Option<&str>) -> Option<Cow<'_, Value>> {
+        self.views.get(&path.kind)?.read(&path.segments, instance)
+    }
+
+    /// The value of an expression.
+    pub fn resolve(&self, expr: &Expr, instance: Option<&str>) -> Option<Cow<'_, Value>> {
+        expr.value(&|path| self.read(path, instance))
+    }
+
+    /// Every message, oldest first.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// The folded kinds by name.
+    pub fn views(&self) -> impl Iterator<Item = (&str, &View)> {
+        self.views.iter().map(|(kind, view)| (kind.as_str(), view))
+    }
+
+    /// The fold of one kind.
+    pub fn view(&self, kind: &str) -> Option<&View> {
+        self.views.get(kind)
+    }
+
+    /// The tool of this name: its last definition.
+    pub fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
+        self.tools.get(name)
+    }
+
+    /// Every tool, in the order in which the names first came.
+    pub fn tools(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        self.tool_order.iter().filter_map(|name| self.tools.get(name))
+    }
+
+    /// The names of all instances that have data.
+    pub fn instances(&self) -> &BTreeSet<String> {
+        &self.instances
+    }
+
+    /// The latest plan.
+    pub fn plan(&self) -> Option<&Plan> {
+        match self.messages.get(self.plan?) {
+            Some(Message::Plan(plan)) => Some(plan),
+            _ => None,
+        }
+    }
+
+    /// The latest words of the user.
+    pub fn last_user_text(&self) -> Option<&Text> {
+        self.messages.iter().rev().find_map(|message| match message {
+            Message::Text(text) if text.role == crate::Role::User => Some(text),
+            _ => None,
+        })
+    }
+
+    /// Fields of the input that nothing reads: index of the message and name of the field.
+    pub fn ignored(&self) -> &[(usize, String)] {
+        &self.ignored
+    }
+
+    /// The same memory with its fold built anew from the list.
+    pub fn refolded(&self) -> Result<Self, Fault> {
+        let mut again = Self::new();
+        for (index, message) in self.messages.iter().enumerate() {
+            again.append_one(message.clone()).map_err(|fault| fault.in_message(index))?;
+        }
+        Ok(again)
+    }
+
+    /// The canonical form: a JSON array of messages.
+    pub fn to_json(&self) -> Value {
+        self.messages.iter().map(Message::to_json).collect()
+    }
+}
+
+fn read_tools(message: &Message) -> Result<Vec<Tool>, Fault> {
+    match message {
+        Message::Tool(tools) => tools.iter().map(|(name, schema)| Tool::parse(name, schema)).collect(),
+        _ => Ok(Vec::new()),
+    }
+}

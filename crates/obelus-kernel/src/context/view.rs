@@ -1,0 +1,92 @@
+//! One kind, folded: what is global, and what each instance lays over it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::fold;
+use crate::path::Segment;
+
+/// The fold of one kind.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    global: Layer,
+    instances: BTreeMap<String, Layer>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Layer {
+    value: Option<Value>,
+    schema: Option<Value>,
+    description: Option<String>,
+}
+
+impl View {
+    /// The value at a path for an instance, own over global, or of global data only.
+    ///
+    /// Both trees are walked side by side, and merged only at the end of the path.
+    pub fn read(&self, path: &[Segment], instance: Option<&str>) -> Option<Cow<'_, Value>> {
+        let mut under = self.global.value.as_ref();
+        let mut over = instance.and_then(|name| self.instances.get(name)?.value.as_ref());
+        for segment in path {
+            if covers(under, over) {
+                under = None;
+            }
+            under = under.and_then(|value| segment.of(value));
+            over = over.and_then(|value| segment.of(value));
+        }
+        match (under, over) {
+            (Some(under), Some(over)) if !covers(Some(under), Some(over)) => {
+                Some(Cow::Owned(fold::overlay(under, over)))
+            }
+            (_, Some(over)) => Some(Cow::Borrowed(over)),
+            (under, None) => under.map(Cow::Borrowed),
+        }
+    }
+
+    /// The schema for an instance, else the global one.
+    pub fn schema(&self, instance: Option<&str>) -> Option<&Value> {
+        self.layered(instance, |layer| layer.schema.as_ref())
+    }
+
+    /// The description for an instance, else the global one.
+    pub fn description(&self, instance: Option<&str>) -> Option<&str> {
+        self.layered(instance, |layer| layer.description.as_deref())
+    }
+
+    /// Whether any instance has data of this kind.
+    pub fn is_instanced(&self) -> bool {
+        self.instances.values().any(|layer| layer.value.is_some())
+    }
+
+    fn layered<'a, T>(&'a self, instance: Option<&str>, get: impl Fn(&'a Layer) -> Option<T>) -> Option<T> {
+        instance.and_then(|name| get(self.instances.get(name)?)).or_else(|| get(&self.global))
+    }
+
+    pub(super) fn slot(&mut self, instance: Option<&str>) -> &mut Option<Value> {
+        &mut self.layer(instance).value
+    }
+
+    pub(super) fn describe(&mut self, instance: Option<&str>, schema: Option<&Value>, description: Option<&String>) {
+        let layer = self.layer(instance);
+        if schema.is_some() {
+            layer.schema = schema.cloned();
+        }
+        if description.is_some() {
+            layer.description = description.cloned();
+        }
+    }
+
+    fn layer(&mut self, instance: Option<&str>) -> &mut Layer {
+        match instance {
+            None => &mut self.global,
+            Some(name) => self.instances.entry(name.to_owned()).or_default(),
+        }
+    }
+}
+
+/// Whether the instance's value hides the global one instead of merging with it.
+fn covers(under: Option<&Value>, over: Option<&Value>) -> bool {
+    over.is_some_and(|over| !(over.is_object() && under.is_some_and(Value::is_object)))
+}

@@ -1,0 +1,1 @@
+//! What holds for every arrangement, tried on graphs of many shapes.

@@ -1,0 +1,236 @@
+//! The grammar of expressions.
+//!
+//! ```text
+//! expression = or
+//! or         = and { "||" and }
+//! and        = term { "&&" term }
+//! term       = reference | "(" or ")"
+//! reference  = "†" kind { "." segment | "[" index "]" | "[" json-string "]" }
+//! ```
+
+use super::Expr;
+use crate::fault::{Fault, Rule};
+use crate::path::{MAX_DEPTH, Path, Segment};
+
+pub(super) fn expression(text: &str) -> Result<Expr, Fault> {
+    let mut parser = Parser { text, at: 0, depth: 0 };
+    parser.space();
+    let expr = parser.or()?;
+    match parser.peek() {
+        None => Ok(expr),
+        Some(')') => Err(parser.expected("an operator or the end; this `)` closes nothing")),
+        Some(_) => Err(parser.expected("`||`, `&&` or the end")),
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    /// Byte offset of the next character.
+    at: usize,
+    /// Parentheses open so far, bounded so that hostile text cannot exhaust the stack.
+    depth: usize,
+}
+
+impl Parser<'_> {
+    fn or(&mut self) -> Result<Expr, Fault> {
+        let mut terms = vec![self.and()?];
+        while self.operator('|')? {
+            terms.push(self.and()?);
+        }
+        Ok(joined(terms, Expr::Any))
+    }
+
+    fn and(&mut self) -> Result<Expr, Fault> {
+        let mut terms = vec![self.term()?];
+        while self.operator('&')? {
+            terms.push(self.term()?);
+        }
+        Ok(joined(terms, Expr::All))
+    }
+
+    fn term(&mut self) -> Result<Expr, Fault> {
+        let term = if self.take('(') {
+            self.depth += 1;
+            if self.depth > MAX_DEPTH {
+                return Err(self.expected(&format!("no more than {MAX_DEPTH} parentheses")));
+            }
+            self.space();
+            let inner = self.or()?;
+            if !self.take(')') {
+                return Err(self.expected("`)`"));
+            }
+            self.depth -= 1;
+            inner
+        } else if self.take('†') {
+            Expr::Ref(self.reference()?)
+        } else {
+            return Err(self.expected("a reference, which begins with `†`, or `(`"));
+        };
+        self.space();
+        Ok(term)
+    }
+
+    /// Takes a doubled operator sign; a single one is a mistake worth its own words.
+    fn operator(&mut self, sign: char) -> Result<bool, Fault> {
+        if !self.take(sign) {
+            return Ok(false);
+        }
+        if !self.take(sign) {
+            return Err(self.expected(&format!("a second `{sign}`")));
+        }
+        self.space();
+        Ok(true)
+    }
+
+    fn reference(&mut self) -> Result<Path, Fault> {
+        let kind = self.kind()?;
+        let mut segments = Vec::new();
+        loop {
+            if segments.len() > MAX_DEPTH {
+                return Err(self.expected(&format!("a path of at most {MAX_DEPTH} segments")));
+            }
+            if self.take('.') {
+                segments.push(self.segment()?);
+            } else if self.take('[') {
+                segments.push(self.bracket()?);
+            } else {
+                return Ok(Path { kind, segments });
+            }
+        }
+    }
+
+    fn kind(&mut self) -> Result<String, Fault> {
+        if !self.peek().is_some_and(|c| c.is_ascii_alphabetic() || c == '_') {
+            return Err(self.expected("the name of a kind, such as `state` or `input`"));
+        }
+        Ok(self.take_while(is_kind_char).to_owned())
+    }
+
+    fn segment(&mut self) -> Result<Segment, Fault> {
+        let name = self.take_while(|c| !is_special(c));
+        if name.is_empty() {
+            return Err(self.expected("the name of a field after `.`"));
+        }
+        Ok(Segment::Field(name.to_owned()))
+    }
+
+    fn bracket(&mut self) -> Result<Segment, Fault> {
+        let segment = if self.peek() == Some('"') { self.json_string()? } else { self.index()? };
+        if !self.take(']') {
+            return Err(self.expected("`]`"));
+        }
+        Ok(segment)
+    }
+
+    fn index(&mut self) -> Result<Segment, Fault> {
+        let start = self.at;
+        self.take('-');
+        if self.take_while(|c| c.is_ascii_digit()).is_empty() {
+            return Err(self.expected("an index or a key in double quotes"));
+        }
+        let Ok(index) = self.text[start..self.at].parse() else {
+            self.at = start;
+            return Err(self.expected("an index of at most 18 digits"));
+        };
+        Ok(Segment::Index(index))
+    }
+
+    fn json_string(&mut self) -> Result<Segment, Fault> {
+        let rest = &self.text[self.at..];
+        let mut escaped = false;
+        let close = rest.char_indices().skip(1).find(|&(_, c)| {
+            let closes = c == '"' && !escaped;
+            escaped = c == '\\' && !escaped;
+            closes
+        });
+        let Some((close, _)) = close else {
+            self.at = self.text.len();
+            return Err(self.expected("the closing `\"` of the key"));
+        };
+        let Ok(key) = serde_json::from_str(&rest[..=close]) else {
+            return Err(self.expected("a key written as a JSON string"));
+        };
+        self.at += close + 1;
+        Ok(Segment::Key(key))
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.text[self.at..].chars().next()
+    }
+
+    fn take(&mut self, wanted: char) -> bool {
+        let found = self.peek() == Some(wanted);
+        if found {
+            self.at += wanted.len_utf8();
+        }
+        found
+    }
+
+    fn take_while(&mut self, fits: impl Fn(char) -> bool) -> &str {
+        let start = self.at;
+        let rest = &self.text[start..];
+        self.at += rest.find(|c| !fits(c)).unwrap_or(rest.len());
+        &self.text[start..self.at]
+    }
+
+    fn space(&mut self) {
+        self.take_while(char::is_whitespace);
+    }
+
+    fn expected(&self, what: &str) -> Fault {
+        let column = self.text[..self.at].chars().count() + 1;
+        let found = match self.peek() {
+            Some(c) => format!("found `{}`", c.escape_debug()),
+            None => "found the end".to_owned(),
+        };
+        Fault::new(Rule::Ctx12, format!("column {column}: expected {what}, {found}"))
+    }
+}
+
+fn joined(mut terms: Vec<Expr>, join: impl Fn(Vec<Expr>) -> Expr) -> Expr {
+    if terms.len() == 1 { terms.remove(0) } else { join(terms) }
+}
+
+/// Letters of a kind's name after the first.
+pub(crate) fn is_kind_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
+/// Characters that end a bare segment.
+fn is_special(c: char) -> bool {
+    matches!(c, '.' | '[' | ']' | '(' | ')' | '|' | '&') || c.is_whitespace()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_points_at_the_column_and_says_what_was_expected() {
+        for (text, column, words) in [
+            ("†state..a", 8, "name of a field"),
+            ("†state.a | †state.b", 11, "a second `|`"),
+            ("(†state.a", 10, "`)`"),
+            ("†state.a)", 9, "closes nothing"),
+            ("†state[a]", 8, "an index or a key"),
+            ("†1state", 2, "name of a kind"),
+            ("state.a", 1, "begins with `†`"),
+            ("†state[\"a]", 11, "closing"),
+            ("†state.a †b", 10, "the end"),
+            ("", 1, "a reference"),
+        ] {
+            let fault = expression(text).unwrap_err();
+            assert_eq!(fault.rule, Rule::Ctx12);
+            assert!(fault.text.starts_with(&format!("column {column}: ")), "{text}: {fault}");
+            assert!(fault.text.contains(words), "{text}: {fault}");
+        }
+    }
+
+    #[test]
+    fn hostile_text_is_refused_and_not_a_crash() {
+        assert!(expression(&"(".repeat(100_000)).is_err());
+        assert!(expression(&format!("†a{}", ".b".repeat(100_000))).is_err());
+        assert!(expression("†a[99999999999999999999]").is_err());
+        assert!(expression("†a[\"\\q\"]").is_err());
+    }
+}

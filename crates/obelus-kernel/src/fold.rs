@@ -1,0 +1,286 @@
+//! The fold: how one write changes what is there, and how it is taken back.
+
+use serde_json::{Map, Value};
+
+use crate::path::Segment;
+
+/// How a written value joins what is already at its path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Method {
+    /// Replaces whatever is there.
+    Set,
+    /// Merges objects deeply; anything else replaces.
+    Merge,
+    /// Merges the keys of an object; anything else replaces.
+    Assign,
+    /// Appends the value as one element.
+    Push,
+    /// Appends every element of an array, or a string to a string.
+    Concat,
+}
+
+impl Method {
+    /// Every method with its name.
+    pub const ALL: [(&'static str, Method); 5] = [
+        ("set", Method::Set),
+        ("merge", Method::Merge),
+        ("assign", Method::Assign),
+        ("push", Method::Push),
+        ("concat", Method::Concat),
+    ];
+
+    /// The method of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|&(_, method)| method)
+    }
+
+    /// The method's name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, method)| *method == self).map_or("", |&(name, _)| name)
+    }
+
+    /// What the method leaves where nothing was.
+    fn first(self, value: Value) -> Result<Value, String> {
+        match self {
+            Method::Push => Ok(Value::Array(vec![value])),
+            Method::Concat if !value.is_array() && !value.is_string() => {
+                Err(format!("concat takes an array or a string, not {}", type_name(&value)))
+            }
+            _ => Ok(value),
+        }
+    }
+}
+
+/// What a write has changed, so that it can be taken back. It holds what was replaced, never a copy of the rest.
+#[derive(Debug)]
+pub(crate) enum Undo {
+    /// There was nothing.
+    Absent,
+    /// This was there.
+    Was(Value),
+    /// An array or a string was this long.
+    Len(usize),
+    /// Something below has changed.
+    Below(Vec<(Step, Undo)>),
+}
+
+#[derive(Debug)]
+pub(crate) enum Step {
+    Key(String),
+    Element(usize),
+}
+
+/// Writes `value` at `path` below `root`. On an error nothing has changed.
+pub(crate) fn write(root: &mut Option<Value>, path: &[Segment], method: Method, value: Value) -> Result<Undo, String> {
+    match root {
+        Some(node) => write_below(node, path, method, value),
+        None => {
+            *root = Some(build(path, method, value)?);
+            Ok(Undo::Absent)
+        }
+    }
+}
+
+/// Takes back the latest write to `root`.
+pub(crate) fn take_back(root: &mut Option<Value>, undo: Undo) {
+    match undo {
+        Undo::Absent => *root = None,
+        undo => {
+            if let Some(node) = root {
+                take_back_below(node, undo);
+            }
+        }
+    }
+}
+
+fn write_below(node: &mut Value, path: &[Segment], method: Method, value: Value) -> Result<Undo, String> {
+    let Some((segment, rest)) = path.split_first() else {
+        return join(node, method, value);
+    };
+    match node {
+        Value::Object(map) => {
+            if segment.from_the_end() {
+                return Err(no_array(segment));
+            }
+            let key = segment.key();
+            let undo = match map.get_mut(key.as_ref()) {
+                Some(child) => write_below(child, rest, method, value)?,
+                None => {
+                    map.insert(key.to_string(), build(rest, method, value)?);
+                    Undo::Absent
+                }
+            };
+            Ok(Undo::Below(vec![(Step::Key(key.into_owned()), undo)]))
+        }
+        Value::Array(items) => {
+            let len = items.len();
+            let Some(index) = segment.element(len) else {
+                return Err(format!("there is an array of {len} elements, and `{}` is none of them", segment.key()));
+            };
+            let undo = write_below(&mut items[index], rest, method, value)?;
+            Ok(Undo::Below(vec![(Step::Element(index), undo)]))
+        }
+        scalar => Ok(Undo::Was(std::mem::replace(scalar, build(path, method, value)?))),
+    }
+}
+
+/// The value that a write leaves where nothing was: parents are made as objects.
+fn build(path: &[Segment], method: Method, value: Value) -> Result<Value, String> {
+    if let Some(segment) = path.iter().find(|segment| segment.from_the_end()) {
+        return Err(no_array(segment));
+    }
+    Ok(path.iter().rev().fold(method.first(value)?, |inner, segment| {
+        Value::Object(std::iter::once((segment.key().into_owned(), inner)).collect())
+    }))
+}
+
+fn join(node: &mut Value, method: Method, value: Value) -> Result<Undo, String> {
+    match (method, node, value) {
+        (Method::Merge, Value::Object(into), Value::Object(from)) => Ok(merge(into, from, merge_value)),
+        (Method::Assign, Value::Object(into), Value::Object(from)) => Ok(merge(into, from, replace)),
+        (Method::Push, Value::Array(items), value) => {
+            items.push(value);
+            Ok(Undo::Len(items.len() - 1))
+        }
+        (Method::Concat, Value::Array(items), Value::Array(more)) => {
+            let len = items.len();
+            items.extend(more);
+            Ok(Undo::Len(len))
+        }
+        (Method::Concat, Value::String(text), Value::String(more)) => {
+            let len = text.len();
+            text.push_str(&more);
+            Ok(Undo::Len(len))
+        }
+        (Method::Push, node, _) => Err(format!("push needs an array, and there is {}", type_name(node))),
+        (Method::Concat, node, value) => {
+            Err(format!("concat of {} cannot join {}", type_name(&value), type_name(node)))
+        }
+        (_, node, value) => Ok(replace(node, value)),
+    }
+}
+
+fn merge(into: &mut Map<String, Value>, from: Map<String, Value>, each: fn(&mut Value, Value) -> Undo) -> Undo {
+    let mut changes = Vec::with_capacity(from.len());
+    for (key, value) in from {
+        let undo = match into.get_mut(&key) {
+            Some(child) => each(child, value),
+            None => {
+                into.insert(key.clone(), value);
+                Undo::Absent
+            }
+        };
+        changes.push((Step::Key(key), undo));
+    }
+    Undo::Below(changes)
+}
+
+fn merge_value(node: &mut Value, value: Value) -> Undo {
+    match (node, value) {
+        (Value::Object(into), Value::Object(from)) => merge(into, from, merge_value),
+        (node, value) => replace(node, value),
+    }
+}
+
+fn replace(node: &mut Value, value: Value) -> Undo {
+    Undo::Was(std::mem::replace(node, value))
+}
+
+fn take_back_below(node: &mut Value, undo: Undo) {
+    match (undo, node) {
+        (Undo::Was(old), node) => *node = old,
+        (Undo::Len(len), Value::Array(items)) => items.truncate(len),
+        (Undo::Len(len), Value::String(text)) => text.truncate(len),
+        (Undo::Below(changes), node) => {
+            for (step, undo) in changes.into_iter().rev() {
+                match (step, undo, &mut *node) {
+                    (Step::Key(key), Undo::Absent, Value::Object(map)) => {
+                        map.shift_remove(&key);
+                    }
+                    (Step::Key(key), undo, Value::Object(map)) => {
+                        if let Some(child) = map.get_mut(&key) {
+                            take_back_below(child, undo);
+                        }
+                    }
+                    (Step::Element(index), undo, Value::Array(items)) => take_back_below(&mut items[index], undo),
+                    _ => {}
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// `over` laid on `under`, as an instance's data lies on the global: objects merge deeply, anything else covers.
+pub(crate) fn overlay(under: &Value, over: &Value) -> Value {
+    let mut result = under.clone();
+    merge_value(&mut result, over.clone());
+    result
+}
+
+fn no_array(segment: &Segment) -> String {
+    format!("index {} counts from the end of an array, and there is none", segment.key())
+}
+
+/// What a value is called in messages to people and models.
+pub fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn at(path: &str) -> Vec<Segment> {
+        let crate::Expr::Ref(path) = crate::Expr::parse(path).unwrap() else { unreachable!() };
+        path.segments
+    }
+
+    #[test]
+    fn a_write_changes_its_path_and_can_be_taken_back() {
+        let before = json!({"a": {"b": [1, 2], "s": "x"}, "n": null});
+        for (path, method, value, after) in [
+            ("†k.a.b[1]", Method::Set, json!(9), json!({"a": {"b": [1, 9], "s": "x"}, "n": null})),
+            ("†k.a.b.0", Method::Set, json!(9), json!({"a": {"b": [9, 2], "s": "x"}, "n": null})),
+            ("†k.a.b", Method::Push, json!([3]), json!({"a": {"b": [1, 2, [3]], "s": "x"}, "n": null})),
+            ("†k.a.b", Method::Concat, json!([3]), json!({"a": {"b": [1, 2, 3], "s": "x"}, "n": null})),
+            ("†k.a.s", Method::Concat, json!("y"), json!({"a": {"b": [1, 2], "s": "xy"}, "n": null})),
+            ("†k.n.deep[0]", Method::Push, json!(1), json!({"a": {"b": [1, 2], "s": "x"}, "n": {"deep": {"0": [1]}}})),
+            ("†k", Method::Merge, json!({"a": {"c": 1}}), json!({"a": {"b": [1, 2], "s": "x", "c": 1}, "n": null})),
+            ("†k", Method::Assign, json!({"a": {"c": 1}}), json!({"a": {"c": 1}, "n": null})),
+        ] {
+            let mut root = Some(before.clone());
+            let undo = write(&mut root, &at(path), method, value).unwrap();
+            assert_eq!(root, Some(after), "{path}");
+            take_back(&mut root, undo);
+            assert_eq!(root, Some(before.clone()), "{path} taken back");
+        }
+    }
+
+    #[test]
+    fn a_write_that_cannot_be_leaves_everything_as_it_was() {
+        let before = json!({"list": [1], "text": "x", "obj": {}});
+        for (path, method, value) in [
+            ("†k.list[1]", Method::Set, json!(1)),
+            ("†k.list[-2]", Method::Set, json!(1)),
+            ("†k.list.name", Method::Set, json!(1)),
+            ("†k.obj[-1]", Method::Set, json!(1)),
+            ("†k.new.deep[-1]", Method::Set, json!(1)),
+            ("†k.text", Method::Push, json!(1)),
+            ("†k.text", Method::Concat, json!(["a"])),
+            ("†k.new", Method::Concat, json!(5)),
+        ] {
+            let mut root = Some(before.clone());
+            assert!(write(&mut root, &at(path), method, value).is_err(), "{path}");
+            assert_eq!(root, Some(before.clone()), "{path}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The pure core of Obelus.
+//!
+//! No I/O, no clock, no randomness, no async: everything here is data and functions over it, so that what
+//! passes a test in microseconds is what runs in production.
+//!
+//! # Layout
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`Message`] | what a context is made of, and the forms in which it is accepted |
+//! | [`Context`] | the append-only memory and its materialised fold |
+//! | [`Path`], [`Expr`], [`OutputPath`], [`Template`] | references into memory: read, written, and found in parameters |
+//! | [`Tool`], [`Call`] | what can be called, and what a proposal says |
+//! | [`plan`] | data-flow graphs: edges, waves, and everything wrong before anything runs |
+//! | [`compose`] | the one schema that the model answers in |
+//! | [`draw`] | boxes and arrows as Mermaid, DOT and SVG |
+//! | [`Fault`] | what is wrong, where, and which rule says so |
+
+mod call;
+pub use call::{Call, Scope, closest};
+
+pub mod compose;
+
+mod context;
+pub use context::{Context, View};
+
+pub mod draw;
+
+mod expr;
+pub use expr::{Expr, OutputPath};
+
+mod fault;
+pub use fault::{Fault, Rule};
+
+mod fold;
+pub use fold::{Method, type_name};
+
+mod message;
+pub use message::{Data, Message, Output, Parsed, Plan, PlanMode, Role, Text};
+
+mod path;
+pub use path::{MAX_DEPTH, Path, Segment};
+
+pub mod plan;
+
+mod schema;
+
+mod template;
+pub use template::{Missing, Template};
+
+mod tool;
+pub use tool::{Effect, Meta, Tool};

@@ -1,0 +1,144 @@
+//! Paths into an agent's memory: a kind, and the way below it.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// Nothing in a context is nested deeper than this; paths are no longer either.
+pub const MAX_DEPTH: usize = 64;
+
+/// One step of a path, as it was written.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Segment {
+    /// `.name`: a key of an object, or, if all digits, an element of an array.
+    Field(String),
+    /// `["name"]`: a key of an object, whatever its letters.
+    Key(String),
+    /// `[0]`, `[-1]`: an element of an array, negative ones from the end.
+    Index(i64),
+}
+
+impl Segment {
+    /// The child of `value` that this segment names.
+    pub fn of<'a>(&self, value: &'a Value) -> Option<&'a Value> {
+        match (self, value) {
+            (Segment::Field(key) | Segment::Key(key), Value::Object(map)) => map.get(key),
+            (_, Value::Array(items)) => items.get(self.element(items.len())?),
+            _ => None,
+        }
+    }
+
+    /// The element of an array of `len` that this segment names, if it is in range.
+    pub(crate) fn element(&self, len: usize) -> Option<usize> {
+        let index = match self {
+            Segment::Field(text) if is_digits(text) => text.parse().ok()?,
+            Segment::Index(n) if *n >= 0 => usize::try_from(*n).ok()?,
+            Segment::Index(n) => len.checked_sub(usize::try_from(n.unsigned_abs()).ok()?)?,
+            _ => return None,
+        };
+        (index < len).then_some(index)
+    }
+
+    /// The key under which this segment is spelled in an object.
+    pub(crate) fn key(&self) -> std::borrow::Cow<'_, str> {
+        match self {
+            Segment::Field(key) | Segment::Key(key) => key.into(),
+            Segment::Index(n) => n.to_string().into(),
+        }
+    }
+
+    /// Whether two segments can name the same place. An index from the end can be any element.
+    pub(crate) fn may_meet(&self, other: &Segment) -> bool {
+        match (self.from_the_end(), other.from_the_end()) {
+            (false, false) => self.key() == other.key(),
+            (true, true) => true,
+            (true, false) => is_digits(&other.key()),
+            (false, true) => is_digits(&self.key()),
+        }
+    }
+
+    pub(crate) fn from_the_end(&self) -> bool {
+        matches!(self, Segment::Index(n) if *n < 0)
+    }
+}
+
+/// Digits as an index is written: no sign, no leading zero.
+pub(crate) fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'))
+}
+
+/// A place in the context: `†state.deal.items[0]["unit price"]`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Path {
+    /// The kind of data.
+    pub kind: String,
+    /// The way below it, outermost first.
+    pub segments: Vec<Segment>,
+}
+
+impl Path {
+    /// The root of a kind.
+    pub fn root(kind: impl Into<String>) -> Self {
+        Self { kind: kind.into(), segments: Vec::new() }
+    }
+
+    /// The value at this path in a message's `data`, which spells it as nested objects.
+    pub(crate) fn spelled_in<'a>(&self, data: &'a Value) -> Option<&'a Value> {
+        self.segments.iter().try_fold(data, |value, segment| match value {
+            Value::Object(map) => map.get(segment.key().as_ref()),
+            Value::Array(items) => items.get(segment.element(items.len())?),
+            _ => None,
+        })
+    }
+
+    /// The nested object that spells this path, with `value` at its end.
+    pub(crate) fn spell(&self, value: Value) -> Value {
+        self.segments
+            .iter()
+            .rev()
+            .fold(value, |inner, segment| Value::Object(std::iter::once((segment.key().into_owned(), inner)).collect()))
+    }
+
+    /// Whether one path is a prefix of the other, so that a write to one can be seen by a read of the other.
+    pub fn meets(&self, other: &Path) -> bool {
+        self.kind == other.kind && self.segments.iter().zip(&other.segments).all(|(a, b)| a.may_meet(b))
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "†{}", self.kind)?;
+        for segment in &self.segments {
+            match segment {
+                Segment::Field(name) => write!(f, ".{name}")?,
+                Segment::Key(name) => write!(f, "[{}]", Value::from(name.as_str()))?,
+                Segment::Index(n) => write!(f, "[{n}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn digits_name_an_element_or_a_key_as_the_value_has_it() {
+        let zero = Segment::Field("0".into());
+        assert_eq!(zero.of(&json!(["a"])), Some(&json!("a")));
+        assert_eq!(zero.of(&json!({"0": "b"})), Some(&json!("b")));
+        assert_eq!(Segment::Index(0).of(&json!({"0": "b"})), None);
+        assert_eq!(Segment::Key("0".into()).of(&json!(["a"])), None);
+        assert_eq!(Segment::Field("00".into()).of(&json!(["a"])), None);
+    }
+
+    #[test]
+    fn an_index_from_the_end_can_be_any_element_but_no_name() {
+        let last = Segment::Index(-1);
+        assert!(last.may_meet(&Segment::Field("3".into())));
+        assert!(last.may_meet(&Segment::Index(-2)));
+        assert!(!last.may_meet(&Segment::Field("name".into())));
+    }
+}

@@ -1,0 +1,12 @@
+//! Plans as data-flow graphs: who feeds whom, in which order, and what is wrong before anything runs.
+
+mod check;
+mod graph;
+mod picture;
+mod template;
+mod types;
+
+pub use check::{Check, Warning, check};
+pub use graph::{Cycle, Edge, Graph, TooDense};
+pub use picture::picture;
+pub use template::{Who, who_runs};

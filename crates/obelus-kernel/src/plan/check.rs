@@ -1,0 +1,260 @@
+//! The check of a plan: everything that can be known to be wrong before anything runs.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::graph::{Cycle, Edge, Graph, Node, TooDense};
+use super::template::{Who, who_runs};
+use super::types::{self, Shape};
+use crate::call::Call;
+use crate::context::Context;
+use crate::expr::Expr;
+use crate::fault::{Fault, Rule};
+use crate::fold::Method;
+use crate::message::PlanMode;
+use crate::path::Path;
+
+/// What is known of a plan without running it.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// The calls, as far as they could be read.
+    pub calls: Vec<Call>,
+    /// For whom each call runs.
+    pub who: Vec<Who>,
+    /// Who feeds whom; empty if the plan is too dense to tell.
+    pub graph: Graph,
+    /// Indexes of calls by earliest possible wave; empty if the calls wait for each other.
+    pub waves: Vec<Vec<usize>>,
+    /// What must be mended before the plan can run.
+    pub errors: Vec<Fault>,
+    /// What may be meant, and may not.
+    pub warnings: Vec<Warning>,
+}
+
+/// Something that may be meant, and may not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// The rule it is about.
+    pub rule: Rule,
+    /// The first call it is about.
+    pub call: Option<usize>,
+    /// What was noticed.
+    pub text: String,
+}
+
+impl Check {
+    /// Whether the plan can run.
+    pub fn is_valid(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    /// The form in which other programs read it.
+    pub fn to_json(&self) -> Value {
+        let edge = |edge: &Edge| json!([edge.from, edge.to, edge.path.to_string()]);
+        let mut edges: Vec<_> = self.graph.edges().iter().collect();
+        edges.sort();
+        let error = |fault: &Fault| {
+            let message = Fault { call: None, ..fault.clone() }.to_string();
+            json!({"rule": fault.rule.name(), "call": fault.call, "message": message})
+        };
+        let warning =
+            |warning: &Warning| json!({"rule": warning.rule.name(), "call": warning.call, "message": warning.text});
+        json!({
+            "valid": self.is_valid(),
+            "waves": self.waves,
+            "edges": edges.into_iter().map(edge).collect::<Vec<_>>(),
+            "errors": self.errors.iter().map(error).collect::<Vec<_>>(),
+            "warnings": self.warnings.iter().map(warning).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Checks the calls of a plan against the context they would run in.
+pub fn check(proposals: &[Value], mode: PlanMode, context: &Context) -> Check {
+    let mut errors = Vec::new();
+    let mut calls = Vec::with_capacity(proposals.len());
+    for (index, proposal) in proposals.iter().enumerate() {
+        let (call, faults) = Call::read(proposal, context);
+        errors.extend(faults.into_iter().map(|fault| fault.in_call(index)));
+        if mode == PlanMode::Lazy && call.output.as_ref().is_some_and(|output| !output.is_null()) {
+            let text = "a lazy plan carries no results: leave `_output` out";
+            errors.push(Fault::new(Rule::Plan9, text).in_call(index));
+        }
+        calls.push(call);
+    }
+    errors.extend(context.tools().filter_map(|tool| tool.check().err()));
+    let who = who_runs(&calls, context);
+    let nodes: Vec<_> = calls
+        .iter()
+        .zip(&who)
+        .map(|(call, who)| Node { reads: call.reads(), writes: call.writes().collect(), who: who.clone() })
+        .collect();
+    let graph = Graph::new(&nodes);
+    drop(nodes);
+    let mut check = Check { calls, who, graph: Graph::default(), waves: Vec::new(), errors, warnings: Vec::new() };
+    match graph {
+        Ok(graph) => check.graph = graph,
+        Err(TooDense) => {
+            let text = "the calls are too entangled: over 2,000,000 pairs of a write and a read";
+            check.errors.push(Fault::new(Rule::Plan2, text));
+            return check;
+        }
+    }
+    match check.graph.waves() {
+        Ok(waves) => check.waves = waves,
+        Err(cycle) => check.errors.push(round(&cycle, &check.calls)),
+    }
+    check.look_for_unfed(context);
+    check.look_for_clashes(context);
+    check.look_for_rivals();
+    check.errors.sort_by_key(|fault| (fault.call, fault.rule));
+    check
+}
+
+fn round(cycle: &Cycle, calls: &[Call]) -> Fault {
+    let name = |index: usize| format!("call {index} ({})", calls[index].tool_name);
+    let steps: Vec<_> =
+        cycle.0.iter().map(|edge| format!("{} feeds {} by {}", name(edge.from), name(edge.to), edge.path)).collect();
+    let fault = Fault::new(Rule::Plan2, format!("the calls wait for each other: {}", steps.join(", ")));
+    match cycle.0.first() {
+        Some(edge) => fault.in_call(edge.from),
+        None => fault,
+    }
+}
+
+impl Check {
+    /// An expression that nobody feeds and nobody has.
+    fn look_for_unfed(&mut self, context: &Context) {
+        for (index, call) in self.calls.iter().enumerate() {
+            let fed = |path: &Path| !self.graph.edges_by(index, path).is_empty();
+            let readers: Vec<Option<&str>> = match &self.who[index] {
+                Who::Once => vec![None],
+                Who::One(name) => vec![Some(name)],
+                Who::Each => context.instances().iter().map(|name| Some(name.as_str())).collect(),
+            };
+            let mut exprs: Vec<(&Expr, String)> = Vec::new();
+            call.each_expr(&mut |place, expr| exprs.push((expr, place.join("."))));
+            for (expr, field) in exprs {
+                if expr.can_have(&fed) {
+                    continue;
+                }
+                let has = |who: Option<&str>| expr.can_have(&|path| fed(path) || context.read(path, who).is_some());
+                let without: Vec<_> = readers.iter().filter(|who| !has(**who)).collect();
+                if without.is_empty() {
+                    continue;
+                }
+                if without.len() == readers.len() {
+                    let text = format!("{expr} has no value, and no call writes it");
+                    self.errors.push(Fault::new(Rule::Plan4, text).at(&field).in_call(index));
+                } else {
+                    let names: Vec<_> = without.iter().filter_map(|who| **who).take(5).collect();
+                    let text = format!(
+                        "{expr} has no value for {}, and no call writes it; the other instances run",
+                        names.join(", ")
+                    );
+                    self.warnings.push(Warning { rule: Rule::Plan4, call: Some(index), text });
+                }
+            }
+        }
+    }
+
+    /// A value written as one type and read as another.
+    fn look_for_clashes(&mut self, context: &Context) {
+        let outputs: Vec<Option<Value>> = self
+            .calls
+            .iter()
+            .map(|call| Some(types::written(call.tool.as_ref()?.output()?, call.output_method)))
+            .collect();
+        let mut found = Vec::new();
+        for (index, call) in self.calls.iter().enumerate() {
+            call.each_expr(&mut |place, expr| {
+                let Some(read) = call.tool.as_ref().and_then(|tool| param_shape(tool.params(), place)) else { return };
+                for path in expr.sources() {
+                    for edge in self.graph.edges_by(index, path) {
+                        let writer = &self.calls[edge.from];
+                        let Some(output) = outputs[edge.from].as_ref().and_then(Shape::new) else { continue };
+                        for written in certain_writes(writer).filter(|written| written.meets(path)) {
+                            if let Some(why) = clash_between(output, written, read, path) {
+                                let text =
+                                    format!("{path}, written by call {} ({}): {why}", edge.from, writer.tool_name);
+                                found.push(Fault::new(Rule::Plan11, text).at(&place.join(".")).in_call(index));
+                            }
+                        }
+                    }
+                }
+            });
+            let Some(output) = outputs[index].as_ref().and_then(Shape::new) else { continue };
+            for path in certain_writes(call) {
+                let schema = context.view(&path.kind).and_then(|view| view.schema(call.instance.as_deref()));
+                let Some(kept) = schema.and_then(Shape::new).and_then(|shape| shape.below(&path.segments)) else {
+                    continue;
+                };
+                if let Some(why) = types::clash(output, kept) {
+                    let text = format!("{path} does not fit the schema of its kind: {why}");
+                    found.push(Fault::new(Rule::Plan11, text).in_call(index));
+                }
+            }
+        }
+        self.errors.extend(found);
+    }
+
+    /// Several writers of one path, in no order: the last to complete wins.
+    fn look_for_rivals(&mut self) {
+        let mut writers: BTreeMap<&Path, Vec<usize>> = BTreeMap::new();
+        for (index, call) in self.calls.iter().enumerate() {
+            // Pushes and appends do not replace each other.
+            if !matches!(call.output_method, Method::Push | Method::Concat) {
+                for path in call.writes() {
+                    writers.entry(path).or_default().push(index);
+                }
+            }
+        }
+        let mut budget = 1_000_000;
+        for (path, calls) in writers.into_iter().filter(|(_, calls)| calls.len() > 1) {
+            let mut rivals = Vec::new();
+            for pair in calls.windows(2) {
+                let (a, b) = (pair[0], pair[1]);
+                let meet = self.who[a].sees(&self.who[b]) || self.who[b].sees(&self.who[a]);
+                let ordered = self.graph.reaches(a, b, &mut budget) || self.graph.reaches(b, a, &mut budget);
+                if meet && !ordered {
+                    rivals.extend(pair);
+                }
+            }
+            rivals.dedup();
+            if let Some(&first) = rivals.first() {
+                let names: Vec<_> = rivals.iter().take(5).map(ToString::to_string).collect();
+                let more = if rivals.len() > 5 { format!(" and {} more", rivals.len() - 5) } else { String::new() };
+                let text = format!(
+                    "calls {}{more} all write {path}, in no order: the last to complete wins",
+                    names.join(", ")
+                );
+                self.warnings.push(Warning { rule: Rule::Plan5, call: Some(first), text });
+            }
+        }
+    }
+}
+
+/// The paths that get the result itself. With alternatives, the last one may get an error instead.
+fn certain_writes(call: &Call) -> impl Iterator<Item = &Path> {
+    let alternatives = call.output_path.iter().flat_map(|path| path.alternatives.iter());
+    let certain = match call.output_path.as_ref().map_or(0, |path| path.alternatives.len()) {
+        0 | 1 => 1,
+        several => several - 1,
+    };
+    alternatives.take(certain).flatten()
+}
+
+fn param_shape<'a>(params: &'a Value, place: &[String]) -> Option<Shape<'a>> {
+    let path: Vec<_> = place.iter().map(|step| crate::Segment::Field(step.clone())).collect();
+    Shape::new(params)?.below(&path)
+}
+
+/// One path is a prefix of the other: the longer one is looked for in the shorter one's schema.
+fn clash_between(output: Shape<'_>, written: &Path, read: Shape<'_>, path: &Path) -> Option<String> {
+    if written.segments.len() <= path.segments.len() {
+        types::clash(output.below(&path.segments[written.segments.len()..])?, read)
+    } else {
+        types::clash(output, read.below(&written.segments[path.segments.len()..])?)
+    }
+}

@@ -1,0 +1,247 @@
+//! The graph itself: an edge where one call may write what another reads.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::template::Who;
+use crate::path::{Path, Segment, is_digits};
+
+/// `from` may write what `to` reads.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Edge {
+    /// Index of the call that writes.
+    pub from: usize,
+    /// Index of the call that reads.
+    pub to: usize,
+    /// The path that is read.
+    pub path: Path,
+}
+
+/// More edges than a person or a machine could make use of: most often everything reads what everything writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooDense;
+
+/// Bounds the memory that a hostile plan can take.
+const MOST_EDGES: usize = 2_000_000;
+
+/// Calls that wait for each other: each edge feeds the next, and the last the first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cycle(pub Vec<Edge>);
+
+/// Who feeds whom among the calls of a plan.
+#[derive(Clone, Debug, Default)]
+pub struct Graph {
+    /// All edges by reader, then by path; a pair stands once for each path that is read.
+    edges: Vec<Edge>,
+    /// Where the edges into each call begin in `edges`.
+    starts: Vec<usize>,
+    /// The calls that each call feeds, each once.
+    feeds: Vec<Vec<usize>>,
+    /// How many calls feed each call.
+    feeders: Vec<usize>,
+}
+
+/// What the graph needs to know of a call.
+pub(crate) struct Node<'a> {
+    pub(crate) reads: Vec<&'a Path>,
+    pub(crate) writes: Vec<&'a Path>,
+    pub(crate) who: Who,
+}
+
+impl Graph {
+    pub(crate) fn new(nodes: &[Node<'_>]) -> Result<Self, TooDense> {
+        let writers = Writers::new(nodes);
+        let count = nodes.len();
+        let mut graph =
+            Graph { edges: Vec::new(), starts: vec![0], feeds: vec![Vec::new(); count], feeders: vec![0; count] };
+        for (to, node) in nodes.iter().enumerate() {
+            let mut edges = Vec::new();
+            for path in &node.reads {
+                let found = writers.of(path, &node.who).into_iter();
+                // A call that reads what it writes reads the earlier value.
+                edges.extend(found.filter(|&from| from != to).map(|from| (*path, from)));
+            }
+            edges.sort_unstable();
+            edges.dedup();
+            if graph.edges.len() + edges.len() > MOST_EDGES {
+                return Err(TooDense);
+            }
+            for (path, from) in edges {
+                if graph.feeds[from].last() != Some(&to) {
+                    graph.feeds[from].push(to);
+                    graph.feeders[to] += 1;
+                }
+                graph.edges.push(Edge { from, to, path: path.clone() });
+            }
+            graph.starts.push(graph.edges.len());
+        }
+        Ok(graph)
+    }
+
+    /// The edges into a call, sorted by path.
+    pub fn edges_into(&self, call: usize) -> &[Edge] {
+        &self.edges[self.starts[call]..self.starts[call + 1]]
+    }
+
+    /// The edges into a call by one of the paths it reads.
+    pub fn edges_by(&self, call: usize, path: &Path) -> &[Edge] {
+        let edges = self.edges_into(call);
+        let start = edges.partition_point(|edge| edge.path < *path);
+        let len = edges[start..].partition_point(|edge| edge.path == *path);
+        &edges[start..start + len]
+    }
+
+    /// Every edge.
+    pub fn edges(&self) -> &[Edge] {
+        &self.edges
+    }
+
+    /// The calls that a call feeds, each once.
+    pub fn fed_by(&self, call: usize) -> &[usize] {
+        &self.feeds[call]
+    }
+
+    /// The number of calls that feed a call.
+    pub fn feeders(&self, call: usize) -> usize {
+        self.feeders[call]
+    }
+
+    /// The wave of every call: one more than the latest wave of what feeds it.
+    pub fn waves(&self) -> Result<Vec<Vec<usize>>, Cycle> {
+        let count = self.feeds.len();
+        let mut open = self.feeders.clone();
+        let mut wave: Vec<usize> = (0..count).filter(|&call| open[call] == 0).collect();
+        let mut waves = Vec::new();
+        let mut placed = 0;
+        while !wave.is_empty() {
+            placed += wave.len();
+            let mut next = Vec::new();
+            for &call in &wave {
+                for &fed in &self.feeds[call] {
+                    open[fed] -= 1;
+                    if open[fed] == 0 {
+                        next.push(fed);
+                    }
+                }
+            }
+            next.sort_unstable();
+            waves.push(std::mem::replace(&mut wave, next));
+        }
+        if placed < count { Err(self.cycle(&open)) } else { Ok(waves) }
+    }
+
+    /// Walks backwards among the calls that never became free; such a walk must come upon itself.
+    fn cycle(&self, open: &[usize]) -> Cycle {
+        let stuck = |call: usize| self.edges_into(call).iter().find(|edge| open[edge.from] > 0);
+        let mut at = open.iter().position(|&count| count > 0).unwrap_or_default();
+        let mut walk: Vec<Edge> = Vec::new();
+        let mut visited = vec![None; open.len()];
+        loop {
+            if let Some(first) = visited[at].replace(walk.len()) {
+                let mut round = walk.split_off(first);
+                round.reverse();
+                return Cycle(round);
+            }
+            let Some(edge) = stuck(at) else { return Cycle(walk) };
+            walk.push(edge.clone());
+            at = edge.from;
+        }
+    }
+
+    /// Whether `from` comes before `to` in every order, looking at no more than `budget` edges.
+    pub(crate) fn reaches(&self, from: usize, to: usize, budget: &mut usize) -> bool {
+        let mut seen = BTreeSet::from([from]);
+        let mut open = vec![from];
+        while let Some(call) = open.pop() {
+            for &fed in &self.feeds[call] {
+                if fed == to {
+                    return true;
+                }
+                *budget = budget.saturating_sub(1);
+                if *budget > 0 && seen.insert(fed) {
+                    open.push(fed);
+                }
+            }
+        }
+        false
+    }
+}
+
+/// Writers by what they write, so that finding those of one path costs its depth and what is found.
+struct Writers<'a> {
+    kinds: BTreeMap<&'a str, BTreeMap<&'a Who, Trie>>,
+}
+
+impl<'a> Writers<'a> {
+    fn new(nodes: &'a [Node<'_>]) -> Self {
+        let mut kinds: BTreeMap<&str, BTreeMap<&Who, Trie>> = BTreeMap::new();
+        for (index, node) in nodes.iter().enumerate() {
+            for path in &node.writes {
+                let trie = kinds.entry(&path.kind).or_default().entry(&node.who).or_default();
+                trie.insert(&path.segments, index);
+            }
+        }
+        Self { kinds }
+    }
+
+    fn of(&self, path: &Path, reader: &Who) -> Vec<usize> {
+        let mut found = Vec::new();
+        let Some(tries) = self.kinds.get(path.kind.as_str()) else { return found };
+        match reader {
+            Who::Each => tries.values().for_each(|trie| trie.collect(&path.segments, &mut found)),
+            _ => {
+                for writer in [&Who::Once, &Who::Each, reader] {
+                    if reader.sees(writer)
+                        && let Some(trie) = tries.get(writer)
+                    {
+                        trie.collect(&path.segments, &mut found);
+                    }
+                }
+            }
+        }
+        found
+    }
+}
+
+#[derive(Default)]
+struct Trie {
+    writers: Vec<usize>,
+    children: BTreeMap<String, Trie>,
+    /// Writes by an index from the end, which can be any element.
+    from_the_end: Option<Box<Trie>>,
+}
+
+impl Trie {
+    fn insert(&mut self, path: &[Segment], writer: usize) {
+        match path.split_first() {
+            None => self.writers.push(writer),
+            Some((segment, rest)) if segment.from_the_end() => {
+                self.from_the_end.get_or_insert_default().insert(rest, writer);
+            }
+            Some((segment, rest)) => self.children.entry(segment.key().into_owned()).or_default().insert(rest, writer),
+        }
+    }
+
+    /// Writers of a prefix of the path, of the path itself, and of anything below it.
+    fn collect(&self, path: &[Segment], found: &mut Vec<usize>) {
+        found.extend(&self.writers);
+        let Some((segment, rest)) = path.split_first() else {
+            for child in self.children.values().chain(self.from_the_end.as_deref()) {
+                child.collect(path, found);
+            }
+            return;
+        };
+        let key = segment.key();
+        if segment.from_the_end() {
+            for (_, child) in self.children.iter().filter(|(key, _)| is_digits(key)) {
+                child.collect(rest, found);
+            }
+        } else if let Some(child) = self.children.get(key.as_ref()) {
+            child.collect(rest, found);
+        }
+        if let Some(child) = &self.from_the_end
+            && (segment.from_the_end() || is_digits(&key))
+        {
+            child.collect(rest, found);
+        }
+    }
+}

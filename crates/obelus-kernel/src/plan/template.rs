@@ -1,0 +1,61 @@
+//! One plan for many instances: which of its calls run once, and which once for each.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::call::Call;
+use crate::context::Context;
+
+/// For whom a call runs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Who {
+    /// Once, on global data.
+    Once,
+    /// Once for each instance.
+    Each,
+    /// For one instance.
+    One(String),
+}
+
+impl Who {
+    /// Whether a call of `self` can see what a call of `writer` has written.
+    pub fn sees(&self, writer: &Who) -> bool {
+        match (self, writer) {
+            (_, Who::Once) | (Who::Each, _) | (Who::One(_), Who::Each) => true,
+            (Who::Once, _) => false,
+            (Who::One(a), Who::One(b)) => a == b,
+        }
+    }
+}
+
+/// A call without an instance that touches an instanced kind runs for each instance, and so makes the kinds
+/// that it writes instanced in turn.
+pub fn who_runs(calls: &[Call], context: &Context) -> Vec<Who> {
+    let named = |call: &Call| call.instance.clone().map_or(Who::Once, Who::One);
+    let mut who: Vec<Who> = calls.iter().map(named).collect();
+    let messages = context.views().filter(|(_, view)| view.is_instanced()).map(|(kind, _)| kind);
+    let written = calls.iter().filter(|call| call.instance.is_some()).flat_map(Call::writes);
+    let mut open: Vec<&str> = messages.chain(written.map(|path| path.kind.as_str())).collect();
+    if open.is_empty() {
+        return who;
+    }
+
+    let mut touching: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (index, call) in calls.iter().enumerate() {
+        for kind in call.kinds() {
+            touching.entry(kind).or_default().push(index);
+        }
+    }
+    let mut instanced = BTreeSet::new();
+    while let Some(kind) = open.pop() {
+        if !instanced.insert(kind) {
+            continue;
+        }
+        for &index in touching.get(kind).map_or(&[][..], Vec::as_slice) {
+            if who[index] == Who::Once {
+                who[index] = Who::Each;
+                open.extend(calls[index].writes().map(|path| path.kind.as_str()));
+            }
+        }
+    }
+    who
+}

@@ -1,0 +1,156 @@
+//! JSON Schema: what a value must look like, and what is wrong with one that does not.
+
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use crate::path::Segment;
+
+/// One way in which a value breaks its schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Breach {
+    /// Where in the value, as keys and indexes.
+    pub(crate) place: Vec<String>,
+    /// The keyword that was broken, such as `type` or `required`.
+    pub(crate) keyword: String,
+    /// Whether an undecided part of the value could have led the validator there.
+    pub(crate) conditional: bool,
+    /// What is wrong, in words.
+    pub(crate) text: String,
+}
+
+/// Makes a schema ready to validate. Nothing is ever fetched: a reference to elsewhere is an error.
+pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
+    jsonschema::options().offline().build(schema).map_err(|error| short(&error.to_string()))
+}
+
+/// The part of `root` at a JSON pointer, ready to validate, its own references still meaning what they meant.
+pub(crate) fn compile_at(root: &Value, pointer: &str) -> Result<Validator, String> {
+    if pointer.is_empty() {
+        return compile(root);
+    }
+    let mut whole = root.clone();
+    if let Value::Object(map) = &mut whole {
+        map.insert("$id".to_owned(), "obelus:/root".into());
+    }
+    compile(&json!({"$ref": format!("obelus:/root#{pointer}"), "$defs": {"root": whole}}))
+}
+
+/// All the ways in which `value` breaks the schema.
+pub(crate) fn breaches(validator: &Validator, value: &Value) -> Vec<Breach> {
+    // The common case first: a valid value costs no collecting.
+    if validator.is_valid(value) {
+        return Vec::new();
+    }
+    let breach = |error: jsonschema::ValidationError<'_>| {
+        let way = error.evaluation_path().to_string();
+        let branches = ["/if", "/then", "/else", "/dependentSchemas", "/not", "/contains"];
+        Breach {
+            place: error.instance_path().to_string().split('/').skip(1).map(unescape).collect(),
+            keyword: error.kind().keyword().to_owned(),
+            conditional: branches.iter().any(|branch| way.contains(branch)),
+            text: short(&error.to_string()),
+        }
+    };
+    validator.iter_errors(value).map(breach).collect()
+}
+
+/// The JSON pointer of the schema that governs what lies at `path` below `root`, if it can be told.
+pub(crate) fn pointer_at(root: &Value, path: &[Segment]) -> Option<String> {
+    let mut pointer = followed(root, String::new())?;
+    for segment in path {
+        let schema = root.pointer(&pointer)?;
+        let key = escape(&segment.key());
+        let has = |suffix: &str| schema.pointer(suffix).is_some_and(|s| s.is_object() || s.is_boolean());
+        let candidates = [
+            format!("/properties/{key}"),
+            format!("/prefixItems/{key}"),
+            "/items".to_owned(),
+            "/additionalProperties".to_owned(),
+        ];
+        let is_element = matches!(segment, Segment::Index(_)) || crate::path::is_digits(&segment.key());
+        let step = candidates.iter().find(|suffix| (suffix.as_str() != "/items" || is_element) && has(suffix))?;
+        pointer = followed(root, pointer + step)?;
+    }
+    Some(pointer)
+}
+
+/// Follows local references, a bounded number of times, for they may go in a circle.
+pub(crate) fn followed(root: &Value, mut pointer: String) -> Option<String> {
+    for _ in 0..16 {
+        match root.pointer(&pointer)?.get("$ref").and_then(Value::as_str) {
+            Some(target) => target.strip_prefix('#')?.clone_into(&mut pointer),
+            None => return Some(pointer),
+        }
+    }
+    None
+}
+
+/// Whether the schema says in so many words that null is a value.
+pub(crate) fn admits_null(schema: &Value) -> bool {
+    match schema.get("type") {
+        Some(Value::String(name)) => name == "null",
+        Some(Value::Array(names)) => names.iter().any(|name| name == "null"),
+        _ => {
+            let has_null = |list: &str| schema.get(list).and_then(Value::as_array);
+            has_null("enum").is_some_and(|values| values.contains(&Value::Null))
+                || ["anyOf", "oneOf"].iter().any(|list| has_null(list).is_some_and(|all| all.iter().any(admits_null)))
+        }
+    }
+}
+
+fn escape(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+fn unescape(key: &str) -> String {
+    key.replace("~1", "/").replace("~0", "~")
+}
+
+/// Words for people and models never carry a whole document.
+pub(crate) fn short(text: &str) -> String {
+    const MOST: usize = 300;
+    match text.char_indices().nth(MOST) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segments(path: &str) -> Vec<Segment> {
+        let crate::Expr::Ref(path) = crate::Expr::parse(path).unwrap() else { unreachable!() };
+        path.segments
+    }
+
+    #[test]
+    fn the_part_of_a_schema_is_found_through_properties_items_and_references() {
+        let root = json!({
+            "$defs": {"deal": {"properties": {"id": {"type": "integer"}}}},
+            "properties": {"deals": {"type": "array", "items": {"$ref": "#/$defs/deal"}}, "a/b": {}},
+        });
+        assert_eq!(pointer_at(&root, &segments("†s.deals[0].id")).unwrap(), "/$defs/deal/properties/id");
+        assert_eq!(pointer_at(&root, &segments("†s[\"a/b\"]")).unwrap(), "/properties/a~1b");
+        assert_eq!(pointer_at(&root, &segments("†s.unknown")), None);
+        let circle = json!({"$ref": "#"});
+        assert_eq!(pointer_at(&circle, &[]), None);
+    }
+
+    #[test]
+    fn a_part_is_validated_with_the_references_of_the_whole() {
+        let root = json!({
+            "$defs": {"id": {"type": "integer"}},
+            "properties": {"deal": {"properties": {"id": {"$ref": "#/$defs/id"}}}},
+        });
+        let validator = compile_at(&root, "/properties/deal").unwrap();
+        assert!(validator.is_valid(&json!({"id": 1})));
+        let found = breaches(&validator, &json!({"id": "x"}));
+        assert_eq!((found.len(), found[0].place.as_slice()), (1, ["id".to_owned()].as_slice()));
+    }
+
+    #[test]
+    fn nothing_is_fetched() {
+        assert!(compile(&json!({"$ref": "https://example.test/schema.json"})).is_err());
+    }
+}

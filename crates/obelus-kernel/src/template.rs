@@ -1,0 +1,132 @@
+//! Parameters with references in them: found once, resolved when their values are there.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use crate::expr::Expr;
+use crate::fault::Fault;
+use crate::path::Path;
+
+/// A parameter as it was proposed: plain JSON, with expressions where values will come from memory.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Template {
+    /// A value with no expression in it.
+    Literal(Value),
+    /// The whole value is an expression.
+    Expr(Expr),
+    /// An array with an expression somewhere in it.
+    Array(Vec<Template>),
+    /// An object with an expression somewhere in it.
+    Object(Vec<(String, Template)>),
+}
+
+/// The expression that has no value, so that its parameter cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing(pub Expr);
+
+impl Template {
+    /// Finds the expressions in a value. A string that begins with `†` is one; `††` stands for a plain `†`.
+    pub fn parse(value: &Value) -> Result<Self, Fault> {
+        match value {
+            Value::String(text) => match text.strip_prefix('†') {
+                Some(rest) if rest.starts_with('†') => Ok(Template::Literal(rest.into())),
+                Some(_) => Expr::parse(text).map(Template::Expr),
+                None => Ok(Template::Literal(value.clone())),
+            },
+            Value::Array(items) if contains_mark(value) => {
+                let item = |(i, item)| Template::parse(item).map_err(|fault| fault.at(&format!("[{i}]")));
+                items.iter().enumerate().map(item).collect::<Result<_, _>>().map(Template::Array)
+            }
+            Value::Object(map) if contains_mark(value) => {
+                let field = |(name, value): (&String, &Value)| {
+                    Template::parse(value).map(|inner| (name.clone(), inner)).map_err(|fault| fault.at(name))
+                };
+                map.iter().map(field).collect::<Result<_, _>>().map(Template::Object)
+            }
+            literal => Ok(Template::Literal(literal.clone())),
+        }
+    }
+
+    /// The value with every expression resolved, or the first expression that has none.
+    pub fn resolve<'a>(&self, read: &impl Fn(&Path) -> Option<Cow<'a, Value>>) -> Result<Value, Missing> {
+        match self {
+            Template::Literal(value) => Ok(value.clone()),
+            Template::Expr(expr) => expr.value(read).map(Cow::into_owned).ok_or_else(|| Missing(expr.clone())),
+            Template::Array(items) => items.iter().map(|item| item.resolve(read)).collect(),
+            Template::Object(fields) => {
+                let field = |(name, value): &(String, Template)| Ok((name.clone(), value.resolve(read)?));
+                fields.iter().map(field).collect::<Result<_, _>>().map(Value::Object)
+            }
+        }
+    }
+
+    /// Visits every expression with its place below this template.
+    pub fn each_expr<'a>(&'a self, place: &mut Vec<String>, visit: &mut impl FnMut(&[String], &'a Expr)) {
+        match self {
+            Template::Literal(_) => {}
+            Template::Expr(expr) => visit(place, expr),
+            Template::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    place.push(index.to_string());
+                    item.each_expr(place, visit);
+                    place.pop();
+                }
+            }
+            Template::Object(fields) => {
+                for (name, value) in fields {
+                    place.push(name.clone());
+                    value.each_expr(place, visit);
+                    place.pop();
+                }
+            }
+        }
+    }
+
+    /// The value with expressions left as text, to be judged where it is literal.
+    pub(crate) fn outline(&self) -> Value {
+        match self {
+            Template::Literal(value) => value.clone(),
+            Template::Expr(expr) => expr.to_string().into(),
+            Template::Array(items) => items.iter().map(Template::outline).collect(),
+            Template::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), value.outline())).collect(),
+        }
+    }
+}
+
+fn contains_mark(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.starts_with('†'),
+        Value::Array(items) => items.iter().any(contains_mark),
+        Value::Object(map) => map.values().any(contains_mark),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn references_are_found_at_every_depth_and_text_stays_text() {
+        let value = json!({"a": ["†state.x", "see †state.x"], "b": "††note", "c": "(†state.x)", "d": 1});
+        let template = Template::parse(&value).unwrap();
+        let read = |_: &Path| Some(Cow::Owned(json!({"deep": true})));
+        let expected = json!({"a": [{"deep": true}, "see †state.x"], "b": "†note", "c": "(†state.x)", "d": 1});
+        assert_eq!(template.resolve(&read), Ok(expected));
+    }
+
+    #[test]
+    fn a_malformed_expression_is_named_with_its_place() {
+        let fault = Template::parse(&json!({"rows": [1, {"cell": "†state..x"}]})).unwrap_err();
+        assert_eq!(fault.field, "rows[1].cell");
+    }
+
+    #[test]
+    fn what_cannot_be_resolved_is_said() {
+        let template = Template::parse(&json!(["†state.x || †state.y"])).unwrap();
+        let missing = template.resolve(&|_| None).unwrap_err();
+        assert_eq!(missing.0.to_string(), "†state.x || †state.y");
+    }
+}

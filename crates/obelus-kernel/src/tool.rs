@@ -1,0 +1,326 @@
+//! Tools: what can be called, what it does to the world, and what a call of it must look like.
+
+use std::sync::OnceLock;
+
+use jsonschema::Validator;
+use serde_json::{Map, Value};
+
+use crate::expr::OutputPath;
+use crate::fault::{Fault, Rule};
+use crate::fold::type_name;
+use crate::schema::{self, Breach};
+
+/// What a tool does to the world. Unknown means dangerous.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Effect {
+    /// Looks and leaves no trace.
+    Read,
+    /// Adds something new.
+    Create,
+    /// Changes what is there.
+    #[default]
+    Update,
+    /// Removes.
+    Delete,
+    /// Changes how things behave from now on.
+    Configure,
+}
+
+impl Effect {
+    const ALL: [(&'static str, Effect); 5] = [
+        ("read", Effect::Read),
+        ("create", Effect::Create),
+        ("update", Effect::Update),
+        ("delete", Effect::Delete),
+        ("configure", Effect::Configure),
+    ];
+
+    /// The effect's name, as in `x-effect`.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, effect)| *effect == self).map_or("", |&(name, _)| name)
+    }
+}
+
+/// A meta-property of a tool: what a call may say there, and what it says when it is silent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Meta {
+    /// The schema of what a call may say.
+    pub schema: Value,
+    /// What holds when the call is silent, and the only thing it may say.
+    pub fixed: Option<Value>,
+}
+
+/// A capability offered to the model.
+#[derive(Debug)]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// Its definition, as it came.
+    pub schema: Value,
+    /// What it does to the world.
+    pub effect: Effect,
+    /// Whether doing it twice is doing it once.
+    pub idempotent: bool,
+    /// Whether what it returns is believed.
+    pub trusted: bool,
+    /// Parameters that always deserve a person, as dotted paths.
+    pub risky: Vec<String>,
+    /// Parameters that say who or where; `None` if the tool does not say which they are.
+    pub target: Option<Vec<String>>,
+    /// Paths of the result that the tool itself mints.
+    pub issued: Vec<String>,
+    /// The schema of the parameters alone.
+    params: Value,
+    metas: Vec<(&'static str, Meta)>,
+    /// Parameters that are prescribed references, filled in where a call leaves them out.
+    prescribed: Vec<(String, Value)>,
+    validator: OnceLock<Result<Validator, String>>,
+    output_validator: OnceLock<Result<Validator, String>>,
+}
+
+/// The meta-properties a tool may define. `_tool` is its name.
+pub(crate) const METAS: [&str; 7] =
+    ["_output", "_activity", "_delegate", "_scopes", "_outputPath", "_outputMethod", "_instance"];
+
+impl Tool {
+    /// Reads a tool's definition.
+    pub fn parse(name: &str, schema: &Value) -> Result<Self, Fault> {
+        Self::read(name, schema).map_err(|fault| fault.at(&format!("tool.{name}")))
+    }
+
+    fn read(name: &str, schema: &Value) -> Result<Self, Fault> {
+        let Value::Object(definition) = schema else {
+            return Err(wrong(format!("a tool is a JSON Schema object, not {}", type_name(schema))));
+        };
+        if name.is_empty() {
+            return Err(wrong("a tool needs a name"));
+        }
+        let properties = match definition.get("properties") {
+            None => Map::new(),
+            Some(Value::Object(properties)) => properties.clone(),
+            Some(other) => return Err(wrong(format!("`properties` is an object, not {}", type_name(other)))),
+        };
+        if let Some(own) = meta_of(definition, &properties, "_tool").fixed
+            && own != name
+        {
+            return Err(wrong(format!("`_tool` says {own}, the name is `{name}`")));
+        }
+        let metas: Vec<_> = METAS
+            .into_iter()
+            .filter(|meta| definition.contains_key(*meta) || properties.contains_key(*meta))
+            .map(|meta| (meta, meta_of(definition, &properties, meta)))
+            .collect();
+        for (meta, rule) in &metas {
+            check_fixed(meta, rule)?;
+        }
+        let effect = match definition.get("x-effect") {
+            None => Effect::default(),
+            Some(said) => Effect::ALL
+                .iter()
+                .find(|(name, _)| said == name)
+                .map(|&(_, effect)| effect)
+                .ok_or_else(|| wrong("`x-effect` is one of read, create, update, delete, configure"))?,
+        };
+        let idempotent = match definition.get("x-idempotent") {
+            None => effect == Effect::Read,
+            Some(said) => {
+                said.as_bool().ok_or_else(|| wrong("`x-idempotent` is true or false"))? || effect == Effect::Read
+            }
+        };
+        let trusted = match definition.get("x-trust").map(|said| said.as_str()) {
+            None | Some(Some("untrusted")) => false,
+            Some(Some("trusted")) => true,
+            _ => return Err(wrong("`x-trust` is `trusted` or `untrusted`")),
+        };
+        let prescribed = properties
+            .iter()
+            .filter_map(|(name, schema)| Some((name.clone(), schema.get("const")?.clone())))
+            .filter(|(name, value)| !name.starts_with('_') && value.as_str().is_some_and(|text| text.starts_with('†')))
+            .collect::<Vec<_>>();
+        Ok(Self {
+            name: name.to_owned(),
+            schema: schema.clone(),
+            effect,
+            idempotent,
+            trusted,
+            risky: names(definition, "x-risky")?.unwrap_or_default(),
+            target: names(definition, "x-target")?,
+            issued: names(definition, "x-issued")?.unwrap_or_default(),
+            params: params_schema(definition, properties, &prescribed),
+            metas,
+            prescribed,
+            validator: OnceLock::new(),
+            output_validator: OnceLock::new(),
+        })
+    }
+
+    /// The schema of the parameters, without meta-properties.
+    pub fn params(&self) -> &Value {
+        &self.params
+    }
+
+    /// The schema of one parameter.
+    pub fn param(&self, name: &str) -> Option<&Value> {
+        self.params.get("properties")?.get(name)
+    }
+
+    /// The schema of the result.
+    pub fn output(&self) -> Option<&Value> {
+        self.meta("_output").map(|meta| &meta.schema)
+    }
+
+    /// What the tool says of a meta-property.
+    pub fn meta(&self, name: &str) -> Option<&Meta> {
+        self.metas.iter().find(|(known, _)| *known == name).map(|(_, meta)| meta)
+    }
+
+    /// The fixed value of a meta-property that is a non-empty string, such as `_activity` or `_delegate`.
+    pub fn fixed_name(&self, meta: &str) -> Option<&str> {
+        self.meta(meta)?.fixed.as_ref()?.as_str().filter(|name| !name.is_empty())
+    }
+
+    /// Parameters that the tool itself fills in with a reference.
+    pub fn prescribed(&self) -> &[(String, Value)] {
+        &self.prescribed
+    }
+
+    /// What is wrong with the tool's own schemas.
+    pub fn check(&self) -> Result<(), Fault> {
+        let schemas = [Some(self.validator()), self.output_validator()];
+        match schemas.into_iter().flatten().find_map(Result::err) {
+            Some(error) => Err(wrong(format!("not a valid JSON Schema: {error}")).at(&format!("tool.{}", self.name))),
+            None => Ok(()),
+        }
+    }
+
+    /// All the ways in which parameters break the tool's schema.
+    pub(crate) fn breaches(&self, params: &Value) -> Vec<Breach> {
+        judged(self.validator(), params)
+    }
+
+    /// All the ways in which a result breaks the tool's `_output`.
+    pub(crate) fn output_breaches(&self, result: &Value) -> Vec<Breach> {
+        self.output_validator().map(|validator| judged(validator, result)).unwrap_or_default()
+    }
+
+    fn validator(&self) -> Result<&Validator, &String> {
+        self.validator.get_or_init(|| schema::compile(&self.params)).as_ref()
+    }
+
+    fn output_validator(&self) -> Option<Result<&Validator, &String>> {
+        let output = self.output()?;
+        Some(self.output_validator.get_or_init(|| schema::compile(output)).as_ref())
+    }
+}
+
+/// A schema that cannot be used lets nothing through.
+fn judged(validator: Result<&Validator, &String>, value: &Value) -> Vec<Breach> {
+    match validator {
+        Ok(validator) => schema::breaches(validator, value),
+        Err(error) => vec![Breach {
+            place: Vec::new(),
+            keyword: "$schema".to_owned(),
+            conditional: false,
+            text: format!("the tool's schema is not valid: {error}"),
+        }],
+    }
+}
+
+fn wrong(text: impl Into<String>) -> Fault {
+    Fault::new(Rule::Tool1, text)
+}
+
+/// A meta-property stands among the properties, or plainly on the tool.
+fn meta_of(definition: &Map<String, Value>, properties: &Map<String, Value>, name: &str) -> Meta {
+    match (properties.get(name), definition.get(name)) {
+        (Some(schema), _) => Meta { schema: schema.clone(), fixed: schema.get("const").cloned() },
+        (None, Some(plain)) if name == "_output" => Meta { schema: plain.clone(), fixed: None },
+        (None, Some(schema @ Value::Object(_))) => Meta { schema: schema.clone(), fixed: schema.get("const").cloned() },
+        (None, Some(plain)) => Meta { schema: serde_json::json!({"const": plain}), fixed: Some(plain.clone()) },
+        (None, None) => Meta::default(),
+    }
+}
+
+fn check_fixed(meta: &str, rule: &Meta) -> Result<(), Fault> {
+    let Some(fixed) = &rule.fixed else { return Ok(()) };
+    match (meta, fixed) {
+        ("_outputPath", Value::String(text)) => OutputPath::parse(text).map(drop).map_err(|fault| fault.at(meta)),
+        ("_outputMethod", Value::String(name)) if crate::Method::parse(name).is_none() => {
+            Err(crate::message::unknown_method(name))
+        }
+        ("_scopes", Value::Array(_)) | ("_output", _) => Ok(()),
+        ("_scopes", _) => Err(wrong("`_scopes` is an array of kinds and paths")),
+        (_, Value::String(_) | Value::Null) => Ok(()),
+        (meta, other) => Err(wrong(format!("`{meta}` is a string, not {}", type_name(other)))),
+    }
+}
+
+fn names(definition: &Map<String, Value>, field: &str) -> Result<Option<Vec<String>>, Fault> {
+    let Some(said) = definition.get(field) else { return Ok(None) };
+    let list = said.as_array().and_then(|all| all.iter().map(|name| name.as_str().map(str::to_owned)).collect());
+    match list {
+        Some(names) => Ok(Some(names)),
+        None => Err(wrong(format!("`{field}` is an array of dotted paths"))),
+    }
+}
+
+/// What remains of the definition when everything that is not about parameters is taken off.
+fn params_schema(
+    definition: &Map<String, Value>,
+    mut properties: Map<String, Value>,
+    prescribed: &[(String, Value)],
+) -> Value {
+    properties.retain(|name, _| !name.starts_with('_'));
+    for (name, _) in prescribed {
+        // What the reference leads to is the author's business: it is not held against the `const`.
+        properties.insert(name.clone(), Value::Bool(true));
+    }
+    let keep = |name: &&String| !name.starts_with('_') && !name.starts_with("x-") && *name != "properties";
+    let mut params: Map<String, Value> =
+        definition.iter().filter(|(name, _)| keep(name)).map(|(name, value)| (name.clone(), value.clone())).collect();
+    if let Some(Value::Array(required)) = params.get_mut("required") {
+        required.retain(|name| name.as_str().is_some_and(|name| !name.starts_with('_')));
+    }
+    params.insert("properties".to_owned(), Value::Object(properties));
+    Value::Object(params)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_meta_property_may_stand_plainly_on_the_tool() {
+        let written = json!({"properties": {"q": {}, "_activity": {"const": "find"}, "_output": {"type": "string"}}});
+        let plain = json!({"properties": {"q": {}}, "_activity": "find", "_output": {"type": "string"}});
+        for schema in [written, plain] {
+            let tool = Tool::parse("search", &schema).unwrap();
+            assert_eq!(tool.fixed_name("_activity"), Some("find"));
+            assert_eq!(tool.output(), Some(&json!({"type": "string"})));
+            assert_eq!(tool.params(), &json!({"properties": {"q": {}}}));
+        }
+    }
+
+    #[test]
+    fn a_silent_tool_is_taken_for_a_dangerous_one() {
+        let tool = Tool::parse("t", &json!({})).unwrap();
+        assert_eq!((tool.effect, tool.idempotent, tool.trusted), (Effect::Update, false, false));
+        let reader = Tool::parse("t", &json!({"x-effect": "read"})).unwrap();
+        assert!(reader.idempotent);
+    }
+
+    #[test]
+    fn a_faulty_definition_is_refused_with_its_place() {
+        for (schema, words) in [
+            (json!({"x-effect": "explode"}), "x-effect"),
+            (json!({"properties": []}), "properties"),
+            (json!({"x-risky": "amount"}), "x-risky"),
+            (json!({"_outputPath": "state.x"}), "column 1"),
+            (json!({"_tool": "other"}), "_tool"),
+        ] {
+            let fault = Tool::parse("t", &schema).unwrap_err().to_string();
+            assert!(fault.contains(words) && fault.contains("tool.t"), "{fault}");
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Finding cases, running each by its kind, and counting.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+/// One case: its fields as text, so that a context that must be refused can be handed over unread.
+pub struct Case<'a> {
+    fields: BTreeMap<String, &'a RawValue>,
+}
+
+impl<'a> Case<'a> {
+    /// The text of a field.
+    pub(crate) fn raw(&self, name: &str) -> Result<&'a str, String> {
+        self.fields.get(name).map(|raw| raw.get()).ok_or_else(|| format!("the case has no `{name}`"))
+    }
+
+    /// A field, or null where there is none.
+    pub(crate) fn get(&self, name: &str) -> Result<Value, String> {
+        match self.fields.get(name) {
+            Some(raw) => serde_json::from_str(raw.get()).map_err(|error| format!("`{name}`: {error}")),
+            None => Ok(Value::Null),
+        }
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.get(name).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+    }
+}
+
+/// How a case went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The file it stands in.
+    pub file: PathBuf,
+    /// Its name.
+    pub name: String,
+    /// What differed from what was expected; empty if nothing did.
+    pub why: Vec<String>,
+    /// Set where this version cannot run cases of that kind.
+    pub unsupported: bool,
+    /// What a run was seen to do, for whoever wants to count it.
+    pub seen: Value,
+}
+
+impl Outcome {
+    /// Whether the case passed.
+    pub fn ok(&self) -> bool {
+        self.why.is_empty() && !self.unsupported
+    }
+}
+
+/// How all the cases went.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Every case, in order of file and place.
+    pub outcomes: Vec<Outcome>,
+}
+
+impl Report {
+    /// Cases that passed.
+    pub fn passed(&self) -> usize {
+        self.outcomes.iter().filter(|outcome| outcome.ok()).count()
+    }
+
+    /// Cases that failed.
+    pub fn failed(&self) -> usize {
+        self.outcomes.iter().filter(|outcome| !outcome.why.is_empty()).count()
+    }
+
+    /// Cases of a kind that this version cannot run.
+    pub fn unsupported(&self) -> usize {
+        self.outcomes.iter().filter(|outcome| outcome.unsupported).count()
+    }
+
+    /// The form in which other programs read it.
+    pub fn to_json(&self) -> Value {
+        let case = |outcome: &Outcome| {
+            let mut case = json!({
+                "file": outcome.file.display().to_string(),
+                "name": outcome.name,
+                "ok": outcome.ok(),
+                "why": outcome.why,
+            });
+            if outcome.unsupported {
+                case["unsupported"] = true.into();
+            }
+            if let (Value::Object(case), Value::Object(seen)) = (&mut case, &outcome.seen) {
+                case.extend(seen.clone());
+            }
+            case
+        };
+        json!({
+            "passed": self.passed(),
+            "failed": self.failed(),
+            "unsupported": self.unsupported(),
+            "cases": self.outcomes.iter().map(case).collect::<Vec<_>>(),
+        })
+    }
+
+    /// A line for each case that did not pass, and the count last.
+    pub fn to_text(&self) -> String {
+        let mut lines = Vec::new();
+        for outcome in self.outcomes.iter().filter(|outcome| !outcome.ok()) {
+            let what = if outcome.unsupported { "not yet supported" } else { "failed" };
+            let why = if outcome.why.is_empty() { String::new() } else { format!(": {}", outcome.why.join("; ")) };
+            lines.push(format!("{what} {}: {}{why}", outcome.file.display(), outcome.name));
+        }
+        let skipped = match self.unsupported() {
+            0 => String::new(),
+            n => format!(", {n} skipped"),
+        };
+        lines.push(format!("{} passed, {} failed{skipped}", self.passed(), self.failed()));
+        lines.join("\n")
+    }
+}
+
+/// Runs every `*.json` below the given files and folders.
+pub fn run_paths(paths: &[PathBuf]) -> Result<Report, String> {
+    let mut files = Vec::new();
+    for path in paths {
+        find(path, &mut files)?;
+    }
+    if files.is_empty() {
+        return Err("no *.json file there".to_owned());
+    }
+    let mut report = Report::default();
+    for file in files {
+        let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        report.outcomes.extend(run_file(&file, &text)?);
+    }
+    Ok(report)
+}
+
+fn find(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+    if !fs::metadata(path).map_err(failed)?.is_dir() {
+        files.push(path.to_owned());
+        return Ok(());
+    }
+    let entries = fs::read_dir(path).map_err(failed)?;
+    let mut below: Vec<PathBuf> =
+        entries.map(|entry| entry.map(|e| e.path())).collect::<Result<_, _>>().map_err(failed)?;
+    below.sort();
+    for path in below {
+        if path.is_dir() || path.extension().is_some_and(|ending| ending == "json") {
+            find(&path, files)?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs the cases of one file.
+pub fn run_file(file: &Path, text: &str) -> Result<Vec<Outcome>, String> {
+    let cases: Vec<BTreeMap<String, &RawValue>> =
+        serde_json::from_str(text).map_err(|error| format!("{}: not an array of cases: {error}", file.display()))?;
+    Ok(cases.into_iter().map(|fields| run(file, &Case { fields })).collect())
+}
+
+fn run(file: &Path, case: &Case<'_>) -> Outcome {
+    let mut outcome = Outcome {
+        file: file.to_owned(),
+        name: case.text("name"),
+        why: Vec::new(),
+        unsupported: false,
+        seen: Value::Null,
+    };
+    match case.text("kind").as_str() {
+        "resolve" => outcome.why = crate::resolve::run(case).unwrap_or_else(|error| vec![error]),
+        "plan" => outcome.why = crate::plan::run(case).unwrap_or_else(|error| vec![error]),
+        "run" | "conversation" => outcome.unsupported = true,
+        other => outcome.why = vec![format!("unknown kind of case `{other}`")],
+    }
+    outcome
+}

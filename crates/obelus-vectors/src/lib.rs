@@ -1,0 +1,13 @@
+//! Conformance vectors: cases as data, and the runner that holds the implementation against them.
+//!
+//! # Layout
+//!
+//! A file is a JSON array of cases ([`Case`]); each has a `kind` that says how it is run:
+//! `resolve` (a context and what expressions are worth in it), `plan` (a plan and what the check says of it).
+//! A kind that this version cannot run is reported as such and never counted as passed.
+
+mod case;
+pub use case::{Case, Outcome, Report, run_file, run_paths};
+
+mod plan;
+mod resolve;
