@@ -1,0 +1,120 @@
+//! `obelus plan check` and `obelus plan graph`
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use obelus_kernel::plan::{self, Check, Who};
+use serde_json::{Value, json};
+
+use crate::cli;
+use crate::input;
+use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
+
+pub(crate) fn check(args: &cli::Check) -> Result<Exit> {
+    let check = checked(&args.file)?;
+    if args.json {
+        output::json(&check.to_json());
+    } else {
+        report(&check, &input::name(&args.file));
+    }
+    Ok(if check.is_valid() { Exit::Done } else { Exit::Failed })
+}
+
+pub(crate) fn graph(args: &cli::Graph) -> Result<Exit> {
+    let check = checked(&args.file)?;
+    let drawing = plan::picture(&check, &input::name(&args.file));
+    match args.format {
+        cli::Format::Mermaid => output::answer(drawing.mermaid().trim_end()),
+        cli::Format::Dot => output::answer(drawing.dot().trim_end()),
+        cli::Format::Svg => output::answer(drawing.svg().trim_end()),
+        cli::Format::Json => output::json(&as_data(&check)),
+    }
+    for fault in &check.errors {
+        output::warning(&format!("{}: {fault}", input::name(&args.file)));
+    }
+    Ok(Exit::Done)
+}
+
+fn checked(file: &Path) -> Result<Check> {
+    let context = input::request(file)?.context;
+    match context.plan() {
+        Some(found) => Ok(plan::check(&found.calls, found.mode, &context)),
+        None => bail!(
+            "{}: the context has no plan: add a message {{\"type\": \"plan\", \"plan\": [ … calls … ]}}",
+            input::name(file)
+        ),
+    }
+}
+
+fn as_data(check: &Check) -> Value {
+    let node = |(index, call): (usize, &obelus_kernel::Call)| {
+        json!({
+            "call": index,
+            "tool": call.tool_name,
+            "effect": call.tool.as_ref().map(|tool| tool.effect.name()),
+            "outputPath": call.output_path.as_ref().map(ToString::to_string),
+            "runs": match &check.who[index] {
+                Who::Once => json!("once"),
+                Who::Each => json!("each"),
+                Who::One(name) => json!({"instance": name}),
+            },
+        })
+    };
+    let edge = |edge: &plan::Edge| json!({"from": edge.from, "to": edge.to, "path": edge.path.to_string()});
+    json!({
+        "nodes": check.calls.iter().enumerate().map(node).collect::<Vec<_>>(),
+        "edges": check.graph.edges().iter().map(edge).collect::<Vec<_>>(),
+        "waves": check.waves,
+    })
+}
+
+fn report(check: &Check, file: &str) {
+    for (wave, calls) in check.waves.iter().enumerate() {
+        for (i, &index) in calls.iter().enumerate() {
+            let call = &check.calls[index];
+            let head = if i == 0 { format!("wave {}", wave + 1) } else { String::new() };
+            let path = call.output_path.as_ref().map(|path| format!(" → {path}")).unwrap_or_default();
+            let each = match &check.who[index] {
+                Who::Once => String::new(),
+                Who::Each => format!(" {DIM}for each instance{DIM:#}"),
+                Who::One(name) => format!(" {DIM}for {}{DIM:#}", visible(name)),
+            };
+            let fed = match from(check, index) {
+                from if from.is_empty() => String::new(),
+                from => format!("   {DIM}after {from}{DIM:#}"),
+            };
+            output::answer(&format!(
+                "{head:<9}{index:>4}  {BOLD}{}{BOLD:#}{}{each}{fed}",
+                visible(&call.tool_name),
+                visible(&path)
+            ));
+        }
+    }
+    for warning in &check.warnings {
+        let call = warning.call.map(|call| format!(" call {call}")).unwrap_or_default();
+        output::answer(&format!("{YELLOW}warning{YELLOW:#} {}:{call}: {}", warning.rule, visible(&warning.text)));
+    }
+    for fault in &check.errors {
+        output::answer(&format!("{RED}error{RED:#} {}", visible(&fault.to_string())));
+    }
+    let (n, waves, edges) = (check.calls.len(), check.waves.len(), check.graph.edges().len());
+    let counts = format!("{} in {}, {}", count(n, "call"), count(waves, "wave"), count(edges, "edge"));
+    let verdict = match check.errors.len() {
+        0 => format!("{GREEN}sound{GREEN:#}: {counts}"),
+        errors => format!("{RED}{}{RED:#}: {}", count(errors, "error"), count(n, "call")),
+    };
+    output::answer(&format!("{file}: {verdict}"));
+}
+
+fn from(check: &Check, index: usize) -> String {
+    let mut from: Vec<usize> = check.graph.edges_into(index).iter().map(|edge| edge.from).collect();
+    from.sort_unstable();
+    from.dedup();
+    let more = if from.len() > 8 { ", …" } else { "" };
+    let names: Vec<String> = from.iter().take(8).map(ToString::to_string).collect();
+    names.join(", ") + more
+}
+
+fn count(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}

@@ -1,0 +1,75 @@
+//! How answers, words and exit codes leave: answers on stdout, words about them on stderr.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use serde_json::Value;
+
+/// How a command ended, as other programs see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Done = 0,
+    Failed = 1,
+    Usage = 2,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
+}
+
+pub(crate) const BOLD: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
+pub(crate) const GREEN: Style = AnsiColor::Green.on_default().bold();
+
+/// Prints an answer. A reader that has gone away, such as `head`, is no error.
+pub(crate) fn answer(text: &str) {
+    let _ = writeln!(anstream::stdout(), "{text}");
+}
+
+/// Prints one JSON document.
+pub(crate) fn json(value: &Value) {
+    answer(&value.to_string());
+}
+
+/// Prints words for a person.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(anstream::stderr(), "{text}");
+}
+
+/// Says what went wrong.
+pub(crate) fn error(error: &anyhow::Error) {
+    note(&format!("{RED}error{RED:#}: {}", visible(&format!("{error:#}"))));
+}
+
+/// Says what may be meant, and may not.
+pub(crate) fn warning(text: &str) {
+    note(&format!("{YELLOW}warning{YELLOW:#}: {}", visible(text)));
+}
+
+/// Text from files and models, shown so that it cannot steer the terminal or change its own direction.
+pub(crate) fn visible(text: &str) -> String {
+    let hidden = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t')
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(hidden) {
+        return text.to_owned();
+    }
+    text.chars().map(|c| if hidden(c) { c.escape_unicode().to_string() } else { c.to_string() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_from_outside_cannot_steer_the_terminal() {
+        assert_eq!(visible("ok\u{1b}[2J\u{202e}"), "ok\\u{1b}[2J\\u{202e}");
+        assert_eq!(visible("Поставка окон\n"), "Поставка окон\n");
+    }
+}
