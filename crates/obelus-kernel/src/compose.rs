@@ -92,7 +92,8 @@ fn call(tool: &Tool, context: &Context, brings_output: bool, loose: &mut Vec<Str
         }
     }
     if !context.instances().is_empty() {
-        let names: Vec<Value> = context.instances().iter().map(|name| name.as_str().into()).chain([Value::Null]).collect();
+        let names: Vec<Value> =
+            context.instances().iter().map(|name| name.as_str().into()).chain([Value::Null]).collect();
         put("_instance", json!({"type": ["string", "null"], "enum": names}));
     }
     put("_outputPath", output_path(tool, loose));

@@ -3,13 +3,13 @@
 //! Whoever wants a picture describes it as a [`Drawing`], boxes and arrows, and
 //! takes it as Mermaid (for Markdown), DOT (for Graphviz) or SVG (to look at).
 //! A picture may be what a person approves, so no text in it can pass for
-//! anything but text: see [`text`].
+//! anything but text: see `text`.
 //!
 //! # Layout
-//! - [`text`]: what may be shown, how wide it is, where it is cut;
-//! - [`palette`]: the colours of each [`Look`];
-//! - [`mermaid`], [`dot`]: writers for tools that arrange the boxes themselves;
-//! - [`layout`], [`svg`], [`style`]: our own arrangement, the picture made from
+//! - `text`: what may be shown, how wide it is, where it is cut;
+//! - `palette`: the colours of each [`Look`];
+//! - `mermaid`, `dot`: writers for tools that arrange the boxes themselves;
+//! - `layout`, `svg`, `style`: our own arrangement, the picture made from
 //!   it, and how that looks.
 
 mod dot;

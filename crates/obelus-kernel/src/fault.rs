@@ -35,6 +35,16 @@ pub enum Rule {
     Plan11,
     /// A tool that is not well defined.
     Tool1,
+    /// A tool that names an activity which does not exist.
+    Tool3,
+    /// An output that breaks the schema of the request.
+    Loop1,
+    /// A call that the mode does not permit.
+    Pol1,
+    /// A call that the policy does not permit.
+    Pol2,
+    /// A delegate that is not allowed.
+    Del1,
 }
 
 impl Rule {
@@ -56,6 +66,11 @@ impl Rule {
             Rule::Plan9 => "PLAN-9",
             Rule::Plan11 => "PLAN-11",
             Rule::Tool1 => "TOOL-1",
+            Rule::Tool3 => "TOOL-3",
+            Rule::Loop1 => "LOOP-1",
+            Rule::Pol1 => "POL-1",
+            Rule::Pol2 => "POL-2",
+            Rule::Del1 => "DEL-1",
         }
     }
 }
@@ -85,6 +100,11 @@ impl Fault {
     /// A fault whose place is filled in by the callers that know it.
     pub fn new(rule: Rule, text: impl Into<String>) -> Self {
         Self { rule, message: None, call: None, field: String::new(), text: text.into() }
+    }
+
+    /// What is wrong and at which field, for whoever knows the rule and the call already.
+    pub fn words(&self) -> String {
+        if self.field.is_empty() { self.text.clone() } else { format!("`{}`: {}", self.field, self.text) }
     }
 
     /// The same fault, in the message of this index.

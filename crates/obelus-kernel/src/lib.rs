@@ -13,6 +13,7 @@
 //! | [`Tool`], [`Call`] | what can be called, and what a proposal says |
 //! | [`plan`] | data-flow graphs: edges, waves, and everything wrong before anything runs |
 //! | [`compose`] | the one schema that the model answers in |
+//! | [`session`] | the machine: events in, tasks out |
 //! | [`draw`] | boxes and arrows as Mermaid, DOT and SVG |
 //! | [`Fault`] | what is wrong, where, and which rule says so |
 
@@ -45,8 +46,16 @@ pub mod plan;
 
 mod schema;
 
+pub mod session;
+
 mod template;
 pub use template::{Missing, Template};
 
+mod time;
+pub use time::Time;
+
 mod tool;
 pub use tool::{Effect, Meta, Tool};
+
+mod visible;
+pub use visible::visible;

@@ -7,6 +7,7 @@ mod template;
 mod types;
 
 pub use check::{Check, Warning, check};
+pub(crate) use graph::Node;
 pub use graph::{Cycle, Edge, Graph, TooDense};
 pub use picture::picture;
 pub use template::{Who, who_runs};

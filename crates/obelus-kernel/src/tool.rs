@@ -35,6 +35,11 @@ impl Effect {
         ("configure", Effect::Configure),
     ];
 
+    /// Whether this is the name of an effect.
+    pub(crate) fn is_name(name: &str) -> bool {
+        Self::ALL.iter().any(|(known, _)| *known == name)
+    }
+
     /// The effect's name, as in `x-effect`.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, effect)| *effect == self).map_or("", |&(name, _)| name)

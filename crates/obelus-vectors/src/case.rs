@@ -171,7 +171,11 @@ fn run(file: &Path, case: &Case<'_>) -> Outcome {
     match case.text("kind").as_str() {
         "resolve" => outcome.why = crate::resolve::run(case).unwrap_or_else(|error| vec![error]),
         "plan" => outcome.why = crate::plan::run(case).unwrap_or_else(|error| vec![error]),
-        "run" | "conversation" => outcome.unsupported = true,
+        "run" => match crate::run::run(case) {
+            Ok((why, seen)) => (outcome.why, outcome.seen) = (why, seen),
+            Err(error) => outcome.why = vec![error],
+        },
+        "conversation" => outcome.unsupported = true,
         other => outcome.why = vec![format!("unknown kind of case `{other}`")],
     }
     outcome

@@ -3,7 +3,8 @@
 //! # Layout
 //!
 //! A file is a JSON array of cases ([`Case`]); each has a `kind` that says how it is run:
-//! `resolve` (a context and what expressions are worth in it), `plan` (a plan and what the check says of it).
+//! `resolve` (a context and what expressions are worth in it), `plan` (a plan and what the check says of it),
+//! `run` (a request with scripted activities, model and people).
 //! A kind that this version cannot run is reported as such and never counted as passed.
 
 mod case;
@@ -11,3 +12,4 @@ pub use case::{Case, Outcome, Report, run_file, run_paths};
 
 mod plan;
 mod resolve;
+mod run;

@@ -7,17 +7,20 @@
 //! 2. [`mesh`]: lead arrows that pass rows through waypoints, bundled where
 //!    they share an end;
 //! 3. [`order`]: permute each row until few arrows cross;
-//! 4. [`place`]: give everything its x, straight lines first;
-//! 5. [`route`]: give rows their y, with room for labels, and draw the lines.
+//! 4. [`place`], [`straighten`]: give everything its x, so that lines are straight;
+//! 5. [`labels`], [`route`]: give rows their y, with room for labels, and lead
+//!    the lines.
 //!
 //! Curves only ever run between two rows, and through a row all lines run
 //! straight down, so that no arrow or label touches a box it does not belong to.
 
+mod labels;
 mod mesh;
 mod order;
 mod place;
 mod rank;
 mod route;
+mod straighten;
 
 /// A box to be placed.
 #[derive(Clone, Copy, Debug)]

@@ -10,14 +10,14 @@ use super::{
     palette::{INK, Tint},
 };
 
-/// What never changes. The halo of a note is a stroke painted below its text.
+/// What never changes.
 const SHAPES: &str = "
 .obelus{max-width:100%;height:auto;font-family:system-ui,-apple-system,\"Segoe UI\",Roboto,\"Noto Sans\",\"Helvetica Neue\",Arial,sans-serif}
 .obelus text{text-anchor:middle}
 .obelus .heading{text-anchor:start;font-size:15px;font-weight:600}
 .obelus .label{font-size:13px;font-weight:600}
 .obelus .detail,.obelus .note{font-size:11px}
-.obelus .note{paint-order:stroke;stroke-width:5px;stroke-linejoin:round}
+.obelus .halo{fill-opacity:.9}
 .obelus g rect{stroke-width:1.4px}
 .obelus .finish rect{stroke-width:2.4px}
 .obelus .faulty rect{stroke-width:1.8px;stroke-dasharray:5 3}
@@ -40,10 +40,9 @@ pub(super) fn sheet(looks: impl Iterator<Item = Look>) -> String {
 /// The colours of all that is not a box.
 fn page(paper: &str, ink: &str, faint: &str, line: &str) -> String {
     format!(
-        ".obelus .page{{fill:{paper}}}\n\
+        ".obelus .page,.obelus .halo{{fill:{paper}}}\n\
          .obelus text{{fill:{ink}}}\n\
          .obelus .detail,.obelus .note{{fill:{faint}}}\n\
-         .obelus .note{{stroke:{paper}}}\n\
          .obelus .line{{stroke:{line}}}\n\
          .obelus .tip{{fill:{line}}}\n"
     )
@@ -65,7 +64,7 @@ mod tests {
     fn both_modes_colour_the_same_things() {
         let sheet = sheet([Look::Read, Look::Delete].into_iter());
         let (light, dark) = sheet.split_once("@media").expect("a dark mode");
-        for selector in [".page{fill", ".note{stroke", ".line{stroke", ".read rect{fill", ".delete rect{fill"] {
+        for selector in [".halo{fill:", ".note{fill", ".line{stroke", ".read rect{fill", ".delete rect{fill"] {
             assert_eq!(light.matches(selector).count(), 1, "{selector}");
             assert_eq!(dark.matches(selector).count(), 1, "{selector}");
         }

@@ -18,6 +18,9 @@ const MARGIN: f64 = 24.0;
 const LABEL: f64 = 13.0;
 const DETAIL: f64 = 11.0;
 const HEADING: f64 = 15.0;
+/// Longer texts are cut, in columns of a terminal.
+const LINE: usize = 34;
+const HEADING_LINE: usize = 60;
 /// Detail lines beyond these are only counted.
 const DETAILS: usize = 6;
 /// How far an arrow from a box to itself reaches out.
@@ -30,7 +33,7 @@ pub(super) fn write(drawing: &Drawing) -> String {
     let sizes: Vec<Size> = faces.iter().map(|face| face.size).collect();
     let spans: Vec<Link> = links.iter().map(|arrow| arrow.link()).collect();
     let layout = lay_out(&sizes, &spans);
-    let heading = shorten(&drawing.title);
+    let heading = shorten(&drawing.title, HEADING_LINE);
     let top = if heading.is_empty() { MARGIN } else { MARGIN + 36.0 };
 
     let mut out = open(drawing, &layout, &heading, top);
@@ -61,7 +64,7 @@ struct Arrow {
 
 impl Arrow {
     fn short(&self) -> String {
-        shorten(&self.label)
+        shorten(&self.label, LINE)
     }
 
     fn link(&self) -> Link {
@@ -125,8 +128,8 @@ fn faces(drawing: &Drawing, loops: &[&Arrow], links: &[&Arrow]) -> Vec<Face> {
 }
 
 fn face(node: &Node) -> Face {
-    let label = shorten(&node.label);
-    let mut details: Vec<String> = (node.details.iter()).take(DETAILS).map(|line| shorten(line)).collect();
+    let label = shorten(&node.label, LINE);
+    let mut details: Vec<String> = (node.details.iter()).take(DETAILS).map(|line| shorten(line, LINE)).collect();
     if node.details.len() > DETAILS {
         details.push(format!("… {} more", node.details.len() - DETAILS));
     }
@@ -251,7 +254,7 @@ fn draw_loop(out: &mut String, arrow: &Arrow, centre: Point, size: Size) {
          <path class=\"tip\" d=\"M{right} {to}L{base} {high}V{low}Z\"/>"
     );
     let short = arrow.short();
-    let middle = x + LOOP + width(&short, DETAIL) / 2.0;
+    let middle = x + LOOP - 2.0 + width(&short, DETAIL) / 2.0;
     draw_label(out, arrow, Point { x: middle, y: centre.y });
 }
 
@@ -259,13 +262,20 @@ fn draw_label(out: &mut String, arrow: &Arrow, middle: Point) {
     if arrow.label.is_empty() {
         return;
     }
-    let (x, y) = (number(middle.x), number(middle.y + 4.0));
     let short = arrow.short();
-    let _ = write!(out, "<text class=\"note\" x=\"{x}\" y=\"{y}\">");
+    let wide = width(&short, DETAIL);
+    let (left, top) = (number(middle.x - wide / 2.0), number(middle.y - 8.0));
+    let (x, y, wide) = (number(middle.x), number(middle.y + 4.0), number(wide));
+    out.push_str("<g>");
     if short != visible(&arrow.label) {
         let _ = write!(out, "<title>{}</title>", xml(&arrow.label));
     }
-    let _ = writeln!(out, "{}</text>", xml(&short));
+    let _ = writeln!(
+        out,
+        "<rect class=\"halo\" x=\"{left}\" y=\"{top}\" width=\"{wide}\" height=\"16\" rx=\"4\"/>\
+         <text class=\"note\" x=\"{x}\" y=\"{y}\">{}</text></g>",
+        xml(&short)
+    );
 }
 
 /// A coordinate to a tenth of a pixel, as short as can be.

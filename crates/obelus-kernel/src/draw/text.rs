@@ -4,23 +4,19 @@
 //! that reorder their neighbours or that XML forbids are shown as escapes such
 //! as `\u{202e}`, so that what a person reads is what is there.
 
-/// Texts longer than this are cut, in columns of a terminal.
-const COLUMNS: usize = 34;
+pub(super) use crate::visible::visible;
+use crate::visible::{misleads, shown};
 
-/// The text with every character that would hide or mislead shown as an escape.
-pub(super) fn visible(text: &str) -> String {
-    text.chars().map(shown).collect()
-}
-
-/// The visible text, cut with an ellipsis where it is too long for a box.
-pub(super) fn shorten(text: &str) -> String {
+/// The visible text, cut with an ellipsis where it takes more columns than these,
+/// as a terminal counts them.
+pub(super) fn shorten(text: &str, limit: usize) -> String {
     let mut short = String::new();
     let mut used = 0;
     // Marks that take no column would never fill a line: they are limited too.
     for (index, c) in text.chars().enumerate() {
         let piece = shown(c);
         used += piece.chars().map(columns).sum::<usize>();
-        if used > COLUMNS || index >= 4 * COLUMNS {
+        if used > limit || index >= 4 * limit {
             short.push('…');
             break;
         }
@@ -51,22 +47,6 @@ pub(super) fn xml(text: &str) -> String {
 /// A guess on the wide side: the reader's font is not known.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().map(ems).sum::<f64>() * size
-}
-
-fn shown(c: char) -> String {
-    if misleads(c) { c.escape_default().to_string() } else { c.to_string() }
-}
-
-/// Whether a character is invisible, reorders text, or is not allowed in XML.
-fn misleads(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
-            | '\u{200b}' | '\u{200e}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}')
 }
 
 /// The columns a visible character takes: none for marks, two for wide scripts.
@@ -125,16 +105,16 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut_by_what_it_takes_on_the_screen() {
-        assert_eq!(shorten(&"a".repeat(34)), "a".repeat(34));
-        assert_eq!(shorten(&"a".repeat(35)), format!("{}…", "a".repeat(34)));
-        assert_eq!(shorten(&"取".repeat(35)), format!("{}…", "取".repeat(17)));
-        assert_eq!(shorten(&"\u{301}".repeat(9999)).chars().count(), 137);
+        assert_eq!(shorten(&"a".repeat(34), 34), "a".repeat(34));
+        assert_eq!(shorten(&"a".repeat(35), 34), format!("{}…", "a".repeat(34)));
+        assert_eq!(shorten(&"取".repeat(35), 34), format!("{}…", "取".repeat(17)));
+        assert_eq!(shorten(&"\u{301}".repeat(9999), 34).chars().count(), 137);
     }
 
     #[test]
     fn an_escape_is_never_cut_in_two() {
         let text = format!("{}\u{202e}", "a".repeat(30));
-        assert_eq!(shorten(&text), format!("{}…", "a".repeat(30)));
+        assert_eq!(shorten(&text, 34), format!("{}…", "a".repeat(30)));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::graph::{Cycle, Edge, Graph, Node, TooDense};
+use super::graph::{Edge, Graph, Node, TooDense};
 use super::template::{Who, who_runs};
 use super::types::{self, Shape};
 use crate::call::Call;
@@ -54,10 +54,7 @@ impl Check {
         let edge = |edge: &Edge| json!([edge.from, edge.to, edge.path.to_string()]);
         let mut edges: Vec<_> = self.graph.edges().iter().collect();
         edges.sort();
-        let error = |fault: &Fault| {
-            let message = Fault { call: None, ..fault.clone() }.to_string();
-            json!({"rule": fault.rule.name(), "call": fault.call, "message": message})
-        };
+        let error = |fault: &Fault| json!({"rule": fault.rule.name(), "call": fault.call, "message": fault.words()});
         let warning =
             |warning: &Warning| json!({"rule": warning.rule.name(), "call": warning.call, "message": warning.text});
         json!({
@@ -103,24 +100,13 @@ pub fn check(proposals: &[Value], mode: PlanMode, context: &Context) -> Check {
     }
     match check.graph.waves() {
         Ok(waves) => check.waves = waves,
-        Err(cycle) => check.errors.push(round(&cycle, &check.calls)),
+        Err(cycle) => check.errors.push(cycle.fault(|call| (call, check.calls[call].tool_name.as_str()))),
     }
     check.look_for_unfed(context);
     check.look_for_clashes(context);
     check.look_for_rivals();
     check.errors.sort_by_key(|fault| (fault.call, fault.rule));
     check
-}
-
-fn round(cycle: &Cycle, calls: &[Call]) -> Fault {
-    let name = |index: usize| format!("call {index} ({})", calls[index].tool_name);
-    let steps: Vec<_> =
-        cycle.0.iter().map(|edge| format!("{} feeds {} by {}", name(edge.from), name(edge.to), edge.path)).collect();
-    let fault = Fault::new(Rule::Plan2, format!("the calls wait for each other: {}", steps.join(", ")));
-    match cycle.0.first() {
-        Some(edge) => fault.in_call(edge.from),
-        None => fault,
-    }
 }
 
 impl Check {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::template::Who;
+use crate::fault::{Fault, Rule};
 use crate::path::{Path, Segment, is_digits};
 
 /// `from` may write what `to` reads.
@@ -26,6 +27,26 @@ const MOST_EDGES: usize = 2_000_000;
 /// Calls that wait for each other: each edge feeds the next, and the last the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cycle(pub Vec<Edge>);
+
+impl Cycle {
+    /// The cycle in words; `name` gives the index and the tool of the call behind a node.
+    pub(crate) fn fault<'a>(&self, name: impl Fn(usize) -> (usize, &'a str)) -> Fault {
+        let named = |node| {
+            let (call, tool) = name(node);
+            format!("call {call} ({tool})")
+        };
+        let steps: Vec<_> = self
+            .0
+            .iter()
+            .map(|edge| format!("{} feeds {} by {}", named(edge.from), named(edge.to), edge.path))
+            .collect();
+        let fault = Fault::new(Rule::Plan2, format!("the calls wait for each other: {}", steps.join(", ")));
+        match self.0.first() {
+            Some(edge) => fault.in_call(name(edge.from).0),
+            None => fault,
+        }
+    }
+}
 
 /// Who feeds whom among the calls of a plan.
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::cli::Resolve;
 use crate::input;
-use crate::output::{self, DIM, Exit, RED};
+use crate::output::{self, DIM, Exit};
 
 pub(crate) fn run(args: &Resolve) -> Result<Exit> {
     let found = value(args);
@@ -45,7 +45,7 @@ fn pointed(text: &str, fault: &Fault, plain: bool) -> anyhow::Error {
     let column = fault.text.strip_prefix("column ").and_then(|rest| rest.split(':').next()?.parse::<usize>().ok());
     match column {
         Some(column) if !plain && !text.contains(char::is_control) => {
-            anyhow!("{fault}\n  {text}\n  {}{RED}^{RED:#}", " ".repeat(column - 1))
+            anyhow!("{fault}\n  {text}\n  {}^", " ".repeat(column - 1))
         }
         _ => anyhow!("{fault}"),
     }

@@ -81,8 +81,8 @@ impl Mesh {
             segments: Vec::new(),
             paths: vec![Path::default(); links.len()],
         };
-        mesh.lead(links, downward);
-        mesh.fill_rows();
+        let from_top = mesh.lead(links, downward);
+        mesh.fill_rows(&from_top);
         mesh
     }
 
@@ -91,8 +91,9 @@ impl Mesh {
         slot < self.boxes
     }
 
-    /// Leads every link from row to row, short ones first.
-    fn lead(&mut self, links: &[Link], downward: &[(usize, usize)]) {
+    /// Leads every link from row to row, short ones first; says of each waypoint
+    /// whether its bundle begins at the top.
+    fn lead(&mut self, links: &[Link], downward: &[(usize, usize)]) -> Vec<bool> {
         let bundles = |link: usize| {
             let (upper, lower) = downward[link];
             let upward = links[link].from != upper;
@@ -112,8 +113,9 @@ impl Mesh {
         // Long links in a deep graph could need a waypoint in every row each.
         // Where that would be more than a picture can show, the longest links
         // go straight across.
-        let limit = 8 * self.boxes + 2_000;
+        let limit = 4 * self.boxes + 2_000;
         let mut chains: BTreeMap<Bundle, Vec<usize>> = BTreeMap::new();
+        let mut from_top = Vec::new();
         let mut shortest_first: Vec<usize> = (0..links.len()).collect();
         shortest_first.sort_by_key(|&link| span(self, link));
         for link in shortest_first {
@@ -130,7 +132,9 @@ impl Mesh {
                     _ => top,
                 };
                 let chain = chains.entry(bundle).or_insert_with(|| vec![bundle.end]);
-                self.follow(chain, span, downward[link], bundle.at_top)
+                let path = self.follow(chain, span, downward[link], bundle.at_top);
+                from_top.resize(self.slots.len() - self.boxes, bundle.at_top);
+                path
             };
             let shared = span > 1 && users[&top].max(users[&bottom]) > 1;
             let label = match path.as_slice() {
@@ -140,6 +144,7 @@ impl Mesh {
             };
             self.paths[link] = Path { segments: path, label, upward: links[link].from != upper };
         }
+        from_top
     }
 
     /// Makes the bundle long enough for a link and leads the link off it;
@@ -187,19 +192,66 @@ impl Mesh {
     }
 
     /// The rows to begin with: boxes in their order, waypoints in the middle.
-    fn fill_rows(&mut self) {
+    /// Where bundles from above meet bundles to below they go to either side,
+    /// else every branch of the one would cross every branch of the other.
+    fn fill_rows(&mut self, from_top: &[bool]) {
         let count = self.slots.iter().map(|slot| slot.row + 1).max();
         self.rows = vec![Vec::new(); count.unwrap_or(0)];
         for slot in 0..self.boxes {
             self.rows[self.slots[slot].row].push(slot);
         }
-        let mut waypoints = vec![Vec::new(); self.rows.len()];
-        for slot in self.boxes..self.slots.len() {
-            waypoints[self.slots[slot].row].push(slot);
+        let mut passing = vec![(Vec::new(), Vec::new()); self.rows.len()];
+        for (slot, &from_top) in (self.boxes..).zip(from_top) {
+            let (left, right) = &mut passing[self.slots[slot].row];
+            if from_top { left } else { right }.push(slot);
         }
-        for (row, waypoints) in self.rows.iter_mut().zip(waypoints) {
-            let middle = row.len() / 2;
-            row.splice(middle..middle, waypoints);
+        for (row, (left, right)) in self.rows.iter_mut().zip(passing) {
+            if left.is_empty() || right.is_empty() {
+                let middle = row.len() / 2;
+                row.splice(middle..middle, left.into_iter().chain(right));
+            } else {
+                row.splice(0..0, left);
+                row.extend(right);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Boxes in the given rows, and plain links that all run down.
+    fn mesh(rows: &[usize], ends: &[(usize, usize)]) -> Mesh {
+        let size = Size { width: 100.0, height: 40.0, beside: 0.0 };
+        let links: Vec<Link> = ends.iter().map(|&(from, to)| Link { from, to, dashed: false, label: 9.0 }).collect();
+        Mesh::new(&vec![size; rows.len()], &links, ends, rows)
+    }
+
+    #[test]
+    fn every_segment_leads_to_the_next_row() {
+        let mesh = mesh(&[0, 1, 2, 3, 3], &[(0, 1), (1, 2), (2, 3), (0, 3), (0, 4), (1, 4)]);
+        for segment in &mesh.segments {
+            assert_eq!(mesh.slots[segment.upper].row + 1, mesh.slots[segment.lower].row);
+        }
+        assert!(mesh.paths.iter().all(|path| path.segments.contains(&path.label)));
+    }
+
+    #[test]
+    fn long_links_that_share_an_end_share_their_waypoints() {
+        let fan_out = mesh(&[0, 3, 3, 3], &[(0, 1), (0, 2), (0, 3)]);
+        assert_eq!(fan_out.slots.len() - fan_out.boxes, 2);
+        let fan_in = mesh(&[3, 0, 0, 1], &[(1, 0), (2, 0), (3, 0)]);
+        assert_eq!(fan_in.slots.len() - fan_in.boxes, 2);
+        let apart = mesh(&[0, 0, 3, 3], &[(0, 2), (1, 3)]);
+        assert_eq!(apart.slots.len() - apart.boxes, 4);
+    }
+
+    #[test]
+    fn in_a_bundle_a_label_hangs_where_the_link_is_alone() {
+        let mesh = mesh(&[0, 3, 3], &[(0, 1), (0, 2)]);
+        for (path, target) in mesh.paths.iter().zip([1, 2]) {
+            assert_eq!(mesh.segments[path.label].lower, target);
         }
     }
 }

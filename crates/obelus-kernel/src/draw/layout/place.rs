@@ -5,13 +5,20 @@
 //! such positions are found exactly, by pooling slots that would collide
 //! (isotonic regression), in linear time.
 
-use super::{GAP, mesh::Mesh};
+use super::{
+    GAP,
+    mesh::{Mesh, Segment},
+    straighten::straighten,
+};
 
 /// The space beside a waypoint.
 const LINE_GAP: f64 = 12.0;
 /// The space between lines at a box, where it is wide enough.
 const PORT_GAP: f64 = 20.0;
-const SWEEPS: usize = 40;
+/// Sweeps that bring together what is joined, and then those that make lines
+/// straight.
+const GATHER: usize = 32;
+const ALIGN: usize = 8;
 
 /// Where everything stands from left to right.
 pub(super) struct Columns {
@@ -25,17 +32,21 @@ pub(super) struct Columns {
 pub(super) fn place(mesh: &Mesh) -> Columns {
     let ports = ports(mesh);
     let mut x = pack(mesh);
-    for sweep in 0..SWEEPS {
-        // First each row follows one neighbour, so that all move to their place
-        // quickly; then both, so that no side is preferred.
-        let settling = sweep >= SWEEPS / 2;
-        let down = sweep % 2 == 0;
+    for sweep in 0..GATHER + ALIGN {
+        let gather = sweep < GATHER;
         for step in 0..mesh.rows.len() {
-            let row = if down { step } else { mesh.rows.len() - 1 - step };
+            let row = if sweep % 2 == 0 { step } else { mesh.rows.len() - 1 - step };
             let wishes: Vec<Wish> = (mesh.rows[row].iter())
-                .map(|&slot| wish(mesh, slot, &x, &ports, settling || down, settling || !down))
+                .map(|&slot| {
+                    let mut wishes = wishes(mesh, slot, &x, &ports);
+                    let middle = if gather { mean(&wishes) } else { median(&mut wishes) };
+                    middle.unwrap_or(Wish { x: x[slot], weight: 0.01 })
+                })
                 .collect();
             settle(mesh, row, &wishes, &mut x);
+        }
+        if !gather {
+            straighten(mesh, &ports, &mut x);
         }
     }
     let segments = (mesh.segments.iter().zip(&ports))
@@ -96,7 +107,7 @@ fn pack(mesh: &Mesh) -> Vec<f64> {
 }
 
 /// How far apart the middles of two slots side by side have to be.
-fn distance(mesh: &Mesh, left: usize, right: usize) -> f64 {
+pub(super) fn distance(mesh: &Mesh, left: usize, right: usize) -> f64 {
     let gap = if mesh.is_box(left) && mesh.is_box(right) { GAP } else { LINE_GAP };
     mesh.slots[left].right + gap + mesh.slots[right].left
 }
@@ -108,35 +119,40 @@ struct Wish {
     weight: f64,
 }
 
-/// The weighted median of the places at which a slot's lines would be straight:
-/// unlike the mean it makes one of them straight, and long lines first.
-fn wish(mesh: &Mesh, slot: usize, x: &[f64], ports: &[(f64, f64)], from_above: bool, from_below: bool) -> Wish {
-    let mut wishes: Vec<Wish> = Vec::new();
-    let mut add = |other: usize, x: f64| {
-        let weight = match (mesh.is_box(slot), mesh.is_box(other)) {
-            (true, true) => 1.0,
-            (false, false) => 8.0,
-            _ => 2.0,
-        };
-        wishes.push(Wish { x, weight });
-    };
-    if from_above {
-        for &segment in &mesh.above[slot] {
-            let other = mesh.segments[segment].upper;
-            add(other, x[other] + ports[segment].0 - ports[segment].1);
-        }
-    }
-    if from_below {
-        for &segment in &mesh.below[slot] {
-            let other = mesh.segments[segment].lower;
-            add(other, x[other] + ports[segment].1 - ports[segment].0);
-        }
-    }
-    median(&mut wishes).unwrap_or(Wish { x: x[slot], weight: 0.01 })
+/// The places at which each line of a slot would be straight.
+fn wishes(mesh: &Mesh, slot: usize, x: &[f64], ports: &[(f64, f64)]) -> Vec<Wish> {
+    let above = mesh.above[slot].iter().map(|&segment| Wish {
+        x: x[mesh.segments[segment].upper] + ports[segment].0 - ports[segment].1,
+        weight: weight(mesh, segment),
+    });
+    let below = mesh.below[slot].iter().map(|&segment| Wish {
+        x: x[mesh.segments[segment].lower] + ports[segment].1 - ports[segment].0,
+        weight: weight(mesh, segment),
+    });
+    above.chain(below).collect()
 }
 
-/// The middle of the wishes with their whole weight; between two where neither
-/// side has more.
+/// How much it matters that a segment is straight: most in the long run of a
+/// bundle, and the many that join a bundle do not outvote it.
+fn weight(mesh: &Mesh, segment: usize) -> f64 {
+    let Segment { upper, lower } = mesh.segments[segment];
+    match (mesh.is_box(upper), mesh.is_box(lower)) {
+        (true, true) => 1.0,
+        (false, false) => 8.0,
+        (true, false) => 1.2 / mesh.above[lower].len() as f64,
+        (false, true) => 1.2 / mesh.below[upper].len() as f64,
+    }
+}
+
+/// The wish that is fair to all: rows that follow it come to rest together.
+fn mean(wishes: &[Wish]) -> Option<Wish> {
+    let weight: f64 = wishes.iter().map(|wish| wish.weight).sum();
+    let sum: f64 = wishes.iter().map(|wish| wish.x * wish.weight).sum();
+    (weight > 0.0).then(|| Wish { x: sum / weight, weight })
+}
+
+/// The wish that makes one line straight rather than none, the weightiest
+/// first; between two where neither side has more.
 fn median(wishes: &mut [Wish]) -> Option<Wish> {
     wishes.sort_by(|a, b| a.x.total_cmp(&b.x));
     let weight: f64 = wishes.iter().map(|wish| wish.weight).sum();
@@ -179,5 +195,34 @@ fn settle(mesh: &Mesh, row: usize, wishes: &[Wish], x: &mut [f64]) {
     let settled = pools.iter().flat_map(|(count, wish)| std::iter::repeat_n(wish.x, *count));
     for ((&slot, offset), settled) in slots.iter().zip(offsets).zip(settled) {
         x[slot] = settled + offset;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::Size, *};
+
+    fn wish(x: f64, weight: f64) -> Wish {
+        Wish { x, weight }
+    }
+
+    #[test]
+    fn the_median_follows_weight_and_splits_ties() {
+        let middle = |wishes: &mut [Wish]| median(wishes).map(|wish| wish.x);
+        assert_eq!(middle(&mut [wish(9.0, 1.0), wish(0.0, 1.0), wish(4.0, 1.0)]), Some(4.0));
+        assert_eq!(middle(&mut [wish(9.0, 8.0), wish(0.0, 1.0), wish(4.0, 1.0)]), Some(9.0));
+        assert_eq!(middle(&mut [wish(8.0, 1.0), wish(0.0, 1.0)]), Some(4.0));
+        assert_eq!(middle(&mut []), None);
+    }
+
+    #[test]
+    fn slots_that_want_the_same_place_share_it_fairly() {
+        let size = Size { width: 100.0 - GAP, height: 40.0, beside: 0.0 };
+        let mesh = Mesh::new(&[size; 3], &[], &[], &[0; 3]);
+        let mut x = [0.0; 3];
+        settle(&mesh, 0, &[wish(50.0, 1.0); 3], &mut x);
+        assert_eq!(x, [-50.0, 50.0, 150.0]);
+        settle(&mesh, 0, &[wish(-300.0, 1.0), wish(0.0, 3.0), wish(0.0, 1.0)], &mut x);
+        assert_eq!(x, [-300.0, -25.0, 75.0]);
     }
 }

@@ -95,19 +95,17 @@ pub(super) fn wrap(layers: &[usize], sizes: &[Size], downward: &[(usize, usize)]
     let mut rows = vec![0; layers.len()];
     let mut row = 0;
     for mut layer in members.into_iter().filter(|layer| !layer.is_empty()) {
-        let mut length = layer.len();
+        let mut lines = 1;
         let width: f64 = (layer.iter()).map(|&node| sizes[node].width + sizes[node].beside + GAP).sum();
         // A little too wide is better than a second row with one box.
         if width > 1.2 * page {
-            length = length.div_ceil((width / page).ceil() as usize);
+            lines = (width / page).ceil() as usize;
             layer.sort_by_key(|&node| leaves[node] - enters[node]);
         }
-        for line in layer.chunks(length) {
-            for &node in line {
-                rows[node] = row;
-            }
-            row += 1;
+        for (index, &node) in layer.iter().enumerate() {
+            rows[node] = row + index * lines / layer.len();
         }
+        row += lines;
     }
     rows
 }
@@ -146,7 +144,7 @@ mod tests {
         let size = Size { width: 100.0 - GAP, height: 40.0, beside: 0.0 };
         let rows = wrap(&[0; 25], &[size; 25], &[], 1000.0);
         let lengths = [0, 1, 2].map(|row| rows.iter().filter(|&&r| r == row).count());
-        assert_eq!(lengths, [9, 9, 7]);
+        assert_eq!(lengths, [9, 8, 8]);
         assert_eq!(wrap(&[0; 11], &[size; 11], &[], 1000.0), [0; 11]);
     }
 }

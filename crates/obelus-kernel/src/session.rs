@@ -1,0 +1,310 @@
+//! The session: a state machine that takes events and hands out tasks.
+//!
+//! A driver calls [`Session::handle`] with what happened and when, then [`Session::poll`] until it returns
+//! nothing, does what it was handed, and comes back with the results. [`Session::timeout`] says when to come
+//! back at the latest, with [`Input::Tick`]. The session itself does no I/O and knows no time but what it is
+//! told, so the same inputs in the same order always give the same tasks and the same memory.
+//!
+//! # Layout
+//!
+//! | file | subject |
+//! |---|---|
+//! | `input` | what comes in, what goes out |
+//! | `turn` | requests, solutions, limits, how a turn comes to rest |
+//! | `job` | the calls of one solution and the graph between them |
+//! | `work` | a call's way from blocked to its end |
+//! | `result` | what a call brings, written to memory |
+//! | `question`, `consent`, `decide` | what waits for a person, and what a person may say |
+//! | `policy` | what may happen |
+//! | `delegate` | calls carried out by a session of their own |
+//! | `prompt` | what the model is shown |
+
+mod consent;
+mod decide;
+mod delegate;
+mod input;
+mod job;
+mod policy;
+mod prompt;
+mod question;
+mod result;
+mod settings;
+mod turn;
+mod work;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+pub use consent::ConsentWords;
+pub use input::{Answer, CallError, CallReport, Decision, Ends, Input, Outcome, Reply, Solution, Start, Task};
+pub use policy::{Examples, Match, Policy, Rule as PolicyRule, Say, Verdict};
+pub use prompt::{Prompt, Purpose};
+pub use question::{About, AskedCall, Question, QuestionStatus};
+pub use settings::{Approval, Mode, ModelMayConfirm, Settings};
+
+use crate::context::Context;
+use crate::fault::{Fault, Rule};
+use crate::message::{Message, PlanMode, Role};
+use crate::schema;
+use crate::time::Time;
+use crate::tool::Tool;
+use job::{JobRef, Step};
+use question::Questions;
+use turn::Turn;
+
+/// An agent at work on a request: its memory, what is under way, and what waits.
+pub struct Session {
+    id: String,
+    settings: Arc<Settings>,
+    schema: Option<Value>,
+    output_validator: Option<Arc<Validator>>,
+    context: Context,
+    /// Messages that the request itself brought.
+    base: usize,
+    persistent: bool,
+    /// How many delegates are above this one.
+    depth: u32,
+    now: Time,
+    turn: Turn,
+    steps: BTreeMap<u32, Step>,
+    next_step: u32,
+    /// Jobs to be looked at again, because something they need has changed.
+    dirty: VecDeque<JobRef>,
+    /// Jobs that may run as soon as there is room.
+    ready: VecDeque<JobRef>,
+    /// Jobs that run, the forgotten ones included.
+    running: u32,
+    /// Of those, jobs that nobody waits for.
+    forgotten: u32,
+    /// Of those, jobs whose child waits for a person.
+    resting: u32,
+    /// The jobs behind requests to the model that are not the turn's own.
+    sub_requests: BTreeMap<u64, JobRef>,
+    next_request: u64,
+    questions: Questions,
+    /// Words that came while the turn was at work.
+    pending_words: VecDeque<String>,
+    tasks: VecDeque<Task>,
+    /// Validators for parts of kinds' schemas, by kind, instance and pointer.
+    part_validators: BTreeMap<(String, Option<String>, String), (Value, Arc<Validator>)>,
+}
+
+/// An input that cannot be taken; nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct Refused {
+    /// A stable name of the cause.
+    pub code: &'static str,
+    /// What is wrong, and what would be right.
+    pub text: String,
+}
+
+impl Refused {
+    fn new(code: &'static str, text: impl Into<String>) -> Self {
+        Self { code, text: text.into() }
+    }
+}
+
+impl Session {
+    /// A session about to work on a request: its context, the schema of its result, and its settings.
+    ///
+    /// Fails where a tool names an activity that does not exist, or a schema is not one.
+    pub fn new(
+        id: impl Into<String>,
+        context: Context,
+        schema: Option<Value>,
+        settings: Arc<Settings>,
+    ) -> Result<Self, Fault> {
+        for tool in context.tools() {
+            tool.check()?;
+            if let Some(name) = tool.fixed_name("_activity")
+                && tool.fixed_name("_delegate").is_none()
+                && !settings.activities.contains(name)
+            {
+                let text = format!("the activity `{name}` is not registered");
+                return Err(Fault::new(Rule::Tool3, text).at(&format!("tool.{}", tool.name)));
+            }
+        }
+        let output_validator = match &schema {
+            None | Some(Value::Null) => None,
+            Some(schema) => {
+                let compiled = schema::compile(schema);
+                let wrong = |error| Fault::new(Rule::Loop1, format!("not a valid JSON Schema: {error}")).at("schema");
+                Some(Arc::new(compiled.map_err(wrong)?))
+            }
+        };
+        let persistent = settings.persistent || context.plan().is_some();
+        Ok(Self {
+            id: id.into(),
+            base: context.messages().len(),
+            turn: Turn::new(&settings),
+            settings,
+            schema,
+            output_validator,
+            context,
+            persistent,
+            depth: 0,
+            now: Time::default(),
+            steps: BTreeMap::new(),
+            next_step: 0,
+            dirty: VecDeque::new(),
+            ready: VecDeque::new(),
+            running: 0,
+            forgotten: 0,
+            resting: 0,
+            sub_requests: BTreeMap::new(),
+            next_request: 0,
+            questions: Questions::default(),
+            pending_words: VecDeque::new(),
+            tasks: VecDeque::new(),
+            part_validators: BTreeMap::new(),
+        })
+    }
+
+    /// Takes in what happened. Afterwards [`Session::poll`] hands out what is to be done about it.
+    ///
+    /// An input that does not fit, such as an answer to a question that was never asked, is refused, and
+    /// nothing has changed. A completion that is already known is taken as no news.
+    pub fn handle(&mut self, now: Time, input: Input) -> Result<(), Refused> {
+        // Time does not run backwards here, whatever the clock outside does.
+        self.now = self.now.max(now);
+        match input {
+            Input::Start => self.begin(None),
+            Input::RunPlan => self.run_plan()?,
+            Input::User { text } => self.hear(text),
+            Input::Answer { id, answer } => self.take_answer(&id, answer),
+            Input::Ended { id, outcome } => self.take_outcome(&id, outcome),
+            Input::Loaded { id, request } => self.take_loaded(&id, request),
+            Input::InDoubt { id } => self.doubt(&id),
+            Input::Decide { question, decision, by } => self.decide(&question, decision, &by)?,
+            Input::Stop => self.stop(),
+            Input::Tick => self.expire(),
+        }
+        self.go_on();
+        Ok(())
+    }
+
+    /// The next thing to do, if there is one.
+    pub fn poll(&mut self) -> Option<Task> {
+        self.tasks.pop_front()
+    }
+
+    /// When to come back at the latest, with [`Input::Tick`].
+    pub fn timeout(&self) -> Option<Time> {
+        let own = self.questions.open().map(|question| question.expires_at);
+        own.chain(self.children().filter_map(|(_, child)| child.timeout())).min()
+    }
+
+    /// The session's memory.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The schema of the result.
+    pub fn schema(&self) -> Option<&Value> {
+        self.schema.as_ref()
+    }
+
+    /// The settings it runs under.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Changes how far it may go, from the next call on.
+    pub fn set_mode(&mut self, mode: Mode) {
+        Arc::make_mut(&mut self.settings).mode = mode;
+    }
+
+    /// Every question, decided ones too, those of delegates included with the ids by which they are answered.
+    pub fn questions(&self) -> Vec<Question> {
+        let mut all: Vec<Question> = self.questions.all().cloned().collect();
+        for (job, child) in self.children() {
+            all.extend(child.questions().into_iter().map(|question| question.below(&job)));
+        }
+        all
+    }
+
+    /// The question of this id.
+    pub fn question(&self, id: &str) -> Option<Question> {
+        match id.split_once('/') {
+            Some((job, rest)) => Some(self.child(job)?.question(rest)?.below(job)),
+            None => self.questions.get(id).cloned(),
+        }
+    }
+
+    /// The states of the calls under way, and of the turn's calls that have ended.
+    pub fn calls(&self) -> Vec<CallReport> {
+        let ended = self.turn.ended_calls.iter().cloned();
+        ended.chain(self.steps.values().flat_map(Step::report)).collect()
+    }
+
+    /// Everything the session is, as data. Equal sessions are equal here, byte for byte.
+    pub fn snapshot(&self) -> Value {
+        let steps = self.steps.iter().map(|(id, step)| {
+            let jobs = step.report().zip(&step.jobs).map(|(report, job)| {
+                let child = job.child.as_ref().map(|child| child.snapshot());
+                json!({"call": report.call, "status": report.status, "error": report.error,
+                    "attempt": job.attempt, "child": child})
+            });
+            (id.to_string(), json!({"jobs": jobs.collect::<Vec<_>>(), "errors": step.errors}))
+        });
+        json!({
+            "id": self.id,
+            "now": self.now,
+            "context": self.context.to_json(),
+            "turn": self.turn.snapshot(),
+            "steps": steps.collect::<serde_json::Map<_, _>>(),
+            "questions": self.questions.all().map(Question::to_json).collect::<Vec<_>>(),
+            "pendingWords": self.pending_words,
+        })
+    }
+
+    fn children(&self) -> impl Iterator<Item = (String, &Session)> {
+        self.steps.iter().flat_map(|(step, jobs)| {
+            jobs.jobs
+                .iter()
+                .enumerate()
+                .filter_map(move |(index, job)| Some((format!("{step}.{index}"), job.child.as_deref()?)))
+        })
+    }
+
+    fn child(&self, id: &str) -> Option<&Session> {
+        let at = self.find(id)?;
+        self.steps[&at.step].jobs[at.job as usize].child.as_deref()
+    }
+
+    /// The job of this id, if it still exists.
+    fn find(&self, id: &str) -> Option<JobRef> {
+        let (step, job) = id.split_once('.')?;
+        let at = JobRef { step: step.parse().ok()?, job: job.parse().ok()? };
+        self.steps.get(&at.step)?.jobs.get(at.job as usize)?;
+        Some(at)
+    }
+
+    fn plan_mode(&self) -> PlanMode {
+        self.context.plan().map(|plan| plan.mode).unwrap_or_default()
+    }
+
+    /// Who carries out a call of a tool, if not the model itself.
+    fn activity_of<'a>(&self, tool: &'a Tool, named: Option<&'a str>) -> Option<&'a str> {
+        [named, Some(tool.name.as_str())].into_iter().flatten().find(|name| self.settings.activities.contains(*name))
+    }
+
+    /// Whether the model itself carries out calls of this tool.
+    fn is_latent(&self, tool: &Tool) -> bool {
+        tool.fixed_name("_delegate").is_none() && self.activity_of(tool, tool.fixed_name("_activity")).is_none()
+    }
+
+    fn remember(&mut self, message: Message) {
+        // Texts, plans and errors fold into nothing that could refuse them.
+        let appended = self.context.append(vec![message]);
+        debug_assert!(appended.is_ok());
+    }
+
+    fn remember_words(&mut self, role: Role, text: &str) {
+        self.remember(Message::text(role, text));
+    }
+}

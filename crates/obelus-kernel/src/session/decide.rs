@@ -1,0 +1,426 @@
+//! Asking people, and doing what they say.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::input::{CallError, Decision, Ends, Outcome, Task};
+use super::job::{Frozen, JobRef, Origin, Status};
+use super::policy::Verdict;
+use super::question::{About, Approved, AskedCall, Question, QuestionStatus, describe, hash};
+use super::settings::ModelMayConfirm;
+use super::turn::{Phase, error_data};
+use super::{Input, Refused, Session};
+use crate::call::{ASIDES, Call, faults_of};
+use crate::message::{Message, Role};
+use crate::plan::Who;
+
+impl Session {
+    fn hash_of(&self, call: &Call, frozen: &Frozen) -> String {
+        let is_aside = |name: &str| ASIDES.contains(&name) && call.asides.contains_key(name);
+        hash(&self.id, self.settings.mode.name(), &frozen.call, is_aside)
+    }
+
+    /// Whether people have spoken of exactly this call before, or are being asked; then that settles it.
+    pub(super) fn settle_by_earlier_word(&mut self, at: JobRef, call: &Call, frozen: &Arc<Frozen>) -> bool {
+        let says = |name: &str, value: Value| call.asides.get(name) == Some(&value);
+        let refuses = says("confirmation_decision", "deny".into());
+        if self.questions.is_blank() && !refuses {
+            return false;
+        }
+        let hash = self.hash_of(call, frozen);
+        if refuses {
+            let reason =
+                call.asides.get("confirmation_reason").and_then(Value::as_str).unwrap_or("declined in conversation");
+            if let Some((id, _)) = self.questions.about(&hash) {
+                self.deny(&id, reason, "the agent, for the user");
+            }
+            self.deny_job(at, &hash, reason);
+            return true;
+        }
+        if let Some(&since) = self.questions.denied.get(&hash) {
+            let asked_anew = says("requires_confirmation", true.into()) && self.words_since(since).is_some();
+            if !asked_anew {
+                self.deny_job(at, &hash, "it was denied before");
+                return true;
+            }
+            self.questions.denied.remove(&hash);
+        }
+        let confirmed = says("confirmed", true.into());
+        if let Some((id, index)) = self.questions.about(&hash) {
+            if let Some(question) = self.questions.get_mut(&id) {
+                question.calls[index].jobs.push(at);
+            }
+            self.set_status(at, Status::Waiting);
+            if confirmed && self.has_consent(&id) {
+                self.approve(&id, &[index], "the user, in conversation");
+            }
+            return true;
+        }
+        match self.questions.approved.get(&hash) {
+            Some(Approved::Done) if confirmed => {
+                self.close(at, Status::Done);
+                true
+            }
+            Some(Approved::Running(primary)) if confirmed => {
+                let primary = *primary;
+                self.join(at, primary);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The model claims that the user agreed: is there evidence?
+    fn has_consent(&self, id: &str) -> bool {
+        let Some(question) = self.questions.get(id) else { return false };
+        let is_only_one = self.questions().iter().filter(|question| question.is_open()).count() == 1
+            && question.open_calls().count() == 1;
+        self.settings.model_may_confirm == ModelMayConfirm::AfterConsent
+            && is_only_one
+            && self.words_since(question.asked_after).is_some_and(|words| self.settings.consent.consents(words))
+    }
+
+    /// The user's latest words, if they came after the context had this many messages.
+    fn words_since(&self, length: usize) -> Option<&str> {
+        self.context.messages()[length.min(self.context.messages().len())..].iter().rev().find_map(|message| {
+            match message {
+                Message::Text(text) if text.role == Role::User => Some(text.text.as_str()),
+                _ => None,
+            }
+        })
+    }
+
+    /// A person must decide about a call.
+    pub(super) fn ask_about_call(&mut self, at: JobRef, call: &Call, frozen: &Arc<Frozen>, reasons: Vec<String>) {
+        let step = &self.steps[&at.step];
+        if step.who[step.jobs[at.job as usize].call] == Who::Each {
+            self.set_status(at, Status::Asking);
+            self.questions.asking.push((at, reasons));
+        } else {
+            self.set_status(at, Status::Waiting);
+            let asked = AskedCall {
+                call: frozen.call.clone(),
+                hash: self.hash_of(call, frozen),
+                decided: None,
+                jobs: vec![at],
+            };
+            self.ask(About::Call, vec![asked], reasons);
+        }
+        self.wake_followers(at);
+    }
+
+    /// The calls of one template over instances are one question. Says whether something was asked.
+    pub(super) fn ask_about_groups(&mut self) -> bool {
+        let asking = std::mem::take(&mut self.questions.asking);
+        let mut groups: Vec<((u32, usize), Vec<AskedCall>, Vec<String>)> = Vec::new();
+        for (at, reasons) in asking {
+            let Some(step) = self.steps.get(&at.step) else { continue };
+            let job = &step.jobs[at.job as usize];
+            let (Some(frozen), Status::Asking) = (&job.frozen, job.status) else { continue };
+            let hash = self.hash_of(step.call(at.job as usize), frozen);
+            let asked = AskedCall { call: frozen.call.clone(), hash, decided: None, jobs: vec![at] };
+            let template = (at.step, job.call);
+            self.set_status(at, Status::Waiting);
+            match groups.iter_mut().find(|(of, ..)| *of == template) {
+                Some((_, calls, words)) => {
+                    calls.push(asked);
+                    words.extend(reasons);
+                }
+                None => groups.push((template, vec![asked], reasons)),
+            }
+        }
+        let asked_something = !groups.is_empty();
+        for (_, calls, mut reasons) in groups {
+            reasons.sort();
+            reasons.dedup();
+            self.ask(About::Call, calls, reasons);
+        }
+        asked_something
+    }
+
+    pub(super) fn ask_about_plan(&mut self, calls: Vec<Value>) {
+        let asked = |call| AskedCall { call: Arc::new(call), hash: String::new(), decided: None, jobs: Vec::new() };
+        self.ask(
+            About::Plan,
+            calls.into_iter().map(asked).collect(),
+            vec!["a plan runs when it is approved".to_owned()],
+        );
+    }
+
+    fn ask(&mut self, about: About, calls: Vec<AskedCall>, reasons: Vec<String>) {
+        let described: Vec<String> = calls.iter().map(|asked| describe(&asked.call)).collect();
+        let question = Question {
+            id: String::new(),
+            about,
+            calls,
+            description: described.join("\n"),
+            reasons,
+            schema: None,
+            requested_at: self.now,
+            expires_at: self.now.plus_seconds(self.settings.question_seconds),
+            status: QuestionStatus::Requested,
+            decided_at: None,
+            by: None,
+            reason: None,
+            asked_after: self.context.messages().len(),
+        };
+        let id = self.questions.add(question);
+        self.tasks.push_back(Task::Ask { id });
+    }
+
+    /// A person decided. What does not fit is refused, and the question stays.
+    pub(super) fn decide(&mut self, id: &str, decision: Decision, by: &str) -> Result<(), Refused> {
+        if let Some((job, rest)) = id.split_once('/') {
+            return self.decide_in_child(job, Input::Decide { question: rest.to_owned(), decision, by: by.to_owned() });
+        }
+        let Some(question) = self.questions.get(id) else {
+            return Err(Refused::new("unknown_question", format!("there is no question `{id}`")));
+        };
+        if !question.is_open() {
+            let by = question.by.as_deref().unwrap_or("nobody");
+            let status = serde_json::to_value(question.status).unwrap_or_default();
+            let text = format!("the question `{id}` is {} already, by {by}", status.as_str().unwrap_or_default());
+            return Err(Refused::new("already_decided", text));
+        }
+        let unfit = |what: &str| {
+            let about = serde_json::to_value(question.about).unwrap_or_default();
+            Refused::new(
+                "unfit_answer",
+                format!("a question about `{}` cannot be answered by `{what}`", about.as_str().unwrap_or_default()),
+            )
+        };
+        match (question.about, decision) {
+            (About::Call, Decision::Approve { only }) => {
+                let open: Vec<usize> = question.open_calls().collect();
+                let chosen = only.unwrap_or_else(|| open.clone());
+                if let Some(index) = chosen.iter().find(|index| !open.contains(index)) {
+                    return Err(Refused::new("unknown_call", format!("the question `{id}` has no open call {index}")));
+                }
+                self.approve(id, &chosen, by);
+            }
+            (About::Call | About::Plan, Decision::Deny { reason }) => self.deny(id, &reason, by),
+            (About::Call, Decision::Edit { params }) => self.edit(id, params, by)?,
+            (About::Plan, Decision::Approve { .. }) => {
+                let calls: Vec<Value> = question.calls.iter().map(|asked| (*asked.call).clone()).collect();
+                self.questions.decided(id, QuestionStatus::Approved, self.now, by, None);
+                self.reopen();
+                self.start_step(&calls, Origin::Approved, false);
+            }
+            (About::InDoubt, Decision::Happened { result }) => self.settle_doubt(id, by, Some(Outcome::Value(result))),
+            (About::InDoubt, Decision::DidNot | Decision::Approve { .. }) => self.settle_doubt(id, by, None),
+            (About::InDoubt, Decision::Deny { reason }) => {
+                let error = CallError::new("in_doubt", format!("nobody knows whether it happened: {reason}"));
+                self.settle_doubt(id, by, Some(Outcome::Error(error)));
+            }
+            (_, Decision::Approve { .. }) => return Err(unfit("approve")),
+            (_, Decision::Edit { .. }) => return Err(unfit("edit")),
+            (_, Decision::Deny { .. }) => return Err(unfit("deny")),
+            (_, Decision::Value { .. }) => return Err(unfit("value")),
+            (_, Decision::Happened { .. }) => return Err(unfit("happened")),
+            (_, Decision::DidNot) => return Err(unfit("did-not")),
+        }
+        Ok(())
+    }
+
+    fn approve(&mut self, id: &str, indexes: &[usize], by: &str) {
+        let Some(question) = self.questions.get_mut(id) else { return };
+        let mut released = Vec::new();
+        for &index in indexes {
+            let asked = &mut question.calls[index];
+            asked.decided = Some(true);
+            released.push((asked.hash.clone(), asked.jobs.clone()));
+        }
+        if question.open_calls().next().is_none() {
+            self.questions.decided(id, QuestionStatus::Approved, self.now, by, None);
+        }
+        self.reopen();
+        for (hash, jobs) in released {
+            let Some((&primary, others)) = jobs.split_first() else { continue };
+            self.questions.approved.insert(hash, Approved::Running(primary));
+            if let Some(step) = self.steps.get_mut(&primary.step) {
+                let job = &mut step.jobs[primary.job as usize];
+                if let Some(frozen) = &mut job.frozen {
+                    Arc::make_mut(frozen).approved = true;
+                }
+            }
+            self.make_ready(primary);
+            for &other in others {
+                self.join(other, primary);
+            }
+        }
+    }
+
+    fn deny(&mut self, id: &str, reason: &str, by: &str) {
+        let Some(question) = self.questions.get_mut(id) else { return };
+        let is_plan = question.about == About::Plan;
+        let mut dropped = Vec::new();
+        for asked in question.calls.iter_mut().filter(|asked| asked.decided.is_none()) {
+            asked.decided = Some(false);
+            dropped.push((asked.hash.clone(), asked.jobs.clone()));
+        }
+        self.questions.decided(id, QuestionStatus::Denied, self.now, by, Some(reason));
+        self.reopen();
+        if is_plan {
+            self.turn.tell_model(error_data(Value::Null, json!({"code": "plan_denied", "message": reason})));
+        }
+        for (hash, jobs) in dropped {
+            for at in jobs {
+                self.deny_job(at, &hash, reason);
+            }
+        }
+    }
+
+    fn deny_job(&mut self, at: JobRef, hash: &str, reason: &str) {
+        self.questions.denied.insert(hash.to_owned(), self.context.messages().len());
+        if let Some(step) = self.steps.get_mut(&at.step) {
+            step.jobs[at.job as usize].error = Some(json!({"code": "denied", "message": reason}));
+        }
+        self.close(at, Status::Denied);
+    }
+
+    /// The call with other parameters, checked again, and then let run.
+    fn edit(&mut self, id: &str, params: Map<String, Value>, by: &str) -> Result<(), Refused> {
+        let question = self.questions.get(id).expect("looked up by the caller");
+        let open: Vec<usize> = question.open_calls().collect();
+        let [index] = open[..] else {
+            return Err(Refused::new("several_calls", "a question about several calls cannot be edited as one"));
+        };
+        let Some(&at) = question.calls[index].jobs.first() else { return Ok(()) };
+        let call = self.steps[&at.step].call(at.job as usize).clone();
+        let (Some(tool), Some(frozen)) = (call.tool.clone(), self.frozen(at)) else { return Ok(()) };
+        let mut edited = (*frozen).clone();
+        let mut whole = (*frozen.call).clone();
+        for (name, value) in params {
+            if name.starts_with('_') {
+                return Err(Refused::new("bad_edit", format!("`{name}` is not a parameter")));
+            }
+            whole[&name] = value.clone();
+            edited.params[&name] = value;
+        }
+        if let Some(fault) = faults_of(tool.breaches(&edited.params)).into_iter().next() {
+            return Err(Refused::new("bad_edit", fault.words()));
+        }
+        if let Verdict::Refuse { reason, .. } =
+            self.settings.policy.verdict(&call, &tool, &edited.params, self.settings.mode)
+        {
+            return Err(Refused::new("bad_edit", reason));
+        }
+        edited.call = Arc::new(whole);
+        let hash = self.hash_of(&call, &edited);
+        let question = self.questions.get_mut(id).expect("looked up by the caller");
+        question.calls[index].call = edited.call.clone();
+        question.calls[index].hash = hash;
+        let step = self.steps.get_mut(&at.step).expect("the job waits");
+        step.jobs[at.job as usize].frozen = Some(Arc::new(edited));
+        self.approve(id, &[index], by);
+        Ok(())
+    }
+
+    /// One job runs for both.
+    fn join(&mut self, at: JobRef, primary: JobRef) {
+        if let Some(step) = self.steps.get_mut(&at.step) {
+            let job = &mut step.jobs[at.job as usize];
+            job.status = Status::Waiting;
+            job.joined = Some(primary);
+        }
+    }
+
+    /// Whoever joined a job ends as it did; what a person approved and got is remembered.
+    pub(super) fn close_joined(&mut self, at: JobRef, status: Status) {
+        if self.questions.is_blank() {
+            return;
+        }
+        let approved = self.questions.approved.iter().find(|(_, of)| **of == Approved::Running(at));
+        if let Some(hash) = approved.map(|(hash, _)| hash.clone()) {
+            match status {
+                Status::Done => self.questions.approved.insert(hash, Approved::Done),
+                // A yes is used up: to try again, a person is asked again.
+                _ => self.questions.approved.remove(&hash),
+            };
+        }
+        let joined: Vec<JobRef> = self
+            .steps
+            .iter()
+            .flat_map(|(step, jobs)| {
+                let joined = jobs.jobs.iter().enumerate().filter(|(_, job)| job.joined == Some(at));
+                joined
+                    .map(|(job, _)| JobRef { step: *step, job: u32::try_from(job).unwrap_or(u32::MAX) })
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        for other in joined {
+            self.close(other, status);
+        }
+    }
+
+    /// What a person says sets a turn at rest to work again.
+    pub(super) fn reopen(&mut self) {
+        if let Phase::Rested(ends) = self.turn.phase {
+            if ends == Ends::Limit {
+                // The limit was for the agent; what a person lets run, runs.
+                self.turn.calls = 0;
+            }
+            self.turn.phase = Phase::Working;
+        }
+    }
+
+    /// Questions that nobody answered in time.
+    pub(super) fn expire(&mut self) {
+        let late: Vec<String> = self
+            .questions
+            .open()
+            .filter(|question| question.expires_at <= self.now)
+            .map(|question| question.id.clone())
+            .collect();
+        for id in late {
+            match self.questions.get(&id).map(|question| question.about) {
+                Some(About::InDoubt) => {
+                    let error = CallError::new("in_doubt", "nobody said in time whether it happened");
+                    self.settle_doubt(&id, "nobody", Some(Outcome::Error(error)));
+                }
+                _ => self.deny(&id, "nobody answered in time", "nobody"),
+            }
+            if let Some(question) = self.questions.get_mut(&id) {
+                question.status = QuestionStatus::Expired;
+            }
+        }
+        let children: Vec<String> = self.children().map(|(id, _)| id).collect();
+        for id in children {
+            self.tell_child(&id, Input::Tick);
+        }
+    }
+
+    /// A call was under way when its driver died.
+    pub(super) fn doubt(&mut self, id: &str) {
+        if let Some((job, rest)) = id.split_once('/') {
+            return self.tell_child(job, Input::InDoubt { id: rest.to_owned() });
+        }
+        let Some(at) = self.find(id) else { return };
+        let step = &self.steps[&at.step];
+        let (job, call) = (&step.jobs[at.job as usize], step.call(at.job as usize));
+        let (Status::Running, Some(frozen), Some(tool)) = (job.status, job.frozen.clone(), call.tool.clone()) else {
+            return;
+        };
+        if tool.idempotent {
+            return self.start_again(at);
+        }
+        let asked = AskedCall { call: frozen.call.clone(), hash: String::new(), decided: None, jobs: vec![at] };
+        let reasons = vec!["the work was interrupted, and it is not known whether this happened".to_owned()];
+        self.ask(About::InDoubt, vec![asked], reasons);
+        self.resting += 1;
+    }
+
+    fn settle_doubt(&mut self, id: &str, by: &str, outcome: Option<Outcome>) {
+        let Some(at) = self.questions.get(id).and_then(|question| question.calls.first()?.jobs.first().copied()) else {
+            return;
+        };
+        self.questions.decided(id, QuestionStatus::Answered, self.now, by, None);
+        self.resting -= 1;
+        self.reopen();
+        match outcome {
+            Some(outcome) => self.finish(at, outcome),
+            None => self.start_again(at),
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! What comes in, what goes out, and what a turn adds up to.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::time::Time;
+use crate::tool::Tool;
+
+/// Something that happened, told to the session by its driver. Inputs in order are the session's journal.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Input {
+    /// The request is to be worked on as it stands.
+    Start,
+    /// The plan in the context is to be run as it is, without asking a model for calls or output.
+    RunPlan,
+    /// The user said something.
+    User {
+        /// The words.
+        text: String,
+    },
+    /// The model answered a request.
+    Answer {
+        /// The request's id.
+        id: String,
+        /// The answer.
+        answer: Answer,
+    },
+    /// A call came to its end.
+    Ended {
+        /// The call's id.
+        id: String,
+        /// What it brought.
+        outcome: Outcome,
+    },
+    /// A delegate's saved request was read, or could not be.
+    Loaded {
+        /// The call's id.
+        id: String,
+        /// The request, or why there is none.
+        request: Result<Value, String>,
+    },
+    /// A call was under way when its driver died: whether it happened is not known.
+    InDoubt {
+        /// The call's id.
+        id: String,
+    },
+    /// A person decided.
+    Decide {
+        /// The question's id.
+        question: String,
+        /// The decision.
+        decision: Decision,
+        /// Who, and from where.
+        by: String,
+    },
+    /// The turn is to stop: nothing more is started.
+    Stop,
+    /// Time has passed.
+    Tick,
+}
+
+/// What the model answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// A solution, and the tokens it took.
+    Solution {
+        /// The solution.
+        solution: Solution,
+        /// Tokens used by this request.
+        tokens: u64,
+    },
+    /// Something that could not be read as a solution.
+    OutOfFormat {
+        /// The text as it came.
+        text: String,
+        /// What is wrong with it.
+        error: String,
+        /// Tokens used by this request.
+        tokens: u64,
+    },
+    /// Nothing: the model could not be asked.
+    Failed {
+        /// A stable name of the cause: `unreachable`, `unauthorised`, `quota`, …
+        code: String,
+        /// What happened, in words.
+        message: String,
+    },
+}
+
+/// A solution: words, calls, and the result once there is one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Solution {
+    /// Words for the user, delivered at once.
+    pub say: Option<String>,
+    /// Calls.
+    pub calls: Vec<Value>,
+    /// The result; null while there is none.
+    pub output: Value,
+    /// Whether the calls run in the order of writing.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub sequential: bool,
+}
+
+impl Solution {
+    /// Reads a solution from an answer in the composed schema. What is wrong is said in words for the model.
+    pub fn from_value(value: Value) -> Result<Self, String> {
+        let Value::Object(mut fields) = value else {
+            return Err(format!(
+                "the answer is an object with `say`, `calls` and `output`, not {}",
+                crate::type_name(&value)
+            ));
+        };
+        if !["say", "calls", "output"].iter().any(|name| fields.contains_key(*name)) {
+            return Err("the answer has none of `say`, `calls` and `output`".to_owned());
+        }
+        let say = match fields.shift_remove("say") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(text),
+            Some(other) => return Err(format!("`say` is a string or null, not {}", crate::type_name(&other))),
+        };
+        let calls = match fields.shift_remove("calls") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::Array(calls)) => calls,
+            Some(other) => return Err(format!("`calls` is an array, not {}", crate::type_name(&other))),
+        };
+        if let Some(index) = calls.iter().position(|call| crate::message::depth(call) > crate::MAX_DEPTH) {
+            return Err(format!("call {index} is nested deeper than {} levels", crate::MAX_DEPTH));
+        }
+        Ok(Self { say, calls, output: fields.shift_remove("output").unwrap_or_default(), sequential: false })
+    }
+
+    /// Reads a solution from text: one JSON object, a code fence around it tolerated.
+    pub fn from_text(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let fenced = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
+        let text = fenced.map_or(text, |inner| inner.strip_prefix("json").unwrap_or(inner).trim());
+        let value = serde_json::from_str(text).map_err(|error| format!("the answer is not JSON: {error}"))?;
+        Self::from_value(value)
+    }
+}
+
+/// What a call brought.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// A plain value.
+    Value(Value),
+    /// Data messages for paths that the call may write.
+    Messages(Vec<Value>),
+    /// An error.
+    Error(CallError),
+}
+
+/// Why a call failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallError {
+    /// A stable name of the cause.
+    pub code: String,
+    /// What happened, in words.
+    pub message: String,
+}
+
+impl CallError {
+    /// An error with a code and words.
+    pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { code: code.into(), message: message.into() }
+    }
+}
+
+/// What a person decided.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// Yes, as it was shown; of several calls, those with these indexes, or all.
+    Approve {
+        /// Indexes of calls in the question; none means all that are still open.
+        only: Option<Vec<usize>>,
+    },
+    /// No.
+    Deny {
+        /// Why.
+        reason: String,
+    },
+    /// Yes, with these parameters instead.
+    Edit {
+        /// The parameters that replace those of the same name.
+        params: serde_json::Map<String, Value>,
+    },
+    /// The value that was asked for.
+    Value {
+        /// The value.
+        value: Value,
+    },
+    /// The effect in doubt did happen.
+    Happened {
+        /// Its result, if it is known.
+        result: Value,
+    },
+    /// The effect in doubt did not happen: it is to be done.
+    DidNot,
+}
+
+/// Something for the driver to do.
+#[derive(Clone, Debug)]
+pub enum Task {
+    /// Ask the model. What it is shown is read by `Session::prompt`.
+    AskModel {
+        /// The request's id, for the answer.
+        id: String,
+    },
+    /// Run a call.
+    Call(Box<Start>),
+    /// Read the saved request of a delegate.
+    Load {
+        /// The call's id, for the answer.
+        id: String,
+        /// A path inside the agent's folder.
+        path: String,
+    },
+    /// Deliver words to the user.
+    Say(String),
+    /// Show a question to whoever may answer it.
+    Ask {
+        /// The question's id.
+        id: String,
+    },
+    /// The turn has come to rest.
+    Rest(Box<Reply>),
+}
+
+/// A call that may run now.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// Its id, for the outcome.
+    pub id: String,
+    /// The activity that runs it.
+    pub activity: String,
+    /// The call with references resolved, and its meta-properties.
+    pub call: Arc<Value>,
+    /// Its tool.
+    pub tool: Arc<Tool>,
+    /// What the call may see of the context.
+    pub scope: Vec<Value>,
+    /// Always the same for the same call of the same session, so that an effect can be told from its repetition.
+    pub key: String,
+    /// How often it has been started, from 1.
+    pub attempt: u32,
+    /// Seconds it may take, where its activity says nothing.
+    pub seconds: u64,
+}
+
+/// How a turn came to rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ends {
+    /// With a result, or with everything done that was to be done.
+    Output,
+    /// Waiting for a person.
+    Waiting,
+    /// Without the model.
+    Degraded,
+    /// At a limit.
+    Limit,
+    /// Stopped by a person.
+    Stopped,
+}
+
+/// What a turn adds up to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Reply {
+    /// How it came to rest.
+    pub ends: Ends,
+    /// The result; null if there is none.
+    pub output: Value,
+    /// Words that were said on the way.
+    pub said: Vec<String>,
+    /// What happened to each call of the turn.
+    pub calls: Vec<CallReport>,
+    /// Ids of the questions that wait.
+    pub waiting: Vec<String>,
+    /// Why it ended without the model, or which limit was met.
+    pub reason: Option<CallError>,
+    /// When.
+    pub at: Time,
+}
+
+/// What happened to one call.
+#[derive(Clone, Debug, Serialize)]
+pub struct CallReport {
+    /// The call: as it ran, else as it was proposed.
+    pub call: Arc<Value>,
+    /// Its state: `done`, `failed`, `skipped`, `denied`, `refused`, `waiting`, …
+    pub status: &'static str,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
+}

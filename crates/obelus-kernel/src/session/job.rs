@@ -1,0 +1,289 @@
+//! The calls of one solution at work: a job for each call and instance, and the graph between them.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Session;
+use super::input::CallReport;
+use crate::call::Call;
+use crate::context::Context;
+use crate::expr::Expr;
+use crate::fault::{Fault, Rule};
+use crate::path::Path;
+use crate::plan::{self, Graph, Who};
+
+/// Where a job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct JobRef {
+    pub(crate) step: u32,
+    pub(crate) job: u32,
+}
+
+impl std::fmt::Display for JobRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.step, self.job)
+    }
+}
+
+/// The life of a call. The last five are final.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// Something it needs is not there yet.
+    Blocked,
+    /// It may run as soon as there is room.
+    Ready,
+    /// It needs a person, and its siblings of other instances are asked about together.
+    Asking,
+    /// A person has been asked.
+    Waiting,
+    /// It runs.
+    Running,
+    Done,
+    Failed,
+    Skipped,
+    Denied,
+    Refused,
+}
+
+impl Status {
+    pub(crate) fn is_final(self) -> bool {
+        matches!(self, Status::Done | Status::Failed | Status::Skipped | Status::Denied | Status::Refused)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Status::Blocked => "blocked",
+            Status::Ready => "ready",
+            Status::Asking | Status::Waiting => "waiting",
+            Status::Running => "running",
+            Status::Done => "done",
+            Status::Failed => "failed",
+            Status::Skipped => "skipped",
+            Status::Denied => "denied",
+            Status::Refused => "refused",
+        }
+    }
+}
+
+/// How the calls of a step came to be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// By a solution that is executed as it is made. `first` is the first answer of the turn.
+    Eager { first: bool },
+    /// By a plan that was approved as a whole, or that a person runs as it is.
+    Approved,
+}
+
+/// The calls of one solution at work.
+pub(crate) struct Step {
+    pub(crate) calls: Vec<Arc<Call>>,
+    pub(crate) who: Vec<Who>,
+    pub(crate) jobs: Vec<Job>,
+    pub(crate) graph: Graph,
+    pub(crate) sequential: bool,
+    /// Jobs that are not final and that somebody waits for.
+    pub(crate) open: usize,
+    /// What went wrong, kept back until the step comes to rest.
+    pub(crate) errors: Vec<Value>,
+}
+
+/// One call for one instance, or for global data.
+pub(crate) struct Job {
+    pub(crate) call: usize,
+    pub(crate) instance: Option<String>,
+    pub(crate) status: Status,
+    /// Calls that feed it and are not final yet.
+    pub(crate) open_feeders: usize,
+    /// The call with its references resolved, once it is to run.
+    pub(crate) frozen: Option<Arc<Frozen>>,
+    /// The child that carries it out.
+    pub(crate) child: Option<Box<Session>>,
+    /// What the child is given of the context.
+    pub(crate) scope: Vec<Value>,
+    /// Another job that runs for both.
+    pub(crate) joined: Option<JobRef>,
+    pub(crate) attempt: u32,
+    pub(crate) error: Option<Value>,
+}
+
+/// A call with its references resolved: what runs is what was shown.
+#[derive(Clone, Debug)]
+pub(crate) struct Frozen {
+    /// The whole call.
+    pub(crate) call: Arc<Value>,
+    /// Its parameters alone.
+    pub(crate) params: Value,
+    /// Whether a person has approved exactly this.
+    pub(crate) approved: bool,
+}
+
+/// Whether an expression has its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    Pending,
+    /// A value that is not null.
+    Present,
+    Null,
+    Dead,
+}
+
+impl Step {
+    /// Reads the calls, expands them over instances and links them. Faults come back with the call's index.
+    pub(crate) fn new(proposals: &[Value], sequential: bool, context: &Context) -> (Self, Vec<Fault>) {
+        let mut faults = Vec::new();
+        let mut calls = Vec::with_capacity(proposals.len());
+        for (index, proposal) in proposals.iter().enumerate() {
+            let (call, found) = Call::read(proposal, context);
+            faults.extend(found.into_iter().map(|fault| fault.in_call(index)));
+            calls.push(call);
+        }
+        let who = plan::who_runs(&calls, context);
+        let mut jobs = Vec::with_capacity(calls.len());
+        for (index, who) in who.iter().enumerate() {
+            match who {
+                Who::Once => jobs.push(Job::new(index, None)),
+                Who::One(name) => jobs.push(Job::new(index, Some(name.clone()))),
+                Who::Each => jobs.extend(context.instances().iter().map(|name| Job::new(index, Some(name.clone())))),
+            }
+        }
+        let nodes: Vec<_> = jobs
+            .iter()
+            .map(|job| plan::Node {
+                reads: calls[job.call].reads(),
+                writes: calls[job.call].writes().collect(),
+                who: job.instance.clone().map_or(Who::Once, Who::One),
+            })
+            .collect();
+        let graph = match Graph::new(&nodes) {
+            Ok(graph) => graph,
+            Err(plan::TooDense) => {
+                faults.push(Fault::new(
+                    Rule::Plan2,
+                    "the calls are too entangled: over 2,000,000 pairs of a write and a read",
+                ));
+                Graph::default()
+            }
+        };
+        drop(nodes);
+        for (index, job) in jobs.iter_mut().enumerate() {
+            job.open_feeders = graph.feeders(index);
+        }
+        if let Err(cycle) = graph.waves() {
+            faults.push(cycle.fault(|job| (jobs[job].call, calls[jobs[job].call].tool_name.as_str())));
+        }
+        let open = jobs.len();
+        let calls = calls.into_iter().map(Arc::new).collect();
+        (Self { calls, who, jobs, graph, sequential, open, errors: Vec::new() }, faults)
+    }
+
+    pub(crate) fn call(&self, job: usize) -> &Arc<Call> {
+        &self.calls[self.jobs[job].call]
+    }
+
+    /// Whether the call before it, in a sequential step, still holds this one back.
+    pub(crate) fn is_held_back(&self, job: usize) -> bool {
+        let call = self.jobs[job].call;
+        self.sequential
+            && self.jobs.iter().any(|before| {
+                before.call < call
+                    && !before.status.is_final()
+                    && !matches!(before.status, Status::Asking | Status::Waiting)
+                    && (before.status != Status::Running || self.calls[before.call].output_path.is_some())
+            })
+    }
+
+    /// Whether an expression of a job has its value, will have, or never can.
+    pub(crate) fn settled(&self, job: usize, expr: &Expr, context: &Context) -> Settled {
+        match expr {
+            Expr::Ref(path) => {
+                let open = |edge: &plan::Edge| !self.jobs[edge.from].status.is_final();
+                if self.graph.edges_by(job, path).iter().any(open) {
+                    return Settled::Pending;
+                }
+                match context.read(path, self.jobs[job].instance.as_deref()) {
+                    None => Settled::Dead,
+                    Some(value) if value.is_null() => Settled::Null,
+                    Some(_) => Settled::Present,
+                }
+            }
+            Expr::Any(terms) => {
+                for (index, term) in terms.iter().enumerate() {
+                    match self.settled(job, term, context) {
+                        Settled::Dead | Settled::Null if index + 1 < terms.len() => {}
+                        decided => return decided,
+                    }
+                }
+                Settled::Dead
+            }
+            Expr::All(terms) => {
+                let states: Vec<_> = terms.iter().map(|term| self.settled(job, term, context)).collect();
+                if states.iter().any(|state| matches!(state, Settled::Dead | Settled::Null)) {
+                    Settled::Dead
+                } else if states.contains(&Settled::Pending) {
+                    Settled::Pending
+                } else {
+                    Settled::Present
+                }
+            }
+        }
+    }
+
+    /// The expressions that nobody feeds and nobody has, each with its parameter.
+    pub(crate) fn unfed(&self, job: usize, context: &Context) -> Option<Fault> {
+        let instance = self.jobs[job].instance.as_deref();
+        let can = |path: &Path| !self.graph.edges_by(job, path).is_empty() || context.read(path, instance).is_some();
+        let mut fault = None;
+        self.call(job).each_expr(&mut |place, expr| {
+            if fault.is_none() && !expr.can_have(&can) {
+                let text = format!("{expr} has no value, and no call writes it");
+                fault = Some(Fault::new(Rule::Plan4, text).at(&place.join(".")));
+            }
+        });
+        fault
+    }
+
+    pub(crate) fn has_running(&self) -> bool {
+        self.jobs.iter().any(|job| job.status == Status::Running)
+    }
+
+    pub(crate) fn report(&self) -> impl Iterator<Item = CallReport> {
+        self.jobs.iter().map(|job| CallReport {
+            call: match &job.frozen {
+                Some(frozen) => frozen.call.clone(),
+                None => with_instance(&self.calls[job.call].raw, job.instance.as_deref()),
+            },
+            status: job.status.name(),
+            error: job.error.clone(),
+        })
+    }
+}
+
+impl Job {
+    fn new(call: usize, instance: Option<String>) -> Self {
+        Self {
+            call,
+            instance,
+            status: Status::Blocked,
+            open_feeders: 0,
+            frozen: None,
+            child: None,
+            scope: Vec::new(),
+            joined: None,
+            attempt: 0,
+            error: None,
+        }
+    }
+}
+
+/// The proposal, with the instance it runs for where the plan is a template.
+pub(crate) fn with_instance(raw: &Arc<Value>, instance: Option<&str>) -> Arc<Value> {
+    match instance {
+        Some(name) if raw.get("_instance").and_then(Value::as_str) != Some(name) && raw.is_object() => {
+            let mut call = (**raw).clone();
+            call["_instance"] = name.into();
+            Arc::new(call)
+        }
+        _ => raw.clone(),
+    }
+}

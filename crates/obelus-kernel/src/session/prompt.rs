@@ -1,0 +1,201 @@
+//! What the model is shown, as data: in a fixed order, stable parts first. Drivers turn it into words.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::Session;
+use super::input::CallReport;
+use super::job::JobRef;
+use crate::compose::{Composed, compose};
+use crate::message::{Message, PlanMode, Role};
+
+/// What a request asks of the model.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// The next solution of the turn.
+    Solve,
+    /// The result of one call that the model carries out itself.
+    Think {
+        /// The call, references resolved.
+        call: Value,
+        /// Its tool.
+        tool: Value,
+        /// What it may see of the context.
+        scope: Vec<Value>,
+    },
+}
+
+/// Everything the model is shown for one request.
+#[derive(Clone, Debug, Serialize)]
+pub struct Prompt {
+    /// What is asked.
+    pub purpose: Purpose,
+    /// The agent's instructions.
+    pub instructions: Vec<String>,
+    /// The tools on offer: name and schema.
+    pub tools: Vec<Value>,
+    /// How far the session may go.
+    pub mode: &'static str,
+    /// Whether the calls run as they are written, or are planned first.
+    pub plan_mode: &'static str,
+    /// Each kind, folded, with its schema and description.
+    pub kinds: Vec<Value>,
+    /// The plan so far, and what became of its calls.
+    pub plan: Vec<CallReport>,
+    /// Questions that wait for a person.
+    pub questions: Vec<Value>,
+    /// The latest errors.
+    pub errors: Vec<Value>,
+    /// The conversation: role and text, oldest first, as much as fits.
+    pub texts: Vec<(String, String)>,
+    /// An answer that could not be read, and what was wrong with it.
+    pub out_of_format: Option<Value>,
+    /// The schema of the answer.
+    pub schema: Value,
+    /// Why the schema cannot be sent in a strict mode; empty if it can.
+    pub loose: Vec<String>,
+}
+
+/// Errors shown at once.
+const MOST_ERRORS: usize = 10;
+/// Characters of conversation shown.
+const MOST_TEXT: usize = 24_000;
+
+impl Session {
+    /// What the model is shown for a request that was handed out as [`super::Task::AskModel`].
+    pub fn prompt(&self, id: &str) -> Option<Prompt> {
+        if let Some((job, rest)) = id.split_once('/') {
+            return self.child(job)?.prompt(rest);
+        }
+        match self.sub_requests.get(&id.parse().ok()?) {
+            Some(at) => self.thought(*at),
+            None => Some(self.solving()),
+        }
+    }
+
+    fn solving(&self) -> Prompt {
+        let mode = self.plan_mode();
+        let Composed { schema, loose } =
+            compose(&self.context, self.schema.as_ref(), mode, |tool| self.is_latent(tool));
+        let tool = |tool: &std::sync::Arc<crate::Tool>| json!({"name": tool.name, "schema": tool.schema});
+        Prompt {
+            purpose: Purpose::Solve,
+            instructions: self.instructions(),
+            tools: self.context.tools().map(tool).collect(),
+            mode: self.settings.mode.name(),
+            plan_mode: mode.name(),
+            kinds: self.kinds(),
+            plan: self.calls(),
+            questions: self
+                .questions()
+                .iter()
+                .filter(|question| question.is_open())
+                .map(|question| question.to_json())
+                .collect(),
+            errors: self.latest_errors(),
+            texts: self.texts(),
+            out_of_format: self.turn.out_of_format.as_ref().map(|(text, error)| json!({"text": text, "error": error})),
+            schema,
+            loose,
+        }
+    }
+
+    fn thought(&self, at: JobRef) -> Option<Prompt> {
+        let step = self.steps.get(&at.step)?;
+        let job = step.jobs.get(at.job as usize)?;
+        let call = step.call(at.job as usize);
+        let tool = call.tool.as_ref()?;
+        let frozen = job.frozen.as_ref()?;
+        let scope = super::work::scope_messages(&self.context, &call.scopes, job.instance.as_deref());
+        let mut schema = Map::new();
+        schema.insert("type".to_owned(), "object".into());
+        schema.insert("required".to_owned(), json!(["output"]));
+        schema.insert("properties".to_owned(), json!({"output": tool.output().cloned().unwrap_or(json!({}))}));
+        schema.insert("additionalProperties".to_owned(), false.into());
+        Some(Prompt {
+            purpose: Purpose::Think { call: (*frozen.call).clone(), tool: tool.schema.clone(), scope },
+            instructions: self.instructions(),
+            tools: Vec::new(),
+            mode: self.settings.mode.name(),
+            plan_mode: PlanMode::Lazy.name(),
+            kinds: Vec::new(),
+            plan: Vec::new(),
+            questions: Vec::new(),
+            errors: Vec::new(),
+            texts: Vec::new(),
+            out_of_format: None,
+            schema: Value::Object(schema),
+            loose: vec!["a single call's result".to_owned()],
+        })
+    }
+
+    fn instructions(&self) -> Vec<String> {
+        let system = self.context.messages().iter().filter_map(|message| match message {
+            Message::Text(text) if text.role == Role::System => Some(text.text.clone()),
+            _ => None,
+        });
+        system.collect()
+    }
+
+    fn kinds(&self) -> Vec<Value> {
+        let mut kinds = Vec::new();
+        for (kind, view) in self.context.views().filter(|(kind, _)| *kind != "error") {
+            let mut shown = json!({"kind": kind});
+            let optional = [
+                ("description", view.description(None).map(Value::from)),
+                ("schema", view.schema(None).cloned()),
+                ("value", view.read(&[], None).map(std::borrow::Cow::into_owned)),
+            ];
+            for (name, value) in optional {
+                if let Some(value) = value {
+                    shown[name] = value;
+                }
+            }
+            if view.is_instanced() {
+                let instances = self.context.instances().iter();
+                let values =
+                    instances.filter_map(|name| Some((name.clone(), view.read(&[], Some(name))?.into_owned())));
+                shown["instances"] = Value::Object(values.collect());
+            }
+            kinds.push(shown);
+        }
+        kinds
+    }
+
+    fn latest_errors(&self) -> Vec<Value> {
+        let recent = self.context.messages().iter().rev().take_while(|message| {
+            // Errors before the user's last words are of an earlier turn.
+            !matches!(message, Message::Text(text) if text.role == Role::User)
+        });
+        let mut errors: Vec<Value> = recent
+            .filter_map(|message| match message {
+                Message::Data(data) if data.kind == "error" => Some(data.data.clone()),
+                _ => None,
+            })
+            .take(MOST_ERRORS)
+            .collect();
+        errors.reverse();
+        errors
+    }
+
+    fn texts(&self) -> Vec<(String, String)> {
+        let mut room = MOST_TEXT;
+        let mut texts = Vec::new();
+        for message in self.context.messages().iter().rev() {
+            let Message::Text(text) = message else { continue };
+            if text.role == Role::System {
+                continue;
+            }
+            let length = text.text.chars().count();
+            // The latest words are shown whatever their length.
+            if length > room && !texts.is_empty() {
+                break;
+            }
+            room = room.saturating_sub(length);
+            texts.push((text.role.name().to_owned(), text.text.clone()));
+        }
+        texts.reverse();
+        texts
+    }
+}

@@ -1,0 +1,322 @@
+//! What a call brings, written to memory.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::Session;
+use super::input::{Answer, CallError, Ends, Outcome};
+use super::job::{JobRef, Status, with_instance};
+use crate::call::Call;
+use crate::context::Context;
+use crate::expr::OutputPath;
+use crate::fault::{Fault, Rule};
+use crate::fold::Method;
+use crate::message::{Data, Message, Output};
+use crate::path::Path;
+use crate::schema;
+
+impl Session {
+    /// An activity, or a delegate, has come to its end.
+    pub(super) fn finish(&mut self, at: JobRef, outcome: Outcome) {
+        let step = &self.steps[&at.step];
+        let call = step.call(at.job as usize).clone();
+        self.running -= 1;
+        if call.output_path.is_none() {
+            self.forgotten -= 1;
+            let status = if matches!(outcome, Outcome::Error(_)) { Status::Failed } else { Status::Done };
+            return self.close(at, status);
+        }
+        let outcome = self.checked(&call, outcome);
+        let written = match outcome {
+            Outcome::Value(value) => self.write_value(at, &call, value, None).map_err(Failure::Structural),
+            Outcome::Messages(messages) => self.write_messages(at, &call, messages),
+            Outcome::Error(error) => self.write_error(at, &call, error),
+        };
+        self.end_with(at, written);
+    }
+
+    /// A latent call's result: a breach of its schema is a structural error, for the model can mend it.
+    pub(super) fn finish_thought(&mut self, at: JobRef, output: Value) {
+        self.finish_thought_at(at, output, None);
+    }
+
+    fn finish_thought_at(&mut self, at: JobRef, output: Value, chosen: Option<&[Path]>) {
+        let call = self.steps[&at.step].call(at.job as usize).clone();
+        self.running -= 1;
+        let breach = call.tool.as_ref().and_then(|tool| tool.output_breaches(&output).into_iter().next());
+        let written = match breach {
+            Some(breach) => Err(Failure::Structural(Fault::new(Rule::Call3, breach.text).at("_output"))),
+            // A thought without a path is for this step alone.
+            None if call.output_path.is_none() => Ok(()),
+            None => self.write_value(at, &call, output, chosen).map_err(Failure::Structural),
+        };
+        self.end_with(at, written);
+    }
+
+    /// The model's answer to the sub-request of a latent call.
+    pub(super) fn take_sub_answer(&mut self, at: JobRef, answer: Answer) {
+        let call = self.steps[&at.step].call(at.job as usize).clone();
+        let failed = match answer {
+            Answer::Solution { solution, .. } => match chosen_output(&call, solution) {
+                Ok((output, chosen)) => return self.finish_thought_at(at, output, chosen.as_deref()),
+                Err(text) => Failure::Structural(Fault::new(Rule::Plan9, text)),
+            },
+            Answer::OutOfFormat { error, .. } => Failure::Structural(Fault::new(Rule::Plan9, error)),
+            Answer::Failed { code, message } => {
+                self.turn.must_end(Ends::Degraded, &code, message.clone());
+                Failure::Runtime(CallError::new(code, message))
+            }
+        };
+        self.running -= 1;
+        self.end_with(at, Err(failed));
+    }
+
+    fn end_with(&mut self, at: JobRef, written: Result<(), Failure>) {
+        match written {
+            Ok(()) => {
+                let step = &self.steps[&at.step];
+                let name =
+                    with_instance(&step.call(at.job as usize).raw, step.jobs[at.job as usize].instance.as_deref());
+                if self.turn.has_failures() {
+                    self.note_success(&name.to_string());
+                }
+                self.close(at, Status::Done);
+            }
+            Err(Failure::Structural(fault)) => self.fail_by(at, &fault),
+            Err(Failure::Runtime(error)) => self.fail_with(at, &error),
+            Err(Failure::Rule(rule, text)) => {
+                self.record_error(at, json!({"rule": rule.name(), "message": text}));
+                self.close(at, Status::Failed);
+            }
+        }
+    }
+
+    /// A result that is too large, or not what the tool promised, is an error of the activity.
+    fn checked(&self, call: &Call, outcome: Outcome) -> Outcome {
+        let Outcome::Value(value) = outcome else { return outcome };
+        let most = usize::try_from(self.settings.max_result_bytes).unwrap_or(usize::MAX);
+        if size(&value, most) > most {
+            let text = format!("the result is larger than the {most} bytes that are kept; ask for less");
+            return Outcome::Error(CallError::new("result_too_large", text));
+        }
+        match call.tool.as_ref().and_then(|tool| tool.output_breaches(&value).into_iter().next()) {
+            Some(breach) => {
+                let place =
+                    if breach.place.is_empty() { String::new() } else { format!("`{}`: ", breach.place.join(".")) };
+                Outcome::Error(CallError::new(
+                    "bad_result",
+                    format!("not what the tool returns: {place}{}", breach.text),
+                ))
+            }
+            None => Outcome::Value(value),
+        }
+    }
+
+    /// A value goes to the chosen alternative, else to the first: to every path of it, or to none.
+    fn write_value(
+        &mut self,
+        at: JobRef,
+        call: &Arc<Call>,
+        value: Value,
+        chosen: Option<&[Path]>,
+    ) -> Result<(), Fault> {
+        let Some(path) = &call.output_path else { return Ok(()) };
+        let first = path.alternatives.first().map(Vec::as_slice).unwrap_or_default();
+        let writes: Vec<(Path, Value)> = match chosen.unwrap_or(first) {
+            [single] => vec![(single.clone(), value)],
+            group => group.iter().map(|path| (path.clone(), value.clone())).collect(),
+        };
+        self.append_output(at, call, writes)
+    }
+
+    /// An error with alternatives is handled: the last of them takes it. Without, it is the call's failure.
+    fn write_error(&mut self, at: JobRef, call: &Arc<Call>, error: CallError) -> Result<(), Failure> {
+        let path = call.output_path.as_ref().filter(|path| path.alternatives.len() > 1);
+        let Some(group) = path.and_then(|path| path.alternatives.last()) else { return Err(Failure::Runtime(error)) };
+        let value = json!({"code": error.code, "message": error.message});
+        self.write_value(at, call, value, Some(group)).map_err(Failure::Structural)
+    }
+
+    /// Messages of an activity, each for a path that the call may write, all of one alternative.
+    fn write_messages(&mut self, at: JobRef, call: &Arc<Call>, messages: Vec<Value>) -> Result<(), Failure> {
+        let outside = |text: String| Failure::Rule(Rule::Call5, text);
+        let Some(allowed) = &call.output_path else { return Ok(()) };
+        let instance = self.steps[&at.step].jobs[at.job as usize].instance.clone();
+        let mut writes = Vec::new();
+        let mut group = None;
+        for value in messages {
+            let parsed = Message::from_value(value).map_err(|fault| outside(fault.to_string()))?;
+            let Message::Data(data) = parsed.message else {
+                return Err(outside("an activity returns data messages only".to_owned()));
+            };
+            if data.instance.is_some() && data.instance != instance {
+                return Err(outside("the message is for another instance".to_owned()));
+            }
+            let Some((index, path, value)) = permitted(allowed, &data.kind, &data.data) else {
+                return Err(outside(format!("the message of kind `{}` is outside of {allowed}", data.kind)));
+            };
+            if *group.get_or_insert(index) != index {
+                return Err(outside(format!("the messages are for several alternatives of {allowed}")));
+            }
+            writes.push((path.clone(), value.clone()));
+        }
+        self.append_output(at, call, writes).map_err(Failure::Structural)
+    }
+
+    fn append_output(&mut self, at: JobRef, call: &Arc<Call>, writes: Vec<(Path, Value)>) -> Result<(), Fault> {
+        let instance = self.steps[&at.step].jobs[at.job as usize].instance.clone();
+        let raw = with_instance(&call.raw, instance.as_deref());
+        let date = self.now.to_string();
+        let method = call.output_method;
+        let touched: Vec<Path> = writes.iter().map(|(path, _)| path.clone()).collect();
+        let batch = writes
+            .into_iter()
+            .map(|(path, value)| {
+                let mut data = Data::plain(path.kind.clone(), path.spell(value));
+                data.instance.clone_from(&instance);
+                data.method = Some(method);
+                data.output = Some(Output { call: raw.clone(), path, date: Some(date.clone()) });
+                Message::Data(Box::new(data))
+            })
+            .collect();
+        let validators = self.validators_for(&touched, instance.as_deref(), method)?;
+        self.context.append_checked(batch, |context| {
+            let broken = validators.iter().find_map(|(path, part)| part.breach(context, path, instance.as_deref()));
+            broken.map_or(Ok(()), Err)
+        })
+    }
+
+    /// What the written paths must look like by the schemas of their kinds, made once and kept.
+    fn validators_for(
+        &mut self,
+        paths: &[Path],
+        instance: Option<&str>,
+        method: Method,
+    ) -> Result<Vec<(Path, Part)>, Fault> {
+        let mut found = Vec::new();
+        for path in paths {
+            let Some(schema) = self.context.view(&path.kind).and_then(|view| view.schema(instance)) else { continue };
+            let Some(pointer) = schema::pointer_at(schema, &path.segments) else { continue };
+            let only_last = method == Method::Push && schema.pointer(&pointer).is_some_and(judges_elements_alone);
+            let pointer = if only_last { format!("{pointer}/items") } else { pointer };
+            let key = (path.kind.clone(), instance.map(str::to_owned), pointer);
+            let known = self.part_validators.get(&key).filter(|(of, _)| of == schema);
+            let validator = match known {
+                Some((_, validator)) => validator.clone(),
+                None => {
+                    let compiled = schema::compile_at(schema, &key.2);
+                    let wrong =
+                        |error| Fault::new(Rule::Ctx7, format!("the schema of `{}` is not valid: {error}", path.kind));
+                    let validator = Arc::new(compiled.map_err(wrong)?);
+                    self.part_validators.insert(key, (schema.clone(), validator.clone()));
+                    validator
+                }
+            };
+            found.push((path.clone(), Part { validator, only_last }));
+        }
+        Ok(found)
+    }
+}
+
+/// How a call failed.
+enum Failure {
+    /// The call itself was wrong: the model can mend it.
+    Structural(Fault),
+    /// Its activity failed.
+    Runtime(CallError),
+    /// Its activity broke a rule.
+    Rule(Rule, String),
+}
+
+/// The schema of a part of a kind.
+struct Part {
+    validator: Arc<jsonschema::Validator>,
+    /// A push into a plain list is judged by the new element, not by the whole list again.
+    only_last: bool,
+}
+
+impl Part {
+    fn breach(&self, context: &Context, path: &Path, instance: Option<&str>) -> Option<Fault> {
+        let whole = context.read(path, instance)?;
+        let value = if self.only_last { whole.as_array()?.last()? } else { whole.as_ref() };
+        let breach = schema::breaches(&self.validator, value).into_iter().next()?;
+        let text = format!("{path} would break the schema of `{}`: {}", path.kind, breach.text);
+        Some(Fault::new(Rule::Ctx7, text))
+    }
+}
+
+/// Whether a list's schema says nothing but what its elements are.
+fn judges_elements_alone(schema: &Value) -> bool {
+    let known = ["type", "items", "title", "description", "default", "examples"];
+    schema.get("items").is_some_and(|items| items.is_object())
+        && schema.as_object().is_some_and(|fields| fields.keys().all(|name| known.contains(&name.as_str())))
+}
+
+/// The path that `data` spells and nothing beside it, with the index of its alternative.
+fn permitted<'a>(allowed: &'a OutputPath, kind: &str, data: &'a Value) -> Option<(usize, &'a Path, &'a Value)> {
+    let groups = allowed.alternatives.iter().enumerate();
+    groups.flat_map(|(index, group)| group.iter().map(move |path| (index, path))).find_map(|(index, path)| {
+        let mut value = data;
+        for segment in &path.segments {
+            let fields = value.as_object().filter(|fields| fields.len() == 1)?;
+            value = fields.get(segment.key().as_ref())?;
+        }
+        (path.kind == kind).then_some((index, path, value))
+    })
+}
+
+/// What a sub-request brought: plain output, or one call of the tool with its output and its path.
+fn chosen_output(call: &Call, solution: super::Solution) -> Result<(Value, Option<Vec<Path>>), String> {
+    let [answer] = solution.calls.as_slice() else {
+        return match solution.calls.len() {
+            0 => Ok((solution.output, None)),
+            n => Err(format!("one call of `{}` was asked for, and {n} came", call.tool_name)),
+        };
+    };
+    if answer.get("_tool").and_then(Value::as_str) != Some(call.tool_name.as_str()) {
+        return Err(format!("a call of `{}` was asked for, and another came", call.tool_name));
+    }
+    let output = answer.get("_output").cloned().ok_or("the call came without `_output`")?;
+    let chosen = match answer.get("_outputPath").and_then(Value::as_str) {
+        None => None,
+        Some(text) => {
+            let said = OutputPath::parse(text).map_err(|fault| fault.to_string())?;
+            let allowed = call.output_path.iter().flat_map(|path| &path.alternatives);
+            match said.alternatives.as_slice() {
+                [group] if allowed.clone().any(|known| known == group) => Some(group.clone()),
+                several if several.len() > 1 => None,
+                _ => return Err(format!("`{text}` is none of the alternatives")),
+            }
+        }
+    };
+    Ok((output, chosen))
+}
+
+/// About how many bytes a value takes as JSON; counting stops past `most`.
+fn size(value: &Value, most: usize) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => {
+            let mut sum = 2;
+            for item in items {
+                sum += size(item, most) + 1;
+                if sum > most {
+                    break;
+                }
+            }
+            sum
+        }
+        Value::Object(fields) => {
+            let mut sum = 2;
+            for (name, value) in fields {
+                sum += name.len() + 4 + size(value, most);
+                if sum > most {
+                    break;
+                }
+            }
+            sum
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What an agent's author decides: mode, limits, policy, who may confirm.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::consent::ConsentWords;
+use super::policy::Policy;
+
+/// How far a session may go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Nothing that acts is executed, reads included.
+    #[default]
+    Shadow,
+    /// Reads and safe creations.
+    Canary,
+    /// Everything on the allow-list.
+    Full,
+}
+
+impl Mode {
+    /// The mode's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Shadow => "shadow",
+            Mode::Canary => "canary",
+            Mode::Full => "full",
+        }
+    }
+}
+
+/// Whether the model's `confirmed: true` can count at all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelMayConfirm {
+    /// When the user's own words since the question consent.
+    #[default]
+    AfterConsent,
+    /// Never.
+    Never,
+}
+
+/// Who lets a lazy plan run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Approval {
+    /// A person, every time.
+    #[default]
+    Person,
+    /// The check alone, when no call of the plan would need a person.
+    Checked,
+}
+
+/// Everything an agent's author decides about how its sessions run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// How far it may go.
+    pub mode: Mode,
+    /// What may happen.
+    pub policy: Policy,
+    /// Whether the model may report a consent.
+    pub model_may_confirm: ModelMayConfirm,
+    /// What counts as a consent.
+    pub consent: ConsentWords,
+    /// Who lets a lazy plan run.
+    pub approval: Approval,
+    /// Requests that may follow an answer out of format, showing the error.
+    pub repairs: u32,
+    /// Requests to the model in one turn.
+    pub max_requests: u32,
+    /// Calls started in one turn.
+    pub max_calls: u32,
+    /// Tokens used in one turn; none means no limit.
+    pub max_tokens: Option<u64>,
+    /// Calls running at once.
+    pub max_parallel: u32,
+    /// Bytes of a result that the context keeps.
+    pub max_result_bytes: u64,
+    /// Depth of delegates below this session.
+    pub max_depth: u32,
+    /// Seconds that one call may take, where its activity says nothing.
+    pub call_seconds: u64,
+    /// Seconds after which a question lapses.
+    pub question_seconds: u64,
+    /// Names of the activities that exist.
+    #[serde(skip_deserializing)]
+    pub activities: BTreeSet<String>,
+    /// Whether state is carried from turn to turn, whatever the request's context says.
+    pub persistent: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            mode: Mode::default(),
+            policy: Policy::default(),
+            model_may_confirm: ModelMayConfirm::default(),
+            consent: ConsentWords::default(),
+            approval: Approval::default(),
+            repairs: 0,
+            max_requests: 16,
+            max_calls: 1_000,
+            max_tokens: None,
+            max_parallel: 16,
+            max_result_bytes: 1024 * 1024,
+            max_depth: 8,
+            call_seconds: 60,
+            question_seconds: 24 * 60 * 60,
+            activities: BTreeSet::new(),
+            persistent: false,
+        }
+    }
+}

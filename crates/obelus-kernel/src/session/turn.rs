@@ -1,0 +1,459 @@
+//! A turn: requests to the model, what it answers, and how the turn comes to rest.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::input::{Answer, CallError, CallReport, Ends, Reply, Solution, Task};
+use super::job::{Origin, Status, Step};
+use super::policy::Verdict;
+use super::settings::{Approval, Mode, Settings};
+use super::{Refused, Session};
+use crate::context::Context;
+use crate::fault::{Fault, Rule};
+use crate::message::{Data, Message, Plan, PlanMode, Role};
+use crate::plan;
+
+/// What the turn is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Nothing yet.
+    New,
+    /// The model has been asked; the request's number.
+    Asking(u64),
+    /// Calls are at work.
+    Working,
+    /// It came to rest.
+    Rested(Ends),
+}
+
+/// From what was asked to what came of it.
+pub(super) struct Turn {
+    pub(super) phase: Phase,
+    /// Whether a model is asked for calls and output at all.
+    asks_model: bool,
+    requests: u32,
+    pub(super) calls: u32,
+    tokens: u64,
+    repairs_left: u32,
+    /// The last answer that was out of format, and what was wrong with it.
+    pub(super) out_of_format: Option<(String, String)>,
+    /// The result, held back while something waits for a person.
+    output: Value,
+    said: Vec<String>,
+    pub(super) ended_calls: Vec<CallReport>,
+    /// How often in a row a call failed in the same way.
+    failures: BTreeMap<String, (String, u32)>,
+    /// Why the turn must end.
+    stop: Option<(Ends, CallError)>,
+    /// Errors that belong to no call under way.
+    errors: Vec<Value>,
+}
+
+/// The same call failing the same way this often ends the turn.
+const SAME_FAILURES: u32 = 3;
+
+impl Turn {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self {
+            phase: Phase::New,
+            asks_model: true,
+            requests: 0,
+            calls: 0,
+            tokens: 0,
+            repairs_left: settings.repairs,
+            out_of_format: None,
+            output: Value::Null,
+            said: Vec::new(),
+            ended_calls: Vec::new(),
+            failures: BTreeMap::new(),
+            stop: None,
+            errors: Vec::new(),
+        }
+    }
+
+    pub(super) fn stops(&self) -> bool {
+        self.stop.is_some()
+    }
+
+    pub(super) fn has_failures(&self) -> bool {
+        !self.failures.is_empty()
+    }
+
+    /// Something the model has to know with the next request.
+    pub(super) fn tell_model(&mut self, error: Value) {
+        self.errors.push(error);
+    }
+
+    pub(super) fn must_end(&mut self, ends: Ends, code: &str, message: impl Into<String>) {
+        self.stop.get_or_insert_with(|| (ends, CallError::new(code, message)));
+    }
+
+    pub(super) fn snapshot(&self) -> Value {
+        json!({
+            "phase": format!("{:?}", self.phase),
+            "requests": self.requests,
+            "calls": self.calls,
+            "tokens": self.tokens,
+            "output": self.output,
+            "said": self.said,
+            "endedCalls": self.ended_calls,
+        })
+    }
+}
+
+impl Session {
+    /// Begins a turn, with the user's words if there are some.
+    pub(super) fn begin(&mut self, words: Option<String>) {
+        if !self.persistent && self.turn.phase == Phase::Rested(Ends::Output) {
+            self.forget();
+        }
+        self.turn = Turn::new(&self.settings);
+        if let Some(words) = words {
+            self.remember_words(Role::User, &words);
+        }
+        self.request();
+    }
+
+    /// A one-off request leaves its words behind, and nothing else.
+    fn forget(&mut self) {
+        let base = self.base;
+        let kept = |(index, message): &(usize, &Message)| *index < base || matches!(message, Message::Text(_));
+        let messages: Vec<Message> =
+            self.context.messages().iter().enumerate().filter(kept).map(|(_, message)| message.clone()).collect();
+        let mut context = Context::new();
+        if context.append(messages).is_ok() {
+            self.context = context;
+        }
+    }
+
+    /// Words of the user: at once if nothing is at work, else when the turn has come to rest.
+    pub(super) fn hear(&mut self, text: String) {
+        match self.turn.phase {
+            Phase::New | Phase::Rested(_) => self.begin(Some(text)),
+            Phase::Asking(_) | Phase::Working => self.pending_words.push_back(text),
+        }
+    }
+
+    /// Runs the plan in the context as it is.
+    pub(super) fn run_plan(&mut self) -> Result<(), Refused> {
+        let Some(plan) = self.context.plan().cloned() else {
+            return Err(Refused::new("no_plan", "the context has no plan to run"));
+        };
+        self.turn = Turn::new(&self.settings);
+        self.turn.asks_model = false;
+        self.turn.phase = Phase::Working;
+        self.start_step(&plan.calls, Origin::Approved, false);
+        Ok(())
+    }
+
+    fn request(&mut self) {
+        let limit = |text: String| CallError::new("limit", text);
+        if self.turn.requests >= self.settings.max_requests {
+            let text = format!("{} requests to the model in one turn", self.settings.max_requests);
+            return self.rest(Ends::Limit, Some(limit(text)));
+        }
+        if let Some(most) = self.settings.max_tokens.filter(|most| self.turn.tokens >= *most) {
+            return self.rest(Ends::Limit, Some(limit(format!("{most} tokens in one turn"))));
+        }
+        self.turn.requests += 1;
+        let id = self.number_request();
+        self.turn.phase = Phase::Asking(id);
+        self.tasks.push_back(Task::AskModel { id: id.to_string() });
+    }
+
+    pub(super) fn number_request(&mut self) -> u64 {
+        self.next_request += 1;
+        self.next_request
+    }
+
+    pub(super) fn take_answer(&mut self, id: &str, answer: Answer) {
+        if let Some((job, rest)) = id.split_once('/') {
+            return self.tell_child(job, super::Input::Answer { id: rest.to_owned(), answer });
+        }
+        let Ok(number) = id.parse::<u64>() else { return };
+        if let Some(at) = self.sub_requests.remove(&number) {
+            return self.take_sub_answer(at, answer);
+        }
+        if self.turn.phase != Phase::Asking(number) {
+            return;
+        }
+        self.turn.phase = Phase::Working;
+        match answer {
+            Answer::Solution { solution, tokens } => {
+                self.turn.tokens += tokens;
+                self.turn.out_of_format = None;
+                self.solve(solution);
+            }
+            Answer::OutOfFormat { text, error, tokens } => {
+                self.turn.tokens += tokens;
+                if self.turn.repairs_left > 0 {
+                    self.turn.repairs_left -= 1;
+                    self.turn.out_of_format = Some((text, error));
+                    self.request();
+                } else {
+                    self.turn.must_end(Ends::Degraded, "out_of_format", error);
+                }
+            }
+            Answer::Failed { code, message } => self.turn.must_end(Ends::Degraded, &code, message),
+        }
+    }
+
+    fn solve(&mut self, solution: Solution) {
+        if let Some(words) = solution.say.filter(|words| !words.trim().is_empty()) {
+            self.remember_words(Role::Assistant, &words);
+            self.turn.said.push(words.clone());
+            self.tasks.push_back(Task::Say(words));
+        }
+        self.turn.output = solution.output;
+        if solution.calls.is_empty() {
+            return;
+        }
+        let mode = self.plan_mode();
+        self.remember(Message::Plan(Plan { calls: solution.calls.clone(), mode }));
+        match mode {
+            PlanMode::Eager => {
+                let origin = Origin::Eager { first: self.turn.requests == 1 };
+                self.start_step(&solution.calls, origin, solution.sequential);
+            }
+            PlanMode::Lazy => self.offer(solution.calls),
+        }
+    }
+
+    /// A lazy plan is checked and offered to a person as a whole; a faulty one goes back to the model.
+    fn offer(&mut self, calls: Vec<Value>) {
+        let check = plan::check(&calls, PlanMode::Lazy, &self.context);
+        if !check.is_valid() {
+            for fault in &check.errors {
+                let call = fault.call.map_or(Value::Null, |index| calls[index].clone());
+                self.turn.errors.push(error_data(call, fault_data(fault)));
+            }
+            let faults: Vec<_> = check.errors.iter().map(ToString::to_string).collect();
+            self.note_failure(&Value::Array(calls).to_string(), &faults.join("\n"));
+            return;
+        }
+        if self.settings.mode == Mode::Shadow {
+            return;
+        }
+        let needs_person = check.calls.iter().any(|call| {
+            let outline = call.params.iter().map(|(name, value)| (name.clone(), value.outline())).collect();
+            let latent = call.tool.as_ref().is_some_and(|tool| self.is_latent(tool));
+            let verdict = |tool: &crate::Tool| {
+                self.settings.policy.verdict(call, tool, &Value::Object(outline), self.settings.mode)
+            };
+            !latent && call.tool.as_deref().map(verdict) != Some(Verdict::Allow)
+        });
+        if self.settings.approval == Approval::Checked && !needs_person {
+            self.start_step(&calls, Origin::Approved, false);
+        } else {
+            self.ask_about_plan(calls);
+        }
+    }
+
+    /// Sets the calls of a solution or an approved plan to work.
+    pub(super) fn start_step(&mut self, calls: &[Value], origin: Origin, sequential: bool) {
+        let (step, faults) = Step::new(calls, sequential, &self.context);
+        let id = self.next_step;
+        self.next_step += 1;
+        let count = step.jobs.len();
+        self.steps.insert(id, step);
+        let at = |job: usize| super::JobRef { step: id, job: u32::try_from(job).unwrap_or(u32::MAX) };
+        if let Some(cycle) = faults.iter().find(|fault| fault.rule == Rule::Plan2) {
+            let call = cycle.call.map_or(Value::Null, |index| calls[index].clone());
+            self.turn.errors.push(error_data(call, fault_data(cycle)));
+            self.note_failure(&Value::from(calls.to_vec()).to_string(), &cycle.text);
+            for job in 0..count {
+                self.close(at(job), Status::Skipped);
+            }
+            return;
+        }
+        for job in 0..count {
+            let step = &self.steps[&id];
+            let call = step.jobs[job].call;
+            let mut own: Vec<Fault> = faults.iter().filter(|fault| fault.call == Some(call)).cloned().collect();
+            // A fault of the template is one fault, however many instances it was meant for.
+            let is_first = step.jobs[..job].iter().all(|other| other.call != call);
+            if own.is_empty() {
+                own.extend(self.latent_fault(&step.calls[call], origin));
+                if own.is_empty() {
+                    own.extend(step.unfed(job, &self.context));
+                    if let Some(fault) = own.pop() {
+                        self.fail_by(at(job), &fault);
+                        continue;
+                    }
+                }
+            }
+            if own.is_empty() {
+                self.dirty.push_back(at(job));
+            } else if is_first {
+                own.truncate(1);
+                self.fail_by(at(job), &own[0]);
+            } else {
+                self.close(at(job), Status::Failed);
+            }
+        }
+    }
+
+    /// What is wrong with a call that the model carries out itself.
+    fn latent_fault(&self, call: &crate::Call, origin: Origin) -> Option<Fault> {
+        let tool = call.tool.as_deref()?;
+        let brings = call.output.as_ref().is_some_and(|output| !output.is_null() || output_may_be_null(tool));
+        let has_choice = call.output_path.as_ref().is_some_and(|path| path.alternatives.len() > 1);
+        if call.delegate.is_some() || self.activity_of(tool, call.activity.as_deref()).is_some() {
+            return None;
+        }
+        match origin {
+            Origin::Eager { .. } if !brings => {
+                let text = format!("`{}` is carried out by the model itself: give its result in `_output`", tool.name);
+                Some(Fault::new(Rule::Call1, text))
+            }
+            Origin::Eager { first: true } if has_choice => Some(
+                Fault::new(Rule::Plan8, "choose one path: with its result at hand, the call has no alternatives")
+                    .at("_outputPath"),
+            ),
+            _ => None,
+        }
+    }
+
+    /// Counts failures of the same kind; the third in a row ends the turn.
+    pub(super) fn note_failure(&mut self, call: &str, error: &str) {
+        let (last, count) = self.turn.failures.entry(call.to_owned()).or_default();
+        *count = if last == error { *count + 1 } else { 1 };
+        error.clone_into(last);
+        if *count >= SAME_FAILURES {
+            let text = format!("the same call failed {SAME_FAILURES} times in the same way: {error}");
+            self.turn.must_end(Ends::Limit, "same_failure", text);
+        }
+    }
+
+    pub(super) fn note_success(&mut self, call: &str) {
+        if !self.turn.failures.is_empty() {
+            self.turn.failures.remove(call);
+        }
+    }
+
+    pub(super) fn stop(&mut self) {
+        match self.turn.phase {
+            Phase::Asking(_) => {
+                self.turn.phase = Phase::Working;
+                self.turn.must_end(Ends::Stopped, "stopped", "stopped by a person");
+            }
+            Phase::Working => self.turn.must_end(Ends::Stopped, "stopped", "stopped by a person"),
+            Phase::New | Phase::Rested(_) => {}
+        }
+    }
+
+    /// Lets everything move that can, and looks whether the turn has come to rest.
+    pub(super) fn go_on(&mut self) {
+        loop {
+            self.advance();
+            if self.turn.phase != Phase::Working || self.is_busy() {
+                return;
+            }
+            if self.ask_about_groups() {
+                continue;
+            }
+            self.settle();
+            match (self.turn.phase, self.pending_words.is_empty()) {
+                (Phase::Rested(_), false) => {
+                    let words = self.pending_words.pop_front();
+                    self.begin(words);
+                }
+                (Phase::Working, _) => {}
+                _ => return,
+            }
+        }
+    }
+
+    /// Whether it is at rest until a person says something.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.turn.phase == Phase::Rested(Ends::Waiting)
+    }
+
+    fn is_busy(&self) -> bool {
+        self.running > self.forgotten + self.resting
+    }
+
+    /// Nothing moves any more: what now?
+    fn settle(&mut self) {
+        if let Some((ends, reason)) = self.turn.stop.take() {
+            self.drop_open_jobs();
+            self.report_errors();
+            return self.rest(ends, Some(reason));
+        }
+        self.report_errors();
+        if self.waits() {
+            return self.rest(Ends::Waiting, None);
+        }
+        if !self.turn.asks_model || self.settings.mode == Mode::Shadow {
+            return self.rest(Ends::Output, None);
+        }
+        if self.turn.output.is_null() {
+            return self.request();
+        }
+        let broken =
+            self.output_validator.as_ref().map(|validator| crate::schema::breaches(validator, &self.turn.output));
+        match broken.and_then(|all| all.into_iter().next()) {
+            None => self.rest(Ends::Output, None),
+            Some(breach) => {
+                let fault = Fault::new(Rule::Loop1, format!("the output breaks its schema: {}", breach.text));
+                let output = std::mem::take(&mut self.turn.output);
+                self.note_failure(&output.to_string(), &fault.text);
+                self.turn.errors.push(error_data(json!({"output": output}), fault_data(&fault)));
+                // Goes round once more: the errors are appended, and the model is asked again.
+            }
+        }
+    }
+
+    /// Whether a question waits for a person, here or in a delegate.
+    fn waits(&self) -> bool {
+        self.questions.open().next().is_some() || self.resting > 0
+    }
+
+    fn rest(&mut self, ends: Ends, reason: Option<CallError>) {
+        self.turn.phase = Phase::Rested(ends);
+        let output = if ends == Ends::Output { self.turn.output.clone() } else { Value::Null };
+        if let Value::String(words) = &output
+            && self.depth == 0
+            && !self.turn.said.contains(words)
+        {
+            self.remember_words(Role::Assistant, &words.clone());
+        }
+        let waiting = self.questions().into_iter().filter(|question| question.is_open()).map(|question| question.id);
+        let waiting = waiting.collect();
+        let reply =
+            Reply { ends, output, said: self.turn.said.clone(), calls: self.calls(), waiting, reason, at: self.now };
+        self.tasks.push_back(Task::Rest(Box::new(reply)));
+    }
+
+    /// Errors become messages when the step has come to rest, so that the next request can correct itself.
+    fn report_errors(&mut self) {
+        let mut errors = std::mem::take(&mut self.turn.errors);
+        for step in self.steps.values_mut() {
+            errors.append(&mut step.errors);
+        }
+        for error in errors {
+            self.remember(Message::Data(Box::new(Data::plain("error", error))));
+        }
+        let ended: Vec<u32> =
+            self.steps.iter().filter(|(_, step)| step.open == 0 && !step.has_running()).map(|(id, _)| *id).collect();
+        for id in ended {
+            if let Some(step) = self.steps.remove(&id) {
+                self.turn.ended_calls.extend(step.report());
+            }
+        }
+    }
+}
+
+fn output_may_be_null(tool: &crate::Tool) -> bool {
+    tool.output().is_some_and(crate::schema::admits_null)
+}
+
+/// The payload of an error message.
+pub(super) fn error_data(call: Value, error: Value) -> Value {
+    json!({"call": call, "error": error})
+}
+
+pub(super) fn fault_data(fault: &Fault) -> Value {
+    json!({"rule": fault.rule.name(), "message": fault.words()})
+}

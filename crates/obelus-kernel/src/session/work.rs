@@ -1,0 +1,380 @@
+//! A call's way from blocked to running.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::Session;
+use super::input::{CallError, Ends, Outcome, Start, Task};
+use super::job::{Frozen, JobRef, Settled, Status, with_instance};
+use super::policy::Verdict;
+use super::turn::{error_data, fault_data};
+use crate::call::{Call, Scope, faults_of};
+use crate::context::Context;
+use crate::expr::Expr;
+use crate::fault::{Fault, Rule};
+use crate::message::Message;
+use crate::path::Path;
+
+impl Session {
+    /// Looks at every job that something has changed for, and starts what may run.
+    pub(super) fn advance(&mut self) {
+        loop {
+            if let Some(at) = self.dirty.pop_front() {
+                self.look_at(at);
+            } else if self.may_start()
+                && let Some(at) = self.ready.pop_front()
+            {
+                self.start(at);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn may_start(&self) -> bool {
+        !self.turn.stops() && self.running < self.settings.max_parallel.max(1)
+    }
+
+    fn status(&self, at: JobRef) -> Option<Status> {
+        Some(self.steps.get(&at.step)?.jobs.get(at.job as usize)?.status)
+    }
+
+    pub(super) fn set_status(&mut self, at: JobRef, status: Status) {
+        if let Some(step) = self.steps.get_mut(&at.step) {
+            step.jobs[at.job as usize].status = status;
+        }
+    }
+
+    fn look_at(&mut self, at: JobRef) {
+        if self.turn.stops() || self.status(at) != Some(Status::Blocked) {
+            return;
+        }
+        let step = &self.steps[&at.step];
+        let job = at.job as usize;
+        let call = step.call(job).clone();
+        if step.is_held_back(job) {
+            return;
+        }
+        let mut pending = false;
+        let mut dead = false;
+        // While plain references are open there is nothing to find out.
+        if step.jobs[job].open_feeders > 0 && !has_choice(&call) {
+            return;
+        }
+        call.each_expr(&mut |_, expr| match step.settled(job, expr, &self.context) {
+            Settled::Pending => pending = true,
+            Settled::Dead => dead = true,
+            Settled::Present | Settled::Null => {}
+        });
+        // Scopes need no value, but what feeds them comes first.
+        let open = |edge: &crate::plan::Edge| !step.jobs[edge.from].status.is_final();
+        pending |= call.scopes.iter().any(|scope| match scope {
+            Scope::Path(path) => step.graph.edges_by(job, path).iter().any(open),
+            Scope::Kind(_) => false,
+        });
+        if dead {
+            self.close(at, Status::Skipped);
+        } else if !pending {
+            self.prepare(at, &call);
+        }
+    }
+
+    /// Everything is there: resolve, validate, and see who runs it and whether it may.
+    fn prepare(&mut self, at: JobRef, call: &Arc<Call>) {
+        let Some(tool) = call.tool.clone() else { return self.close(at, Status::Failed) };
+        let instance = self.steps[&at.step].jobs[at.job as usize].instance.clone();
+        let mut params = Map::new();
+        for (name, template) in &call.params {
+            match template.resolve(&|path: &Path| self.context.read(path, instance.as_deref())) {
+                Ok(value) => params.insert(name.clone(), value),
+                Err(_) => return self.close(at, Status::Skipped),
+            };
+        }
+        let params = Value::Object(params);
+        if has_refs(call)
+            && let Some(fault) = faults_of(tool.breaches(&params)).into_iter().next()
+        {
+            return self.fail_by(at, &fault);
+        }
+        let frozen =
+            Frozen { call: Arc::new(frozen_call(call, &params, instance.as_deref())), params, approved: false };
+        let step = self.steps.get_mut(&at.step).expect("the job was just looked at");
+        step.jobs[at.job as usize].frozen = Some(Arc::new(frozen));
+        if call.delegate.is_none() && self.activity_of(&tool, call.activity.as_deref()).is_none() {
+            return self.think(at, call);
+        }
+        self.judge(at, call);
+    }
+
+    /// A latent call: the model has brought its result, or is asked for it.
+    fn think(&mut self, at: JobRef, call: &Call) {
+        match &call.output {
+            Some(output)
+                if !output.is_null()
+                    || call.tool.as_deref().is_some_and(|t| t.output().is_some_and(crate::schema::admits_null)) =>
+            {
+                self.set_status(at, Status::Running);
+                self.running += 1;
+                self.finish_thought(at, output.clone());
+            }
+            _ => {
+                let id = self.number_request();
+                self.sub_requests.insert(id, at);
+                self.set_status(at, Status::Running);
+                self.running += 1;
+                self.tasks.push_back(Task::AskModel { id: id.to_string() });
+            }
+        }
+    }
+
+    /// Whether a call that acts may run: the mode, the policy, and what people have said of it before.
+    pub(super) fn judge(&mut self, at: JobRef, call: &Arc<Call>) {
+        let Some(frozen) = self.frozen(at) else { return };
+        let Some(tool) = call.tool.clone() else { return };
+        if self.settle_by_earlier_word(at, call, &frozen) {
+            return;
+        }
+        match self.settings.policy.verdict(call, &tool, &frozen.params, self.settings.mode) {
+            Verdict::Allow => self.make_ready(at),
+            Verdict::Confirm(reasons) => self.ask_about_call(at, call, &frozen, reasons),
+            Verdict::Refuse { by_mode, reason } => {
+                let rule = if by_mode { Rule::Pol1 } else { Rule::Pol2 };
+                let data = fault_data(&Fault::new(rule, reason));
+                self.record_error(at, data);
+                self.close(at, Status::Refused);
+            }
+        }
+    }
+
+    pub(super) fn make_ready(&mut self, at: JobRef) {
+        self.set_status(at, Status::Ready);
+        self.ready.push_back(at);
+    }
+
+    pub(super) fn frozen(&self, at: JobRef) -> Option<Arc<Frozen>> {
+        self.steps.get(&at.step)?.jobs.get(at.job as usize)?.frozen.clone()
+    }
+
+    fn start(&mut self, at: JobRef) {
+        if self.status(at) != Some(Status::Ready) {
+            return;
+        }
+        if self.turn.calls >= self.settings.max_calls {
+            self.ready.push_front(at);
+            let text = format!("{} calls in one turn", self.settings.max_calls);
+            return self.turn.must_end(Ends::Limit, "limit", text);
+        }
+        self.turn.calls += 1;
+        self.running += 1;
+        let step = self.steps.get_mut(&at.step).expect("the job is there");
+        let call = step.call(at.job as usize).clone();
+        let job = &mut step.jobs[at.job as usize];
+        job.status = Status::Running;
+        job.attempt += 1;
+        let instance = job.instance.clone();
+        if call.output_path.is_none() {
+            // Started and not waited for: whoever comes next does not look at it any more.
+            self.forgotten += 1;
+            step.open -= 1;
+            self.wake_followers(at);
+        }
+        if let Some(delegate) = &call.delegate {
+            let scope = scope_messages(&self.context, &call.scopes, instance.as_deref());
+            return self.start_delegate(at, delegate, scope);
+        }
+        self.hand_out(at);
+    }
+
+    /// The same call once more, under the same key.
+    pub(super) fn start_again(&mut self, at: JobRef) {
+        if let Some(step) = self.steps.get_mut(&at.step) {
+            step.jobs[at.job as usize].attempt += 1;
+        }
+        self.hand_out(at);
+    }
+
+    fn hand_out(&mut self, at: JobRef) {
+        let step = &self.steps[&at.step];
+        let (job, call) = (&step.jobs[at.job as usize], step.call(at.job as usize));
+        let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else { return };
+        let Some(activity) = self.activity_of(tool, call.activity.as_deref()) else { return };
+        let start = Start {
+            id: at.to_string(),
+            activity: activity.to_owned(),
+            call: frozen.call.clone(),
+            tool: tool.clone(),
+            scope: scope_messages(&self.context, &call.scopes, job.instance.as_deref()),
+            key: format!("{}:{at}", self.id),
+            attempt: job.attempt,
+            seconds: self.settings.call_seconds,
+        };
+        self.tasks.push_back(Task::Call(Box::new(start)));
+    }
+
+    /// A call that runs has come to its end.
+    pub(super) fn take_outcome(&mut self, id: &str, outcome: Outcome) {
+        if let Some((job, rest)) = id.split_once('/') {
+            return self.tell_child(job, super::Input::Ended { id: rest.to_owned(), outcome });
+        }
+        // A second word about the same call is no news.
+        if let Some(at) = self.find(id).filter(|at| self.status(*at) == Some(Status::Running)) {
+            self.finish(at, outcome);
+        }
+    }
+
+    /// Ends a job with an error of its own making.
+    pub(super) fn fail_by(&mut self, at: JobRef, fault: &Fault) {
+        let data = fault_data(fault);
+        self.record_error(at, data);
+        self.close(at, Status::Failed);
+    }
+
+    pub(super) fn fail_with(&mut self, at: JobRef, error: &CallError) {
+        let data = json!({"code": error.code, "message": error.message});
+        self.record_error(at, data);
+        self.close(at, Status::Failed);
+    }
+
+    pub(super) fn record_error(&mut self, at: JobRef, error: Value) {
+        let Some(step) = self.steps.get_mut(&at.step) else { return };
+        let raw = step.call(at.job as usize).raw.clone();
+        let job = &mut step.jobs[at.job as usize];
+        let call = with_instance(&raw, job.instance.as_deref());
+        job.error = Some(error.clone());
+        let (name, words) = (call.to_string(), error.to_string());
+        step.errors.push(error_data((*call).clone(), error));
+        self.note_failure(&name, &words);
+    }
+
+    /// Brings a job to a final state, and lets those look again that waited for it.
+    pub(super) fn close(&mut self, at: JobRef, status: Status) {
+        let Some(step) = self.steps.get_mut(&at.step) else { return };
+        let index = at.job as usize;
+        let job = &mut step.jobs[index];
+        if job.status.is_final() {
+            return;
+        }
+        let is_forgotten = job.status == Status::Running
+            && step.calls[job.call].output_path.is_none()
+            && job.frozen.as_ref().is_some_and(|_| job.attempt > 0);
+        job.status = status;
+        job.child = None;
+        if !is_forgotten {
+            step.open -= 1;
+        }
+        let fed: Vec<usize> = step.graph.fed_by(index).to_vec();
+        for fed in fed {
+            let follower = &mut step.jobs[fed];
+            follower.open_feeders = follower.open_feeders.saturating_sub(1);
+            if follower.status == Status::Blocked {
+                self.dirty.push_back(JobRef { job: u32::try_from(fed).unwrap_or(u32::MAX), ..at });
+            }
+        }
+        self.wake_followers(at);
+        self.close_joined(at, status);
+    }
+
+    /// In a sequential step the next one waits for nothing but its turn.
+    pub(super) fn wake_followers(&mut self, at: JobRef) {
+        let Some(step) = self.steps.get(&at.step).filter(|step| step.sequential) else { return };
+        let blocked = step.jobs.iter().enumerate().filter(|(_, job)| job.status == Status::Blocked);
+        let blocked: Vec<JobRef> =
+            blocked.map(|(job, _)| JobRef { job: u32::try_from(job).unwrap_or(u32::MAX), ..at }).collect();
+        self.dirty.extend(blocked);
+    }
+
+    /// At the end of a turn that must stop, what has not begun never does. What waits for a person still waits.
+    pub(super) fn drop_open_jobs(&mut self) {
+        self.dirty.clear();
+        self.ready.clear();
+        let open: Vec<JobRef> = self
+            .steps
+            .iter()
+            .flat_map(|(step, jobs)| {
+                let open = jobs.jobs.iter().enumerate();
+                let open =
+                    open.filter(|(_, job)| matches!(job.status, Status::Blocked | Status::Ready | Status::Asking));
+                open.map(|(job, _)| JobRef { step: *step, job: u32::try_from(job).unwrap_or(u32::MAX) })
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        for at in open {
+            self.close(at, Status::Skipped);
+        }
+        self.dirty.clear();
+    }
+}
+
+fn has_choice(call: &Call) -> bool {
+    let mut found = false;
+    call.each_expr(&mut |_, expr| found |= !matches!(expr, Expr::Ref(_)));
+    found
+}
+
+fn has_refs(call: &Call) -> bool {
+    let mut found = false;
+    call.each_expr(&mut |_, _| found = true);
+    found
+}
+
+/// The call as an activity receives it, and as a person is shown it.
+fn frozen_call(call: &Call, params: &Value, instance: Option<&str>) -> Value {
+    let mut fields = Map::new();
+    fields.insert("_tool".to_owned(), call.tool_name.as_str().into());
+    fields.extend(params.as_object().cloned().unwrap_or_default());
+    fields.extend(call.asides.clone());
+    if let Some(path) = &call.output_path {
+        fields.insert("_outputPath".to_owned(), path.to_string().into());
+    }
+    if call.output_method != crate::Method::Set {
+        fields.insert("_outputMethod".to_owned(), call.output_method.name().into());
+    }
+    if !call.scopes.is_empty() {
+        let scopes: Vec<Value> = call
+            .scopes
+            .iter()
+            .map(|scope| match scope {
+                Scope::Kind(kind) => kind.as_str().into(),
+                Scope::Path(path) => path.to_string().into(),
+            })
+            .collect();
+        fields.insert("_scopes".to_owned(), scopes.into());
+    }
+    if let Some(name) = instance {
+        fields.insert("_instance".to_owned(), name.into());
+    }
+    Value::Object(fields)
+}
+
+/// The messages that a call's scopes name, narrowed to its instance.
+pub(super) fn scope_messages(context: &Context, scopes: &[Scope], instance: Option<&str>) -> Vec<Value> {
+    let mut messages = Vec::new();
+    for scope in scopes {
+        match scope {
+            Scope::Kind(kind) if kind == "text" => {
+                let texts = context.messages().iter().filter(|message| matches!(message, Message::Text(_)));
+                messages.extend(texts.map(Message::to_json));
+            }
+            Scope::Kind(kind) if kind == "tool" => {
+                let tools: Map<String, Value> =
+                    context.tools().map(|tool| (tool.name.clone(), tool.schema.clone())).collect();
+                messages.push(json!({"type": "tool", "tool": tools}));
+            }
+            Scope::Kind(kind) => {
+                let Some(view) = context.view(kind) else { continue };
+                let Some(value) = view.read(&[], instance) else { continue };
+                let mut data = crate::Data::plain(kind.as_str(), value.into_owned());
+                data.schema = view.schema(instance).cloned();
+                data.description = view.description(instance).map(str::to_owned);
+                messages.push(Message::Data(Box::new(data)).to_json());
+            }
+            Scope::Path(path) => {
+                let Some(value) = context.read(path, instance) else { continue };
+                let data = crate::Data::plain(path.kind.as_str(), path.spell(value.into_owned()));
+                messages.push(Message::Data(Box::new(data)).to_json());
+            }
+        }
+    }
+    messages
+}

@@ -1,0 +1,112 @@
+//! Activities: what carries out calls.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use obelus_kernel::Tool;
+use obelus_kernel::session::{CallError, Outcome, Start};
+use serde_json::Value;
+
+/// A call to be carried out.
+#[derive(Clone, Debug)]
+pub struct Work {
+    /// The call with references resolved, and its meta-properties.
+    pub call: Arc<Value>,
+    /// Its tool.
+    pub tool: Arc<Tool>,
+    /// What the call may see of the context.
+    pub scope: Vec<Value>,
+    /// The same for every attempt at this call, and for no other call: pass it on to whatever can use it.
+    pub key: String,
+    /// How often it has been tried, from 1.
+    pub attempt: u32,
+}
+
+impl From<Start> for Work {
+    fn from(start: Start) -> Self {
+        Self { call: start.call, tool: start.tool, scope: start.scope, key: start.key, attempt: start.attempt }
+    }
+}
+
+/// What an activity returns while it works. Dropping it must stop the work.
+pub type ActivityFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+
+/// Something that carries out calls.
+pub trait Activity: Send + Sync + 'static {
+    /// Carries out a call. An error is an outcome like any other.
+    fn run(&self, work: Work) -> ActivityFuture;
+
+    /// How long a call may take, if the session's own limit does not fit.
+    fn time_limit(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// The activities that exist, by name.
+#[derive(Clone, Default)]
+pub struct Activities {
+    by_name: BTreeMap<String, Arc<dyn Activity>>,
+}
+
+impl Activities {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an activity; one of the same name is replaced.
+    pub fn add(&mut self, name: impl Into<String>, activity: impl Activity) -> &mut Self {
+        self.by_name.insert(name.into(), Arc::new(activity));
+        self
+    }
+
+    /// Adds an async function as an activity. It returns a value, or an error with a code and words.
+    ///
+    /// ```
+    /// # use obelus_runtime::Activities;
+    /// # use serde_json::json;
+    /// let mut activities = Activities::new();
+    /// activities.register("double", |work| async move {
+    ///     let n = work.call["n"].as_i64().unwrap_or(0);
+    ///     Ok(json!(n * 2))
+    /// });
+    /// ```
+    pub fn register<F, R>(&mut self, name: impl Into<String>, function: F) -> &mut Self
+    where
+        F: Fn(Work) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Value, CallError>> + Send + 'static,
+    {
+        self.add(name, Function(function))
+    }
+
+    /// The activity of this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<dyn Activity>> {
+        self.by_name.get(name)
+    }
+
+    /// The names of all activities.
+    pub fn names(&self) -> BTreeSet<String> {
+        self.by_name.keys().cloned().collect()
+    }
+}
+
+struct Function<F>(F);
+
+impl<F, R> Activity for Function<F>
+where
+    F: Fn(Work) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<Value, CallError>> + Send + 'static,
+{
+    fn run(&self, work: Work) -> ActivityFuture {
+        let future = (self.0)(work);
+        Box::pin(async move {
+            match future.await {
+                Ok(value) => Outcome::Value(value),
+                Err(error) => Outcome::Error(error),
+            }
+        })
+    }
+}

@@ -1,0 +1,25 @@
+//! The hands of the kernel on one machine.
+//!
+//! # Layout
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`Driver`] | does what a session wants done, and tells it what came of it |
+//! | [`Activity`], [`Activities`] | what carries out calls |
+//! | [`Model`] | what answers requests |
+//! | [`Request`] | a request as a file |
+
+mod activity;
+pub use activity::{Activities, Activity, ActivityFuture, Work};
+
+mod clock;
+pub use clock::{Clock, system_clock};
+
+mod driver;
+pub use driver::{Driver, Event};
+
+mod model;
+pub use model::{AnswerFuture, Model, NoModel};
+
+mod request;
+pub use request::{Request, RequestError, read_document};

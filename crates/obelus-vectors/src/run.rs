@@ -1,0 +1,230 @@
+//! Run cases: a request with scripted activities, model and people, and what must come of it.
+
+mod expect;
+mod script;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use obelus_kernel::Context;
+use obelus_kernel::session::{About, CallReport, Decision, Ends, Input, Mode, Reply, Session, Settings, Task};
+use serde_json::{Value, json};
+
+use crate::case::Case;
+use script::{Activities, contains};
+
+/// What a run was seen to do.
+pub(crate) struct Run {
+    pub(crate) session: Session,
+    activities: Activities,
+    solutions: std::vec::IntoIter<Value>,
+    requests: u64,
+    /// Calls that activities received, each with the moments it began and ended.
+    received: Vec<Received>,
+    /// What runs, in the order in which it began.
+    pending: Vec<Pending>,
+    /// Counts completions, which are the only clock here.
+    completions: u64,
+    moment: u64,
+    asked: BTreeSet<Vec<String>>,
+    reply: Option<Box<Reply>>,
+    history: Vec<CallReport>,
+    trouble: Option<String>,
+}
+
+struct Received {
+    call: Arc<Value>,
+    began: u64,
+    ended: Option<u64>,
+}
+
+struct Pending {
+    what: Work,
+    takes: u64,
+    began: u64,
+}
+
+enum Work {
+    Call { start: Box<obelus_kernel::session::Start>, received: usize },
+    Request(String),
+}
+
+pub(crate) fn run(case: &Case<'_>) -> Result<(Vec<String>, Value), String> {
+    let request = case.get("request")?;
+    let context = Context::from_value(request["context"].clone()).map_err(|fault| fault.to_string())?;
+    let mut settings: Settings = match case.get("settings")? {
+        Value::Null => Settings { mode: Mode::Full, ..Settings::default() },
+        mut given => {
+            if given.get("mode").is_none() {
+                given["mode"] = "full".into();
+            }
+            serde_json::from_value(given).map_err(|error| format!("settings: {error}"))?
+        }
+    };
+    let activities = Activities::new(case.get("activities")?);
+    settings.activities = activities.names();
+    let schema = request.get("schema").cloned();
+    let session = Session::new("case", context, schema, Arc::new(settings)).map_err(|fault| fault.to_string())?;
+    let solutions = case.get("solutions")?.as_array().cloned().unwrap_or_default().into_iter();
+    let mut run = Run {
+        session,
+        activities,
+        solutions,
+        requests: 0,
+        received: Vec::new(),
+        pending: Vec::new(),
+        completions: 0,
+        moment: 0,
+        asked: BTreeSet::new(),
+        reply: None,
+        history: Vec::new(),
+        trouble: None,
+    };
+    run.tell(Input::Start);
+    run.play();
+    for decision in case.get("decisions")?.as_array().into_iter().flatten() {
+        if !run.decide(decision) {
+            break;
+        }
+        run.play();
+    }
+    let why = match run.trouble.take() {
+        Some(trouble) => vec![trouble],
+        None => expect::differences(&run, &case.get("expect")?),
+    };
+    Ok((why, run.seen()))
+}
+
+impl Run {
+    fn tell(&mut self, input: Input) {
+        // A fixed moment: nothing in these cases depends on the time of day.
+        let now = obelus_kernel::Time(1_768_467_600_000);
+        if let Err(refused) = self.session.handle(now, input) {
+            self.trouble.get_or_insert(refused.to_string());
+        }
+        while let Some(task) = self.session.poll() {
+            self.take(task);
+        }
+    }
+
+    fn take(&mut self, task: Task) {
+        match task {
+            Task::AskModel { id } => {
+                self.requests += 1;
+                self.pending.push(Pending { what: Work::Request(id), takes: 0, began: self.completions });
+            }
+            Task::Call(start) => {
+                self.moment += 1;
+                let received = self.received.len();
+                self.received.push(Received { call: start.call.clone(), began: self.moment, ended: None });
+                let takes = self.activities.takes(&start.activity);
+                self.pending.push(Pending { what: Work::Call { start, received }, takes, began: self.completions });
+            }
+            Task::Load { id, path } => {
+                let request = Err(format!("no file `{path}` in a vector"));
+                self.tell(Input::Loaded { id, request });
+            }
+            Task::Ask { id } => {
+                let question = self.session.question(&id).filter(|question| question.about == About::Call);
+                self.asked
+                    .extend(question.map(|question| question.calls.iter().map(|call| call.hash.clone()).collect()));
+            }
+            Task::Rest(reply) => self.reply = Some(reply),
+            Task::Say(_) => {}
+        }
+    }
+
+    /// Lets everything complete that runs, in the order the script wants.
+    fn play(&mut self) {
+        while !self.pending.is_empty() && self.trouble.is_none() {
+            let free = |pending: &Pending| self.completions - pending.began >= pending.takes;
+            let next = self.pending.iter().position(free).unwrap_or(0);
+            let Pending { what, .. } = self.pending.remove(next);
+            self.completions += 1;
+            match what {
+                Work::Request(id) => match self.solutions.next() {
+                    Some(solution) => self.tell(Input::Answer { id, answer: script::answer(solution) }),
+                    None => self.trouble = Some("the model was asked more often than there are solutions".to_owned()),
+                },
+                Work::Call { start, received } => {
+                    self.moment += 1;
+                    self.received[received].ended = Some(self.moment);
+                    let outcome = self.activities.run(&start);
+                    self.tell(Input::Ended { id: start.id, outcome });
+                }
+            }
+        }
+    }
+
+    /// Applies a decision; false if nothing is there that it fits.
+    fn decide(&mut self, decision: &Value) -> bool {
+        if let Some(text) = decision["user"].as_str() {
+            self.history.extend(self.session.calls());
+            self.tell(Input::User { text: text.to_owned() });
+            return true;
+        }
+        let open: Vec<_> = self.session.questions().into_iter().filter(|question| question.is_open()).collect();
+        if decision["approve_plan"] == true {
+            let Some(question) = open.iter().find(|question| question.about == About::Plan) else { return false };
+            self.tell(decided(&question.id, Decision::Approve { only: None }));
+            return true;
+        }
+        for question in open.iter().filter(|question| question.about == About::Call) {
+            let fits = |fields: &Value| -> Vec<usize> {
+                let calls = question.calls.iter().enumerate().filter(|(_, call)| call.decided.is_none());
+                calls.filter(|(_, call)| contains(&call.call, fields)).map(|(index, _)| index).collect()
+            };
+            let chosen = match decision.as_object().into_iter().flatten().next() {
+                Some((verb, fields)) => match (verb.as_str(), fits(fields)) {
+                    (_, matching) if matching.is_empty() => continue,
+                    ("approve", matching) => Decision::Approve { only: Some(matching) },
+                    ("deny", _) => {
+                        Decision::Deny { reason: decision["reason"].as_str().unwrap_or_default().to_owned() }
+                    }
+                    ("edit", _) => {
+                        Decision::Edit { params: decision["params"].as_object().cloned().unwrap_or_default() }
+                    }
+                    _ => continue,
+                },
+                None => continue,
+            };
+            // An edit that is refused leaves the question as it was, which is an outcome like any other.
+            let before = self.trouble.take();
+            self.tell(decided(&question.id, chosen));
+            self.trouble = before;
+            return true;
+        }
+        false
+    }
+
+    fn ends(&self) -> &'static str {
+        match self.reply.as_ref().map(|reply| reply.ends) {
+            Some(Ends::Output) => "output",
+            Some(Ends::Waiting) => "waiting",
+            Some(Ends::Degraded) => "degraded",
+            Some(Ends::Limit) => "limit",
+            Some(Ends::Stopped) => "stopped",
+            None => "never",
+        }
+    }
+
+    fn waiting(&self) -> Vec<Value> {
+        let open =
+            self.session.questions().into_iter().filter(|question| question.is_open() && question.about == About::Call);
+        let calls = open.flat_map(|question| question.calls.into_iter().filter(|call| call.decided.is_none()));
+        calls.map(|call| (*call.call).clone()).collect()
+    }
+
+    fn seen(&self) -> Value {
+        json!({
+            "ends": self.ends(),
+            "questions": self.asked.len(),
+            "calls": self.received.iter().map(|received| (*received.call).clone()).collect::<Vec<_>>(),
+            "waiting": self.waiting(),
+        })
+    }
+}
+
+fn decided(question: &str, decision: Decision) -> Input {
+    Input::Decide { question: question.to_owned(), decision, by: "a person".to_owned() }
+}
