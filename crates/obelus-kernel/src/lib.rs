@@ -14,6 +14,7 @@
 //! | [`plan`] | data-flow graphs: edges, waves, and everything wrong before anything runs |
 //! | [`compose`] | the one schema that the model answers in |
 //! | [`session`] | the machine: events in, tasks out |
+//! | [`jq`] | pure filters |
 //! | [`draw`] | boxes and arrows as Mermaid, DOT and SVG |
 //! | [`Fault`] | what is wrong, where, and which rule says so |
 
@@ -35,6 +36,8 @@ pub use fault::{Fault, Rule};
 
 mod fold;
 pub use fold::{Method, type_name};
+
+pub mod jq;
 
 mod message;
 pub use message::{Data, Message, Output, Parsed, Plan, PlanMode, Role, Text};

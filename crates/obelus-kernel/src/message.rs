@@ -135,12 +135,12 @@ impl Data {
     /// The one operation this message is: path, method, and the value within `data`.
     pub(crate) fn operation(&self) -> (&[crate::Segment], Method, Option<&Value>) {
         match &self.output {
+            // `†error` is the latest one, never a mixture of several.
+            _ if self.kind == "error" => (&[], Method::Set, Some(&self.data)),
             Some(output) => {
                 let method = self.method.unwrap_or(Method::Set);
                 (&output.path.segments, method, output.path.spelled_in(&self.data))
             }
-            // `†error` is the latest one, never a mixture of several.
-            None if self.kind == "error" => (&[], Method::Set, Some(&self.data)),
             None => (&[], self.method.unwrap_or(Method::Merge), Some(&self.data)),
         }
     }

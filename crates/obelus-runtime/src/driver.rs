@@ -187,7 +187,9 @@ impl Driver {
         self.pending.push(Box::pin(async move {
             let outcome = match tokio::time::timeout(limit, work).await {
                 Ok(Ok(outcome)) => outcome,
-                Ok(Err(_)) => Outcome::Error(CallError::new("panic", "the activity failed; this is a mistake in its code")),
+                Ok(Err(_)) => {
+                    Outcome::Error(CallError::new("panic", "the activity failed; this is a mistake in its code"))
+                }
                 Err(_) => {
                     let text = format!("no result within {} seconds", limit.as_secs_f64());
                     Outcome::Error(CallError::new("timeout", text))

@@ -65,9 +65,16 @@ impl Request {
         let mut fields = match read_document(path, text)? {
             Value::Object(fields) => fields,
             Value::Array(messages) => Map::from_iter([("context".to_owned(), Value::Array(messages))]),
-            other => return Err(shape(format!("a request is an object with a `context`, not {}", obelus_kernel::type_name(&other)))),
+            other => {
+                return Err(shape(format!(
+                    "a request is an object with a `context`, not {}",
+                    obelus_kernel::type_name(&other)
+                )));
+            }
         };
-        let context = fields.shift_remove("context").ok_or_else(|| shape("the request has no `context`, an array of messages".to_owned()))?;
+        let context = fields
+            .shift_remove("context")
+            .ok_or_else(|| shape("the request has no `context`, an array of messages".to_owned()))?;
         let context = Context::from_value(context).map_err(|fault| RequestError::Context(path.to_owned(), fault))?;
         let schema = fields.shift_remove("schema").filter(|schema| !schema.is_null());
         if let Some(schema) = schema.as_ref().filter(|schema| !schema.is_object() && !schema.is_boolean()) {
@@ -76,7 +83,12 @@ impl Request {
         let activities = match fields.shift_remove("activities") {
             None | Some(Value::Null) => Map::new(),
             Some(Value::Object(bound)) => bound,
-            Some(other) => return Err(shape(format!("`activities` maps names to what they do; here it is {}", obelus_kernel::type_name(&other)))),
+            Some(other) => {
+                return Err(shape(format!(
+                    "`activities` maps names to what they do; here it is {}",
+                    obelus_kernel::type_name(&other)
+                )));
+            }
         };
         let model = match fields.shift_remove("model") {
             None | Some(Value::Null) => None,

@@ -1,0 +1,194 @@
+//! Filters in the language of jq: predicates of graphs, conditions of playbooks, pure activities.
+//!
+//! The language is cut down to what is pure: no clock, no environment, no files, no input of its own.
+
+use std::fmt;
+
+use jaq_core::load::{Arena, File, Loader};
+use jaq_core::{Compiler, Ctx, Vars, data, native, unwrap_valr};
+use jaq_json::{Val, read};
+use serde_json::Value;
+
+type Data = data::JustLut<Val>;
+type Compiled = jaq_core::compile::Filter<jaq_core::Native<Data>>;
+
+/// A filter, ready to run.
+pub struct Filter {
+    text: String,
+    compiled: Compiled,
+}
+
+/// Results beyond this many are an error: a filter that never ends must not take all memory.
+const MOST_RESULTS: usize = 100_000;
+
+/// Definitions that lead to a clock, to output, to an early end, or to functions that are left out with them.
+const IMPURE: [&str; 27] = [
+    "stderr",
+    "debug",
+    "halt",
+    "halt_error",
+    "logb",
+    "significand",
+    "pow10",
+    "drem",
+    "nexttoward",
+    "scalb",
+    "gamma",
+    "test",
+    "scan_",
+    "match",
+    "capture",
+    "splits",
+    "sub",
+    "gsub",
+    "scan",
+    "todate",
+    "fromdate",
+    "@html",
+    "@htmld",
+    "@uri",
+    "@urid",
+    "@base64",
+    "@base64d",
+];
+
+/// `test("pattern")`: whether a text matches, in time linear in its length.
+fn test_pattern() -> native::Filter<jaq_core::RunPtr<Data>> {
+    ("test", native::v(1), |cv| {
+        native::unary(cv, |text, pattern| {
+            let words = |value: &Val| match value {
+                Val::TStr(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
+                other => Err(jaq_core::Error::str(format!("test takes texts, not {other}"))),
+            };
+            let pattern =
+                regex::Regex::new(&words(&pattern)?).map_err(|error| jaq_core::Error::str(error.to_string()))?;
+            Ok(Val::from(pattern.is_match(&words(&text)?)))
+        })
+    })
+}
+
+impl Filter {
+    /// Reads a filter. The error says what is wrong and where.
+    pub fn compile(text: &str) -> Result<Self, String> {
+        let pure = |name: &str, arity: usize| !IMPURE.contains(&name) && (name, arity) != ("split", 2);
+        let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
+        let defs = defs.filter(|def| pure(def.name, def.args.len()));
+        let funs = jaq_core::funs().chain(jaq_std::base_funs()).chain(jaq_json::funs());
+        let funs = funs.filter(|(name, ..)| *name != "halt").chain([native::run::<Data>(test_pattern())]);
+        let arena = Arena::default();
+        let modules = Loader::new(defs).load(&arena, File { code: text, path: () });
+        let modules = modules.map_err(|errors| load_error(text, errors))?;
+        let compiled = Compiler::default().with_funs(funs).compile(modules);
+        let compiled = compiled.map_err(|errors| {
+            let unknown = errors.iter().flat_map(|(_, found)| found).next();
+            unknown.map_or_else(|| "it cannot be compiled".to_owned(), |(name, _)| format!("`{name}` is not defined"))
+        })?;
+        Ok(Self { text: text.to_owned(), compiled })
+    }
+
+    /// Every result of the filter for an input.
+    pub fn run(&self, input: &Value) -> Result<Vec<Value>, String> {
+        let input = read::parse_single(input.to_string().as_bytes()).map_err(|error| error.to_string())?;
+        let ctx = Ctx::<Data>::new(&self.compiled.lut, Vars::new([]));
+        let mut results = Vec::new();
+        for result in self.compiled.id.run((ctx, input)).map(unwrap_valr) {
+            let value = result.map_err(|error| error.to_string())?;
+            if results.len() == MOST_RESULTS {
+                return Err(format!("more than {MOST_RESULTS} results"));
+            }
+            results.push(to_json(&value)?);
+        }
+        Ok(results)
+    }
+
+    /// The one result of the filter; none is null, several are an error.
+    pub fn one(&self, input: &Value) -> Result<Value, String> {
+        let mut results = self.run(input)?;
+        match results.len() {
+            0 => Ok(Value::Null),
+            1 => Ok(results.remove(0)),
+            several => Err(format!("{several} results where one is due; collect them with [ … ]")),
+        }
+    }
+
+    /// Whether the filter says yes: as in jq, everything but false and null does.
+    pub fn holds(&self, input: &Value) -> Result<bool, String> {
+        Ok(!matches!(self.one(input)?, Value::Null | Value::Bool(false)))
+    }
+}
+
+impl fmt::Debug for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Filter").field(&self.text).finish()
+    }
+}
+
+fn to_json(value: &Val) -> Result<Value, String> {
+    serde_json::from_str(&value.to_string()).map_err(|_| "a result is not JSON".to_owned())
+}
+
+fn load_error(text: &str, errors: jaq_core::load::Errors<&str, ()>) -> String {
+    use jaq_core::load::Error;
+    let at = |rest: &str| text.len().saturating_sub(rest.len());
+    let column = |part: &str| {
+        let start = part.as_ptr() as usize;
+        let base = text.as_ptr() as usize;
+        let offset = if start >= base && start <= base + text.len() { start - base } else { at(part) };
+        text.get(..offset).map_or(1, |before| before.chars().count() + 1)
+    };
+    match errors.into_iter().next() {
+        Some((_, Error::Lex(found))) => match found.first() {
+            Some((expected, rest)) => format!("column {}: expected {}", column(rest), expected.as_str()),
+            None => "it cannot be read".to_owned(),
+        },
+        Some((_, Error::Parse(found))) => match found.first() {
+            Some((expected, rest)) => format!("column {}: expected {}", column(rest), expected.as_str()),
+            None => "it cannot be parsed".to_owned(),
+        },
+        _ => "it needs a module, and there are none".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_filter_reads_and_builds_json() {
+        let filter = Filter::compile(".state.rows | map(select(.n > 1) | .name) | join(\", \")").unwrap();
+        let input = json!({"state": {"rows": [{"n": 1, "name": "a"}, {"n": 2, "name": "b"}, {"n": 3, "name": "в"}]}});
+        assert_eq!(filter.one(&input), Ok(json!("b, в")));
+    }
+
+    #[test]
+    fn only_false_and_null_say_no() {
+        for (text, holds) in [
+            ("true", true),
+            ("0", true),
+            ("\"\"", true),
+            ("false", false),
+            (".nothing", false),
+            ("empty", false),
+            ("\"abc\" | test(\"^A\")", false),
+            ("\"Сделка 7\" | test(\"\\\\d\")", true),
+        ] {
+            assert_eq!(Filter::compile(text).unwrap().holds(&json!({})), Ok(holds), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        assert!(Filter::compile(".a | | .b").unwrap_err().contains("column"));
+        assert!(Filter::compile("nosuch(1)").unwrap_err().contains("nosuch"));
+        assert!(Filter::compile(".a").unwrap().run(&json!([1])).is_err());
+    }
+
+    #[test]
+    fn nothing_but_the_input_can_be_seen() {
+        for text in ["now", "env", "$ENV", "input", "inputs", "halt", "import \"a\" as a; 1", "debug", "input_filename"]
+        {
+            assert!(Filter::compile(text).is_err(), "{text}");
+        }
+    }
+}
