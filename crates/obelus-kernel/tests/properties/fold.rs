@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::cases;
-use crate::generate::write;
+use crate::generate::{Write, write};
 use crate::naive::{self, Memory};
 
 proptest! {
@@ -17,7 +17,7 @@ proptest! {
         let mut memory = Memory::default();
         for batch in &batches {
             let expected = memory.append(batch);
-            let outcome = context.append(batch.iter().map(|write| write.to_message()).collect());
+            let outcome = context.append(batch.iter().map(Write::to_message).collect());
             match (expected, outcome) {
                 (Ok(()), Ok(())) => {}
                 (Err(index), Err(fault)) => prop_assert_eq!((Rule::Ctx4, Some(index)), (fault.rule, fault.message)),

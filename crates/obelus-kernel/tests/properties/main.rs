@@ -20,6 +20,7 @@ mod waves;
 use proptest::test_runner::{Config, FileFailurePersistence};
 
 /// So many cases, unless the environment asks for another number. What has failed once stands beside the source.
+#[expect(clippy::disallowed_methods, reason = "the number of cases is not the kernel's to know")]
 fn cases(usual: u32) -> Config {
     let mut config = Config {
         failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),

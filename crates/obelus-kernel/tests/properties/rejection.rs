@@ -1,6 +1,6 @@
 //! CTX-3: nothing of a rejected batch is appended.
 
-use obelus_kernel::{Context, Message, Path};
+use obelus_kernel::{Context, Message, Path, View};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -21,7 +21,7 @@ fn observed(context: &Context) -> Vec<String> {
     ];
     for (kind, instance) in naive::readers() {
         let view = context.view(kind);
-        seen.push(format!("{kind} for {instance:?}: {:?}", view.map(|view| view.is_instanced())));
+        seen.push(format!("{kind} for {instance:?}: {:?}", view.map(View::is_instanced)));
         seen.push(format!("{:?}", view.and_then(|view| view.description(instance))));
         let whole = context.read(&Path::root(kind), instance);
         for segments in naive::paths(whole.as_deref()) {

@@ -46,7 +46,13 @@ proptest! {
 
     #[test]
     fn one_call_feeds_another_when_it_may_write_what_that_one_reads(calls in plan()) {
-        prop_assert_eq!(pairs(&calls), fed(&checked(&calls)));
+        let (check, pairs) = (checked(&calls), pairs(&calls));
+        prop_assert_eq!(&pairs, &fed(&check));
+        for call in 0..calls.len() {
+            let fed_by: Vec<_> = pairs.iter().filter(|(from, _)| *from == call).map(|&(_, to)| to).collect();
+            prop_assert_eq!(check.graph.fed_by(call), fed_by);
+            prop_assert_eq!(check.graph.feeders(call), pairs.iter().filter(|(_, to)| *to == call).count());
+        }
     }
 
     #[test]
