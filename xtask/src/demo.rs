@@ -17,7 +17,7 @@ pub(crate) fn run() -> Result<()> {
         command.arg("plan").args(arguments).current_dir(root());
         command
     };
-    step("what is wrong with the plan", &mut obelus(&["check", PLAN]))?;
+    step("the plan, checked", &mut obelus(&["check", PLAN]))?;
     step("the plan as Mermaid", &mut obelus(&["graph", PLAN, "--format", "mermaid"]))?;
 
     let folder = target()?.join("demo");
