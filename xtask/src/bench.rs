@@ -12,8 +12,8 @@ struct Row {
     what: &'static str,
     /// The first argument of the example `cost`.
     subject: &'static str,
-    sizes: [u32; 2],
-    repetitions: u32,
+    sizes: [u64; 2],
+    repetitions: u64,
     /// The most that the cost may grow by from the first size to the second.
     target: f64,
 }
@@ -48,12 +48,12 @@ pub(crate) fn run() -> Result<()> {
     for row in ROWS {
         let [small, large] = row.sizes;
         let [few, many] = [count(&program, &row, small)?, count(&program, &row, large)?];
-        let ratio = many / few;
+        let ratio = many as f64 / few as f64;
         print(&[
             row.what.to_owned(),
             format!("{} → {}", grouped(small), grouped(large)),
-            grouped(few.round()),
-            grouped(many.round()),
+            grouped(few),
+            grouped(many),
             format!("{ratio:.2}"),
             format!("≤ {}", row.target),
         ]);
@@ -68,7 +68,7 @@ pub(crate) fn run() -> Result<()> {
 }
 
 /// Instructions for one repetition. Only what happens inside of `counted_work` counts, not the making of its input.
-fn count(program: &Path, row: &Row, size: u32) -> Result<f64> {
+fn count(program: &Path, row: &Row, size: u64) -> Result<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*counted_work*"])
         .arg(program)
@@ -79,9 +79,9 @@ fn count(program: &Path, row: &Row, size: u32) -> Result<f64> {
     if !output.status.success() {
         bail!("`cost {} {size}` failed:\n{report}", row.subject);
     }
-    let collected = report.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse::<f64>().ok());
+    let collected = report.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse::<u64>().ok());
     match collected {
-        Some(all) if all > 0.0 => Ok(all / f64::from(row.repetitions)),
+        Some(all) if all > 0 => Ok(all / row.repetitions),
         _ => bail!("valgrind did not find the function `counted_work`:\n{report}"),
     }
 }
@@ -92,7 +92,7 @@ fn print([what, sizes, small, large, ratio, target]: &[String; 6]) {
 }
 
 /// `1234567` as `1,234,567`.
-fn grouped(number: impl ToString) -> String {
+fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -110,6 +110,6 @@ mod tests {
 
     #[test]
     fn numbers_are_grouped_by_thousands() {
-        assert_eq!(["1", "999", "1000", "1234567"].map(grouped), ["1", "999", "1,000", "1,234,567"]);
+        assert_eq!([1, 999, 1000, 1_234_567].map(grouped), ["1", "999", "1,000", "1,234,567"]);
     }
 }
