@@ -1,2 +1,42 @@
-//! x
-fn main() {}
+//! What the project does to itself: `cargo xtask test`, `bench`, `demo`.
+//!
+//! # Layout
+//!
+//! One file for each command; [`step`] runs other programs and says how it went.
+
+mod bench;
+mod demo;
+mod step;
+mod test;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+usage: cargo xtask COMMAND
+
+  test [--long]   formatting, lints, tests, vectors; --long tries many more random inputs
+  bench           cost in instructions of reading, appending and checking plans (needs valgrind)
+  demo            checks and draws examples/demo/plan.json
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match arguments.as_slice() {
+        ["test"] => test::run(false),
+        ["test", "--long"] => test::run(true),
+        ["bench"] => bench::run(),
+        ["demo"] => demo::run(),
+        _ => {
+            eprint!("{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -100,6 +100,8 @@ impl Context {
                     self.fold_out(data, undo);
                 }
             }
+            // A kind that only the rejected batch has written is not a kind of this context.
+            self.views.retain(|_, view| !view.is_empty());
             return Err(fault);
         }
         for (message, tools) in batch.into_iter().zip(tools) {

@@ -289,8 +289,11 @@ fn output(kind: &str, call: Value, own: Option<String>, date: Option<String>, da
         Some(path) => Some(path),
         None => call.get("_outputPath").and_then(Value::as_str).map(str::to_owned),
     };
+    let root = Path::root(kind);
     let path = match text {
-        None => Path::root(kind),
+        None => root,
+        // The canonical form names the root so, also of a kind whose name no expression can spell.
+        Some(text) if text == root.to_string() => root,
         Some(text) => {
             let expr = Expr::parse(&text).map_err(|fault| fault.at("_outputPath"))?;
             let found = expr.refs().into_iter().find(|path| path.kind == kind && path.spelled_in(data).is_some());

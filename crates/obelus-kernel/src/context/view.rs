@@ -60,6 +60,10 @@ impl View {
         self.instances.values().any(|layer| layer.value.is_some())
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.global.value.is_none() && !self.is_instanced()
+    }
+
     fn layered<'a, T>(&'a self, instance: Option<&str>, get: impl Fn(&'a Layer) -> Option<T>) -> Option<T> {
         instance.and_then(|name| get(self.instances.get(name)?)).or_else(|| get(&self.global))
     }

@@ -1,6 +1,6 @@
 //! The check of a plan: everything that can be known to be wrong before anything runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -186,28 +186,40 @@ impl Check {
     }
 
     /// Several writers of one path, in no order: the last to complete wins.
+    ///
+    /// Taken by wave, the writers are in order exactly when each of them waits for the one before.
     fn look_for_rivals(&mut self) {
         let mut writers: BTreeMap<&Path, Vec<usize>> = BTreeMap::new();
-        for (index, call) in self.calls.iter().enumerate() {
+        for &index in self.waves.iter().flatten() {
+            let call = &self.calls[index];
             // Pushes and appends do not replace each other.
             if !matches!(call.output_method, Method::Push | Method::Concat) {
                 for path in call.writes() {
-                    writers.entry(path).or_default().push(index);
+                    let calls = writers.entry(path).or_default();
+                    if calls.last() != Some(&index) {
+                        calls.push(index);
+                    }
                 }
             }
         }
         let mut budget = 1_000_000;
         for (path, calls) in writers.into_iter().filter(|(_, calls)| calls.len() > 1) {
-            let mut rivals = Vec::new();
-            for pair in calls.windows(2) {
-                let (a, b) = (pair[0], pair[1]);
-                let meet = self.who[a].sees(&self.who[b]) || self.who[b].sees(&self.who[a]);
-                let ordered = self.graph.reaches(a, b, &mut budget) || self.graph.reaches(b, a, &mut budget);
-                if meet && !ordered {
-                    rivals.extend(pair);
+            let mut rivals = BTreeSet::new();
+            // The latest writer for each instance; a call for all of them follows on every one.
+            let mut latest: BTreeMap<&Who, usize> = BTreeMap::new();
+            for index in calls {
+                let who = &self.who[index];
+                let before: Vec<usize> = match who {
+                    Who::One(_) => latest.get(who).or_else(|| latest.get(&Who::Each)).into_iter().copied().collect(),
+                    _ => std::mem::take(&mut latest).into_values().collect(),
+                };
+                for other in before {
+                    if !self.graph.reaches(other, index, &mut budget) {
+                        rivals.extend([other, index]);
+                    }
                 }
+                latest.insert(who, index);
             }
-            rivals.dedup();
             if let Some(&first) = rivals.first() {
                 let names: Vec<_> = rivals.iter().take(5).map(ToString::to_string).collect();
                 let more = if rivals.len() > 5 { format!(" and {} more", rivals.len() - 5) } else { String::new() };

@@ -1,0 +1,177 @@
+//! Work whose cost is counted in instructions by `cargo xtask bench`: reading from and appending to a context of
+//! a given length, and checking a plan of a given number of calls.
+//!
+//! ```text
+//! cost read|append MESSAGES REPETITIONS
+//! cost plan-chain|plan-fan|plan-independent|plan-random|plan-rivals CALLS REPETITIONS
+//! ```
+
+use std::hint::black_box;
+
+use obelus_kernel::plan::check;
+use obelus_kernel::{Context, Expr, Message, PlanMode};
+use serde_json::{Value, json};
+
+const USAGE: &str =
+    "usage: cost read|append|plan-chain|plan-fan|plan-independent|plan-random|plan-rivals SIZE REPETITIONS";
+
+#[expect(clippy::disallowed_methods, reason = "an example is a program, and has arguments")]
+fn main() -> Result<(), &'static str> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [subject, size, repetitions] = arguments.as_slice() else { return Err(USAGE) };
+    let size = size.parse().map_err(|_| USAGE)?;
+    let repetitions = repetitions.parse().map_err(|_| USAGE)?;
+    match subject.as_str() {
+        "read" => read(size, repetitions),
+        "append" => append(size, repetitions),
+        "plan-chain" => plan(size, repetitions, chain),
+        "plan-fan" => plan(size, repetitions, fan),
+        "plan-independent" => plan(size, repetitions, independent),
+        "plan-random" => plan(size, repetitions, random),
+        "plan-rivals" => plan(size, repetitions, rivals),
+        _ => return Err(USAGE),
+    }
+    Ok(())
+}
+
+/// The counter runs inside of this function only; it is found by its name.
+#[inline(never)]
+fn counted_work(repetitions: usize, work: &mut dyn FnMut(usize)) {
+    for repetition in 0..repetitions {
+        work(repetition);
+    }
+}
+
+fn message(json: Value) -> Message {
+    Message::from_value(json).expect("a well-formed message").message
+}
+
+fn result(path: &str, data: &Value) -> Value {
+    json!({"type": "state", "data": data, "_call": {"_tool": "t"}, "_outputPath": path})
+}
+
+/// A conversation at work: words, results that go to new places and to old ones, a growing log, three instances.
+fn history(length: usize) -> Context {
+    let mut messages = vec![
+        json!({"type": "input", "data": {"city": "Казань"}}),
+        json!({"type": "state", "data": {"deal": {"id": 7, "title": "Supply", "contact": {"email": "a@example.test"}}}}),
+    ];
+    messages.extend((2..length).map(|i| match i % 5 {
+        0 => json!({"type": "text", "role": "user", "text": format!("message {i}")}),
+        1 => result(&format!("†state.results.r{i}"), &json!({"results": {(format!("r{i}")): {"ok": true}}})),
+        2 => {
+            let mut pushed = result("†state.log", &json!({"log": {"at": i, "what": "done"}}));
+            pushed["_outputMethod"] = "push".into();
+            pushed
+        }
+        3 => json!({"type": "state", "data": {"deal": {"stage": i}}}),
+        _ => json!({"type": "state", "data": {"deal": {"owner": i}}, "_instance": (["a", "b", "c"][i % 3])}),
+    }));
+    let mut context = Context::new();
+    context.append(messages.into_iter().map(message).collect()).expect("the history is accepted");
+    assert_eq!(context.messages().len(), length, "a history has 10 messages or more");
+    context
+}
+
+fn read(length: usize, repetitions: usize) {
+    let context = history(length);
+    let reads = [
+        ("†state.deal.contact.email", None),
+        ("†state.deal.title", Some("b")),
+        ("†state.deal.owner", Some("b")),
+        ("†state.log[-1].what", None),
+        ("†state.results.r6.ok", None),
+        ("†state.missing || †input.city", Some("a")),
+    ];
+    let reads = reads.map(|(text, instance)| (Expr::parse(text).expect("an expression"), instance));
+    for (expr, instance) in &reads {
+        assert!(context.resolve(expr, *instance).is_some(), "{expr} has no value");
+    }
+    counted_work(repetitions, &mut |repetition| {
+        let (expr, instance) = &reads[repetition % reads.len()];
+        black_box(context.resolve(black_box(expr), *instance));
+    });
+}
+
+fn append(length: usize, repetitions: usize) {
+    let mut context = history(length);
+    let results = (0..repetitions).map(|i| match i % 3 {
+        0 => result("†state.deal.stage", &json!({"deal": {"stage": i}})),
+        1 => result(&format!("†state.results.new{i}"), &json!({"results": {(format!("new{i}")): {"ok": true}}})),
+        _ => {
+            let mut pushed = result("†state.log", &json!({"log": {"at": i, "what": "done"}}));
+            pushed["_outputMethod"] = "push".into();
+            pushed
+        }
+    });
+    let mut batches: Vec<_> = results.map(|json| vec![message(json)]).collect();
+    counted_work(repetitions, &mut |repetition| {
+        let batch = std::mem::take(&mut batches[repetition]);
+        context.append(batch).expect("the result is accepted");
+    });
+    assert_eq!(context.messages().len(), length + repetitions);
+}
+
+fn plan(count: usize, repetitions: usize, shape: fn(usize) -> Vec<Value>) {
+    let tool = json!({
+        "properties": {"from": {"type": "array"}, "title": {"type": "string"}, "_output": {"type": "object"}},
+        "required": ["title"],
+        "x-effect": "read",
+    });
+    let messages = json!([{"type": "state", "data": {"seed": 1}}, {"type": "tool", "tool": {"t": tool}}]);
+    let context = Context::from_value(messages).expect("the context is accepted");
+    let calls = shape(count);
+    assert_eq!(calls.len(), count);
+    let found = check(&calls, PlanMode::Eager, &context);
+    assert!(found.is_valid(), "{:?}", found.errors.first());
+    counted_work(repetitions, &mut |_| {
+        black_box(check(black_box(&calls), PlanMode::Eager, &context));
+    });
+}
+
+fn call(reads: &[String], writes: &str) -> Value {
+    json!({"_tool": "t", "title": "step", "from": reads, "_outputPath": writes})
+}
+
+/// Each call feeds the next.
+fn chain(count: usize) -> Vec<Value> {
+    let step = |i: usize| if i == 0 { "†state.seed".to_owned() } else { format!("†state.c{}", i - 1) };
+    (0..count).map(|i| call(&[step(i)], &format!("†state.c{i}"))).collect()
+}
+
+/// One call feeds all the others, and these feed the last.
+fn fan(count: usize) -> Vec<Value> {
+    let part = |i: usize| call(&["†state.source".to_owned()], &format!("†state.parts.p{i}"));
+    let mut calls = vec![call(&[], "†state.source")];
+    calls.extend((1..count - 1).map(part));
+    calls.push(call(&["†state.parts".to_owned()], "†state.sum"));
+    calls
+}
+
+/// No call feeds another.
+fn independent(count: usize) -> Vec<Value> {
+    (0..count).map(|i| call(&["†state.seed".to_owned()], &format!("†state.c{i}"))).collect()
+}
+
+/// Each call is fed by three earlier ones, near or far.
+fn random(count: usize) -> Vec<Value> {
+    let mut seed = 1_u64;
+    let mut before = |i: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(seed >> 33).map_or(0, |n| n % i.max(1))
+    };
+    let mut reads = |i: usize| match i {
+        0 => vec!["†state.seed".to_owned()],
+        _ => (0..3).map(|_| format!("†state.c{}", before(i))).collect(),
+    };
+    (0..count).map(|i| call(&reads(i), &format!("†state.c{i}"))).collect()
+}
+
+/// As at random, and all write one path besides.
+fn rivals(count: usize) -> Vec<Value> {
+    let mut calls = random(count);
+    for (i, call) in calls.iter_mut().enumerate() {
+        call["_outputPath"] = format!("†state.c{i} && †state.latest").into();
+    }
+    calls
+}

@@ -1,0 +1,29 @@
+//! Everything that must hold before a change is taken.
+
+use anyhow::Result;
+
+use crate::step::{cargo, root, step};
+
+pub(crate) fn run(long: bool) -> Result<()> {
+    step("formatting", &mut cargo(&["fmt", "--all", "--check"]))?;
+    step("lints", &mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    step("tests", &mut cargo(&["test", "--workspace"]))?;
+    vectors()?;
+    if long {
+        let mut properties = cargo(&["test", "--package", "obelus-kernel", "--test", "properties"]);
+        step("properties, 20,000 cases of each", properties.env("PROPTEST_CASES", "20000"))?;
+    }
+    eprintln!("everything passed");
+    Ok(())
+}
+
+/// The project's own vectors, and those that lie beside the repository, where there are any.
+fn vectors() -> Result<()> {
+    let mut runner = cargo(&["test", "--package", "obelus-vectors", "--test", "vectors"]);
+    let others = root().join("../shared/vectors");
+    if others.is_dir() {
+        step("vectors, own and shared", runner.env("OBELUS_VECTORS", others))
+    } else {
+        step("vectors", &mut runner)
+    }
+}
