@@ -1,0 +1,8 @@
+//! What Obelus reaches outward: models, programs, HTTP.
+//!
+//! # Layout
+//!
+//! | module | subject |
+//! |---|---|
+//! | `activity` | activities bound in a file: `exec`, `http`, `jq` |
+//! | `model` | models: `playbook`, `replay`, and recording |
