@@ -13,8 +13,9 @@ pub use view::View;
 
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
-use crate::fold::{self, Undo};
+use crate::fold::{self, Method, Undo};
 use crate::message::{Data, Message, Parsed, Plan, Text};
+use crate::origin::Origins;
 use crate::path::Path;
 use crate::tool::Tool;
 
@@ -140,6 +141,9 @@ impl Context {
     fn remember(&mut self, message: Message, tools: Vec<Tool>) {
         match &message {
             Message::Data(data) => {
+                if let ((path, method, Some(value)), Some(view)) = (data.operation(), self.views.get_mut(&data.kind)) {
+                    view.label(data.instance.as_deref(), path, method, value, &data.sources());
+                }
                 if let Some(instance) = &data.instance
                     && !self.instances.contains(instance)
                 {
@@ -166,6 +170,30 @@ impl Context {
     /// The value at a path: the instance's own lies over the global. Without an instance, global data only.
     pub fn read(&self, path: &Path, instance: Option<&str>) -> Option<Cow<'_, Value>> {
         self.views.get(&path.kind)?.read(&path.segments, instance)
+    }
+
+    /// Where the value at a path comes from.
+    pub fn origins(&self, path: &Path, instance: Option<&str>) -> Origins {
+        self.views.get(&path.kind).map(|view| view.origins(&path.segments, instance)).unwrap_or_default()
+    }
+
+    /// What a tool itself has minted, such as an id, is the tool's own, whatever the call was made of.
+    pub(crate) fn label_issued(&mut self, path: &Path, instance: Option<&str>, issued: &[String], own: &Origins) {
+        let Some(view) = self.views.get_mut(&path.kind) else { return };
+        for dotted in issued {
+            for place in view.places(&path.segments, dotted, instance) {
+                view.label(instance, &place, Method::Set, &Value::Null, own);
+            }
+        }
+    }
+
+    /// Where everything in the context comes from, as whoever sees all of it is told.
+    pub(crate) fn all_origins(&self) -> Origins {
+        let mut all = Origins::default();
+        for view in self.views.values() {
+            all.join(&view.all_origins());
+        }
+        all
     }
 
     /// The value of an expression.

@@ -99,7 +99,7 @@ fn write_below(node: &mut Value, path: &[Segment], method: Method, value: Value)
     };
     match node {
         Value::Object(map) => {
-            if segment.from_the_end() {
+            if segment.counts_from_the_end() {
                 return Err(no_array(segment));
             }
             let key = segment.key();
@@ -126,7 +126,7 @@ fn write_below(node: &mut Value, path: &[Segment], method: Method, value: Value)
 
 /// The value that a write leaves where nothing was: parents are made as objects.
 fn build(path: &[Segment], method: Method, value: Value) -> Result<Value, String> {
-    if let Some(segment) = path.iter().find(|segment| segment.from_the_end()) {
+    if let Some(segment) = path.iter().find(|segment| segment.counts_from_the_end()) {
         return Err(no_array(segment));
     }
     Ok(path.iter().rev().fold(method.first(value)?, |inner, segment| {

@@ -16,6 +16,7 @@
 //! | [`session`] | the machine: events in, tasks out |
 //! | [`jq`] | pure filters |
 //! | [`draw`] | boxes and arrows as Mermaid, DOT and SVG |
+//! | [`Origins`] | where values come from |
 //! | [`Fault`] | what is wrong, where, and which rule says so |
 
 mod call;
@@ -41,6 +42,9 @@ pub mod jq;
 
 mod message;
 pub use message::{Data, Message, Output, Parsed, Plan, PlanMode, Role, Text};
+
+mod origin;
+pub use origin::{Origin, Origins};
 
 mod path;
 pub use path::{MAX_DEPTH, Path, Segment};

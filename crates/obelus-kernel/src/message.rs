@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::fold::{Method, type_name};
+use crate::origin::{Origin, Origins};
 use crate::path::{MAX_DEPTH, Path};
 
 /// One entry of an agent's memory.
@@ -70,6 +71,8 @@ pub struct Data {
     pub method: Option<Method>,
     /// Present on the result of a call.
     pub output: Option<Output>,
+    /// Where the data comes from, where that is known.
+    pub origins: Option<Origins>,
     /// Other meta fields, kept as they came.
     pub meta: Map<String, Value>,
 }
@@ -128,7 +131,27 @@ impl Data {
             description: None,
             method: None,
             output: None,
+            origins: None,
             meta: Map::new(),
+        }
+    }
+
+    /// Where the data comes from: what the message says, and what its kind says whatever the message says.
+    pub(crate) fn sources(&self) -> Origins {
+        let by_kind = match &self.output {
+            // The result of a call that was made elsewhere is believed as little as anything.
+            Some(output) if self.origins.is_none() => {
+                let name = output.call.get("_tool").and_then(Value::as_str).unwrap_or("unknown");
+                Origin::Tool { name: name.into(), trusted: false }
+            }
+            Some(_) => return self.origins.clone().unwrap_or_default(),
+            None if self.kind == "input" => Origin::User,
+            None => Origin::Author,
+        };
+        let by_kind = Origins::of(by_kind);
+        match &self.origins {
+            Some(said) => by_kind.joined(said),
+            None => by_kind,
         }
     }
 
@@ -265,7 +288,8 @@ fn data(type_: &str, fields: &mut Map<String, Value>) -> Result<Data, Fault> {
             None
         }
     };
-    Ok(Data { kind, instance, data, schema, description, method, output, meta })
+    let origins = meta.get("_labels").map(Origins::from_json);
+    Ok(Data { kind, instance, data, schema, description, method, output, origins, meta })
 }
 
 /// `data`, else the field named like the type, else, for `input` and `state`, all that remains.
@@ -372,9 +396,11 @@ fn data_to_json(data: &Data) -> Value {
     let method = data.method.or(data.output.as_ref().map(|_| Method::Set));
     put("_outputMethod", method.map(|method| method.name().into()));
     put("_instance", data.instance.as_deref().map(Value::from));
-    for (name, value) in &data.meta {
+    for (name, value) in data.meta.iter().filter(|(name, _)| *name != "_labels") {
         put(name, Some(value.clone()));
     }
+    let labels = data.origins.as_ref().map(Origins::to_json);
+    put("_labels", labels.or_else(|| data.meta.get("_labels").cloned()));
     Value::Object(fields)
 }
 

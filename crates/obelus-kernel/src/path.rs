@@ -49,7 +49,7 @@ impl Segment {
 
     /// Whether two segments can name the same place. An index from the end can be any element.
     pub(crate) fn may_meet(&self, other: &Segment) -> bool {
-        match (self.from_the_end(), other.from_the_end()) {
+        match (self.counts_from_the_end(), other.counts_from_the_end()) {
             (false, false) => self.key() == other.key(),
             (true, true) => true,
             (true, false) => is_digits(&other.key()),
@@ -57,7 +57,7 @@ impl Segment {
         }
     }
 
-    pub(crate) fn from_the_end(&self) -> bool {
+    pub(crate) fn counts_from_the_end(&self) -> bool {
         matches!(self, Segment::Index(n) if *n < 0)
     }
 }

@@ -15,7 +15,7 @@
 //! | `work` | a call's way from blocked to its end |
 //! | `result` | what a call brings, written to memory |
 //! | `question`, `consent`, `decide` | what waits for a person, and what a person may say |
-//! | `policy` | what may happen |
+//! | `policy`, `provenance` | what may happen, and what the origins of values decide |
 //! | `delegate` | calls carried out by a session of their own |
 //! | `prompt` | what the model is shown |
 
@@ -26,6 +26,7 @@ mod input;
 mod job;
 mod policy;
 mod prompt;
+mod provenance;
 mod question;
 mod result;
 mod settings;
@@ -48,6 +49,7 @@ pub use settings::{Approval, Mode, ModelMayConfirm, Settings};
 use crate::context::Context;
 use crate::fault::{Fault, Rule};
 use crate::message::{Message, PlanMode, Role};
+use crate::origin::Origins;
 use crate::schema;
 use crate::time::Time;
 use crate::tool::Tool;
@@ -85,12 +87,17 @@ pub struct Session {
     sub_requests: BTreeMap<u64, JobRef>,
     next_request: u64,
     questions: Questions,
+    /// Where everything comes from that the model has been shown so far.
+    shown: Origins,
     /// Words that came while the turn was at work.
     pending_words: VecDeque<String>,
     tasks: VecDeque<Task>,
     /// Validators for parts of kinds' schemas, by kind, instance and pointer.
-    part_validators: BTreeMap<(String, Option<String>, String), (Value, Arc<Validator>)>,
+    part_validators: BTreeMap<PartOfKind, (Value, Arc<Validator>)>,
 }
+
+/// A kind, an instance, and a pointer into the kind's schema.
+type PartOfKind = (String, Option<String>, String);
 
 /// An input that cannot be taken; nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -158,6 +165,7 @@ impl Session {
             sub_requests: BTreeMap::new(),
             next_request: 0,
             questions: Questions::default(),
+            shown: Origins::default(),
             pending_words: VecDeque::new(),
             tasks: VecDeque::new(),
             part_validators: BTreeMap::new(),
@@ -249,7 +257,8 @@ impl Session {
                 json!({"call": report.call, "status": report.status, "error": report.error,
                     "attempt": job.attempt, "child": child})
             });
-            (id.to_string(), json!({"jobs": jobs.collect::<Vec<_>>(), "errors": step.errors}))
+            let errors: Vec<&Value> = step.errors.iter().map(|(error, _)| error).collect();
+            (id.to_string(), json!({"jobs": jobs.collect::<Vec<_>>(), "errors": errors}))
         });
         json!({
             "id": self.id,
@@ -258,6 +267,7 @@ impl Session {
             "turn": self.turn.snapshot(),
             "steps": steps.collect::<serde_json::Map<_, _>>(),
             "questions": self.questions.all().map(Question::to_json).collect::<Vec<_>>(),
+            "shown": self.shown.to_json(),
             "pendingWords": self.pending_words,
         })
     }

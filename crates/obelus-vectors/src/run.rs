@@ -163,7 +163,8 @@ impl Run {
             self.tell(Input::User { text: text.to_owned() });
             return true;
         }
-        let open: Vec<_> = self.session.questions().into_iter().filter(|question| question.is_open()).collect();
+        let open: Vec<_> =
+            self.session.questions().into_iter().filter(obelus_kernel::session::Question::is_open).collect();
         if decision["approve_plan"] == true {
             let Some(question) = open.iter().find(|question| question.about == About::Plan) else { return false };
             self.tell(decided(&question.id, Decision::Approve { only: None }));

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::fold;
+use crate::fold::{self, Method};
+use crate::origin::{Labels, Origins};
 use crate::path::Segment;
 
 /// The fold of one kind.
@@ -20,6 +21,7 @@ struct Layer {
     value: Option<Value>,
     schema: Option<Value>,
     description: Option<String>,
+    labels: Labels,
 }
 
 impl View {
@@ -43,6 +45,67 @@ impl View {
             (_, Some(over)) => Some(Cow::Borrowed(over)),
             (under, None) => under.map(Cow::Borrowed),
         }
+    }
+
+    /// Where the value at a path comes from, for an instance or of global data only.
+    pub fn origins(&self, path: &[Segment], instance: Option<&str>) -> Origins {
+        let mut found = self.global.labels.at(path);
+        if let Some(layer) = instance.and_then(|name| self.instances.get(name)) {
+            let own = layer.value.as_ref().and_then(|value| path.iter().try_fold(value, |value, step| step.of(value)));
+            match own {
+                Some(own) if !own.is_object() => found = layer.labels.at(path),
+                _ => found.join(&layer.labels.at(path)),
+            }
+        }
+        found
+    }
+
+    /// The places below a path that a dotted path names; arrays are looked through, an empty one is the path itself.
+    pub(super) fn places(&self, path: &[Segment], dotted: &str, instance: Option<&str>) -> Vec<Vec<Segment>> {
+        let mut places = vec![path.to_vec()];
+        for name in dotted.split('.').filter(|name| !name.is_empty()) {
+            let mut next = Vec::new();
+            for place in places {
+                match self.read(&place, instance).as_deref() {
+                    Some(Value::Array(items)) => {
+                        for index in 0..items.len() {
+                            let mut element = place.clone();
+                            element.push(Segment::Index(i64::try_from(index).unwrap_or(i64::MAX)));
+                            element.push(Segment::Field(name.to_owned()));
+                            next.push(element);
+                        }
+                    }
+                    Some(Value::Object(_)) => {
+                        let mut field = place;
+                        field.push(Segment::Field(name.to_owned()));
+                        next.push(field);
+                    }
+                    _ => {}
+                }
+            }
+            places = next;
+        }
+        places
+    }
+
+    /// Where everything of this kind comes from.
+    pub(super) fn all_origins(&self) -> Origins {
+        let mut all = self.global.labels.at(&[]);
+        for layer in self.instances.values() {
+            all.join(&layer.labels.at(&[]));
+        }
+        all
+    }
+
+    pub(super) fn label(
+        &mut self,
+        instance: Option<&str>,
+        path: &[Segment],
+        method: Method,
+        value: &Value,
+        origins: &Origins,
+    ) {
+        self.layer(instance).labels.write(path, method, value, origins);
     }
 
     /// The schema for an instance, else the global one.

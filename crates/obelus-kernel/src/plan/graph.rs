@@ -235,7 +235,7 @@ impl Trie {
     fn insert(&mut self, path: &[Segment], writer: usize) {
         match path.split_first() {
             None => self.writers.push(writer),
-            Some((segment, rest)) if segment.from_the_end() => {
+            Some((segment, rest)) if segment.counts_from_the_end() => {
                 self.from_the_end.get_or_insert_default().insert(rest, writer);
             }
             Some((segment, rest)) => self.children.entry(segment.key().into_owned()).or_default().insert(rest, writer),
@@ -252,7 +252,7 @@ impl Trie {
             return;
         };
         let key = segment.key();
-        if segment.from_the_end() {
+        if segment.counts_from_the_end() {
             for (_, child) in self.children.iter().filter(|(key, _)| is_digits(key)) {
                 child.collect(rest, found);
             }
@@ -260,7 +260,7 @@ impl Trie {
             child.collect(rest, found);
         }
         if let Some(child) = &self.from_the_end
-            && (segment.from_the_end() || is_digits(&key))
+            && (segment.counts_from_the_end() || is_digits(&key))
         {
             child.collect(rest, found);
         }

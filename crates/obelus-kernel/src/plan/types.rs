@@ -39,7 +39,7 @@ impl<'a> Shape<'a> {
         let pointer = schema::pointer_at(self.at, path);
         match pointer {
             Some(pointer) => Self { at: self.at.pointer(&pointer)?, ..self }.followed(),
-            None => path.iter().try_fold(self, |shape, segment| shape.step(segment)),
+            None => path.iter().try_fold(self, Shape::step),
         }
     }
 

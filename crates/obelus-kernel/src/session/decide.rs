@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::input::{CallError, Decision, Ends, Outcome, Task};
-use super::job::{Frozen, JobRef, Origin, Status};
+use super::job::{Frozen, JobRef, Origin as By, Status};
 use super::policy::Verdict;
 use super::question::{About, Approved, AskedCall, Question, QuestionStatus, describe, hash};
 use super::settings::ModelMayConfirm;
@@ -13,7 +13,11 @@ use super::turn::{Phase, error_data};
 use super::{Input, Refused, Session};
 use crate::call::{ASIDES, Call, faults_of};
 use crate::message::{Message, Role};
+use crate::origin::{Origin, Origins};
 use crate::plan::Who;
+
+/// A step, and the index of the call that was expanded over instances.
+type Template = (u32, usize);
 
 impl Session {
     fn hash_of(&self, call: &Call, frozen: &Frozen) -> String {
@@ -113,7 +117,7 @@ impl Session {
     /// The calls of one template over instances are one question. Says whether something was asked.
     pub(super) fn ask_about_groups(&mut self) -> bool {
         let asking = std::mem::take(&mut self.questions.asking);
-        let mut groups: Vec<((u32, usize), Vec<AskedCall>, Vec<String>)> = Vec::new();
+        let mut groups: Vec<(Template, Vec<AskedCall>, Vec<String>)> = Vec::new();
         for (at, reasons) in asking {
             let Some(step) = self.steps.get(&at.step) else { continue };
             let job = &step.jobs[at.job as usize];
@@ -205,7 +209,7 @@ impl Session {
                 let calls: Vec<Value> = question.calls.iter().map(|asked| (*asked.call).clone()).collect();
                 self.questions.decided(id, QuestionStatus::Approved, self.now, by, None);
                 self.reopen();
-                self.start_step(&calls, Origin::Approved, false);
+                self.start_step(&calls, By::Approved { by_person: true }, false);
             }
             (About::InDoubt, Decision::Happened { result }) => self.settle_doubt(id, by, Some(Outcome::Value(result))),
             (About::InDoubt, Decision::DidNot | Decision::Approve { .. }) => self.settle_doubt(id, by, None),
@@ -301,8 +305,9 @@ impl Session {
         if let Some(fault) = faults_of(tool.breaches(&edited.params)).into_iter().next() {
             return Err(Refused::new("bad_edit", fault.words()));
         }
+        let by_person = |_: Option<&str>| Origins::of(Origin::User);
         if let Verdict::Refuse { reason, .. } =
-            self.settings.policy.verdict(&call, &tool, &edited.params, self.settings.mode)
+            self.settings.policy.verdict(&call, &tool, &edited.params, self.settings.mode, &by_person)
         {
             return Err(Refused::new("bad_edit", reason));
         }

@@ -6,6 +6,8 @@ use super::input::{CallError, Ends, Outcome, Task};
 use super::job::JobRef;
 use super::{Input, Refused, Session};
 use crate::context::Context;
+use crate::message::Message;
+use crate::origin::{Origin, Origins};
 
 impl Session {
     /// Starts the child that carries out a call, or asks for the file that says what the child is.
@@ -61,7 +63,7 @@ impl Session {
         let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else {
             return Err(CallError::new("delegate_unreadable", "the call is not there any more"));
         };
-        let mut messages = match request.get("context") {
+        let messages = match request.get("context") {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(messages)) => messages.clone(),
             Some(_) => return Err(CallError::new("delegate_unreadable", "its `context` is not an array")),
@@ -69,10 +71,24 @@ impl Session {
         let expected =
             messages.iter().find(|message| message["type"] == "input").and_then(|message| message.get("schema"));
         let input = json!({"type": "input", "schema": expected.unwrap_or(tool.params()), "data": frozen.params});
-        messages.extend(job.scope.iter().cloned());
-        messages.push(input);
         let unreadable = |fault: crate::Fault| CallError::new("delegate_unreadable", fault.to_string());
-        let context = Context::from_value(Value::Array(messages)).map_err(unreadable)?;
+        let given: Vec<Message> = job
+            .scope
+            .iter()
+            .cloned()
+            .chain([input])
+            .map(|message| {
+                let mut message = Message::from_value(message)?.message;
+                if let Message::Data(data) = &mut message {
+                    // What the parent did not trust, the child does not trust either.
+                    data.origins = Some(job.origins.clone());
+                }
+                Ok(message)
+            })
+            .collect::<Result<_, _>>()
+            .map_err(unreadable)?;
+        let mut context = Context::from_value(Value::Array(messages)).map_err(unreadable)?;
+        context.append(given).map_err(unreadable)?;
         let schema = request.get("schema").filter(|schema| !schema.is_null()).or(tool.output()).cloned();
         let mut child =
             Session::new(format!("{}/{at}", self.id), context, schema, self.settings.clone()).map_err(unreadable)?;
@@ -111,7 +127,7 @@ impl Session {
             match task {
                 Task::AskModel { id: inner } => self.tasks.push_back(Task::AskModel { id: format!("{id}/{inner}") }),
                 Task::Load { id: inner, path } => {
-                    self.tasks.push_back(Task::Load { id: format!("{id}/{inner}"), path })
+                    self.tasks.push_back(Task::Load { id: format!("{id}/{inner}"), path });
                 }
                 Task::Ask { id: inner } => self.tasks.push_back(Task::Ask { id: format!("{id}/{inner}") }),
                 Task::Call(mut start) => {
@@ -125,6 +141,8 @@ impl Session {
         }
         self.steps.get_mut(&at.step)?.jobs[at.job as usize].child = Some(child);
         if let Some(reply) = reply {
+            let shown = self.child(id).map(|child| child.shown.clone()).unwrap_or_default();
+            self.add_origins(at, &shown.joined(&Origins::of(Origin::Model)));
             match reply.ends {
                 Ends::Waiting => {}
                 Ends::Output => self.finish(at, Outcome::Value(reply.output)),

@@ -10,6 +10,7 @@ use crate::call::Call;
 use crate::context::Context;
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
+use crate::origin::Origins;
 use crate::path::Path;
 use crate::plan::{self, Graph, Who};
 
@@ -71,8 +72,8 @@ impl Status {
 pub(crate) enum Origin {
     /// By a solution that is executed as it is made. `first` is the first answer of the turn.
     Eager { first: bool },
-    /// By a plan that was approved as a whole, or that a person runs as it is.
-    Approved,
+    /// By a plan that was approved as a whole: by a person, or by the check alone.
+    Approved { by_person: bool },
 }
 
 /// The calls of one solution at work.
@@ -84,8 +85,10 @@ pub(crate) struct Step {
     pub(crate) sequential: bool,
     /// Jobs that are not final and that somebody waits for.
     pub(crate) open: usize,
-    /// What went wrong, kept back until the step comes to rest.
-    pub(crate) errors: Vec<Value>,
+    /// What went wrong and whose words that are, kept back until the step comes to rest.
+    pub(crate) errors: Vec<(Value, Origins)>,
+    /// What the proposals, and the literals in them, carry.
+    pub(crate) literal: Origins,
 }
 
 /// One call for one instance, or for global data.
@@ -105,6 +108,8 @@ pub(crate) struct Job {
     pub(crate) joined: Option<JobRef>,
     pub(crate) attempt: u32,
     pub(crate) error: Option<Value>,
+    /// Where everything comes from that its result is made of.
+    pub(crate) origins: Origins,
 }
 
 /// A call with its references resolved: what runs is what was shown.
@@ -130,7 +135,12 @@ pub(crate) enum Settled {
 
 impl Step {
     /// Reads the calls, expands them over instances and links them. Faults come back with the call's index.
-    pub(crate) fn new(proposals: &[Value], sequential: bool, context: &Context) -> (Self, Vec<Fault>) {
+    pub(crate) fn new(
+        proposals: &[Value],
+        sequential: bool,
+        literal: Origins,
+        context: &Context,
+    ) -> (Self, Vec<Fault>) {
         let mut faults = Vec::new();
         let mut calls = Vec::with_capacity(proposals.len());
         for (index, proposal) in proposals.iter().enumerate() {
@@ -174,7 +184,7 @@ impl Step {
         }
         let open = jobs.len();
         let calls = calls.into_iter().map(Arc::new).collect();
-        (Self { calls, who, jobs, graph, sequential, open, errors: Vec::new() }, faults)
+        (Self { calls, who, jobs, graph, sequential, open, errors: Vec::new(), literal }, faults)
     }
 
     pub(crate) fn call(&self, job: usize) -> &Arc<Call> {
@@ -272,6 +282,7 @@ impl Job {
             joined: None,
             attempt: 0,
             error: None,
+            origins: Origins::default(),
         }
     }
 }

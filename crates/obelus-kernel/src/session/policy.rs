@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::settings::Mode;
 use crate::call::Call;
+use crate::origin::{Origin, Origins};
 use crate::tool::{Effect, Tool};
 
 /// What the policy says of a call.
@@ -64,6 +65,8 @@ pub struct Match {
     pub effect: Option<String>,
     /// A dotted path of a parameter that is present.
     pub param: Option<String>,
+    /// Where that parameter, or any, comes from: `user`, `author`, `model`, `trusted`, `untrusted`, or a tool.
+    pub from: Option<String>,
 }
 
 /// A rule's word.
@@ -120,11 +123,19 @@ impl Policy {
     /// What holds for a call whose parameters are these, in this mode.
     ///
     /// `params` may be an outline with references still in it: what matters is which of them are present.
-    pub fn verdict(&self, call: &Call, tool: &Tool, params: &Value, mode: Mode) -> Verdict {
+    /// `origins` tells where a parameter comes from, or, without one, where all of them do.
+    pub fn verdict(
+        &self,
+        call: &Call,
+        tool: &Tool,
+        params: &Value,
+        mode: Mode,
+        origins: &dyn Fn(Option<&str>) -> Origins,
+    ) -> Verdict {
         if let Some(reason) = outside_mode(mode, tool.effect) {
             return Verdict::Refuse { by_mode: true, reason };
         }
-        let said = self.said(tool, params);
+        let said = self.said(tool, params, origins);
         if let Some(reason) = said.refuse {
             return Verdict::Refuse { by_mode: false, reason };
         }
@@ -156,7 +167,7 @@ impl Policy {
             for (matches, example) in expected.into_iter().flat_map(|(m, all)| all.into_iter().map(move |e| (m, e))) {
                 let name = example.get("_tool").and_then(Value::as_str).unwrap_or_default();
                 let effect = tools(name).map(|tool| tool.effect).unwrap_or_default();
-                if rule.matching.holds(name, effect, &example) != matches {
+                if rule.matching.holds(name, effect, &example, &|_| example_origins(&example)) != matches {
                     let what = if matches { "should match" } else { "should not match" };
                     return Err(format!("rule {index} {what} its example {example}"));
                 }
@@ -165,7 +176,7 @@ impl Policy {
         Ok(())
     }
 
-    fn said(&self, tool: &Tool, params: &Value) -> Said {
+    fn said(&self, tool: &Tool, params: &Value, origins: &dyn Fn(Option<&str>) -> Origins) -> Said {
         let lists = [(&self.allow, Say::Allow), (&self.confirm, Say::Confirm), (&self.refuse, Say::Refuse)];
         let mut said = Said::default();
         let mut words = Vec::new();
@@ -174,14 +185,14 @@ impl Policy {
                 words.push((say, None));
             }
         }
-        for rule in self.rules.iter().filter(|rule| rule.matching.holds(&tool.name, tool.effect, params)) {
+        for rule in self.rules.iter().filter(|rule| rule.matching.holds(&tool.name, tool.effect, params, origins)) {
             words.push((rule.verdict, rule.reason.clone()));
         }
         for (say, reason) in &words {
             match say {
                 Say::Allow => {}
                 Say::Confirm => {
-                    said.confirm.push(reason.clone().unwrap_or_else(|| "the policy asks for it".to_owned()))
+                    said.confirm.push(reason.clone().unwrap_or_else(|| "the policy asks for it".to_owned()));
                 }
                 Say::Refuse => said.refuse = Some(reason.clone().unwrap_or_else(|| "the policy forbids it".to_owned())),
             }
@@ -201,11 +212,31 @@ struct Said {
 }
 
 impl Match {
-    fn holds(&self, tool: &str, effect: Effect, params: &Value) -> bool {
+    fn holds(&self, tool: &str, effect: Effect, params: &Value, origins: &dyn Fn(Option<&str>) -> Origins) -> bool {
         self.tool.as_ref().is_none_or(|glob| glob_fits(glob, tool))
             && self.effect.as_ref().is_none_or(|name| effect.name() == name)
             && self.param.as_ref().is_none_or(|path| present(params, path))
+            && self
+                .from
+                .as_ref()
+                .is_none_or(|from| origins(self.param.as_deref()).iter().any(|origin| is_from(origin, from)))
     }
+}
+
+fn is_from(origin: &Origin, from: &str) -> bool {
+    match origin {
+        Origin::User => from == "user",
+        Origin::Author => from == "author",
+        Origin::Model => from == "model",
+        Origin::Tool { name, trusted } => {
+            from == name.as_ref() || from == if *trusted { "trusted" } else { "untrusted" }
+        }
+    }
+}
+
+/// An example says where its parameters come from by `_from`, a list of labels.
+fn example_origins(example: &Value) -> Origins {
+    example.get("_from").map(Origins::from_json).unwrap_or_default()
 }
 
 fn outside_mode(mode: Mode, effect: Effect) -> Option<String> {

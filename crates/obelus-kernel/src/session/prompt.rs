@@ -91,7 +91,7 @@ impl Session {
                 .questions()
                 .iter()
                 .filter(|question| question.is_open())
-                .map(|question| question.to_json())
+                .map(super::question::Question::to_json)
                 .collect(),
             errors: self.latest_errors(),
             texts: self.texts(),

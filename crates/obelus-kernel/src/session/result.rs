@@ -13,6 +13,7 @@ use crate::expr::OutputPath;
 use crate::fault::{Fault, Rule};
 use crate::fold::Method;
 use crate::message::{Data, Message, Output};
+use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::schema;
 
@@ -44,6 +45,7 @@ impl Session {
     fn finish_thought_at(&mut self, at: JobRef, output: Value, chosen: Option<&[Path]>) {
         let call = self.steps[&at.step].call(at.job as usize).clone();
         self.running -= 1;
+        self.add_origins(at, &Origins::of(Origin::Model));
         let breach = call.tool.as_ref().and_then(|tool| tool.output_breaches(&output).into_iter().next());
         let written = match breach {
             Some(breach) => Err(Failure::Structural(Fault::new(Rule::Call3, breach.text).at("_output"))),
@@ -70,6 +72,13 @@ impl Session {
         };
         self.running -= 1;
         self.end_with(at, Err(failed));
+    }
+
+    /// The result of a job is made of this as well.
+    pub(super) fn add_origins(&mut self, at: JobRef, more: &Origins) {
+        if let Some(step) = self.steps.get_mut(&at.step) {
+            step.jobs[at.job as usize].origins.join(more);
+        }
     }
 
     fn end_with(&mut self, at: JobRef, written: Result<(), Failure>) {
@@ -169,6 +178,8 @@ impl Session {
         let raw = with_instance(&call.raw, instance.as_deref());
         let date = self.now.to_string();
         let method = call.output_method;
+        let own = call.tool.as_deref().map(Session::origin_of).unwrap_or_default();
+        let origins = self.steps[&at.step].jobs[at.job as usize].origins.clone().joined(&own);
         let touched: Vec<Path> = writes.iter().map(|(path, _)| path.clone()).collect();
         let batch = writes
             .into_iter()
@@ -176,6 +187,7 @@ impl Session {
                 let mut data = Data::plain(path.kind.clone(), path.spell(value));
                 data.instance.clone_from(&instance);
                 data.method = Some(method);
+                data.origins = Some(origins.clone());
                 data.output = Some(Output { call: raw.clone(), path, date: Some(date.clone()) });
                 Message::Data(Box::new(data))
             })
@@ -184,7 +196,13 @@ impl Session {
         self.context.append_checked(batch, |context| {
             let broken = validators.iter().find_map(|(path, part)| part.breach(context, path, instance.as_deref()));
             broken.map_or(Ok(()), Err)
-        })
+        })?;
+        if let Some(tool) = call.tool.as_ref().filter(|tool| !tool.issued.is_empty() && method != Method::Push) {
+            for path in &touched {
+                self.context.label_issued(path, instance.as_deref(), &tool.issued, &own);
+            }
+        }
+        Ok(())
     }
 
     /// What the written paths must look like by the schemas of their kinds, made once and kept.
@@ -249,7 +267,7 @@ impl Part {
 /// Whether a list's schema says nothing but what its elements are.
 fn judges_elements_alone(schema: &Value) -> bool {
     let known = ["type", "items", "title", "description", "default", "examples"];
-    schema.get("items").is_some_and(|items| items.is_object())
+    schema.get("items").is_some_and(serde_json::Value::is_object)
         && schema.as_object().is_some_and(|fields| fields.keys().all(|name| known.contains(&name.as_str())))
 }
 

@@ -12,6 +12,7 @@ use super::{Refused, Session};
 use crate::context::Context;
 use crate::fault::{Fault, Rule};
 use crate::message::{Data, Message, Plan, PlanMode, Role};
+use crate::origin::{Origin as Source, Origins};
 use crate::plan;
 
 /// What the turn is doing.
@@ -143,7 +144,7 @@ impl Session {
         self.turn = Turn::new(&self.settings);
         self.turn.asks_model = false;
         self.turn.phase = Phase::Working;
-        self.start_step(&plan.calls, Origin::Approved, false);
+        self.start_step(&plan.calls, Origin::Approved { by_person: true }, false);
         Ok(())
     }
 
@@ -157,6 +158,7 @@ impl Session {
             return self.rest(Ends::Limit, Some(limit(format!("{most} tokens in one turn"))));
         }
         self.turn.requests += 1;
+        self.shown.join(&self.context.all_origins());
         let id = self.number_request();
         self.turn.phase = Phase::Asking(id);
         self.tasks.push_back(Task::AskModel { id: id.to_string() });
@@ -235,16 +237,17 @@ impl Session {
         if self.settings.mode == Mode::Shadow {
             return;
         }
+        let shown = |_: Option<&str>| self.shown.clone();
         let needs_person = check.calls.iter().any(|call| {
             let outline = call.params.iter().map(|(name, value)| (name.clone(), value.outline())).collect();
             let latent = call.tool.as_ref().is_some_and(|tool| self.is_latent(tool));
             let verdict = |tool: &crate::Tool| {
-                self.settings.policy.verdict(call, tool, &Value::Object(outline), self.settings.mode)
+                self.settings.policy.verdict(call, tool, &Value::Object(outline), self.settings.mode, &shown)
             };
             !latent && call.tool.as_deref().map(verdict) != Some(Verdict::Allow)
         });
         if self.settings.approval == Approval::Checked && !needs_person {
-            self.start_step(&calls, Origin::Approved, false);
+            self.start_step(&calls, Origin::Approved { by_person: false }, false);
         } else {
             self.ask_about_plan(calls);
         }
@@ -252,7 +255,11 @@ impl Session {
 
     /// Sets the calls of a solution or an approved plan to work.
     pub(super) fn start_step(&mut self, calls: &[Value], origin: Origin, sequential: bool) {
-        let (step, faults) = Step::new(calls, sequential, &self.context);
+        let literal = match origin {
+            Origin::Approved { by_person: true } => Origins::of(Source::User),
+            _ => self.shown.clone().joined(&Origins::of(Source::Model)),
+        };
+        let (step, faults) = Step::new(calls, sequential, literal, &self.context);
         let id = self.next_step;
         self.next_step += 1;
         let count = step.jobs.len();
@@ -419,7 +426,8 @@ impl Session {
         {
             self.remember_words(Role::Assistant, &words.clone());
         }
-        let waiting = self.questions().into_iter().filter(|question| question.is_open()).map(|question| question.id);
+        let waiting =
+            self.questions().into_iter().filter(super::question::Question::is_open).map(|question| question.id);
         let waiting = waiting.collect();
         let reply =
             Reply { ends, output, said: self.turn.said.clone(), calls: self.calls(), waiting, reason, at: self.now };
@@ -428,12 +436,16 @@ impl Session {
 
     /// Errors become messages when the step has come to rest, so that the next request can correct itself.
     fn report_errors(&mut self) {
-        let mut errors = std::mem::take(&mut self.turn.errors);
+        let own = std::mem::take(&mut self.turn.errors).into_iter().map(|error| (error, Origins::of(Source::Model)));
+        let mut errors: Vec<(Value, Origins)> = own.collect();
         for step in self.steps.values_mut() {
             errors.append(&mut step.errors);
         }
-        for error in errors {
-            self.remember(Message::Data(Box::new(Data::plain("error", error))));
+        for (error, origins) in errors {
+            // All of them will be shown, though only the latest is what `†error` reads.
+            self.shown.join(&origins);
+            let data = Data { origins: Some(origins), ..Data::plain("error", error) };
+            self.remember(Message::Data(Box::new(data)));
         }
         let ended: Vec<u32> =
             self.steps.iter().filter(|(_, step)| step.open == 0 && !step.has_running()).map(|(id, _)| *id).collect();

@@ -97,10 +97,12 @@ impl Session {
         {
             return self.fail_by(at, &fault);
         }
+        let origins = self.sources(at).of_call(call);
         let frozen =
             Frozen { call: Arc::new(frozen_call(call, &params, instance.as_deref())), params, approved: false };
         let step = self.steps.get_mut(&at.step).expect("the job was just looked at");
         step.jobs[at.job as usize].frozen = Some(Arc::new(frozen));
+        step.jobs[at.job as usize].origins = origins;
         if call.delegate.is_none() && self.activity_of(&tool, call.activity.as_deref()).is_none() {
             return self.think(at, call);
         }
@@ -116,6 +118,9 @@ impl Session {
             {
                 self.set_status(at, Status::Running);
                 self.running += 1;
+                // It was thought up with everything in view that the model had been shown.
+                let shown = self.steps[&at.step].literal.clone();
+                self.add_origins(at, &shown);
                 self.finish_thought(at, output.clone());
             }
             _ => {
@@ -135,9 +140,19 @@ impl Session {
         if self.settle_by_earlier_word(at, call, &frozen) {
             return;
         }
-        match self.settings.policy.verdict(call, &tool, &frozen.params, self.settings.mode) {
-            Verdict::Allow => self.make_ready(at),
-            Verdict::Confirm(reasons) => self.ask_about_call(at, call, &frozen, reasons),
+        let doubts = self.doubts_about_origins(at, call, &tool);
+        let sources = self.sources(at);
+        let origins = |path: Option<&str>| match path {
+            Some(path) => sources.of_path(call, path).unwrap_or_default(),
+            None => sources.of_call(call),
+        };
+        match self.settings.policy.verdict(call, &tool, &frozen.params, self.settings.mode, &origins) {
+            Verdict::Allow if doubts.is_empty() => self.make_ready(at),
+            Verdict::Allow => self.ask_about_call(at, call, &frozen, doubts),
+            Verdict::Confirm(mut reasons) => {
+                reasons.extend(doubts);
+                self.ask_about_call(at, call, &frozen, reasons);
+            }
             Verdict::Refuse { by_mode, reason } => {
                 let rule = if by_mode { Rule::Pol1 } else { Rule::Pol2 };
                 let data = fault_data(&Fault::new(rule, reason));
@@ -243,7 +258,9 @@ impl Session {
         let call = with_instance(&raw, job.instance.as_deref());
         job.error = Some(error.clone());
         let (name, words) = (call.to_string(), error.to_string());
-        step.errors.push(error_data((*call).clone(), error));
+        let tool = step.call(at.job as usize).tool.as_deref().map(Session::origin_of).unwrap_or_default();
+        let origins = step.jobs[at.job as usize].origins.clone().joined(&tool);
+        step.errors.push((error_data((*call).clone(), error), origins));
         self.note_failure(&name, &words);
     }
 

@@ -1,0 +1,234 @@
+//! Where values come from. Plans are explicit data flow, so the origin of every value is known.
+//!
+//! An origin joins and never leaves: a value made from others carries all of theirs. Only writing over a place
+//! with `set` begins it anew.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::fold::Method;
+use crate::path::Segment;
+
+/// One source of values.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// The person.
+    User,
+    /// The agent's author.
+    Author,
+    /// The model's own thinking, on whatever it was shown.
+    Model,
+    /// A tool's result, and whether it is believed.
+    Tool {
+        /// The tool's name.
+        name: Arc<str>,
+        /// What its definition says of what it returns.
+        trusted: bool,
+    },
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::User => f.write_str("user"),
+            Origin::Author => f.write_str("author"),
+            Origin::Model => f.write_str("model"),
+            Origin::Tool { name, trusted: true } => write!(f, "trusted:{name}"),
+            Origin::Tool { name, trusted: false } => write!(f, "untrusted:{name}"),
+        }
+    }
+}
+
+/// All the sources of a value. Cheap to copy and, in the common case, to join.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origins(Arc<BTreeSet<Origin>>);
+
+impl Origins {
+    /// A single source.
+    pub fn of(origin: Origin) -> Self {
+        Self(Arc::new(BTreeSet::from([origin])))
+    }
+
+    /// Adds the sources of another value.
+    pub fn join(&mut self, other: &Origins) {
+        if Arc::ptr_eq(&self.0, &other.0) || other.0.is_subset(&self.0) {
+            return;
+        }
+        if self.0.is_subset(&other.0) {
+            *self = other.clone();
+        } else {
+            Arc::make_mut(&mut self.0).extend(other.0.iter().cloned());
+        }
+    }
+
+    /// The sources of both.
+    #[must_use]
+    pub fn joined(mut self, other: &Origins) -> Self {
+        self.join(other);
+        self
+    }
+
+    /// Every source.
+    pub fn iter(&self) -> impl Iterator<Item = &Origin> {
+        self.0.iter()
+    }
+
+    /// The tools among the sources that are not believed.
+    pub fn untrusted(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|origin| match origin {
+            Origin::Tool { name, trusted: false } => Some(name.as_ref()),
+            _ => None,
+        })
+    }
+
+    /// Whether nothing among the sources is disbelieved.
+    pub fn is_trusted(&self) -> bool {
+        self.untrusted().next().is_none()
+    }
+
+    /// Whether the value stands as one tool gave it, and the model has not touched it.
+    pub(crate) fn is_verbatim(&self) -> bool {
+        !self.0.contains(&Origin::Model) && self.untrusted().count() == 1
+    }
+
+    /// The form in which a message carries it.
+    pub fn to_json(&self) -> Value {
+        self.0.iter().map(ToString::to_string).collect()
+    }
+
+    /// Reads what a message carries. What is not understood is left out: it can only add, never take away.
+    pub fn from_json(value: &Value) -> Self {
+        let read = |text: &str| match text.split_once(':') {
+            Some(("trusted", name)) => Some(Origin::Tool { name: name.into(), trusted: true }),
+            Some(("untrusted", name)) => Some(Origin::Tool { name: name.into(), trusted: false }),
+            None if text == "user" => Some(Origin::User),
+            None if text == "author" => Some(Origin::Author),
+            None if text == "model" => Some(Origin::Model),
+            _ => None,
+        };
+        let texts = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+        Self(Arc::new(texts.filter_map(read).collect()))
+    }
+}
+
+/// The origins of one kind's values, path by path.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Labels {
+    /// What writes at this very place have brought, for everything below that has none of its own.
+    own: Origins,
+    /// Whether what is above does not reach here, because this place was written over as a whole.
+    anew: bool,
+    children: BTreeMap<String, Labels>,
+}
+
+impl Labels {
+    /// Takes note of a write.
+    pub(crate) fn write(&mut self, path: &[Segment], method: Method, value: &Value, origins: &Origins) {
+        match path.split_first() {
+            // An index from the end may be any element, so the whole list gets it.
+            Some((segment, _)) if segment.counts_from_the_end() => self.own.join(origins),
+            Some((segment, rest)) => {
+                let key = segment.key();
+                match self.children.get_mut(key.as_ref()) {
+                    Some(child) => child.write(rest, method, value, origins),
+                    None => self.children.entry(key.into_owned()).or_default().write(rest, method, value, origins),
+                }
+            }
+            None => match (method, value) {
+                (Method::Merge | Method::Assign, Value::Object(fields)) => {
+                    for (name, value) in fields {
+                        let child = self.children.entry(name.clone()).or_default();
+                        let deep = method == Method::Merge && value.is_object();
+                        child.write(&[], if deep { method } else { Method::Set }, value, origins);
+                    }
+                }
+                (Method::Push | Method::Concat, _) => self.own.join(origins),
+                _ => *self = Labels { own: origins.clone(), anew: true, children: BTreeMap::new() },
+            },
+        }
+    }
+
+    /// All that reaches a path: what lies on the way since it was last written over, and all below.
+    pub(crate) fn at(&self, path: &[Segment]) -> Origins {
+        let mut found = self.own.clone();
+        let mut node = self;
+        for segment in path {
+            if segment.counts_from_the_end() {
+                break;
+            }
+            match node.children.get(segment.key().as_ref()) {
+                Some(child) => node = child,
+                None => return found,
+            }
+            if node.anew {
+                found = node.own.clone();
+            } else {
+                found.join(&node.own);
+            }
+        }
+        node.gather(&mut found);
+        found
+    }
+
+    fn gather(&self, found: &mut Origins) {
+        for child in self.children.values() {
+            found.join(&child.own);
+            child.gather(found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn at(path: &str) -> Vec<Segment> {
+        let crate::Expr::Ref(path) = crate::Expr::parse(path).unwrap() else { unreachable!() };
+        path.segments
+    }
+
+    fn page() -> Origins {
+        Origins::of(Origin::Tool { name: "page".into(), trusted: false })
+    }
+
+    #[test]
+    fn one_object_can_hold_trusted_and_untrusted_parts() {
+        let user = Origins::of(Origin::User);
+        let mut labels = Labels::default();
+        labels.write(&at("†s.company"), Method::Set, &json!({"email": "a"}), &user);
+        labels.write(&at("†s.company.phone"), Method::Set, &json!("1"), &page());
+        assert!(labels.at(&at("†s.company.email")).is_trusted());
+        assert!(!labels.at(&at("†s.company.phone")).is_trusted());
+        assert!(!labels.at(&at("†s.company")).is_trusted());
+        assert!(!labels.at(&[]).is_trusted());
+        labels.write(&at("†s.company.phone"), Method::Set, &json!("2"), &user);
+        assert!(labels.at(&at("†s.company")).is_trusted());
+    }
+
+    #[test]
+    fn what_is_added_stays_and_what_is_written_over_goes() {
+        let user = Origins::of(Origin::User);
+        let mut labels = Labels::default();
+        labels.write(&at("†s.log"), Method::Push, &json!("x"), &page());
+        labels.write(&at("†s.log"), Method::Push, &json!("y"), &user);
+        assert!(!labels.at(&at("†s.log[1]")).is_trusted());
+        labels.write(&[], Method::Merge, &json!({"log": [], "a": {"b": 1}}), &user);
+        assert!(labels.at(&at("†s.log")).is_trusted());
+        labels.write(&[], Method::Merge, &json!({"a": {"c": 1}}), &page());
+        assert!(labels.at(&at("†s.a.b")).is_trusted());
+        assert!(!labels.at(&at("†s.a.c")).is_trusted());
+        labels.write(&at("†s.list[-1]"), Method::Set, &json!(1), &page());
+        assert!(!labels.at(&at("†s.list[0]")).is_trusted());
+    }
+
+    #[test]
+    fn labels_survive_writing_and_reading() {
+        let all = page().joined(&Origins::of(Origin::User)).joined(&Origins::of(Origin::Model));
+        assert_eq!(Origins::from_json(&all.to_json()), all);
+        assert_eq!(Origins::from_json(&json!(["x", 5])), Origins::default());
+    }
+}
