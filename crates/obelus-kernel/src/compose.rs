@@ -21,17 +21,19 @@ pub struct Composed {
 
 /// Composes the schema of an answer for the tools of a context.
 ///
-/// `is_latent` says which tools the model carries out itself: those bring their `_output` along, unless the
+/// `is_offered` says which tools the model may call now. `is_latent` says which tools the model carries out itself: those bring their `_output` along, unless the
 /// plan is lazy. `output` is the schema of the request's result.
 pub fn compose(
     context: &Context,
     output: Option<&Value>,
     mode: PlanMode,
+    is_offered: impl Fn(&Tool) -> bool,
     is_latent: impl Fn(&Tool) -> bool,
 ) -> Composed {
     let mut loose = Vec::new();
     let calls: Vec<Value> = context
         .tools()
+        .filter(|tool| is_offered(tool))
         .map(|tool| call(tool, context, mode == PlanMode::Eager && is_latent(tool), &mut loose))
         .collect();
     let items = if calls.is_empty() { closed(Map::new()) } else { json!({"anyOf": calls}) };
@@ -140,7 +142,7 @@ mod tests {
 
     fn composed(tools: Value, mode: PlanMode, latent: &[&str]) -> Composed {
         let context = Context::from_value(json!([{"type": "tool", "tool": tools}])).unwrap();
-        compose(&context, Some(&json!({"type": "string"})), mode, |tool| latent.contains(&tool.name.as_str()))
+        compose(&context, Some(&json!({"type": "string"})), mode, |_| true, |tool| latent.contains(&tool.name.as_str()))
     }
 
     fn first_call(composed: &Composed) -> &Value {
@@ -184,7 +186,7 @@ mod tests {
         let alone = Context::from_value(messages.clone().into()).unwrap();
         messages.push(json!({"type": "state", "data": {}, "_instance": "anna"}));
         let many = Context::from_value(messages.into()).unwrap();
-        let schema = |context| compose(context, None, PlanMode::Eager, |_| false);
+        let schema = |context| compose(context, None, PlanMode::Eager, |_| true, |_| false);
         assert!(first_call(&schema(&alone)).get("_instance").is_none());
         assert_eq!(first_call(&schema(&many))["_instance"]["enum"], json!(["anna", null]));
     }

@@ -15,6 +15,7 @@
 //! | [`compose`] | the one schema that the model answers in |
 //! | [`session`] | the machine: events in, tasks out |
 //! | [`jq`] | pure filters |
+//! | [`steps`] | an agent's loop as a graph |
 //! | [`draw`] | boxes and arrows as Mermaid, DOT and SVG |
 //! | [`Origins`] | where values come from |
 //! | [`Fault`] | what is wrong, where, and which rule says so |
@@ -54,6 +55,8 @@ pub mod plan;
 mod schema;
 
 pub mod session;
+
+pub mod steps;
 
 mod template;
 pub use template::{Missing, Template};

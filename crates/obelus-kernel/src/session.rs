@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `input` | what comes in, what goes out |
 //! | `turn` | requests, solutions, limits, how a turn comes to rest |
+//! | `walk` | a turn along a graph of steps |
 //! | `job` | the calls of one solution and the graph between them |
 //! | `work` | a call's way from blocked to its end |
 //! | `result` | what a call brings, written to memory |
@@ -31,6 +32,7 @@ mod question;
 mod result;
 mod settings;
 mod turn;
+mod walk;
 mod work;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -51,11 +53,13 @@ use crate::fault::{Fault, Rule};
 use crate::message::{Message, PlanMode, Role};
 use crate::origin::Origins;
 use crate::schema;
+use crate::steps::Steps;
 use crate::time::Time;
 use crate::tool::Tool;
 use job::{JobRef, Step};
 use question::Questions;
 use turn::Turn;
+use walk::Walk;
 
 /// An agent at work on a request: its memory, what is under way, and what waits.
 pub struct Session {
@@ -92,6 +96,8 @@ pub struct Session {
     /// Words that came while the turn was at work.
     pending_words: VecDeque<String>,
     tasks: VecDeque<Task>,
+    /// Where the turn is, if the agent's loop is a graph of steps.
+    walk: Option<Walk>,
     /// Validators for parts of kinds' schemas, by kind, instance and pointer.
     part_validators: BTreeMap<PartOfKind, (Value, Arc<Validator>)>,
 }
@@ -169,7 +175,21 @@ impl Session {
             pending_words: VecDeque::new(),
             tasks: VecDeque::new(),
             part_validators: BTreeMap::new(),
+            walk: None,
         })
+    }
+
+    /// The same session, whose turns walk a graph of steps. Such a session is always persistent.
+    #[must_use]
+    pub fn with_steps(mut self, steps: Arc<Steps>) -> Self {
+        self.walk = Some(Walk::new(steps));
+        self.persistent = true;
+        self
+    }
+
+    /// The node of the graph where the session is.
+    pub fn node(&self) -> Option<&str> {
+        self.walk.as_ref().map(|walk| walk.node.as_str())
     }
 
     /// Takes in what happened. Afterwards [`Session::poll`] hands out what is to be done about it.
@@ -268,6 +288,7 @@ impl Session {
             "steps": steps.collect::<serde_json::Map<_, _>>(),
             "questions": self.questions.all().map(Question::to_json).collect::<Vec<_>>(),
             "shown": self.shown.to_json(),
+            "walk": self.walk.as_ref().map(Walk::snapshot),
             "pendingWords": self.pending_words,
         })
     }

@@ -152,7 +152,16 @@ impl Session {
         );
     }
 
-    fn ask(&mut self, about: About, calls: Vec<AskedCall>, reasons: Vec<String>) {
+    /// A person is asked for something else than a yes.
+    pub(super) fn ask_for_input(&mut self, words: &str, schema: Option<Value>) {
+        let id = self.ask(About::Input, Vec::new(), Vec::new());
+        if let Some(question) = self.questions.get_mut(&id) {
+            question.description = crate::visible(words);
+            question.schema = schema;
+        }
+    }
+
+    fn ask(&mut self, about: About, calls: Vec<AskedCall>, reasons: Vec<String>) -> String {
         let described: Vec<String> = calls.iter().map(|asked| describe(&asked.call)).collect();
         let question = Question {
             id: String::new(),
@@ -170,7 +179,8 @@ impl Session {
             asked_after: self.context.messages().len(),
         };
         let id = self.questions.add(question);
-        self.tasks.push_back(Task::Ask { id });
+        self.tasks.push_back(Task::Ask { id: id.clone() });
+        id
     }
 
     /// A person decided. What does not fit is refused, and the question stays.
@@ -216,6 +226,15 @@ impl Session {
             (About::InDoubt, Decision::Deny { reason }) => {
                 let error = CallError::new("in_doubt", format!("nobody knows whether it happened: {reason}"));
                 self.settle_doubt(id, by, Some(Outcome::Error(error)));
+            }
+            (About::Input, Decision::Value { value }) => {
+                self.take_input(value)?;
+                self.questions.decided(id, QuestionStatus::Answered, self.now, by, None);
+                self.reopen();
+            }
+            (About::Input, Decision::Deny { reason }) => {
+                self.questions.decided(id, QuestionStatus::Denied, self.now, by, Some(&reason));
+                self.reopen();
             }
             (_, Decision::Approve { .. }) => return Err(unfit("approve")),
             (_, Decision::Edit { .. }) => return Err(unfit("edit")),
@@ -383,6 +402,10 @@ impl Session {
                 Some(About::InDoubt) => {
                     let error = CallError::new("in_doubt", "nobody said in time whether it happened");
                     self.settle_doubt(&id, "nobody", Some(Outcome::Error(error)));
+                }
+                Some(About::Input) => {
+                    self.questions.decided(&id, QuestionStatus::Expired, self.now, "nobody", None);
+                    self.reopen();
                 }
                 _ => self.deny(&id, "nobody answered in time", "nobody"),
             }

@@ -285,6 +285,9 @@ pub struct Reply {
     pub waiting: Vec<String>,
     /// Why it ended without the model, or which limit was met.
     pub reason: Option<CallError>,
+    /// The name of the end, where the agent's graph of steps came to one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub end: Option<String>,
     /// When.
     pub at: Time,
 }

@@ -74,6 +74,8 @@ pub(crate) enum Origin {
     Eager { first: bool },
     /// By a plan that was approved as a whole: by a person, or by the check alone.
     Approved { by_person: bool },
+    /// By a node of the agent's graph.
+    Graph,
 }
 
 /// The calls of one solution at work.

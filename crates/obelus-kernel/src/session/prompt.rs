@@ -8,6 +8,7 @@ use super::input::CallReport;
 use super::job::JobRef;
 use crate::compose::{Composed, compose};
 use crate::message::{Message, PlanMode, Role};
+use crate::tool::Tool;
 
 /// What a request asks of the model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -76,13 +77,19 @@ impl Session {
 
     fn solving(&self) -> Prompt {
         let mode = self.plan_mode();
-        let Composed { schema, loose } =
-            compose(&self.context, self.schema.as_ref(), mode, |tool| self.is_latent(tool));
-        let tool = |tool: &std::sync::Arc<crate::Tool>| json!({"name": tool.name, "schema": tool.schema});
+        let node = self.walk.as_ref().and_then(|walk| walk.current()?.request.as_ref());
+        let output = node.map_or(self.schema.as_ref(), |node| node.schema.as_ref());
+        let is_offered = |tool: &Tool| node.is_none_or(|node| node.tools.contains(&tool.name));
+        let Composed { schema, loose } = compose(&self.context, output, mode, is_offered, |tool| self.is_latent(tool));
+        let tool = |tool: &std::sync::Arc<Tool>| json!({"name": tool.name, "schema": tool.schema});
         Prompt {
             purpose: Purpose::Solve,
-            instructions: self.instructions(),
-            tools: self.context.tools().map(tool).collect(),
+            instructions: self
+                .instructions()
+                .into_iter()
+                .chain(node.and_then(|node| node.instructions.clone()))
+                .collect(),
+            tools: self.context.tools().filter(|tool| is_offered(tool)).map(tool).collect(),
             mode: self.settings.mode.name(),
             plan_mode: mode.name(),
             kinds: self.kinds(),

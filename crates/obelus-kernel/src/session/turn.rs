@@ -42,6 +42,8 @@ pub(super) struct Turn {
     /// The result, held back while something waits for a person.
     output: Value,
     said: Vec<String>,
+    /// The name of the end, where a graph of steps came to one.
+    pub(super) named_end: Option<String>,
     pub(super) ended_calls: Vec<CallReport>,
     /// How often in a row a call failed in the same way.
     failures: BTreeMap<String, (String, u32)>,
@@ -66,11 +68,20 @@ impl Turn {
             out_of_format: None,
             output: Value::Null,
             said: Vec::new(),
+            named_end: None,
             ended_calls: Vec::new(),
             failures: BTreeMap::new(),
             stop: None,
             errors: Vec::new(),
         }
+    }
+
+    pub(super) fn set_output(&mut self, output: Value) {
+        self.output = output;
+    }
+
+    pub(super) fn take_output(&mut self) -> Value {
+        std::mem::take(&mut self.output)
     }
 
     pub(super) fn stops(&self) -> bool {
@@ -113,6 +124,9 @@ impl Session {
         if let Some(words) = words {
             self.remember_words(Role::User, &words);
         }
+        if self.walk.is_some() {
+            return self.begin_walk();
+        }
         self.request();
     }
 
@@ -148,7 +162,7 @@ impl Session {
         Ok(())
     }
 
-    fn request(&mut self) {
+    pub(super) fn request(&mut self) {
         let limit = |text: String| CallError::new("limit", text);
         if self.turn.requests >= self.settings.max_requests {
             let text = format!("{} requests to the model in one turn", self.settings.max_requests);
@@ -257,6 +271,7 @@ impl Session {
     pub(super) fn start_step(&mut self, calls: &[Value], origin: Origin, sequential: bool) {
         let literal = match origin {
             Origin::Approved { by_person: true } => Origins::of(Source::User),
+            Origin::Graph => Origins::of(Source::Author),
             _ => self.shown.clone().joined(&Origins::of(Source::Model)),
         };
         let (step, faults) = Step::new(calls, sequential, literal, &self.context);
@@ -392,6 +407,9 @@ impl Session {
         if self.waits() {
             return self.rest(Ends::Waiting, None);
         }
+        if self.walk.is_some() {
+            return self.leave();
+        }
         if !self.turn.asks_model || self.settings.mode == Mode::Shadow {
             return self.rest(Ends::Output, None);
         }
@@ -417,7 +435,7 @@ impl Session {
         self.questions.open().next().is_some() || self.resting > 0
     }
 
-    fn rest(&mut self, ends: Ends, reason: Option<CallError>) {
+    pub(super) fn rest(&mut self, ends: Ends, reason: Option<CallError>) {
         self.turn.phase = Phase::Rested(ends);
         let output = if ends == Ends::Output { self.turn.output.clone() } else { Value::Null };
         if let Value::String(words) = &output
@@ -429,8 +447,16 @@ impl Session {
         let waiting =
             self.questions().into_iter().filter(super::question::Question::is_open).map(|question| question.id);
         let waiting = waiting.collect();
-        let reply =
-            Reply { ends, output, said: self.turn.said.clone(), calls: self.calls(), waiting, reason, at: self.now };
+        let reply = Reply {
+            ends,
+            output,
+            said: self.turn.said.clone(),
+            calls: self.calls(),
+            waiting,
+            reason,
+            end: self.turn.named_end.clone(),
+            at: self.now,
+        };
         self.tasks.push_back(Task::Rest(Box::new(reply)));
     }
 
