@@ -3,6 +3,7 @@
 mod check;
 mod graph;
 mod picture;
+mod simulate;
 mod template;
 mod types;
 
@@ -10,4 +11,5 @@ pub use check::{Check, Warning, check};
 pub(crate) use graph::Node;
 pub use graph::{Cycle, Edge, Graph, TooDense};
 pub use picture::picture;
+pub use simulate::{Simulation, simulate};
 pub use template::{Who, who_runs};

@@ -7,10 +7,14 @@
 //! | [`Driver`] | does what a session wants done, and tells it what came of it |
 //! | [`Activity`], [`Activities`] | what carries out calls |
 //! | [`Model`] | what answers requests |
+//! | [`Agent`] | an agent as a file |
 //! | [`Request`] | a request as a file |
 
 mod activity;
 pub use activity::{Activities, Activity, ActivityFuture, Work};
+
+mod agent;
+pub use agent::{Agent, Problem};
 
 mod clock;
 pub use clock::{Clock, system_clock};
@@ -20,6 +24,8 @@ pub use driver::{Driver, Event};
 
 mod model;
 pub use model::{AnswerFuture, Model, NoModel};
+
+mod places;
 
 mod request;
 pub use request::{Request, RequestError, read_document};

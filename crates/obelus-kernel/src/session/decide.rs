@@ -238,7 +238,6 @@ impl Session {
             }
             (_, Decision::Approve { .. }) => return Err(unfit("approve")),
             (_, Decision::Edit { .. }) => return Err(unfit("edit")),
-            (_, Decision::Deny { .. }) => return Err(unfit("deny")),
             (_, Decision::Value { .. }) => return Err(unfit("value")),
             (_, Decision::Happened { .. }) => return Err(unfit("happened")),
             (_, Decision::DidNot) => return Err(unfit("did-not")),

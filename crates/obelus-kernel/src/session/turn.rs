@@ -144,6 +144,9 @@ impl Session {
 
     /// Words of the user: at once if nothing is at work, else when the turn has come to rest.
     pub(super) fn hear(&mut self, text: String) {
+        if self.is_answer(&text) {
+            return;
+        }
         match self.turn.phase {
             Phase::New | Phase::Rested(_) => self.begin(Some(text)),
             Phase::Asking(_) | Phase::Working => self.pending_words.push_back(text),
@@ -216,12 +219,14 @@ impl Session {
     }
 
     fn solve(&mut self, solution: Solution) {
-        if let Some(words) = solution.say.filter(|words| !words.trim().is_empty()) {
+        if let Some(words) = solution.say.clone().filter(|words| !words.trim().is_empty()) {
             self.remember_words(Role::Assistant, &words);
             self.turn.said.push(words.clone());
             self.tasks.push_back(Task::Say(words));
         }
         self.turn.output = solution.output;
+        let calls = self.offered_only(solution.calls);
+        let solution = Solution { calls, output: Value::Null, say: None, ..solution };
         if solution.calls.is_empty() {
             return;
         }

@@ -244,6 +244,33 @@ impl Session {
         filter.one(&Value::Object(input)).map_err(|error| format!("`{text}`: {error}"))
     }
 
+    /// At a node that asks the model, only the tools that the node offers may be called.
+    pub(super) fn offered_only(&mut self, calls: Vec<Value>) -> Vec<Value> {
+        let Some(node) = self.walk.as_ref().and_then(|walk| walk.current()?.request.clone()) else { return calls };
+        let is_offered = |call: &Value| call["_tool"].as_str().is_some_and(|name| node.tools.iter().any(|tool| tool == name));
+        let (offered, others): (Vec<Value>, Vec<Value>) = calls.into_iter().partition(is_offered);
+        for call in others {
+            let error = json!({"rule": crate::Rule::Call3.name(), "message": "this step does not offer that tool"});
+            self.turn.tell_model(json!({"call": call, "error": error}));
+        }
+        offered
+    }
+
+    /// Words said while a step waits for a value, and for nothing else, are that value.
+    pub(super) fn is_answer(&mut self, text: &str) -> bool {
+        let open: Vec<String> = self.questions.open().map(|question| question.id.clone()).collect();
+        let [id] = open.as_slice() else { return false };
+        let asks = self.questions.get(id).is_some_and(|question| question.about == super::About::Input);
+        let rests = matches!(self.turn.phase, Phase::Rested(_));
+        if !(asks && rests && self.take_input(text.into()).is_ok()) {
+            return false;
+        }
+        self.remember_words(crate::Role::User, text);
+        self.questions.decided(id, super::QuestionStatus::Answered, self.now, "the user, in conversation", None);
+        self.reopen();
+        true
+    }
+
     /// A person gave the value that a node asked for.
     pub(super) fn take_input(&mut self, value: Value) -> Result<(), Refused> {
         let Some(node) = self.walk.as_ref().and_then(|walk| walk.current().cloned()) else { return Ok(()) };

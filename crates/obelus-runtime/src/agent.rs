@@ -1,0 +1,306 @@
+//! Agents as files: `agents/NAME/agent.yaml`.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use obelus_kernel::session::{Approval, ConsentWords, Mode, ModelMayConfirm, Policy, Session, Settings};
+use obelus_kernel::steps::Steps;
+use obelus_kernel::{Context, Data, Fault, Message, Role, Tool};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::places::Places;
+
+/// An agent's file, as it is written.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: String,
+    #[serde(default)]
+    description: Option<String>,
+    #[serde(default)]
+    language: Option<String>,
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(default)]
+    instructions: Option<String>,
+    #[serde(default)]
+    mode: Mode,
+    #[serde(default)]
+    limits: Limits,
+    #[serde(default)]
+    policy: Policy,
+    #[serde(default)]
+    model_may_confirm: ModelMayConfirm,
+    #[serde(default)]
+    consent: ConsentWords,
+    #[serde(default)]
+    approval: Approval,
+    #[serde(default = "one")]
+    repairs: u32,
+    #[serde(default)]
+    tools: Tools,
+    #[serde(default)]
+    activities: Map<String, Value>,
+    #[serde(default)]
+    state: State,
+    #[serde(default)]
+    context: Vec<Value>,
+    #[serde(default)]
+    schema: Option<Value>,
+    #[serde(default)]
+    graph: Option<Steps>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// How much a turn may take; what is not said keeps its default.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Limits {
+    requests: Option<u32>,
+    calls: Option<u32>,
+    tokens: Option<u64>,
+    parallel: Option<u32>,
+    result_bytes: Option<u64>,
+    depth: Option<u32>,
+    call_seconds: Option<u64>,
+    question_seconds: Option<u64>,
+}
+
+/// Tools stand in the file, or in files beside it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Tools {
+    Inline(Map<String, Value>),
+    Files(Vec<String>),
+}
+
+impl Default for Tools {
+    fn default() -> Self {
+        Tools::Inline(Map::new())
+    }
+}
+
+/// What the agent's notebook looks like, and what it begins with.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct State {
+    schema: Option<Value>,
+    description: Option<String>,
+    data: Option<Value>,
+}
+
+/// An agent, read and checked.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// The language it speaks first.
+    pub language: Option<String>,
+    /// The model it asks.
+    pub model: Option<String>,
+    /// What it is given at the start of every session.
+    pub context: Context,
+    /// What its result must look like.
+    pub schema: Option<Value>,
+    /// Its settings, without the names of activities.
+    pub settings: Settings,
+    /// Its loop, where it is a graph of steps.
+    pub steps: Option<Arc<Steps>>,
+    /// The activities it binds.
+    pub activities: Map<String, Value>,
+    /// Its folder.
+    pub folder: PathBuf,
+}
+
+/// Something wrong in an agent's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file.
+    pub file: PathBuf,
+    /// Line and column, where they are known.
+    pub place: Option<(u64, u64)>,
+    /// What is wrong.
+    pub text: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        if let Some((line, column)) = self.place {
+            write!(f, ":{line}:{column}")?;
+        }
+        write!(f, ": {}", self.text)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl Agent {
+    /// Reads an agent's file, or the `agent.yaml` in a folder, and says everything that is wrong with it.
+    pub fn load(path: &Path) -> Result<Self, Vec<Problem>> {
+        let file = if path.is_dir() { path.join("agent.yaml") } else { path.to_owned() };
+        let folder = file.parent().map(Path::to_owned).unwrap_or_default();
+        let text = fs::read_to_string(&file)
+            .map_err(|error| vec![Problem { file: file.clone(), place: None, text: error.to_string() }])?;
+        Self::parse(&file, &text, &folder)
+    }
+
+    /// Reads an agent from the text of its file.
+    pub fn parse(file: &Path, text: &str, folder: &Path) -> Result<Self, Vec<Problem>> {
+        let mut reader = Reader { file, places: Places::of(text), problems: Vec::new() };
+        let read: File = match serde_saphyr::from_str(text) {
+            Ok(read) => read,
+            Err(error) => {
+                let place = error.location().map(|at| (at.line(), at.column()));
+                let words = error.without_snippet().to_string();
+                reader.problems.push(Problem { file: file.to_owned(), place, text: words });
+                return Err(reader.problems);
+            }
+        };
+        let context = reader.context(&read, folder);
+        if let Some(graph) = &read.graph {
+            for fault in graph.check(|name| context.tool(name).is_some()) {
+                let field = fault.split(':').next().unwrap_or_default().to_owned();
+                reader.problem(&format!("graph.{field}"), format!("graph.{fault}"));
+            }
+        }
+        if let Err(why) = read.policy.check(&|name| context.tool(name).cloned()) {
+            reader.problem("policy", format!("policy: {why}"));
+        }
+        if let Some(schema) = &read.schema
+            && let Err(fault) = Session::new("check", Context::new(), Some(schema.clone()), Arc::default())
+        {
+            reader.problem("schema", fault.to_string());
+        }
+        if !reader.problems.is_empty() {
+            return Err(reader.problems);
+        }
+        Ok(Self {
+            settings: settings(&read),
+            name: read.name,
+            description: read.description,
+            language: read.language,
+            model: read.model,
+            context,
+            schema: read.schema,
+            steps: read.graph.map(Arc::new),
+            activities: read.activities,
+            folder: folder.to_owned(),
+        })
+    }
+}
+
+fn settings(file: &File) -> Settings {
+    let default = Settings::default();
+    let limits = file.limits;
+    Settings {
+        mode: file.mode,
+        policy: file.policy.clone(),
+        model_may_confirm: file.model_may_confirm,
+        consent: file.consent.clone(),
+        approval: file.approval,
+        repairs: file.repairs,
+        max_requests: limits.requests.unwrap_or(default.max_requests),
+        max_calls: limits.calls.unwrap_or(default.max_calls),
+        max_tokens: limits.tokens.or(default.max_tokens),
+        max_parallel: limits.parallel.unwrap_or(default.max_parallel),
+        max_result_bytes: limits.result_bytes.unwrap_or(default.max_result_bytes),
+        max_depth: limits.depth.unwrap_or(default.max_depth),
+        call_seconds: limits.call_seconds.unwrap_or(default.call_seconds),
+        question_seconds: limits.question_seconds.unwrap_or(default.question_seconds),
+        activities: default.activities,
+        persistent: true,
+    }
+}
+
+struct Reader<'a> {
+    file: &'a Path,
+    places: Places,
+    problems: Vec<Problem>,
+}
+
+impl Reader<'_> {
+    fn problem(&mut self, field: &str, text: String) {
+        let place = self.places.find(field);
+        self.problems.push(Problem { file: self.file.to_owned(), place, text });
+    }
+
+    /// The memory that every session of the agent begins with.
+    fn context(&mut self, file: &File, folder: &Path) -> Context {
+        let mut context = Context::new();
+        if let Some(words) = &file.instructions {
+            self.append(&mut context, "instructions", Message::text(Role::System, words.trim_end()));
+        }
+        match &file.tools {
+            Tools::Inline(tools) => {
+                for (name, schema) in tools {
+                    self.tool(&mut context, &format!("tools.{name}"), name, schema);
+                }
+            }
+            Tools::Files(files) => {
+                for (index, path) in files.iter().enumerate() {
+                    self.tool_file(&mut context, &format!("tools[{index}]"), &folder.join(path));
+                }
+            }
+        }
+        if file.state.schema.is_some() || file.state.data.is_some() || file.state.description.is_some() {
+            let mut data = Data::plain("state", file.state.data.clone().unwrap_or_else(|| Value::Object(Map::new())));
+            data.schema.clone_from(&file.state.schema);
+            data.description.clone_from(&file.state.description);
+            self.append(&mut context, "state", Message::Data(Box::new(data)));
+        }
+        for (index, message) in file.context.iter().enumerate() {
+            let field = format!("context[{index}]");
+            match Message::from_value(message.clone()) {
+                Ok(parsed) => self.append(&mut context, &field, parsed.message),
+                Err(fault) => self.problem(&field, fault.in_message(index).to_string()),
+            }
+        }
+        context
+    }
+
+    fn tool_file(&mut self, context: &mut Context, field: &str, path: &Path) {
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) => return self.problem(field, format!("{}: {error}", path.display())),
+        };
+        match crate::request::read_document(path, &text) {
+            Ok(Value::Object(tools)) => {
+                let mut inner = Reader { file: path, places: Places::of(&text), problems: Vec::new() };
+                for (name, schema) in &tools {
+                    inner.tool(context, name, name, schema);
+                }
+                self.problems.append(&mut inner.problems);
+            }
+            Ok(_) => self.problem(field, format!("{}: a file of tools maps names to schemas", path.display())),
+            Err(error) => self.problem(field, error.to_string()),
+        }
+    }
+
+    fn tool(&mut self, context: &mut Context, field: &str, name: &str, schema: &Value) {
+        match Tool::parse(name, schema).and_then(|tool| tool.check()) {
+            Ok(()) => {
+                let tools = Map::from_iter([(name.to_owned(), schema.clone())]);
+                self.append(context, field, Message::Tool(tools));
+            }
+            Err(fault) => {
+                let inner = fault.field.strip_prefix(&format!("tool.{name}")).unwrap_or_default().to_owned();
+                self.problem(&format!("{field}{inner}"), Fault { field: String::new(), ..fault }.to_string());
+            }
+        }
+    }
+
+    fn append(&mut self, context: &mut Context, field: &str, message: Message) {
+        if let Err(fault) = context.append(vec![message]) {
+            self.problem(field, Fault { message: None, ..fault }.to_string());
+        }
+    }
+}

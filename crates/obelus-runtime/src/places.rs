@@ -1,0 +1,121 @@
+//! Where in a YAML text something stands, so that a complaint can point at it.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::Spanned;
+
+/// The places of everything in a document.
+pub(crate) struct Places(Option<Spanned<Tree>>);
+
+enum Tree {
+    Leaf,
+    List(Vec<Spanned<Tree>>),
+    Map(Vec<(String, Spanned<Tree>)>),
+}
+
+impl Places {
+    /// Reads the places of a document; of one that cannot be read there are none.
+    pub(crate) fn of(text: &str) -> Self {
+        Self(serde_saphyr::from_str(text).ok())
+    }
+
+    /// The line and column of what a dotted path names, or of the closest thing around it.
+    pub(crate) fn find(&self, path: &str) -> Option<(u64, u64)> {
+        let mut at = self.0.as_ref()?;
+        for step in path.split(['.', '[', ']']).filter(|step| !step.is_empty()) {
+            let next = match &at.value {
+                Tree::Map(fields) => fields.iter().find(|(name, _)| name == step).map(|(_, value)| value),
+                Tree::List(items) => step.parse::<usize>().ok().and_then(|index| items.get(index)),
+                Tree::Leaf => None,
+            };
+            match next {
+                Some(inner) => at = inner,
+                None => break,
+            }
+        }
+        Some((at.defined.line(), at.defined.column()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Tree {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Grow)
+    }
+}
+
+struct Grow;
+
+impl<'de> Visitor<'de> for Grow {
+    type Value = Tree;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("anything")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Tree, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(name) = map.next_key::<String>()? {
+            fields.push((name, map.next_value()?));
+        }
+        Ok(Tree::Map(fields))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Tree, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element()? {
+            items.push(item);
+        }
+        Ok(Tree::List(items))
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<Tree, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Tree::Leaf)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Tree, D::Error> {
+        Tree::deserialize(deserializer)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Tree, E> {
+        Ok(Tree::Leaf)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Tree, E> {
+        Ok(Tree::Leaf)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Tree, E> {
+        Ok(Tree::Leaf)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Tree, E> {
+        Ok(Tree::Leaf)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Tree, E> {
+        Ok(Tree::Leaf)
+    }
+
+    fn visit_unit<E>(self) -> Result<Tree, E> {
+        Ok(Tree::Leaf)
+    }
+
+    fn visit_none<E>(self) -> Result<Tree, E> {
+        Ok(Tree::Leaf)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_leads_to_its_line_and_column() {
+        let places = Places::of("name: x\ntools:\n  find:\n    x-effect: raed\n  list:\n    - a\n    - {b: 1}\n");
+        assert_eq!(places.find("tools.find.x-effect"), Some((4, 15)));
+        assert_eq!(places.find("tools.list[1].b"), Some((7, 11)));
+        assert_eq!(places.find("tools.find.missing"), Some((4, 5)));
+        assert!(Places::of("a: [").find("a").is_none());
+    }
+}
