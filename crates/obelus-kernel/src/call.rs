@@ -24,6 +24,8 @@ pub struct Call {
     pub tool_name: String,
     /// Parameters, references not yet resolved.
     pub params: Vec<(String, Template)>,
+    /// Every expression in the parameters.
+    refs: Vec<Reference>,
     /// Words beside the parameters that steer the engine, such as `confirmed`.
     pub asides: Map<String, Value>,
     /// Where the result goes.
@@ -40,6 +42,13 @@ pub struct Call {
     pub delegate: Option<String>,
     /// The activity that the tool names.
     pub activity: Option<String>,
+}
+
+/// An expression, and the parameter it fills.
+#[derive(Clone, Debug)]
+struct Reference {
+    place: Vec<String>,
+    expr: Arc<Expr>,
 }
 
 /// One entry of `_scopes`.
@@ -84,6 +93,7 @@ impl Call {
             raw,
             tool,
             tool_name,
+            refs: references(&params),
             params,
             asides,
             output_path,
@@ -99,12 +109,19 @@ impl Call {
 
     /// Visits every expression of the parameters, with the place of the parameter it fills.
     pub fn each_expr<'a>(&'a self, visit: &mut impl FnMut(&[String], &'a Expr)) {
-        let mut place = Vec::new();
-        for (name, template) in &self.params {
-            place.push(name.clone());
-            template.each_expr(&mut place, visit);
-            place.pop();
+        for reference in &self.refs {
+            visit(&reference.place, &reference.expr);
         }
+    }
+
+    /// Whether any parameter comes from memory.
+    pub(crate) fn has_refs(&self) -> bool {
+        !self.refs.is_empty()
+    }
+
+    /// Whether an expression is more than a plain reference.
+    pub(crate) fn has_choice(&self) -> bool {
+        self.refs.iter().any(|reference| !matches!(*reference.expr, Expr::Ref(_)))
     }
 
     /// Every path the call reads, its scopes included.
@@ -135,6 +152,22 @@ impl Call {
             .chain(self.writes().map(|path| path.kind.as_str()))
             .chain(scoped)
     }
+}
+
+fn references(params: &[(String, Template)]) -> Vec<Reference> {
+    let mut refs = Vec::new();
+    let mut place = Vec::new();
+    for (name, template) in params {
+        if matches!(template, Template::Literal(_)) {
+            continue;
+        }
+        place.push(name.clone());
+        template.each_expr(&mut place, &mut |place, expr| {
+            refs.push(Reference { place: place.to_vec(), expr: expr.clone() });
+        });
+        place.pop();
+    }
+    refs
 }
 
 pub(crate) fn refused(text: impl Into<String>) -> Fault {
@@ -373,14 +406,11 @@ fn without_nulls(value: &Value, schema: &Value, name: &str) -> Option<Value> {
 
 /// What is wrong with the parameters already, while the values of references are not known.
 fn literal_breaches(tool: &Tool, params: &[(String, Template)]) -> Vec<Breach> {
-    let outline = params.iter().map(|(name, template)| (name.clone(), template.outline())).collect();
-    let mut open = Vec::new();
-    let mut place = Vec::new();
-    for (name, template) in params {
-        place.push(name.clone());
-        template.each_expr(&mut place, &mut |place, _| open.push(place.to_vec()));
-        place.pop();
+    if params.iter().any(|(_, template)| !matches!(template, Template::Literal(_))) && tool.surely_fits(params) {
+        return Vec::new();
     }
+    let outline = params.iter().map(|(name, template)| (name.clone(), template.outline())).collect();
+    let open: Vec<Vec<String>> = references(params).into_iter().map(|reference| reference.place).collect();
     let undecided = |breach: &Breach| {
         let depends = ["anyOf", "oneOf", "not", "enum", "const", "contains", "uniqueItems", "unevaluatedProperties"];
         open.iter().any(|open| {

@@ -85,7 +85,7 @@ pub struct Output {
     /// The path this message writes.
     pub path: Path,
     /// When, as RFC 3339 in UTC.
-    pub date: Option<String>,
+    pub date: Option<Arc<str>>,
 }
 
 /// The calls committed so far, and whether they run as they are written or wait for an approval.
@@ -328,7 +328,7 @@ fn output(kind: &str, call: Value, own: Option<String>, date: Option<String>, da
             path.clone()
         }
     };
-    Ok(Output { call: Arc::new(call), path, date })
+    Ok(Output { call: Arc::new(call), path, date: date.map(Arc::from) })
 }
 
 fn tool(fields: &mut Map<String, Value>) -> Result<Map<String, Value>, Fault> {

@@ -74,6 +74,8 @@ pub struct Session {
     /// How many delegates are above this one.
     depth: u32,
     now: Time,
+    /// `now` in words, for many results bear the same date.
+    date: Option<(Time, Arc<str>)>,
     turn: Turn,
     steps: BTreeMap<u32, Step>,
     next_step: u32,
@@ -161,6 +163,7 @@ impl Session {
             persistent,
             depth: 0,
             now: Time::default(),
+            date: None,
             steps: BTreeMap::new(),
             next_step: 0,
             dirty: VecDeque::new(),
@@ -327,6 +330,17 @@ impl Session {
     /// Whether the model itself carries out calls of this tool.
     fn is_latent(&self, tool: &Tool) -> bool {
         tool.fixed_name("_delegate").is_none() && self.activity_of(tool, tool.fixed_name("_activity")).is_none()
+    }
+
+    fn date(&mut self) -> Arc<str> {
+        match &self.date {
+            Some((time, words)) if *time == self.now => words.clone(),
+            _ => {
+                let words: Arc<str> = self.now.to_string().into();
+                self.date = Some((self.now, words.clone()));
+                words
+            }
+        }
     }
 
     fn remember(&mut self, message: Message) {

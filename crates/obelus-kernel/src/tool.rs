@@ -1,5 +1,6 @@
 //! Tools: what can be called, what it does to the world, and what a call of it must look like.
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use jsonschema::Validator;
@@ -9,6 +10,7 @@ use crate::expr::OutputPath;
 use crate::fault::{Fault, Rule};
 use crate::fold::type_name;
 use crate::schema::{self, Breach};
+use crate::template::Template;
 
 /// What a tool does to the world. Unknown means dangerous.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,6 +82,7 @@ pub struct Tool {
     /// Parameters that are prescribed references, filled in where a call leaves them out.
     prescribed: Vec<(String, Value)>,
     validator: OnceLock<Result<Validator, String>>,
+    plain: OnceLock<Option<PlainParams>>,
     output_validator: OnceLock<Result<Validator, String>>,
 }
 
@@ -155,6 +158,7 @@ impl Tool {
             metas,
             prescribed,
             validator: OnceLock::new(),
+            plain: OnceLock::new(),
             output_validator: OnceLock::new(),
         })
     }
@@ -198,6 +202,20 @@ impl Tool {
         }
     }
 
+    /// Whether parameters, some of them references, fit for sure as far as they are literal. A quick yes for
+    /// the common case, a schema that is no more than a list of parameters; no means that a closer look is due.
+    pub(crate) fn surely_fits(&self, params: &[(String, Template)]) -> bool {
+        let Some(plain) = self.plain.get_or_init(|| PlainParams::of(&self.params)) else { return false };
+        let is_given = |name: &String| params.iter().any(|(given, _)| given == name);
+        plain.required.iter().all(is_given)
+            && params.iter().all(|(name, template)| match (template, plain.each.get(name)) {
+                (Template::Expr(_), known) => known.is_some() || !plain.closed,
+                (Template::Literal(value), Some(validator)) => validator.is_valid(value),
+                (Template::Literal(_), None) => !plain.closed,
+                _ => false,
+            })
+    }
+
     /// All the ways in which parameters break the tool's schema.
     pub(crate) fn breaches(&self, params: &Value) -> Vec<Breach> {
         judged(self.validator(), params)
@@ -215,6 +233,31 @@ impl Tool {
     fn output_validator(&self) -> Option<Result<&Validator, &String>> {
         let output = self.output()?;
         Some(self.output_validator.get_or_init(|| schema::compile(output)).as_ref())
+    }
+}
+
+/// A schema of parameters that says nothing of how they go together.
+#[derive(Debug)]
+struct PlainParams {
+    each: BTreeMap<String, Validator>,
+    required: Vec<String>,
+    closed: bool,
+}
+
+impl PlainParams {
+    fn of(params: &Value) -> Option<Self> {
+        let known = ["type", "properties", "required", "additionalProperties", "title", "description"];
+        let fields = params.as_object().filter(|fields| fields.keys().all(|name| known.contains(&name.as_str())))?;
+        let closed = match fields.get("additionalProperties") {
+            None | Some(Value::Bool(true)) => false,
+            Some(Value::Bool(false)) => true,
+            Some(_) => return None,
+        };
+        let each = fields.get("properties").and_then(Value::as_object)?.iter();
+        let each = each.map(|(name, schema)| Some((name.clone(), schema::compile(schema).ok()?)));
+        let required = fields.get("required").and_then(Value::as_array).into_iter().flatten();
+        let required = required.filter_map(Value::as_str).map(str::to_owned);
+        Some(Self { each: each.collect::<Option<_>>()?, required: required.collect(), closed })
     }
 }
 

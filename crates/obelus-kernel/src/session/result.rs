@@ -176,7 +176,7 @@ impl Session {
     fn append_output(&mut self, at: JobRef, call: &Arc<Call>, writes: Vec<(Path, Value)>) -> Result<(), Fault> {
         let instance = self.steps[&at.step].jobs[at.job as usize].instance.clone();
         let raw = with_instance(&call.raw, instance.as_deref());
-        let date = self.now.to_string();
+        let date = self.date();
         let method = call.output_method;
         let own = call.tool.as_deref().map(Session::origin_of).unwrap_or_default();
         let origins = self.steps[&at.step].jobs[at.job as usize].origins.clone().joined(&own);

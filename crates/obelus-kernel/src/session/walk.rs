@@ -144,7 +144,7 @@ impl Session {
         let name = self.walk.as_ref().map(|walk| walk.node.clone()).unwrap_or_default();
         let path = OutputPath::parse(text)?;
         let call = Arc::new(json!({"_tool": name, "_outputPath": text}));
-        let date = self.now.to_string();
+        let date = self.date();
         let first = path.alternatives.into_iter().next().unwrap_or_default();
         let batch = first.into_iter().map(|path| {
             let mut data = Data::plain(path.kind.clone(), path.spell(value.clone()));

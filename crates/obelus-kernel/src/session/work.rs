@@ -11,7 +11,6 @@ use super::policy::Verdict;
 use super::turn::{error_data, fault_data};
 use crate::call::{Call, Scope, faults_of};
 use crate::context::Context;
-use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::message::Message;
 use crate::path::Path;
@@ -59,7 +58,7 @@ impl Session {
         let mut pending = false;
         let mut dead = false;
         // While plain references are open there is nothing to find out.
-        if step.jobs[job].open_feeders > 0 && !has_choice(&call) {
+        if step.jobs[job].open_feeders > 0 && !call.has_choice() {
             return;
         }
         call.each_expr(&mut |_, expr| match step.settled(job, expr, &self.context) {
@@ -92,7 +91,7 @@ impl Session {
             };
         }
         let params = Value::Object(params);
-        if has_refs(call)
+        if call.has_refs()
             && let Some(fault) = faults_of(tool.breaches(&params)).into_iter().next()
         {
             return self.fail_by(at, &fault);
@@ -323,18 +322,6 @@ impl Session {
     }
 }
 
-fn has_choice(call: &Call) -> bool {
-    let mut found = false;
-    call.each_expr(&mut |_, expr| found |= !matches!(expr, Expr::Ref(_)));
-    found
-}
-
-fn has_refs(call: &Call) -> bool {
-    let mut found = false;
-    call.each_expr(&mut |_, _| found = true);
-    found
-}
-
 /// The call as an activity receives it, and as a person is shown it.
 fn frozen_call(call: &Call, params: &Value, instance: Option<&str>) -> Value {
     let mut fields = Map::new();
@@ -342,7 +329,9 @@ fn frozen_call(call: &Call, params: &Value, instance: Option<&str>) -> Value {
     fields.extend(params.as_object().cloned().unwrap_or_default());
     fields.extend(call.asides.clone());
     if let Some(path) = &call.output_path {
-        fields.insert("_outputPath".to_owned(), path.to_string().into());
+        // The words of the proposal, where it has some, are cheaper than writing the path out again.
+        let said = call.raw.get("_outputPath").filter(|said| said.is_string()).cloned();
+        fields.insert("_outputPath".to_owned(), said.unwrap_or_else(|| path.to_string().into()));
     }
     if call.output_method != crate::Method::Set {
         fields.insert("_outputMethod".to_owned(), call.output_method.name().into());

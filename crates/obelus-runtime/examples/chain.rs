@@ -1,0 +1,70 @@
+//! Runs plans of trivial calls through kernel and driver, for the benchmark.
+//!
+//! `chain N` is a chain of N calls, `fan N` are N independent ones; `history N` puts N messages into the context
+//! first and then runs a chain of 1,000. Prints the time per call in microseconds; one thread does all the work.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+use obelus_kernel::session::{Ends, Input, Mode, Session, Settings};
+use obelus_kernel::{Context, Data, Message};
+use obelus_runtime::{Activities, Driver, NoModel, system_clock};
+use serde_json::{Value, json};
+
+#[expect(clippy::print_stdout, reason = "the figure is what the program is for")]
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let shape = args.next().unwrap_or_else(|| "chain".to_owned());
+    let count: usize = args.next().and_then(|n| n.parse().ok()).unwrap_or(1_000);
+    let (calls, history) = match shape.as_str() {
+        "chain" | "fan" => (count, 0),
+        "history" => (1_000, count),
+        other => panic!("unknown shape {other}"),
+    };
+    let plan = plan(calls, shape == "fan");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let mut driver = driver(plan, calls, history);
+    let began = Instant::now();
+    let ends = counted_work(&runtime, &mut driver);
+    let took = began.elapsed();
+    assert_eq!(ends, Ends::Output);
+    println!("{:.3}", took.as_secs_f64() * 1e6 / calls as f64);
+}
+
+/// What is measured, under a name that tools which count instructions can find.
+#[inline(never)]
+fn counted_work(runtime: &tokio::runtime::Runtime, driver: &mut Driver) -> Ends {
+    let reply = runtime.block_on(driver.turn(Input::RunPlan)).expect("there is a plan");
+    black_box(reply).ends
+}
+
+fn plan(calls: usize, independent: bool) -> Value {
+    let call = |i: usize| match (i, independent) {
+        (0, _) | (_, true) => json!({"_tool": "next", "n": i, "_outputPath": format!("†state.v{i}")}),
+        _ => json!({"_tool": "next", "n": format!("†state.v{}", i - 1), "_outputPath": format!("†state.v{i}")}),
+    };
+    (0..calls).map(call).collect()
+}
+
+fn driver(plan: Value, calls: usize, history: usize) -> Driver {
+    let mut context = Context::from_value(json!([
+        {"type": "tool", "tool": {"next": {"type": "object", "properties": {"n": {"type": "integer"}}, "x-effect": "read"}}},
+        {"type": "plan", "plan": plan},
+    ]))
+    .expect("a good context");
+    for i in 0..history {
+        let data = Data::plain("log", json!({format!("k{}", i % 50): i}));
+        context.append(vec![Message::Data(Box::new(data))]).expect("a good message");
+    }
+    let mut activities = Activities::new();
+    activities.register("next", |work| async move { Ok(json!(work.call["n"].as_i64().unwrap_or(0) + 1)) });
+    let settings = Settings {
+        mode: Mode::Full,
+        max_calls: u32::try_from(calls).expect("not that many"),
+        activities: activities.names(),
+        ..Settings::default()
+    };
+    let session = Session::new("bench", context, None, Arc::new(settings)).expect("a good session");
+    Driver::new(session, Arc::new(activities), Arc::new(NoModel), system_clock)
+}
