@@ -1,0 +1,27 @@
+//! Models: what answers a session's requests, and the words in which a request is put to them.
+//!
+//! # Layout
+//!
+//! | item | subject |
+//! |---|---|
+//! | [`Playbook`] | rules that answer by pattern: demos, tests, fixed procedures |
+//! | `jinja` | templates, as this crate uses them |
+
+mod jinja;
+
+mod playbook;
+pub use playbook::{Playbook, PlaybookError};
+
+/// The user's last message, if a request shows one.
+fn last_words(prompt: &obelus_kernel::session::Prompt) -> Option<&str> {
+    prompt.texts.iter().rev().find(|(role, _)| role == "user").map(|(_, text)| text.as_str())
+}
+
+/// What the agent has said since the user's last message.
+fn said_since(prompt: &obelus_kernel::session::Prompt) -> impl Iterator<Item = &str> {
+    let start = prompt.texts.iter().rposition(|(role, _)| role == "user").map_or(0, |last| last + 1);
+    prompt.texts[start..].iter().map(|(_, text)| text.as_str())
+}
+
+#[cfg(test)]
+mod testing;
