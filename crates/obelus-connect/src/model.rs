@@ -5,12 +5,16 @@
 //! | item | subject |
 //! |---|---|
 //! | [`Playbook`] | rules that answer by pattern: demos, tests, fixed procedures |
+//! | [`Recorder`], [`Replay`] | a conversation with a model, kept and played again |
 //! | `jinja` | templates, as this crate uses them |
 
 mod jinja;
 
 mod playbook;
 pub use playbook::{Playbook, PlaybookError};
+
+mod replay;
+pub use replay::{Recorder, Replay, ReplayError};
 
 /// The user's last message, if a request shows one.
 fn last_words(prompt: &obelus_kernel::session::Prompt) -> Option<&str> {
