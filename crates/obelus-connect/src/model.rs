@@ -6,12 +6,16 @@
 //! |---|---|
 //! | [`Playbook`] | rules that answer by pattern: demos, tests, fixed procedures |
 //! | [`Recorder`], [`Replay`] | a conversation with a model, kept and played again |
+//! | [`render`] | a request as chat messages |
 //! | `jinja` | templates, as this crate uses them |
 
 mod jinja;
 
 mod playbook;
 pub use playbook::{Playbook, PlaybookError};
+
+mod prompt;
+pub use prompt::{ChatMessage, ChatRole, PromptOptions, RenderError, render};
 
 mod replay;
 pub use replay::{Recorder, Replay, ReplayError};
