@@ -7,6 +7,7 @@
 //! | [`Playbook`] | rules that answer by pattern: demos, tests, fixed procedures |
 //! | [`Recorder`], [`Replay`] | a conversation with a model, kept and played again |
 //! | [`render`] | a request as chat messages |
+//! | [`ModelSpec`], [`open`] | a model by its name, such as `playbook:FILE` |
 //! | `jinja` | templates, as this crate uses them |
 
 mod jinja;
@@ -19,6 +20,9 @@ pub use prompt::{ChatMessage, ChatRole, PromptOptions, RenderError, render};
 
 mod replay;
 pub use replay::{Recorder, Replay, ReplayError};
+
+mod spec;
+pub use spec::{ModelSpec, OpenError, SpecError, open};
 
 /// The user's last message, if a request shows one.
 fn last_words(prompt: &obelus_kernel::session::Prompt) -> Option<&str> {
