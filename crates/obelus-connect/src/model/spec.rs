@@ -156,4 +156,16 @@ mod tests {
         assert!(error("playbook:Cargo.toml").contains("Cargo.toml:1:"));
         assert!(error("replay:Cargo.toml").contains("Cargo.toml:1: not an exchange"));
     }
+
+    #[tokio::test]
+    async fn a_model_over_the_network_says_what_to_use_instead() {
+        let model = open(&ModelSpec::OpenAi("gpt".to_owned()), Path::new("")).ok().unwrap();
+        match model.ask(crate::model::testing::bare()).await {
+            Answer::Failed { code, message } => {
+                assert_eq!(code, "not_supported");
+                assert!(message.contains("playbook:FILE"), "{message}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
 }
