@@ -5,4 +5,6 @@
 //! | module | subject |
 //! |---|---|
 //! | `activity` | activities bound in a file: `exec`, `http`, `jq` |
-//! | `model` | models: `playbook`, `replay`, and recording |
+//! | [`model`] | models: `playbook`, `replay`, and recording |
+
+pub mod model;

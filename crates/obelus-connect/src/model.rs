@@ -1,0 +1,39 @@
+//! Models: what answers a session's requests, and the words in which a request is put to them.
+//!
+//! # Layout
+//!
+//! | item | subject |
+//! |---|---|
+//! | [`Playbook`] | rules that answer by pattern: demos, tests, fixed procedures |
+//! | [`Recorder`], [`Replay`] | a conversation with a model, kept and played again |
+//! | [`render`] | a request as chat messages |
+//! | [`ModelSpec`], [`open`] | a model by its name, such as `playbook:FILE` |
+//! | `jinja` | templates, as this crate uses them |
+
+mod jinja;
+
+mod playbook;
+pub use playbook::{Playbook, PlaybookError};
+
+mod prompt;
+pub use prompt::{ChatMessage, ChatRole, PromptOptions, RenderError, render};
+
+mod replay;
+pub use replay::{Recorder, Replay, ReplayError};
+
+mod spec;
+pub use spec::{ModelSpec, OpenError, SpecError, open};
+
+/// The user's last message, if a request shows one.
+fn last_words(prompt: &obelus_kernel::session::Prompt) -> Option<&str> {
+    prompt.texts.iter().rev().find(|(role, _)| role == "user").map(|(_, text)| text.as_str())
+}
+
+/// What the agent has said since the user's last message.
+fn said_since(prompt: &obelus_kernel::session::Prompt) -> impl Iterator<Item = &str> {
+    let start = prompt.texts.iter().rposition(|(role, _)| role == "user").map_or(0, |last| last + 1);
+    prompt.texts[start..].iter().map(|(_, text)| text.as_str())
+}
+
+#[cfg(test)]
+mod testing;

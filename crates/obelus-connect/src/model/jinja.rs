@@ -1,0 +1,182 @@
+//! Templates, as this crate uses them: strict about what is missing, bounded in what they cost, and with
+//! JSON that stays on its line.
+
+use std::io;
+
+use minijinja::value::{Serde, Value, ValueKind};
+use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
+
+/// Steps that one template may take. A loop over any reasonable data fits; one that never ends does not.
+const FUEL: u64 = 200_000;
+/// Bytes that one template may write.
+const MOST_BYTES: usize = 1024 * 1024;
+
+/// An environment without templates.
+pub(super) fn environment() -> Environment<'static> {
+    let mut env = Environment::new();
+    env.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+    env.set_fuel(Some(FUEL));
+    // The names of templates are places in files: a parameter named `html` must not switch escaping on.
+    env.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+    env.set_formatter(|out, state, value| match value.kind() {
+        // Null says nothing; the rest is JSON where the engine has a notation of its own, such as `True`.
+        ValueKind::None => Ok(()),
+        ValueKind::Bool | ValueKind::Seq | ValueKind::Map | ValueKind::Iterable => {
+            Ok(out.write_str(&json_text(value)?)?)
+        }
+        _ => minijinja::escape_formatter(out, state, value),
+    });
+    env.add_filter("tojson", |value: &Value| json_text(value));
+    env.add_filter("money", money);
+    env.add_filter("number", |text: &Value| number(&text.to_string()));
+    env
+}
+
+/// A JSON value for templates.
+pub(super) fn value(json: &serde_json::Value) -> Value {
+    Value::from(Serde(json))
+}
+
+/// Renders a template of the environment.
+pub(super) fn render(env: &Environment<'_>, name: &str, data: Value) -> Result<String, String> {
+    let mut text = Bounded(Vec::new());
+    let template = env.get_template(name).map_err(|error| words(&error))?;
+    template.render_captured_to(data, &mut text).map_err(|error| words(&error))?;
+    String::from_utf8(text.0).map_err(|error| error.to_string())
+}
+
+/// What is wrong with a template, on one line and without its name: callers know the place.
+pub(super) fn words(error: &Error) -> String {
+    let mut text = error.kind().to_string();
+    if let Some(detail) = error.detail() {
+        text = format!("{text}: {detail}");
+    }
+    if let Some(source) = std::error::Error::source(error) {
+        text = format!("{text}: {source}");
+    }
+    match error.line().filter(|line| *line > 1) {
+        Some(line) => format!("{text} (line {line} of the template)"),
+        None => text,
+    }
+}
+
+/// JSON on one line. The separators that JSON leaves bare, and that some readers take for the end of a line,
+/// are escaped too, so that no value can pass for more than its line.
+pub(super) fn json_text(value: &Value) -> Result<String, Error> {
+    if value.is_undefined() {
+        return Err(Error::new(ErrorKind::UndefinedError, "there is nothing to show as JSON"));
+    }
+    let text = serde_json::to_string(value)
+        .map_err(|error| Error::new(ErrorKind::InvalidOperation, format!("not JSON: {error}")))?;
+    if !text.contains(['\u{85}', '\u{2028}', '\u{2029}']) {
+        return Ok(text);
+    }
+    Ok(text.replace('\u{85}', "\\u0085").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029"))
+}
+
+/// `1234567.5` as `1 234 567,50`: thousands apart, a comma, kopecks only where there are some.
+fn money(value: &Value) -> Result<String, Error> {
+    let wrong = || Error::new(ErrorKind::InvalidOperation, format!("money takes a number, not `{value}`"));
+    let amount: f64 = number(&value.to_string())?.to_string().parse().map_err(|_| wrong())?;
+    // Beyond this, hundredths of a floating-point number mean nothing.
+    if !amount.is_finite() || amount.abs() >= 1e15 {
+        return Err(wrong());
+    }
+    let text = format!("{:.2}", amount.abs());
+    let (whole, cents) = text.split_once('.').unwrap_or((&text, "00"));
+    let mut out = String::new();
+    if amount < 0.0 && text.contains(|digit| ('1'..='9').contains(&digit)) {
+        out.push('-');
+    }
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    if cents != "00" {
+        out.push(',');
+        out.push_str(cents);
+    }
+    Ok(out)
+}
+
+/// A number as people write it: `1 000 000`, `12,5`, `-3`.
+fn number(text: &str) -> Result<Value, Error> {
+    let plain: String = text.chars().filter(|c| !c.is_whitespace() && *c != '_').collect();
+    let plain = plain.replace(',', ".").replace('−', "-");
+    if let Ok(whole) = plain.parse::<i64>() {
+        return Ok(whole.into());
+    }
+    let is_decimal = plain.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e'));
+    match plain.parse::<f64>() {
+        Ok(amount) if is_decimal && amount.is_finite() => Ok(amount.into()),
+        _ => Err(Error::new(ErrorKind::InvalidOperation, format!("`{text}` is not a number"))),
+    }
+}
+
+/// Takes no more than [`MOST_BYTES`].
+struct Bounded(Vec<u8>);
+
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > MOST_BYTES {
+            return Err(io::Error::other(format!("more than {MOST_BYTES} bytes of text")));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn shown(template: &str, data: &serde_json::Value) -> Result<String, String> {
+        let mut env = environment();
+        env.add_template_owned("t.html", template.to_owned()).map_err(|error| words(&error))?;
+        render(&env, "t.html", value(data))
+    }
+
+    #[test]
+    fn values_are_shown_as_people_and_programs_expect_them() {
+        let data = json!({"n": null, "o": {"z": "<ё>", "a": [1, true]}, "sum": 1_234_567.5, "t": "<b>"});
+        for (template, expected) in [
+            ("[{{ n }}]", "[]"),
+            ("{{ o }}", r#"{"z":"<ё>","a":[1,true]}"#),
+            ("{{ t|tojson }}{{ t }}", "\"<b>\"<b>"),
+            ("{{ sum|money }}", "1 234 567,50"),
+            ("{{ 100000|money }} {{ 999|money }} {{ -1000|money }} {{ '-0,001'|money }}", "100 000 999 -1 000 0"),
+            ("{{ '1 000 000,5'|number + 1 }} {{ '12'|number * 2 }}", "1000001.5 24"),
+            ("{% if nothing %}a{% else %}b{% endif %}{{ nothing|default('c') }}", "bc"),
+        ] {
+            assert_eq!(shown(template, &data).as_deref(), Ok(expected), "{template}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_wrong_or_endless_is_an_error() {
+        for (template, part) in [
+            ("{{ nothing }}", "undefined"),
+            ("{{ nothing|tojson }}", "undefined"),
+            ("{{ 'inf'|number }}", "not a number"),
+            ("{{ 'ten'|money }}", "not a number"),
+            ("{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}", "fuel"),
+            ("{% for a in range(9999) %}{{ t }}{% endfor %}", "bytes of text"),
+        ] {
+            let error = shown(template, &json!({"t": "x".repeat(200)})).unwrap_err();
+            assert!(error.contains(part), "{template}: {error}");
+        }
+    }
+
+    #[test]
+    fn json_never_leaves_its_line() {
+        let text = json_text(&value(&json!({"a\n": "b\r\u{85}\u{2028}\u{2029}"}))).unwrap();
+        assert_eq!(text, r#"{"a\n":"b\r\u0085\u2028\u2029"}"#);
+    }
+}

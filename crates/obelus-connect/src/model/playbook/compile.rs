@@ -1,0 +1,179 @@
+//! From the file to rules. Everything that can be wrong with a rule is found here, and named with its place.
+
+use std::path::Path;
+
+use obelus_kernel::jq::Filter;
+use regex::{Regex, RegexBuilder};
+use serde_json::Value;
+use serde_saphyr::{Location, Spanned};
+
+use super::form::{AnswerForm, File, ReplyForm, RuleForm};
+use super::rule::{Draft, Reply, Rule};
+use super::template::{Node, Templates, Wrong};
+use super::{PlaybookError, Rules};
+
+/// Bytes that one compiled pattern may take; its time is linear in the text whatever it says.
+const MOST_PATTERN: usize = 1024 * 1024;
+
+/// Makes a playbook of a file.
+pub(super) fn compile(path: &Path, file: File) -> Result<Rules, PlaybookError> {
+    let mut templates = Templates::new();
+    let mut rules = Vec::with_capacity(file.rules.len());
+    for (index, form) in file.rules.into_iter().enumerate() {
+        let mut label = format!("rule {}", index + 1);
+        if let Some(name) = &form.value.name {
+            label = format!("{label} ({name})");
+        }
+        let mut scope = Scope { path, label, prefix: format!("rules[{index}]."), templates: &mut templates };
+        rules.push(scope.rule(form)?);
+    }
+    let otherwise = file.otherwise.map(|form| {
+        let prefix = "otherwise.".to_owned();
+        let mut scope = Scope { path, label: "otherwise".to_owned(), prefix, templates: &mut templates };
+        scope.reply(form.value, form.referenced)
+    });
+    let otherwise = otherwise.transpose()?;
+    Ok(Rules { path: path.to_owned(), templates, rules, otherwise })
+}
+
+/// One rule at work, and what its errors are called.
+struct Scope<'a> {
+    path: &'a Path,
+    label: String,
+    /// What the places of this rule's templates begin with, so that they differ from those of other rules.
+    prefix: String,
+    templates: &'a mut Templates,
+}
+
+impl Scope<'_> {
+    fn rule(&mut self, form: Spanned<RuleForm>) -> Result<Rule, PlaybookError> {
+        let at = form.referenced;
+        let mut form = form.value;
+        let user = form.user.take().map(|text| self.pattern(&text)).transpose()?;
+        let when = form.when.take().map(|text| self.filter(&text, "when")).transpose()?;
+        let once = form.once;
+        let reply = self.reply(form.into_reply(), at)?;
+        let leaves_trace = matches!(&reply, Reply::Solution(draft)
+            if draft.say.is_some() || !draft.calls.is_empty() || draft.calls_from.is_some());
+        if once && !leaves_trace {
+            let text = "it needs words or calls: nothing else shows that the rule has answered before";
+            return Err(self.error(at, "once", text));
+        }
+        Ok(Rule { label: self.label.clone(), user, when, once, reply })
+    }
+
+    fn reply(&mut self, form: ReplyForm, at: Location) -> Result<Reply, PlaybookError> {
+        let given = [
+            ("answer", form.answer.is_some()),
+            ("raw", form.raw.is_some()),
+            ("output", form.output.is_some()),
+            ("fail", form.fail.is_some()),
+        ];
+        let given: Vec<&str> = given.iter().filter(|(_, is_given)| *is_given).map(|(name, _)| *name).collect();
+        let calls_from = form.calls_from.as_ref();
+        match given.as_slice() {
+            [] if calls_from.is_none() => {
+                let text = "a rule answers with one of `answer`, `calls_from`, `raw`, `output`, `fail`; here is none";
+                return Err(self.error(at, "answer", text));
+            }
+            [_, second, ..] => {
+                let text = format!("a rule has one answer, and there is `{}` already", given[0]);
+                return Err(self.error(at, second, text));
+            }
+            [first] if calls_from.is_some() && *first != "answer" => {
+                let text = format!("it stands alone or beside `answer`, not beside `{first}`");
+                return Err(self.error(at, "calls_from", text));
+            }
+            _ => {}
+        }
+        if let Some(raw) = form.raw {
+            return Ok(Reply::Raw(self.node(raw.map_value(Value::from), "raw")?));
+        }
+        if let Some(fail) = form.fail {
+            let message = self.node(fail.value.message.map_value(Value::from), "fail.message")?;
+            return Ok(Reply::Fail { code: fail.value.code, message });
+        }
+        let mut draft = match form.answer {
+            Some(answer) => self.draft(answer)?,
+            None => Draft::default(),
+        };
+        if let Some(output) = form.output {
+            draft.output = Some(self.node(output, "output")?);
+        }
+        draft.calls_from = calls_from.map(|text| self.filter(text, "calls_from")).transpose()?;
+        Ok(Reply::Solution(draft))
+    }
+
+    fn draft(&mut self, form: Spanned<AnswerForm>) -> Result<Draft, PlaybookError> {
+        let at = form.referenced;
+        let form = form.value;
+        if form.say.is_none() && form.calls.is_empty() && form.output.is_none() {
+            return Err(self.error(at, "answer", "it has none of `say`, `calls` and `output`"));
+        }
+        let say = form.say.map(|say| self.node(say.map_value(Value::from), "answer.say")).transpose()?;
+        let mut calls = Vec::with_capacity(form.calls.len());
+        for (index, call) in form.calls.into_iter().enumerate() {
+            calls.push(self.call(call, &format!("answer.calls[{index}]"))?);
+        }
+        let output = form.output.map(|output| self.node(output, "answer.output")).transpose()?;
+        Ok(Draft { say, calls, calls_from: None, output })
+    }
+
+    fn call(&mut self, call: Spanned<Value>, field: &str) -> Result<Vec<(String, Node)>, PlaybookError> {
+        let at = call.referenced;
+        let Value::Object(fields) = call.value else {
+            let found = obelus_kernel::type_name(&call.value);
+            let text = format!("a call is an object with `_tool`, not {found}; `calls_from` makes calls from data");
+            return Err(self.error(at, field, text));
+        };
+        if !fields.contains_key("_tool") {
+            return Err(self.error(at, field, "the call does not say its `_tool`"));
+        }
+        let compile = |(name, value): (String, Value)| {
+            let node = self.node(Spanned::new(value, at, at), &format!("{field}.{name}"))?;
+            Ok((name, node))
+        };
+        fields.into_iter().map(compile).collect()
+    }
+
+    fn node(&mut self, value: Spanned<Value>, field: &str) -> Result<Node, PlaybookError> {
+        let compiled = self.templates.compile(value.value, &format!("{}{field}", self.prefix));
+        compiled.map_err(|Wrong { field, text }| self.error(value.referenced, &field, text))
+    }
+
+    fn filter(&self, text: &Spanned<String>, field: &str) -> Result<Filter, PlaybookError> {
+        Filter::compile(&text.value).map_err(|error| self.error(text.referenced, field, error))
+    }
+
+    fn pattern(&self, text: &Spanned<String>) -> Result<Regex, PlaybookError> {
+        let mut builder = RegexBuilder::new(&text.value);
+        let built = builder.case_insensitive(true).size_limit(MOST_PATTERN).build();
+        built.map_err(|error| {
+            // The parser draws the pattern with a caret below; its last line says what is wrong.
+            let drawn = error.to_string();
+            let words = drawn.lines().last().unwrap_or_default();
+            self.error(text.referenced, "user", words.strip_prefix("error: ").unwrap_or(words))
+        })
+    }
+
+    fn error(&self, at: Location, field: &str, message: impl Into<String>) -> PlaybookError {
+        PlaybookError::Rule {
+            path: self.path.to_owned(),
+            at: (at != Location::UNKNOWN).then(|| (at.line(), at.column())),
+            rule: self.label.clone(),
+            field: field.to_owned(),
+            message: message.into(),
+        }
+    }
+}
+
+/// A value in place of another, at the same place in the file.
+trait MapValue<T> {
+    fn map_value<U>(self, change: impl FnOnce(T) -> U) -> Spanned<U>;
+}
+
+impl<T> MapValue<T> for Spanned<T> {
+    fn map_value<U>(self, change: impl FnOnce(T) -> U) -> Spanned<U> {
+        Spanned::new(change(self.value), self.referenced, self.defined)
+    }
+}

@@ -1,0 +1,135 @@
+//! What a rule can see of a request: nothing but what the request shows.
+
+use minijinja::value::Value as Shown;
+use obelus_kernel::session::{Prompt, Purpose};
+use regex::{Captures, Regex};
+use serde_json::{Map, Value, json};
+
+use crate::model::jinja;
+use crate::model::{last_words, said_since};
+
+/// What conditions and templates can name. Beside these there is `m`, what a pattern found.
+pub(super) const NAMES: [&str; 14] = [
+    "user",
+    "texts",
+    "kinds",
+    "instances",
+    "plan",
+    "results",
+    "errors",
+    "questions",
+    "requests",
+    "purpose",
+    "call",
+    "scope",
+    "mode",
+    "out_of_format",
+];
+
+/// A request, as conditions and templates see it.
+pub(super) struct Facts<'a> {
+    pub(super) prompt: &'a Prompt,
+    /// The user's last message.
+    pub(super) user: Option<&'a str>,
+    json: Map<String, Value>,
+}
+
+/// The facts, with what a pattern found in the user's message.
+pub(super) struct View {
+    /// For jq.
+    pub(super) json: Value,
+    /// For templates.
+    pub(super) shown: Shown,
+}
+
+impl<'a> Facts<'a> {
+    pub(super) fn of(prompt: &'a Prompt) -> Self {
+        let user = last_words(prompt);
+        let plan: Vec<Value> = prompt
+            .plan
+            .iter()
+            .map(|report| {
+                json!({"tool": report.call.get("_tool"), "status": report.status, "call": report.call,
+                    "error": report.error})
+            })
+            .collect();
+        let results: Vec<Value> = plan.iter().filter(|entry| entry["status"] == "done").cloned().collect();
+        let texts: Vec<Value> = prompt.texts.iter().map(|(role, text)| json!({"role": role, "text": text})).collect();
+        let (purpose, call, scope) = match &prompt.purpose {
+            Purpose::Solve => ("solve", Value::Null, Value::Null),
+            Purpose::Think { call, scope, .. } => ("think", call.clone(), scope.clone().into()),
+        };
+        let json = json!({
+            "user": user,
+            "texts": texts,
+            "kinds": by_kind(prompt, "value"),
+            "instances": by_kind(prompt, "instances"),
+            "plan": plan,
+            "results": results,
+            "errors": prompt.errors,
+            "questions": prompt.questions,
+            "requests": requests(prompt),
+            "purpose": purpose,
+            "call": call,
+            "scope": scope,
+            "mode": prompt.mode,
+            "out_of_format": prompt.out_of_format,
+        });
+        let Value::Object(json) = json else { unreachable!("it was written as an object") };
+        Self { prompt, user, json }
+    }
+
+    /// The facts, with the groups of a pattern as `m`.
+    pub(super) fn view(&self, found: Option<&(&Regex, Captures<'_>)>) -> View {
+        let groups = found.map(|(pattern, captures)| groups(pattern, captures)).unwrap_or_default();
+        // jq has no numbers as keys, and templates have: `.m["1"]` there, `m[1]` here.
+        let for_jq: Map<String, Value> = groups
+            .iter()
+            .flat_map(|(index, name, text)| {
+                [Some(index.to_string()), name.map(str::to_owned)].into_iter().flatten().map(|key| (key, text.clone()))
+            })
+            .collect();
+        let for_templates = groups.iter().flat_map(|(index, name, text)| {
+            [Some(Shown::from(*index)), name.map(Shown::from)]
+                .into_iter()
+                .flatten()
+                .map(|key| (key, jinja::value(text)))
+        });
+        let m = Shown::from_pairs(for_templates);
+        let shown = self.json.iter().map(|(name, value)| (name.as_str(), jinja::value(value)));
+        let shown = Shown::from_pairs(shown.chain([("m", m)]));
+        let mut json = self.json.clone();
+        json.insert("m".to_owned(), for_jq.into());
+        View { json: json.into(), shown }
+    }
+}
+
+/// The call that the model is to carry out itself, if that is what the request is about.
+pub(super) fn thought(prompt: &Prompt) -> Option<&Value> {
+    match &prompt.purpose {
+        Purpose::Solve => None,
+        Purpose::Think { call, .. } => Some(call),
+    }
+}
+
+/// Number, name and text of each group; null for one that took no part.
+fn groups<'r>(pattern: &'r Regex, captures: &Captures<'_>) -> Vec<(usize, Option<&'r str>, Value)> {
+    let names = pattern.capture_names().enumerate();
+    names.map(|(index, name)| (index, name, captures.get(index).map(|found| found.as_str()).into())).collect()
+}
+
+fn by_kind(prompt: &Prompt, field: &str) -> Map<String, Value> {
+    let entry = |kind: &Value| Some((kind["kind"].as_str()?.to_owned(), kind.get(field)?.clone()));
+    prompt.kinds.iter().filter_map(entry).collect()
+}
+
+/// Which request of the turn this is: at least so many, as far as the request shows it.
+///
+/// Words of the agent and errors since the user's last message are of this turn. So are calls, unless a
+/// question is open: then they may be what an earlier turn left waiting.
+fn requests(prompt: &Prompt) -> usize {
+    let has_worked = !prompt.errors.is_empty()
+        || prompt.out_of_format.is_some()
+        || (prompt.questions.is_empty() && !prompt.plan.is_empty());
+    1 + said_since(prompt).count().max(usize::from(has_worked))
+}

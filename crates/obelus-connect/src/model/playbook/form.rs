@@ -1,0 +1,120 @@
+//! A playbook as it is written. `docs/playbook.schema.json` says the same to editors.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde_json::Value;
+use serde_saphyr::Spanned;
+
+use super::PlaybookError;
+
+/// The whole file: a list of rules, or an object that has them.
+#[derive(Debug)]
+pub(super) struct File {
+    pub(super) rules: Vec<Spanned<RuleForm>>,
+    pub(super) otherwise: Option<Spanned<ReplyForm>>,
+}
+
+/// The file as an object.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileForm {
+    rules: Vec<Spanned<RuleForm>>,
+    otherwise: Option<Spanned<ReplyForm>>,
+}
+
+/// One rule: when it answers, and what.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RuleForm {
+    pub(super) name: Option<String>,
+    pub(super) user: Option<Spanned<String>>,
+    pub(super) when: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) once: bool,
+    answer: Option<Spanned<AnswerForm>>,
+    calls_from: Option<Spanned<String>>,
+    raw: Option<Spanned<String>>,
+    output: Option<Spanned<Value>>,
+    fail: Option<Spanned<FailForm>>,
+}
+
+/// What is answered: a rule without its conditions.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReplyForm {
+    pub(super) answer: Option<Spanned<AnswerForm>>,
+    pub(super) calls_from: Option<Spanned<String>>,
+    pub(super) raw: Option<Spanned<String>>,
+    pub(super) output: Option<Spanned<Value>>,
+    pub(super) fail: Option<Spanned<FailForm>>,
+}
+
+/// A solution with templates in it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AnswerForm {
+    pub(super) say: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) calls: Vec<Spanned<Value>>,
+    pub(super) output: Option<Spanned<Value>>,
+}
+
+/// A failure of the model.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FailForm {
+    pub(super) code: String,
+    pub(super) message: Spanned<String>,
+}
+
+impl RuleForm {
+    /// What it answers, without its conditions.
+    pub(super) fn into_reply(self) -> ReplyForm {
+        let Self { answer, calls_from, raw, output, fail, .. } = self;
+        ReplyForm { answer, calls_from, raw, output, fail }
+    }
+}
+
+impl File {
+    /// Reads the text of a file: YAML, of which JSON is a part.
+    pub(super) fn read(path: &Path, text: &str) -> Result<Self, PlaybookError> {
+        serde_saphyr::from_str(text).map_err(|error| PlaybookError::Syntax {
+            path: path.to_owned(),
+            at: error.location().map(|place| (place.line(), place.column())),
+            message: without_place(&error.without_snippet().to_string()),
+        })
+    }
+}
+
+/// The parser's own words on one line; the place is said before them.
+fn without_place(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    line.rsplit_once(" at line ").map_or(line, |(words, _)| words).to_owned()
+}
+
+impl<'de> Deserialize<'de> for File {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> serde::de::Visitor<'de> for Either {
+            type Value = File;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of rules, or an object with `rules`")
+            }
+
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, list: A) -> Result<File, A::Error> {
+                let rules = Deserialize::deserialize(SeqAccessDeserializer::new(list))?;
+                Ok(File { rules, otherwise: None })
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, object: A) -> Result<File, A::Error> {
+                let FileForm { rules, otherwise } = Deserialize::deserialize(MapAccessDeserializer::new(object))?;
+                Ok(File { rules, otherwise })
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}

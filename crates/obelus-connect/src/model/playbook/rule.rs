@@ -1,0 +1,157 @@
+//! One rule: whether it answers, and what.
+
+use obelus_kernel::jq::Filter;
+use obelus_kernel::session::{Answer, Prompt, Solution};
+use regex::Regex;
+use serde_json::Value;
+
+use super::facts::{Facts, View};
+use super::template::{Node, Stands, Templates, Wrong};
+use crate::model::said_since;
+
+/// A rule, ready to run.
+pub(super) struct Rule {
+    /// Its number, and its name if it has one.
+    pub(super) label: String,
+    /// What the user's last message must look like.
+    pub(super) user: Option<Regex>,
+    /// What must hold.
+    pub(super) when: Option<Filter>,
+    /// Whether it is passed over when the turn shows what it would answer.
+    pub(super) once: bool,
+    pub(super) reply: Reply,
+}
+
+/// What is answered.
+pub(super) enum Reply {
+    /// A solution.
+    Solution(Draft),
+    /// The text that a model would have written.
+    Raw(Node),
+    /// A failure.
+    Fail { code: String, message: Node },
+}
+
+/// A solution with templates in it.
+#[derive(Default)]
+pub(super) struct Draft {
+    pub(super) say: Option<Node>,
+    /// The fields of each call.
+    pub(super) calls: Vec<Vec<(String, Node)>>,
+    /// More calls, made from data.
+    pub(super) calls_from: Option<Filter>,
+    pub(super) output: Option<Node>,
+}
+
+impl Rule {
+    /// The answer, if the rule matches. An error names the field.
+    pub(super) fn answer(&self, facts: &Facts<'_>, templates: &Templates) -> Result<Option<Answer>, String> {
+        let found = match (&self.user, facts.user) {
+            (None, _) => None,
+            (Some(_), None) => return Ok(None),
+            (Some(pattern), Some(words)) => match pattern.captures(words) {
+                Some(captures) => Some((pattern, captures)),
+                None => return Ok(None),
+            },
+        };
+        let view = facts.view(found.as_ref());
+        if let Some(when) = &self.when
+            && !when.holds(&view.json).map_err(|error| format!("`when`: {error}"))?
+        {
+            return Ok(None);
+        }
+        let answer = self.reply.answer(&view, templates)?;
+        let is_repeated =
+            self.once && matches!(&answer, Answer::Solution { solution, .. } if shows(facts.prompt, solution));
+        Ok(if is_repeated { None } else { Some(answer) })
+    }
+}
+
+impl Reply {
+    /// The answer for a request. An error names the field.
+    pub(super) fn answer(&self, view: &View, templates: &Templates) -> Result<Answer, String> {
+        let text = |node: &Node| {
+            let value = templates.render(node, &view.shown, Stands::Verbatim).map_err(in_words)?;
+            Ok::<_, String>(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        };
+        match self {
+            Reply::Solution(draft) => Ok(Answer::Solution { solution: draft.solution(view, templates)?, tokens: 0 }),
+            Reply::Raw(node) => {
+                let text = text(node)?;
+                Ok(match Solution::from_text(&text) {
+                    Ok(solution) => Answer::Solution { solution, tokens: 0 },
+                    Err(error) => Answer::OutOfFormat { text, error, tokens: 0 },
+                })
+            }
+            Reply::Fail { code, message } => Ok(Answer::Failed { code: code.clone(), message: text(message)? }),
+        }
+    }
+}
+
+impl Draft {
+    fn solution(&self, view: &View, templates: &Templates) -> Result<Solution, String> {
+        let render = |node: &Node| templates.render(node, &view.shown, Stands::Verbatim).map_err(in_words);
+        let say = match self.say.as_ref().map(render).transpose()? {
+            None | Some(Value::Null) => None,
+            Some(Value::String(words)) => Some(words),
+            Some(other) => Some(other.to_string()),
+        };
+        let calls = self.calls.iter().map(|fields| templates.render_call(fields, &view.shown).map_err(in_words));
+        let mut calls = calls.collect::<Result<Vec<_>, _>>()?;
+        if let Some(filter) = &self.calls_from {
+            match filter.one(&view.json).map_err(|error| format!("`calls_from`: {error}"))? {
+                Value::Array(more) => calls.extend(more),
+                other => {
+                    let found = obelus_kernel::type_name(&other);
+                    return Err(format!("`calls_from`: it gives an array of calls, not {found}"));
+                }
+            }
+        }
+        let output = self.output.as_ref().map(render).transpose()?.unwrap_or_default();
+        if say.is_none() && calls.is_empty() && output.is_null() {
+            // The session would ask again, see the same, and go round until its limit.
+            return Err("the answer is empty: no words, no calls, no output".to_owned());
+        }
+        Ok(Solution { say, calls, output, sequential: false })
+    }
+}
+
+fn in_words(Wrong { field, text }: Wrong) -> String {
+    format!("`{field}`: {text}")
+}
+
+/// Whether the turn shows a solution: its words were said, and its calls are among the plan's.
+fn shows(prompt: &Prompt, solution: &Solution) -> bool {
+    let was_said = |words: &String| said_since(prompt).any(|said| said == words);
+    let was_called = |call: &Value| prompt.plan.iter().any(|report| is_same(call, &report.call));
+    let has_trace = solution.say.is_some() || !solution.calls.is_empty();
+    has_trace && solution.say.as_ref().is_none_or(was_said) && solution.calls.iter().all(was_called)
+}
+
+/// Whether a call of the plan is what this one became: the same tool with the same parameters, where a
+/// reference may have become any value.
+fn is_same(proposed: &Value, reported: &Value) -> bool {
+    let fields = proposed.as_object().into_iter().flatten();
+    let mut compared = fields.filter(|(name, value)| {
+        let counts = !name.starts_with('_') || matches!(name.as_str(), "_tool" | "_instance");
+        counts && !value.is_null()
+    });
+    compared.all(|(name, value)| reported.get(name).is_some_and(|other| may_become(value, other)))
+}
+
+fn may_become(proposed: &Value, reported: &Value) -> bool {
+    match (proposed, reported) {
+        (Value::String(text), _) if text.starts_with('†') => match text.strip_prefix("††") {
+            Some(rest) => reported.as_str().is_some_and(|other| other == text || other.strip_prefix('†') == Some(rest)),
+            None => true,
+        },
+        (Value::Array(items), Value::Array(others)) => {
+            items.len() == others.len() && items.iter().zip(others).all(|(item, other)| may_become(item, other))
+        }
+        (Value::Object(fields), Value::Object(others)) => {
+            fields.len() == others.len()
+                && fields.iter().all(|(name, value)| others.get(name).is_some_and(|other| may_become(value, other)))
+        }
+        (proposed, reported) => proposed == reported,
+    }
+}

@@ -1,0 +1,248 @@
+//! Values with templates in them.
+
+use std::sync::LazyLock;
+
+use minijinja::value::Value as Shown;
+use minijinja::{Environment, ErrorKind};
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use super::facts::NAMES;
+use crate::model::jinja;
+
+/// Every template of a playbook, each under the name of its place in the file.
+pub(super) struct Templates(Environment<'static>);
+
+/// A value of the file: plain, or with templates somewhere in it.
+#[derive(Debug)]
+pub(super) enum Node {
+    /// As it is written.
+    Plain(Value),
+    /// Text with gaps.
+    Text(Leaf),
+    /// Exactly one expression, whose result keeps its type.
+    Expression(Leaf),
+    /// An array with a template somewhere in it.
+    Array(Vec<Node>),
+    /// An object with a template somewhere in it.
+    Object(Vec<(String, Node)>),
+}
+
+/// A string that is a template.
+#[derive(Debug)]
+pub(super) struct Leaf {
+    /// Its name in [`Templates`], and its place in the file.
+    place: String,
+    /// Whether its author wrote a †: then what comes of it may be a reference.
+    has_mark: bool,
+}
+
+/// A field of a rule at fault, and what is wrong with it.
+pub(super) struct Wrong {
+    pub(super) field: String,
+    pub(super) text: String,
+}
+
+impl Wrong {
+    /// A place begins with its rule, `rules[0].answer.say`; who reads the error knows the rule by its label.
+    fn at(place: &str, text: String) -> Self {
+        let field = place.split_once('.').map_or(place, |(_, field)| field);
+        Self { field: field.to_owned(), text }
+    }
+}
+
+/// Where a value will stand, which decides what a † at its beginning means.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stands {
+    /// Where strings are taken as they are.
+    Verbatim,
+    /// Among the parameters of a call, where a string that begins with † is a reference. Text from data that
+    /// happens to begin so must not become one.
+    InParams,
+}
+
+/// The variable that an expression's result is left in.
+const RESULT: &str = "result";
+
+impl Templates {
+    pub(super) fn new() -> Self {
+        Self(jinja::environment())
+    }
+
+    /// Takes in a value of the file.
+    pub(super) fn compile(&mut self, value: Value, place: &str) -> Result<Node, Wrong> {
+        match value {
+            Value::String(text) => self.compile_text(text, place),
+            Value::Array(items) => {
+                let item = |(index, item)| self.compile(item, &format!("{place}[{index}]"));
+                let nodes = items.into_iter().enumerate().map(item).collect::<Result<Vec<_>, _>>()?;
+                Ok(Node::Array(nodes).simplified())
+            }
+            Value::Object(fields) => {
+                let field = |(name, value): (String, Value)| {
+                    let node = self.compile(value, &format!("{place}.{name}"))?;
+                    Ok((name, node))
+                };
+                Ok(Node::Object(fields.into_iter().map(field).collect::<Result<_, Wrong>>()?).simplified())
+            }
+            plain => Ok(Node::Plain(plain)),
+        }
+    }
+
+    fn compile_text(&mut self, text: String, place: &str) -> Result<Node, Wrong> {
+        // A reference is the kernel's to read, braces and all.
+        if text.starts_with('†') || !["{{", "{%", "{#"].iter().any(|mark| text.contains(mark)) {
+            return Ok(Node::Plain(text.into()));
+        }
+        let leaf = Leaf { place: place.to_owned(), has_mark: text.contains('†') };
+        let expression = sole_expression(&text).filter(|inner| self.0.compile_expression(inner).is_ok());
+        let (source, node) = match expression {
+            Some(inner) => (format!("{{% set {RESULT} = ({inner}) %}}"), Node::Expression(leaf)),
+            None => (text, Node::Text(leaf)),
+        };
+        let unknown = unknown_name(&self.0, &source);
+        let added = self.0.add_template_owned(place.to_owned(), source);
+        added.map_err(|error| Wrong::at(place, jinja::words(&error)))?;
+        match unknown.or_else(|| self.unknown_variable(place)) {
+            Some(text) => Err(Wrong::at(place, text)),
+            None => Ok(node),
+        }
+    }
+
+    /// A variable that no request will bring.
+    fn unknown_variable(&self, name: &str) -> Option<String> {
+        let template = self.0.get_template(name).ok()?;
+        let is_known = |name: &String| {
+            name == "m" || NAMES.contains(&name.as_str()) || self.0.globals().any(|(global, _)| global == name)
+        };
+        let unknown = template.undeclared_variables(false).into_iter().filter(|name| !is_known(name)).min()?;
+        Some(format!("there is no `{unknown}` here; there are {}, m", NAMES.join(", ")))
+    }
+
+    /// The value that a node stands for.
+    pub(super) fn render(&self, node: &Node, data: &Shown, stands: Stands) -> Result<Value, Wrong> {
+        Ok(match node {
+            Node::Plain(value) => value.clone(),
+            Node::Text(leaf) => leaf.guarded(self.text(leaf, data)?.into(), stands),
+            Node::Expression(leaf) => leaf.guarded(self.expression(leaf, data)?, stands),
+            Node::Array(items) => {
+                items.iter().map(|item| self.render(item, data, stands)).collect::<Result<Vec<_>, _>>()?.into()
+            }
+            Node::Object(fields) => {
+                let field = |(name, node): &(String, Node)| Ok((name.clone(), self.render(node, data, stands)?));
+                fields.iter().map(field).collect::<Result<Map<_, _>, Wrong>>()?.into()
+            }
+        })
+    }
+
+    /// A call: its parameters are guarded, and what steers it is as its author wrote it.
+    pub(super) fn render_call(&self, fields: &[(String, Node)], data: &Shown) -> Result<Value, Wrong> {
+        let field = |(name, node): &(String, Node)| {
+            let stands = if name.starts_with('_') { Stands::Verbatim } else { Stands::InParams };
+            Ok((name.clone(), self.render(node, data, stands)?))
+        };
+        Ok(fields.iter().map(field).collect::<Result<Map<_, _>, Wrong>>()?.into())
+    }
+
+    fn text(&self, leaf: &Leaf, data: &Shown) -> Result<String, Wrong> {
+        jinja::render(&self.0, &leaf.place, data.clone()).map_err(|text| leaf.wrong(text))
+    }
+
+    fn expression(&self, leaf: &Leaf, data: &Shown) -> Result<Value, Wrong> {
+        let captured = self.0.get_template(&leaf.place).and_then(|template| template.render_captured(data.clone()));
+        let captured = captured.map_err(|error| leaf.wrong(jinja::words(&error)))?;
+        match captured.state().lookup(RESULT).filter(|value| !value.is_undefined()) {
+            Some(value) => serde_json::to_value(&value).map_err(|error| leaf.wrong(error.to_string())),
+            None => Err(leaf.wrong("undefined value; write `|default(none)` if it may be missing".to_owned())),
+        }
+    }
+}
+
+impl Node {
+    /// Arrays and objects without a template are plain.
+    fn simplified(self) -> Self {
+        match self {
+            Node::Array(items) if items.iter().all(Node::is_plain) => {
+                Node::Plain(items.into_iter().filter_map(Node::into_plain).collect())
+            }
+            Node::Object(fields) if fields.iter().all(|(_, node)| node.is_plain()) => {
+                let plain = fields.into_iter().filter_map(|(name, node)| Some((name, node.into_plain()?)));
+                Node::Plain(Value::Object(plain.collect()))
+            }
+            other => other,
+        }
+    }
+
+    fn is_plain(&self) -> bool {
+        matches!(self, Node::Plain(_))
+    }
+
+    fn into_plain(self) -> Option<Value> {
+        match self {
+            Node::Plain(value) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+impl Leaf {
+    fn guarded(&self, value: Value, stands: Stands) -> Value {
+        if stands == Stands::Verbatim || self.has_mark { value } else { as_text(value) }
+    }
+
+    fn wrong(&self, text: String) -> Wrong {
+        Wrong::at(&self.place, text)
+    }
+}
+
+/// The same value for a call's parameters: strings that begin with † are text there, not references.
+fn as_text(value: Value) -> Value {
+    match value {
+        Value::String(text) if text.starts_with('†') => format!("†{text}").into(),
+        Value::Array(items) => items.into_iter().map(as_text).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, as_text(value))).collect(),
+        other => other,
+    }
+}
+
+/// A filter or a test that does not exist. The engine itself looks for them when it gets there, and a mistake
+/// in a branch that is seldom taken should not wait for its day.
+fn unknown_name(env: &Environment<'static>, source: &str) -> Option<String> {
+    const STRING: &str = r#""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'"#;
+    static TAG: LazyLock<Regex> = LazyLock::new(|| pattern(&format!(r#"(?s)\{{[{{%](?:{STRING}|[^"'])*?[}}%]\}}"#)));
+    static LITERAL: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("(?s){STRING}")));
+    static NAME: LazyLock<Regex> = LazyLock::new(|| pattern(r"\|\s*([a-z_]\w*)|\bis\s+(?:not\s+)?([a-z_]\w*)"));
+    // Text between `raw` marks looks like tags and is none.
+    if source.contains("endraw") {
+        return None;
+    }
+    for tag in TAG.find_iter(source) {
+        let bare = LITERAL.replace_all(tag.as_str(), "''");
+        for name in NAME.captures_iter(&bare) {
+            let mut state = env.empty_state();
+            if let Some(filter) = name.get(1).map(|name| name.as_str())
+                && state.apply_filter(filter, &[]).is_err_and(|error| error.kind() == ErrorKind::UnknownFilter)
+            {
+                return Some(format!("there is no filter `{filter}`"));
+            }
+            if let Some(test) = name.get(2).map(|name| name.as_str())
+                && state.perform_test(test, &[]).is_err_and(|error| error.kind() == ErrorKind::UnknownTest)
+            {
+                return Some(format!("there is no test `{test}`"));
+            }
+        }
+    }
+    None
+}
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).expect("it is tested")
+}
+
+/// What stands between `{{` and `}}`, if nothing stands around them.
+fn sole_expression(text: &str) -> Option<&str> {
+    let inner = text.trim().strip_prefix("{{")?.strip_suffix("}}")?;
+    // `{{- x -}}` is the same expression: the signs are about the space around it.
+    let inner = inner.strip_prefix(['-', '+']).unwrap_or(inner);
+    Some(inner.strip_suffix(['-', '+']).unwrap_or(inner).trim())
+}

@@ -1,0 +1,363 @@
+//! Rules against requests.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use obelus_kernel::session::{Answer, Prompt, Solution};
+use serde_json::{Value, json};
+
+use super::{Playbook, form};
+use crate::model::testing::{asked, bare, report, thinking};
+
+fn parse(text: &str) -> Result<Playbook, String> {
+    Playbook::parse(Path::new("p.yaml"), text).map_err(|error| error.to_string())
+}
+
+fn answer(text: &str, prompt: &Prompt) -> Answer {
+    parse(text).unwrap_or_else(|error| panic!("{error}")).answer(prompt)
+}
+
+fn solution(text: &str, prompt: &Prompt) -> Solution {
+    match answer(text, prompt) {
+        Answer::Solution { solution, tokens: 0 } => solution,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn failure(text: &str, prompt: &Prompt) -> String {
+    match answer(text, prompt) {
+        Answer::Failed { code, message } if code == "playbook" => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_first_rule_that_matches_answers() {
+    let text = "
+- {user: привет, output: 1}
+- {user: '(?-i)СТОП', output: 2}
+- {when: '.texts | length > 1', output: 3}
+- {user: '^да$', when: '.questions != []', output: 4}
+";
+    for (words, expected) in [("Ну ПРИВЕТ!", Some(1)), ("СТОП", Some(2)), ("стоп", None), ("да", None)]
+    {
+        match (answer(text, &asked(words)), expected) {
+            (Answer::Solution { solution, .. }, Some(number)) => assert_eq!(solution.output, json!(number), "{words}"),
+            (Answer::Failed { code, message }, None) => {
+                assert_eq!((code.as_str(), message), ("playbook", format!("no rule of p.yaml matches: «{words}»")));
+            }
+            (other, _) => panic!("{words}: {other:?}"),
+        }
+    }
+    let waiting = Prompt { questions: vec![json!({"id": "q1"})], ..asked("да") };
+    assert_eq!(solution(text, &waiting).output, json!(4));
+}
+
+#[test]
+fn otherwise_answers_when_nothing_matches() {
+    let text = "{rules: [{user: a, output: 1}], otherwise: {answer: {say: 'что значит «{{ user }}»?'}}}";
+    assert_eq!(solution(text, &asked("бэ")).say.as_deref(), Some("что значит «бэ»?"));
+    assert!(failure("[{user: a, output: 1}]", &bare()).ends_with("a request without words of the user"));
+}
+
+#[test]
+fn conditions_and_templates_see_what_the_request_shows() {
+    let mut prompt = asked("сделка 7");
+    prompt.texts.insert(0, ("assistant".to_owned(), "да?".to_owned()));
+    prompt.kinds = vec![
+        json!({"kind": "state", "value": {"deal": {"id": 7}}, "schema": {}}),
+        json!({"kind": "site", "instances": {"a": {"n": 1}, "b": {"n": 2}}}),
+    ];
+    prompt.plan = vec![report(json!({"_tool": "t", "x": 1}), "done"), report(json!({"_tool": "u"}), "failed")];
+    prompt.errors = vec![json!({"error": {"message": "no"}})];
+    prompt.out_of_format = Some(json!({"text": "?", "error": "!"}));
+    let seen = json!({
+        "user": "сделка 7",
+        "texts": [{"role": "assistant", "text": "да?"}, {"role": "user", "text": "сделка 7"}],
+        "kinds": {"state": {"deal": {"id": 7}}},
+        "instances": {"site": {"a": {"n": 1}, "b": {"n": 2}}},
+        "plan": [
+            {"tool": "t", "status": "done", "call": {"_tool": "t", "x": 1}, "error": null},
+            {"tool": "u", "status": "failed", "call": {"_tool": "u"}, "error": {"code": "broken", "message": "it broke"}},
+        ],
+        "results": [{"tool": "t", "status": "done", "call": {"_tool": "t", "x": 1}, "error": null}],
+        "errors": [{"error": {"message": "no"}}],
+        "questions": [],
+        "requests": 2,
+        "purpose": "solve",
+        "call": null,
+        "scope": null,
+        "mode": "full",
+        "out_of_format": {"text": "?", "error": "!"},
+    });
+    assert_eq!(seen.as_object().unwrap().keys().collect::<Vec<_>>(), super::facts::NAMES);
+    // Both languages are asked for everything, one after the other.
+    for name in seen.as_object().unwrap().keys() {
+        let jq = format!("[{{calls_from: '[{{_tool: \"show\", value: .{name}}}]'}}]");
+        assert_eq!(solution(&jq, &prompt).calls[0]["value"], seen[name], "{name}");
+        let template = format!("[{{output: {{value: '{{{{ {name} }}}}'}}}}]");
+        assert_eq!(solution(&template, &prompt).output["value"], seen[name], "{name}");
+    }
+}
+
+#[test]
+fn groups_of_the_pattern_are_at_hand_by_number_and_by_name() {
+    let text = r#"
+- user: '(?<what>\w+) (\d+)(?: из (?<of>\d+))?'
+  when: .m.what == "строка" and .m["2"] == "7"
+  answer:
+    output: ["{{ m.what }}", "{{ m[2]|int }}", "{{ m.of }}", "{{ m[0] }}", "[{{ m.of }}]"]
+"#;
+    let output = solution(text, &asked("это строка 7")).output;
+    assert_eq!(output, json!(["строка", 7, null, "строка 7", "[]"]));
+}
+
+#[test]
+fn a_leaf_that_is_one_expression_keeps_its_type() {
+    let mut prompt = asked("x");
+    prompt.kinds = vec![json!({"kind": "state", "value": {"n": 1.5, "o": {"z": 1, "a": [true, null]}, "s": "7"}})];
+    for (leaf, expected) in [
+        ("{{ kinds.state.n }}", json!(1.5)),
+        ("  {{- kinds.state.o -}}  ", json!({"z": 1, "a": [true, null]})),
+        ("{{ kinds.state.s }}", json!("7")),
+        ("{{ kinds.state.s|int + 1 }}", json!(8)),
+        ("{{ {'a': 1} }}", json!({"a": 1})),
+        ("n = {{ kinds.state.n }}", json!("n = 1.5")),
+        ("{{ kinds.state.n }}{{ kinds.state.s }}", json!("1.57")),
+        ("{{ '}} {{' }}", json!("}} {{")),
+        ("{% if kinds.state.x %}a{% else %}b{% endif %}", json!("b")),
+        ("{{ kinds.state.x|default(none) }}", json!(null)),
+        ("†state.{{ n }}", json!("†state.{{ n }}")),
+    ] {
+        let text = json!([{"output": {"v": leaf}}]).to_string();
+        assert_eq!(solution(&text, &prompt).output["v"], expected, "{leaf}");
+    }
+}
+
+#[test]
+fn names_are_looked_for_where_they_mean_something() {
+    let text =
+        json!([{"output": "it's | fine {# |no #}{{ '|no is no' ~ user|upper }}{% set a = 1 %}{{ a is odd }} is |no"}]);
+    assert_eq!(solution(&text.to_string(), &asked("x")).output, json!("it's | fine |no is noXtrue is |no"));
+}
+
+#[test]
+fn data_never_becomes_a_reference() {
+    let text = "
+- user: (.*)
+  answer:
+    say: '{{ m[1] }}'
+    output: '{{ m[1] }}'
+    calls:
+      - _tool: note
+        text: '{{ m[1] }}'
+        all: {deep: ['{{ texts }}', '{{ m[1] }}!']}
+        read: †state.x
+        made: '{{ \"†state.\" ~ m[1]|length }}'
+        _output: '{{ m[1] }}'
+        _outputPath: '{{ \"†state.\" ~ m[1]|length }}'
+";
+    let solution = solution(text, &asked("†secret"));
+    assert_eq!(solution.say.as_deref(), Some("†secret"));
+    assert_eq!(solution.output, json!("†secret"));
+    let call = json!({
+        "_tool": "note",
+        "text": "††secret",
+        "all": {"deep": [[{"role": "user", "text": "††secret"}], "††secret!"]},
+        "read": "†state.x",
+        "made": "†state.7",
+        "_output": "†secret",
+        "_outputPath": "†state.7",
+    });
+    assert_eq!(solution.calls, [call]);
+}
+
+#[test]
+fn a_thought_is_answered_by_its_call() {
+    let text = "
+- {user: '', output: never}
+- {when: '.purpose == \"think\"', output: '{{ call.n * 2 }} {{ scope[0].data.title }}'}
+";
+    assert_eq!(solution(text, &thinking(json!({"_tool": "double", "n": 4}))).output, json!("8 T"));
+    let unknown = failure("[{user: a, output: 1}]", &thinking(json!({"_tool": "double"})));
+    assert!(unknown.ends_with("a call of `double` to be carried out"), "{unknown}");
+}
+
+#[test]
+fn raw_text_is_read_as_a_models() {
+    let good = "[{raw: '{\"say\": {{ user|tojson }}, \"calls\": []}'}]";
+    assert_eq!(solution(good, &asked("\"a\"")).say.as_deref(), Some("\"a\""));
+    match answer("[{raw: 'I think {{ user }}'}]", &asked("so")) {
+        Answer::OutOfFormat { text, error, .. } => {
+            assert_eq!(text, "I think so");
+            assert!(error.contains("not JSON"), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_rule_can_fail_as_a_model_does() {
+    let failed = answer("[{fail: {code: quota, message: 'нет денег на «{{ user }}»'}}]", &asked("x"));
+    assert_eq!(failed, Answer::Failed { code: "quota".to_owned(), message: "нет денег на «x»".to_owned() });
+}
+
+#[test]
+fn calls_are_made_from_data_and_stand_after_those_of_the_answer() {
+    let mut prompt = asked("all");
+    prompt.kinds = vec![json!({"kind": "state", "value": {"ids": [1, 2]}})];
+    let text = "
+- answer: {calls: [{_tool: first}]}
+  calls_from: '[.kinds.state.ids[] | {_tool: \"each\", id: .}]'
+";
+    let calls = [json!({"_tool": "first"}), json!({"_tool": "each", "id": 1}), json!({"_tool": "each", "id": 2})];
+    assert_eq!(solution(text, &prompt).calls, calls);
+    assert!(failure("[{calls_from: .user}]", &prompt).contains("rule 1, `calls_from`: it gives an array"));
+    assert!(failure("[{calls_from: '[]'}]", &prompt).contains("the answer is empty"));
+}
+
+#[test]
+fn once_passes_over_what_the_turn_already_shows() {
+    let text = "
+- {once: true, answer: {say: Ищу, calls: [{_tool: find, name: '{{ user }}', in: †state.where, not: null}]}}
+- {output: done}
+";
+    let mut prompt = asked("†x");
+    assert_eq!(solution(text, &prompt).output, json!(null));
+    prompt.texts.push(("assistant".to_owned(), "Ищу".to_owned()));
+    assert_eq!(solution(text, &prompt).output, json!(null), "the words alone are not the call");
+    for (call, is_same) in [
+        (json!({"_tool": "find", "name": "†x", "in": {"a": 1}, "_outputPath": "†state.y"}), true),
+        (json!({"_tool": "find", "name": "††x", "in": "†state.where"}), true),
+        (json!({"_tool": "find", "name": "y", "in": 1}), false),
+        (json!({"_tool": "find", "name": "†x"}), false),
+        (json!({"_tool": "other", "name": "†x", "in": 1}), false),
+    ] {
+        prompt.plan = vec![report(call.clone(), "failed")];
+        let expected = if is_same { json!("done") } else { json!(null) };
+        assert_eq!(solution(text, &prompt).output, expected, "{call}");
+    }
+    // The next message of the user begins another turn.
+    prompt.texts.push(("user".to_owned(), "†x".to_owned()));
+    prompt.plan.clear();
+    assert_eq!(solution(text, &prompt).output, json!(null));
+}
+
+#[test]
+fn requests_are_counted_as_far_as_they_show() {
+    let count = |prompt: &Prompt| solution("[{output: '{{ requests }}'}]", prompt).output;
+    let mut prompt = asked("a");
+    assert_eq!(count(&prompt), json!(1));
+    prompt.plan = vec![report(json!({"_tool": "t"}), "done")];
+    assert_eq!(count(&prompt), json!(2));
+    // What an earlier turn left waiting is no request of this one.
+    prompt.questions = vec![json!({})];
+    assert_eq!(count(&prompt), json!(1));
+    prompt.texts.extend([("assistant".to_owned(), "b".to_owned()), ("assistant".to_owned(), "c".to_owned())]);
+    assert_eq!(count(&prompt), json!(3));
+}
+
+#[test]
+fn what_goes_wrong_in_a_rule_is_said_with_its_place() {
+    for (text, expected) in [
+        ("[{name: sum, answer: {say: '{{ kinds.state.x }}'}}]", "p.yaml: rule 1 (sum), `answer.say`: undefined value"),
+        (
+            "[{answer: {calls: [{_tool: t, a: {b: ['{{ kinds.nope }}']}}]}}]",
+            "p.yaml: rule 1, `answer.calls[0].a.b[0]`: undef",
+        ),
+        ("[{when: '.user | keys', output: 1}]", "p.yaml: rule 1, `when`: "),
+        ("{rules: [], otherwise: {output: '{{ kinds.nope }}'}}", "p.yaml: otherwise, `output`: undefined value"),
+        ("[{output: '{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}'}]", "out of fuel"),
+    ] {
+        let message = failure(text, &asked("x"));
+        assert!(message.contains(expected), "{text}: {message}");
+    }
+}
+
+#[test]
+fn a_mistake_in_the_file_is_found_when_it_is_read() {
+    for (text, expected) in [
+        ("- user: (", "p.yaml:1:"),
+        ("- output: 1\n- name: n\n  user: (\n  output: 1", "p.yaml:3:9: rule 2 (n), `user`: unclosed group"),
+        ("- user: 'a{900}{900}{900}'\n  output: 1", "p.yaml:1:9: rule 1, `user`: "),
+        ("- when: '.a ||'\n  output: 1", "p.yaml:1:9: rule 1, `when`: column "),
+        ("- when: now\n  output: 1", "rule 1, `when`: `now` is not defined"),
+        ("- calls_from: '['", "p.yaml:1:15: rule 1, `calls_from`: "),
+        ("- answer:\n    say: '{{ a'", "p.yaml:2:10: rule 1, `answer.say`: syntax error"),
+        (
+            "- answer:\n    calls:\n      - _tool: t\n        a: ['{% if %}']",
+            "p.yaml:3:9: rule 1, `answer.calls[0].a[0]`: syntax",
+        ),
+        ("- output: '{{ user|nofilter }}'", "p.yaml:1:11: rule 1, `output`: there is no filter `nofilter`"),
+        ("- raw: \"don't {% if user is nice %}a{% endif %}\"", "rule 1, `raw`: there is no test `nice`"),
+        ("- output: '{{ kind.state }}'", "rule 1, `output`: there is no `kind` here"),
+        ("- output: '{{ now() }}'", "rule 1, `output`: there is no `now` here"),
+        ("- answer: {calls: [{id: 1}]}", "rule 1, `answer.calls[0]`: the call does not say its `_tool`"),
+        ("- answer: {calls: ['{{ x }}']}", "rule 1, `answer.calls[0]`: a call is an object"),
+        ("- name: n\n  user: a", "p.yaml:1:3: rule 1 (n), `answer`: a rule answers with one of"),
+        ("- answer: {}", "p.yaml:1:11: rule 1, `answer`: it has none of"),
+        ("- {output: 1, raw: a}", "rule 1, `output`: a rule has one answer, and there is `raw` already"),
+        ("- {output: 1, calls_from: '[]'}", "`calls_from`: it stands alone or beside `answer`"),
+        ("- {once: true, output: 1}", "rule 1, `once`: it needs words or calls"),
+        ("rules:\n  - outputs: 1", "p.yaml:2:5: unknown field `outputs`"),
+        ("rules: []\notherwise: {user: a, output: 1}", "p.yaml:2:13: unknown field `user`"),
+        ("otherwise: {output: 1}", "p.yaml:1:1: missing field `rules`"),
+        ("just words", "p.yaml: invalid type: string"),
+        ("a: [", "p.yaml:"),
+    ] {
+        let error = parse(text).err().unwrap_or_else(|| panic!("{text} is accepted"));
+        assert!(error.contains(expected), "{text}\n  {error}\n  {expected}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}
+
+#[test]
+fn the_schema_has_the_fields_that_are_read() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/playbook.schema.json");
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    for (name, read) in [
+        ("file", fields::<form::FileForm>()),
+        ("rule", fields::<form::RuleForm>()),
+        ("reply", fields::<form::ReplyForm>()),
+        ("answer", fields::<form::AnswerForm>()),
+        ("fail", fields::<form::FailForm>()),
+    ] {
+        let definition = &schema["$defs"][name];
+        let known: BTreeSet<&str> = definition["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(known, read, "{name}");
+        assert_eq!(definition["additionalProperties"], json!(false), "{name}");
+    }
+}
+
+/// The fields that a type asks its deserialiser for.
+fn fields<T: serde::de::DeserializeOwned>() -> BTreeSet<&'static str> {
+    struct Spy<'a>(&'a mut BTreeSet<&'static str>);
+
+    impl<'de> serde::Deserializer<'de> for Spy<'_> {
+        type Error = serde::de::value::Error;
+
+        fn deserialize_any<V: serde::de::Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
+            Err(serde::de::Error::custom("only structs are looked at"))
+        }
+
+        fn deserialize_struct<V: serde::de::Visitor<'de>>(
+            self,
+            _: &'static str,
+            fields: &'static [&'static str],
+            visitor: V,
+        ) -> Result<V::Value, Self::Error> {
+            self.0.extend(fields);
+            self.deserialize_any(visitor)
+        }
+
+        serde::forward_to_deserialize_any! {
+            bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit unit_struct
+            newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+        }
+    }
+
+    let mut found = BTreeSet::new();
+    let read = T::deserialize(Spy(&mut found));
+    assert!(read.is_err());
+    found
+}

@@ -1,0 +1,200 @@
+//! A request as chat messages, for models that answer in JSON.
+//!
+//! The order is fixed and stable parts come first, so that a provider's cache can serve them: what the agent
+//! is and what it may do, then what it knows, then what was said. The words are in `prompts/*.jinja`.
+//!
+//! Whatever is not the author's own text is put in as JSON on one line: a tool's result, a file, a web page
+//! cannot begin a section of its own here. Words of the user are messages of their own.
+
+use std::sync::LazyLock;
+
+use minijinja::Environment;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Value as Shown;
+use obelus_kernel::Tool;
+use obelus_kernel::session::{Prompt, Purpose};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::{jinja, said_since};
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChatRole {
+    /// The agent's author and the engine.
+    System,
+    /// The person, and data that the agent is given.
+    User,
+    /// The agent.
+    Assistant,
+}
+
+/// One message of a chat.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChatMessage {
+    /// Who speaks.
+    pub role: ChatRole,
+    /// What is said.
+    pub content: String,
+}
+
+/// What a caller decides about the words.
+#[derive(Clone, Debug, Default)]
+pub struct PromptOptions {
+    /// The language in which the agent speaks to the user, such as `Russian`.
+    pub language: Option<String>,
+    /// Leaves the schema of the answer out, for callers that send it in another way.
+    pub without_schema: bool,
+}
+
+/// A template that could not be rendered: a mistake in this crate, not in the request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the prompt's template {template}: {message}")]
+pub struct RenderError {
+    /// The template.
+    pub template: &'static str,
+    /// What is wrong.
+    pub message: String,
+}
+
+const SYSTEM: &str = "system.jinja";
+const STATE: &str = "state.jinja";
+const BEGIN: &str = "begin.jinja";
+const REPAIR: &str = "repair.jinja";
+const THINK_SYSTEM: &str = "think_system.jinja";
+const THINK: &str = "think.jinja";
+
+/// Characters of an unreadable answer that are shown again.
+const MOST_UNREADABLE: usize = 4_000;
+
+static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut env = jinja::environment();
+    env.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().expect("it is the default"));
+    // These templates are our own, and what an agent knows may be large.
+    env.set_fuel(None);
+    for (name, text) in [
+        (SYSTEM, include_str!("prompts/system.jinja")),
+        (STATE, include_str!("prompts/state.jinja")),
+        (BEGIN, include_str!("prompts/begin.jinja")),
+        (REPAIR, include_str!("prompts/repair.jinja")),
+        (THINK_SYSTEM, include_str!("prompts/think_system.jinja")),
+        (THINK, include_str!("prompts/think.jinja")),
+    ] {
+        env.add_template(name, text).expect("the templates are tested");
+    }
+    env
+});
+
+/// Puts a request into words. The same request always gives the same bytes.
+pub fn render(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, RenderError> {
+    let mut messages = match &prompt.purpose {
+        Purpose::Solve => solve(prompt, options)?,
+        Purpose::Think { call, tool, scope } => think(prompt, options, (call, tool, scope))?,
+    };
+    if let Some(answer) = &prompt.out_of_format {
+        let text: String = answer["text"].as_str().unwrap_or_default().chars().take(MOST_UNREADABLE).collect();
+        let data = json!({"text": text, "error": answer["error"]});
+        messages.push(message(ChatRole::User, REPAIR, data)?);
+    }
+    Ok(messages)
+}
+
+fn solve(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, RenderError> {
+    let tools: Vec<Value> = prompt.tools.iter().map(|tool| tool_on_offer(&tool["name"], &tool["schema"])).collect();
+    let has_instances = prompt.kinds.iter().any(|kind| kind.get("instances").is_some());
+    let system = json!({
+        "instructions": prompt.instructions,
+        "tools": tools,
+        "mode": prompt.mode,
+        "plan_mode": prompt.plan_mode,
+        "has_instances": has_instances,
+        "language": options.language,
+        "schema": (!options.without_schema).then_some(&prompt.schema),
+    });
+    let mut messages = vec![message(ChatRole::System, SYSTEM, system)?];
+
+    // What the agent has said in this turn is told as such: the user's message stays the last.
+    let said: Vec<&str> = said_since(prompt).collect();
+    let heard = &prompt.texts[..prompt.texts.len() - said.len()];
+    let questions: Vec<Value> = prompt.questions.iter().map(question_in_short).collect();
+    let state = json!({
+        "kinds": prompt.kinds,
+        "has_instances": has_instances,
+        "plan": prompt.plan,
+        "questions": questions,
+        "errors": prompt.errors,
+        "said": said,
+    });
+    if state.as_object().into_iter().flatten().any(|(_, part)| part.as_array().is_some_and(|part| !part.is_empty())) {
+        messages.push(message(ChatRole::User, STATE, state)?);
+    }
+    for (role, text) in heard {
+        let role = if role == "user" { ChatRole::User } else { ChatRole::Assistant };
+        messages.push(ChatMessage { role, content: text.clone() });
+    }
+    if heard.is_empty() {
+        messages.push(message(ChatRole::User, BEGIN, json!({}))?);
+    }
+    Ok(messages)
+}
+
+fn think(
+    prompt: &Prompt,
+    options: &PromptOptions,
+    (call, tool, scope): (&Value, &Value, &[Value]),
+) -> Result<Vec<ChatMessage>, RenderError> {
+    let name = &call["_tool"];
+    let params = call.as_object().into_iter().flatten().filter(|(name, _)| !name.starts_with('_'));
+    let params: Map<String, Value> = params.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let system = json!({
+        "instructions": prompt.instructions,
+        "language": options.language,
+        "schema": (!options.without_schema).then_some(&prompt.schema),
+    });
+    let task = json!({"tool": tool_at_work(name, tool), "params": params, "scope": scope});
+    Ok(vec![message(ChatRole::System, THINK_SYSTEM, system)?, message(ChatRole::User, THINK, task)?])
+}
+
+/// What the schema of the answer does not say of a tool: what it is for, what it does, what it returns.
+fn tool_on_offer(name: &Value, schema: &Value) -> Value {
+    let tool = Tool::parse(name.as_str().unwrap_or_default(), schema).ok();
+    shown(&[
+        ("tool", Some(name)),
+        ("description", schema.get("description")),
+        ("effect", tool.as_ref().map(|tool| tool.effect.name().into()).as_ref()),
+        ("returns", tool.as_ref().and_then(Tool::output)),
+    ])
+}
+
+/// A tool whose call the model carries out: the parameters too, and no effect, for a thought has none.
+fn tool_at_work(name: &Value, schema: &Value) -> Value {
+    let tool = Tool::parse(name.as_str().unwrap_or_default(), schema).ok();
+    shown(&[
+        ("tool", Some(name)),
+        ("description", schema.get("description")),
+        ("parameters", tool.as_ref().and_then(|tool| tool.params().get("properties"))),
+        ("returns", tool.as_ref().and_then(Tool::output)),
+    ])
+}
+
+/// An object of those fields that there are.
+fn shown(fields: &[(&str, Option<&Value>)]) -> Value {
+    fields.iter().filter_map(|(name, value)| Some(((*name).to_owned(), (*value)?.clone()))).collect()
+}
+
+/// A question without its times, which say nothing to a model, and without the words made for people.
+fn question_in_short(question: &Value) -> Value {
+    shown(&["id", "about", "calls", "reasons", "schema"].map(|name| (name, question.get(name))))
+}
+
+fn message(role: ChatRole, template: &'static str, data: Value) -> Result<ChatMessage, RenderError> {
+    let Value::Object(fields) = data else { unreachable!("data of a template is an object") };
+    let data = Shown::from_pairs(fields.iter().map(|(name, value)| (name.as_str(), jinja::value(value))));
+    let rendered = TEMPLATES.get_template(template).and_then(|template| template.render(data));
+    let content = rendered.map_err(|error| RenderError { template, message: jinja::words(&error) })?;
+    Ok(ChatMessage { role, content: content.trim_end().to_owned() })
+}
+
+#[cfg(test)]
+mod tests;

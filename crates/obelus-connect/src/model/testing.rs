@@ -1,0 +1,42 @@
+//! Requests for tests.
+
+use std::sync::Arc;
+
+use obelus_kernel::session::{CallReport, Prompt, Purpose};
+use serde_json::{Value, json};
+
+/// A request with nothing in it.
+pub(super) fn bare() -> Prompt {
+    Prompt {
+        purpose: Purpose::Solve,
+        instructions: Vec::new(),
+        tools: Vec::new(),
+        mode: "full",
+        plan_mode: "eager",
+        kinds: Vec::new(),
+        plan: Vec::new(),
+        questions: Vec::new(),
+        errors: Vec::new(),
+        texts: Vec::new(),
+        out_of_format: None,
+        schema: json!({"type": "object"}),
+        loose: Vec::new(),
+    }
+}
+
+/// A request in which the user says something.
+pub(super) fn asked(words: &str) -> Prompt {
+    Prompt { texts: vec![("user".to_owned(), words.to_owned())], ..bare() }
+}
+
+/// A request to carry out a call.
+pub(super) fn thinking(call: Value) -> Prompt {
+    let scope = vec![json!({"type": "data", "kind": "page", "data": {"title": "T"}})];
+    Prompt { purpose: Purpose::Think { call, tool: json!({}), scope }, ..bare() }
+}
+
+/// A call of the plan.
+pub(super) fn report(call: Value, status: &'static str) -> CallReport {
+    let error = (status == "failed").then(|| json!({"code": "broken", "message": "it broke"}));
+    CallReport { call: Arc::new(call), status, error }
+}

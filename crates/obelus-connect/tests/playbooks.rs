@@ -1,0 +1,59 @@
+//! The example playbooks at work, through a session and its driver.
+
+mod common;
+
+use common::{driver, example, say};
+use obelus_kernel::session::Ends;
+use serde_json::json;
+
+#[tokio::test]
+async fn a_greeting_is_answered_at_once() {
+    let mut driver = driver(example("greeting"), false);
+    assert_eq!(say(&mut driver, "Привет!").await.output, json!("Здравствуйте! Чем помочь?"));
+    assert_eq!(say(&mut driver, "Ну спасибо").await.output, json!("Пожалуйста!"));
+    let otherwise = say(&mut driver, "Приветливый вы").await.output;
+    assert_eq!(otherwise, json!("Я понимаю только приветствия, а вы сказали: «Приветливый вы»"));
+}
+
+#[tokio::test]
+async fn a_procedure_goes_on_where_its_results_are() {
+    let mut driver = driver(example("deal-sum"), false);
+    let reply = say(&mut driver, "Измени сумму сделки 1 на 100 000").await;
+    assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Сумма сделки «Окна» теперь 100 000.")));
+    assert_eq!(reply.said, ["Смотрю сделку 1."]);
+    let calls: Vec<_> = reply.calls.iter().map(|report| (report.call["_tool"].as_str(), report.status)).collect();
+    assert_eq!(calls, [(Some("deal_get"), "done"), (Some("deal_update"), "done")]);
+    assert_eq!(reply.calls[1].call["sum"], json!(100_000));
+    assert_eq!(reply.calls[1].call["id"], json!(1), "the reference was resolved");
+}
+
+#[tokio::test]
+async fn a_procedure_that_fails_says_so() {
+    let mut driver = driver(example("deal-sum"), false);
+    let reply = say(&mut driver, "измени сумму сделки 2 на 5").await;
+    assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Не получилось: нет такой сделки")));
+    // The next turn is not burdened with the failure of this one.
+    let reply = say(&mut driver, "измени сумму сделки 1 на 5").await;
+    assert_eq!(reply.output, json!("Сумма сделки «Окна» теперь 5."));
+}
+
+#[tokio::test]
+async fn calls_and_thoughts_come_from_data() {
+    let mut driver = driver(example("reminders"), true);
+    let reply = say(&mut driver, "Напомни всем").await;
+    assert_eq!((reply.ends, reply.output), (Ends::Output, json!({"reminded": ["anna", "boris"]})));
+    let view = driver.session().context().view("sent").unwrap();
+    let sent = view.read(&[], None).unwrap().into_owned();
+    assert_eq!(sent, json!({"anna": "Анна, завтра в 9:00 встреча.", "boris": "Борис, завтра в 10:30 встреча."}));
+}
+
+#[tokio::test]
+async fn a_rule_that_answers_once_lets_the_next_one_speak_then() {
+    let mut driver = driver(example("reminders"), false);
+    for turn in 1..=2 {
+        let reply = say(&mut driver, "Кого напомнить?").await;
+        assert_eq!(reply.output, json!("Анна, Борис"), "turn {turn}");
+        assert_eq!(reply.said, ["Сейчас посмотрю."], "turn {turn}");
+        assert_eq!(reply.calls.len(), 1, "turn {turn}");
+    }
+}
