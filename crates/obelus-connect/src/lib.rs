@@ -7,4 +7,5 @@
 //! | `activity` | activities bound in a file: `exec`, `http`, `jq` |
 //! | [`model`] | models: `playbook`, `replay`, and recording |
 
+pub mod activity;
 pub mod model;

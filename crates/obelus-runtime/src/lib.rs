@@ -9,6 +9,7 @@
 //! | [`Model`] | what answers requests |
 //! | [`Agent`] | an agent as a file |
 //! | [`Request`] | a request as a file |
+//! | [`why_it_ended`] | what a turn came to, in words |
 
 mod activity;
 pub use activity::{Activities, Activity, ActivityFuture, Work};
@@ -29,3 +30,6 @@ mod places;
 
 mod request;
 pub use request::{Request, RequestError, read_document};
+
+mod words;
+pub use words::{Language, error_words, one_line, why_it_ended};

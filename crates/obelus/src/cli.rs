@@ -17,7 +17,9 @@ pub(crate) struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
+  obelus run request.yaml --model playbook:answers.yaml
   obelus plan check plan.json            is the plan sound, and in which order would it run?
+  obelus plan run plan.yaml              run it as it is
   obelus plan graph plan.json --format svg > plan.svg
   obelus resolve context.json '†state.deal.title || †input.title'
   obelus vectors vectors/
@@ -46,10 +48,14 @@ impl Color {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    Resolve(Resolve),
+    Run(Run),
     #[command(subcommand)]
     Plan(Plan),
+    #[command(subcommand)]
+    Agents(Agents),
+    Resolve(Resolve),
     Vectors(Vectors),
+    Doctor(Doctor),
     Completions(Completions),
 }
 
@@ -76,11 +82,160 @@ pub(crate) struct Resolve {
     pub(crate) json: bool,
 }
 
-/// Check or draw a plan without running it.
+/// Run a request, or an agent, to its result.
+///
+/// Questions for a person are asked at the terminal where there is one; elsewhere the command prints them and
+/// exits with 3. Nothing is ever approved by default.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  obelus run request.yaml --model playbook:answers.yaml
+  obelus run request.json --input '{\"city\": \"Псков\"}' --json
+  obelus run agents/notes --say 'Что мы решили вчера?'
+  obelus run request.yaml --model playbook:answers.yaml --record run.jsonl
+  obelus run request.yaml --model replay:run.jsonl")]
+pub(crate) struct Run {
+    /// A request `{context, schema?}` in JSON or YAML, or an agent's folder or `agent.yaml`; `-` is stdin.
+    pub(crate) file: PathBuf,
+    /// The parameters of the request: JSON, or @FILE.
+    #[arg(long, value_name = "JSON|@FILE")]
+    pub(crate) input: Option<String>,
+    /// Words of the user.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) say: Option<String>,
+    #[command(flatten)]
+    pub(crate) how: How,
+}
+
+/// How a request or a plan is run.
+#[derive(Args)]
+pub(crate) struct How {
+    /// The model to ask: playbook:FILE, replay:FILE or openai:NAME. Wins over what the file says.
+    #[arg(long, value_name = "M")]
+    pub(crate) model: Option<String>,
+    /// How far it may go: shadow executes nothing, canary reads and creates, full does everything allowed.
+    #[arg(long, value_enum)]
+    pub(crate) mode: Option<Mode>,
+    /// A file that binds names of activities to programs, HTTP requests or jq filters.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) activities: Option<PathBuf>,
+    /// Write every exchange with the model to this file, for `--model replay:FILE`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Print one JSON document: `{schema, context, solution, ends, …}`.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Mode {
+    Shadow,
+    Canary,
+    Full,
+}
+
+impl From<Mode> for obelus_kernel::session::Mode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Shadow => Self::Shadow,
+            Mode::Canary => Self::Canary,
+            Mode::Full => Self::Full,
+        }
+    }
+}
+
+/// Look at agents: each is a folder with an `agent.yaml`.
+#[derive(Subcommand)]
+pub(crate) enum Agents {
+    /// List the agents in `agents/` here, and those named by OBELUS_AGENTS.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what an agent is: its tools, settings and state.
+    Show {
+        /// A name, a folder or a file.
+        agent: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say everything that is wrong with an agent's file, each with line and column.
+    #[command(after_help = "Example:\n  obelus agents check agents/notes")]
+    Check {
+        /// Names, folders or files; all agents if none is given.
+        agents: Vec<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Draw an agent's graph of steps.
+    Graph {
+        /// A name, a folder or a file.
+        agent: String,
+        /// The form of the drawing.
+        #[arg(long, value_enum, default_value = "mermaid")]
+        format: Format,
+    },
+    /// Print what the model would be shown.
+    Prompt {
+        /// A name, a folder or a file.
+        agent: String,
+        /// Words of the user.
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        say: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Say what works on this machine and what is missing.
+#[derive(Args)]
+pub(crate) struct Doctor {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Check, draw, try out or run a plan.
 #[derive(Subcommand)]
 pub(crate) enum Plan {
     Check(Check),
     Graph(Graph),
+    Simulate(Simulate),
+    Run(RunPlan),
+}
+
+/// Show what a plan would do, touching nothing.
+///
+/// Every call with its parameters as far as they are known, the order in waves, what would need a person and
+/// why, and what would be left out under each branch.
+#[derive(Args)]
+#[command(after_help = "Example:\n  obelus plan simulate plan.json --mode canary")]
+pub(crate) struct Simulate {
+    /// A request `{context, schema?}` whose context has a plan; `-` is stdin.
+    pub(crate) file: PathBuf,
+    /// How far it may go.
+    #[arg(long, value_enum, default_value = "full")]
+    pub(crate) mode: Mode,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Run a saved plan as it is.
+///
+/// No model is asked for calls or for output: the command is the approval. Policy and confirmations still hold,
+/// and calls that the model carries out itself still ask one.
+#[derive(Args)]
+#[command(after_help = "Example:\n  obelus plan run plan.yaml --activities activities.yaml")]
+pub(crate) struct RunPlan {
+    /// A request `{context, schema?}` whose context has a plan; `-` is stdin.
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) how: How,
 }
 
 /// Say whether a plan is sound, and in which order it would run.

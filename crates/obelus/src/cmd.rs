@@ -1,8 +1,13 @@
 //! The commands.
 
+mod agents;
 mod completions;
+mod doctor;
+mod host;
+mod people;
 mod plan;
 mod resolve;
+mod run;
 mod vectors;
 
 use anyhow::Result;
@@ -13,9 +18,14 @@ use crate::output::Exit;
 /// Runs a command. An error is wrong usage or unreadable input; work that failed is an exit code.
 pub(crate) fn run(command: Command) -> Result<Exit> {
     match command {
+        Command::Run(args) => run::request(&args),
+        Command::Agents(args) => agents::run(&args),
+        Command::Doctor(args) => Ok(doctor::run(&args)),
         Command::Resolve(args) => resolve::run(&args),
         Command::Plan(Plan::Check(args)) => plan::check(&args),
         Command::Plan(Plan::Graph(args)) => plan::graph(&args),
+        Command::Plan(Plan::Simulate(args)) => plan::simulate(&args),
+        Command::Plan(Plan::Run(args)) => run::plan(&args),
         Command::Vectors(args) => vectors::run(&args),
         Command::Completions(args) => Ok(completions::run(&args)),
     }

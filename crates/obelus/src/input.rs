@@ -1,14 +1,11 @@
 //! Reading files that may hold anything: bounded, and with the place at fault in every complaint.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
-use obelus_kernel::Context;
-use serde_json::Value;
-use serde_json::value::RawValue;
+use obelus_runtime::Request;
 
 use crate::output;
 
@@ -39,37 +36,15 @@ pub(crate) fn name(path: &Path) -> String {
     if path == Path::new("-") { "stdin".to_owned() } else { output::visible(&path.display().to_string()) }
 }
 
-/// A request: what an agent is given, and what it should return.
-pub(crate) struct Request {
-    pub(crate) context: Context,
-}
-
-/// Reads a request, or a bare array of messages as its context.
+/// Reads a request in JSON or YAML, or a bare array of messages as its context.
 pub(crate) fn request(path: &Path) -> Result<Request> {
     let text = text(path)?;
-    let context = if text.trim_start().starts_with('[') {
-        Context::from_json(&text)
-    } else {
-        let fields: BTreeMap<String, &RawValue> = serde_json::from_str(&text)
-            .with_context(|| format!("{}: not a request: it is an object with a `context`", name(path)))?;
-        for field in fields.keys().filter(|field| !["context", "schema", "solution"].contains(&field.as_str())) {
-            output::warning(&format!("{}: nothing reads the field `{field}`", name(path)));
-        }
-        let Some(context) = fields.get("context") else {
-            bail!("{}: the request has no `context`, an array of messages", name(path));
-        };
-        if let Some(schema) = fields.get("schema") {
-            let schema: Value =
-                serde_json::from_str(schema.get()).with_context(|| format!("{}: `schema`", name(path)))?;
-            if !schema.is_object() && !schema.is_boolean() && !schema.is_null() {
-                bail!("{}: `schema` is a JSON Schema, not {}", name(path), obelus_kernel::type_name(&schema));
-            }
-        }
-        Context::from_json(context.get())
-    };
-    let context = context.with_context(|| name(path))?;
-    for (index, field) in context.ignored() {
+    let request = Request::parse(Path::new(&name(path)), &text)?;
+    for field in &request.ignored {
+        output::warning(&format!("{}: nothing reads the field `{field}`", name(path)));
+    }
+    for (index, field) in request.context.ignored() {
         output::warning(&format!("{}: message {index}: nothing reads the field `{field}`", name(path)));
     }
-    Ok(Request { context })
+    Ok(request)
 }

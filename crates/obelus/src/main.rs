@@ -12,6 +12,10 @@ mod output;
 
 use clap::Parser;
 
+/// Sessions make many small values; this allocator is made for them.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> std::process::ExitCode {
     let cli = cli::Cli::parse();
     cli.color.write_global();

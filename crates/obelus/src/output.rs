@@ -12,6 +12,8 @@ pub(crate) enum Exit {
     Done = 0,
     Failed = 1,
     Usage = 2,
+    Waiting = 3,
+    Interrupted = 130,
 }
 
 impl From<Exit> for ExitCode {
@@ -52,15 +54,15 @@ pub(crate) fn warning(text: &str) {
 }
 
 /// Text from files and models, shown so that it cannot steer the terminal or change its own direction.
+/// Line breaks and tabs stay what they are.
 pub(crate) fn visible(text: &str) -> String {
-    let hidden = |c: char| {
-        (c.is_control() && c != '\n' && c != '\t')
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    if !text.contains(hidden) {
-        return text.to_owned();
-    }
-    text.chars().map(|c| if hidden(c) { c.escape_unicode().to_string() } else { c.to_string() }).collect()
+    let kept = |c: char| c == '\n' || c == '\t';
+    text.split_inclusive(kept)
+        .map(|piece| match piece.strip_suffix(kept) {
+            Some(line) => obelus_kernel::visible(line) + &piece[line.len()..],
+            None => obelus_kernel::visible(piece),
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -70,6 +72,6 @@ mod tests {
     #[test]
     fn text_from_outside_cannot_steer_the_terminal() {
         assert_eq!(visible("ok\u{1b}[2J\u{202e}"), "ok\\u{1b}[2J\\u{202e}");
-        assert_eq!(visible("Поставка окон\n"), "Поставка окон\n");
+        assert_eq!(visible("Поставка\nокон\t1\n"), "Поставка\nокон\t1\n");
     }
 }

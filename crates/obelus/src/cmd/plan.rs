@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use obelus_kernel::plan::{self, Check, Who};
+use obelus_kernel::Tool;
+use obelus_kernel::plan::{self, Check, Simulation, Who};
+use obelus_kernel::session::Settings;
 use serde_json::{Value, json};
 
 use crate::cli;
@@ -33,6 +35,52 @@ pub(crate) fn graph(args: &cli::Graph) -> Result<Exit> {
         output::warning(&format!("{}: {fault}", input::name(&args.file)));
     }
     Ok(Exit::Done)
+}
+
+pub(crate) fn simulate(args: &cli::Simulate) -> Result<Exit> {
+    let request = input::request(&args.file)?;
+    let Some(found) = request.context.plan() else { bail!("{}: the context has no plan", input::name(&args.file)) };
+    let check = plan::check(&found.calls, found.mode, &request.context);
+    let settings: Settings = match &request.settings {
+        Some(given) => serde_json::from_value(given.clone())?,
+        None => Settings::default(),
+    };
+    let is_latent = |tool: &Tool| {
+        let named = tool.fixed_name("_activity");
+        let bound = |name: &str| request.activities.contains_key(name);
+        !request.activities.is_empty() && tool.fixed_name("_delegate").is_none() && !named.is_some_and(bound) && !bound(&tool.name)
+    };
+    let dry = plan::simulate(&check, &request.context, args.mode.into(), &settings.policy, is_latent);
+    if args.json {
+        let mut answer = check.to_json();
+        answer["calls"] = dry.calls.into();
+        answer["branches"] = dry.branches.into();
+        output::json(&answer);
+    } else {
+        rehearse(&dry);
+        report(&check, &input::name(&args.file));
+    }
+    Ok(if check.is_valid() { Exit::Done } else { Exit::Failed })
+}
+
+fn rehearse(dry: &Simulation) {
+    for call in &dry.calls {
+        let (index, tool) = (&call["call"], call["tool"].as_str().unwrap_or_default());
+        let params = visible(&call["params"].to_string());
+        let colour = match call["verdict"].as_str() {
+            Some("allow") => GREEN,
+            Some("confirm") => YELLOW,
+            _ => RED,
+        };
+        let verdict = call["verdict"].as_str().unwrap_or_default();
+        let why: Vec<&str> = call["reasons"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let why = if why.is_empty() { String::new() } else { format!(" {DIM}because {}{DIM:#}", visible(&why.join(", "))) };
+        output::answer(&format!("{index:>4}  {colour}{verdict:<8}{colour:#}{BOLD}{}{BOLD:#} {params}{why}", visible(tool)));
+    }
+    for branch in dry.branches.iter().filter(|branch| branch["skipped"].as_array().is_some_and(|all| !all.is_empty())) {
+        let path = visible(branch["path"].as_str().unwrap_or_default());
+        output::answer(&format!("      if call {} writes {path}, left out: {}", branch["call"], branch["skipped"]));
+    }
 }
 
 fn checked(file: &Path) -> Result<Check> {

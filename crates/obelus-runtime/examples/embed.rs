@@ -1,0 +1,41 @@
+//! The library in a program of your own: an activity in Rust, and a plan that uses it.
+
+use std::sync::Arc;
+
+use obelus_kernel::Context;
+use obelus_kernel::session::{CallError, Input, Mode, Session, Settings};
+use obelus_runtime::{Activities, Driver, NoModel, system_clock};
+use serde_json::json;
+
+#[tokio::main(flavor = "current_thread")]
+#[expect(clippy::print_stdout, reason = "it is what the example shows")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // What can be called, and what is to be done. `†` wires one call's result into another's parameter.
+    let context = Context::from_value(json!([
+        {"type": "tool", "tool": {
+            "measure": {"properties": {"text": {"type": "string"}}, "required": ["text"], "x-effect": "read"},
+            "double": {"properties": {"n": {"type": "integer"}}, "required": ["n"], "x-effect": "read"},
+        }},
+        {"type": "plan", "plan": [
+            {"_tool": "double", "n": "†state.length", "_outputPath": "†state.twice"},
+            {"_tool": "measure", "text": "obelus", "_outputPath": "†state.length"},
+        ]},
+    ]))?;
+
+    // How it is done: any async function will do.
+    let mut activities = Activities::new();
+    activities.register("measure", |work| async move {
+        let text = work.call["text"].as_str().ok_or_else(|| CallError::new("no_text", "give it a text"))?;
+        Ok(json!(text.chars().count()))
+    });
+    activities.register("double", |work| async move { Ok(json!(work.call["n"].as_i64().unwrap_or(0) * 2)) });
+
+    let settings = Settings { mode: Mode::Full, activities: activities.names(), ..Settings::default() };
+    let session = Session::new("embed", context, None, Arc::new(settings))?;
+    let mut driver = Driver::new(session, Arc::new(activities), Arc::new(NoModel), system_clock);
+    driver.turn(Input::RunPlan).await?;
+
+    let twice = obelus_kernel::Expr::parse("†state.twice")?;
+    println!("{}", driver.session().context().resolve(&twice, None).expect("it was written"));
+    Ok(())
+}

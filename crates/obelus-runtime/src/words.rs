@@ -1,0 +1,99 @@
+//! What a turn came to, in words for a person: what was done, what waits, what was not done and why.
+
+use obelus_kernel::session::{CallReport, Ends, Reply};
+use obelus_kernel::visible;
+use serde_json::Value;
+
+/// A language that words can be said in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// Russian.
+    Russian,
+    /// English.
+    English,
+}
+
+impl Language {
+    /// The language of somebody's words, as far as letters tell.
+    pub fn of(words: &str) -> Self {
+        let cyrillic = words.chars().filter(|c| ('\u{400}'..='\u{4ff}').contains(c)).count();
+        let latin = words.chars().filter(char::is_ascii_alphabetic).count();
+        if cyrillic > latin { Language::Russian } else { Language::English }
+    }
+
+    fn choose<'a>(self, russian: &'a str, english: &'a str) -> &'a str {
+        match self {
+            Language::Russian => russian,
+            Language::English => english,
+        }
+    }
+}
+
+/// The sum of a turn that did not end with a result; empty for one that did.
+pub fn why_it_ended(reply: &Reply, language: Language) -> String {
+    let reason = reply.reason.as_ref().map(|reason| visible(&reason.message)).unwrap_or_default();
+    let mut lines = Vec::new();
+    match reply.ends {
+        Ends::Output | Ends::Waiting => return String::new(),
+        Ends::Degraded => {
+            let what = language.choose("Модель сейчас недоступна", "The model cannot be asked now");
+            lines.push(format!("{what}: {reason}"));
+        }
+        Ends::Limit => {
+            let what = language.choose("Достигнут предел", "A limit was reached");
+            lines.push(format!("{what}: {reason}"));
+        }
+        Ends::Stopped => lines.push(language.choose("Остановлено.", "Stopped.").to_owned()),
+    }
+    lines.extend(listed(language.choose("Сделано", "Done"), &reply.calls, "done"));
+    lines.extend(listed(language.choose("Не сделано", "Not done"), &reply.calls, "skipped"));
+    lines.extend(listed(language.choose("Не вышло", "Failed"), &reply.calls, "failed"));
+    lines.push(match reply.ends {
+        Ends::Degraded => language.choose(
+            "Автоматические действия пока выключены. Ваши слова и состояние сохранены: устраните причину и повторите.",
+            "Automatic actions are off for now. Your words and the state are kept: mend the cause and try again.",
+        ),
+        _ => language.choose("Скажите «продолжай», и работа пойдёт дальше.", "Say “continue” to go on.").into(),
+    }
+    .to_owned());
+    lines.join("\n")
+}
+
+fn listed(title: &str, calls: &[CallReport], status: &str) -> Option<String> {
+    let of: Vec<&CallReport> = calls.iter().filter(|report| report.status == status).collect();
+    if of.is_empty() {
+        return None;
+    }
+    let names: Vec<String> = of.iter().take(10).map(|report| one_line(report)).collect();
+    let more = if of.len() > 10 { format!(", … ({})", of.len()) } else { String::new() };
+    Some(format!("{title}: {}{more}", names.join("; ")))
+}
+
+/// A call's report on one line: the tool, and what went wrong.
+pub fn one_line(report: &CallReport) -> String {
+    let tool = visible(report.call["_tool"].as_str().unwrap_or("?"));
+    let error = report.error.as_ref().map(error_words).unwrap_or_default();
+    if error.is_empty() { tool } else { format!("{tool} ({error})") }
+}
+
+/// An error as it stands in a report or a message, in words.
+pub fn error_words(error: &Value) -> String {
+    let text = |name: &str| error[name].as_str().unwrap_or_default();
+    let code = if text("rule").is_empty() { text("code") } else { text("rule") };
+    match (code, text("message")) {
+        ("", message) => visible(message),
+        (code, message) => visible(&format!("{code}: {message}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_language_is_that_of_the_letters() {
+        assert_eq!(Language::of("Создай сделку ABC"), Language::Russian);
+        assert_eq!(Language::of("Create a deal"), Language::English);
+        assert_eq!(Language::of("12345"), Language::English);
+    }
+}

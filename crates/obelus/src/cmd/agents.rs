@@ -1,0 +1,189 @@
+//! `obelus agents`
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use obelus_connect::model::{PromptOptions, render};
+use obelus_kernel::session::{Input, Task};
+use obelus_runtime::{Agent, Problem, system_clock};
+use serde_json::{Value, json};
+
+use super::host::Job;
+use super::run::load_agent;
+use crate::cli::{Agents, Format};
+use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, visible};
+
+pub(crate) fn run(args: &Agents) -> Result<Exit> {
+    match args {
+        Agents::List { json } => Ok(list(*json)),
+        Agents::Show { agent, json } => show(agent, *json),
+        Agents::Check { agents, json } => check(agents, *json),
+        Agents::Graph { agent, format } => graph(agent, *format),
+        Agents::Prompt { agent, say, json } => prompt(agent, say, *json),
+    }
+}
+
+/// The folders of agents: `agents/` here, and those named by `OBELUS_AGENTS`.
+pub(crate) fn found() -> Vec<PathBuf> {
+    let named = std::env::var_os("OBELUS_AGENTS").map(|paths| std::env::split_paths(&paths).collect::<Vec<_>>());
+    let roots = std::iter::once(PathBuf::from("agents")).chain(named.unwrap_or_default());
+    let mut found: Vec<PathBuf> = roots
+        .filter_map(|root| std::fs::read_dir(root).ok())
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.join("agent.yaml").is_file())
+        .collect();
+    found.sort();
+    found
+}
+
+/// A name, a folder or a file.
+fn locate(agent: &str) -> Result<PathBuf> {
+    let path = Path::new(agent);
+    if path.exists() {
+        return Ok(path.to_owned());
+    }
+    let all = found();
+    let by_name = |path: &&PathBuf| path.file_name().is_some_and(|name| name == agent);
+    match all.iter().find(by_name) {
+        Some(path) => Ok(path.clone()),
+        None => {
+            let names: Vec<_> = all.iter().filter_map(|path| path.file_name()?.to_str()).collect();
+            let hint = match obelus_kernel::closest(agent, &names) {
+                Some(near) => format!("; did you mean `{near}`?"),
+                None if names.is_empty() => "; there is no folder `agents` here, and OBELUS_AGENTS names none".to_owned(),
+                None => format!("; there are: {}", names.join(", ")),
+            };
+            bail!("there is no agent `{agent}`{hint}")
+        }
+    }
+}
+
+fn list(as_json: bool) -> Exit {
+    let all: Vec<(PathBuf, Result<Agent, Vec<Problem>>)> =
+        found().into_iter().map(|path| (path.clone(), Agent::load(&path))).collect();
+    if as_json {
+        let row = |(path, agent): &(PathBuf, Result<Agent, Vec<Problem>>)| match agent {
+            Ok(agent) => json!({"name": agent.name, "description": agent.description, "folder": path, "ok": true}),
+            Err(problems) => json!({"folder": path, "ok": false, "problems": problems.len()}),
+        };
+        output::json(&all.iter().map(row).collect());
+        return Exit::Done;
+    }
+    for (path, agent) in &all {
+        match agent {
+            Ok(agent) => {
+                let words = agent.description.as_deref().unwrap_or_default();
+                let (name, path) = (visible(&agent.name), visible(&path.display().to_string()));
+                output::answer(&format!("{BOLD}{name:<16}{BOLD:#} {}  {DIM}{path}{DIM:#}", visible(words)));
+            }
+            Err(problems) => {
+                output::answer(&format!("{RED}faulty{RED:#}           {} ({} problems)", path.display(), problems.len()));
+            }
+        }
+    }
+    if all.is_empty() {
+        output::note("No agents: there is no folder `agents` here, and OBELUS_AGENTS names none.");
+    }
+    Exit::Done
+}
+
+fn show(agent: &str, as_json: bool) -> Result<Exit> {
+    let agent = load_agent(&locate(agent)?)?;
+    let tools: Vec<Value> = agent
+        .context
+        .tools()
+        .map(|tool| json!({"name": tool.name, "effect": tool.effect.name(), "trusted": tool.trusted}))
+        .collect();
+    let shown = json!({
+        "name": agent.name,
+        "description": agent.description,
+        "language": agent.language,
+        "model": agent.model,
+        "mode": agent.settings.mode,
+        "tools": tools,
+        "activities": agent.activities.keys().collect::<Vec<_>>(),
+        "graph": agent.steps.as_ref().map(|steps| steps.nodes.keys().cloned().collect::<Vec<_>>()),
+        "folder": agent.folder,
+    });
+    output::answer(&if as_json { shown.to_string() } else { visible(&format!("{shown:#}")) });
+    Ok(Exit::Done)
+}
+
+fn check(agents: &[String], as_json: bool) -> Result<Exit> {
+    let paths = match agents {
+        [] => found(),
+        named => named.iter().map(|name| locate(name)).collect::<Result<_>>()?,
+    };
+    if paths.is_empty() {
+        bail!("no agents: there is no folder `agents` here, and OBELUS_AGENTS names none");
+    }
+    let mut problems = Vec::new();
+    for path in &paths {
+        match Agent::load(path) {
+            Ok(agent) => {
+                if let Err(error) = obelus_connect::activity::bind(&agent.activities, &agent.folder) {
+                    problems.push(Problem { file: path.clone(), place: None, text: error.to_string() });
+                } else if !as_json {
+                    output::answer(&format!("{GREEN}ok{GREEN:#} {}", visible(&path.display().to_string())));
+                }
+            }
+            Err(found) => problems.extend(found),
+        }
+    }
+    if as_json {
+        let row = |problem: &Problem| {
+            let (line, column) = problem.place.unzip();
+            json!({"file": problem.file, "line": line, "column": column, "message": problem.text})
+        };
+        output::json(&json!({"ok": problems.is_empty(), "problems": problems.iter().map(row).collect::<Vec<_>>()}));
+    } else {
+        for problem in &problems {
+            output::answer(&format!("{RED}error{RED:#} {}", visible(&problem.to_string())));
+        }
+    }
+    Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })
+}
+
+fn graph(agent: &str, format: Format) -> Result<Exit> {
+    let agent = load_agent(&locate(agent)?)?;
+    let Some(steps) = &agent.steps else {
+        bail!("`{}` has no graph of steps: it runs the plain loop", agent.name);
+    };
+    let drawing = steps.picture(&agent.name);
+    match format {
+        Format::Mermaid => output::answer(drawing.mermaid().trim_end()),
+        Format::Dot => output::answer(drawing.dot().trim_end()),
+        Format::Svg => output::answer(drawing.svg().trim_end()),
+        Format::Json => output::json(&serde_json::to_value(&**steps)?),
+    }
+    Ok(Exit::Done)
+}
+
+fn prompt(agent: &str, say: &str, as_json: bool) -> Result<Exit> {
+    let job = Job::from_agent(load_agent(&locate(agent)?)?);
+    let mut activities = obelus_runtime::Activities::new();
+    obelus_connect::activity::bind_into(&mut activities, &job.activities, &job.folder)?;
+    let mut settings = job.settings;
+    settings.activities = activities.names();
+    let mut session = obelus_kernel::session::Session::new("prompt", job.context, job.schema, settings.into())?;
+    if let Some(steps) = job.steps {
+        session = session.with_steps(steps);
+    }
+    session.handle(system_clock(), Input::User { text: say.to_owned() })?;
+    let id = std::iter::from_fn(|| session.poll()).find_map(|task| match task {
+        Task::AskModel { id } => Some(id),
+        _ => None,
+    });
+    let prompt = id.and_then(|id| session.prompt(&id)).ok_or_else(|| anyhow!("the agent asks no model at first"))?;
+    let messages = render(&prompt, &PromptOptions::default()).context("the prompt cannot be made")?;
+    if as_json {
+        let rows: Vec<Value> = messages.iter().map(|m| json!({"role": m.role, "content": m.content})).collect();
+        output::json(&json!({"messages": rows, "schema": prompt.schema, "loose": prompt.loose}));
+    } else {
+        for message in &messages {
+            output::answer(&format!("{BOLD}── {:?}{BOLD:#}\n{}", message.role, visible(&message.content)));
+        }
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,90 @@
+//! Asking a person at the terminal. Nothing is ever yes by default.
+
+use std::io::{BufRead, Write};
+
+use anyhow::Result;
+use obelus_kernel::session::{About, Decision, Input, Question};
+use serde_json::Value;
+
+use crate::output::{self, BOLD, DIM, YELLOW, visible};
+
+/// A question as a person is shown it.
+pub(crate) fn shown(question: &Question) -> String {
+    let what = match question.about {
+        About::Call => "may this run?",
+        About::Plan => "may this plan run?",
+        About::Input => "something is needed from you",
+        About::InDoubt => "did this happen?",
+    };
+    let mut text = format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} {what}\n", visible(&question.id));
+    for line in question.description.lines() {
+        text.push_str(&format!("    {}\n", visible(line)));
+    }
+    for reason in &question.reasons {
+        text.push_str(&format!("  {DIM}because {}{DIM:#}\n", visible(reason)));
+    }
+    text.trim_end().to_owned()
+}
+
+/// Shows what waits and asks for a decision; none if the person leaves.
+pub(crate) fn decide(open: &[Question]) -> Result<Option<Input>> {
+    let Some(first) = open.first() else { return Ok(None) };
+    for question in open {
+        output::note(&shown(question));
+    }
+    loop {
+        let keys = match first.about {
+            About::Call => "y yes · n REASON no · e JSON yes, with these parameters · inbox · q leave",
+            About::Plan => "y yes · n REASON no · inbox · q leave",
+            About::Input => "= VALUE answer · n REASON decline · q leave",
+            About::InDoubt => "happened [JSON] · did-not · n REASON give up · q leave",
+        };
+        let mut error = anstream::stderr();
+        write!(error, "{DIM}{keys}{DIM:#}\n{} > ", visible(&first.id))?;
+        error.flush()?;
+        let mut line = String::new();
+        if std::io::stdin().lock().read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        match parse(line.trim(), open) {
+            Ok(Some((question, decision))) => {
+                return Ok(Some(Input::Decide { question, decision, by: "a person at the terminal".to_owned() }));
+            }
+            Ok(None) => return Ok(None),
+            Err(words) if words.is_empty() => {
+                for question in open {
+                    output::note(&shown(question));
+                }
+            }
+            Err(words) => output::warning(&words),
+        }
+    }
+}
+
+/// Reads a line such as `y`, `n too much`, `e {"amount": 5}` or `q2 y`.
+fn parse(line: &str, open: &[Question]) -> Result<Option<(String, Decision)>, String> {
+    let first_word = line.split_whitespace().next().unwrap_or_default();
+    let named = open.iter().find(|question| question.id == first_word);
+    let (question, line) = match named {
+        Some(question) => (question, line[first_word.len()..].trim()),
+        None => (open.first().ok_or("nothing waits")?, line),
+    };
+    let (verb, rest) = line.split_once(char::is_whitespace).map_or((line, ""), |(verb, rest)| (verb, rest.trim()));
+    let json = |text: &str| serde_json::from_str::<Value>(text).map_err(|error| format!("not JSON: {error}"));
+    let decision = match verb {
+        "q" | "quit" | "exit" => return Ok(None),
+        "inbox" => return Err(String::new()),
+        "y" | "yes" | "approve" => Decision::Approve { only: None },
+        "n" | "no" | "deny" => Decision::Deny { reason: if rest.is_empty() { "declined".to_owned() } else { rest.to_owned() } },
+        "e" | "edit" => match json(rest)? {
+            Value::Object(params) => Decision::Edit { params },
+            _ => return Err("an edit is a JSON object of parameters".to_owned()),
+        },
+        "=" | "value" => Decision::Value { value: json(rest).unwrap_or_else(|_| rest.into()) },
+        "happened" => Decision::Happened { result: if rest.is_empty() { Value::Null } else { json(rest)? } },
+        "did-not" => Decision::DidNot,
+        "" => return Err("say y or n; nothing is approved by itself".to_owned()),
+        other => return Err(format!("`{other}` is not understood")),
+    };
+    Ok(Some((question.id.clone(), decision)))
+}

@@ -1,0 +1,183 @@
+//! `obelus run` and `obelus plan run`
+
+use std::io::IsTerminal;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use obelus_kernel::session::{Ends, Input, Outcome, Question, Reply};
+use obelus_kernel::{Data, Message, Role};
+use obelus_runtime::{Agent, Driver, Event, Language, error_words, one_line, why_it_ended};
+use serde_json::{Value, json};
+
+use super::host::Job;
+use super::people;
+use crate::cli::{How, Run, RunPlan};
+use crate::input;
+use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
+
+pub(crate) fn request(args: &Run) -> Result<Exit> {
+    let is_agent = args.file.is_dir() || args.file.file_name().is_some_and(|name| name == "agent.yaml");
+    let mut job = match is_agent {
+        true => Job::from_agent(load_agent(&args.file)?),
+        false => Job::from_request(&args.file, input::request(&args.file)?)?,
+    };
+    if let Some(given) = &args.input {
+        let text = match given.strip_prefix('@') {
+            Some(file) => input::text(Path::new(file))?,
+            None => given.clone(),
+        };
+        let value: Value = serde_json::from_str(&text).context("--input is JSON, or @FILE")?;
+        let message = Message::Data(Box::new(Data::plain("input", value)));
+        job.context.append(vec![message]).map_err(|fault| anyhow!("--input: {fault}"))?;
+    }
+    let begin = match &args.say {
+        Some(words) => Input::User { text: words.clone() },
+        None if is_agent => bail!("an agent answers to words: add --say 'TEXT'"),
+        None => Input::Start,
+    };
+    run(job, begin, &args.how, false)
+}
+
+pub(crate) fn plan(args: &RunPlan) -> Result<Exit> {
+    let job = Job::from_request(&args.file, input::request(&args.file)?)?;
+    let Some(plan) = job.context.plan() else {
+        bail!("{}: the context has no plan to run", input::name(&args.file));
+    };
+    let check = obelus_kernel::plan::check(&plan.calls, plan.mode, &job.context);
+    if let Some(fault) = check.errors.first() {
+        let more = if check.errors.len() > 1 { " (see `obelus plan check`)" } else { "" };
+        bail!("{}: {fault}{more}", input::name(&args.file));
+    }
+    run(job, Input::RunPlan, &args.how, true)
+}
+
+pub(crate) fn load_agent(path: &Path) -> Result<Agent> {
+    Agent::load(path).map_err(|problems| {
+        let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        anyhow!("{}", lines.join("\n"))
+    })
+}
+
+fn run(job: Job, begin: Input, how: &How, is_plan: bool) -> Result<Exit> {
+    let mut driver = job.drive(how)?;
+    if !how.json {
+        driver = driver.watched_by(show);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let reply = runtime.block_on(turns(&mut driver, begin, how))?;
+    if how.json {
+        output::json(&document(&driver, &reply, is_plan));
+    } else {
+        report(&driver, &reply, is_plan);
+    }
+    let failed = |status: &str| matches!(status, "failed" | "refused" | "denied");
+    Ok(match reply.ends {
+        Ends::Output if is_plan && reply.calls.iter().any(|report| failed(report.status)) => Exit::Failed,
+        Ends::Output => Exit::Done,
+        Ends::Waiting => Exit::Waiting,
+        Ends::Degraded | Ends::Limit => Exit::Failed,
+        Ends::Stopped => Exit::Interrupted,
+    })
+}
+
+/// One turn, and what people say to its questions as long as there are people to ask.
+async fn turns(driver: &mut Driver, begin: Input, how: &How) -> Result<Reply> {
+    let stop = driver.inlet();
+    tokio::spawn(async move {
+        let mut times = 0;
+        while tokio::signal::ctrl_c().await.is_ok() {
+            times += 1;
+            if times > 1 || stop.send(Input::Stop).is_err() {
+                std::process::exit(130);
+            }
+        }
+    });
+    let mut reply = driver.turn(begin).await?;
+    let has_people = !how.json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    while reply.ends == Ends::Waiting && has_people {
+        let open: Vec<Question> = driver.session().questions().into_iter().filter(Question::is_open).collect();
+        let Some(decided) = people::decide(&open)? else { break };
+        match driver.turn(decided).await {
+            Ok(next) => reply = next,
+            Err(refused) => output::warning(&refused.to_string()),
+        }
+    }
+    driver.finish().await;
+    Ok(reply)
+}
+
+/// Tells a person what happens while it happens.
+fn show(event: Event<'_>) {
+    match event {
+        Event::Say(words) => output::note(&visible(words)),
+        Event::Asking => output::note(&format!("{DIM}asking the model{DIM:#}")),
+        Event::Began(start) => {
+            let tool = start.call["_tool"].as_str().unwrap_or_default();
+            output::note(&format!("{DIM}▸ {}{DIM:#}", visible(tool)));
+        }
+        Event::Ended(_, Outcome::Error(error)) => {
+            let words = error_words(&json!({"code": error.code, "message": error.message}));
+            output::note(&format!("  {RED}✗{RED:#} {}", visible(&words)));
+        }
+        Event::Ended(..) => {}
+        Event::Asked(question) => {
+            output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} needs a decision", visible(&question.id)));
+        }
+    }
+}
+
+fn document(driver: &Driver, reply: &Reply, is_plan: bool) -> Value {
+    let session = driver.session();
+    let calls: Vec<Value> = reply.calls.iter().map(|report| json!(report)).collect();
+    let open: Vec<Value> = session.questions().iter().filter(|q| q.is_open()).map(Question::to_json).collect();
+    let mut document = json!({
+        "schema": session.schema(),
+        "context": session.context().to_json(),
+        "solution": {"calls": reply.calls.iter().map(|report| (*report.call).clone()).collect::<Vec<_>>(), "output": reply.output},
+        "ends": reply.ends,
+        "waiting": open,
+    });
+    if let Some(reason) = &reply.reason {
+        document["reason"] = json!(reason);
+    }
+    if let Some(end) = &reply.end {
+        document["end"] = end.as_str().into();
+    }
+    if is_plan {
+        document["calls"] = calls.into();
+    }
+    document
+}
+
+fn report(driver: &Driver, reply: &Reply, is_plan: bool) {
+    let asked = driver.session().context().messages().iter().rev().find_map(|message| match message {
+        Message::Text(text) if text.role == Role::User => Some(text.text.as_str()),
+        _ => None,
+    });
+    let language = Language::of(asked.unwrap_or_default());
+    if is_plan {
+        for report in &reply.calls {
+            let colour = match report.status {
+                "done" => GREEN,
+                "waiting" | "skipped" => YELLOW,
+                _ => RED,
+            };
+            output::answer(&format!("{colour}{:<8}{colour:#} {}", report.status, visible(&one_line(report))));
+        }
+    }
+    match &reply.output {
+        Value::Null => {}
+        Value::String(words) => output::answer(&visible(words)),
+        other => output::answer(&visible(&format!("{other:#}"))),
+    }
+    let why = why_it_ended(reply, language);
+    if !why.is_empty() {
+        output::note(&visible(&why));
+    }
+    if reply.ends == Ends::Waiting {
+        for question in driver.session().questions().iter().filter(|question| question.is_open()) {
+            output::note(&people::shown(question));
+        }
+        output::note("Waiting for a person. Run it at a terminal to decide.");
+    }
+}
