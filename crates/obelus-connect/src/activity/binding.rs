@@ -122,11 +122,13 @@ impl<'a> Fields<'a> {
     ) -> Result<Self, BindingError> {
         let fields = Self { binding, prefix, map };
         if let Some(stray) = map.keys().find(|field| !known.contains(&field.as_str())) {
-            let owner = KINDS.iter().find(|(_, theirs)| prefix.is_empty() && theirs.contains(&stray.as_str()));
-            let hint = match (closest(stray, known), owner) {
-                (_, Some((kind, _))) => format!("it goes with `{kind}` only"),
-                (Some(meant), None) => format!("did you mean `{meant}`?"),
-                (None, None) => format!("the fields here are {}", known.join(", ")),
+            let owns =
+                |(kind, theirs): &(_, &[&str])| (*kind != "mcp" && theirs.contains(&stray.as_str())).then_some(*kind);
+            let owners: Vec<_> = KINDS.iter().filter_map(owns).filter(|_| prefix.is_empty()).collect();
+            let hint = match closest(stray, known) {
+                _ if !owners.is_empty() => format!("it goes with {} only", owners.join(" and ")),
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("the fields here are {}", known.join(", ")),
             };
             return Err(fields.wrong(stray, format!("unknown; {hint}")));
         }
