@@ -4,7 +4,7 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `activity` | activities bound in a file: `exec`, `http`, `jq` |
+//! | [`activity`] | activities bound in a file: `exec`, `http`, `jq` |
 //! | [`model`] | models: `playbook`, `replay`, and recording |
 
 pub mod activity;

@@ -1,0 +1,43 @@
+//! Activities bound in a file, so that they need no Rust.
+//!
+//! A binding is a JSON object: `{exec: [program, args…]}`, `{http: {method, url, headers, body}}` or
+//! `{jq: FILTER}`, with a `timeout` and what else its kind knows. [`bind`] makes activities of them; everything
+//! that can be wrong with a binding is found there, before any call. `docs/activities.md` tells users about it.
+//!
+//! # Layout
+//!
+//! | module | subject |
+//! |---|---|
+//! | `binding` | from JSON to activities, and what is wrong with the JSON |
+//! | `exec` | programs: one JSON object in, one JSON value out |
+//! | `http` | requests made from templates |
+//! | `jq` | pure filters |
+//! | `mask` | secrets, and keeping them out of what an activity tells |
+//! | `retry` | when to try a read again |
+//! | `text` | excerpts of what others wrote |
+
+mod binding;
+pub use binding::{BindingError, bind, bind_into};
+
+#[cfg(feature = "exec")]
+mod exec;
+
+#[cfg(feature = "http")]
+mod http;
+
+#[cfg(feature = "jq")]
+mod jq;
+
+#[cfg(any(feature = "exec", feature = "http"))]
+mod mask;
+
+#[cfg(any(feature = "exec", feature = "http"))]
+mod retry;
+
+#[cfg(any(feature = "exec", feature = "http"))]
+mod text;
+
+/// Results beyond this are an error: a result becomes part of the agent's memory, and that is for people and
+/// models to read.
+#[cfg(any(feature = "exec", feature = "http"))]
+const MOST_OUTPUT: usize = 8 * 1024 * 1024;

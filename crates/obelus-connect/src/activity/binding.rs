@@ -1,0 +1,204 @@
+//! From JSON to activities, and what is wrong with the JSON.
+
+use std::path::Path;
+use std::time::Duration;
+
+use obelus_kernel::{closest, type_name};
+use obelus_runtime::Activities;
+use serde_json::{Map, Value};
+
+/// How long a call may take where its binding does not say.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// More tries than this hide that something is down.
+#[cfg(any(feature = "exec", feature = "http"))]
+const MOST_RETRIES: u64 = 10;
+
+/// The kinds of bindings, each with the fields that may stand beside it.
+const KINDS: [(&str, &[&str]); 4] = [
+    ("exec", &["exec", "timeout", "retry", "cwd", "env"]),
+    ("http", &["http", "timeout", "retry", "secrets"]),
+    ("jq", &["jq", "timeout"]),
+    ("mcp", &["mcp", "timeout", "retry"]),
+];
+
+/// Why a binding cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("activity `{binding}`{}{field}: {problem}", if field.is_empty() { "" } else { ", field " })]
+pub struct BindingError {
+    /// The name that is bound.
+    pub binding: String,
+    /// The field at fault, as a dotted path; empty where it is the binding as a whole.
+    pub field: String,
+    /// What is wrong, and what would be right.
+    pub problem: String,
+}
+
+/// Makes activities of bindings. Relative paths in them begin at `base`, the folder of the file they stand in.
+pub fn bind(bindings: &Map<String, Value>, base: &Path) -> Result<Activities, BindingError> {
+    let mut activities = Activities::new();
+    bind_into(&mut activities, bindings, base)?;
+    Ok(activities)
+}
+
+/// Adds activities made of bindings to others; those of the same name are replaced. After an error, nothing was
+/// added.
+pub fn bind_into(activities: &mut Activities, bindings: &Map<String, Value>, base: &Path) -> Result<(), BindingError> {
+    let mut all = activities.clone();
+    let shared = Shared::new(base);
+    for (name, binding) in bindings {
+        bind_one(&mut all, name, binding, &shared)?;
+    }
+    *activities = all;
+    Ok(())
+}
+
+/// What the bindings of one file have in common.
+#[cfg_attr(not(all(feature = "exec", feature = "http")), expect(dead_code, reason = "each kind uses its own"))]
+struct Shared<'a> {
+    base: &'a Path,
+    #[cfg(feature = "http")]
+    client: super::http::Client,
+}
+
+impl<'a> Shared<'a> {
+    fn new(base: &'a Path) -> Self {
+        Self {
+            base,
+            #[cfg(feature = "http")]
+            client: super::http::Client::default(),
+        }
+    }
+}
+
+fn bind_one(all: &mut Activities, name: &str, binding: &Value, shared: &Shared<'_>) -> Result<(), BindingError> {
+    let whole = |problem: String| BindingError { binding: name.to_owned(), field: String::new(), problem };
+    let Value::Object(map) = binding else {
+        let found = type_name(binding);
+        return Err(whole(format!("a binding is an object such as {{\"exec\": [\"program\"]}}, not {found}")));
+    };
+    let kinds: Vec<_> = KINDS.into_iter().filter(|(kind, _)| map.contains_key(*kind)).collect();
+    let (kind, known) = match kinds[..] {
+        [one] => one,
+        [] => {
+            let guess = map.keys().find_map(|field| closest(field, &KINDS.map(|(kind, _)| kind)));
+            let guess = guess.map_or_else(String::new, |kind| format!("; did you mean `{kind}`?"));
+            return Err(whole(format!("it says nothing to do: give one of exec, http, jq{guess}")));
+        }
+        [(first, _), (second, _), ..] => {
+            return Err(whole(format!(
+                "`{first}` and `{second}` exclude each other: keep one, bind the other to a name of its own"
+            )));
+        }
+    };
+    let fields = Fields::new(name, "", map, known)?;
+    match kind {
+        #[cfg(feature = "exec")]
+        "exec" => drop(all.add(name, super::exec::Exec::parse(&fields, shared.base)?)),
+        #[cfg(feature = "http")]
+        "http" => drop(all.add(name, super::http::Http::parse(&fields, &shared.client)?)),
+        #[cfg(feature = "jq")]
+        "jq" => drop(all.add(name, super::jq::Jq::parse(&fields)?)),
+        "mcp" => return Err(fields.wrong("mcp", "not supported yet; an `exec` binding can run a client meanwhile")),
+        absent => return Err(fields.wrong(absent, format!("this program was built without the feature `{absent}`"))),
+    }
+    Ok(())
+}
+
+/// The fields of a binding, or of an object in it. A field that is null is absent.
+pub(super) struct Fields<'a> {
+    binding: &'a str,
+    /// Where the object stands in the binding: empty, or a path that ends with a dot.
+    prefix: &'static str,
+    map: &'a Map<String, Value>,
+}
+
+impl<'a> Fields<'a> {
+    fn new(
+        binding: &'a str,
+        prefix: &'static str,
+        map: &'a Map<String, Value>,
+        known: &[&str],
+    ) -> Result<Self, BindingError> {
+        let fields = Self { binding, prefix, map };
+        if let Some(stray) = map.keys().find(|field| !known.contains(&field.as_str())) {
+            let owns =
+                |(kind, theirs): &(_, &[&str])| (*kind != "mcp" && theirs.contains(&stray.as_str())).then_some(*kind);
+            let owners: Vec<_> = KINDS.iter().filter_map(owns).filter(|_| prefix.is_empty()).collect();
+            let hint = match closest(stray, known) {
+                _ if !owners.is_empty() => format!("it goes with {} only", owners.join(" and ")),
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("the fields here are {}", known.join(", ")),
+            };
+            return Err(fields.wrong(stray, format!("unknown; {hint}")));
+        }
+        Ok(fields)
+    }
+
+    /// The fields of an object in the binding.
+    #[cfg(feature = "http")]
+    pub(super) fn inner(&self, name: &str, prefix: &'static str, known: &[&str]) -> Result<Self, BindingError> {
+        match self.map.get(name) {
+            Some(Value::Object(map)) => Self::new(self.binding, prefix, map, known),
+            other => Err(self.mistyped(name, &format!("an object with {}", known.join(", ")), other)),
+        }
+    }
+
+    /// An error about a field.
+    pub(super) fn wrong(&self, field: &str, problem: impl Into<String>) -> BindingError {
+        let field = format!("`{}{field}`", self.prefix);
+        BindingError { binding: self.binding.to_owned(), field, problem: problem.into() }
+    }
+
+    /// An error about a field that holds something else.
+    pub(super) fn mistyped(&self, field: &str, expected: &str, found: Option<&Value>) -> BindingError {
+        let found = found.map_or("missing", type_name);
+        self.wrong(field, format!("it must be {expected}; it is {found}"))
+    }
+
+    /// A field, if it is there.
+    pub(super) fn get(&self, name: &str) -> Option<&'a Value> {
+        self.map.get(name).filter(|value| !value.is_null())
+    }
+
+    /// A field that is a text, if it is there.
+    #[cfg(any(feature = "exec", feature = "http", feature = "jq"))]
+    pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>, BindingError> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            other => Err(self.mistyped(name, "a text", other)),
+        }
+    }
+
+    /// A field that is a list of texts; empty if it is not there.
+    #[cfg(any(feature = "exec", feature = "http"))]
+    pub(super) fn texts(&self, name: &str) -> Result<Vec<String>, BindingError> {
+        let value = match self.get(name) {
+            None => return Ok(Vec::new()),
+            Some(Value::Array(items)) => items.iter().map(|item| item.as_str().map(str::to_owned)).collect(),
+            Some(_) => None,
+        };
+        value.ok_or_else(|| self.mistyped(name, "a list of texts", self.get(name)))
+    }
+
+    /// The time limit of calls.
+    #[cfg(any(feature = "exec", feature = "http", feature = "jq"))]
+    pub(super) fn time_limit(&self) -> Result<Duration, BindingError> {
+        let Some(value) = self.get("timeout") else { return Ok(TIMEOUT) };
+        let seconds = value.as_f64().filter(|seconds| *seconds > 0.0);
+        let limit = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        limit.ok_or_else(|| self.wrong("timeout", format!("it must be a number of seconds above 0; it is {value}")))
+    }
+
+    /// How often a read is tried again.
+    #[cfg(any(feature = "exec", feature = "http"))]
+    pub(super) fn retry(&self) -> Result<super::retry::Retry, BindingError> {
+        let times = self.get("retry").map_or(Some(0), Value::as_u64).filter(|times| *times <= MOST_RETRIES);
+        let times = times.and_then(|times| u32::try_from(times).ok());
+        times.map(super::retry::Retry).ok_or_else(|| {
+            let found = self.get("retry").map_or_else(String::new, Value::to_string);
+            self.wrong("retry", format!("it must be a whole number from 0 to {MOST_RETRIES}; it is {found}"))
+        })
+    }
+}

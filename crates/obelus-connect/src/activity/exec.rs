@@ -1,0 +1,197 @@
+//! Programs as activities: the call as one JSON object on stdin, the result as one JSON value on stdout.
+//!
+//! A program runs without a shell, in a process group of its own. When it ends, or nobody waits for it any more,
+//! what is left of the group is killed: nothing that it started outlives the call.
+
+mod environment;
+mod group;
+mod output;
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use obelus_kernel::session::Outcome;
+use obelus_runtime::{Activity, ActivityFuture, Work};
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::process::{ChildStdin, Command};
+
+use self::environment::Environment;
+use self::group::Group;
+use self::output::Output;
+use super::binding::{BindingError, Fields};
+use super::retry::{Failure, Retry};
+use super::text::read_json;
+
+/// How long the ends of pipes are waited for after the program has ended: what it wrote is there already, but
+/// something that left its group may hold a pipe open for ever.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// A program that carries out calls.
+pub(super) struct Exec {
+    program: Arc<Program>,
+    retry: Retry,
+    limit: Duration,
+}
+
+struct Program {
+    /// A whole path, or a bare name that is looked up in `PATH`.
+    path: PathBuf,
+    args: Vec<String>,
+    cwd: PathBuf,
+    environment: Environment,
+}
+
+impl Exec {
+    pub(super) fn parse(fields: &Fields<'_>, base: &Path) -> Result<Self, BindingError> {
+        let words = fields.texts("exec")?;
+        let Some((name, args)) = words.split_first().filter(|(name, _)| !name.is_empty()) else {
+            return Err(fields.mistyped("exec", "a list that begins with a program", fields.get("exec")));
+        };
+        if words.iter().any(|word| word.contains('\0')) {
+            return Err(fields.wrong("exec", "no program or argument can hold a zero byte"));
+        }
+        // Whole paths, because a program's own relative path would otherwise begin at `cwd`.
+        let base = std::path::absolute(if base.as_os_str().is_empty() { Path::new(".") } else { base })
+            .map_err(|error| fields.wrong("exec", format!("{}: {error}", base.display())))?;
+        let path = if name.contains('/') { base.join(name) } else { PathBuf::from(name) };
+        let cwd = fields.text("cwd")?.map_or_else(|| base.clone(), |cwd| base.join(cwd));
+        let environment = Environment::parse(fields)?;
+        let program = Arc::new(Program { path, args: args.to_vec(), cwd, environment });
+        Ok(Self { program, retry: fields.retry()?, limit: fields.time_limit()? })
+    }
+}
+
+impl Activity for Exec {
+    fn run(&self, work: Work) -> ActivityFuture {
+        let program = Arc::clone(&self.program);
+        let retry = self.retry;
+        Box::pin(async move {
+            let input = input_of(&work);
+            let result = retry.run(work.tool.effect, || program.run(&work, &input)).await;
+            program.environment.mask().outcome(result)
+        })
+    }
+
+    fn time_limit(&self) -> Option<Duration> {
+        Some(self.limit)
+    }
+}
+
+/// What the program reads: the call, and what it may see of the context if that is anything.
+fn input_of(work: &Work) -> Vec<u8> {
+    let mut call = Value::clone(&work.call);
+    if let Value::Object(fields) = &mut call
+        && !work.scope.is_empty()
+    {
+        fields.insert("_scope".to_owned(), json!(work.scope));
+    }
+    call.to_string().into_bytes()
+}
+
+impl Program {
+    /// Runs the program once. Dropping the future kills it.
+    async fn run(&self, work: &Work, input: &[u8]) -> Result<Outcome, Failure> {
+        let mut command = Command::new(&self.path);
+        command.args(&self.args).current_dir(&self.cwd);
+        self.environment.apply(&mut command);
+        command.env("OBELUS_IDEMPOTENCY_KEY", &work.key).env("OBELUS_ATTEMPT", work.attempt.to_string());
+        let (mut group, pipes) = Group::spawn(&mut command).map_err(|error| self.not_started(&error))?;
+
+        let mut output = Output::default();
+        let status = {
+            let talk = async { tokio::join!(feed(pipes.stdin, input), output.read(pipes.stdout, pipes.stderr)).1 };
+            tokio::pin!(talk);
+            tokio::select! {
+                told = &mut talk => {
+                    told?;
+                    group.ended().await
+                }
+                status = group.ended() => {
+                    if let Ok(told) = tokio::time::timeout(GRACE, talk).await {
+                        told?;
+                    }
+                    status
+                }
+            }
+        };
+        let status = status.map_err(|error| Failure::lasting("exec", format!("{}: {error}", self.name())))?;
+        if !status.success() {
+            return Err(self.failed(status, &output));
+        }
+        outcome_of(&output.stdout)
+    }
+
+    fn name(&self) -> std::path::Display<'_> {
+        self.path.display()
+    }
+
+    fn not_started(&self, error: &io::Error) -> Failure {
+        let name = self.name();
+        match error.kind() {
+            _ if !self.cwd.is_dir() => {
+                Failure::lasting("not_found", format!("the folder {} is not there; see `cwd`", self.cwd.display()))
+            }
+            io::ErrorKind::NotFound if self.path.exists() => {
+                Failure::lasting("not_found", format!("{name} is there, but what its first line names is not"))
+            }
+            io::ErrorKind::NotFound if self.path.is_absolute() => {
+                Failure::lasting("not_found", format!("there is no program {name}"))
+            }
+            io::ErrorKind::NotFound => Failure::lasting(
+                "not_found",
+                format!("there is no program `{name}` in PATH; install it, or write its path with a /"),
+            ),
+            io::ErrorKind::PermissionDenied => {
+                Failure::lasting("not_executable", format!("{name} may not be run; chmod +x makes a file a program"))
+            }
+            _ => Failure::passing("exec", format!("{name}: {error}")),
+        }
+    }
+
+    /// The words of a program that failed: its own, if it left any.
+    fn failed(&self, status: ExitStatus, output: &Output) -> Failure {
+        let said = output.last_words();
+        let or = |words: String| if said.is_empty() { words } else { said.clone() };
+        match (status.code(), status.signal()) {
+            (Some(code), _) => {
+                Failure::passing(format!("exit_{code}"), or(format!("{} ended with exit code {code}", self.name())))
+            }
+            (None, signal) => {
+                let signal = signal.unwrap_or_default();
+                let words = format!("{} was killed by signal {signal}", self.name());
+                Failure::passing(
+                    format!("signal_{signal}"),
+                    if said.is_empty() { words } else { format!("{words}: {said}") },
+                )
+            }
+        }
+    }
+}
+
+/// Writes the call. A program that does not read it is free not to.
+async fn feed(mut stdin: ChildStdin, input: &[u8]) {
+    if stdin.write_all(input).await.is_ok() {
+        let _ = stdin.shutdown().await;
+    }
+}
+
+/// What the program's output stands for.
+fn outcome_of(stdout: &[u8]) -> Result<Outcome, Failure> {
+    if stdout.trim_ascii().is_empty() {
+        return Ok(Outcome::Value(Value::Null));
+    }
+    let value = read_json(stdout, "stdout").map_err(|error| Failure::lasting(error.code, error.message))?;
+    let Value::Object(mut fields) = value else { return Ok(Outcome::Value(value)) };
+    if fields.len() != 1 || !fields.contains_key("_messages") {
+        return Ok(Outcome::Value(Value::Object(fields)));
+    }
+    match fields.remove("_messages") {
+        Some(Value::Array(messages)) => Ok(Outcome::Messages(messages)),
+        _ => Err(Failure::lasting("bad_output", "`_messages` must be a list of data messages")),
+    }
+}

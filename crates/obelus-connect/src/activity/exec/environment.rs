@@ -1,0 +1,68 @@
+//! The environment of a program: inherited, but for what looks like a secret and is not named.
+
+use std::env;
+
+use serde_json::Value;
+use tokio::process::Command;
+
+use crate::activity::binding::{BindingError, Fields};
+use crate::activity::mask::{Mask, looks_secret};
+
+/// What `env` of a binding says.
+#[derive(Default)]
+pub(super) struct Environment {
+    /// Variables passed on though they look like secrets.
+    passed: Vec<String>,
+    /// Variables set by the binding itself.
+    set: Vec<(String, String)>,
+}
+
+impl Environment {
+    /// A list of names to pass on, or an object of values, where `true` passes the variable on.
+    pub(super) fn parse(fields: &Fields<'_>) -> Result<Self, BindingError> {
+        let mut environment = Self::default();
+        match fields.get("env") {
+            Some(Value::Object(variables)) => {
+                for (name, value) in variables {
+                    match value {
+                        Value::Bool(true) => environment.passed.push(name.clone()),
+                        Value::String(text) => environment.set.push((name.clone(), text.clone())),
+                        other => {
+                            let field = format!("env.{name}");
+                            return Err(fields.mistyped(&field, "a text, or true to pass it on", Some(other)));
+                        }
+                    }
+                }
+            }
+            None | Some(Value::Array(_)) => environment.passed = fields.texts("env")?,
+            other => return Err(fields.mistyped("env", "an object of texts, or a list of names to pass on", other)),
+        }
+        let bad = |name: &str| name.is_empty() || name.contains(['=', '\0']);
+        let names = environment.passed.iter().chain(environment.set.iter().map(|(name, _)| name));
+        if let Some(name) = names.into_iter().find(|name| bad(name)) {
+            return Err(fields.wrong("env", format!("`{name}` cannot be the name of a variable")));
+        }
+        if let Some((name, _)) = environment.set.iter().find(|(_, value)| value.contains('\0')) {
+            return Err(fields.wrong(&format!("env.{name}"), "no variable can hold a zero byte"));
+        }
+        Ok(environment)
+    }
+
+    pub(super) fn apply(&self, command: &mut Command) {
+        for (name, _) in env::vars_os() {
+            // A name that is no text cannot be named in a binding either.
+            let shown = name.to_string_lossy();
+            if looks_secret(&shown) && !self.passed.iter().any(|passed| *passed == shown) {
+                command.env_remove(&name);
+            }
+        }
+        command.envs(self.set.iter().map(|(name, value)| (name, value)));
+    }
+
+    /// Hides the secrets that the program is given.
+    pub(super) fn mask(&self) -> Mask {
+        let passed = self.passed.iter().filter(|name| looks_secret(name)).filter_map(|name| env::var(name).ok());
+        let set = self.set.iter().filter(|(name, _)| looks_secret(name)).map(|(_, value)| value.clone());
+        Mask::new(passed.chain(set))
+    }
+}

@@ -1,0 +1,67 @@
+//! A program and everything that it starts.
+
+use std::io;
+use std::process::{ExitStatus, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::runtime::Handle;
+
+/// The streams of a program.
+pub(super) struct Pipes {
+    pub(super) stdin: ChildStdin,
+    pub(super) stdout: ChildStdout,
+    pub(super) stderr: ChildStderr,
+}
+
+/// A running program in a process group of its own. Dropping it kills the group.
+pub(super) struct Group {
+    /// Always there; taken by `drop`.
+    child: Option<Child>,
+    /// The group, while there may be something in it to kill.
+    id: Option<Pid>,
+}
+
+impl Group {
+    /// Starts a program with a pipe for each of its streams.
+    pub(super) fn spawn(command: &mut Command) -> io::Result<(Self, Pipes)> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.process_group(0).kill_on_drop(true).spawn()?;
+        let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let group = Self { child: Some(child), id };
+        match pipes {
+            (Some(stdin), Some(stdout), Some(stderr)) => Ok((group, Pipes { stdin, stdout, stderr })),
+            _ => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    /// Waits for the program itself, then kills what it left behind.
+    pub(super) async fn ended(&mut self) -> io::Result<ExitStatus> {
+        let Some(child) = &mut self.child else { return Err(io::ErrorKind::NotFound.into()) };
+        let status = child.wait().await?;
+        // The program is gone, and its number could belong to another one from now on. It cannot while anything
+        // is left in the group, which is when this kills; and it will not within these few instructions.
+        self.kill();
+        Ok(status)
+    }
+
+    fn kill(&mut self) {
+        if let Some(id) = self.id.take() {
+            // It fails when nothing is left, which is as good.
+            let _ = kill_process_group(id, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+        // A killed child is a zombie until somebody waits for it. Without a runtime, tokio tries its best.
+        if let Some(mut child) = self.child.take().filter(|child| child.id().is_some())
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn(async move { child.wait().await });
+        }
+    }
+}

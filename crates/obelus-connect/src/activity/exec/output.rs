@@ -1,0 +1,79 @@
+//! What a program writes: all of stdout up to a bound, and the end of stderr.
+
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::{ChildStderr, ChildStdout};
+
+use crate::activity::MOST_OUTPUT;
+use crate::activity::retry::Failure;
+
+/// How much of stderr an error shows.
+const LAST_BYTES: usize = 2048;
+const LAST_LINES: usize = 10;
+
+/// What a program has written so far.
+#[derive(Default)]
+pub(super) struct Output {
+    pub(super) stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+impl Output {
+    /// Reads until both pipes end, or until there is too much of stdout.
+    pub(super) async fn read(&mut self, stdout: ChildStdout, stderr: ChildStderr) -> Result<(), Failure> {
+        let broken = |error: io::Error| Failure::lasting("bad_output", format!("the output broke off: {error}"));
+        let all = async {
+            stdout.take(MOST_OUTPUT as u64 + 1).read_to_end(&mut self.stdout).await.map_err(broken)?;
+            if self.stdout.len() > MOST_OUTPUT {
+                let text = format!("more than {} MiB on stdout; write less, or write a file", MOST_OUTPUT >> 20);
+                return Err(Failure::lasting("output_too_large", text));
+            }
+            Ok(())
+        };
+        let end = async { read_end(stderr, &mut self.stderr).await.map_err(broken) };
+        tokio::try_join!(all, end).map(|_| ())
+    }
+
+    /// The last lines of stderr.
+    pub(super) fn last_words(&self) -> String {
+        let start = self.stderr.len().saturating_sub(LAST_BYTES);
+        let cut = &self.stderr[start..];
+        // The cut may have gone through a letter.
+        let torn = if start == 0 { 0 } else { cut.iter().take_while(|byte| **byte & 0xC0 == 0x80).count() };
+        let text = String::from_utf8_lossy(&cut[torn..]);
+        let text = text.trim();
+        let lines: Vec<_> = text.lines().collect();
+        lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
+    }
+}
+
+/// Reads until the end and keeps the last of it.
+async fn read_end(mut from: impl AsyncRead + Unpin, kept: &mut Vec<u8>) -> io::Result<()> {
+    loop {
+        // Half of it goes at a time, so that a byte is moved once and not at every read.
+        if kept.len() > 2 * LAST_BYTES {
+            kept.drain(..kept.len() - LAST_BYTES);
+        }
+        kept.reserve(LAST_BYTES);
+        if from.read_buf(kept).await? == 0 {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_words_are_few() {
+        let words = |stderr: &str| Output { stderr: stderr.into(), ..Output::default() }.last_words();
+        assert_eq!(words(""), "");
+        assert_eq!(words("\n one\ntwo\n\n"), "one\ntwo");
+        let many: String = (0..50).map(|line| format!("{line}\n")).collect();
+        assert_eq!(words(&many), "40\n41\n42\n43\n44\n45\n46\n47\n48\n49");
+        let long = words(&format!("a{}", "ж".repeat(3000)));
+        assert_eq!(long, "ж".repeat(LAST_BYTES / 2));
+    }
+}

@@ -1,0 +1,190 @@
+//! HTTP requests as activities, made from templates over `{call, scope, key}`.
+//!
+//! The host is fixed by the binding: neither a value of the call nor a redirect leads elsewhere.
+
+mod address;
+mod answer;
+mod body;
+mod client;
+mod template;
+
+use std::env;
+use std::sync::Arc;
+use std::time::Duration;
+
+use minijinja::value::{Serde, Value as Given};
+use obelus_kernel::session::{CallError, Outcome};
+use obelus_runtime::{Activity, ActivityFuture, Work};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, Url};
+use serde_json::Value;
+
+use self::address::Address;
+use self::body::Body;
+pub(super) use self::client::Client;
+use self::template::Template;
+use super::binding::{BindingError, Fields};
+use super::mask::Mask;
+use super::retry::{Failure, Retry};
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// A request that carries out calls.
+pub(super) struct Http {
+    endpoint: Arc<Endpoint>,
+    retry: Retry,
+    limit: Duration,
+}
+
+struct Endpoint {
+    client: Client,
+    method: Template,
+    address: Address,
+    headers: Vec<(HeaderName, Template)>,
+    body: Option<Body>,
+    /// Variables of the environment that headers may use.
+    secrets: Vec<String>,
+}
+
+/// A request, ready to be sent as often as need be.
+struct Request {
+    method: Method,
+    url: Url,
+    headers: HeaderMap,
+    body: Option<Vec<u8>>,
+}
+
+impl Http {
+    pub(super) fn parse(fields: &Fields<'_>, client: &Client) -> Result<Self, BindingError> {
+        let (retry, limit, secrets) = (fields.retry()?, fields.time_limit()?, fields.texts("secrets")?);
+        let http = fields.inner("http", "http.", &["method", "url", "headers", "body"])?;
+        let wrong = |field: &str| {
+            let field = field.to_owned();
+            let http = &http;
+            move |problem: String| http.wrong(&field, problem)
+        };
+
+        let url = http.text("url")?.ok_or_else(|| http.mistyped("url", "a text", None))?;
+        let address = Address::parse(url).map_err(wrong("url"))?;
+
+        let body = http.get("body").map(Body::parse).transpose().map_err(wrong("body"))?;
+
+        let method = http.text("method")?.unwrap_or(if body.is_some() { "POST" } else { "GET" });
+        let method = Template::text(method, &[]).map_err(wrong("method"))?;
+        if method.fixed() == method.source() {
+            method_of(method.source()).map_err(wrong("method"))?;
+        }
+
+        let mut headers = Vec::new();
+        match http.get("headers") {
+            None => {}
+            Some(Value::Object(map)) => {
+                for (name, value) in map {
+                    let field = format!("headers.{name}");
+                    let Value::String(text) = value else {
+                        return Err(http.mistyped(&field, "a text", Some(value)));
+                    };
+                    let header = name.parse().map_err(|_| http.wrong(&field, "this cannot be the name of a header"))?;
+                    headers.push((header, Template::text(text, &secrets).map_err(wrong(&field))?));
+                }
+            }
+            other => return Err(http.mistyped("headers", "an object of texts", other)),
+        }
+        let endpoint = Endpoint { client: client.clone(), method, address, headers, body, secrets };
+        Ok(Self { endpoint: Arc::new(endpoint), retry, limit })
+    }
+}
+
+impl Activity for Http {
+    fn run(&self, work: Work) -> ActivityFuture {
+        let endpoint = Arc::clone(&self.endpoint);
+        let retry = self.retry;
+        Box::pin(async move {
+            let (secrets, missing) = endpoint.secrets();
+            let mask = Mask::new(secrets.iter().map(|(_, value)| value.clone()));
+            let result = match missing {
+                None => endpoint.run(&work, &secrets, retry).await,
+                Some(name) => Err(CallError::new("no_secret", format!("the environment has no `{name}`; set it"))),
+            };
+            mask.outcome(result.map(Outcome::Value))
+        })
+    }
+
+    fn time_limit(&self) -> Option<Duration> {
+        Some(self.limit)
+    }
+}
+
+impl Endpoint {
+    /// The secrets with their values, read when they are needed so that they are kept nowhere; and the first that
+    /// has none.
+    fn secrets(&self) -> (Vec<(&str, String)>, Option<&str>) {
+        let value = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+        let found = self.secrets.iter().filter_map(|name| Some((name.as_str(), value(name)?))).collect();
+        let missing = self.secrets.iter().find(|name| value(name).is_none());
+        (found, missing.map(String::as_str))
+    }
+
+    async fn run(&self, work: &Work, secrets: &[(&str, String)], retry: Retry) -> Result<Value, CallError> {
+        let request = self.request(work, secrets)?;
+        retry.run(work.tool.effect, || self.send(&request)).await
+    }
+
+    fn request(&self, work: &Work, secrets: &[(&str, String)]) -> Result<Request, CallError> {
+        let given = minijinja::context! {
+            call => Given::from(Serde(&*work.call)),
+            scope => Given::from(Serde(&work.scope)),
+            key => work.key.as_str(),
+        };
+        let method = self.method.render(&given)?;
+        let method = method_of(&method).map_err(|problem| CallError::new("bad_method", problem))?;
+        let url = self.address.render(&given)?;
+        let body = self.body.as_ref().map(|body| body.fill(&given)).transpose()?.flatten();
+
+        let mut headers = HeaderMap::new();
+        if method != Method::GET {
+            headers.insert(IDEMPOTENCY_KEY, header(&IDEMPOTENCY_KEY, &work.key)?);
+        }
+        let body = body.map(|body| match body {
+            Value::String(text) => ("text/plain; charset=utf-8", text.into_bytes()),
+            json => ("application/json", json.to_string().into_bytes()),
+        });
+        if let Some((kind, _)) = &body {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        }
+        // Only headers see the secrets.
+        let secrets = Given::from_pairs(secrets.iter().map(|(name, value)| (*name, value.as_str())));
+        let given = minijinja::context! { env => secrets, ..given };
+        for (name, text) in &self.headers {
+            let text = text.render(&given)?;
+            if !text.is_empty() {
+                headers.insert(name, header(name, &text)?);
+            }
+        }
+        Ok(Request { method, url, headers, body: body.map(|(_, bytes)| bytes) })
+    }
+
+    async fn send(&self, request: &Request) -> Result<Value, Failure> {
+        let client = self.client.get()?;
+        let mut builder = client.request(request.method.clone(), request.url.clone()).headers(request.headers.clone());
+        if let Some(body) = &request.body {
+            builder = builder.body(body.clone());
+        }
+        let answer = builder.send().await.map_err(|error| answer::not_sent(&error, &request.url))?;
+        answer::read(answer).await
+    }
+}
+
+fn method_of(text: &str) -> Result<Method, String> {
+    let method = Method::from_bytes(text.trim().to_ascii_uppercase().as_bytes());
+    method.map_err(|_| format!("`{text}` is no method; GET, POST, PUT, PATCH and DELETE are"))
+}
+
+/// The value may hold a secret, so the error does not show it.
+fn header(name: &HeaderName, text: &str) -> Result<HeaderValue, CallError> {
+    let mut value = HeaderValue::from_bytes(text.as_bytes()).map_err(|_| {
+        CallError::new("bad_header", format!("the value of `{name}` has a line break or another control character"))
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
+}

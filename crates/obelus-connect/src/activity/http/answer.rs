@@ -1,0 +1,135 @@
+//! What a server answers, and what it means that it does not.
+
+use std::error::Error;
+use std::time::{Duration, SystemTime};
+
+use obelus_kernel::session::CallError;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use reqwest::{Response, StatusCode, Url};
+use serde_json::Value;
+
+use super::client::NotFollowed;
+use crate::activity::MOST_OUTPUT;
+use crate::activity::retry::{Again, Failure};
+use crate::activity::text::{excerpt, read_json};
+
+/// How much of the body of an error is read.
+const MOST_OF_ERROR: usize = 4096;
+
+/// The result in an answer: JSON where the server says so, otherwise text.
+pub(super) async fn read(mut response: Response) -> Result<Value, Failure> {
+    let status = response.status();
+    if status.as_u16() >= 400 {
+        return Err(refused(status, response).await);
+    }
+    let json = is_json(response.headers());
+    if response.content_length().is_some_and(|length| length > MOST_OUTPUT as u64) {
+        return Err(too_large());
+    }
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| broken(&error))? {
+        if body.len() + chunk.len() > MOST_OUTPUT {
+            return Err(too_large());
+        }
+        body.extend_from_slice(&chunk);
+    }
+    if body.is_empty() {
+        return Ok(Value::Null);
+    }
+    let result = if json {
+        read_json(&body, "the answer")
+    } else {
+        String::from_utf8(body).map(Value::String).map_err(|_| {
+            CallError::new("bad_output", "the answer is neither JSON nor UTF-8 text; only those can be kept")
+        })
+    };
+    result.map_err(|error| Failure { error, again: Again::Never })
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    kind == "application/json" || kind == "text/json" || kind.ends_with("+json")
+}
+
+/// An answer that says no.
+async fn refused(status: StatusCode, mut response: Response) -> Failure {
+    let again = match retry_after(response.headers(), SystemTime::now()) {
+        _ if !status.is_server_error() && status != StatusCode::TOO_MANY_REQUESTS => Again::Never,
+        Some(pause) => Again::After(pause),
+        None => Again::Soon,
+    };
+    let mut body = Vec::new();
+    while body.len() < MOST_OF_ERROR
+        && let Ok(Some(chunk)) = response.chunk().await
+    {
+        body.extend_from_slice(&chunk);
+    }
+    let host = response.url().origin().ascii_serialization();
+    let mut message = format!("{host} answered {status}");
+    let body = excerpt(&body);
+    if !body.is_empty() {
+        message = format!("{message}: {body}");
+    }
+    Failure { error: CallError::new(format!("http_{}", status.as_u16()), message), again }
+}
+
+/// When the server wants to be asked again: in so many seconds, or at a date.
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    match text.parse() {
+        Ok(seconds) => Some(Duration::from_secs(seconds)),
+        Err(_) => Some(httpdate::parse_http_date(text).ok()?.duration_since(now).unwrap_or_default()),
+    }
+}
+
+/// No answer at all.
+pub(super) fn not_sent(error: &reqwest::Error, url: &Url) -> Failure {
+    let host = url.origin().ascii_serialization();
+    match causes(error).find_map(|cause| cause.downcast_ref()) {
+        Some(refused @ NotFollowed::TooMany) => Failure::lasting("too_many_redirects", format!("{host}: {refused}")),
+        Some(refused @ NotFollowed::Away(_)) => Failure::lasting("redirected_away", format!("{host}: {refused}")),
+        None if error.is_connect() => {
+            Failure::passing("unreachable", format!("{host} cannot be reached: {}", cause(error)))
+        }
+        None if error.is_builder() => Failure::lasting("bad_request", cause(error)),
+        None => broken(error),
+    }
+}
+
+/// The request may have been carried out all the same.
+fn broken(error: &reqwest::Error) -> Failure {
+    Failure::passing("lost_answer", format!("the connection broke before the answer was complete: {}", cause(error)))
+}
+
+fn too_large() -> Failure {
+    Failure::lasting("output_too_large", format!("the answer is larger than {} MiB", MOST_OUTPUT >> 20))
+}
+
+/// The innermost cause, which is the one that tells; the outer ones name the URL and the library's own steps.
+pub(super) fn cause(error: &reqwest::Error) -> String {
+    causes(error).last().map_or_else(|| "it cannot be sent".to_owned(), ToString::to_string)
+}
+
+fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    std::iter::successors(error.source(), |cause| (*cause).source())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_says_in_seconds_or_by_a_date_when_to_ask_again() {
+        let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
+        for (text, seconds) in [
+            ("7", Some(7)),
+            ("Sun, 06 Nov 1994 08:50:07 GMT", Some(30)),
+            ("Sun, 06 Nov 1994 08:00:00 GMT", Some(0)),
+            ("soon", None),
+        ] {
+            let headers = HeaderMap::from_iter([(RETRY_AFTER, text.parse().unwrap())]);
+            assert_eq!(retry_after(&headers, now), seconds.map(Duration::from_secs), "{text}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Bodies: JSON whose texts are templates, or one template.
+
+use minijinja::Value as Given;
+use obelus_kernel::session::CallError;
+use serde_json::{Map, Value};
+
+use super::template::{Sole, Template};
+
+/// A body to fill in.
+pub(super) enum Body {
+    /// Nothing to fill in.
+    Literal(Value),
+    /// Words with values in them.
+    Text(Template),
+    /// A value that keeps its type.
+    Value(Sole),
+    /// A list of such.
+    Array(Vec<Body>),
+    /// An object of such. Its names are not filled in: what a call says must not choose fields.
+    Object(Vec<(String, Body)>),
+}
+
+impl Body {
+    /// Reads a body; the error says where it is wrong.
+    pub(super) fn parse(body: &Value) -> Result<Self, String> {
+        match body {
+            Value::String(text) => {
+                // Also where it is a value: a template says better what is wrong.
+                let template = Template::text(text, &[])?;
+                Ok(Sole::parse(text).map_or(Body::Text(template), Body::Value))
+            }
+            Value::Array(items) => {
+                let item = |(i, item)| Body::parse(item).map_err(|problem| format!("[{i}]: {problem}"));
+                items.iter().enumerate().map(item).collect::<Result<_, _>>().map(Body::Array)
+            }
+            Value::Object(map) => {
+                let field = |(name, value): (&String, &Value)| match Body::parse(value) {
+                    Ok(value) => Ok((name.clone(), value)),
+                    Err(problem) => Err(format!("{name}: {problem}")),
+                };
+                map.iter().map(field).collect::<Result<_, _>>().map(Body::Object)
+            }
+            literal => Ok(Body::Literal(literal.clone())),
+        }
+    }
+
+    /// Fills it in. A value that is not given leaves its field out, so that a parameter may be optional.
+    pub(super) fn fill(&self, given: &Given) -> Result<Option<Value>, CallError> {
+        let filled = match self {
+            Body::Literal(value) => value.clone(),
+            Body::Text(template) => Value::String(template.render(given)?),
+            Body::Value(sole) => return sole.value(given),
+            Body::Array(items) => {
+                let item = |item: &Body| Ok(item.fill(given)?.unwrap_or_default());
+                Value::Array(items.iter().map(item).collect::<Result<_, _>>()?)
+            }
+            Body::Object(fields) => {
+                let mut filled = Map::new();
+                for (name, value) in fields {
+                    if let Some(value) = value.fill(given)? {
+                        filled.insert(name.clone(), value);
+                    }
+                }
+                Value::Object(filled)
+            }
+        };
+        Ok(Some(filled))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use minijinja::value::Serde;
+    use serde_json::json;
+
+    fn fill(body: Value) -> Result<Option<Value>, CallError> {
+        let call = json!({"n": 7, "f": 1.5, "b": false, "o": {"z": 1, "a": [null, "é"]}, "s": "7", "none": null});
+        let given = minijinja::context! { call => Given::from(Serde(call)), key => "k" };
+        Body::parse(&body).unwrap().fill(&given)
+    }
+
+    #[test]
+    fn a_text_that_is_one_expression_keeps_the_type_of_its_value() {
+        for (text, value) in [
+            ("{{ call.n }}", json!(7)),
+            ("{{call.f}}", json!(1.5)),
+            ("{{ call.b }}", json!(false)),
+            ("{{ call.o }}", json!({"z": 1, "a": [null, "é"]})),
+            ("{{ call.s }}", json!("7")),
+            ("{{ call.none }}", json!(null)),
+            ("{{ call.n + 1 }}", json!(8)),
+            ("{{ '}}' }}", json!("}}")),
+            ("{{ call.n }}{{ call.n }}", json!("77")),
+            ("{{- call.n }}", json!("7")),
+            (" {{ call.n }}", json!(" 7")),
+            ("n={{ call.n }} {{ call.none }}{{ call.o }}", json!("n=7 {\"z\":1,\"a\":[null,\"é\"]}")),
+            ("plain", json!("plain")),
+        ] {
+            assert_eq!(fill(json!({"x": [text]})), Ok(Some(json!({"x": [value]}))), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_given_leaves_its_field_out() {
+        let body = json!({"a": "{{ call.nothing }}", "b": ["{{ call.nothing }}"], "c": "{{ key }}"});
+        assert_eq!(fill(body), Ok(Some(json!({"b": [null], "c": "k"}))));
+        assert_eq!(fill(json!("{{ call.nothing }}")), Ok(None));
+        let error = fill(json!("a {{ call.nothing }}")).unwrap_err();
+        assert_eq!(error.code, "template");
+        assert!(error.message.contains("call.nothing"), "{}", error.message);
+    }
+
+    #[test]
+    fn a_mistake_in_a_body_is_told_with_its_place() {
+        for (body, problem) in [
+            (json!({"a": [1, "{{ call.x "]}), "a: [1]: syntax error"),
+            (json!("{{ x }}"), "`x` is not defined"),
+            (json!({"t": "{{ env.TOKEN }}"}), "t: only headers"),
+        ] {
+            let error = Body::parse(&body).err().unwrap_or_default();
+            assert!(error.contains(problem), "{body}: {error}");
+        }
+    }
+}

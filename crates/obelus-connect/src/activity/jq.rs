@@ -1,0 +1,66 @@
+//! Pure filters as activities.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use obelus_kernel::jq::Filter;
+use obelus_kernel::session::{CallError, Outcome};
+use obelus_runtime::{Activity, ActivityFuture, Work};
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, oneshot};
+
+use super::binding::{BindingError, Fields};
+
+/// How many runs of one filter may be under way. A filter that never ends cannot be stopped; this bounds how
+/// many of its kind are left behind.
+const MOST_AT_ONCE: usize = 4;
+
+/// A filter over `{call, scope}`.
+pub(super) struct Jq {
+    filter: Arc<Filter>,
+    running: Arc<Semaphore>,
+    limit: Duration,
+}
+
+impl Jq {
+    pub(super) fn parse(fields: &Fields<'_>) -> Result<Self, BindingError> {
+        let limit = fields.time_limit()?;
+        let text = fields.text("jq")?.ok_or_else(|| fields.mistyped("jq", "a filter", None))?;
+        let filter = Filter::compile(text)
+            .map_err(|problem| fields.wrong("jq", format!("{problem}; it must be a jq filter over {{call, scope}}")))?;
+        Ok(Self { filter: Arc::new(filter), running: Arc::new(Semaphore::new(MOST_AT_ONCE)), limit })
+    }
+}
+
+impl Activity for Jq {
+    fn run(&self, work: Work) -> ActivityFuture {
+        let filter = Arc::clone(&self.filter);
+        let running = Arc::clone(&self.running);
+        Box::pin(async move {
+            match evaluate(filter, running, work).await {
+                Ok(value) => Outcome::Value(value),
+                Err(problem) => Outcome::Error(CallError::new("jq", problem)),
+            }
+        })
+    }
+
+    fn time_limit(&self) -> Option<Duration> {
+        Some(self.limit)
+    }
+}
+
+/// Runs a filter on a thread of its own, and not on the runtime's pool for blocking work: a runtime that shuts
+/// down waits for that pool, and a filter that never ends would keep the program from ending.
+async fn evaluate(filter: Arc<Filter>, running: Arc<Semaphore>, work: Work) -> Result<Value, String> {
+    let permit = running.acquire_owned().await.map_err(|error| error.to_string())?;
+    let (sender, receiver) = oneshot::channel();
+    let run = move || {
+        let input = json!({"call": &*work.call, "scope": work.scope});
+        // Nobody may be waiting any more.
+        let _ = sender.send(filter.one(&input));
+        drop(permit);
+    };
+    thread::Builder::new().name("jq".to_owned()).spawn(run).map_err(|error| format!("no thread: {error}"))?;
+    receiver.await.unwrap_or_else(|_| Err("the filter failed; this is a mistake in the program".to_owned()))
+}

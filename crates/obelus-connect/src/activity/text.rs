@@ -1,0 +1,62 @@
+//! Excerpts of what others wrote: short, on one line, and from the right place.
+
+use obelus_kernel::session::CallError;
+use serde_json::Value;
+
+/// How many characters of a foreign text an error shows.
+const SHOWN: usize = 300;
+
+/// How many bytes around a mistake an error shows.
+const BEFORE: usize = 20;
+const AFTER: usize = 60;
+
+/// Reads JSON. An error says where it is wrong and what stands there.
+pub(super) fn read_json(bytes: &[u8], what: &str) -> Result<Value, CallError> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        let line = bytes.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
+        let start = error.column().saturating_sub(BEFORE).min(line.len());
+        let end = (error.column() + AFTER).min(line.len());
+        let near = one_line(&String::from_utf8_lossy(&line[start..end]));
+        let near = if near.is_empty() { String::new() } else { format!(", near `{near}`") };
+        CallError::new("bad_output", format!("{what} is not JSON: {error}{near}"))
+    })
+}
+
+/// The beginning of a text, on one line.
+#[cfg(feature = "http")]
+pub(super) fn excerpt(bytes: &[u8]) -> String {
+    // Four bytes make a character at most.
+    let cut = &bytes[..bytes.len().min(SHOWN * 4)];
+    let text = one_line(&String::from_utf8_lossy(cut));
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// A text on one line, without what could disturb a terminal.
+fn one_line(text: &str) -> String {
+    let words = text.split(|letter: char| letter.is_whitespace() || letter.is_control());
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_json_is_shown_where_it_breaks() {
+        let error = read_json(b"{\"a\": 1,\n \"b\": oops}", "stdout").unwrap_err();
+        assert_eq!(error.code, "bad_output");
+        assert_eq!(error.message, "stdout is not JSON: expected value at line 2 column 7, near `\"b\": oops}`");
+        assert!(read_json(b"[1, \xff\x1b[2J]", "stdout").unwrap_err().message.contains("line 1 column 5"));
+        assert!(read_json(b"", "stdout").unwrap_err().message.contains("EOF"));
+    }
+
+    #[cfg(feature = "http")]
+    #[test]
+    fn an_excerpt_is_short_and_on_one_line() {
+        assert_eq!(excerpt(b"<html>\n\n  <b>no\x07</b>"), "<html> <b>no </b>");
+        assert_eq!(excerpt("ж".repeat(5000).as_bytes()).chars().count(), SHOWN + 1);
+    }
+}

@@ -1,0 +1,235 @@
+//! Programs as activities, with real processes on the other side.
+#![cfg(feature = "exec")]
+
+mod hands;
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use hands::{activity, error, eventually, reading, run, work};
+use obelus_kernel::session::Outcome;
+use serde_json::{Value, json};
+
+fn sh(script: &str) -> Value {
+    json!({"exec": ["sh", "-c", script], "timeout": 20})
+}
+
+fn python(script: &str) -> Value {
+    json!({"exec": ["python3", "-c", script], "timeout": 20})
+}
+
+/// A file of this test's own, for processes to leave traces in.
+fn trace(name: &str) -> String {
+    let path = format!("{}/{name}", env!("CARGO_TARGET_TMPDIR"));
+    let _ = fs::remove_file(&path);
+    path
+}
+
+/// Whether a process runs. A zombie does not.
+fn runs(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
+}
+
+#[tokio::test]
+async fn the_call_goes_in_and_the_result_comes_out() {
+    let call = json!({"_tool": "try", "b": [1, {"c": "é\n"}], "a": null});
+    assert_eq!(run(sh("cat"), reading(call.clone())).await, Outcome::Value(call));
+    let script = "import json,sys; c=json.load(sys.stdin); print(json.dumps({'sum': c['a']+c['b']}))";
+    assert_eq!(run(python(script), reading(json!({"a": 1, "b": 2}))).await, Outcome::Value(json!({"sum": 3})));
+}
+
+#[tokio::test]
+async fn no_output_is_null() {
+    assert_eq!(run(sh("true"), reading(json!({}))).await, Outcome::Value(Value::Null));
+    assert_eq!(run(sh("echo"), reading(json!({}))).await, Outcome::Value(Value::Null));
+}
+
+#[tokio::test]
+async fn the_scope_is_there_only_when_there_is_one() {
+    let mut work = reading(json!({"a": 1}));
+    work.scope = vec![json!({"state": {"x": 1}})];
+    let with = Outcome::Value(json!({"a": 1, "_scope": [{"state": {"x": 1}}]}));
+    assert_eq!(run(sh("cat"), work).await, with);
+    assert_eq!(run(sh("cat"), reading(json!({"a": 1}))).await, Outcome::Value(json!({"a": 1})));
+}
+
+#[tokio::test]
+async fn the_key_and_the_attempt_are_in_the_environment() {
+    let mut work = reading(json!({}));
+    work.attempt = 3;
+    let script = r#"printf '["%s", %s]' "$OBELUS_IDEMPOTENCY_KEY" "$OBELUS_ATTEMPT""#;
+    assert_eq!(run(sh(script), work).await, Outcome::Value(json!(["key-1", 3])));
+}
+
+#[tokio::test]
+async fn messages_are_told_from_values() {
+    let script = r#"echo '{"_messages": [{"state": {"a": 1}}]}'"#;
+    assert_eq!(run(sh(script), reading(json!({}))).await, Outcome::Messages(vec![json!({"state": {"a": 1}})]));
+    let script = r#"echo '{"_messages": [], "more": 1}'"#;
+    assert_eq!(run(sh(script), reading(json!({}))).await, Outcome::Value(json!({"_messages": [], "more": 1})));
+    assert_eq!(error(sh(r#"echo '{"_messages": 1}'"#), reading(json!({}))).await.code, "bad_output");
+}
+
+#[tokio::test]
+async fn an_exit_code_is_an_error_with_the_last_lines() {
+    let failed = error(sh("seq 1 5000 >&2; echo no such deal >&2; exit 3"), reading(json!({}))).await;
+    assert_eq!(failed.code, "exit_3");
+    assert_eq!(failed.message.lines().count(), 10);
+    assert!(failed.message.ends_with("4999\n5000\nno such deal"), "{}", failed.message);
+    assert_eq!(error(sh("exit 7"), reading(json!({}))).await.message, "sh ended with exit code 7");
+}
+
+#[tokio::test]
+async fn death_by_a_signal_is_an_error_of_its_own() {
+    let failed = error(sh("echo going >&2; kill -9 $$"), reading(json!({}))).await;
+    assert_eq!((failed.code.as_str(), failed.message.as_str()), ("signal_9", "sh was killed by signal 9: going"));
+    assert_eq!(error(sh("kill -TERM $$"), reading(json!({}))).await.code, "signal_15");
+}
+
+#[tokio::test]
+async fn garbage_is_shown_with_its_place() {
+    let failed = error(sh("echo '{\"a\": 1'; echo 'oops, a log line'"), reading(json!({}))).await;
+    assert_eq!(failed.code, "bad_output");
+    assert!(failed.message.contains("line 2 column 1"), "{}", failed.message);
+    assert!(failed.message.contains("oops, a log line"), "{}", failed.message);
+    let failed = error(sh("head -c 100000 /dev/urandom"), reading(json!({}))).await;
+    assert_eq!(failed.code, "bad_output");
+    assert!(failed.message.len() < 500);
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_there_is_named() {
+    let failed = error(json!({"exec": ["no-such-program-here"]}), reading(json!({}))).await;
+    assert_eq!(failed.code, "not_found");
+    assert!(failed.message.contains("`no-such-program-here` in PATH"), "{}", failed.message);
+    let failed = error(json!({"exec": ["./nowhere/x"]}), reading(json!({}))).await;
+    assert!(failed.code == "not_found" && failed.message.contains("nowhere/x"), "{}", failed.message);
+    let failed = error(json!({"exec": ["sh"], "cwd": "nowhere"}), reading(json!({}))).await;
+    assert!(failed.code == "not_found" && failed.message.contains("see `cwd`"), "{}", failed.message);
+    let failed = error(json!({"exec": ["./Cargo.toml"]}), reading(json!({}))).await;
+    assert_eq!(failed.code, "not_executable");
+}
+
+#[tokio::test]
+async fn relative_paths_begin_at_the_folder_of_the_file() {
+    let folder = env!("CARGO_MANIFEST_DIR");
+    let program = format!("{}/hello", env!("CARGO_TARGET_TMPDIR"));
+    // A link, because a file that was just written may still be open for writing in a forked child.
+    let _ = fs::remove_file(&program);
+    std::os::unix::fs::symlink("/bin/cat", &program).unwrap();
+    let up = "../".repeat(folder.matches('/').count());
+    let binding = json!({"exec": [format!("./{up}{}", &program[1..])]});
+    assert_eq!(run(binding, reading(json!({"a": 1}))).await, Outcome::Value(json!({"a": 1})));
+
+    let pwd = r#"printf '"%s"' "$(pwd)""#;
+    assert_eq!(run(sh(pwd), reading(json!({}))).await, Outcome::Value(json!(folder)));
+    let binding = json!({"exec": ["sh", "-c", pwd], "cwd": "src"});
+    assert_eq!(run(binding, reading(json!({}))).await, Outcome::Value(json!(format!("{folder}/src"))));
+}
+
+#[tokio::test]
+async fn too_much_output_ends_the_program_early() {
+    let written = trace("written");
+    // 100 MB, with a note of how far it came; the pipe breaks long before the end.
+    let script = format!(
+        "import sys\nfor i in range(100):\n  sys.stdout.write('\"' + 'x' * 999999); sys.stdout.flush()\n  open({written:?}, 'w').write(str(i))"
+    );
+    let failed = error(python(&script), reading(json!({}))).await;
+    assert_eq!(failed.code, "output_too_large");
+    let megabytes: usize = fs::read_to_string(&written).unwrap().parse().unwrap();
+    assert!(megabytes < 12, "{megabytes} MB were taken");
+}
+
+#[tokio::test]
+async fn noise_on_stderr_is_read_and_forgotten() {
+    let script = "head -c 100000000 /dev/zero >&2; echo 1";
+    assert_eq!(run(sh(script), reading(json!({}))).await, Outcome::Value(json!(1)));
+}
+
+#[tokio::test]
+async fn a_large_call_reaches_a_program_that_talks_while_it_reads() {
+    let call = json!({"text": "x".repeat(3_000_000)});
+    assert_eq!(run(sh("cat"), reading(call.clone())).await, Outcome::Value(call.clone()));
+    assert_eq!(run(sh("echo 1"), reading(call)).await, Outcome::Value(json!(1)));
+}
+
+#[tokio::test]
+async fn what_nobody_waits_for_is_killed_with_all_it_started() {
+    let pids = trace("pids");
+    let script = format!("sleep 1000 & echo $$ $! > {pids}; sleep 1000");
+    let binding = json!({"exec": ["sh", "-c", script], "timeout": 0.5});
+    assert_eq!(error(binding, reading(json!({}))).await.code, "timeout");
+    let pids = fs::read_to_string(&pids).unwrap();
+    let (shell, child) = pids.trim().split_once(' ').unwrap();
+    eventually("the child of the child is killed", || !runs(child)).await;
+    // Not even a zombie is left of the program itself.
+    eventually("the program is reaped", || !fs::exists(format!("/proc/{shell}")).unwrap()).await;
+}
+
+#[tokio::test]
+async fn what_a_program_leaves_behind_ends_with_it() {
+    let pid = trace("left");
+    // The child holds stdout open: the result must not wait for it.
+    let begun = Instant::now();
+    let script = format!("sleep 1000 & echo $! > {pid}; echo 1");
+    assert_eq!(run(sh(&script), reading(json!({}))).await, Outcome::Value(json!(1)));
+    let pid = fs::read_to_string(&pid).unwrap();
+    eventually("what was left is killed", || !runs(&pid)).await;
+
+    // One that left the group can be neither killed nor waited for.
+    let script = "setsid sleep 5 & echo 2";
+    assert_eq!(run(sh(script), reading(json!({}))).await, Outcome::Value(json!(2)));
+    assert!(begun.elapsed() < Duration::from_secs(4));
+}
+
+#[tokio::test]
+async fn only_a_read_is_tried_again() {
+    let binding = |tries: &str| {
+        let script = format!("echo x >> {tries}; [ $(wc -l < {tries}) -ge 3 ] && echo 1");
+        json!({"exec": ["sh", "-c", script], "retry": 2})
+    };
+    let tries = trace("tries-read");
+    assert_eq!(run(binding(&tries), reading(json!({}))).await, Outcome::Value(json!(1)));
+    let tries = trace("tries-update");
+    assert_eq!(error(binding(&tries), work(json!({}), "update")).await.code, "exit_1");
+    assert_eq!(fs::read_to_string(&tries).unwrap(), "x\n");
+}
+
+#[tokio::test]
+async fn calls_do_not_wait_for_each_other() {
+    let activity = activity(sh("sleep 0.3; echo 1"));
+    let begun = Instant::now();
+    let all: Vec<_> = (0..10).map(|_| tokio::spawn(activity.run(reading(json!({}))))).collect();
+    for one in all {
+        assert_eq!(one.await.unwrap(), Outcome::Value(json!(1)));
+    }
+    assert!(begun.elapsed() < Duration::from_secs(2));
+}
+
+/// The environment of a test cannot be changed safely, so this one runs itself again in another.
+#[tokio::test]
+async fn secrets_of_the_environment_are_passed_on_only_when_named() {
+    if std::env::var_os("OBELUS_TEST_INSIDE").is_none() {
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", "secrets_of_the_environment_are_passed_on_only_when_named"]);
+        again.envs([("OBELUS_TEST_INSIDE", "1"), ("MY_TOKEN", "hush-hush"), ("MY_NAME", "Ann")]);
+        let done = again.output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+        return;
+    }
+    let script = r#"printf '["%s", "%s"]' "$MY_NAME" "${MY_TOKEN:-none}""#;
+    assert_eq!(run(sh(script), reading(json!({}))).await, Outcome::Value(json!(["Ann", "none"])));
+    // It is there, and it does not come out.
+    let script = r#"[ "$MY_TOKEN" = hush-hush ] || exit 9; printf '["%s", "%s"]' "$MY_TOKEN" "$MY_NAME""#;
+    for env in [json!(["MY_TOKEN"]), json!({"MY_TOKEN": true}), json!({"MY_TOKEN": "hush-hush"})] {
+        let binding = json!({"exec": ["sh", "-c", script], "env": env});
+        assert_eq!(run(binding, reading(json!({}))).await, Outcome::Value(json!(["***", "Ann"])));
+    }
+    let script = "echo \"bad token $MY_TOKEN\" >&2; exit 1";
+    let binding = json!({"exec": ["sh", "-c", script], "env": ["MY_TOKEN"]});
+    assert_eq!(error(binding, reading(json!({}))).await.message, "bad token ***");
+    let binding = json!({"exec": ["sh", "-c", "printf '\"%s\"' \"$MY_NAME\""], "env": {"MY_NAME": "Bob"}});
+    assert_eq!(run(binding, reading(json!({}))).await, Outcome::Value(json!("Bob")));
+}

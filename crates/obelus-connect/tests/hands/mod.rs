@@ -1,0 +1,59 @@
+//! Work for activities, as a driver would hand it out.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use obelus_connect::activity::bind;
+use obelus_kernel::Tool;
+use obelus_kernel::session::{CallError, Outcome};
+use obelus_runtime::{Activity, Work};
+use serde_json::{Value, json};
+
+/// A call of a tool that reads.
+pub(crate) fn reading(call: Value) -> Work {
+    work(call, "read")
+}
+
+/// A call of a tool that does this to the world.
+pub(crate) fn work(call: Value, effect: &str) -> Work {
+    let tool = Tool::parse("try", &json!({"type": "object", "x-effect": effect})).unwrap();
+    Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key: "key-1".to_owned(), attempt: 1 }
+}
+
+/// The activity that a binding makes.
+pub(crate) fn activity(binding: Value) -> Arc<dyn Activity> {
+    let bindings = json!({"try": binding});
+    let activities = bind(bindings.as_object().unwrap(), Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
+    Arc::clone(activities.get("try").unwrap())
+}
+
+/// What an activity brings within its time limit, which a driver keeps in the same way.
+pub(crate) async fn run(binding: Value, work: Work) -> Outcome {
+    let activity = activity(binding);
+    let limit = activity.time_limit().unwrap_or(Duration::MAX);
+    match tokio::time::timeout(limit, activity.run(work)).await {
+        Ok(outcome) => outcome,
+        Err(_) => Outcome::Error(CallError::new("timeout", "")),
+    }
+}
+
+/// The error that an activity brings.
+pub(crate) async fn error(binding: Value, work: Work) -> CallError {
+    match run(binding, work).await {
+        Outcome::Error(error) => error,
+        other => panic!("no error: {other:?}"),
+    }
+}
+
+/// Waits until something holds; it must within ten seconds.
+#[allow(dead_code, reason = "not every test binary waits")]
+pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..1000 {
+        if holds() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("not within ten seconds: {what}");
+}
