@@ -16,7 +16,7 @@ usage: cargo xtask COMMAND
 
   test [--long]   formatting, lints, tests, vectors; --long tries many more random inputs
   bench           cost in instructions of reading, appending and checking plans (needs valgrind)
-  demo            checks and draws examples/demo/plan.json
+  demo            checks, draws, tries out and runs the examples; no key, no network
 ";
 
 fn main() -> ExitCode {

@@ -131,7 +131,7 @@ impl Check {
                     continue;
                 }
                 if without.len() == readers.len() {
-                    let text = format!("{expr} has no value, and no call writes it");
+                    let text = format!("{expr} has no value, and no call writes it{}", self.hint(expr));
                     self.errors.push(Fault::new(Rule::Plan4, text).at(&field).in_call(index));
                 } else {
                     let names: Vec<_> = without.iter().filter_map(|who| **who).take(5).collect();
@@ -143,6 +143,20 @@ impl Check {
                 }
             }
         }
+    }
+
+    /// A path that somebody writes and whose name is much like the one that nobody does.
+    fn hint(&self, expr: &Expr) -> String {
+        for path in expr.refs() {
+            let written = self.calls.iter().flat_map(Call::writes).filter(|other| other.kind == path.kind);
+            for (meant, known) in written.filter_map(|other| Some((path.segments.first()?, other.segments.first()?))) {
+                if meant != known && crate::call::closest(&meant.key(), &[known.key().as_ref()]).is_some() {
+                    let near = Path { kind: path.kind.clone(), segments: vec![known.clone()] };
+                    return format!("; did you mean {near}?");
+                }
+            }
+        }
+        String::new()
     }
 
     /// A value written as one type and read as another.

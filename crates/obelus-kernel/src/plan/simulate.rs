@@ -50,12 +50,16 @@ pub fn simulate(
         });
         let verdict = match &call.tool {
             None => json!({"verdict": "faulty"}),
-            Some(tool) if call.delegate.is_none() && is_latent(tool) => json!({"verdict": "allow", "by": "the model itself"}),
-            Some(tool) => match policy.verdict(call, tool, &Value::Object(params), mode, &|_| Origins::of(Origin::User)) {
-                Verdict::Allow => json!({"verdict": "allow"}),
-                Verdict::Confirm(reasons) => json!({"verdict": "confirm", "reasons": reasons}),
-                Verdict::Refuse { reason, .. } => json!({"verdict": "refuse", "reasons": [reason]}),
-            },
+            Some(tool) if call.delegate.is_none() && is_latent(tool) => {
+                json!({"verdict": "allow", "by": "the model itself"})
+            }
+            Some(tool) => {
+                match policy.verdict(call, tool, &Value::Object(params), mode, &|_| Origins::of(Origin::User)) {
+                    Verdict::Allow => json!({"verdict": "allow"}),
+                    Verdict::Confirm(reasons) => json!({"verdict": "confirm", "reasons": reasons}),
+                    Verdict::Refuse { reason, .. } => json!({"verdict": "refuse", "reasons": [reason]}),
+                }
+            }
         };
         if let (Value::Object(shown), Value::Object(verdict)) = (&mut shown, verdict) {
             shown.extend(verdict);
@@ -85,7 +89,8 @@ fn branches(check: &Check, context: &Context) -> Vec<Value> {
         for (chosen, group) in path.alternatives.iter().enumerate() {
             let skipped = skipped(check, context, index, group);
             let group: Vec<String> = group.iter().map(Path::to_string).collect();
-            branches.push(json!({"call": index, "alternative": chosen, "path": group.join(" && "), "skipped": skipped}));
+            branches
+                .push(json!({"call": index, "alternative": chosen, "path": group.join(" && "), "skipped": skipped}));
         }
     }
     branches
@@ -100,7 +105,8 @@ fn skipped(check: &Check, context: &Context, branching: usize, group: &[Path]) -
             if from == branching { group.iter().any(|own| own.meets(path)) } else { !skipped.contains(&from) }
         };
         let can = |path: &Path| {
-            check.graph.edges_by(index, path).iter().any(|edge| writes(edge.from, path)) || context.read(path, None).is_some()
+            check.graph.edges_by(index, path).iter().any(|edge| writes(edge.from, path))
+                || context.read(path, None).is_some()
         };
         let mut lives = true;
         call.each_expr(&mut |_, expr| lives &= expr.can_have(&can));

@@ -247,7 +247,8 @@ impl Session {
     /// At a node that asks the model, only the tools that the node offers may be called.
     pub(super) fn offered_only(&mut self, calls: Vec<Value>) -> Vec<Value> {
         let Some(node) = self.walk.as_ref().and_then(|walk| walk.current()?.request.clone()) else { return calls };
-        let is_offered = |call: &Value| call["_tool"].as_str().is_some_and(|name| node.tools.iter().any(|tool| tool == name));
+        let is_offered =
+            |call: &Value| call["_tool"].as_str().is_some_and(|name| node.tools.iter().any(|tool| tool == name));
         let (offered, others): (Vec<Value>, Vec<Value>) = calls.into_iter().partition(is_offered);
         for call in others {
             let error = json!({"rule": crate::Rule::Call3.name(), "message": "this step does not offer that tool"});

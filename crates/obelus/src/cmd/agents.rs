@@ -51,7 +51,9 @@ fn locate(agent: &str) -> Result<PathBuf> {
             let names: Vec<_> = all.iter().filter_map(|path| path.file_name()?.to_str()).collect();
             let hint = match obelus_kernel::closest(agent, &names) {
                 Some(near) => format!("; did you mean `{near}`?"),
-                None if names.is_empty() => "; there is no folder `agents` here, and OBELUS_AGENTS names none".to_owned(),
+                None if names.is_empty() => {
+                    "; there is no folder `agents` here, and OBELUS_AGENTS names none".to_owned()
+                }
                 None => format!("; there are: {}", names.join(", ")),
             };
             bail!("there is no agent `{agent}`{hint}")
@@ -78,7 +80,11 @@ fn list(as_json: bool) -> Exit {
                 output::answer(&format!("{BOLD}{name:<16}{BOLD:#} {}  {DIM}{path}{DIM:#}", visible(words)));
             }
             Err(problems) => {
-                output::answer(&format!("{RED}faulty{RED:#}           {} ({} problems)", path.display(), problems.len()));
+                output::answer(&format!(
+                    "{RED}faulty{RED:#}           {} ({} problems)",
+                    path.display(),
+                    problems.len()
+                ));
             }
         }
     }

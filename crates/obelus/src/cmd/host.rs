@@ -95,7 +95,11 @@ fn bindings(file: &Path) -> Result<Map<String, Value>> {
             }
             None => Ok(fields),
         },
-        other => bail!("{}: it maps names to what they do; here it is {}", input::name(file), obelus_kernel::type_name(&other)),
+        other => bail!(
+            "{}: it maps names to what they do; here it is {}",
+            input::name(file),
+            obelus_kernel::type_name(&other)
+        ),
     }
 }
 

@@ -75,7 +75,9 @@ fn parse(line: &str, open: &[Question]) -> Result<Option<(String, Decision)>, St
         "q" | "quit" | "exit" => return Ok(None),
         "inbox" => return Err(String::new()),
         "y" | "yes" | "approve" => Decision::Approve { only: None },
-        "n" | "no" | "deny" => Decision::Deny { reason: if rest.is_empty() { "declined".to_owned() } else { rest.to_owned() } },
+        "n" | "no" | "deny" => {
+            Decision::Deny { reason: if rest.is_empty() { "declined".to_owned() } else { rest.to_owned() } }
+        }
         "e" | "edit" => match json(rest)? {
             Value::Object(params) => Decision::Edit { params },
             _ => return Err("an edit is a JSON object of parameters".to_owned()),

@@ -48,7 +48,10 @@ pub(crate) fn simulate(args: &cli::Simulate) -> Result<Exit> {
     let is_latent = |tool: &Tool| {
         let named = tool.fixed_name("_activity");
         let bound = |name: &str| request.activities.contains_key(name);
-        !request.activities.is_empty() && tool.fixed_name("_delegate").is_none() && !named.is_some_and(bound) && !bound(&tool.name)
+        !request.activities.is_empty()
+            && tool.fixed_name("_delegate").is_none()
+            && !named.is_some_and(bound)
+            && !bound(&tool.name)
     };
     let dry = plan::simulate(&check, &request.context, args.mode.into(), &settings.policy, is_latent);
     if args.json {
@@ -74,8 +77,12 @@ fn rehearse(dry: &Simulation) {
         };
         let verdict = call["verdict"].as_str().unwrap_or_default();
         let why: Vec<&str> = call["reasons"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let why = if why.is_empty() { String::new() } else { format!(" {DIM}because {}{DIM:#}", visible(&why.join(", "))) };
-        output::answer(&format!("{index:>4}  {colour}{verdict:<8}{colour:#}{BOLD}{}{BOLD:#} {params}{why}", visible(tool)));
+        let why =
+            if why.is_empty() { String::new() } else { format!(" {DIM}because {}{DIM:#}", visible(&why.join(", "))) };
+        output::answer(&format!(
+            "{index:>4}  {colour}{verdict:<8}{colour:#}{BOLD}{}{BOLD:#} {params}{why}",
+            visible(tool)
+        ));
     }
     for branch in dry.branches.iter().filter(|branch| branch["skipped"].as_array().is_some_and(|all| !all.is_empty())) {
         let path = visible(branch["path"].as_str().unwrap_or_default());
