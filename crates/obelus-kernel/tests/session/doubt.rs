@@ -1,0 +1,47 @@
+//! DUR-4: effects of which nobody knows whether they happened.
+
+use obelus_kernel::session::{Decision, Ends, Input, Outcome};
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, call};
+
+/// A call that was under way when its driver died.
+fn in_doubt(doubtful: Value, others: &[Value]) -> Desk {
+    let mut desk = Desk::at_work(json!({}));
+    let calls: Vec<Value> = std::iter::once(doubtful).chain(others.iter().cloned()).collect();
+    desk.solve(calls.into(), json!("over"));
+    desk.tell(Input::InDoubt { id: "0.0".into() }).unwrap();
+    desk
+}
+
+#[test]
+fn what_can_be_repeated_is_repeated_under_the_same_key() {
+    let desk = in_doubt(call("read", "r", json!({})), &[]);
+    let starts: Vec<_> = desk.started.iter().map(|start| (start.key.as_str(), start.attempt)).collect();
+    assert_eq!((starts, desk.asked.len()), (vec![("s:0.0", 1), ("s:0.0", 2)], 0));
+}
+
+#[test]
+fn it_happened_and_its_result_is_known() {
+    let mut desk = in_doubt(call("change", "c", json!({"id": 1})), &[]);
+    assert_eq!((desk.rested(), desk.started.len()), (Ends::Waiting, 1));
+    desk.decide("q1", Decision::Happened { result: json!("changed") }).unwrap();
+    assert_eq!((desk.rested(), desk.read("†state.c"), desk.started.len()), (Ends::Output, json!("changed"), 1));
+}
+
+#[test]
+fn it_did_not_happen_and_is_done_once_more_under_the_same_key() {
+    let mut desk = in_doubt(call("change", "c", json!({"id": 1})), &[]);
+    desk.decide("q1", Decision::DidNot).unwrap();
+    assert_eq!(desk.started[1].key, desk.started[0].key);
+    desk.returns("change", json!("first answer wins"));
+    assert_eq!((desk.started.len(), desk.rested()), (2, Ends::Output));
+}
+
+#[test]
+fn nobody_says_and_it_is_an_error() {
+    let mut desk = in_doubt(call("change", "c", json!({"id": 1})), &[]);
+    desk.wait(24);
+    assert_eq!((desk.states("change"), desk.errors()), (vec!["failed"], vec!["in_doubt".to_owned()]));
+    assert_eq!(desk.started.len(), 1);
+}

@@ -1,0 +1,60 @@
+//! PLAN-1, PLAN-3: what waits for what, and what does not.
+
+use obelus_kernel::session::Ends;
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, call};
+
+#[test]
+fn a_sequence_runs_in_the_order_of_writing() {
+    let mut desk = Desk::at_work(json!({}));
+    let reads: Vec<Value> = (0..3).map(|n| call("read", &format!("r{n}"), json!({"q": n}))).collect();
+    desk.solve_in_order(reads.into(), json!("over"));
+    for done in 1..=3 {
+        assert_eq!(desk.started.len(), done, "one at a time");
+        desk.returns("read", json!(done));
+    }
+    assert_eq!(desk.rested(), Ends::Output);
+}
+
+#[test]
+fn a_failure_in_a_sequence_stops_only_what_needs_its_result() {
+    let mut desk = Desk::at_work(json!({}));
+    let needs = call("make", "m", json!({"q": "†state.r"}));
+    desk.solve_in_order(json!([call("read", "r", json!({})), needs, call("count", "n", json!({}))]), json!("over"));
+    desk.fails("read");
+    assert_eq!((desk.states("make"), desk.states("count")), (vec!["skipped"], vec!["running"]));
+}
+
+#[test]
+fn what_waits_for_a_person_does_not_hold_the_next_of_a_sequence() {
+    let mut desk = Desk::at_work(json!({}));
+    let drop = call("drop", "d", json!({"id": 1}));
+    // The second drop joins the first one's question, which is waiting all the same.
+    desk.solve_in_order(json!([call("make", "m", json!({})), drop, drop, call("read", "r", json!({}))]), json!("over"));
+    assert_eq!((desk.asked.len(), desk.started.len()), (0, 1));
+    desk.returns("make", json!(1));
+    assert_eq!((desk.asked.len(), desk.handed_out("read").len()), (1, 1));
+    desk.returns("read", json!(1));
+    assert_eq!(desk.rested(), Ends::Waiting);
+}
+
+#[test]
+fn what_nobody_waits_for_does_not_hold_the_next_of_a_sequence() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve_in_order(json!([{"_tool": "make", "q": 1}, call("read", "r", json!({}))]), json!("over"));
+    assert_eq!(desk.started.len(), 2);
+    desk.returns("read", json!(1));
+    assert_eq!(desk.rested(), Ends::Output);
+    desk.returns("make", json!(1));
+    assert_eq!(desk.rests.len(), 1, "its end is no news to the turn");
+}
+
+#[test]
+fn an_alternative_is_not_waited_for_once_the_first_is_there() {
+    let mut desk = Desk::at_work(json!({}));
+    let either = call("make", "m", json!({"q": "†state.a || †state.b"}));
+    desk.solve(json!([either, call("read", "a", json!({})), call("count", "b", json!({}))]), json!("over"));
+    desk.returns("read", json!("first"));
+    assert_eq!(desk.handed_out("make")[0]["q"], "first");
+}

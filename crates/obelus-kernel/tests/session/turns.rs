@@ -1,0 +1,73 @@
+//! LOOP-1, LOOP-4: how a turn begins, hears, and comes to rest.
+
+use obelus_kernel::session::{Ends, Input, Mode};
+use obelus_kernel::{Message, Role};
+use serde_json::json;
+
+use crate::desk::{Desk, call};
+
+fn words(desk: &Desk) -> Vec<&str> {
+    let texts = desk.session.context().messages().iter().filter_map(|message| match message {
+        Message::Text(text) if text.role == Role::User => Some(text.text.as_str()),
+        _ => None,
+    });
+    texts.collect()
+}
+
+#[test]
+fn words_that_come_while_it_works_are_heard_after_the_turn_rests() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.user("one");
+    desk.solve(json!([call("read", "r", json!({}))]), json!("first"));
+    desk.user("two");
+    assert_eq!((words(&desk), desk.rests.len()), (vec![], 0));
+    desk.returns("read", json!(1));
+    assert_eq!((words(&desk), desk.rests.len()), (vec!["one"], 1));
+    desk.solve(json!([]), json!("second"));
+    desk.solve(json!([]), json!("third"));
+    let outputs: Vec<_> = desk.rests.iter().map(|reply| reply.output.clone()).collect();
+    assert_eq!((words(&desk), outputs), (vec!["one", "two"], vec![json!("first"), json!("second"), json!("third")]));
+}
+
+#[test]
+fn a_stop_lets_what_runs_end_and_starts_nothing() {
+    let mut desk = Desk::at_work(json!({}));
+    let next = call("make", "m", json!({"q": "†state.r"}));
+    desk.solve(json!([call("read", "r", json!({})), next, call("drop", "d", json!({"id": 1}))]), json!(null));
+    desk.stop();
+    assert_eq!(desk.rests.len(), 0, "the read cannot be taken back");
+    desk.returns("read", json!("kept"));
+    assert_eq!((desk.rested(), desk.read("†state.r")), (Ends::Stopped, json!("kept")));
+    assert_eq!((desk.states("make"), desk.requests.len()), (vec!["skipped"], 0));
+    assert_eq!(desk.waiting(), ["q1"], "what waits for a person still waits");
+}
+
+#[test]
+fn a_stop_while_the_model_thinks_is_final_for_that_answer() {
+    let mut desk = Desk::at_work(json!({}));
+    let asked = desk.requests.clone();
+    desk.stop();
+    assert_eq!(desk.rested(), Ends::Stopped);
+    desk.solve(json!([call("read", "r", json!({}))]), json!("too late"));
+    assert_eq!((desk.started.len(), desk.rests.len(), asked.len()), (0, 1, 1));
+}
+
+#[test]
+fn an_answer_that_comes_twice_is_taken_once() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.requests.push(desk.requests[0].clone());
+    desk.solve(json!([call("read", "r", json!({}))]), json!(null));
+    desk.solve(json!([call("make", "m", json!({}))]), json!(null));
+    assert_eq!((desk.handed_out("read").len(), desk.handed_out("make").len()), (1, 0));
+}
+
+#[test]
+fn a_degraded_turn_keeps_what_was_done_and_can_be_tried_again() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.user("hello");
+    desk.solve(json!([call("read", "r", json!({}))]), json!(null));
+    desk.returns("read", json!("kept"));
+    desk.model_fails();
+    assert_eq!((desk.rests[0].ends, desk.read("†state.r")), (Ends::Degraded, json!("kept")));
+    assert_eq!((words(&desk), desk.requests.len()), (vec!["hello"], 1));
+}
