@@ -147,7 +147,7 @@ impl Step {
                 Who::Each => jobs.extend(context.instances().iter().map(|name| Job::new(index, Some(name.clone())))),
             }
         }
-        let nodes: Vec<_> = jobs
+        let mut nodes: Vec<_> = jobs
             .iter()
             .map(|job| plan::Node {
                 reads: calls[job.call].reads(),
@@ -162,7 +162,8 @@ impl Step {
                     Rule::Plan2,
                     "the calls are too entangled: over 2,000,000 pairs of a write and a read",
                 ));
-                Graph::default()
+                nodes.iter_mut().for_each(|node| node.reads.clear());
+                Graph::new(&nodes).unwrap_or_default()
             }
         };
         drop(nodes);
