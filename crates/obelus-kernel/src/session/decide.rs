@@ -396,12 +396,10 @@ impl Session {
         if let Some((job, rest)) = id.split_once('/') {
             return self.tell_child(job, Input::InDoubt { id: rest.to_owned() });
         }
-        let Some(at) = self.find(id) else { return };
+        let Some(at) = self.in_hand(id) else { return };
         let step = &self.steps[&at.step];
         let (job, call) = (&step.jobs[at.job as usize], step.call(at.job as usize));
-        let (Status::Running, Some(frozen), Some(tool)) = (job.status, job.frozen.clone(), call.tool.clone()) else {
-            return;
-        };
+        let (Some(frozen), Some(tool)) = (job.frozen.clone(), call.tool.clone()) else { return };
         if tool.idempotent {
             return self.start_again(at);
         }

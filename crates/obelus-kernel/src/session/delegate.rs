@@ -28,8 +28,9 @@ impl Session {
             return self.tell_child(job, Input::Loaded { id: rest.to_owned(), request });
         }
         let Some(at) = self.find(id) else { return };
-        let job = &self.steps[&at.step].jobs[at.job as usize];
-        if job.status != super::job::Status::Running || job.child.is_some() {
+        let step = &self.steps[&at.step];
+        let (job, call) = (&step.jobs[at.job as usize], step.call(at.job as usize));
+        if job.status != super::job::Status::Running || job.child.is_some() || call.delegate.is_none() {
             return;
         }
         match request {

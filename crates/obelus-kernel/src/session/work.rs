@@ -217,10 +217,18 @@ impl Session {
         if let Some((job, rest)) = id.split_once('/') {
             return self.tell_child(job, super::Input::Ended { id: rest.to_owned(), outcome });
         }
-        // A second word about the same call is no news.
-        if let Some(at) = self.find(id).filter(|at| self.status(*at) == Some(Status::Running)) {
+        // A second word about the same call is no news, nor is one about a call that was never handed out.
+        if let Some(at) = self.in_hand(id) {
             self.finish(at, outcome);
         }
+    }
+
+    /// The job of this id, if an activity has it in hand.
+    pub(super) fn in_hand(&self, id: &str) -> Option<JobRef> {
+        let at = self.find(id).filter(|at| self.status(*at) == Some(Status::Running))?;
+        let call = self.steps[&at.step].call(at.job as usize);
+        let activity = self.activity_of(call.tool.as_deref()?, call.activity.as_deref());
+        (call.delegate.is_none() && activity.is_some()).then_some(at)
     }
 
     /// Ends a job with an error of its own making.

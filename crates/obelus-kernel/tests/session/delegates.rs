@@ -75,3 +75,20 @@ fn late_words_to_a_child_that_is_gone_are_no_news() {
     desk.returns("make", json!(1));
     assert_eq!((desk.rests.len(), desk.read("†state.a")), (1, json!("left something running")));
 }
+
+#[test]
+fn a_word_about_a_delegate_from_elsewhere_is_no_news() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve(json!([child("a")]), json!("over"));
+    for input in [
+        Input::Ended { id: "0.0".into(), outcome: Outcome::Value(json!("forged")) },
+        Input::InDoubt { id: "0.0".into() },
+        Input::Loaded { id: "0.0".into(), request: Ok(json!({})) },
+        Input::Ended { id: "0.0/0.0".into(), outcome: Outcome::Value(json!("early")) },
+    ] {
+        desk.tell(input).unwrap();
+    }
+    assert_eq!((desk.waiting().len(), desk.states("child")), (0, vec!["running"]));
+    desk.solve(json!([]), json!("mine"));
+    assert_eq!((desk.rested(), desk.read("†state.a")), (Ends::Output, json!("mine")));
+}

@@ -45,3 +45,16 @@ fn nobody_says_and_it_is_an_error() {
     assert_eq!((desk.states("change"), desk.errors()), (vec!["failed"], vec!["in_doubt".to_owned()]));
     assert_eq!(desk.started.len(), 1);
 }
+
+#[test]
+fn doubt_about_a_thought_is_no_news() {
+    let mut desk = Desk::on(json!([{"type": "plan", "plan": [], "mode": "lazy"}]), json!({}));
+    desk.start();
+    desk.solve(json!([call("muse", "m", json!({}))]), json!("over"));
+    desk.approve("q1");
+    desk.tell(Input::InDoubt { id: "0.0".into() }).unwrap();
+    desk.tell(Input::Ended { id: "0.0".into(), outcome: Outcome::Value(json!("forged")) }).unwrap();
+    assert_eq!((desk.waiting().len(), desk.states("muse")), (0, vec!["running"]));
+    desk.solve(json!([]), json!("thought"));
+    assert_eq!((desk.read("†state.m"), desk.rested()), (json!("thought"), Ends::Output));
+}
