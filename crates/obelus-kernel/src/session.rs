@@ -77,9 +77,9 @@ pub struct Session {
     ready: VecDeque<JobRef>,
     /// Jobs that run, the forgotten ones included.
     running: u32,
-    /// Of those, jobs that nobody waits for.
+    /// Of the running ones, those that nobody waits for and that do not rest.
     forgotten: u32,
-    /// Of those, jobs whose child waits for a person.
+    /// Of the running ones, those that rest until a person says something.
     resting: u32,
     /// The jobs behind requests to the model that are not the turn's own.
     sub_requests: BTreeMap<u64, JobRef>,

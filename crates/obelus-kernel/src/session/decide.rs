@@ -406,7 +406,7 @@ impl Session {
         let asked = AskedCall { call: frozen.call.clone(), hash: String::new(), decided: None, jobs: vec![at] };
         let reasons = vec!["the work was interrupted, and it is not known whether this happened".to_owned()];
         self.ask(About::InDoubt, vec![asked], reasons);
-        self.resting += 1;
+        self.set_resting(at, true);
     }
 
     fn settle_doubt(&mut self, id: &str, by: &str, outcome: Option<Outcome>) {
@@ -414,7 +414,7 @@ impl Session {
             return;
         };
         self.questions.decided(id, QuestionStatus::Answered, self.now, by, None);
-        self.resting -= 1;
+        self.set_resting(at, false);
         self.reopen();
         match outcome {
             Some(outcome) => self.finish(at, outcome),

@@ -100,11 +100,9 @@ impl Session {
         let was_at_rest = child.is_waiting();
         let answer = child.handle(self.now, input);
         if answer.is_ok() && child.is_waiting() != was_at_rest {
+            self.set_resting(at, !was_at_rest);
             if was_at_rest {
-                self.resting -= 1;
                 self.reopen();
-            } else {
-                self.resting += 1;
             }
         }
         let mut reply = None;

@@ -103,6 +103,8 @@ pub(crate) struct Job {
     pub(crate) scope: Vec<Value>,
     /// Another job that runs for both.
     pub(crate) joined: Option<JobRef>,
+    /// It runs, and waits for a person: its child does, or it is in doubt.
+    pub(crate) resting: bool,
     pub(crate) attempt: u32,
     pub(crate) error: Option<Value>,
 }
@@ -271,6 +273,7 @@ impl Job {
             child: None,
             scope: Vec::new(),
             joined: None,
+            resting: false,
             attempt: 0,
             error: None,
         }

@@ -231,6 +231,24 @@ impl Session {
         (call.delegate.is_none() && activity.is_some()).then_some(at)
     }
 
+    /// A job that runs waits for a person from now on, or no more.
+    pub(super) fn set_resting(&mut self, at: JobRef, resting: bool) {
+        let Some(step) = self.steps.get_mut(&at.step) else { return };
+        let job = &mut step.jobs[at.job as usize];
+        if job.resting == resting {
+            return;
+        }
+        job.resting = resting;
+        let is_forgotten = u32::from(step.calls[job.call].output_path.is_none());
+        if resting {
+            self.resting += 1;
+            self.forgotten -= is_forgotten;
+        } else {
+            self.resting -= 1;
+            self.forgotten += is_forgotten;
+        }
+    }
+
     /// Ends a job with an error of its own making.
     pub(super) fn fail_by(&mut self, at: JobRef, fault: &Fault) {
         let data = fault_data(fault);

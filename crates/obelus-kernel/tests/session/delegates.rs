@@ -92,3 +92,15 @@ fn a_word_about_a_delegate_from_elsewhere_is_no_news() {
     desk.solve(json!([]), json!("mine"));
     assert_eq!((desk.rested(), desk.read("†state.a")), (Ends::Output, json!("mine")));
 }
+
+#[test]
+fn a_forgotten_child_that_waits_is_not_taken_for_another_call() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve(json!([{"_tool": "child", "q": 1}, call("read", "r", json!({}))]), json!("over"));
+    desk.solve(json!([call("drop", "x", json!({"id": 1}))]), json!("dropped"));
+    assert_eq!(desk.rests.len(), 0, "the read still runs");
+    desk.returns("read", json!(1));
+    assert_eq!(desk.rested(), Ends::Waiting);
+    desk.deny("0.0/q1");
+    assert_eq!(desk.rested(), Ends::Output);
+}

@@ -58,3 +58,13 @@ fn doubt_about_a_thought_is_no_news() {
     desk.solve(json!([]), json!("thought"));
     assert_eq!((desk.read("†state.m"), desk.rested()), (json!("thought"), Ends::Output));
 }
+
+#[test]
+fn a_forgotten_call_in_doubt_is_not_taken_for_another_call() {
+    let mut desk = in_doubt(json!({"_tool": "change", "id": 1}), &[call("read", "r", json!({}))]);
+    assert_eq!(desk.rests.len(), 0, "the read still runs");
+    desk.returns("read", json!(1));
+    assert_eq!(desk.rested(), Ends::Waiting);
+    desk.decide("q1", Decision::Happened { result: json!(null) }).unwrap();
+    assert_eq!((desk.rested(), desk.states("change")), (Ends::Output, vec!["done"]));
+}
