@@ -399,7 +399,7 @@ impl Session {
         let Some(at) = self.in_hand(id) else { return };
         let step = &self.steps[&at.step];
         let (job, call) = (&step.jobs[at.job as usize], step.call(at.job as usize));
-        let (Some(frozen), Some(tool)) = (job.frozen.clone(), call.tool.clone()) else { return };
+        let (Some(frozen), Some(tool), false) = (job.frozen.clone(), call.tool.clone(), job.resting) else { return };
         if tool.idempotent {
             return self.start_again(at);
         }
@@ -409,7 +409,13 @@ impl Session {
         self.set_resting(at, true);
     }
 
-    fn settle_doubt(&mut self, id: &str, by: &str, outcome: Option<Outcome>) {
+    /// The open question whether this job's effect has happened.
+    pub(super) fn doubt_about(&self, at: JobRef) -> Option<String> {
+        let mut doubts = self.questions.open().filter(|question| question.about == About::InDoubt);
+        doubts.find(|question| question.calls.iter().any(|asked| asked.jobs == [at])).map(|question| question.id.clone())
+    }
+
+    pub(super) fn settle_doubt(&mut self, id: &str, by: &str, outcome: Option<Outcome>) {
         let Some(at) = self.questions.get(id).and_then(|question| question.calls.first()?.jobs.first().copied()) else {
             return;
         };

@@ -218,8 +218,10 @@ impl Session {
             return self.tell_child(job, super::Input::Ended { id: rest.to_owned(), outcome });
         }
         // A second word about the same call is no news, nor is one about a call that was never handed out.
-        if let Some(at) = self.in_hand(id) {
-            self.finish(at, outcome);
+        let Some(at) = self.in_hand(id) else { return };
+        match self.doubt_about(at) {
+            Some(question) => self.settle_doubt(&question, "the call itself", Some(outcome)),
+            None => self.finish(at, outcome),
         }
     }
 

@@ -68,3 +68,20 @@ fn a_forgotten_call_in_doubt_is_not_taken_for_another_call() {
     desk.decide("q1", Decision::Happened { result: json!(null) }).unwrap();
     assert_eq!((desk.rested(), desk.states("change")), (Ends::Output, vec!["done"]));
 }
+
+#[test]
+fn doubt_is_asked_about_once() {
+    let mut desk = in_doubt(call("change", "c", json!({"id": 1})), &[]);
+    desk.tell(Input::InDoubt { id: "0.0".into() }).unwrap();
+    assert_eq!(desk.waiting(), ["q1"]);
+    desk.decide("q1", Decision::Happened { result: json!(1) }).unwrap();
+    assert_eq!(desk.rested(), Ends::Output);
+}
+
+#[test]
+fn a_result_that_comes_after_all_settles_the_doubt() {
+    let mut desk = in_doubt(call("change", "c", json!({"id": 1})), &[]);
+    desk.tell(Input::Ended { id: "0.0".into(), outcome: Outcome::Value(json!("late")) }).unwrap();
+    assert_eq!((desk.rested(), desk.read("†state.c"), desk.waiting().len()), (Ends::Output, json!("late"), 0));
+    assert_eq!(desk.decide("q1", Decision::DidNot).unwrap_err().code, "already_decided");
+}
