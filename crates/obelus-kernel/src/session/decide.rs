@@ -207,7 +207,12 @@ impl Session {
                 self.reopen();
                 self.start_step(&calls, Origin::Approved, false);
             }
-            (About::InDoubt, Decision::Happened { result }) => self.settle_doubt(id, by, Some(Outcome::Value(result))),
+            (About::InDoubt, Decision::Happened { result }) => {
+                // A result that nobody knows is not written, and breaks no schema: the effect is there all the same.
+                let outcome =
+                    if result.is_null() { Outcome::Messages(Vec::new()) } else { Outcome::Value(result) };
+                self.settle_doubt(id, by, Some(outcome));
+            }
             (About::InDoubt, Decision::DidNot | Decision::Approve { .. }) => self.settle_doubt(id, by, None),
             (About::InDoubt, Decision::Deny { reason }) => {
                 let error = CallError::new("in_doubt", format!("nobody knows whether it happened: {reason}"));

@@ -85,3 +85,11 @@ fn a_result_that_comes_after_all_settles_the_doubt() {
     assert_eq!((desk.rested(), desk.read("†state.c"), desk.waiting().len()), (Ends::Output, json!("late"), 0));
     assert_eq!(desk.decide("q1", Decision::DidNot).unwrap_err().code, "already_decided");
 }
+
+#[test]
+fn it_happened_and_nobody_knows_its_result() {
+    let mut desk = in_doubt(call("count", "n", json!({})), &[]);
+    desk.decide("q1", Decision::Happened { result: json!(null) }).unwrap();
+    assert_eq!(desk.states("count"), ["done"], "called failed, it would be done a second time");
+    assert_eq!((desk.read("†state.n"), desk.errors().len()), (json!("absent"), 0));
+}
