@@ -33,7 +33,8 @@ impl Session {
     }
 
     fn may_start(&self) -> bool {
-        !self.turn.stops() && self.running < self.settings.max_parallel.max(1)
+        // What waits for a person takes no room.
+        !self.turn.stops() && self.running - self.resting < self.settings.max_parallel.max(1)
     }
 
     fn status(&self, at: JobRef) -> Option<Status> {
@@ -219,7 +220,8 @@ impl Session {
         }
         // A second word about the same call is no news, nor is one about a call that was never handed out.
         let Some(at) = self.in_hand(id) else { return };
-        match self.doubt_about(at) {
+        let rests = self.steps[&at.step].jobs[at.job as usize].resting;
+        match rests.then(|| self.doubt_about(at)).flatten() {
             Some(question) => self.settle_doubt(&question, "the call itself", Some(outcome)),
             None => self.finish(at, outcome),
         }

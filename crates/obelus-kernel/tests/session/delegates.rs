@@ -104,3 +104,13 @@ fn a_forgotten_child_that_waits_is_not_taken_for_another_call() {
     desk.deny("0.0/q1");
     assert_eq!(desk.rested(), Ends::Output);
 }
+
+#[test]
+fn while_a_child_waits_independent_calls_go_on() {
+    let mut desk = Desk::at_work(json!({"max_parallel": 1}));
+    desk.solve(json!([child("a"), call("read", "r", json!({}))]), json!("over"));
+    desk.solve(json!([call("drop", "x", json!({"id": 1}))]), json!("dropped"));
+    assert_eq!(desk.handed_out("read").len(), 1, "a child that waits takes no room");
+    desk.returns("read", json!(1));
+    assert_eq!(desk.rested(), Ends::Waiting);
+}
