@@ -371,7 +371,8 @@ impl Session {
     }
 
     fn is_busy(&self) -> bool {
-        self.running > self.forgotten + self.resting
+        let waits_for_room = !self.ready.is_empty() && !self.turn.stops();
+        waits_for_room || self.running > self.forgotten + self.resting
     }
 
     /// Nothing moves any more: what now?

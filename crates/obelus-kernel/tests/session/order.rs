@@ -67,3 +67,13 @@ fn too_many_pairs_of_a_write_and_a_read_are_an_error_and_nothing_runs() {
     assert_eq!((desk.errors(), desk.started.len()), (vec!["PLAN-2".to_owned()], 0));
     assert!(desk.states("read").iter().all(|state| *state == "skipped"));
 }
+
+#[test]
+fn a_turn_does_not_end_while_a_call_waits_for_room() {
+    let mut desk = Desk::at_work(json!({"max_parallel": 1}));
+    desk.solve(json!([{"_tool": "make", "q": 1}, call("read", "r", json!({}))]), json!("over"));
+    assert_eq!((desk.started.len(), desk.rests.len()), (1, 0), "the read has not even begun");
+    desk.returns("make", json!(1));
+    desk.returns("read", json!(2));
+    assert_eq!((desk.rested(), desk.read("†state.r")), (Ends::Output, json!(2)));
+}
