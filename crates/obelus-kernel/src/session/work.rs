@@ -15,6 +15,7 @@ use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::message::Message;
 use crate::path::Path;
+use crate::tool::Tool;
 
 impl Session {
     /// Looks at every job that something has changed for, and starts what may run.
@@ -102,10 +103,15 @@ impl Session {
             Frozen { call: Arc::new(frozen_call(call, &params, instance.as_deref())), params, approved: false };
         let step = self.steps.get_mut(&at.step).expect("the job was just looked at");
         step.jobs[at.job as usize].frozen = Some(Arc::new(frozen));
-        if call.delegate.is_none() && self.activity_of(&tool, call.activity.as_deref()).is_none() {
+        if self.thinks(call, &tool) {
             return self.think(at, call);
         }
         self.judge(at, call);
+    }
+
+    /// Whether the model itself carries out this call.
+    fn thinks(&self, call: &Call, tool: &Tool) -> bool {
+        call.delegate.is_none() && self.activity_of(tool, call.activity.as_deref()).is_none()
     }
 
     /// A latent call: the model has brought its result, or is asked for it.
@@ -119,14 +125,17 @@ impl Session {
                 self.running += 1;
                 self.finish_thought(at, output.clone());
             }
-            _ => {
-                let id = self.number_request();
-                self.sub_requests.insert(id, at);
-                self.set_status(at, Status::Running);
-                self.running += 1;
-                self.tasks.push_back(Task::AskModel { id: id.to_string() });
-            }
+            _ => self.make_ready(at),
         }
+    }
+
+    /// The model is asked for the result of a latent call.
+    fn start_thought(&mut self, at: JobRef) {
+        let id = self.number_request();
+        self.sub_requests.insert(id, at);
+        self.set_status(at, Status::Running);
+        self.running += 1;
+        self.tasks.push_back(Task::AskModel { id: id.to_string() });
     }
 
     /// Whether a call that acts may run: the mode, the policy, and what people have said of it before.
@@ -161,6 +170,10 @@ impl Session {
         if self.status(at) != Some(Status::Ready) {
             return;
         }
+        let call = self.steps[&at.step].call(at.job as usize).clone();
+        if call.tool.as_deref().is_some_and(|tool| self.thinks(&call, tool)) {
+            return self.start_thought(at);
+        }
         if self.turn.calls >= self.settings.max_calls {
             self.ready.push_front(at);
             let text = format!("{} calls in one turn", self.settings.max_calls);
@@ -169,7 +182,6 @@ impl Session {
         self.turn.calls += 1;
         self.running += 1;
         let step = self.steps.get_mut(&at.step).expect("the job is there");
-        let call = step.call(at.job as usize).clone();
         let job = &mut step.jobs[at.job as usize];
         job.status = Status::Running;
         job.attempt += 1;

@@ -55,3 +55,18 @@ fn a_success_between_failures_begins_the_count_anew() {
     }
     assert_eq!((desk.rests.len(), desk.requests.len()), (0, 1));
 }
+
+#[test]
+fn thoughts_run_no_more_at_once_than_other_calls() {
+    let lazy = json!([{"type": "plan", "plan": [], "mode": "lazy"}]);
+    let mut desk = Desk::on(lazy, json!({"max_parallel": 2}));
+    desk.start();
+    let muses: Vec<Value> = (0..5).map(|n| call("muse", &format!("m{n}"), json!({"q": n}))).collect();
+    desk.solve(muses.into(), json!("over"));
+    desk.approve("q1");
+    for thought in 0..5 {
+        assert_eq!(desk.requests.len(), (5 - thought).min(2));
+        desk.solve(json!([]), json!(thought));
+    }
+    assert_eq!((desk.rested(), desk.states("muse")), (Ends::Output, vec!["done"; 5]));
+}
