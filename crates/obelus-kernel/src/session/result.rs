@@ -57,6 +57,9 @@ impl Session {
     /// The model's answer to the sub-request of a latent call.
     pub(super) fn take_sub_answer(&mut self, at: JobRef, answer: Answer) {
         let call = self.steps[&at.step].call(at.job as usize).clone();
+        if let Answer::Solution { tokens, .. } | Answer::OutOfFormat { tokens, .. } = &answer {
+            self.turn.tokens += tokens;
+        }
         let failed = match answer {
             Answer::Solution { solution, .. } => match chosen_output(&call, solution) {
                 Ok((output, chosen)) => return self.finish_thought_at(at, output, chosen.as_deref()),

@@ -34,7 +34,7 @@ pub(super) struct Turn {
     asks_model: bool,
     requests: u32,
     pub(super) calls: u32,
-    tokens: u64,
+    pub(super) tokens: u64,
     repairs_left: u32,
     /// The last answer that was out of format, and what was wrong with it.
     pub(super) out_of_format: Option<(String, String)>,

@@ -70,3 +70,15 @@ fn thoughts_run_no_more_at_once_than_other_calls() {
     }
     assert_eq!((desk.rested(), desk.states("muse")), (Ends::Output, vec!["done"; 5]));
 }
+
+#[test]
+fn tokens_of_thoughts_count() {
+    let lazy = json!([{"type": "plan", "plan": [], "mode": "lazy"}]);
+    let mut desk = Desk::on(lazy, json!({"max_tokens": 25}));
+    desk.start();
+    desk.solve(json!([call("muse", "a", json!({})), call("muse", "b", json!({}))]), json!(null));
+    desk.approve("q1");
+    desk.solve(json!([]), json!("ten more"));
+    desk.solve(json!([]), json!("and ten"));
+    assert_eq!((desk.rested(), desk.requests.len()), (Ends::Limit, 0), "thirty are spent");
+}
