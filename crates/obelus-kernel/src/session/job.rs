@@ -191,6 +191,7 @@ impl Step {
             && self.jobs.iter().any(|before| {
                 before.call < call
                     && !before.status.is_final()
+                    && !before.resting
                     && !matches!(before.status, Status::Asking | Status::Waiting)
                     && (before.status != Status::Running || self.calls[before.call].output_path.is_some())
             })

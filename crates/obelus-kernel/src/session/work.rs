@@ -259,6 +259,7 @@ impl Session {
         if resting {
             self.resting += 1;
             self.forgotten -= is_forgotten;
+            self.wake_followers(at);
         } else {
             self.resting -= 1;
             self.forgotten += is_forgotten;

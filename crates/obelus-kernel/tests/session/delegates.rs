@@ -114,3 +114,12 @@ fn while_a_child_waits_independent_calls_go_on() {
     desk.returns("read", json!(1));
     assert_eq!(desk.rested(), Ends::Waiting);
 }
+
+#[test]
+fn a_child_that_waits_does_not_hold_the_next_of_a_sequence() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve_in_order(json!([child("a"), call("read", "r", json!({}))]), json!("over"));
+    assert_eq!(desk.handed_out("read").len(), 0);
+    desk.solve(json!([call("drop", "x", json!({"id": 1}))]), json!("dropped"));
+    assert_eq!(desk.handed_out("read").len(), 1);
+}

@@ -93,3 +93,11 @@ fn it_happened_and_nobody_knows_its_result() {
     assert_eq!(desk.states("count"), ["done"], "called failed, it would be done a second time");
     assert_eq!((desk.read("†state.n"), desk.errors().len()), (json!("absent"), 0));
 }
+
+#[test]
+fn doubt_does_not_hold_the_next_of_a_sequence() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve_in_order(json!([call("change", "c", json!({"id": 1})), call("read", "r", json!({}))]), json!("over"));
+    desk.tell(Input::InDoubt { id: "0.0".into() }).unwrap();
+    assert_eq!(desk.handed_out("read").len(), 1);
+}
