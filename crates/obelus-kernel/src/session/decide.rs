@@ -52,6 +52,7 @@ impl Session {
                 question.calls[index].jobs.push(at);
             }
             self.set_status(at, Status::Waiting);
+            self.wake_followers(at);
             if confirmed && self.has_consent(&id) {
                 self.approve(&id, &[index], "the user, in conversation");
             }
@@ -65,6 +66,7 @@ impl Session {
             Some(Approved::Running(primary)) if confirmed => {
                 let primary = *primary;
                 self.join(at, primary);
+                self.wake_followers(at);
                 true
             }
             _ => false,

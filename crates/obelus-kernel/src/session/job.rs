@@ -82,6 +82,8 @@ pub(crate) struct Step {
     pub(crate) jobs: Vec<Job>,
     pub(crate) graph: Graph,
     pub(crate) sequential: bool,
+    /// All jobs before this one are final, in a sequential step.
+    first_open: usize,
     /// Jobs that are not final and that somebody waits for.
     pub(crate) open: usize,
     /// What went wrong, kept back until the step comes to rest.
@@ -177,7 +179,7 @@ impl Step {
         }
         let open = jobs.len();
         let calls = calls.into_iter().map(Arc::new).collect();
-        (Self { calls, who, jobs, graph, sequential, open, errors: Vec::new() }, faults)
+        (Self { calls, who, jobs, graph, sequential, first_open: 0, open, errors: Vec::new() }, faults)
     }
 
     pub(crate) fn call(&self, job: usize) -> &Arc<Call> {
@@ -187,14 +189,28 @@ impl Step {
     /// Whether the call before it, in a sequential step, still holds this one back.
     pub(crate) fn is_held_back(&self, job: usize) -> bool {
         let call = self.jobs[job].call;
+        let mut before = self.jobs[self.first_open..].iter().take_while(|before| before.call < call);
         self.sequential
-            && self.jobs.iter().any(|before| {
-                before.call < call
-                    && !before.status.is_final()
+            && before.any(|before| {
+                !before.status.is_final()
                     && !before.resting
                     && !matches!(before.status, Status::Asking | Status::Waiting)
                     && (before.status != Status::Running || self.calls[before.call].output_path.is_some())
             })
+    }
+
+    /// The jobs of a sequential step whose turn may have come: those of the first call that has not begun.
+    pub(crate) fn next_in_order(&mut self) -> Vec<usize> {
+        if !self.sequential {
+            return Vec::new();
+        }
+        while self.jobs.get(self.first_open).is_some_and(|job| job.status.is_final()) {
+            self.first_open += 1;
+        }
+        let rest = self.jobs.iter().enumerate().skip(self.first_open);
+        let mut blocked = rest.filter(|(_, job)| job.status == Status::Blocked).peekable();
+        let Some(call) = blocked.peek().map(|(_, job)| job.call) else { return Vec::new() };
+        blocked.take_while(|(_, job)| job.call == call).map(|(index, _)| index).collect()
     }
 
     /// Whether an expression of a job has its value, will have, or never can.

@@ -320,11 +320,9 @@ impl Session {
 
     /// In a sequential step the next one waits for nothing but its turn.
     pub(super) fn wake_followers(&mut self, at: JobRef) {
-        let Some(step) = self.steps.get(&at.step).filter(|step| step.sequential) else { return };
-        let blocked = step.jobs.iter().enumerate().filter(|(_, job)| job.status == Status::Blocked);
-        let blocked: Vec<JobRef> =
-            blocked.map(|(job, _)| JobRef { job: u32::try_from(job).unwrap_or(u32::MAX), ..at }).collect();
-        self.dirty.extend(blocked);
+        let Some(step) = self.steps.get_mut(&at.step) else { return };
+        let next = step.next_in_order().into_iter();
+        self.dirty.extend(next.map(|job| JobRef { job: u32::try_from(job).unwrap_or(u32::MAX), ..at }));
     }
 
     /// At the end of a turn that must stop, what has not begun never does. What waits for a person still waits.

@@ -77,3 +77,24 @@ fn a_turn_does_not_end_while_a_call_waits_for_room() {
     desk.returns("read", json!(2));
     assert_eq!((desk.rested(), desk.read("†state.r")), (Ends::Output, json!(2)));
 }
+
+#[test]
+fn ten_thousand_calls_in_a_row() {
+    let mut desk = Desk::at_work(big());
+    desk.solve_in_order(many("read", |n| json!({"q": n})), json!("over"));
+    for n in 0..MANY {
+        desk.returns("read", json!(n));
+    }
+    assert_eq!(desk.rested(), Ends::Output);
+}
+
+/// Ten thousand calls are a minute's work for a person to imagine, and must not be an hour's for the machine.
+const MANY: usize = 10_000;
+
+fn many(tool: &str, params: impl Fn(usize) -> Value) -> Value {
+    (0..MANY).map(|n| call(tool, &format!("x{n}"), params(n))).collect()
+}
+
+fn big() -> Value {
+    json!({"max_calls": MANY * 2, "max_parallel": 64})
+}
