@@ -267,29 +267,25 @@ impl Session {
             }
             return;
         }
+        let mut first_faults = BTreeMap::new();
+        for fault in faults {
+            if let Some(call) = fault.call {
+                first_faults.entry(call).or_insert(fault);
+            }
+        }
         for job in 0..count {
             let step = &self.steps[&id];
             let call = step.jobs[job].call;
-            let mut own: Vec<Fault> = faults.iter().filter(|fault| fault.call == Some(call)).cloned().collect();
             // A fault of the template is one fault, however many instances it was meant for.
-            let is_first = step.jobs[..job].iter().all(|other| other.call != call);
-            if own.is_empty() {
-                own.extend(self.latent_fault(&step.calls[call], origin));
-                if own.is_empty() {
-                    own.extend(step.unfed(job, &self.context));
-                    if let Some(fault) = own.pop() {
-                        self.fail_by(at(job), &fault);
-                        continue;
-                    }
-                }
-            }
-            if own.is_empty() {
-                self.dirty.push_back(at(job));
-            } else if is_first {
-                own.truncate(1);
-                self.fail_by(at(job), &own[0]);
-            } else {
-                self.close(at(job), Status::Failed);
+            let is_first = job == 0 || step.jobs[job - 1].call != call;
+            let of_template = first_faults.get(&call).cloned();
+            match of_template.or_else(|| self.latent_fault(&step.calls[call], origin)) {
+                Some(fault) if is_first => self.fail_by(at(job), &fault),
+                Some(_) => self.close(at(job), Status::Failed),
+                None => match step.unfed(job, &self.context) {
+                    Some(fault) => self.fail_by(at(job), &fault),
+                    None => self.dirty.push_back(at(job)),
+                },
             }
         }
     }

@@ -88,6 +88,13 @@ fn ten_thousand_calls_in_a_row() {
     assert_eq!(desk.rested(), Ends::Output);
 }
 
+#[test]
+fn ten_thousand_faults() {
+    let mut desk = Desk::at_work(big());
+    desk.solve(many("drop", |n| json!({"id": format!("{n}")})), json!(null));
+    assert_eq!((desk.errors().len(), desk.requests.len()), (MANY, 1));
+}
+
 /// Ten thousand calls are a minute's work for a person to imagine, and must not be an hour's for the machine.
 const MANY: usize = 10_000;
 
