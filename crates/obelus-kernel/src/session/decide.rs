@@ -1,5 +1,6 @@
 //! Asking people, and doing what they say.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -115,25 +116,34 @@ impl Session {
     /// The calls of one template over instances are one question. Says whether something was asked.
     pub(super) fn ask_about_groups(&mut self) -> bool {
         let asking = std::mem::take(&mut self.questions.asking);
-        let mut groups: Vec<((u32, usize), Vec<AskedCall>, Vec<String>)> = Vec::new();
+        let mut groups: BTreeMap<(u32, usize), (Vec<AskedCall>, Vec<String>)> = BTreeMap::new();
+        let mut seen: BTreeMap<String, ((u32, usize), usize)> = BTreeMap::new();
         for (at, reasons) in asking {
             let Some(step) = self.steps.get(&at.step) else { continue };
             let job = &step.jobs[at.job as usize];
             let (Some(frozen), Status::Asking) = (&job.frozen, job.status) else { continue };
             let hash = self.hash_of(step.call(at.job as usize), frozen);
-            let asked = AskedCall { call: frozen.call.clone(), hash, decided: None, jobs: vec![at] };
+            let call = frozen.call.clone();
             let template = (at.step, job.call);
             self.set_status(at, Status::Waiting);
-            match groups.iter_mut().find(|(of, ..)| *of == template) {
-                Some((_, calls, words)) => {
-                    calls.push(asked);
-                    words.extend(reasons);
-                }
-                None => groups.push((template, vec![asked], reasons)),
+            // An identical call joins the one that waits, be it of another template or asked about meanwhile.
+            let same = seen.get(&hash).and_then(|(of, index)| groups.get_mut(of)?.0.get_mut(*index));
+            let open = self.questions.about(&hash);
+            if let Some(asked) = same {
+                asked.jobs.push(at);
+            } else if let Some((id, index)) = open
+                && let Some(question) = self.questions.get_mut(&id)
+            {
+                question.calls[index].jobs.push(at);
+            } else {
+                let (calls, words) = groups.entry(template).or_default();
+                seen.insert(hash.clone(), (template, calls.len()));
+                calls.push(AskedCall { call, hash, decided: None, jobs: vec![at] });
+                words.extend(reasons);
             }
         }
         let asked_something = !groups.is_empty();
-        for (_, calls, mut reasons) in groups {
+        for (calls, mut reasons) in groups.into_values() {
             reasons.sort();
             reasons.dedup();
             self.ask(About::Call, calls, reasons);

@@ -197,3 +197,16 @@ fn every_answer_brings_the_turn_to_rest_again() {
     desk.deny("q2");
     assert_eq!((desk.rests.len(), desk.rested()), (3, Ends::Output));
 }
+
+#[test]
+fn identical_templates_are_one_question_and_run_once_for_each_instance() {
+    let mut desk = Desk::on(two_instances(), json!({}));
+    desk.start();
+    desk.solve(json!([drop_each(), drop_each()]), json!("over"));
+    assert_eq!(desk.asked.len(), 1, "the same calls are asked about once");
+    desk.approve("q1");
+    assert_eq!(desk.started.len(), 2);
+    desk.returns("drop", json!(true));
+    desk.returns("drop", json!(true));
+    assert_eq!((desk.states("drop"), desk.rested()), (vec!["done"; 4], Ends::Output));
+}
