@@ -254,6 +254,7 @@ impl Session {
         self.reopen();
         for (hash, jobs) in released {
             let Some((&primary, others)) = jobs.split_first() else { continue };
+            self.questions.granted.insert(primary, hash.clone());
             self.questions.approved.insert(hash, Approved::Running(primary));
             if let Some(step) = self.steps.get_mut(&primary.step) {
                 let job = &mut step.jobs[primary.job as usize];
@@ -336,37 +337,20 @@ impl Session {
 
     /// One job runs for both.
     fn join(&mut self, at: JobRef, primary: JobRef) {
-        if let Some(step) = self.steps.get_mut(&at.step) {
-            let job = &mut step.jobs[at.job as usize];
-            job.status = Status::Waiting;
-            job.joined = Some(primary);
-        }
+        self.set_status(at, Status::Waiting);
+        self.questions.joined.entry(primary).or_default().push(at);
     }
 
     /// Whoever joined a job ends as it did; what a person approved and got is remembered.
     pub(super) fn close_joined(&mut self, at: JobRef, status: Status) {
-        if self.questions.is_blank() {
-            return;
-        }
-        let approved = self.questions.approved.iter().find(|(_, of)| **of == Approved::Running(at));
-        if let Some(hash) = approved.map(|(hash, _)| hash.clone()) {
+        if let Some(hash) = self.questions.granted.remove(&at) {
             match status {
                 Status::Done => self.questions.approved.insert(hash, Approved::Done),
                 // A yes is used up: to try again, a person is asked again.
                 _ => self.questions.approved.remove(&hash),
             };
         }
-        let joined: Vec<JobRef> = self
-            .steps
-            .iter()
-            .flat_map(|(step, jobs)| {
-                let joined = jobs.jobs.iter().enumerate().filter(|(_, job)| job.joined == Some(at));
-                joined
-                    .map(|(job, _)| JobRef { step: *step, job: u32::try_from(job).unwrap_or(u32::MAX) })
-                    .collect::<Vec<_>>()
-            })
-            .collect();
-        for other in joined {
+        for other in self.questions.joined.remove(&at).unwrap_or_default() {
             self.close(other, status);
         }
     }

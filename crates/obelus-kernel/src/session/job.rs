@@ -103,8 +103,6 @@ pub(crate) struct Job {
     pub(crate) child: Option<Box<Session>>,
     /// What the child is given of the context.
     pub(crate) scope: Vec<Value>,
-    /// Another job that runs for both.
-    pub(crate) joined: Option<JobRef>,
     /// It runs, and waits for a person: its child does, or it is in doubt.
     pub(crate) resting: bool,
     pub(crate) attempt: u32,
@@ -289,7 +287,6 @@ impl Job {
             frozen: None,
             child: None,
             scope: Vec::new(),
-            joined: None,
             resting: false,
             attempt: 0,
             error: None,

@@ -95,6 +95,28 @@ fn ten_thousand_faults() {
     assert_eq!((desk.errors().len(), desk.requests.len()), (MANY, 1));
 }
 
+#[test]
+fn ten_thousand_questions() {
+    let mut desk = Desk::at_work(big());
+    desk.solve(many("drop", |n| json!({"id": n})), json!("over"));
+    assert_eq!(desk.asked.len(), MANY);
+    desk.wait(24);
+    assert_eq!((desk.waiting().len(), desk.rested()), (0, Ends::Output));
+}
+
+#[test]
+fn ten_thousand_calls_at_once_after_a_question_was_asked() {
+    let mut desk = Desk::at_work(big());
+    desk.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
+    desk.deny("q1");
+    desk.solve(many("read", |n| json!({"q": n})), json!("over"));
+    while let Some(start) = desk.open.pop() {
+        let outcome = obelus_kernel::session::Outcome::Value(json!(1));
+        desk.tell(obelus_kernel::session::Input::Ended { id: start.id, outcome }).unwrap();
+    }
+    assert_eq!((desk.started.len(), desk.rested()), (MANY, Ends::Output));
+}
+
 /// Ten thousand calls are a minute's work for a person to imagine, and must not be an hour's for the machine.
 const MANY: usize = 10_000;
 
