@@ -42,7 +42,7 @@ impl Session {
         if let Some(&since) = self.questions.denied.get(&hash) {
             let asked_anew = says("requires_confirmation", true.into()) && self.words_since(since).is_some();
             if !asked_anew {
-                self.deny_job(at, &hash, "it was denied before");
+                self.drop_denied(at, "it was denied before");
                 return true;
             }
             self.questions.denied.remove(&hash);
@@ -291,6 +291,10 @@ impl Session {
 
     fn deny_job(&mut self, at: JobRef, hash: &str, reason: &str) {
         self.questions.denied.insert(hash.to_owned(), self.context.messages().len());
+        self.drop_denied(at, reason);
+    }
+
+    fn drop_denied(&mut self, at: JobRef, reason: &str) {
         if let Some(step) = self.steps.get_mut(&at.step) {
             step.jobs[at.job as usize].error = Some(json!({"code": "denied", "message": reason}));
         }
@@ -343,7 +347,9 @@ impl Session {
 
     /// Whoever joined a job ends as it did; what a person approved and got is remembered.
     pub(super) fn close_joined(&mut self, at: JobRef, status: Status) {
-        if let Some(hash) = self.questions.granted.remove(&at) {
+        let granted = self.questions.granted.remove(&at);
+        // The same call may have been granted anew in the meantime.
+        if let Some(hash) = granted.filter(|hash| self.questions.approved.get(hash) == Some(&Approved::Running(at))) {
             match status {
                 Status::Done => self.questions.approved.insert(hash, Approved::Done),
                 // A yes is used up: to try again, a person is asked again.

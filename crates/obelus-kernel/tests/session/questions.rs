@@ -210,3 +210,26 @@ fn identical_templates_are_one_question_and_run_once_for_each_instance() {
     desk.returns("drop", json!(true));
     assert_eq!((desk.states("drop"), desk.rested()), (vec!["done"; 4], Ends::Output));
 }
+
+#[test]
+fn a_denied_call_is_ignored_until_it_is_asked_anew_after_the_users_next_words() {
+    let mut desk = Desk::at_work(json!({}));
+    let drop = |asides: Value| {
+        let mut call = call("drop", "a", json!({"id": 1}));
+        call.as_object_mut().unwrap().extend(asides.as_object().unwrap().clone());
+        json!([call])
+    };
+    desk.solve(drop(json!({})), json!(null));
+    desk.deny("q1");
+    desk.solve(drop(json!({"requires_confirmation": true})), json!(null));
+    assert_eq!(desk.asked.len(), 1, "nobody has spoken since");
+    desk.solve(json!([]), json!("well then"));
+    desk.user("do drop it after all");
+    desk.solve(drop(json!({})), json!(null));
+    desk.solve(drop(json!({"confirmed": true})), json!(null));
+    assert_eq!((desk.asked.len(), desk.states("drop")), (1, vec!["denied", "denied"]));
+    desk.solve(drop(json!({"requires_confirmation": true})), json!(null));
+    assert_eq!(desk.asked, ["q1", "q2"], "the user's words are later than the denial, whatever came between");
+    desk.approve("q2");
+    assert_eq!(desk.handed_out("drop").len(), 1);
+}
