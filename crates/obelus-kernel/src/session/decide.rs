@@ -33,8 +33,8 @@ impl Session {
         if refuses {
             let reason =
                 call.asides.get("confirmation_reason").and_then(Value::as_str).unwrap_or("declined in conversation");
-            if let Some((id, _)) = self.questions.about(&hash) {
-                self.deny(&id, reason, "the agent, for the user");
+            if let Some((id, index)) = self.questions.about(&hash) {
+                self.deny(&id, &[index], reason, "the agent, for the user");
             }
             self.deny_job(at, &hash, reason);
             return true;
@@ -211,7 +211,10 @@ impl Session {
                 }
                 self.approve(id, &chosen, by);
             }
-            (About::Call | About::Plan, Decision::Deny { reason }) => self.deny(id, &reason, by),
+            (About::Call | About::Plan, Decision::Deny { reason }) => {
+                let open: Vec<usize> = question.open_calls().collect();
+                self.deny(id, &open, &reason, by);
+            }
             (About::Call, Decision::Edit { params }) => self.edit(id, params, by)?,
             (About::Plan, Decision::Approve { .. }) => {
                 let calls: Vec<Value> = question.calls.iter().map(|asked| (*asked.call).clone()).collect();
@@ -269,15 +272,18 @@ impl Session {
         }
     }
 
-    fn deny(&mut self, id: &str, reason: &str, by: &str) {
+    fn deny(&mut self, id: &str, indexes: &[usize], reason: &str, by: &str) {
         let Some(question) = self.questions.get_mut(id) else { return };
         let is_plan = question.about == About::Plan;
         let mut dropped = Vec::new();
-        for asked in question.calls.iter_mut().filter(|asked| asked.decided.is_none()) {
+        for &index in indexes {
+            let asked = &mut question.calls[index];
             asked.decided = Some(false);
             dropped.push((asked.hash.clone(), asked.jobs.clone()));
         }
-        self.questions.decided(id, QuestionStatus::Denied, self.now, by, Some(reason));
+        if question.open_calls().next().is_none() {
+            self.questions.decided(id, QuestionStatus::Denied, self.now, by, Some(reason));
+        }
         self.reopen();
         if is_plan {
             self.turn.tell_model(error_data(Value::Null, json!({"code": "plan_denied", "message": reason})));
@@ -386,7 +392,10 @@ impl Session {
                     let error = CallError::new("in_doubt", "nobody said in time whether it happened");
                     self.settle_doubt(&id, "nobody", Some(Outcome::Error(error)));
                 }
-                _ => self.deny(&id, "nobody answered in time", "nobody"),
+                _ => {
+                    let open: Vec<usize> = self.questions.get(&id).into_iter().flat_map(Question::open_calls).collect();
+                    self.deny(&id, &open, "nobody answered in time", "nobody");
+                }
             }
             if let Some(question) = self.questions.get_mut(&id) {
                 question.status = QuestionStatus::Expired;

@@ -184,7 +184,7 @@ impl Desk {
         self.session.questions().into_iter().filter(Question::is_open).map(|question| question.id).collect()
     }
 
-    /// The states of all calls of a tool, oldest first.
+    /// The states of all calls of a tool, those of steps that have ended first.
     pub(crate) fn states(&self, tool: &str) -> Vec<&'static str> {
         let calls = self.session.calls();
         calls.iter().filter(|report| report.call["_tool"] == tool).map(|report| report.status).collect()

@@ -233,3 +233,18 @@ fn a_denied_call_is_ignored_until_it_is_asked_anew_after_the_users_next_words() 
     desk.approve("q2");
     assert_eq!(desk.handed_out("drop").len(), 1);
 }
+
+#[test]
+fn the_models_no_is_about_its_own_call_alone() {
+    let mut desk = Desk::on(two_instances(), json!({}));
+    desk.start();
+    desk.solve(json!([drop_each()]), json!(null));
+    desk.user("leave ada alone");
+    let mut declined = drop_each();
+    declined["_instance"] = "ada".into();
+    declined["confirmation_decision"] = "deny".into();
+    desk.solve(json!([declined]), json!("over"));
+    assert_eq!(desk.states("drop"), ["denied", "denied", "waiting"], "bob was not spoken of");
+    desk.decide("q1", Decision::Approve { only: None }).unwrap();
+    assert_eq!(desk.handed_out("drop")[0]["_instance"], "bob");
+}
