@@ -365,6 +365,11 @@ fn frozen_call(call: &Call, params: &Value, instance: Option<&str>) -> Value {
     fields.insert("_tool".to_owned(), call.tool_name.as_str().into());
     fields.extend(params.as_object().cloned().unwrap_or_default());
     fields.extend(call.asides.clone());
+    for chosen in ["_delegate", "_activity"] {
+        if let Some(name) = call.raw.get(chosen).filter(|name| !name.is_null()) {
+            fields.insert(chosen.to_owned(), name.clone());
+        }
+    }
     if let Some(path) = &call.output_path {
         fields.insert("_outputPath".to_owned(), path.to_string().into());
     }

@@ -248,3 +248,16 @@ fn the_models_no_is_about_its_own_call_alone() {
     desk.decide("q1", Decision::Approve { only: None }).unwrap();
     assert_eq!(desk.handed_out("drop")[0]["_instance"], "bob");
 }
+
+#[test]
+fn a_call_that_chooses_another_executor_is_another_call() {
+    let tool = json!({"type": "tool", "tool": {
+        "hand": {"x-effect": "delete", "properties": {"_delegate": {"type": "string"}}},
+    }});
+    let mut desk = Desk::on(json!([tool]), json!({}));
+    desk.start();
+    let hand = |to: &str| json!({"_tool": "hand", "_delegate": to, "_outputPath": "†state.a"});
+    desk.solve(json!([hand("a.json"), hand("b.json")]), json!("over"));
+    assert_eq!(desk.asked.len(), 2);
+    assert_eq!(desk.question("q1").calls[0].call["_delegate"], "a.json", "a person sees who would do it");
+}
