@@ -53,7 +53,7 @@ use crate::time::Time;
 use crate::tool::Tool;
 use job::{JobRef, Step};
 use question::Questions;
-use turn::Turn;
+use turn::{Turn, Words};
 
 /// An agent at work on a request: its memory, what is under way, and what waits.
 pub struct Session {
@@ -86,7 +86,9 @@ pub struct Session {
     next_request: u64,
     questions: Questions,
     /// Words that came while the turn was at work.
-    pending_words: VecDeque<String>,
+    pending_words: VecDeque<Words>,
+    /// The question that the user's latest words can be an answer to.
+    answerable: Option<String>,
     tasks: VecDeque<Task>,
     /// Validators for parts of kinds' schemas, by kind, instance and pointer.
     part_validators: BTreeMap<(String, Option<String>, String), (Value, Arc<Validator>)>,
@@ -159,6 +161,7 @@ impl Session {
             next_request: 0,
             questions: Questions::default(),
             pending_words: VecDeque::new(),
+            answerable: None,
             tasks: VecDeque::new(),
             part_validators: BTreeMap::new(),
         })
@@ -258,7 +261,7 @@ impl Session {
             "turn": self.turn.snapshot(),
             "steps": steps.collect::<serde_json::Map<_, _>>(),
             "questions": self.questions.all().map(Question::to_json).collect::<Vec<_>>(),
-            "pendingWords": self.pending_words,
+            "pendingWords": self.pending_words.iter().map(|words| &words.text).collect::<Vec<_>>(),
         })
     }
 

@@ -77,11 +77,16 @@ impl Session {
     /// The model claims that the user agreed: is there evidence?
     fn has_consent(&self, id: &str) -> bool {
         let Some(question) = self.questions.get(id) else { return false };
-        let is_only_one = self.questions().iter().filter(|question| question.is_open()).count() == 1
-            && question.open_calls().count() == 1;
         self.settings.model_may_confirm == ModelMayConfirm::AfterConsent
-            && is_only_one
+            && self.answerable.as_deref() == Some(id)
             && self.words_since(question.asked_after).is_some_and(|words| self.settings.consent.consents(words))
+    }
+
+    /// The question about one call that waits now, if nothing else does, here or in a delegate.
+    pub(super) fn only_question(&self) -> Option<String> {
+        let mut open = self.questions().into_iter().filter(Question::is_open);
+        let (only, None) = (open.next()?, open.next()) else { return None };
+        (only.open_calls().count() == 1).then_some(only.id)
     }
 
     /// The user's latest words, if they came after the context had this many messages.

@@ -50,6 +50,13 @@ pub(super) struct Turn {
     errors: Vec<Value>,
 }
 
+/// What the user said.
+pub(super) struct Words {
+    pub(super) text: String,
+    /// The question that was waiting, and the only one, when it was said.
+    only_question: Option<String>,
+}
+
 /// The same call failing the same way this often ends the turn.
 const SAME_FAILURES: u32 = 3;
 
@@ -104,13 +111,14 @@ impl Turn {
 
 impl Session {
     /// Begins a turn, with the user's words if there are some.
-    pub(super) fn begin(&mut self, words: Option<String>) {
+    pub(super) fn begin(&mut self, words: Option<Words>) {
         if !self.persistent && self.turn.phase == Phase::Rested(Ends::Output) {
             self.forget();
         }
         self.turn = Turn::new(&self.settings);
         if let Some(words) = words {
-            self.remember_words(Role::User, &words);
+            self.remember_words(Role::User, &words.text);
+            self.answerable = words.only_question;
         }
         self.request();
     }
@@ -129,9 +137,10 @@ impl Session {
 
     /// Words of the user: at once if nothing is at work, else when the turn has come to rest.
     pub(super) fn hear(&mut self, text: String) {
+        let words = Words { text, only_question: self.only_question() };
         match self.turn.phase {
-            Phase::New | Phase::Rested(_) => self.begin(Some(text)),
-            Phase::Asking(_) | Phase::Working => self.pending_words.push_back(text),
+            Phase::New | Phase::Rested(_) => self.begin(Some(words)),
+            Phase::Asking(_) | Phase::Working => self.pending_words.push_back(words),
         }
     }
 

@@ -54,3 +54,25 @@ fn a_yes_to_several_questions_is_a_yes_to_none() {
     desk.solve(json!([drop(1, json!({"confirmed": true}))]), json!(null));
     assert_eq!(desk.started.len(), 0);
 }
+
+#[test]
+fn a_yes_said_before_the_question_was_shown_is_no_answer_to_it() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.user("yes");
+    // The words are heard when the turn has come to rest, and by then there is a question.
+    desk.solve(json!([drop(1, json!({}))]), json!(null));
+    assert_eq!(desk.asked, ["q1"]);
+    desk.solve(json!([drop(1, json!({"confirmed": true}))]), json!(null));
+    assert_eq!((desk.started.len(), desk.waiting().len()), (0, 1));
+}
+
+#[test]
+fn the_model_cannot_make_a_question_the_only_one_by_declining_the_others() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve(json!([drop(1, json!({})), drop(2, json!({}))]), json!(null));
+    desk.user("yes");
+    let decline = drop(1, json!({"confirmation_decision": "deny"}));
+    desk.solve(json!([decline, drop(2, json!({"confirmed": true}))]), json!(null));
+    assert_eq!(desk.started.len(), 0, "when the user said yes, two questions were open");
+    assert_eq!(desk.waiting(), ["q2"]);
+}
