@@ -352,20 +352,14 @@ impl Session {
     pub(super) fn go_on(&mut self) {
         loop {
             self.advance();
-            if self.turn.phase != Phase::Working || self.is_busy() {
+            if let Phase::Rested(_) = self.turn.phase
+                && let Some(words) = self.pending_words.pop_front()
+            {
+                self.begin(Some(words));
+            } else if self.turn.phase != Phase::Working || self.is_busy() {
                 return;
-            }
-            if self.ask_about_groups() {
-                continue;
-            }
-            self.settle();
-            match (self.turn.phase, self.pending_words.is_empty()) {
-                (Phase::Rested(_), false) => {
-                    let words = self.pending_words.pop_front();
-                    self.begin(words);
-                }
-                (Phase::Working, _) => {}
-                _ => return,
+            } else if !self.ask_about_groups() {
+                self.settle();
             }
         }
     }

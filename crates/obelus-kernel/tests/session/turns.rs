@@ -71,3 +71,12 @@ fn a_degraded_turn_keeps_what_was_done_and_can_be_tried_again() {
     assert_eq!((desk.rests[0].ends, desk.read("†state.r")), (Ends::Degraded, json!("kept")));
     assert_eq!((words(&desk), desk.requests.len()), (vec!["hello"], 1));
 }
+
+#[test]
+fn words_are_heard_after_a_turn_that_ended_on_a_repair() {
+    let mut desk = Desk::at_work(json!({"repairs": 1, "max_requests": 1}));
+    desk.user("are you there?");
+    desk.answer(json!("out of format"), false);
+    assert_eq!((desk.rested(), words(&desk)), (Ends::Limit, vec!["are you there?"]));
+    assert_eq!(desk.requests.len(), 1, "and answered");
+}
