@@ -175,7 +175,10 @@ impl Session {
         // Time does not run backwards here, whatever the clock outside does.
         self.now = self.now.max(now);
         match input {
-            Input::Start => self.begin(None),
+            Input::Start => {
+                self.must_not_be_at_work()?;
+                self.begin(None);
+            }
             Input::RunPlan => self.run_plan()?,
             Input::User { text } => self.hear(text),
             Input::Answer { id, answer } => self.take_answer(&id, answer),

@@ -144,8 +144,17 @@ impl Session {
         }
     }
 
+    /// A turn is begun when the one before it has come to rest.
+    pub(super) fn must_not_be_at_work(&self) -> Result<(), Refused> {
+        match self.turn.phase {
+            Phase::New | Phase::Rested(_) => Ok(()),
+            Phase::Asking(_) | Phase::Working => Err(Refused::new("at_work", "the session is at work already")),
+        }
+    }
+
     /// Runs the plan in the context as it is.
     pub(super) fn run_plan(&mut self) -> Result<(), Refused> {
+        self.must_not_be_at_work()?;
         let Some(plan) = self.context.plan().cloned() else {
             return Err(Refused::new("no_plan", "the context has no plan to run"));
         };

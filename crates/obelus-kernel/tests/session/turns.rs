@@ -80,3 +80,17 @@ fn words_are_heard_after_a_turn_that_ended_on_a_repair() {
     assert_eq!((desk.rested(), words(&desk)), (Ends::Limit, vec!["are you there?"]));
     assert_eq!(desk.requests.len(), 1, "and answered");
 }
+
+#[test]
+fn a_turn_at_work_is_not_begun_a_second_time() {
+    let mut desk = Desk::on(json!([{"type": "plan", "plan": [call("read", "p", json!({}))]}]), json!({}));
+    desk.start();
+    desk.solve(json!([call("read", "r", json!({}))]), json!("over"));
+    for again in [Input::Start, Input::RunPlan] {
+        assert_eq!(desk.tell(again).unwrap_err().code, "at_work");
+    }
+    desk.returns("read", json!(1));
+    assert_eq!((desk.rested(), desk.started.len(), desk.requests.len()), (Ends::Output, 1, 0));
+    desk.start();
+    assert_eq!(desk.requests.len(), 1, "at rest it may be begun anew");
+}
