@@ -94,3 +94,15 @@ fn a_turn_at_work_is_not_begun_a_second_time() {
     desk.start();
     assert_eq!(desk.requests.len(), 1, "at rest it may be begun anew");
 }
+
+#[test]
+fn a_person_who_answers_a_turn_that_is_ending_is_asked_to_wait() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve(json!([call("read", "r", json!({})), call("drop", "d", json!({"id": 1}))]), json!("over"));
+    desk.stop();
+    let refused = desk.decide("q1", obelus_kernel::session::Decision::Approve { only: None }).unwrap_err();
+    assert_eq!((refused.code, desk.waiting().len()), ("ending", 1), "a yes is never lost");
+    desk.returns("read", json!(1));
+    desk.approve("q1");
+    assert_eq!(desk.handed_out("drop").len(), 1);
+}
