@@ -355,6 +355,10 @@ impl Session {
             Phase::Working => self.turn.must_end(Ends::Stopped, "stopped", "stopped by a person"),
             Phase::New | Phase::Rested(_) => {}
         }
+        let children: Vec<String> = self.children().map(|(id, _)| id).collect();
+        for id in children {
+            self.tell_child(&id, super::Input::Stop);
+        }
     }
 
     /// Lets everything move that can, and looks whether the turn has come to rest.

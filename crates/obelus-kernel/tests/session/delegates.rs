@@ -123,3 +123,14 @@ fn a_child_that_waits_does_not_hold_the_next_of_a_sequence() {
     desk.solve(json!([call("drop", "x", json!({"id": 1}))]), json!("dropped"));
     assert_eq!(desk.handed_out("read").len(), 1);
 }
+
+#[test]
+fn a_stop_reaches_the_children() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve(json!([child("a")]), json!("over"));
+    desk.solve(json!([call("read", "x", json!({})), call("read", "y", json!({"q": "†state.x"}))]), json!(null));
+    desk.stop();
+    desk.returns("read", json!(1));
+    assert_eq!((desk.started.len(), desk.requests.len()), (1, 0), "nothing more is started, below neither");
+    assert_eq!((desk.rested(), desk.states("child")), (Ends::Stopped, vec!["failed"]));
+}
