@@ -125,6 +125,8 @@ impl Session {
         self.steps.get_mut(&at.step)?.jobs[at.job as usize].child = Some(child);
         if let Some(reply) = reply {
             match reply.ends {
+                // Somebody answered below, and something else waits there still.
+                Ends::Waiting if was_at_rest => self.reopen(),
                 Ends::Waiting => {}
                 Ends::Output => self.finish(at, Outcome::Value(reply.output)),
                 Ends::Degraded | Ends::Limit | Ends::Stopped => {

@@ -134,3 +134,14 @@ fn a_stop_reaches_the_children() {
     assert_eq!((desk.started.len(), desk.requests.len()), (1, 0), "nothing more is started, below neither");
     assert_eq!((desk.rested(), desk.states("child")), (Ends::Stopped, vec!["failed"]));
 }
+
+#[test]
+fn one_of_two_answers_below_brings_the_turn_to_rest_again() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve(json!([child("a")]), json!("over"));
+    desk.solve(json!([call("drop", "x", json!({"id": 1})), call("drop", "y", json!({"id": 2}))]), json!("dropped"));
+    desk.deny("0.0/q1");
+    assert_eq!((desk.rests.len(), desk.rested()), (2, Ends::Waiting), "whoever answered is told how things stand");
+    desk.deny("0.0/q2");
+    assert_eq!((desk.rests.len(), desk.rested()), (3, Ends::Output));
+}
