@@ -200,7 +200,7 @@ impl Session {
             let text = format!("the question `{id}` is {} already, by {by}", status.as_str().unwrap_or_default());
             return Err(Refused::new("already_decided", text));
         }
-        if self.turn.stops() && matches!(decision, Decision::Approve { .. } | Decision::Edit { .. }) {
+        if self.turn.stops() && matches!(decision, Decision::Approve { .. } | Decision::Edit { .. } | Decision::DidNot) {
             let text = "the turn is ending, and starts nothing more; answer again when it has come to rest";
             return Err(Refused::new("ending", text));
         }

@@ -38,6 +38,8 @@ pub(super) struct Turn {
     repairs_left: u32,
     /// The last answer that was out of format, and what was wrong with it.
     pub(super) out_of_format: Option<(String, String)>,
+    /// Whether the latest solution breaks a rule, so that the model has something to mend.
+    pub(super) faulty: bool,
     /// The result, held back while something waits for a person.
     output: Value,
     said: Vec<String>,
@@ -70,6 +72,7 @@ impl Turn {
             tokens: 0,
             repairs_left: settings.repairs,
             out_of_format: None,
+            faulty: false,
             output: Value::Null,
             said: Vec::new(),
             ended_calls: Vec::new(),
@@ -223,6 +226,7 @@ impl Session {
             self.turn.said.push(words.clone());
             self.tasks.push_back(Task::Say(words));
         }
+        self.turn.faulty = false;
         self.turn.output = solution.output;
         if solution.calls.is_empty() {
             return;
@@ -242,6 +246,7 @@ impl Session {
     fn offer(&mut self, calls: Vec<Value>) {
         let check = plan::check(&calls, PlanMode::Lazy, &self.context);
         if !check.is_valid() {
+            self.turn.faulty = true;
             for fault in &check.errors {
                 let call = fault.call.map_or(Value::Null, |index| calls[index].clone());
                 self.turn.errors.push(error_data(call, fault_data(fault)));
@@ -280,6 +285,7 @@ impl Session {
             let call = cycle.call.map_or(Value::Null, |index| calls[index].clone());
             self.turn.errors.push(error_data(call, fault_data(cycle)));
             self.note_failure(&Value::from(calls.to_vec()).to_string(), &cycle.text);
+            self.turn.faulty = true;
             for job in 0..count {
                 self.close(at(job), Status::Skipped);
             }
@@ -398,7 +404,9 @@ impl Session {
         if self.waits() {
             return self.rest(Ends::Waiting, None);
         }
-        if !self.turn.asks_model || self.settings.mode == Mode::Shadow {
+        // In the mode `shadow` one solution is enough, if the model has nothing to mend in it.
+        let is_enough = self.settings.mode == Mode::Shadow && !self.turn.faulty;
+        if !self.turn.asks_model || (is_enough && self.turn.output.is_null()) {
             return self.rest(Ends::Output, None);
         }
         if self.turn.output.is_null() {
@@ -412,6 +420,7 @@ impl Session {
                 let fault = Fault::new(Rule::Loop1, format!("the output breaks its schema: {}", breach.text));
                 let output = std::mem::take(&mut self.turn.output);
                 self.note_failure(&output.to_string(), &fault.text);
+                self.turn.faulty = true;
                 self.turn.errors.push(error_data(json!({"output": output}), fault_data(&fault)));
                 // Goes round once more: the errors are appended, and the model is asked again.
             }

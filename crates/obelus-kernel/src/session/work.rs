@@ -269,6 +269,7 @@ impl Session {
     /// Ends a job with an error of its own making.
     pub(super) fn fail_by(&mut self, at: JobRef, fault: &Fault) {
         let data = fault_data(fault);
+        self.turn.faulty = true;
         self.record_error(at, data);
         self.close(at, Status::Failed);
     }

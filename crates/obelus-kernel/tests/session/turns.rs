@@ -106,3 +106,23 @@ fn a_person_who_answers_a_turn_that_is_ending_is_asked_to_wait() {
     desk.approve("q1");
     assert_eq!(desk.handed_out("drop").len(), 1);
 }
+
+#[test]
+fn in_shadow_a_turn_ends_after_one_valid_solution() {
+    let mut desk = Desk::at_work(json!({"mode": "shadow"}));
+    desk.solve(json!([{"_tool": "unheard_of"}]), json!(null));
+    assert_eq!((desk.errors(), desk.rests.len()), (vec!["CALL-3".to_owned()], 0), "this one was not valid");
+    desk.solve(json!([call("read", "r", json!({}))]), json!(null));
+    assert_eq!((desk.rested(), desk.started.len(), desk.requests.len()), (Ends::Output, 0, 0));
+}
+
+#[test]
+fn output_that_breaks_its_schema_leads_to_another_request() {
+    for mode in ["full", "shadow"] {
+        let mut desk = Desk::at_work(json!({"mode": mode, "schema": {"type": "object"}}));
+        desk.solve(json!([]), json!("not an object"));
+        assert_eq!((desk.errors(), desk.rests.len(), desk.requests.len()), (vec!["LOOP-1".to_owned()], 0, 1), "{mode}");
+        desk.solve(json!([]), json!({"right": true}));
+        assert_eq!((desk.rested(), &desk.rests[0].output), (Ends::Output, &json!({"right": true})), "{mode}");
+    }
+}
