@@ -222,6 +222,11 @@ impl Session {
     /// Changes how far it may go, from the next call on.
     pub fn set_mode(&mut self, mode: Mode) {
         Arc::make_mut(&mut self.settings).mode = mode;
+        for job in self.steps.values_mut().flat_map(|step| &mut step.jobs) {
+            if let Some(child) = &mut job.child {
+                child.set_mode(mode);
+            }
+        }
     }
 
     /// Every question, decided ones too, those of delegates included with the ids by which they are answered.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::Session;
 use super::input::{CallError, Ends, Outcome, Start, Task};
 use super::job::{Frozen, JobRef, Settled, Status, with_instance};
-use super::policy::Verdict;
+use super::policy::{Verdict, outside_mode};
 use super::turn::{error_data, fault_data};
 use crate::call::{Call, Scope, faults_of};
 use crate::context::Context;
@@ -149,12 +149,15 @@ impl Session {
             Verdict::Allow => self.make_ready(at),
             Verdict::Confirm(reasons) => self.ask_about_call(at, call, &frozen, reasons),
             Verdict::Refuse { by_mode, reason } => {
-                let rule = if by_mode { Rule::Pol1 } else { Rule::Pol2 };
-                let data = fault_data(&Fault::new(rule, reason));
-                self.record_error(at, data);
-                self.close(at, Status::Refused);
+                self.refuse(at, if by_mode { Rule::Pol1 } else { Rule::Pol2 }, reason);
             }
         }
+    }
+
+    fn refuse(&mut self, at: JobRef, rule: Rule, reason: String) {
+        let data = fault_data(&Fault::new(rule, reason));
+        self.record_error(at, data);
+        self.close(at, Status::Refused);
     }
 
     pub(super) fn make_ready(&mut self, at: JobRef) {
@@ -173,6 +176,11 @@ impl Session {
         let call = self.steps[&at.step].call(at.job as usize).clone();
         if call.tool.as_deref().is_some_and(|tool| self.thinks(&call, tool)) {
             return self.start_thought(at);
+        }
+        // The mode may have been lowered since the call was judged.
+        let verdict = call.tool.as_deref().and_then(|tool| outside_mode(self.settings.mode, tool.effect));
+        if let Some(reason) = verdict {
+            return self.refuse(at, Rule::Pol1, reason);
         }
         if self.turn.calls >= self.settings.max_calls {
             self.ready.push_front(at);

@@ -126,3 +126,29 @@ fn output_that_breaks_its_schema_leads_to_another_request() {
         assert_eq!((desk.rested(), &desk.rests[0].output), (Ends::Output, &json!({"right": true})), "{mode}");
     }
 }
+
+#[test]
+fn a_mode_that_was_lowered_holds_for_what_has_not_begun() {
+    let mut desk = Desk::at_work(json!({"max_parallel": 1}));
+    let calls = json!([
+        call("change", "a", json!({"id": 1})),
+        call("change", "b", json!({"id": 2})),
+        call("drop", "d", json!({"id": 3})),
+        call("child", "c", json!({}))
+    ]);
+    desk.solve(calls, json!("over"));
+    desk.session.set_mode(Mode::Shadow);
+    desk.returns("change", json!(1));
+    assert_eq!(desk.states("change"), ["done", "refused"]);
+    desk.approve("q1");
+    assert_eq!((desk.started.len(), desk.states("drop")), (1, vec!["refused"]), "that yes was for another mode");
+}
+
+#[test]
+fn a_mode_that_was_lowered_holds_for_children_too() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve(json!([call("child", "c", json!({}))]), json!("over"));
+    desk.session.set_mode(Mode::Shadow);
+    desk.solve(json!([call("read", "r", json!({}))]), json!("looked"));
+    assert_eq!(desk.started.len(), 0);
+}
