@@ -207,6 +207,12 @@ impl Questions {
         }
     }
 
+    /// The context has become shorter: every length that something is dated by is another one now.
+    pub(super) fn move_dates(&mut self, length: impl Fn(usize) -> usize) {
+        self.denied.values_mut().for_each(|since| *since = length(*since));
+        self.all.values_mut().for_each(|question| question.asked_after = length(question.asked_after));
+    }
+
     /// Whether nothing was ever asked or denied, so that no call can have a history.
     pub(super) fn is_blank(&self) -> bool {
         self.all.is_empty() && self.denied.is_empty()

@@ -130,11 +130,13 @@ impl Session {
     fn forget(&mut self) {
         let base = self.base;
         let kept = |(index, message): &(usize, &Message)| *index < base || matches!(message, Message::Text(_));
-        let messages: Vec<Message> =
-            self.context.messages().iter().enumerate().filter(kept).map(|(_, message)| message.clone()).collect();
+        let (places, messages): (Vec<usize>, Vec<Message>) =
+            self.context.messages().iter().enumerate().filter(kept).map(|(at, message)| (at, message.clone())).unzip();
         let mut context = Context::new();
         if context.append(messages).is_ok() {
             self.context = context;
+            // What is dated by the length of the context keeps its place among the words.
+            self.questions.move_dates(|length| places.partition_point(|at| *at < length));
         }
     }
 

@@ -152,3 +152,18 @@ fn a_mode_that_was_lowered_holds_for_children_too() {
     desk.solve(json!([call("read", "r", json!({}))]), json!("looked"));
     assert_eq!(desk.started.len(), 0);
 }
+
+#[test]
+fn a_one_off_request_forgets_its_state_but_not_what_was_denied() {
+    let mut desk = Desk::at_work(json!({}));
+    let calls = json!([call("read", "r", json!({})), call("drop", "d", json!({"id": 1}))]);
+    desk.solve(calls, json!("first"));
+    desk.returns("read", json!(1));
+    desk.deny("q1");
+    desk.user("drop it after all");
+    assert_eq!(desk.read("†state.r"), json!("absent"));
+    desk.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
+    assert_eq!(desk.asked.len(), 1, "it was denied");
+    desk.solve(json!([call("drop", "d", json!({"id": 1, "requires_confirmation": true}))]), json!(null));
+    assert_eq!(desk.asked.len(), 2, "the user has spoken since");
+}
