@@ -156,16 +156,16 @@ impl Session {
         asked_something
     }
 
-    pub(super) fn ask_about_plan(&mut self, calls: Vec<Value>) {
+    pub(super) fn ask_about_plan(&mut self, calls: Vec<Value>, sequential: bool) {
         let asked = |call| AskedCall { call: Arc::new(call), hash: String::new(), decided: None, jobs: Vec::new() };
-        self.ask(
-            About::Plan,
-            calls.into_iter().map(asked).collect(),
-            vec!["a plan runs when it is approved".to_owned()],
-        );
+        let reasons = vec!["a plan runs when it is approved".to_owned()];
+        let id = self.ask(About::Plan, calls.into_iter().map(asked).collect(), reasons);
+        if let Some(question) = self.questions.get_mut(&id) {
+            question.sequential = sequential;
+        }
     }
 
-    fn ask(&mut self, about: About, calls: Vec<AskedCall>, reasons: Vec<String>) {
+    fn ask(&mut self, about: About, calls: Vec<AskedCall>, reasons: Vec<String>) -> String {
         let described: Vec<String> = calls.iter().map(|asked| describe(&asked.call)).collect();
         let question = Question {
             id: String::new(),
@@ -180,10 +180,12 @@ impl Session {
             decided_at: None,
             by: None,
             reason: None,
+            sequential: false,
             asked_after: self.context.messages().len(),
         };
         let id = self.questions.add(question);
-        self.tasks.push_back(Task::Ask { id });
+        self.tasks.push_back(Task::Ask { id: id.clone() });
+        id
     }
 
     /// A person decided. What does not fit is refused, and the question stays.
@@ -227,9 +229,10 @@ impl Session {
             (About::Call, Decision::Edit { params }) => self.edit(id, params, by)?,
             (About::Plan, Decision::Approve { .. }) => {
                 let calls: Vec<Value> = question.calls.iter().map(|asked| (*asked.call).clone()).collect();
+                let sequential = question.sequential;
                 self.questions.decided(id, QuestionStatus::Approved, self.now, by, None);
                 self.reopen();
-                self.start_step(&calls, Origin::Approved, false);
+                self.start_step(&calls, Origin::Approved, sequential);
             }
             (About::InDoubt, Decision::Happened { result }) => {
                 // A result that nobody knows is not written, and breaks no schema: the effect is there all the same.

@@ -68,6 +68,8 @@ pub struct Question {
     pub by: Option<String>,
     /// Why, where it was denied.
     pub reason: Option<String>,
+    /// Whether the calls run in the order of writing, where it is about a plan.
+    pub(super) sequential: bool,
     /// How many messages the context had: words of the user after that may answer it.
     pub(super) asked_after: usize,
 }

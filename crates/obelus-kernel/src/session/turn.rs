@@ -240,12 +240,12 @@ impl Session {
                 let origin = Origin::Eager { first: self.turn.requests == 1 };
                 self.start_step(&solution.calls, origin, solution.sequential);
             }
-            PlanMode::Lazy => self.offer(solution.calls),
+            PlanMode::Lazy => self.offer(solution.calls, solution.sequential),
         }
     }
 
     /// A lazy plan is checked and offered to a person as a whole; a faulty one goes back to the model.
-    fn offer(&mut self, calls: Vec<Value>) {
+    fn offer(&mut self, calls: Vec<Value>, sequential: bool) {
         let check = plan::check(&calls, PlanMode::Lazy, &self.context);
         if !check.is_valid() {
             self.turn.faulty = true;
@@ -269,9 +269,9 @@ impl Session {
             !latent && call.tool.as_deref().map(verdict) != Some(Verdict::Allow)
         });
         if self.settings.approval == Approval::Checked && !needs_person {
-            self.start_step(&calls, Origin::Approved, false);
+            self.start_step(&calls, Origin::Approved, sequential);
         } else {
-            self.ask_about_plan(calls);
+            self.ask_about_plan(calls, sequential);
         }
     }
 

@@ -82,3 +82,15 @@ fn a_plan_run_as_it_is_asks_no_model_but_still_asks_people() {
     desk.returns("drop", json!(true));
     assert_eq!((desk.rested(), desk.requests.len()), (Ends::Output, 0));
 }
+
+#[test]
+fn a_sequence_that_was_approved_is_still_a_sequence() {
+    for approval in ["person", "checked"] {
+        let mut desk = lazy(json!({"approval": approval}));
+        desk.solve_in_order(json!([call("read", "a", json!({})), call("read", "b", json!({}))]), json!("over"));
+        if approval == "person" {
+            desk.approve("q1");
+        }
+        assert_eq!(desk.started.len(), 1, "{approval}");
+    }
+}
