@@ -146,6 +146,11 @@ impl Step {
             match who {
                 Who::Once => jobs.push(Job::new(index, None)),
                 Who::One(name) => jobs.push(Job::new(index, Some(name.clone()))),
+                Who::Each if context.instances().is_empty() => {
+                    jobs.push(Job::new(index, None));
+                    let text = "the call is for every instance, and there is none";
+                    faults.push(Fault::new(Rule::Call3, text).in_call(index));
+                }
                 Who::Each => jobs.extend(context.instances().iter().map(|name| Job::new(index, Some(name.clone())))),
             }
         }

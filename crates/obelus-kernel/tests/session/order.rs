@@ -117,6 +117,18 @@ fn ten_thousand_calls_at_once_after_a_question_was_asked() {
     assert_eq!((desk.started.len(), desk.rested()), (MANY, Ends::Output));
 }
 
+#[test]
+fn a_template_over_no_instances_is_reported() {
+    let mut desk = Desk::at_work(json!({}));
+    let ghost = json!({"_tool": "read", "_instance": "ghost", "_outputPath": "†state.a"});
+    desk.solve(
+        json!([ghost, call("make", "b", json!({})), {"_tool": "unknown", "_outputPath": "†state.c"}]),
+        json!("over"),
+    );
+    assert_eq!(desk.session.calls().len(), 3, "every call is accounted for");
+    assert_eq!((desk.errors(), desk.started.len()), (vec!["CALL-3".to_owned(); 3], 0));
+}
+
 /// Ten thousand calls are a minute's work for a person to imagine, and must not be an hour's for the machine.
 const MANY: usize = 10_000;
 
