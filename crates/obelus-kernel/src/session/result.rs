@@ -97,12 +97,17 @@ impl Session {
 
     /// A result that is too large, or not what the tool promised, is an error of the activity.
     fn checked(&self, call: &Call, outcome: Outcome) -> Outcome {
-        let Outcome::Value(value) = outcome else { return outcome };
         let most = usize::try_from(self.settings.max_result_bytes).unwrap_or(usize::MAX);
-        if size(&value, most) > most {
+        let bytes = match &outcome {
+            Outcome::Value(value) => size(value, most),
+            Outcome::Messages(messages) => messages.iter().map(|message| size(message, most)).sum(),
+            Outcome::Error(_) => 0,
+        };
+        if bytes > most {
             let text = format!("the result is larger than the {most} bytes that are kept; ask for less");
             return Outcome::Error(CallError::new("result_too_large", text));
         }
+        let Outcome::Value(value) = outcome else { return outcome };
         match call.tool.as_ref().and_then(|tool| tool.output_breaches(&value).into_iter().next()) {
             Some(breach) => {
                 let place =

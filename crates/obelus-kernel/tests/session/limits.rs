@@ -82,3 +82,18 @@ fn tokens_of_thoughts_count() {
     desk.solve(json!([]), json!("and ten"));
     assert_eq!((desk.rested(), desk.requests.len()), (Ends::Limit, 0), "thirty are spent");
 }
+
+#[test]
+fn a_result_larger_than_is_kept_is_an_error_in_whatever_form_it_comes() {
+    let long = "x".repeat(200);
+    for outcome in [
+        Outcome::Value(json!(long)),
+        Outcome::Messages(vec![json!({"type": "state", "data": {"r": long}})]),
+        Outcome::Messages(vec![json!({"type": "state", "data": {"r": "x".repeat(60)}}); 2]),
+    ] {
+        let mut desk = Desk::at_work(json!({"max_result_bytes": 100}));
+        desk.solve(json!([call("read", "r", json!({}))]), json!(null));
+        desk.ends("read", outcome);
+        assert_eq!((desk.errors(), desk.read("†state.r")), (vec!["result_too_large".to_owned()], json!("absent")));
+    }
+}
