@@ -12,8 +12,8 @@ use crate::context::Context;
 use crate::expr::OutputPath;
 use crate::fault::{Fault, Rule};
 use crate::fold::Method;
-use crate::message::{Data, Message, Output};
-use crate::path::Path;
+use crate::message::{Data, Message, Output, depth};
+use crate::path::{MAX_DEPTH, Path};
 use crate::schema;
 
 impl Session {
@@ -177,6 +177,9 @@ impl Session {
         let raw = with_instance(&call.raw, instance.as_deref());
         let date = self.now.to_string();
         let method = call.output_method;
+        if writes.iter().any(|(path, value)| path.segments.len() + depth(value) > MAX_DEPTH) {
+            return Err(Fault::new(Rule::Ctx3, format!("the result is nested deeper than {MAX_DEPTH} levels")));
+        }
         let touched: Vec<Path> = writes.iter().map(|(path, _)| path.clone()).collect();
         let batch = writes
             .into_iter()

@@ -234,7 +234,9 @@ impl Session {
             return;
         }
         let mode = self.plan_mode();
-        self.remember(Message::Plan(Plan { calls: solution.calls.clone(), mode }));
+        // What is no call at all is an error of the step, and no part of a plan that can be read again.
+        let calls = solution.calls.iter().filter(|call| call.is_object()).cloned().collect();
+        self.remember(Message::Plan(Plan { calls, mode }));
         match mode {
             PlanMode::Eager => {
                 let origin = Origin::Eager { first: self.turn.requests == 1 };

@@ -40,3 +40,33 @@ fn messages_outside_of_what_the_call_may_write_are_an_error() {
         assert_eq!((desk.errors(), desk.states("read")), (vec!["CALL-5".to_owned()], vec!["failed"]), "{message}");
     }
 }
+
+#[test]
+fn a_result_nested_too_deep_is_not_kept() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve(json!([call("read", "r", json!({}))]), json!(null));
+    desk.returns("read", nested(MAX_DEPTH));
+    assert_eq!((desk.errors(), desk.read("†state.r")), (vec!["CTX-3".to_owned()], json!("absent")));
+    desk.solve(json!([call("read", "r", json!({}))]), json!(null));
+    desk.returns("read", nested(MAX_DEPTH - 1));
+    assert_eq!(desk.read("†state.r"), nested(MAX_DEPTH - 1));
+    read_back(&desk);
+}
+
+#[test]
+fn whatever_the_model_answers_the_context_can_be_read_back() {
+    let deep = |levels: usize| json!({"_tool": "unknown", "q": nested(levels)});
+    for answer in [
+        json!({"calls": [5, "text", null]}),
+        json!({"calls": [deep(MAX_DEPTH - 2)]}),
+        json!({"calls": [deep(MAX_DEPTH - 1)]}),
+        json!({"calls": [deep(MAX_DEPTH)]}),
+        json!({"output": nested(MAX_DEPTH)}),
+        json!({"output": nested(MAX_DEPTH - 2)}),
+    ] {
+        let mut desk = Desk::at_work(json!({"schema": {"type": "object"}, "repairs": 1}));
+        desk.answer(answer.clone(), false);
+        assert_eq!((desk.requests.len(), desk.rests.len()), (1, 0), "{answer}");
+        read_back(&desk);
+    }
+}
