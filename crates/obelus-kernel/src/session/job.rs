@@ -162,7 +162,9 @@ impl Step {
                 who: job.instance.clone().map_or(Who::Once, Who::One),
             })
             .collect();
-        let graph = match Graph::new(&nodes) {
+        // In a sequence, what is written later cannot be waited for: the earlier value is read.
+        let may_feed = |from: usize, to: usize| !sequential || jobs[from].call < jobs[to].call;
+        let graph = match Graph::with(&nodes, may_feed) {
             Ok(graph) => graph,
             Err(plan::TooDense) => {
                 faults.push(Fault::new(

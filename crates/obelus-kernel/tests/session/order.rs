@@ -27,6 +27,18 @@ fn a_failure_in_a_sequence_stops_only_what_needs_its_result() {
 }
 
 #[test]
+fn in_a_sequence_a_call_reads_what_was_written_before_it() {
+    let mut desk = Desk::on(json!([{"type": "state", "data": {"deal": {"id": 1}}}]), json!({}));
+    desk.start();
+    let update = call("change", "c", json!({"id": "†state.deal.id"}));
+    desk.solve_in_order(json!([update, call("read", "deal", json!({})), update]), json!("over"));
+    assert_eq!(desk.handed_out("change")[0]["id"], 1, "it does not wait for the read that comes after it");
+    desk.returns("change", json!(true));
+    desk.returns("read", json!({"id": 2}));
+    assert_eq!(desk.handed_out("change")[1]["id"], 2);
+}
+
+#[test]
 fn what_waits_for_a_person_does_not_hold_the_next_of_a_sequence() {
     let mut desk = Desk::at_work(json!({}));
     let drop = call("drop", "d", json!({"id": 1}));
