@@ -28,13 +28,13 @@ pub(crate) struct Desk {
 /// What the stories work with: one tool for each thing a tool can do to the world.
 fn tools() -> Value {
     json!({"type": "tool", "tool": {
-        "read": {"x-effect": "read", "properties": {"q": {}}},
-        "make": {"x-effect": "create", "properties": {"q": {}}},
-        "change": {"x-effect": "update", "x-risky": ["sum"], "properties": {"id": {"type": "integer"}, "sum": {}}},
-        "drop": {"x-effect": "delete", "required": ["id"], "properties": {"id": {"type": "integer"}}},
-        "count": {"x-effect": "update", "_output": {"type": "integer"}, "properties": {"q": {}}},
+        "read": {"x-trust": "trusted", "x-effect": "read", "properties": {"q": {}}},
+        "make": {"x-trust": "trusted", "x-effect": "create", "properties": {"q": {}}},
+        "change": {"x-trust": "trusted", "x-effect": "update", "x-risky": ["sum"], "properties": {"id": {"type": "integer"}, "sum": {}}},
+        "drop": {"x-trust": "trusted", "x-effect": "delete", "required": ["id"], "properties": {"id": {"type": "integer"}}},
+        "count": {"x-trust": "trusted", "x-effect": "update", "_output": {"type": "integer"}, "properties": {"q": {}}},
         "muse": {"properties": {"q": {}}, "_output": {}},
-        "child": {"_delegate": "anonymous", "x-effect": "create", "_scopes": ["tool"], "properties": {"q": {}}},
+        "child": {"x-trust": "trusted", "_delegate": "anonymous", "x-effect": "create", "_scopes": ["tool"], "properties": {"q": {}}},
     }})
 }
 
@@ -215,11 +215,6 @@ impl Desk {
             _ => None,
         });
         errors.collect()
-    }
-
-    /// Whether a request, a call or a person must move before the session can.
-    pub(crate) fn is_at_rest(&self) -> bool {
-        self.session.snapshot()["turn"]["phase"].as_str().is_some_and(|phase| phase.starts_with("Rested"))
     }
 }
 
