@@ -58,7 +58,7 @@ use crate::time::Time;
 use crate::tool::Tool;
 use job::{JobRef, Step};
 use question::Questions;
-use turn::Turn;
+use turn::{Turn, Words};
 use walk::Walk;
 
 /// An agent at work on a request: its memory, what is under way, and what waits.
@@ -85,9 +85,9 @@ pub struct Session {
     ready: VecDeque<JobRef>,
     /// Jobs that run, the forgotten ones included.
     running: u32,
-    /// Of those, jobs that nobody waits for.
+    /// Of the running ones, those that nobody waits for and that do not rest.
     forgotten: u32,
-    /// Of those, jobs whose child waits for a person.
+    /// Of the running ones, those that rest until a person says something.
     resting: u32,
     /// The jobs behind requests to the model that are not the turn's own.
     sub_requests: BTreeMap<u64, JobRef>,
@@ -96,7 +96,9 @@ pub struct Session {
     /// Where everything comes from that the model has been shown so far.
     shown: Origins,
     /// Words that came while the turn was at work.
-    pending_words: VecDeque<String>,
+    pending_words: VecDeque<Words>,
+    /// The question that the user's latest words can be an answer to.
+    answerable: Option<String>,
     tasks: VecDeque<Task>,
     /// Where the turn is, if the agent's loop is a graph of steps.
     walk: Option<Walk>,
@@ -176,6 +178,7 @@ impl Session {
             questions: Questions::default(),
             shown: Origins::default(),
             pending_words: VecDeque::new(),
+            answerable: None,
             tasks: VecDeque::new(),
             part_validators: BTreeMap::new(),
             walk: None,
@@ -203,7 +206,10 @@ impl Session {
         // Time does not run backwards here, whatever the clock outside does.
         self.now = self.now.max(now);
         match input {
-            Input::Start => self.begin(None),
+            Input::Start => {
+                self.must_not_be_at_work()?;
+                self.begin(None);
+            }
             Input::RunPlan => self.run_plan()?,
             Input::User { text } => self.hear(text),
             Input::Answer { id, answer } => self.take_answer(&id, answer),
@@ -247,6 +253,11 @@ impl Session {
     /// Changes how far it may go, from the next call on.
     pub fn set_mode(&mut self, mode: Mode) {
         Arc::make_mut(&mut self.settings).mode = mode;
+        for job in self.steps.values_mut().flat_map(|step| &mut step.jobs) {
+            if let Some(child) = &mut job.child {
+                child.set_mode(mode);
+            }
+        }
     }
 
     /// Every question, decided ones too, those of delegates included with the ids by which they are answered.
@@ -292,7 +303,7 @@ impl Session {
             "questions": self.questions.all().map(Question::to_json).collect::<Vec<_>>(),
             "shown": self.shown.to_json(),
             "walk": self.walk.as_ref().map(Walk::snapshot),
-            "pendingWords": self.pending_words,
+            "pendingWords": self.pending_words.iter().map(|words| &words.text).collect::<Vec<_>>(),
         })
     }
 

@@ -70,6 +70,11 @@ pub(crate) struct Node<'a> {
 
 impl Graph {
     pub(crate) fn new(nodes: &[Node<'_>]) -> Result<Self, TooDense> {
+        Self::with(nodes, |_, _| true)
+    }
+
+    /// The graph of the edges that may be.
+    pub(crate) fn with(nodes: &[Node<'_>], may_feed: impl Fn(usize, usize) -> bool) -> Result<Self, TooDense> {
         let writers = Writers::new(nodes);
         let count = nodes.len();
         let mut graph =
@@ -79,7 +84,7 @@ impl Graph {
             for path in &node.reads {
                 let found = writers.of(path, &node.who).into_iter();
                 // A call that reads what it writes reads the earlier value.
-                edges.extend(found.filter(|&from| from != to).map(|from| (*path, from)));
+                edges.extend(found.filter(|&from| from != to && may_feed(from, to)).map(|from| (*path, from)));
             }
             edges.sort_unstable();
             edges.dedup();

@@ -1,5 +1,6 @@
 //! Asking people, and doing what they say.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -36,8 +37,8 @@ impl Session {
         if refuses {
             let reason =
                 call.asides.get("confirmation_reason").and_then(Value::as_str).unwrap_or("declined in conversation");
-            if let Some((id, _)) = self.questions.about(&hash) {
-                self.deny(&id, reason, "the agent, for the user");
+            if let Some((id, index)) = self.questions.about(&hash) {
+                self.deny(&id, &[index], reason, "the agent, for the user");
             }
             self.deny_job(at, &hash, reason);
             return true;
@@ -45,7 +46,7 @@ impl Session {
         if let Some(&since) = self.questions.denied.get(&hash) {
             let asked_anew = says("requires_confirmation", true.into()) && self.words_since(since).is_some();
             if !asked_anew {
-                self.deny_job(at, &hash, "it was denied before");
+                self.drop_denied(at, "it was denied before");
                 return true;
             }
             self.questions.denied.remove(&hash);
@@ -56,6 +57,7 @@ impl Session {
                 question.calls[index].jobs.push(at);
             }
             self.set_status(at, Status::Waiting);
+            self.wake_followers(at);
             if confirmed && self.has_consent(&id) {
                 self.approve(&id, &[index], "the user, in conversation");
             }
@@ -69,6 +71,7 @@ impl Session {
             Some(Approved::Running(primary)) if confirmed => {
                 let primary = *primary;
                 self.join(at, primary);
+                self.wake_followers(at);
                 true
             }
             _ => false,
@@ -78,11 +81,16 @@ impl Session {
     /// The model claims that the user agreed: is there evidence?
     fn has_consent(&self, id: &str) -> bool {
         let Some(question) = self.questions.get(id) else { return false };
-        let is_only_one = self.questions().iter().filter(|question| question.is_open()).count() == 1
-            && question.open_calls().count() == 1;
         self.settings.model_may_confirm == ModelMayConfirm::AfterConsent
-            && is_only_one
+            && self.answerable.as_deref() == Some(id)
             && self.words_since(question.asked_after).is_some_and(|words| self.settings.consent.consents(words))
+    }
+
+    /// The question about one call that waits now, if nothing else does, here or in a delegate.
+    pub(super) fn only_question(&self) -> Option<String> {
+        let mut open = self.questions().into_iter().filter(Question::is_open);
+        let (only, None) = (open.next()?, open.next()) else { return None };
+        (only.open_calls().count() == 1).then_some(only.id)
     }
 
     /// The user's latest words, if they came after the context had this many messages.
@@ -117,25 +125,34 @@ impl Session {
     /// The calls of one template over instances are one question. Says whether something was asked.
     pub(super) fn ask_about_groups(&mut self) -> bool {
         let asking = std::mem::take(&mut self.questions.asking);
-        let mut groups: Vec<(Template, Vec<AskedCall>, Vec<String>)> = Vec::new();
+        let mut groups: BTreeMap<Template, (Vec<AskedCall>, Vec<String>)> = BTreeMap::new();
+        let mut seen: BTreeMap<String, (Template, usize)> = BTreeMap::new();
         for (at, reasons) in asking {
             let Some(step) = self.steps.get(&at.step) else { continue };
             let job = &step.jobs[at.job as usize];
             let (Some(frozen), Status::Asking) = (&job.frozen, job.status) else { continue };
             let hash = self.hash_of(step.call(at.job as usize), frozen);
-            let asked = AskedCall { call: frozen.call.clone(), hash, decided: None, jobs: vec![at] };
+            let call = frozen.call.clone();
             let template = (at.step, job.call);
             self.set_status(at, Status::Waiting);
-            match groups.iter_mut().find(|(of, ..)| *of == template) {
-                Some((_, calls, words)) => {
-                    calls.push(asked);
-                    words.extend(reasons);
-                }
-                None => groups.push((template, vec![asked], reasons)),
+            // An identical call joins the one that waits, be it of another template or asked about meanwhile.
+            let same = seen.get(&hash).and_then(|(of, index)| groups.get_mut(of)?.0.get_mut(*index));
+            let open = self.questions.about(&hash);
+            if let Some(asked) = same {
+                asked.jobs.push(at);
+            } else if let Some((id, index)) = open
+                && let Some(question) = self.questions.get_mut(&id)
+            {
+                question.calls[index].jobs.push(at);
+            } else {
+                let (calls, words) = groups.entry(template).or_default();
+                seen.insert(hash.clone(), (template, calls.len()));
+                calls.push(AskedCall { call, hash, decided: None, jobs: vec![at] });
+                words.extend(reasons);
             }
         }
         let asked_something = !groups.is_empty();
-        for (_, calls, mut reasons) in groups {
+        for (calls, mut reasons) in groups.into_values() {
             reasons.sort();
             reasons.dedup();
             self.ask(About::Call, calls, reasons);
@@ -143,13 +160,13 @@ impl Session {
         asked_something
     }
 
-    pub(super) fn ask_about_plan(&mut self, calls: Vec<Value>) {
+    pub(super) fn ask_about_plan(&mut self, calls: Vec<Value>, sequential: bool) {
         let asked = |call| AskedCall { call: Arc::new(call), hash: String::new(), decided: None, jobs: Vec::new() };
-        self.ask(
-            About::Plan,
-            calls.into_iter().map(asked).collect(),
-            vec!["a plan runs when it is approved".to_owned()],
-        );
+        let reasons = vec!["a plan runs when it is approved".to_owned()];
+        let id = self.ask(About::Plan, calls.into_iter().map(asked).collect(), reasons);
+        if let Some(question) = self.questions.get_mut(&id) {
+            question.sequential = sequential;
+        }
     }
 
     /// A person is asked for something else than a yes.
@@ -176,6 +193,7 @@ impl Session {
             decided_at: None,
             by: None,
             reason: None,
+            sequential: false,
             asked_after: self.context.messages().len(),
         };
         let id = self.questions.add(question);
@@ -197,6 +215,11 @@ impl Session {
             let text = format!("the question `{id}` is {} already, by {by}", status.as_str().unwrap_or_default());
             return Err(Refused::new("already_decided", text));
         }
+        if self.turn.stops() && matches!(decision, Decision::Approve { .. } | Decision::Edit { .. } | Decision::DidNot)
+        {
+            let text = "the turn is ending, and starts nothing more; answer again when it has come to rest";
+            return Err(Refused::new("ending", text));
+        }
         let unfit = |what: &str| {
             let about = serde_json::to_value(question.about).unwrap_or_default();
             Refused::new(
@@ -213,15 +236,23 @@ impl Session {
                 }
                 self.approve(id, &chosen, by);
             }
-            (About::Call | About::Plan, Decision::Deny { reason }) => self.deny(id, &reason, by),
+            (About::Call | About::Plan, Decision::Deny { reason }) => {
+                let open: Vec<usize> = question.open_calls().collect();
+                self.deny(id, &open, &reason, by);
+            }
             (About::Call, Decision::Edit { params }) => self.edit(id, params, by)?,
             (About::Plan, Decision::Approve { .. }) => {
                 let calls: Vec<Value> = question.calls.iter().map(|asked| (*asked.call).clone()).collect();
+                let sequential = question.sequential;
                 self.questions.decided(id, QuestionStatus::Approved, self.now, by, None);
                 self.reopen();
-                self.start_step(&calls, By::Approved { by_person: true }, false);
+                self.start_step(&calls, By::Approved { by_person: true }, sequential);
             }
-            (About::InDoubt, Decision::Happened { result }) => self.settle_doubt(id, by, Some(Outcome::Value(result))),
+            (About::InDoubt, Decision::Happened { result }) => {
+                // A result that nobody knows is not written, and breaks no schema: the effect is there all the same.
+                let outcome = if result.is_null() { Outcome::Messages(Vec::new()) } else { Outcome::Value(result) };
+                self.settle_doubt(id, by, Some(outcome));
+            }
             (About::InDoubt, Decision::DidNot | Decision::Approve { .. }) => self.settle_doubt(id, by, None),
             (About::InDoubt, Decision::Deny { reason }) => {
                 let error = CallError::new("in_doubt", format!("nobody knows whether it happened: {reason}"));
@@ -259,6 +290,7 @@ impl Session {
         self.reopen();
         for (hash, jobs) in released {
             let Some((&primary, others)) = jobs.split_first() else { continue };
+            self.questions.granted.insert(primary, hash.clone());
             self.questions.approved.insert(hash, Approved::Running(primary));
             if let Some(step) = self.steps.get_mut(&primary.step) {
                 let job = &mut step.jobs[primary.job as usize];
@@ -273,15 +305,18 @@ impl Session {
         }
     }
 
-    fn deny(&mut self, id: &str, reason: &str, by: &str) {
+    fn deny(&mut self, id: &str, indexes: &[usize], reason: &str, by: &str) {
         let Some(question) = self.questions.get_mut(id) else { return };
         let is_plan = question.about == About::Plan;
         let mut dropped = Vec::new();
-        for asked in question.calls.iter_mut().filter(|asked| asked.decided.is_none()) {
+        for &index in indexes {
+            let asked = &mut question.calls[index];
             asked.decided = Some(false);
             dropped.push((asked.hash.clone(), asked.jobs.clone()));
         }
-        self.questions.decided(id, QuestionStatus::Denied, self.now, by, Some(reason));
+        if question.open_calls().next().is_none() {
+            self.questions.decided(id, QuestionStatus::Denied, self.now, by, Some(reason));
+        }
         self.reopen();
         if is_plan {
             self.turn.tell_model(error_data(Value::Null, json!({"code": "plan_denied", "message": reason})));
@@ -295,6 +330,10 @@ impl Session {
 
     fn deny_job(&mut self, at: JobRef, hash: &str, reason: &str) {
         self.questions.denied.insert(hash.to_owned(), self.context.messages().len());
+        self.drop_denied(at, reason);
+    }
+
+    fn drop_denied(&mut self, at: JobRef, reason: &str) {
         if let Some(step) = self.steps.get_mut(&at.step) {
             step.jobs[at.job as usize].error = Some(json!({"code": "denied", "message": reason}));
         }
@@ -342,37 +381,22 @@ impl Session {
 
     /// One job runs for both.
     fn join(&mut self, at: JobRef, primary: JobRef) {
-        if let Some(step) = self.steps.get_mut(&at.step) {
-            let job = &mut step.jobs[at.job as usize];
-            job.status = Status::Waiting;
-            job.joined = Some(primary);
-        }
+        self.set_status(at, Status::Waiting);
+        self.questions.joined.entry(primary).or_default().push(at);
     }
 
     /// Whoever joined a job ends as it did; what a person approved and got is remembered.
     pub(super) fn close_joined(&mut self, at: JobRef, status: Status) {
-        if self.questions.is_blank() {
-            return;
-        }
-        let approved = self.questions.approved.iter().find(|(_, of)| **of == Approved::Running(at));
-        if let Some(hash) = approved.map(|(hash, _)| hash.clone()) {
+        let granted = self.questions.granted.remove(&at);
+        // The same call may have been granted anew in the meantime.
+        if let Some(hash) = granted.filter(|hash| self.questions.approved.get(hash) == Some(&Approved::Running(at))) {
             match status {
                 Status::Done => self.questions.approved.insert(hash, Approved::Done),
                 // A yes is used up: to try again, a person is asked again.
                 _ => self.questions.approved.remove(&hash),
             };
         }
-        let joined: Vec<JobRef> = self
-            .steps
-            .iter()
-            .flat_map(|(step, jobs)| {
-                let joined = jobs.jobs.iter().enumerate().filter(|(_, job)| job.joined == Some(at));
-                joined
-                    .map(|(job, _)| JobRef { step: *step, job: u32::try_from(job).unwrap_or(u32::MAX) })
-                    .collect::<Vec<_>>()
-            })
-            .collect();
-        for other in joined {
+        for other in self.questions.joined.remove(&at).unwrap_or_default() {
             self.close(other, status);
         }
     }
@@ -406,7 +430,10 @@ impl Session {
                     self.questions.decided(&id, QuestionStatus::Expired, self.now, "nobody", None);
                     self.reopen();
                 }
-                _ => self.deny(&id, "nobody answered in time", "nobody"),
+                _ => {
+                    let open: Vec<usize> = self.questions.get(&id).into_iter().flat_map(Question::open_calls).collect();
+                    self.deny(&id, &open, "nobody answered in time", "nobody");
+                }
             }
             if let Some(question) = self.questions.get_mut(&id) {
                 question.status = QuestionStatus::Expired;
@@ -423,27 +450,33 @@ impl Session {
         if let Some((job, rest)) = id.split_once('/') {
             return self.tell_child(job, Input::InDoubt { id: rest.to_owned() });
         }
-        let Some(at) = self.find(id) else { return };
+        let Some(at) = self.in_hand(id) else { return };
         let step = &self.steps[&at.step];
         let (job, call) = (&step.jobs[at.job as usize], step.call(at.job as usize));
-        let (Status::Running, Some(frozen), Some(tool)) = (job.status, job.frozen.clone(), call.tool.clone()) else {
-            return;
-        };
+        let (Some(frozen), Some(tool), false) = (job.frozen.clone(), call.tool.clone(), job.resting) else { return };
         if tool.idempotent {
             return self.start_again(at);
         }
         let asked = AskedCall { call: frozen.call.clone(), hash: String::new(), decided: None, jobs: vec![at] };
         let reasons = vec!["the work was interrupted, and it is not known whether this happened".to_owned()];
         self.ask(About::InDoubt, vec![asked], reasons);
-        self.resting += 1;
+        self.set_resting(at, true);
     }
 
-    fn settle_doubt(&mut self, id: &str, by: &str, outcome: Option<Outcome>) {
+    /// The open question whether this job's effect has happened.
+    pub(super) fn doubt_about(&self, at: JobRef) -> Option<String> {
+        let mut doubts = self.questions.open().filter(|question| question.about == About::InDoubt);
+        doubts
+            .find(|question| question.calls.iter().any(|asked| asked.jobs == [at]))
+            .map(|question| question.id.clone())
+    }
+
+    pub(super) fn settle_doubt(&mut self, id: &str, by: &str, outcome: Option<Outcome>) {
         let Some(at) = self.questions.get(id).and_then(|question| question.calls.first()?.jobs.first().copied()) else {
             return;
         };
         self.questions.decided(id, QuestionStatus::Answered, self.now, by, None);
-        self.resting -= 1;
+        self.set_resting(at, false);
         self.reopen();
         match outcome {
             Some(outcome) => self.finish(at, outcome),

@@ -30,8 +30,9 @@ impl Session {
             return self.tell_child(job, Input::Loaded { id: rest.to_owned(), request });
         }
         let Some(at) = self.find(id) else { return };
-        let job = &self.steps[&at.step].jobs[at.job as usize];
-        if job.status != super::job::Status::Running || job.child.is_some() {
+        let step = &self.steps[&at.step];
+        let (job, call) = (&step.jobs[at.job as usize], step.call(at.job as usize));
+        if job.status != super::job::Status::Running || job.child.is_some() || call.delegate.is_none() {
             return;
         }
         match request {
@@ -115,11 +116,9 @@ impl Session {
         let was_at_rest = child.is_waiting();
         let answer = child.handle(self.now, input);
         if answer.is_ok() && child.is_waiting() != was_at_rest {
+            self.set_resting(at, !was_at_rest);
             if was_at_rest {
-                self.resting -= 1;
                 self.reopen();
-            } else {
-                self.resting += 1;
             }
         }
         let mut reply = None;
@@ -144,6 +143,8 @@ impl Session {
             let shown = self.child(id).map(|child| child.shown.clone()).unwrap_or_default();
             self.add_origins(at, &shown.joined(&Origins::of(Origin::Model)));
             match reply.ends {
+                // Somebody answered below, and something else waits there still.
+                Ends::Waiting if was_at_rest => self.reopen(),
                 Ends::Waiting => {}
                 Ends::Output => self.finish(at, Outcome::Value(reply.output)),
                 Ends::Degraded | Ends::Limit | Ends::Stopped => {

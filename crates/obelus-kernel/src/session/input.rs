@@ -128,10 +128,16 @@ impl Solution {
             Some(Value::Array(calls)) => calls,
             Some(other) => return Err(format!("`calls` is an array, not {}", crate::type_name(&other))),
         };
-        if let Some(index) = calls.iter().position(|call| crate::message::depth(call) > crate::MAX_DEPTH) {
-            return Err(format!("call {index} is nested deeper than {} levels", crate::MAX_DEPTH));
+        // Plans and errors are messages with the calls inside, and can be no deeper than others.
+        const MOST: usize = crate::MAX_DEPTH - 1;
+        if let Some(index) = calls.iter().position(|call| crate::message::depth(call) > MOST) {
+            return Err(format!("call {index} is nested deeper than {MOST} levels"));
         }
-        Ok(Self { say, calls, output: fields.shift_remove("output").unwrap_or_default(), sequential: false })
+        let output = fields.shift_remove("output").unwrap_or_default();
+        if crate::message::depth(&output) >= MOST {
+            return Err(format!("`output` is nested deeper than {} levels", MOST - 1));
+        }
+        Ok(Self { say, calls, output, sequential: false })
     }
 
     /// Reads a solution from text: one JSON object, a code fence around it tolerated.

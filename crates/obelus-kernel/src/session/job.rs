@@ -85,6 +85,8 @@ pub(crate) struct Step {
     pub(crate) jobs: Vec<Job>,
     pub(crate) graph: Graph,
     pub(crate) sequential: bool,
+    /// All jobs before this one are final, in a sequential step.
+    first_open: usize,
     /// Jobs that are not final and that somebody waits for.
     pub(crate) open: usize,
     /// What went wrong and whose words that are, kept back until the step comes to rest.
@@ -106,8 +108,8 @@ pub(crate) struct Job {
     pub(crate) child: Option<Box<Session>>,
     /// What the child is given of the context.
     pub(crate) scope: Vec<Value>,
-    /// Another job that runs for both.
-    pub(crate) joined: Option<JobRef>,
+    /// It runs, and waits for a person: its child does, or it is in doubt.
+    pub(crate) resting: bool,
     pub(crate) attempt: u32,
     pub(crate) error: Option<Value>,
     /// Where everything comes from that its result is made of.
@@ -156,10 +158,15 @@ impl Step {
             match who {
                 Who::Once => jobs.push(Job::new(index, None)),
                 Who::One(name) => jobs.push(Job::new(index, Some(name.clone()))),
+                Who::Each if context.instances().is_empty() => {
+                    jobs.push(Job::new(index, None));
+                    let text = "the call is for every instance, and there is none";
+                    faults.push(Fault::new(Rule::Call3, text).in_call(index));
+                }
                 Who::Each => jobs.extend(context.instances().iter().map(|name| Job::new(index, Some(name.clone())))),
             }
         }
-        let nodes: Vec<_> = jobs
+        let mut nodes: Vec<_> = jobs
             .iter()
             .map(|job| plan::Node {
                 reads: calls[job.call].reads(),
@@ -167,14 +174,17 @@ impl Step {
                 who: job.instance.clone().map_or(Who::Once, Who::One),
             })
             .collect();
-        let graph = match Graph::new(&nodes) {
+        // In a sequence, what is written later cannot be waited for: the earlier value is read.
+        let may_feed = |from: usize, to: usize| !sequential || jobs[from].call < jobs[to].call;
+        let graph = match Graph::with(&nodes, may_feed) {
             Ok(graph) => graph,
             Err(plan::TooDense) => {
                 faults.push(Fault::new(
                     Rule::Plan2,
                     "the calls are too entangled: over 2,000,000 pairs of a write and a read",
                 ));
-                Graph::default()
+                nodes.iter_mut().for_each(|node| node.reads.clear());
+                Graph::new(&nodes).unwrap_or_default()
             }
         };
         drop(nodes);
@@ -186,7 +196,8 @@ impl Step {
         }
         let open = jobs.len();
         let calls = calls.into_iter().map(Arc::new).collect();
-        (Self { calls, who, jobs, graph, sequential, open, errors: Vec::new(), literal }, faults)
+        let step = Self { calls, who, jobs, graph, sequential, first_open: 0, open, errors: Vec::new(), literal };
+        (step, faults)
     }
 
     pub(crate) fn call(&self, job: usize) -> &Arc<Call> {
@@ -196,13 +207,28 @@ impl Step {
     /// Whether the call before it, in a sequential step, still holds this one back.
     pub(crate) fn is_held_back(&self, job: usize) -> bool {
         let call = self.jobs[job].call;
+        let mut before = self.jobs[self.first_open..].iter().take_while(|before| before.call < call);
         self.sequential
-            && self.jobs.iter().any(|before| {
-                before.call < call
-                    && !before.status.is_final()
+            && before.any(|before| {
+                !before.status.is_final()
+                    && !before.resting
                     && !matches!(before.status, Status::Asking | Status::Waiting)
                     && (before.status != Status::Running || self.calls[before.call].output_path.is_some())
             })
+    }
+
+    /// The jobs of a sequential step whose turn may have come: those of the first call that has not begun.
+    pub(crate) fn next_in_order(&mut self) -> Vec<usize> {
+        if !self.sequential {
+            return Vec::new();
+        }
+        while self.jobs.get(self.first_open).is_some_and(|job| job.status.is_final()) {
+            self.first_open += 1;
+        }
+        let rest = self.jobs.iter().enumerate().skip(self.first_open);
+        let mut blocked = rest.filter(|(_, job)| job.status == Status::Blocked).peekable();
+        let Some(call) = blocked.peek().map(|(_, job)| job.call) else { return Vec::new() };
+        blocked.take_while(|(_, job)| job.call == call).map(|(index, _)| index).collect()
     }
 
     /// Whether an expression of a job has its value, will have, or never can.
@@ -281,7 +307,7 @@ impl Job {
             frozen: None,
             child: None,
             scope: Vec::new(),
-            joined: None,
+            resting: false,
             attempt: 0,
             error: None,
             origins: Origins::default(),

@@ -239,7 +239,8 @@ fn example_origins(example: &Value) -> Origins {
     example.get("_from").map(Origins::from_json).unwrap_or_default()
 }
 
-fn outside_mode(mode: Mode, effect: Effect) -> Option<String> {
+/// Why the mode does not permit an effect, if it does not.
+pub(super) fn outside_mode(mode: Mode, effect: Effect) -> Option<String> {
     match (mode, effect) {
         (Mode::Shadow, _) => Some("in the mode `shadow` nothing is executed".to_owned()),
         (Mode::Canary, Effect::Read | Effect::Create) | (Mode::Full, _) => None,

@@ -1,6 +1,6 @@
 //! What waits for a person: one thing, whatever it is about.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -68,6 +68,8 @@ pub struct Question {
     pub by: Option<String>,
     /// Why, where it was denied.
     pub reason: Option<String>,
+    /// Whether the calls run in the order of writing, where it is about a plan.
+    pub(super) sequential: bool,
     /// How many messages the context had: words of the user after that may answer it.
     pub(super) asked_after: usize,
 }
@@ -135,11 +137,17 @@ impl Question {
 pub(super) struct Questions {
     all: BTreeMap<u64, Question>,
     /// Numbers of those that wait.
-    open: Vec<u64>,
+    open: BTreeSet<u64>,
+    /// Where each call was last asked about: the question's number and the call's place in it.
+    places: BTreeMap<String, (u64, usize)>,
     /// Hashes of denied calls, with the length of the context at that moment.
     pub(super) denied: BTreeMap<String, usize>,
     /// Hashes of calls that a person let run, with the job that runs or ran.
     pub(super) approved: BTreeMap<String, Approved>,
+    /// The hashes of the calls among them that have not ended, by job.
+    pub(super) granted: BTreeMap<JobRef, String>,
+    /// Jobs that wait for another to run for them.
+    pub(super) joined: BTreeMap<JobRef, Vec<JobRef>>,
     /// Jobs that need a person, to be asked about together with their siblings of other instances.
     pub(super) asking: Vec<(JobRef, Vec<String>)>,
 }
@@ -156,8 +164,12 @@ impl Questions {
         let number = self.all.last_key_value().map_or(0, |(last, _)| *last) + 1;
         question.id = format!("q{number}");
         let id = question.id.clone();
+        if question.about == About::Call {
+            let hashes = question.calls.iter().map(|asked| asked.hash.clone()).enumerate();
+            self.places.extend(hashes.map(|(index, hash)| (hash, (number, index))));
+        }
         self.all.insert(number, question);
-        self.open.push(number);
+        self.open.insert(number);
         id
     }
 
@@ -179,22 +191,28 @@ impl Questions {
 
     /// The open question about exactly this call, and its place in it.
     pub(super) fn about(&self, hash: &str) -> Option<(String, usize)> {
-        self.open().filter(|question| question.about == About::Call).find_map(|question| {
-            let index = question.open_calls().find(|index| question.calls[*index].hash == hash)?;
-            Some((question.id.clone(), index))
-        })
+        let &(number, index) = self.places.get(hash)?;
+        let question = self.all.get(&number).filter(|question| question.is_open())?;
+        let asked = &question.calls[index];
+        (asked.decided.is_none() && asked.hash == hash).then(|| (question.id.clone(), index))
     }
 
     /// Ends a question.
     pub(super) fn decided(&mut self, id: &str, status: QuestionStatus, at: Time, by: &str, reason: Option<&str>) {
         let Some(number) = number(id) else { return };
-        self.open.retain(|open| *open != number);
+        self.open.remove(&number);
         if let Some(question) = self.all.get_mut(&number) {
             question.status = status;
             question.decided_at = Some(at);
             question.by = Some(by.to_owned());
             question.reason = reason.map(str::to_owned);
         }
+    }
+
+    /// The context has become shorter: every length that something is dated by is another one now.
+    pub(super) fn move_dates(&mut self, length: impl Fn(usize) -> usize) {
+        self.denied.values_mut().for_each(|since| *since = length(*since));
+        self.all.values_mut().for_each(|question| question.asked_after = length(question.asked_after));
     }
 
     /// Whether nothing was ever asked or denied, so that no call can have a history.

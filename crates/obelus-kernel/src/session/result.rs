@@ -12,9 +12,9 @@ use crate::context::Context;
 use crate::expr::OutputPath;
 use crate::fault::{Fault, Rule};
 use crate::fold::Method;
-use crate::message::{Data, Message, Output};
+use crate::message::{Data, Message, Output, depth};
 use crate::origin::{Origin, Origins};
-use crate::path::Path;
+use crate::path::{MAX_DEPTH, Path};
 use crate::schema;
 
 impl Session {
@@ -59,6 +59,9 @@ impl Session {
     /// The model's answer to the sub-request of a latent call.
     pub(super) fn take_sub_answer(&mut self, at: JobRef, answer: Answer) {
         let call = self.steps[&at.step].call(at.job as usize).clone();
+        if let Answer::Solution { tokens, .. } | Answer::OutOfFormat { tokens, .. } = &answer {
+            self.turn.tokens += tokens;
+        }
         let failed = match answer {
             Answer::Solution { solution, .. } => match chosen_output(&call, solution) {
                 Ok((output, chosen)) => return self.finish_thought_at(at, output, chosen.as_deref()),
@@ -103,12 +106,17 @@ impl Session {
 
     /// A result that is too large, or not what the tool promised, is an error of the activity.
     fn checked(&self, call: &Call, outcome: Outcome) -> Outcome {
-        let Outcome::Value(value) = outcome else { return outcome };
         let most = usize::try_from(self.settings.max_result_bytes).unwrap_or(usize::MAX);
-        if size(&value, most) > most {
+        let bytes = match &outcome {
+            Outcome::Value(value) => size(value, most),
+            Outcome::Messages(messages) => messages.iter().map(|message| size(message, most)).sum(),
+            Outcome::Error(_) => 0,
+        };
+        if bytes > most {
             let text = format!("the result is larger than the {most} bytes that are kept; ask for less");
             return Outcome::Error(CallError::new("result_too_large", text));
         }
+        let Outcome::Value(value) = outcome else { return outcome };
         match call.tool.as_ref().and_then(|tool| tool.output_breaches(&value).into_iter().next()) {
             Some(breach) => {
                 let place =
@@ -180,6 +188,9 @@ impl Session {
         let method = call.output_method;
         let own = call.tool.as_deref().map(Session::origin_of).unwrap_or_default();
         let origins = self.steps[&at.step].jobs[at.job as usize].origins.clone().joined(&own);
+        if writes.iter().any(|(path, value)| path.segments.len() + depth(value) > MAX_DEPTH) {
+            return Err(Fault::new(Rule::Ctx3, format!("the result is nested deeper than {MAX_DEPTH} levels")));
+        }
         let touched: Vec<Path> = writes.iter().map(|(path, _)| path.clone()).collect();
         let batch = writes
             .into_iter()

@@ -35,10 +35,12 @@ pub(super) struct Turn {
     asks_model: bool,
     requests: u32,
     pub(super) calls: u32,
-    tokens: u64,
+    pub(super) tokens: u64,
     repairs_left: u32,
     /// The last answer that was out of format, and what was wrong with it.
     pub(super) out_of_format: Option<(String, String)>,
+    /// Whether the latest solution breaks a rule, so that the model has something to mend.
+    pub(super) faulty: bool,
     /// The result, held back while something waits for a person.
     output: Value,
     said: Vec<String>,
@@ -51,6 +53,13 @@ pub(super) struct Turn {
     stop: Option<(Ends, CallError)>,
     /// Errors that belong to no call under way.
     errors: Vec<Value>,
+}
+
+/// What the user said.
+pub(super) struct Words {
+    pub(super) text: String,
+    /// The question that was waiting, and the only one, when it was said.
+    only_question: Option<String>,
 }
 
 /// The same call failing the same way this often ends the turn.
@@ -66,6 +75,7 @@ impl Turn {
             tokens: 0,
             repairs_left: settings.repairs,
             out_of_format: None,
+            faulty: false,
             output: Value::Null,
             said: Vec::new(),
             named_end: None,
@@ -116,13 +126,14 @@ impl Turn {
 
 impl Session {
     /// Begins a turn, with the user's words if there are some.
-    pub(super) fn begin(&mut self, words: Option<String>) {
+    pub(super) fn begin(&mut self, words: Option<Words>) {
         if !self.persistent && self.turn.phase == Phase::Rested(Ends::Output) {
             self.forget();
         }
         self.turn = Turn::new(&self.settings);
         if let Some(words) = words {
-            self.remember_words(Role::User, &words);
+            self.remember_words(Role::User, &words.text);
+            self.answerable = words.only_question;
         }
         if self.walk.is_some() {
             return self.begin_walk();
@@ -134,11 +145,13 @@ impl Session {
     fn forget(&mut self) {
         let base = self.base;
         let kept = |(index, message): &(usize, &Message)| *index < base || matches!(message, Message::Text(_));
-        let messages: Vec<Message> =
-            self.context.messages().iter().enumerate().filter(kept).map(|(_, message)| message.clone()).collect();
+        let (places, messages): (Vec<usize>, Vec<Message>) =
+            self.context.messages().iter().enumerate().filter(kept).map(|(at, message)| (at, message.clone())).unzip();
         let mut context = Context::new();
         if context.append(messages).is_ok() {
             self.context = context;
+            // What is dated by the length of the context keeps its place among the words.
+            self.questions.move_dates(|length| places.partition_point(|at| *at < length));
         }
     }
 
@@ -147,14 +160,24 @@ impl Session {
         if self.is_answer(&text) {
             return;
         }
+        let words = Words { text, only_question: self.only_question() };
         match self.turn.phase {
-            Phase::New | Phase::Rested(_) => self.begin(Some(text)),
-            Phase::Asking(_) | Phase::Working => self.pending_words.push_back(text),
+            Phase::New | Phase::Rested(_) => self.begin(Some(words)),
+            Phase::Asking(_) | Phase::Working => self.pending_words.push_back(words),
+        }
+    }
+
+    /// A turn is begun when the one before it has come to rest.
+    pub(super) fn must_not_be_at_work(&self) -> Result<(), Refused> {
+        match self.turn.phase {
+            Phase::New | Phase::Rested(_) => Ok(()),
+            Phase::Asking(_) | Phase::Working => Err(Refused::new("at_work", "the session is at work already")),
         }
     }
 
     /// Runs the plan in the context as it is.
     pub(super) fn run_plan(&mut self) -> Result<(), Refused> {
+        self.must_not_be_at_work()?;
         let Some(plan) = self.context.plan().cloned() else {
             return Err(Refused::new("no_plan", "the context has no plan to run"));
         };
@@ -224,6 +247,7 @@ impl Session {
             self.turn.said.push(words.clone());
             self.tasks.push_back(Task::Say(words));
         }
+        self.turn.faulty = false;
         self.turn.output = solution.output;
         let calls = self.offered_only(solution.calls);
         let solution = Solution { calls, output: Value::Null, say: None, ..solution };
@@ -231,20 +255,23 @@ impl Session {
             return;
         }
         let mode = self.plan_mode();
-        self.remember(Message::Plan(Plan { calls: solution.calls.clone(), mode }));
+        // What is no call at all is an error of the step, and no part of a plan that can be read again.
+        let calls = solution.calls.iter().filter(|call| call.is_object()).cloned().collect();
+        self.remember(Message::Plan(Plan { calls, mode }));
         match mode {
             PlanMode::Eager => {
                 let origin = Origin::Eager { first: self.turn.requests == 1 };
                 self.start_step(&solution.calls, origin, solution.sequential);
             }
-            PlanMode::Lazy => self.offer(solution.calls),
+            PlanMode::Lazy => self.offer(solution.calls, solution.sequential),
         }
     }
 
     /// A lazy plan is checked and offered to a person as a whole; a faulty one goes back to the model.
-    fn offer(&mut self, calls: Vec<Value>) {
+    fn offer(&mut self, calls: Vec<Value>, sequential: bool) {
         let check = plan::check(&calls, PlanMode::Lazy, &self.context);
         if !check.is_valid() {
+            self.turn.faulty = true;
             for fault in &check.errors {
                 let call = fault.call.map_or(Value::Null, |index| calls[index].clone());
                 self.turn.errors.push(error_data(call, fault_data(fault)));
@@ -266,9 +293,9 @@ impl Session {
             !latent && call.tool.as_deref().map(verdict) != Some(Verdict::Allow)
         });
         if self.settings.approval == Approval::Checked && !needs_person {
-            self.start_step(&calls, Origin::Approved { by_person: false }, false);
+            self.start_step(&calls, Origin::Approved { by_person: false }, sequential);
         } else {
-            self.ask_about_plan(calls);
+            self.ask_about_plan(calls, sequential);
         }
     }
 
@@ -289,34 +316,31 @@ impl Session {
             let call = cycle.call.map_or(Value::Null, |index| calls[index].clone());
             self.turn.errors.push(error_data(call, fault_data(cycle)));
             self.note_failure(&Value::from(calls.to_vec()).to_string(), &cycle.text);
+            self.turn.faulty = true;
             for job in 0..count {
                 self.close(at(job), Status::Skipped);
             }
             return;
         }
+        let mut first_faults = BTreeMap::new();
+        for fault in faults {
+            if let Some(call) = fault.call {
+                first_faults.entry(call).or_insert(fault);
+            }
+        }
         for job in 0..count {
             let step = &self.steps[&id];
             let call = step.jobs[job].call;
-            let mut own: Vec<Fault> = faults.iter().filter(|fault| fault.call == Some(call)).cloned().collect();
             // A fault of the template is one fault, however many instances it was meant for.
-            let is_first = step.jobs[..job].iter().all(|other| other.call != call);
-            if own.is_empty() {
-                own.extend(self.latent_fault(&step.calls[call], origin));
-                if own.is_empty() {
-                    own.extend(step.unfed(job, &self.context));
-                    if let Some(fault) = own.pop() {
-                        self.fail_by(at(job), &fault);
-                        continue;
-                    }
-                }
-            }
-            if own.is_empty() {
-                self.dirty.push_back(at(job));
-            } else if is_first {
-                own.truncate(1);
-                self.fail_by(at(job), &own[0]);
-            } else {
-                self.close(at(job), Status::Failed);
+            let is_first = job == 0 || step.jobs[job - 1].call != call;
+            let of_template = first_faults.get(&call).cloned();
+            match of_template.or_else(|| self.latent_fault(&step.calls[call], origin)) {
+                Some(fault) if is_first => self.fail_by(at(job), &fault),
+                Some(_) => self.close(at(job), Status::Failed),
+                None => match step.unfed(job, &self.context) {
+                    Some(fault) => self.fail_by(at(job), &fault),
+                    None => self.dirty.push_back(at(job)),
+                },
             }
         }
     }
@@ -368,26 +392,24 @@ impl Session {
             Phase::Working => self.turn.must_end(Ends::Stopped, "stopped", "stopped by a person"),
             Phase::New | Phase::Rested(_) => {}
         }
+        let children: Vec<String> = self.children().map(|(id, _)| id).collect();
+        for id in children {
+            self.tell_child(&id, super::Input::Stop);
+        }
     }
 
     /// Lets everything move that can, and looks whether the turn has come to rest.
     pub(super) fn go_on(&mut self) {
         loop {
             self.advance();
-            if self.turn.phase != Phase::Working || self.is_busy() {
+            if let Phase::Rested(_) = self.turn.phase
+                && let Some(words) = self.pending_words.pop_front()
+            {
+                self.begin(Some(words));
+            } else if self.turn.phase != Phase::Working || self.is_busy() {
                 return;
-            }
-            if self.ask_about_groups() {
-                continue;
-            }
-            self.settle();
-            match (self.turn.phase, self.pending_words.is_empty()) {
-                (Phase::Rested(_), false) => {
-                    let words = self.pending_words.pop_front();
-                    self.begin(words);
-                }
-                (Phase::Working, _) => {}
-                _ => return,
+            } else if !self.ask_about_groups() {
+                self.settle();
             }
         }
     }
@@ -398,7 +420,8 @@ impl Session {
     }
 
     fn is_busy(&self) -> bool {
-        self.running > self.forgotten + self.resting
+        let waits_for_room = !self.ready.is_empty() && !self.turn.stops();
+        waits_for_room || self.running > self.forgotten + self.resting
     }
 
     /// Nothing moves any more: what now?
@@ -415,7 +438,9 @@ impl Session {
         if self.walk.is_some() {
             return self.leave();
         }
-        if !self.turn.asks_model || self.settings.mode == Mode::Shadow {
+        // In the mode `shadow` one solution is enough, if the model has nothing to mend in it.
+        let is_enough = self.settings.mode == Mode::Shadow && !self.turn.faulty;
+        if !self.turn.asks_model || (is_enough && self.turn.output.is_null()) {
             return self.rest(Ends::Output, None);
         }
         if self.turn.output.is_null() {
@@ -429,6 +454,7 @@ impl Session {
                 let fault = Fault::new(Rule::Loop1, format!("the output breaks its schema: {}", breach.text));
                 let output = std::mem::take(&mut self.turn.output);
                 self.note_failure(&output.to_string(), &fault.text);
+                self.turn.faulty = true;
                 self.turn.errors.push(error_data(json!({"output": output}), fault_data(&fault)));
                 // Goes round once more: the errors are appended, and the model is asked again.
             }

@@ -7,13 +7,14 @@ use serde_json::{Map, Value, json};
 use super::Session;
 use super::input::{CallError, Ends, Outcome, Start, Task};
 use super::job::{Frozen, JobRef, Settled, Status, with_instance};
-use super::policy::Verdict;
+use super::policy::{Verdict, outside_mode};
 use super::turn::{error_data, fault_data};
 use crate::call::{Call, Scope, faults_of};
 use crate::context::Context;
 use crate::fault::{Fault, Rule};
 use crate::message::Message;
 use crate::path::Path;
+use crate::tool::Tool;
 
 impl Session {
     /// Looks at every job that something has changed for, and starts what may run.
@@ -32,7 +33,8 @@ impl Session {
     }
 
     fn may_start(&self) -> bool {
-        !self.turn.stops() && self.running < self.settings.max_parallel.max(1)
+        // What waits for a person takes no room.
+        !self.turn.stops() && self.running - self.resting < self.settings.max_parallel.max(1)
     }
 
     fn status(&self, at: JobRef) -> Option<Status> {
@@ -102,10 +104,15 @@ impl Session {
         let step = self.steps.get_mut(&at.step).expect("the job was just looked at");
         step.jobs[at.job as usize].frozen = Some(Arc::new(frozen));
         step.jobs[at.job as usize].origins = origins;
-        if call.delegate.is_none() && self.activity_of(&tool, call.activity.as_deref()).is_none() {
+        if self.thinks(call, &tool) {
             return self.think(at, call);
         }
         self.judge(at, call);
+    }
+
+    /// Whether the model itself carries out this call.
+    fn thinks(&self, call: &Call, tool: &Tool) -> bool {
+        call.delegate.is_none() && self.activity_of(tool, call.activity.as_deref()).is_none()
     }
 
     /// A latent call: the model has brought its result, or is asked for it.
@@ -122,14 +129,17 @@ impl Session {
                 self.add_origins(at, &shown);
                 self.finish_thought(at, output.clone());
             }
-            _ => {
-                let id = self.number_request();
-                self.sub_requests.insert(id, at);
-                self.set_status(at, Status::Running);
-                self.running += 1;
-                self.tasks.push_back(Task::AskModel { id: id.to_string() });
-            }
+            _ => self.make_ready(at),
         }
+    }
+
+    /// The model is asked for the result of a latent call.
+    fn start_thought(&mut self, at: JobRef) {
+        let id = self.number_request();
+        self.sub_requests.insert(id, at);
+        self.set_status(at, Status::Running);
+        self.running += 1;
+        self.tasks.push_back(Task::AskModel { id: id.to_string() });
     }
 
     /// Whether a call that acts may run: the mode, the policy, and what people have said of it before.
@@ -153,12 +163,15 @@ impl Session {
                 self.ask_about_call(at, call, &frozen, reasons);
             }
             Verdict::Refuse { by_mode, reason } => {
-                let rule = if by_mode { Rule::Pol1 } else { Rule::Pol2 };
-                let data = fault_data(&Fault::new(rule, reason));
-                self.record_error(at, data);
-                self.close(at, Status::Refused);
+                self.refuse(at, if by_mode { Rule::Pol1 } else { Rule::Pol2 }, reason);
             }
         }
+    }
+
+    fn refuse(&mut self, at: JobRef, rule: Rule, reason: String) {
+        let data = fault_data(&Fault::new(rule, reason));
+        self.record_error(at, data);
+        self.close(at, Status::Refused);
     }
 
     pub(super) fn make_ready(&mut self, at: JobRef) {
@@ -174,6 +187,15 @@ impl Session {
         if self.status(at) != Some(Status::Ready) {
             return;
         }
+        let call = self.steps[&at.step].call(at.job as usize).clone();
+        if call.tool.as_deref().is_some_and(|tool| self.thinks(&call, tool)) {
+            return self.start_thought(at);
+        }
+        // The mode may have been lowered since the call was judged.
+        let verdict = call.tool.as_deref().and_then(|tool| outside_mode(self.settings.mode, tool.effect));
+        if let Some(reason) = verdict {
+            return self.refuse(at, Rule::Pol1, reason);
+        }
         if self.turn.calls >= self.settings.max_calls {
             self.ready.push_front(at);
             let text = format!("{} calls in one turn", self.settings.max_calls);
@@ -182,7 +204,6 @@ impl Session {
         self.turn.calls += 1;
         self.running += 1;
         let step = self.steps.get_mut(&at.step).expect("the job is there");
-        let call = step.call(at.job as usize).clone();
         let job = &mut step.jobs[at.job as usize];
         job.status = Status::Running;
         job.attempt += 1;
@@ -231,15 +252,46 @@ impl Session {
         if let Some((job, rest)) = id.split_once('/') {
             return self.tell_child(job, super::Input::Ended { id: rest.to_owned(), outcome });
         }
-        // A second word about the same call is no news.
-        if let Some(at) = self.find(id).filter(|at| self.status(*at) == Some(Status::Running)) {
-            self.finish(at, outcome);
+        // A second word about the same call is no news, nor is one about a call that was never handed out.
+        let Some(at) = self.in_hand(id) else { return };
+        let rests = self.steps[&at.step].jobs[at.job as usize].resting;
+        match rests.then(|| self.doubt_about(at)).flatten() {
+            Some(question) => self.settle_doubt(&question, "the call itself", Some(outcome)),
+            None => self.finish(at, outcome),
+        }
+    }
+
+    /// The job of this id, if an activity has it in hand.
+    pub(super) fn in_hand(&self, id: &str) -> Option<JobRef> {
+        let at = self.find(id).filter(|at| self.status(*at) == Some(Status::Running))?;
+        let call = self.steps[&at.step].call(at.job as usize);
+        let activity = self.activity_of(call.tool.as_deref()?, call.activity.as_deref());
+        (call.delegate.is_none() && activity.is_some()).then_some(at)
+    }
+
+    /// A job that runs waits for a person from now on, or no more.
+    pub(super) fn set_resting(&mut self, at: JobRef, resting: bool) {
+        let Some(step) = self.steps.get_mut(&at.step) else { return };
+        let job = &mut step.jobs[at.job as usize];
+        if job.resting == resting {
+            return;
+        }
+        job.resting = resting;
+        let is_forgotten = u32::from(step.calls[job.call].output_path.is_none());
+        if resting {
+            self.resting += 1;
+            self.forgotten -= is_forgotten;
+            self.wake_followers(at);
+        } else {
+            self.resting -= 1;
+            self.forgotten += is_forgotten;
         }
     }
 
     /// Ends a job with an error of its own making.
     pub(super) fn fail_by(&mut self, at: JobRef, fault: &Fault) {
         let data = fault_data(fault);
+        self.turn.faulty = true;
         self.record_error(at, data);
         self.close(at, Status::Failed);
     }
@@ -293,11 +345,9 @@ impl Session {
 
     /// In a sequential step the next one waits for nothing but its turn.
     pub(super) fn wake_followers(&mut self, at: JobRef) {
-        let Some(step) = self.steps.get(&at.step).filter(|step| step.sequential) else { return };
-        let blocked = step.jobs.iter().enumerate().filter(|(_, job)| job.status == Status::Blocked);
-        let blocked: Vec<JobRef> =
-            blocked.map(|(job, _)| JobRef { job: u32::try_from(job).unwrap_or(u32::MAX), ..at }).collect();
-        self.dirty.extend(blocked);
+        let Some(step) = self.steps.get_mut(&at.step) else { return };
+        let next = step.next_in_order().into_iter();
+        self.dirty.extend(next.map(|job| JobRef { job: u32::try_from(job).unwrap_or(u32::MAX), ..at }));
     }
 
     /// At the end of a turn that must stop, what has not begun never does. What waits for a person still waits.
@@ -328,6 +378,11 @@ fn frozen_call(call: &Call, params: &Value, instance: Option<&str>) -> Value {
     fields.insert("_tool".to_owned(), call.tool_name.as_str().into());
     fields.extend(params.as_object().cloned().unwrap_or_default());
     fields.extend(call.asides.clone());
+    for chosen in ["_delegate", "_activity"] {
+        if let Some(name) = call.raw.get(chosen).filter(|name| !name.is_null()) {
+            fields.insert(chosen.to_owned(), name.clone());
+        }
+    }
     if let Some(path) = &call.output_path {
         // The words of the proposal, where it has some, are cheaper than writing the path out again.
         let said = call.raw.get("_outputPath").filter(|said| said.is_string()).cloned();

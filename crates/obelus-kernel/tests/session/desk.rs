@@ -1,0 +1,226 @@
+//! A driver that does nothing by itself: a story says what completes, and when, and who answers.
+
+use std::sync::Arc;
+
+use obelus_kernel::session::{
+    Answer, CallError, Decision, Ends, Input, Outcome, Question, QuestionStatus, Refused, Reply, Session, Settings,
+    Solution, Start, Task,
+};
+use obelus_kernel::{Context, Message, Time};
+use serde_json::{Value, json};
+
+/// A session, and everything it has handed out.
+pub(crate) struct Desk {
+    pub(crate) session: Session,
+    pub(crate) now: Time,
+    /// Requests to the model that have no answer yet.
+    pub(crate) requests: Vec<String>,
+    /// Calls that have not ended.
+    pub(crate) open: Vec<Start>,
+    /// Every call that was handed out.
+    pub(crate) started: Vec<Start>,
+    /// Questions in the order in which they were asked.
+    pub(crate) asked: Vec<String>,
+    pub(crate) said: Vec<String>,
+    pub(crate) rests: Vec<Reply>,
+}
+
+/// What the stories work with: one tool for each thing a tool can do to the world.
+fn tools() -> Value {
+    json!({"type": "tool", "tool": {
+        "read": {"x-trust": "trusted", "x-effect": "read", "properties": {"q": {}}},
+        "make": {"x-trust": "trusted", "x-effect": "create", "properties": {"q": {}}},
+        "change": {"x-trust": "trusted", "x-effect": "update", "x-risky": ["sum"], "properties": {"id": {"type": "integer"}, "sum": {}}},
+        "drop": {"x-trust": "trusted", "x-effect": "delete", "required": ["id"], "properties": {"id": {"type": "integer"}}},
+        "count": {"x-trust": "trusted", "x-effect": "update", "_output": {"type": "integer"}, "properties": {"q": {}}},
+        "muse": {"properties": {"q": {}}, "_output": {}},
+        "child": {"x-trust": "trusted", "_delegate": "anonymous", "x-effect": "create", "_scopes": ["tool"], "properties": {"q": {}}},
+    }})
+}
+
+impl Desk {
+    /// A session in the mode `full` with these settings, about to begin.
+    pub(crate) fn with(settings: Value) -> Self {
+        Self::on(json!([]), settings)
+    }
+
+    /// A session whose context has these messages beside the tools.
+    pub(crate) fn on(messages: Value, mut settings: Value) -> Self {
+        let schema = settings.as_object_mut().and_then(|fields| fields.shift_remove("schema"));
+        if settings.get("mode").is_none() {
+            settings["mode"] = "full".into();
+        }
+        let mut settings: Settings = serde_json::from_value(settings).expect("settings");
+        settings.activities = ["read", "make", "change", "drop", "count"].map(str::to_owned).into();
+        let mut context = vec![tools()];
+        context.extend(messages.as_array().expect("messages").iter().cloned());
+        let context = Context::from_value(context.into()).expect("a context");
+        Self {
+            session: Session::new("s", context, schema, Arc::new(settings)).expect("a session"),
+            now: Time(1_768_467_600_000),
+            requests: Vec::new(),
+            open: Vec::new(),
+            started: Vec::new(),
+            asked: Vec::new(),
+            said: Vec::new(),
+            rests: Vec::new(),
+        }
+    }
+
+    /// A session at work on its first request.
+    pub(crate) fn at_work(settings: Value) -> Self {
+        let mut desk = Self::with(settings);
+        desk.start();
+        desk
+    }
+
+    pub(crate) fn tell(&mut self, input: Input) -> Result<(), Refused> {
+        let answer = self.session.handle(self.now, input);
+        while let Some(task) = self.session.poll() {
+            match task {
+                Task::AskModel { id } => self.requests.push(id),
+                Task::Call(start) => {
+                    self.open.push((*start).clone());
+                    self.started.push(*start);
+                }
+                Task::Ask { id } => self.asked.push(id),
+                Task::Say(words) => self.said.push(words),
+                Task::Rest(reply) => self.rests.push(*reply),
+                Task::Load { .. } => {}
+            }
+        }
+        answer
+    }
+
+    fn must_tell(&mut self, input: Input) {
+        self.tell(input).expect("the session takes it");
+    }
+
+    pub(crate) fn start(&mut self) {
+        self.must_tell(Input::Start);
+    }
+
+    pub(crate) fn user(&mut self, text: &str) {
+        self.must_tell(Input::User { text: text.to_owned() });
+    }
+
+    pub(crate) fn stop(&mut self) {
+        self.must_tell(Input::Stop);
+    }
+
+    /// Lets so many hours pass.
+    pub(crate) fn wait(&mut self, hours: u64) {
+        self.now = self.now.plus_seconds(hours * 3600);
+        self.must_tell(Input::Tick);
+    }
+
+    /// The model answers the oldest request.
+    pub(crate) fn solve(&mut self, calls: Value, output: Value) {
+        self.answer(json!({"calls": calls, "output": output}), false);
+    }
+
+    /// The same, and the calls run in the order of writing.
+    pub(crate) fn solve_in_order(&mut self, calls: Value, output: Value) {
+        self.answer(json!({"calls": calls, "output": output}), true);
+    }
+
+    pub(crate) fn answer(&mut self, answer: Value, sequential: bool) {
+        let id = self.requests.remove(0);
+        let answer = match Solution::from_value(answer.clone()) {
+            Ok(solution) => Answer::Solution { solution: Solution { sequential, ..solution }, tokens: 10 },
+            Err(error) => Answer::OutOfFormat { text: answer.to_string(), error, tokens: 10 },
+        };
+        self.must_tell(Input::Answer { id, answer });
+    }
+
+    /// The model cannot be asked.
+    pub(crate) fn model_fails(&mut self) {
+        let id = self.requests.remove(0);
+        let answer = Answer::Failed { code: "unreachable".into(), message: "nobody there".into() };
+        self.must_tell(Input::Answer { id, answer });
+    }
+
+    /// The oldest open call of a tool ends.
+    pub(crate) fn ends(&mut self, tool: &str, outcome: Outcome) {
+        let place = self.open.iter().position(|start| start.tool.name == tool);
+        let start = self.open.remove(place.unwrap_or_else(|| panic!("no call of `{tool}` is open")));
+        self.must_tell(Input::Ended { id: start.id, outcome });
+    }
+
+    pub(crate) fn returns(&mut self, tool: &str, value: Value) {
+        self.ends(tool, Outcome::Value(value));
+    }
+
+    pub(crate) fn fails(&mut self, tool: &str) {
+        self.ends(tool, Outcome::Error(CallError::new("broken", "it is broken")));
+    }
+
+    pub(crate) fn decide(&mut self, question: &str, decision: Decision) -> Result<(), Refused> {
+        self.tell(Input::Decide { question: question.to_owned(), decision, by: "ann".to_owned() })
+    }
+
+    pub(crate) fn approve(&mut self, question: &str) {
+        self.decide(question, Decision::Approve { only: None }).expect("the approval is taken");
+    }
+
+    pub(crate) fn deny(&mut self, question: &str) {
+        self.decide(question, Decision::Deny { reason: "not now".to_owned() }).expect("the denial is taken");
+    }
+
+    pub(crate) fn edit(&mut self, question: &str, params: Value) -> Result<(), Refused> {
+        self.decide(question, Decision::Edit { params: params.as_object().expect("parameters").clone() })
+    }
+
+    pub(crate) fn question(&self, id: &str) -> Question {
+        self.session.question(id).unwrap_or_else(|| panic!("there is no question `{id}`"))
+    }
+
+    pub(crate) fn status_of(&self, question: &str) -> QuestionStatus {
+        self.question(question).status
+    }
+
+    /// Ids of the questions that wait.
+    pub(crate) fn waiting(&self) -> Vec<String> {
+        self.session.questions().into_iter().filter(Question::is_open).map(|question| question.id).collect()
+    }
+
+    /// The states of all calls of a tool, those of steps that have ended first.
+    pub(crate) fn states(&self, tool: &str) -> Vec<&'static str> {
+        let calls = self.session.calls();
+        calls.iter().filter(|report| report.call["_tool"] == tool).map(|report| report.status).collect()
+    }
+
+    /// The calls of a tool that were handed out, as they were.
+    pub(crate) fn handed_out(&self, tool: &str) -> Vec<Value> {
+        self.started.iter().filter(|start| start.tool.name == tool).map(|start| (*start.call).clone()).collect()
+    }
+
+    /// How the session last came to rest.
+    pub(crate) fn rested(&self) -> Ends {
+        self.rests.last().expect("it has come to rest").ends
+    }
+
+    /// What the context has at a path.
+    pub(crate) fn read(&self, path: &str) -> Value {
+        let expr = obelus_kernel::Expr::parse(path).expect("an expression");
+        self.session.context().resolve(&expr, None).map_or(json!("absent"), std::borrow::Cow::into_owned)
+    }
+
+    /// The errors in the context: rule or code of each.
+    pub(crate) fn errors(&self) -> Vec<String> {
+        let name = |error: &Value| error["rule"].as_str().or(error["code"].as_str()).unwrap_or_default().to_owned();
+        let messages = self.session.context().messages().iter();
+        let errors = messages.filter_map(|message| match message {
+            Message::Data(data) if data.kind == "error" => Some(name(&data.data["error"])),
+            _ => None,
+        });
+        errors.collect()
+    }
+}
+
+/// A call of a tool that writes to `†state.NAME`.
+pub(crate) fn call(tool: &str, name: &str, params: Value) -> Value {
+    let mut call = json!({"_tool": tool, "_outputPath": format!("†state.{name}")});
+    call.as_object_mut().expect("an object").extend(params.as_object().expect("parameters").clone());
+    call
+}

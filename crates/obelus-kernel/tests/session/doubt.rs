@@ -1,0 +1,103 @@
+//! DUR-4: effects of which nobody knows whether they happened.
+
+use obelus_kernel::session::{Decision, Ends, Input, Outcome};
+use serde_json::{Value, json};
+
+use crate::desk::{Desk, call};
+
+/// A call that was under way when its driver died.
+fn in_doubt(doubtful: Value, others: &[Value]) -> Desk {
+    let mut desk = Desk::at_work(json!({}));
+    let calls: Vec<Value> = std::iter::once(doubtful).chain(others.iter().cloned()).collect();
+    desk.solve(calls.into(), json!("over"));
+    desk.tell(Input::InDoubt { id: "0.0".into() }).unwrap();
+    desk
+}
+
+#[test]
+fn what_can_be_repeated_is_repeated_under_the_same_key() {
+    let desk = in_doubt(call("read", "r", json!({})), &[]);
+    let starts: Vec<_> = desk.started.iter().map(|start| (start.key.as_str(), start.attempt)).collect();
+    assert_eq!((starts, desk.asked.len()), (vec![("s:0.0", 1), ("s:0.0", 2)], 0));
+}
+
+#[test]
+fn it_happened_and_its_result_is_known() {
+    let mut desk = in_doubt(call("change", "c", json!({"id": 1})), &[]);
+    assert_eq!((desk.rested(), desk.started.len()), (Ends::Waiting, 1));
+    desk.decide("q1", Decision::Happened { result: json!("changed") }).unwrap();
+    assert_eq!((desk.rested(), desk.read("†state.c"), desk.started.len()), (Ends::Output, json!("changed"), 1));
+}
+
+#[test]
+fn it_did_not_happen_and_is_done_once_more_under_the_same_key() {
+    let mut desk = in_doubt(call("change", "c", json!({"id": 1})), &[]);
+    desk.decide("q1", Decision::DidNot).unwrap();
+    assert_eq!(desk.started[1].key, desk.started[0].key);
+    desk.returns("change", json!("first answer wins"));
+    assert_eq!((desk.started.len(), desk.rested()), (2, Ends::Output));
+}
+
+#[test]
+fn nobody_says_and_it_is_an_error() {
+    let mut desk = in_doubt(call("change", "c", json!({"id": 1})), &[]);
+    desk.wait(24);
+    assert_eq!((desk.states("change"), desk.errors()), (vec!["failed"], vec!["in_doubt".to_owned()]));
+    assert_eq!(desk.started.len(), 1);
+}
+
+#[test]
+fn doubt_about_a_thought_is_no_news() {
+    let mut desk = Desk::on(json!([{"type": "plan", "plan": [], "mode": "lazy"}]), json!({}));
+    desk.start();
+    desk.solve(json!([call("muse", "m", json!({}))]), json!("over"));
+    desk.approve("q1");
+    desk.tell(Input::InDoubt { id: "0.0".into() }).unwrap();
+    desk.tell(Input::Ended { id: "0.0".into(), outcome: Outcome::Value(json!("forged")) }).unwrap();
+    assert_eq!((desk.waiting().len(), desk.states("muse")), (0, vec!["running"]));
+    desk.solve(json!([]), json!("thought"));
+    assert_eq!((desk.read("†state.m"), desk.rested()), (json!("thought"), Ends::Output));
+}
+
+#[test]
+fn a_forgotten_call_in_doubt_is_not_taken_for_another_call() {
+    let mut desk = in_doubt(json!({"_tool": "change", "id": 1}), &[call("read", "r", json!({}))]);
+    assert_eq!(desk.rests.len(), 0, "the read still runs");
+    desk.returns("read", json!(1));
+    assert_eq!(desk.rested(), Ends::Waiting);
+    desk.decide("q1", Decision::Happened { result: json!(null) }).unwrap();
+    assert_eq!((desk.rested(), desk.states("change")), (Ends::Output, vec!["done"]));
+}
+
+#[test]
+fn doubt_is_asked_about_once() {
+    let mut desk = in_doubt(call("change", "c", json!({"id": 1})), &[]);
+    desk.tell(Input::InDoubt { id: "0.0".into() }).unwrap();
+    assert_eq!(desk.waiting(), ["q1"]);
+    desk.decide("q1", Decision::Happened { result: json!(1) }).unwrap();
+    assert_eq!(desk.rested(), Ends::Output);
+}
+
+#[test]
+fn a_result_that_comes_after_all_settles_the_doubt() {
+    let mut desk = in_doubt(call("change", "c", json!({"id": 1})), &[]);
+    desk.tell(Input::Ended { id: "0.0".into(), outcome: Outcome::Value(json!("late")) }).unwrap();
+    assert_eq!((desk.rested(), desk.read("†state.c"), desk.waiting().len()), (Ends::Output, json!("late"), 0));
+    assert_eq!(desk.decide("q1", Decision::DidNot).unwrap_err().code, "already_decided");
+}
+
+#[test]
+fn it_happened_and_nobody_knows_its_result() {
+    let mut desk = in_doubt(call("count", "n", json!({})), &[]);
+    desk.decide("q1", Decision::Happened { result: json!(null) }).unwrap();
+    assert_eq!(desk.states("count"), ["done"], "called failed, it would be done a second time");
+    assert_eq!((desk.read("†state.n"), desk.errors().len()), (json!("absent"), 0));
+}
+
+#[test]
+fn doubt_does_not_hold_the_next_of_a_sequence() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve_in_order(json!([call("change", "c", json!({"id": 1})), call("read", "r", json!({}))]), json!("over"));
+    desk.tell(Input::InDoubt { id: "0.0".into() }).unwrap();
+    assert_eq!(desk.handed_out("read").len(), 1);
+}

@@ -1,0 +1,38 @@
+//! The session machine: stories of what it does, and what holds whatever happens.
+//!
+//! # Layout
+//!
+//! [`desk`] sits beside a session, does what it is handed when a story says so, and remembers what it saw.
+//! Then one file of stories for each subject. [`simulation`] drives sessions by generated data instead.
+
+#![expect(clippy::needless_pass_by_value, reason = "a story reads better with its JSON written in place")]
+
+mod desk;
+
+mod approval;
+mod consent;
+mod delegates;
+mod doubt;
+mod limits;
+mod order;
+mod plans;
+mod questions;
+mod results;
+mod turns;
+
+mod simulation;
+
+use proptest::test_runner::{Config, FileFailurePersistence};
+
+/// So many cases, unless the environment asks for another number. What has failed once stands beside the source.
+#[expect(clippy::disallowed_methods, reason = "the number of cases is not the kernel's to know")]
+fn cases(usual: u32) -> Config {
+    let mut config = Config {
+        failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
+        ..Config::default()
+    };
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = usual;
+    }
+    config
+}

@@ -1,0 +1,208 @@
+//! Lets happen what a world has in store, and afterwards answers everything until nothing is open.
+
+use obelus_kernel::Time;
+use obelus_kernel::session::{
+    Answer, CallError, Decision, Input, Outcome, Question, Refused, Session, Solution, Start, Task,
+};
+use serde_json::{Value, json};
+
+use super::watch::Watch;
+use super::world::{Ending, Move, Verb, World};
+
+/// A session and what it has handed out.
+pub(crate) struct Driver<'a> {
+    world: &'a World,
+    pub(crate) session: Session,
+    pub(crate) watch: Watch<'a>,
+    now: Time,
+    requests: Vec<String>,
+    calls: Vec<Start>,
+    ended: Vec<String>,
+    /// Everything that was told, with its time.
+    pub(crate) journal: Vec<(Time, Input)>,
+    /// Everything that was handed out, in words.
+    pub(crate) transcript: Vec<String>,
+}
+
+/// Inputs after which a session must have come to its end, if everything is answered.
+const PATIENCE: usize = 2_000;
+
+impl<'a> Driver<'a> {
+    /// Plays a world to its end.
+    pub(crate) fn play(world: &'a World) -> Self {
+        let mut driver = Self {
+            world,
+            session: world.session(),
+            watch: Watch::new(world),
+            now: Time(1_768_467_600_000),
+            requests: Vec::new(),
+            calls: Vec::new(),
+            ended: Vec::new(),
+            journal: Vec::new(),
+            transcript: Vec::new(),
+        };
+        driver.tell(Input::Start);
+        for next in &world.moves {
+            driver.make(next);
+        }
+        driver.answer_everything();
+        driver
+    }
+
+    fn tell(&mut self, input: Input) {
+        self.journal.push((self.now, input.clone()));
+        self.watch.before(&self.session, &input);
+        let answer = self.session.handle(self.now, input.clone());
+        self.transcript.push(in_words(&answer));
+        let mut tasks = Vec::new();
+        while let Some(task) = self.session.poll() {
+            self.transcript.push(shown(&task));
+            tasks.push(task);
+        }
+        for task in &tasks {
+            match task {
+                Task::AskModel { id } => self.requests.push(id.clone()),
+                Task::Call(start) => self.calls.push((**start).clone()),
+                Task::Load { .. } | Task::Say(_) | Task::Ask { .. } | Task::Rest(_) => {}
+            }
+        }
+        self.watch.after(&self.session, &input, answer.is_ok(), &tasks, &self.calls, self.requests.is_empty());
+    }
+
+    fn make(&mut self, next: &Move) {
+        match next {
+            Move::Solve { pick, calls, output, sequential } => {
+                let Some(id) = take(&mut self.requests, *pick) else { return };
+                let calls = self.watch.send(calls, *sequential, self.world.lazy);
+                let output = if *output { json!("here you are") } else { Value::Null };
+                self.solve(id, json!({"calls": calls, "output": output}), *sequential);
+            }
+            Move::Babble { pick } => {
+                let Some(id) = take(&mut self.requests, *pick) else { return };
+                let answer = Answer::OutOfFormat { text: "well".into(), error: "not JSON".into(), tokens: 1 };
+                self.tell(Input::Answer { id, answer });
+            }
+            Move::Fail { pick } => {
+                let Some(id) = take(&mut self.requests, *pick) else { return };
+                let answer = Answer::Failed { code: "unreachable".into(), message: "nobody there".into() };
+                self.tell(Input::Answer { id, answer });
+            }
+            Move::End { pick, ending } => {
+                let Some(start) = take(&mut self.calls, *pick) else { return };
+                self.ended.push(start.id.clone());
+                let outcome = outcome(&start, *ending);
+                self.tell(Input::Ended { id: start.id, outcome });
+            }
+            Move::Echo { pick } => {
+                let known = (!self.ended.is_empty()).then(|| self.ended[pick % self.ended.len()].clone());
+                for id in known.into_iter().chain(["99.0".to_owned(), format!("{pick}.0/0.0"), "?".to_owned()]) {
+                    self.tell(Input::Ended { id: id.clone(), outcome: Outcome::Value(json!("echo")) });
+                    self.tell(Input::InDoubt { id: id.clone() });
+                    let answer = Answer::Solution { solution: Solution::default(), tokens: 0 };
+                    self.tell(Input::Answer { id, answer });
+                }
+            }
+            Move::Doubt { pick } => {
+                let Some(start) = take(&mut self.calls, *pick) else { return };
+                self.tell(Input::InDoubt { id: start.id });
+            }
+            Move::Decide { pick, decision } => {
+                let questions = self.session.questions();
+                // The latest ones are the likeliest to be open.
+                let Some(question) = questions.iter().rev().nth(*pick).or(questions.last()) else {
+                    return self.tell(decided("q99", Decision::Approve { only: None }));
+                };
+                let decision = decision_of(question, *decision);
+                self.tell(decided(&question.id, decision));
+            }
+            Move::User(text) => self.tell(Input::User { text: (*text).to_owned() }),
+            Move::Wait { hours } => {
+                self.now = self.now.plus_seconds(hours * 3600);
+                self.tell(Input::Tick);
+            }
+            Move::Stop => self.tell(Input::Stop),
+        }
+    }
+
+    fn solve(&mut self, id: String, answer: Value, sequential: bool) {
+        let solution = Solution::from_value(answer).expect("a solution");
+        let answer = Answer::Solution { solution: Solution { sequential, ..solution }, tokens: 1 };
+        self.tell(Input::Answer { id, answer });
+    }
+
+    fn answer_everything(&mut self) {
+        for turn in 0..PATIENCE {
+            let open = self.session.questions().into_iter().find(Question::is_open);
+            if let Some(id) = take(&mut self.requests, 0) {
+                self.solve(id, json!({"calls": [], "output": "bye"}), false);
+            } else if !self.calls.is_empty() {
+                self.make(&Move::End { pick: 0, ending: Ending::Number });
+            } else if let Some(question) = open {
+                let verb = if turn % 2 == 0 { Verb::Approve } else { Verb::Deny };
+                self.tell(decided(&question.id, decision_of(&question, verb)));
+            } else {
+                return self.watch.at_the_end(&self.session);
+            }
+        }
+        panic!("the session does not come to its end");
+    }
+}
+
+fn take<T>(all: &mut Vec<T>, pick: usize) -> Option<T> {
+    (!all.is_empty()).then(|| all.remove(pick % all.len()))
+}
+
+fn decided(question: &str, decision: Decision) -> Input {
+    Input::Decide { question: question.to_owned(), decision, by: "ann".to_owned() }
+}
+
+fn decision_of(question: &Question, verb: Verb) -> Decision {
+    let params = |value: Value| value.as_object().cloned().unwrap_or_default();
+    match verb {
+        Verb::Approve => Decision::Approve { only: None },
+        Verb::ApproveFirst => Decision::Approve { only: Some(vec![0]) },
+        Verb::Deny => Decision::Deny { reason: "no".to_owned() },
+        Verb::Edit => {
+            let is_wipe = question.calls.iter().any(|asked| asked.call["_tool"] == "wipe");
+            Decision::Edit { params: params(if is_wipe { json!({"id": 7}) } else { json!({"b": 7}) }) }
+        }
+        Verb::BadEdit => Decision::Edit { params: params(json!({"id": "seven", "_outputPath": "†state.x"})) },
+        Verb::Happened => Decision::Happened { result: json!(5) },
+        Verb::DidNot => Decision::DidNot,
+        Verb::Value => Decision::Value { value: json!(5) },
+    }
+}
+
+/// What a call brings.
+fn outcome(start: &Start, ending: Ending) -> Outcome {
+    let first = start.call["_outputPath"].as_str().and_then(|path| path.split([' ', '|', '&']).next());
+    let message = |path: &str, value: Value| {
+        let mut names = path.trim_start_matches('†').split('.');
+        let kind = names.next().unwrap_or_default();
+        let data = names.rev().fold(value, |inner, name| json!({name: inner}));
+        json!({"type": "data", "kind": kind, "data": data})
+    };
+    match (ending, first) {
+        (Ending::Number, _) | (_, None) => Outcome::Value(json!(start.id.len())),
+        (Ending::Text, _) => Outcome::Value(json!("some words")),
+        (Ending::Error, _) => Outcome::Error(CallError::new("broken", "it is broken")),
+        (Ending::Inside, Some(path)) => Outcome::Messages(vec![message(path, json!({"a": 1}))]),
+        (Ending::Outside, Some(path)) => Outcome::Messages(vec![message(&format!("{path}x"), json!(1))]),
+    }
+}
+
+fn in_words(answer: &Result<(), Refused>) -> String {
+    format!("{answer:?}")
+}
+
+/// A task in words, everything in it that a driver acts on.
+pub(crate) fn shown(task: &Task) -> String {
+    match task {
+        Task::Call(start) => {
+            let Start { id, activity, call, scope, key, attempt, seconds, tool } = &**start;
+            json!([id, activity, call, scope, key, attempt, seconds, tool.name]).to_string()
+        }
+        Task::Rest(reply) => json!(reply).to_string(),
+        Task::AskModel { .. } | Task::Load { .. } | Task::Say(_) | Task::Ask { .. } => format!("{task:?}"),
+    }
+}

@@ -1,0 +1,326 @@
+//! Looks whether the rules hold, by its own reading of them, after every input.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use obelus_kernel::session::{
+    About, CallReport, Decision, Ends, Input, Purpose, Question, Reply, Session, Start, Task,
+};
+use obelus_kernel::{Context, Message, Path, Role};
+use serde_json::Value;
+
+use super::plan::{Planned, feeders};
+use super::world::{EFFECTS, World};
+
+/// A call of a plan, and the instance it runs for.
+type Job = (String, Option<String>);
+
+pub(crate) struct Watch<'a> {
+    world: &'a World,
+    /// The plans that the model has made, with whether they run in the order of writing.
+    sent: Vec<(Vec<Planned>, bool)>,
+    finals: BTreeMap<Job, &'static str>,
+    /// How often people have let each call run, and how often it was started where it needs them to.
+    approved: BTreeMap<String, usize>,
+    started: BTreeMap<String, usize>,
+    /// Calls that the input now being handled lets run, if it is taken.
+    offered: Vec<String>,
+    consents: BTreeSet<String>,
+    /// Words said and not yet heard, each with the questions open when they were said.
+    said: VecDeque<(String, Vec<Question>)>,
+    heard: Option<(String, Vec<Question>)>,
+    heard_count: usize,
+    /// Turns are told apart by how much the user had said.
+    turn: usize,
+    requests: BTreeMap<usize, u32>,
+    calls: BTreeMap<usize, u32>,
+    at_limit: BTreeSet<usize>,
+}
+
+const ASIDES: [&str; 4] = ["comment", "requires_confirmation", "confirmed", "confirmation_decision"];
+const FINAL: [&str; 5] = ["done", "failed", "skipped", "denied", "refused"];
+
+impl<'a> Watch<'a> {
+    pub(crate) fn new(world: &'a World) -> Self {
+        Self {
+            world,
+            sent: Vec::new(),
+            finals: BTreeMap::new(),
+            approved: BTreeMap::new(),
+            started: BTreeMap::new(),
+            offered: Vec::new(),
+            consents: BTreeSet::new(),
+            said: VecDeque::new(),
+            heard: None,
+            heard_count: 0,
+            turn: 0,
+            requests: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            at_limit: BTreeSet::new(),
+        }
+    }
+
+    /// The calls as the model writes them, each with a tag of its own.
+    pub(crate) fn send(&mut self, calls: &[Planned], sequential: bool, lazy: bool) -> Vec<Value> {
+        let plan = self.sent.len();
+        self.sent.push((calls.to_vec(), sequential));
+        calls.iter().enumerate().map(|(index, call)| call.to_json(&format!("{plan}.{index}"), lazy)).collect()
+    }
+
+    pub(crate) fn before(&mut self, session: &Session, input: &Input) {
+        self.offered.clear();
+        match input {
+            Input::User { text } => {
+                let open = session.questions().into_iter().filter(Question::is_open).collect();
+                self.said.push_back((text.clone(), open));
+            }
+            Input::Decide { question: id, decision, .. } => {
+                let Some(question) = session.question(id).filter(|question| question.about == About::Call) else {
+                    return;
+                };
+                let open = question.calls.iter().enumerate().filter(|(_, asked)| asked.decided.is_none());
+                self.offered = match decision {
+                    Decision::Approve { only } => open
+                        .filter(|(index, _)| only.as_ref().is_none_or(|only| only.contains(index)))
+                        .map(|(_, asked)| content(id, &asked.call))
+                        .collect(),
+                    Decision::Edit { params } => open
+                        .map(|(_, asked)| {
+                            let mut edited = (*asked.call).clone();
+                            edited.as_object_mut().expect("a call").extend(params.clone());
+                            content(id, &edited)
+                        })
+                        .collect(),
+                    _ => Vec::new(),
+                };
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn after(
+        &mut self,
+        session: &Session,
+        input: &Input,
+        taken: bool,
+        tasks: &[Task],
+        open: &[Start],
+        no_requests: bool,
+    ) {
+        if taken {
+            for content in std::mem::take(&mut self.offered) {
+                *self.approved.entry(content).or_default() += 1;
+            }
+        }
+        self.look_for_consents(session);
+        let reports = session.calls();
+        let heard_now = user_words(session);
+        // A turn that ends and the one that follows may come out of one input.
+        let last_rest = tasks.iter().rposition(|task| matches!(task, Task::Rest(_)));
+        for (index, task) in tasks.iter().enumerate() {
+            if last_rest.is_none_or(|last| index > last) {
+                self.turn = heard_now;
+            }
+            match task {
+                Task::Call(start) => self.look_at_start(session, &reports, start),
+                Task::AskModel { id } => self.look_at_request(session, id),
+                Task::Rest(reply) => self.look_at_rest(session, reply, index + 1 == tasks.len()),
+                Task::Load { .. } | Task::Say(_) | Task::Ask { .. } => {}
+            }
+        }
+        while self.heard_count < heard_now {
+            self.heard = self.said.pop_front();
+            self.heard_count += 1;
+        }
+        self.look_at_reports(&reports);
+        self.look_at_room(open);
+        look_at_context(session.context());
+        if open.is_empty() && no_requests {
+            assert!(is_at_rest(session), "nothing is left to do after {input:?}, and it does not rest");
+        }
+    }
+
+    pub(crate) fn at_the_end(&self, session: &Session) {
+        assert!(is_at_rest(session));
+        assert!(session.questions().iter().all(|question| !question.is_open()));
+        for report in session.calls() {
+            assert!(FINAL.contains(&report.status), "{} is {} at the end", report.call, report.status);
+        }
+    }
+
+    /// ASK-6: the model's claim counts when the user's words, said with that question alone open, consent.
+    fn look_for_consents(&mut self, session: &Session) {
+        for question in session.questions() {
+            if question.by.as_deref() != Some("the user, in conversation") || !self.consents.insert(question.id.clone())
+            {
+                continue;
+            }
+            let (words, open) = self.heard.as_ref().expect("somebody spoke");
+            assert_eq!(words, "yes");
+            assert!(self.world.model_may_confirm);
+            assert_eq!(open.iter().map(|open| &open.id).collect::<Vec<_>>(), [&question.id]);
+            let undecided: Vec<_> = open[0].calls.iter().filter(|asked| asked.decided.is_none()).collect();
+            assert_eq!(undecided.len(), 1);
+            *self.approved.entry(content(&question.id, &undecided[0].call)).or_default() += 1;
+        }
+    }
+
+    fn look_at_start(&mut self, session: &Session, reports: &[CallReport], start: &Start) {
+        let call = &*start.call;
+        let (is_own, is_first) = (!start.id.contains('/'), start.attempt == 1);
+        let needs_person = match self.verdict(call) {
+            Verdict::Allow => false,
+            Verdict::Confirm => true,
+            Verdict::Refuse => panic!("{call} was started in the mode {}", self.world.mode),
+        };
+        if needs_person && is_first {
+            let content = content(&start.id, call);
+            let starts = self.started.entry(content.clone()).or_default();
+            *starts += 1;
+            let approvals = self.approved.get(&content).copied().unwrap_or_default();
+            assert!(*starts <= approvals, "{call} was started {starts} times by {approvals} approvals");
+        }
+        if is_own && is_first {
+            let calls = self.calls.entry(self.turn).or_default();
+            *calls += 1;
+            assert!(*calls <= self.world.max_calls || self.at_limit.contains(&self.turn), "too many calls in one turn");
+            self.look_at_order(session, reports, call, needs_person);
+        }
+    }
+
+    /// PLAN-1, PLAN-3: whatever feeds a call has ended before it, and in a sequence whatever stands before it.
+    fn look_at_order(&self, session: &Session, reports: &[CallReport], call: &Value, needs_person: bool) {
+        let tag = call["comment"].as_str().expect("every call has a tag");
+        let (plan, index) = tag.split_once('.').expect("a tag");
+        let (plan, index): (usize, usize) = (plan.parse().expect("a plan"), index.parse().expect("a call"));
+        let (calls, sequential) = &self.sent[plan];
+        let instance = call["_instance"].as_str();
+        let feeders = feeders(calls, index, instance, self.world.has_instances).into_iter();
+        // In a sequence a call reads what was written before it.
+        for (feeder, of) in feeders.filter(|(feeder, _)| !sequential || *feeder < index) {
+            let job = (format!("{plan}.{feeder}"), of);
+            let report = reports.iter().find(|report| job_of(report) == job);
+            if let Some(report) = report {
+                assert!(FINAL.contains(&report.status), "{call} runs, and {} feeds it, {}", report.call, report.status);
+            }
+        }
+        // What a person lets run later runs then.
+        if !sequential || needs_person {
+            return;
+        }
+        let in_doubt =
+            session.questions().iter().any(|question| question.is_open() && question.about == About::InDoubt);
+        for before in 0..index {
+            let may_run = calls[before].is_forgotten() || calls[before].tool == "child" || in_doubt;
+            let tag = format!("{plan}.{before}");
+            for report in reports.iter().filter(|report| job_of(report).0 == tag) {
+                let status = report.status;
+                let lets_go = FINAL.contains(&status) || status == "waiting" || (status == "running" && may_run);
+                assert!(lets_go, "{call} runs, and {} stands before it, {status}", report.call);
+            }
+        }
+    }
+
+    fn look_at_request(&mut self, session: &Session, id: &str) {
+        let is_thought = session.prompt(id).is_some_and(|prompt| matches!(prompt.purpose, Purpose::Think { .. }));
+        if !id.contains('/') && !is_thought {
+            let requests = self.requests.entry(self.turn).or_default();
+            *requests += 1;
+            assert!(*requests <= self.world.max_requests, "too many requests in one turn");
+        }
+    }
+
+    fn look_at_rest(&mut self, session: &Session, reply: &Reply, is_last: bool) {
+        match reply.ends {
+            Ends::Limit => drop(self.at_limit.insert(self.turn)),
+            Ends::Output if is_last => {
+                let open = session.questions().into_iter().find(Question::is_open);
+                assert!(open.is_none(), "it rests in output, and {open:?} waits");
+                for report in &reply.calls {
+                    let is_forgotten = report.call.get("_outputPath").is_none();
+                    assert!(FINAL.contains(&report.status) || is_forgotten, "{} is {}", report.call, report.status);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// CALL-2: a final state is final.
+    fn look_at_reports(&mut self, reports: &[CallReport]) {
+        for report in reports {
+            let job = job_of(report);
+            if let Some(before) = self.finals.get(&job) {
+                assert_eq!(*before, report.status, "{} has ended before", report.call);
+            } else if FINAL.contains(&report.status) {
+                self.finals.insert(job, report.status);
+            }
+        }
+    }
+
+    /// PLAN-5, save for those that a person had done once more.
+    fn look_at_room(&self, open: &[Start]) {
+        let own = open.iter().filter(|start| !start.id.contains('/') && start.attempt == 1).count();
+        assert!(own <= self.world.max_parallel as usize, "{own} calls run at once");
+    }
+
+    /// POL-1, POL-2, read off the world's own data.
+    fn verdict(&self, call: &Value) -> Verdict {
+        let tool = call["_tool"].as_str().expect("a tool");
+        let effect = EFFECTS.iter().find(|(name, _)| *name == tool).expect("a known tool").1;
+        let world = self.world;
+        let in_mode = match world.mode {
+            "full" => true,
+            "canary" => matches!(effect, "read" | "create"),
+            _ => false,
+        };
+        let listed = |list: &[&str]| list.contains(&tool);
+        let is_left_out = !world.allow.is_empty() && !listed(&world.allow) && !listed(&world.confirm);
+        if !in_mode || listed(&world.refuse) || is_left_out {
+            return Verdict::Refuse;
+        }
+        let risky = tool == "edit" && call.get("sum").is_some();
+        let asks = effect == "delete" || risky || call["requires_confirmation"] == true || listed(&world.confirm);
+        if asks { Verdict::Confirm } else { Verdict::Allow }
+    }
+}
+
+enum Verdict {
+    Allow,
+    Confirm,
+    Refuse,
+}
+
+/// What an approval is bound to: the session, and the call without what is said beside it.
+fn content(id: &str, call: &Value) -> String {
+    let session = id.rsplit_once('/').map_or("", |(session, _)| session);
+    let fields: BTreeMap<&String, &Value> =
+        call.as_object().expect("a call").iter().filter(|(name, _)| !ASIDES.contains(&name.as_str())).collect();
+    format!("{session} {fields:?}")
+}
+
+fn job_of(report: &CallReport) -> Job {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let tag = text(&report.call["comment"]).or_else(|| text(&report.call));
+    (tag.expect("every call has a tag"), text(&report.call["_instance"]))
+}
+
+fn user_words(session: &Session) -> usize {
+    let is_user = |message: &&Message| matches!(message, Message::Text(text) if text.role == Role::User);
+    session.context().messages().iter().filter(is_user).count()
+}
+
+fn is_at_rest(session: &Session) -> bool {
+    session.snapshot()["turn"]["phase"].as_str().is_some_and(|phase| phase.starts_with("Rested"))
+}
+
+/// CTX-6, and what is written can be read.
+fn look_at_context(context: &Context) {
+    let again = context.refolded().expect("it folds");
+    let names = || context.instances().iter().map(|name| Some(name.as_str())).chain([None]);
+    for (kind, _) in context.views() {
+        for instance in names() {
+            assert_eq!(context.read(&Path::root(kind), instance), again.read(&Path::root(kind), instance), "{kind}");
+        }
+    }
+    let written = context.to_json();
+    assert_eq!(Context::from_value(written.clone()).expect("it is read back").to_json(), written);
+}

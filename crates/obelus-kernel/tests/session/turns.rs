@@ -1,0 +1,169 @@
+//! LOOP-1, LOOP-4: how a turn begins, hears, and comes to rest.
+
+use obelus_kernel::session::{Ends, Input, Mode};
+use obelus_kernel::{Message, Role};
+use serde_json::json;
+
+use crate::desk::{Desk, call};
+
+fn words(desk: &Desk) -> Vec<&str> {
+    let texts = desk.session.context().messages().iter().filter_map(|message| match message {
+        Message::Text(text) if text.role == Role::User => Some(text.text.as_str()),
+        _ => None,
+    });
+    texts.collect()
+}
+
+#[test]
+fn words_that_come_while_it_works_are_heard_after_the_turn_rests() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.user("one");
+    desk.solve(json!([call("read", "r", json!({}))]), json!("first"));
+    desk.user("two");
+    assert_eq!((words(&desk), desk.rests.len()), (vec![], 0));
+    desk.returns("read", json!(1));
+    assert_eq!((words(&desk), desk.rests.len()), (vec!["one"], 1));
+    desk.solve(json!([]), json!("second"));
+    desk.solve(json!([]), json!("third"));
+    let outputs: Vec<_> = desk.rests.iter().map(|reply| reply.output.clone()).collect();
+    assert_eq!((words(&desk), outputs), (vec!["one", "two"], vec![json!("first"), json!("second"), json!("third")]));
+}
+
+#[test]
+fn a_stop_lets_what_runs_end_and_starts_nothing() {
+    let mut desk = Desk::at_work(json!({}));
+    let next = call("make", "m", json!({"q": "†state.r"}));
+    desk.solve(json!([call("read", "r", json!({})), next, call("drop", "d", json!({"id": 1}))]), json!(null));
+    desk.stop();
+    assert_eq!(desk.rests.len(), 0, "the read cannot be taken back");
+    desk.returns("read", json!("kept"));
+    assert_eq!((desk.rested(), desk.read("†state.r")), (Ends::Stopped, json!("kept")));
+    assert_eq!((desk.states("make"), desk.requests.len()), (vec!["skipped"], 0));
+    assert_eq!(desk.waiting(), ["q1"], "what waits for a person still waits");
+}
+
+#[test]
+fn a_stop_while_the_model_thinks_is_final_for_that_answer() {
+    let mut desk = Desk::at_work(json!({}));
+    let asked = desk.requests.clone();
+    desk.stop();
+    assert_eq!(desk.rested(), Ends::Stopped);
+    desk.solve(json!([call("read", "r", json!({}))]), json!("too late"));
+    assert_eq!((desk.started.len(), desk.rests.len(), asked.len()), (0, 1, 1));
+}
+
+#[test]
+fn an_answer_that_comes_twice_is_taken_once() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.requests.push(desk.requests[0].clone());
+    desk.solve(json!([call("read", "r", json!({}))]), json!(null));
+    desk.solve(json!([call("make", "m", json!({}))]), json!(null));
+    assert_eq!((desk.handed_out("read").len(), desk.handed_out("make").len()), (1, 0));
+}
+
+#[test]
+fn a_degraded_turn_keeps_what_was_done_and_can_be_tried_again() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.user("hello");
+    desk.solve(json!([call("read", "r", json!({}))]), json!(null));
+    desk.returns("read", json!("kept"));
+    desk.model_fails();
+    assert_eq!((desk.rests[0].ends, desk.read("†state.r")), (Ends::Degraded, json!("kept")));
+    assert_eq!((words(&desk), desk.requests.len()), (vec!["hello"], 1));
+}
+
+#[test]
+fn words_are_heard_after_a_turn_that_ended_on_a_repair() {
+    let mut desk = Desk::at_work(json!({"repairs": 1, "max_requests": 1}));
+    desk.user("are you there?");
+    desk.answer(json!("out of format"), false);
+    assert_eq!((desk.rested(), words(&desk)), (Ends::Limit, vec!["are you there?"]));
+    assert_eq!(desk.requests.len(), 1, "and answered");
+}
+
+#[test]
+fn a_turn_at_work_is_not_begun_a_second_time() {
+    let mut desk = Desk::on(json!([{"type": "plan", "plan": [call("read", "p", json!({}))]}]), json!({}));
+    desk.start();
+    desk.solve(json!([call("read", "r", json!({}))]), json!("over"));
+    for again in [Input::Start, Input::RunPlan] {
+        assert_eq!(desk.tell(again).unwrap_err().code, "at_work");
+    }
+    desk.returns("read", json!(1));
+    assert_eq!((desk.rested(), desk.started.len(), desk.requests.len()), (Ends::Output, 1, 0));
+    desk.start();
+    assert_eq!(desk.requests.len(), 1, "at rest it may be begun anew");
+}
+
+#[test]
+fn a_person_who_answers_a_turn_that_is_ending_is_asked_to_wait() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve(json!([call("read", "r", json!({})), call("drop", "d", json!({"id": 1}))]), json!("over"));
+    desk.stop();
+    let refused = desk.decide("q1", obelus_kernel::session::Decision::Approve { only: None }).unwrap_err();
+    assert_eq!((refused.code, desk.waiting().len()), ("ending", 1), "a yes is never lost");
+    desk.returns("read", json!(1));
+    desk.approve("q1");
+    assert_eq!(desk.handed_out("drop").len(), 1);
+}
+
+#[test]
+fn in_shadow_a_turn_ends_after_one_valid_solution() {
+    let mut desk = Desk::at_work(json!({"mode": "shadow"}));
+    desk.solve(json!([{"_tool": "unheard_of"}]), json!(null));
+    assert_eq!((desk.errors(), desk.rests.len()), (vec!["CALL-3".to_owned()], 0), "this one was not valid");
+    desk.solve(json!([call("read", "r", json!({}))]), json!(null));
+    assert_eq!((desk.rested(), desk.started.len(), desk.requests.len()), (Ends::Output, 0, 0));
+}
+
+#[test]
+fn output_that_breaks_its_schema_leads_to_another_request() {
+    for mode in ["full", "shadow"] {
+        let mut desk = Desk::at_work(json!({"mode": mode, "schema": {"type": "object"}}));
+        desk.solve(json!([]), json!("not an object"));
+        assert_eq!((desk.errors(), desk.rests.len(), desk.requests.len()), (vec!["LOOP-1".to_owned()], 0, 1), "{mode}");
+        desk.solve(json!([]), json!({"right": true}));
+        assert_eq!((desk.rested(), &desk.rests[0].output), (Ends::Output, &json!({"right": true})), "{mode}");
+    }
+}
+
+#[test]
+fn a_mode_that_was_lowered_holds_for_what_has_not_begun() {
+    let mut desk = Desk::at_work(json!({"max_parallel": 1}));
+    let calls = json!([
+        call("change", "a", json!({"id": 1})),
+        call("change", "b", json!({"id": 2})),
+        call("drop", "d", json!({"id": 3})),
+        call("child", "c", json!({}))
+    ]);
+    desk.solve(calls, json!("over"));
+    desk.session.set_mode(Mode::Shadow);
+    desk.returns("change", json!(1));
+    assert_eq!(desk.states("change"), ["done", "refused"]);
+    desk.approve("q1");
+    assert_eq!((desk.started.len(), desk.states("drop")), (1, vec!["refused"]), "that yes was for another mode");
+}
+
+#[test]
+fn a_mode_that_was_lowered_holds_for_children_too() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve(json!([call("child", "c", json!({}))]), json!("over"));
+    desk.session.set_mode(Mode::Shadow);
+    desk.solve(json!([call("read", "r", json!({}))]), json!("looked"));
+    assert_eq!(desk.started.len(), 0);
+}
+
+#[test]
+fn a_one_off_request_forgets_its_state_but_not_what_was_denied() {
+    let mut desk = Desk::at_work(json!({}));
+    let calls = json!([call("read", "r", json!({})), call("drop", "d", json!({"id": 1}))]);
+    desk.solve(calls, json!("first"));
+    desk.returns("read", json!(1));
+    desk.deny("q1");
+    desk.user("drop it after all");
+    assert_eq!(desk.read("†state.r"), json!("absent"));
+    desk.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
+    assert_eq!(desk.asked.len(), 1, "it was denied");
+    desk.solve(json!([call("drop", "d", json!({"id": 1, "requires_confirmation": true}))]), json!(null));
+    assert_eq!(desk.asked.len(), 2, "the user has spoken since");
+}
