@@ -211,6 +211,8 @@ async fn a_secret_reaches_the_server_and_nobody_else() {
         match before {
             0 => answer("403 Forbidden", "text/plain", &format!("bad token {told}")),
             1 => reply_json(&json!({"you sent": [told]}).to_string()),
+            // The excerpt in the error ends in the middle of the secret.
+            2 => answer("403 Forbidden", "text/plain", &format!("{}{told}", "x".repeat(285))),
             _ => answer("200 OK", "application/json", told),
         }
     })
@@ -224,6 +226,8 @@ async fn a_secret_reaches_the_server_and_nobody_else() {
     assert!(failed.message.ends_with("bad token Bearer ***"), "{}", failed.message);
     let echoed = run(binding.clone(), reading(json!({}))).await;
     assert_eq!(echoed, Outcome::Value(json!({"you sent": ["Bearer ***"]})));
+    let cut = error(binding.clone(), reading(json!({}))).await;
+    assert!(cut.message.contains("xBearer ***"), "{}", cut.message);
     let broken = error(binding, reading(json!({}))).await;
     assert!(broken.code == "bad_output" && !broken.message.contains(&value), "{}", broken.message);
     assert_eq!(server.asked()[0].header("authorization"), Some(format!("Bearer {value}").as_str()));

@@ -24,6 +24,7 @@ use self::environment::Environment;
 use self::group::Group;
 use self::output::Output;
 use super::binding::{BindingError, Fields};
+use super::mask::Mask;
 use super::retry::{Failure, Retry};
 use super::text::read_json;
 
@@ -72,8 +73,9 @@ impl Activity for Exec {
         let retry = self.retry;
         Box::pin(async move {
             let input = input_of(&work);
-            let result = retry.run(work.tool.effect, || program.run(&work, &input)).await;
-            program.environment.mask().outcome(result)
+            let mask = program.environment.mask();
+            let result = retry.run(work.tool.effect, || program.run(&work, &input, &mask)).await;
+            mask.outcome(result)
         })
     }
 
@@ -95,7 +97,7 @@ fn input_of(work: &Work) -> Vec<u8> {
 
 impl Program {
     /// Runs the program once. Dropping the future kills it.
-    async fn run(&self, work: &Work, input: &[u8]) -> Result<Outcome, Failure> {
+    async fn run(&self, work: &Work, input: &[u8], mask: &Mask) -> Result<Outcome, Failure> {
         let mut command = Command::new(&self.path);
         command.args(&self.args).current_dir(&self.cwd);
         self.environment.apply(&mut command);
@@ -120,6 +122,7 @@ impl Program {
             }
         };
         let status = status.map_err(|error| Failure::lasting("exec", format!("{}: {error}", self.name())))?;
+        output.mask(mask);
         if !status.success() {
             return Err(self.failed(status, &output));
         }
