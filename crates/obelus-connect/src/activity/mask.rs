@@ -10,7 +10,6 @@ const MASKED: &str = "***";
 const TELLING: [&str; 6] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "WEBHOOK", "CREDENTIAL"];
 
 /// Whether a variable of this name is likely to hold a secret.
-#[cfg(feature = "exec")]
 pub(super) fn looks_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     // KEY must end a word, so that the layout of a keyboard is no secret.
@@ -92,7 +91,6 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    #[cfg(feature = "exec")]
     #[test]
     fn names_of_secrets_are_told_from_others() {
         for name in [

@@ -109,7 +109,7 @@ async fn send(mut stream: TcpStream, reply: Reply) {
         }
         Reply::Stall(text) => {
             let _ = stream.write_all(text.as_bytes()).await;
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
         Reply::Flood(head) => {
             let _ = stream.write_all(head.as_bytes()).await;
