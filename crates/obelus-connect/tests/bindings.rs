@@ -1,4 +1,5 @@
 //! What is wrong with a binding is found before any call, and told with its place and a way out.
+#![cfg(all(feature = "exec", feature = "http", feature = "jq"))]
 
 use std::path::Path;
 use std::time::Duration;

@@ -70,6 +70,10 @@ fn test_pattern() -> native::Filter<jaq_core::RunPtr<Data>> {
 impl Filter {
     /// Reads a filter. The error says what is wrong and where.
     pub fn compile(text: &str) -> Result<Self, String> {
+        if let Some(column) = definition(text) {
+            // A definition could call itself without end, and take the whole program down with its stack.
+            return Err(format!("column {column}: a filter is one expression; `def` is not supported"));
+        }
         let pure = |name: &str, arity: usize| !IMPURE.contains(&name) && (name, arity) != ("split", 2);
         let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
         let defs = defs.filter(|def| pure(def.name, def.args.len()));
@@ -121,6 +125,30 @@ impl fmt::Debug for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Filter").field(&self.text).finish()
     }
+}
+
+/// The column of a `def`, outside of texts, comments and names.
+fn definition(text: &str) -> Option<usize> {
+    let (mut in_text, mut escaped, mut word, mut before) = (false, false, String::new(), ' ');
+    for (index, c) in text.chars().chain([' ']).enumerate() {
+        let is_word = c.is_alphanumeric() || c == '_';
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if in_text => escaped = true,
+            '"' => in_text = !in_text,
+            _ => {}
+        }
+        if is_word && !in_text {
+            word.push(c);
+        } else {
+            if word == "def" && !matches!(before, '.' | '$' | '@') {
+                return Some(index + 1 - word.chars().count());
+            }
+            word.clear();
+            before = c;
+        }
+    }
+    None
 }
 
 fn to_json(value: &Val) -> Result<Value, String> {
@@ -182,6 +210,15 @@ mod tests {
         assert!(Filter::compile(".a | | .b").unwrap_err().contains("column"));
         assert!(Filter::compile("nosuch(1)").unwrap_err().contains("nosuch"));
         assert!(Filter::compile(".a").unwrap().run(&json!([1])).is_err());
+    }
+
+    #[test]
+    fn a_filter_cannot_recurse_without_end() {
+        assert!(Filter::compile("def f: 1 + f; f").unwrap_err().contains("column 1"));
+        assert!(Filter::compile(". | (def f: f; f)").is_err());
+        for fine in [".def", "\"def f: f\"", ".a.def | .definition", "{def: 1}"] {
+            assert!(Filter::compile(fine).is_ok() || fine == "{def: 1}", "{fine}");
+        }
     }
 
     #[test]

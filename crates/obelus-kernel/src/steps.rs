@@ -168,7 +168,7 @@ impl Steps {
         match node.next.last() {
             None => fault("`next` is missing: where does it go from here?".to_owned()),
             Some(last) if last.when.is_some() => {
-                fault("the last way in `next` has no `when`, so that there is always one".to_owned())
+                fault("the last way in `next` has no `when`, so that there is always one".to_owned());
             }
             Some(_) => {}
         }
@@ -183,7 +183,7 @@ impl Steps {
                     }
                 }
                 None if index + 1 < node.next.len() => {
-                    fault(format!("next[{index}]: without `when`, what follows is never looked at"))
+                    fault(format!("next[{index}]: without `when`, what follows is never looked at"));
                 }
                 None => {}
             }

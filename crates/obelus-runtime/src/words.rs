@@ -53,7 +53,7 @@ pub fn why_it_ended(reply: &Reply, language: Language) -> String {
             "Автоматические действия пока выключены. Ваши слова и состояние сохранены: устраните причину и повторите.",
             "Automatic actions are off for now. Your words and the state are kept: mend the cause and try again.",
         ),
-        _ => language.choose("Скажите «продолжай», и работа пойдёт дальше.", "Say “continue” to go on.").into(),
+        _ => language.choose("Скажите «продолжай», и работа пойдёт дальше.", "Say “continue” to go on."),
     }
     .to_owned());
     lines.join("\n")

@@ -11,7 +11,6 @@ use serde_json::{Map, Value};
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// More tries than this hide that something is down.
-#[cfg(any(feature = "exec", feature = "http"))]
 const MOST_RETRIES: u64 = 10;
 
 /// The kinds of bindings, each with the fields that may stand beside it.
@@ -54,7 +53,6 @@ pub fn bind_into(activities: &mut Activities, bindings: &Map<String, Value>, bas
 }
 
 /// What the bindings of one file have in common.
-#[cfg_attr(not(all(feature = "exec", feature = "http")), expect(dead_code, reason = "each kind uses its own"))]
 struct Shared<'a> {
     base: &'a Path,
     #[cfg(feature = "http")]
@@ -136,7 +134,6 @@ impl<'a> Fields<'a> {
     }
 
     /// The fields of an object in the binding.
-    #[cfg(feature = "http")]
     pub(super) fn inner(&self, name: &str, prefix: &'static str, known: &[&str]) -> Result<Self, BindingError> {
         match self.map.get(name) {
             Some(Value::Object(map)) => Self::new(self.binding, prefix, map, known),
@@ -162,7 +159,6 @@ impl<'a> Fields<'a> {
     }
 
     /// A field that is a text, if it is there.
-    #[cfg(any(feature = "exec", feature = "http", feature = "jq"))]
     pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>, BindingError> {
         match self.get(name) {
             None => Ok(None),
@@ -172,7 +168,6 @@ impl<'a> Fields<'a> {
     }
 
     /// A field that is a list of texts; empty if it is not there.
-    #[cfg(any(feature = "exec", feature = "http"))]
     pub(super) fn texts(&self, name: &str) -> Result<Vec<String>, BindingError> {
         let value = match self.get(name) {
             None => return Ok(Vec::new()),
@@ -183,7 +178,6 @@ impl<'a> Fields<'a> {
     }
 
     /// The time limit of calls.
-    #[cfg(any(feature = "exec", feature = "http", feature = "jq"))]
     pub(super) fn time_limit(&self) -> Result<Duration, BindingError> {
         let Some(value) = self.get("timeout") else { return Ok(TIMEOUT) };
         let seconds = value.as_f64().filter(|seconds| *seconds > 0.0);
@@ -192,7 +186,6 @@ impl<'a> Fields<'a> {
     }
 
     /// How often a read is tried again.
-    #[cfg(any(feature = "exec", feature = "http"))]
     pub(super) fn retry(&self) -> Result<super::retry::Retry, BindingError> {
         let times = self.get("retry").map_or(Some(0), Value::as_u64).filter(|times| *times <= MOST_RETRIES);
         let times = times.and_then(|times| u32::try_from(times).ok());

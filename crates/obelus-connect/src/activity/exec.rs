@@ -24,6 +24,7 @@ use self::environment::Environment;
 use self::group::Group;
 use self::output::Output;
 use super::binding::{BindingError, Fields};
+use super::mask::Mask;
 use super::retry::{Failure, Retry};
 use super::text::read_json;
 
@@ -72,8 +73,9 @@ impl Activity for Exec {
         let retry = self.retry;
         Box::pin(async move {
             let input = input_of(&work);
-            let result = retry.run(work.tool.effect, || program.run(&work, &input)).await;
-            program.environment.mask().outcome(result)
+            let mask = program.environment.mask();
+            let result = retry.run(work.tool.effect, || program.run(&work, &input, &mask)).await;
+            mask.outcome(result)
         })
     }
 
@@ -95,7 +97,7 @@ fn input_of(work: &Work) -> Vec<u8> {
 
 impl Program {
     /// Runs the program once. Dropping the future kills it.
-    async fn run(&self, work: &Work, input: &[u8]) -> Result<Outcome, Failure> {
+    async fn run(&self, work: &Work, input: &[u8], mask: &Mask) -> Result<Outcome, Failure> {
         let mut command = Command::new(&self.path);
         command.args(&self.args).current_dir(&self.cwd);
         self.environment.apply(&mut command);
@@ -104,7 +106,8 @@ impl Program {
 
         let mut output = Output::default();
         let status = {
-            let talk = async { tokio::join!(feed(pipes.stdin, input), output.read(pipes.stdout, pipes.stderr)).1 };
+            // A program that has said too much may not have read its input, and never will.
+            let talk = async { tokio::try_join!(feed(pipes.stdin, input), output.read(pipes.stdout, pipes.stderr)) };
             tokio::pin!(talk);
             tokio::select! {
                 told = &mut talk => {
@@ -120,6 +123,7 @@ impl Program {
             }
         };
         let status = status.map_err(|error| Failure::lasting("exec", format!("{}: {error}", self.name())))?;
+        output.mask(mask);
         if !status.success() {
             return Err(self.failed(status, &output));
         }
@@ -155,29 +159,22 @@ impl Program {
 
     /// The words of a program that failed: its own, if it left any.
     fn failed(&self, status: ExitStatus, output: &Output) -> Failure {
-        let said = output.last_words();
-        let or = |words: String| if said.is_empty() { words } else { said.clone() };
-        match (status.code(), status.signal()) {
-            (Some(code), _) => {
-                Failure::passing(format!("exit_{code}"), or(format!("{} ended with exit code {code}", self.name())))
-            }
+        let (code, what) = match (status.code(), status.signal()) {
+            (Some(code), _) => (format!("exit_{code}"), format!("ended with exit code {code}")),
             (None, signal) => {
                 let signal = signal.unwrap_or_default();
-                let words = format!("{} was killed by signal {signal}", self.name());
-                Failure::passing(
-                    format!("signal_{signal}"),
-                    if said.is_empty() { words } else { format!("{words}: {said}") },
-                )
+                (format!("signal_{signal}"), format!("was killed by signal {signal}"))
             }
-        }
+        };
+        let said = output.last_words();
+        Failure::passing(code, if said.is_empty() { format!("{} {what}", self.name()) } else { said })
     }
 }
 
-/// Writes the call. A program that does not read it is free not to.
-async fn feed(mut stdin: ChildStdin, input: &[u8]) {
-    if stdin.write_all(input).await.is_ok() {
-        let _ = stdin.shutdown().await;
-    }
+/// Writes the call and closes the pipe. A program that does not read it is free not to.
+async fn feed(mut stdin: ChildStdin, input: &[u8]) -> Result<(), Failure> {
+    let _ = stdin.write_all(input).await;
+    Ok(())
 }
 
 /// What the program's output stands for.

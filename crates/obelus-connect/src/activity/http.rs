@@ -103,7 +103,7 @@ impl Activity for Http {
             let (secrets, missing) = endpoint.secrets();
             let mask = Mask::new(secrets.iter().map(|(_, value)| value.clone()));
             let result = match missing {
-                None => endpoint.run(&work, &secrets, retry).await,
+                None => endpoint.run(&work, &secrets, &mask, retry).await,
                 Some(name) => Err(CallError::new("no_secret", format!("the environment has no `{name}`; set it"))),
             };
             mask.outcome(result.map(Outcome::Value))
@@ -125,9 +125,15 @@ impl Endpoint {
         (found, missing.map(String::as_str))
     }
 
-    async fn run(&self, work: &Work, secrets: &[(&str, String)], retry: Retry) -> Result<Value, CallError> {
+    async fn run(
+        &self,
+        work: &Work,
+        secrets: &[(&str, String)],
+        mask: &Mask,
+        retry: Retry,
+    ) -> Result<Value, CallError> {
         let request = self.request(work, secrets)?;
-        retry.run(work.tool.effect, || self.send(&request)).await
+        retry.run(work.tool.effect, || self.send(&request, mask)).await
     }
 
     fn request(&self, work: &Work, secrets: &[(&str, String)]) -> Result<Request, CallError> {
@@ -164,14 +170,14 @@ impl Endpoint {
         Ok(Request { method, url, headers, body: body.map(|(_, bytes)| bytes) })
     }
 
-    async fn send(&self, request: &Request) -> Result<Value, Failure> {
+    async fn send(&self, request: &Request, mask: &Mask) -> Result<Value, Failure> {
         let client = self.client.get()?;
         let mut builder = client.request(request.method.clone(), request.url.clone()).headers(request.headers.clone());
         if let Some(body) = &request.body {
             builder = builder.body(body.clone());
         }
         let answer = builder.send().await.map_err(|error| answer::not_sent(&error, &request.url))?;
-        answer::read(answer).await
+        answer::read(answer, mask).await
     }
 }
 

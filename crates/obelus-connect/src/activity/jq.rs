@@ -16,6 +16,9 @@ use super::binding::{BindingError, Fields};
 /// many of its kind are left behind.
 const MOST_AT_ONCE: usize = 4;
 
+/// A filter that recurses too deep takes the whole program down, so it is given room; unused room costs nothing.
+const STACK: usize = 32 * 1024 * 1024;
+
 /// A filter over `{call, scope}`.
 pub(super) struct Jq {
     filter: Arc<Filter>,
@@ -61,6 +64,7 @@ async fn evaluate(filter: Arc<Filter>, running: Arc<Semaphore>, work: Work) -> R
         let _ = sender.send(filter.one(&input));
         drop(permit);
     };
-    thread::Builder::new().name("jq".to_owned()).spawn(run).map_err(|error| format!("no thread: {error}"))?;
+    let thread = thread::Builder::new().name("jq".to_owned()).stack_size(STACK);
+    thread.spawn(run).map_err(|error| format!("no thread: {error}"))?;
     receiver.await.unwrap_or_else(|_| Err("the filter failed; this is a mistake in the program".to_owned()))
 }

@@ -10,25 +10,46 @@ const MASKED: &str = "***";
 const TELLING: [&str; 6] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "WEBHOOK", "CREDENTIAL"];
 
 /// Whether a variable of this name is likely to hold a secret.
-#[cfg(feature = "exec")]
 pub(super) fn looks_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     // KEY must end a word, so that the layout of a keyboard is no secret.
     TELLING.iter().any(|word| name.contains(word)) || name.split('_').any(|word| word.ends_with("KEY"))
 }
 
+/// Shorter secrets are masked in errors only: in a result, every other word would be taken for one.
+const SHORTEST_IN_RESULTS: usize = 8;
+
 /// The secrets that an activity was given.
 #[derive(Clone, Default)]
 pub(super) struct Mask {
+    /// The longest first.
     secrets: Vec<String>,
 }
 
 impl Mask {
-    pub(super) fn new(secrets: impl IntoIterator<Item = String>) -> Self {
-        let mut secrets: Vec<_> = secrets.into_iter().filter(|secret| !secret.is_empty()).collect();
+    pub(super) fn new(given: impl IntoIterator<Item = String>) -> Self {
+        let mut secrets: Vec<_> = given.into_iter().filter(|secret| !secret.is_empty()).collect();
         // A secret may begin with another one: the longest first, or its end would be left standing.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         Self { secrets }
+    }
+
+    /// Masks what came from a peer, before anything is cut out of it: half a secret would not be recognised.
+    pub(super) fn bytes(&self, bytes: &mut Vec<u8>) {
+        for secret in self.long() {
+            let find = |from: &[u8]| from.windows(secret.len()).position(|part| part == secret.as_bytes());
+            let mut rest = bytes.as_slice();
+            let mut masked = Vec::new();
+            while let Some(at) = find(rest) {
+                masked.extend_from_slice(&rest[..at]);
+                masked.extend_from_slice(MASKED.as_bytes());
+                rest = &rest[at + secret.len()..];
+            }
+            if !masked.is_empty() {
+                masked.extend_from_slice(rest);
+                *bytes = masked;
+            }
+        }
     }
 
     /// What an activity tells, without the secrets. A peer may send them back, and a result is kept for good.
@@ -37,28 +58,30 @@ impl Mask {
         match &mut outcome {
             Outcome::Value(value) => self.value(value),
             Outcome::Messages(messages) => messages.iter_mut().for_each(|message| self.value(message)),
-            Outcome::Error(error) => self.text(&mut error.message),
+            Outcome::Error(error) => mask(&mut error.message, self.secrets.iter()),
         }
         outcome
     }
 
-    fn text(&self, text: &mut String) {
-        for secret in &self.secrets {
-            if text.contains(secret) {
-                *text = text.replace(secret, MASKED);
-            }
-        }
-    }
-
+    /// JSON has several spellings of a text, so that one may have been overlooked among the bytes.
     fn value(&self, value: &mut Value) {
-        if self.secrets.is_empty() {
-            return;
-        }
         match value {
-            Value::String(text) => self.text(text),
+            Value::String(text) => mask(text, self.long()),
             Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
             Value::Object(map) => map.values_mut().for_each(|field| self.value(field)),
             _ => {}
+        }
+    }
+
+    fn long(&self) -> impl Iterator<Item = &String> {
+        self.secrets.iter().take_while(|secret| secret.len() >= SHORTEST_IN_RESULTS)
+    }
+}
+
+fn mask<'a>(text: &mut String, secrets: impl Iterator<Item = &'a String>) {
+    for secret in secrets {
+        if text.contains(secret) {
+            *text = text.replace(secret, MASKED);
         }
     }
 }
@@ -68,7 +91,6 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    #[cfg(feature = "exec")]
     #[test]
     fn names_of_secrets_are_told_from_others() {
         for name in [
@@ -90,10 +112,18 @@ mod tests {
 
     #[test]
     fn a_secret_is_masked_wherever_it_stands() {
-        let mask = Mask::new(["abc".to_owned(), "abcdef".to_owned(), String::new()]);
-        let outcome = mask.outcome(Ok(Outcome::Value(json!({"a": ["x abcdef y", 1], "b": "abc"}))));
-        assert_eq!(outcome, Outcome::Value(json!({"a": ["x *** y", 1], "b": "***"})));
-        let outcome = mask.outcome(Err(CallError::new("c", "got abc")));
-        assert_eq!(outcome, Outcome::Error(CallError::new("c", "got ***")));
+        let mask = Mask::new(["abcdefgh".to_owned(), "abcdefghij".to_owned(), "abc".to_owned(), String::new()]);
+        let outcome =
+            mask.outcome(Ok(Outcome::Value(json!({"a": ["x abcdefghij y", 1], "b": "abcdefgh", "c": "abc"}))));
+        assert_eq!(outcome, Outcome::Value(json!({"a": ["x *** y", 1], "b": "***", "c": "abc"})));
+        let outcome = mask.outcome(Err(CallError::new("c", "got abc and abcdefghij")));
+        assert_eq!(outcome, Outcome::Error(CallError::new("c", "got *** and ***")));
+        for (text, masked) in
+            [("abcdefghijabcdefgh-", "******-"), ("-abcdefgh", "-***"), ("abcdefg", "abcdefg"), ("", "")]
+        {
+            let mut bytes = text.as_bytes().to_vec();
+            mask.bytes(&mut bytes);
+            assert_eq!(String::from_utf8(bytes).unwrap(), masked, "{text}");
+        }
     }
 }

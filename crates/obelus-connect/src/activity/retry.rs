@@ -29,7 +29,6 @@ pub(super) enum Again {
     /// It may have passed soon.
     Soon,
     /// The peer said when.
-    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only HTTP has peers that say when"))]
     After(Duration),
 }
 

@@ -23,7 +23,6 @@ pub(super) fn read_json(bytes: &[u8], what: &str) -> Result<Value, CallError> {
 }
 
 /// The beginning of a text, on one line.
-#[cfg(feature = "http")]
 pub(super) fn excerpt(bytes: &[u8]) -> String {
     // Four bytes make a character at most.
     let cut = &bytes[..bytes.len().min(SHOWN * 4)];
@@ -53,7 +52,6 @@ mod tests {
         assert!(read_json(b"", "stdout").unwrap_err().message.contains("EOF"));
     }
 
-    #[cfg(feature = "http")]
     #[test]
     fn an_excerpt_is_short_and_on_one_line() {
         assert_eq!(excerpt(b"<html>\n\n  <b>no\x07</b>"), "<html> <b>no </b>");

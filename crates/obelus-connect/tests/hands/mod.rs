@@ -1,4 +1,5 @@
 //! Work for activities, as a driver would hand it out.
+#![allow(dead_code, reason = "each test uses some of it")]
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ pub(crate) fn work(call: Value, effect: &str) -> Work {
 }
 
 /// The activity that a binding makes.
+#[expect(clippy::needless_pass_by_value, reason = "a binding written in place reads better")]
 pub(crate) fn activity(binding: Value) -> Arc<dyn Activity> {
     let bindings = json!({"try": binding});
     let activities = bind(bindings.as_object().unwrap(), Path::new(env!("CARGO_MANIFEST_DIR"))).unwrap();
@@ -47,7 +49,6 @@ pub(crate) async fn error(binding: Value, work: Work) -> CallError {
 }
 
 /// Waits until something holds; it must within ten seconds.
-#[allow(dead_code, reason = "not every test binary waits")]
 pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..1000 {
         if holds() {

@@ -6,11 +6,15 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStderr, ChildStdout};
 
 use crate::activity::MOST_OUTPUT;
+use crate::activity::mask::Mask;
 use crate::activity::retry::Failure;
 
 /// How much of stderr an error shows.
 const LAST_BYTES: usize = 2048;
 const LAST_LINES: usize = 10;
+
+/// How much of stderr is kept at least: more than is shown, so that no secret is cut in two before it is masked.
+const KEPT: usize = 2 * LAST_BYTES;
 
 /// What a program has written so far.
 #[derive(Default)]
@@ -35,6 +39,12 @@ impl Output {
         tokio::try_join!(all, end).map(|_| ())
     }
 
+    /// Masks secrets in all of it.
+    pub(super) fn mask(&mut self, mask: &Mask) {
+        mask.bytes(&mut self.stdout);
+        mask.bytes(&mut self.stderr);
+    }
+
     /// The last lines of stderr.
     pub(super) fn last_words(&self) -> String {
         let start = self.stderr.len().saturating_sub(LAST_BYTES);
@@ -52,10 +62,10 @@ impl Output {
 async fn read_end(mut from: impl AsyncRead + Unpin, kept: &mut Vec<u8>) -> io::Result<()> {
     loop {
         // Half of it goes at a time, so that a byte is moved once and not at every read.
-        if kept.len() > 2 * LAST_BYTES {
-            kept.drain(..kept.len() - LAST_BYTES);
+        if kept.len() > 2 * KEPT {
+            kept.drain(..kept.len() - KEPT);
         }
-        kept.reserve(LAST_BYTES);
+        kept.reserve(KEPT);
         if from.read_buf(kept).await? == 0 {
             return Ok(());
         }

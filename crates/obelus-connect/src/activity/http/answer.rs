@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::client::NotFollowed;
 use crate::activity::MOST_OUTPUT;
+use crate::activity::mask::Mask;
 use crate::activity::retry::{Again, Failure};
 use crate::activity::text::{excerpt, read_json};
 
@@ -17,10 +18,10 @@ use crate::activity::text::{excerpt, read_json};
 const MOST_OF_ERROR: usize = 4096;
 
 /// The result in an answer: JSON where the server says so, otherwise text.
-pub(super) async fn read(mut response: Response) -> Result<Value, Failure> {
+pub(super) async fn read(mut response: Response, mask: &Mask) -> Result<Value, Failure> {
     let status = response.status();
     if status.as_u16() >= 400 {
-        return Err(refused(status, response).await);
+        return Err(refused(status, response, mask).await);
     }
     let json = is_json(response.headers());
     if response.content_length().is_some_and(|length| length > MOST_OUTPUT as u64) {
@@ -33,6 +34,7 @@ pub(super) async fn read(mut response: Response) -> Result<Value, Failure> {
         }
         body.extend_from_slice(&chunk);
     }
+    mask.bytes(&mut body);
     if body.is_empty() {
         return Ok(Value::Null);
     }
@@ -53,7 +55,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// An answer that says no.
-async fn refused(status: StatusCode, mut response: Response) -> Failure {
+async fn refused(status: StatusCode, mut response: Response, mask: &Mask) -> Failure {
     let again = match retry_after(response.headers(), SystemTime::now()) {
         _ if !status.is_server_error() && status != StatusCode::TOO_MANY_REQUESTS => Again::Never,
         Some(pause) => Again::After(pause),
@@ -65,6 +67,7 @@ async fn refused(status: StatusCode, mut response: Response) -> Failure {
     {
         body.extend_from_slice(&chunk);
     }
+    mask.bytes(&mut body);
     let host = response.url().origin().ascii_serialization();
     let mut message = format!("{host} answered {status}");
     let body = excerpt(&body);

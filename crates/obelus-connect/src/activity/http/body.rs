@@ -74,10 +74,10 @@ mod tests {
     use minijinja::value::Serde;
     use serde_json::json;
 
-    fn fill(body: Value) -> Result<Option<Value>, CallError> {
+    fn fill(body: &Value) -> Result<Option<Value>, CallError> {
         let call = json!({"n": 7, "f": 1.5, "b": false, "o": {"z": 1, "a": [null, "é"]}, "s": "7", "none": null});
         let given = minijinja::context! { call => Given::from(Serde(call)), key => "k" };
-        Body::parse(&body).unwrap().fill(&given)
+        Body::parse(body).unwrap().fill(&given)
     }
 
     #[test]
@@ -97,16 +97,16 @@ mod tests {
             ("n={{ call.n }} {{ call.none }}{{ call.o }}", json!("n=7 {\"z\":1,\"a\":[null,\"é\"]}")),
             ("plain", json!("plain")),
         ] {
-            assert_eq!(fill(json!({"x": [text]})), Ok(Some(json!({"x": [value]}))), "{text}");
+            assert_eq!(fill(&json!({"x": [text]})), Ok(Some(json!({"x": [value]}))), "{text}");
         }
     }
 
     #[test]
     fn what_is_not_given_leaves_its_field_out() {
         let body = json!({"a": "{{ call.nothing }}", "b": ["{{ call.nothing }}"], "c": "{{ key }}"});
-        assert_eq!(fill(body), Ok(Some(json!({"b": [null], "c": "k"}))));
-        assert_eq!(fill(json!("{{ call.nothing }}")), Ok(None));
-        let error = fill(json!("a {{ call.nothing }}")).unwrap_err();
+        assert_eq!(fill(&body), Ok(Some(json!({"b": [null], "c": "k"}))));
+        assert_eq!(fill(&json!("{{ call.nothing }}")), Ok(None));
+        let error = fill(&json!("a {{ call.nothing }}")).unwrap_err();
         assert_eq!(error.code, "template");
         assert!(error.message.contains("call.nothing"), "{}", error.message);
     }

@@ -1,0 +1,247 @@
+//! HTTP requests as activities, with real servers on the other side.
+#![cfg(feature = "http")]
+
+mod hands;
+#[path = "common/server.rs"]
+mod server;
+
+use std::time::{Duration, Instant};
+
+use hands::{error, reading, run, work};
+use obelus_kernel::session::Outcome;
+use serde_json::{Value, json};
+use server::{Reply, Server, answer, json as reply_json, redirect};
+
+fn get(url: &str) -> Value {
+    json!({"http": {"url": url}, "timeout": 20})
+}
+
+#[tokio::test]
+async fn a_call_becomes_a_request_and_an_answer_a_result() {
+    let server = Server::start(|_, _| reply_json(r#"{"id": 7, "name": "Ann"}"#)).await;
+    let url = format!("{}/users/{{{{ call.id }}}}?full={{{{ call.full }}}}", server.url);
+    let binding = json!({"http": {"url": url, "headers": {
+        "X-Key": "{{ key }}", "X-Seen": "{{ scope | length }}", "X-Empty": "{{ call.nothing or '' }}"
+    }}});
+    let mut work = reading(json!({"id": 7, "full": true}));
+    work.scope = vec![json!({"a": 1})];
+    assert_eq!(run(binding, work).await, Outcome::Value(json!({"id": 7, "name": "Ann"})));
+    let asked = &server.asked()[0];
+    assert_eq!((asked.method.as_str(), asked.target.as_str()), ("GET", "/users/7?full=true"));
+    assert_eq!((asked.header("x-key"), asked.header("x-seen")), (Some("key-1"), Some("1")));
+    assert_eq!((asked.header("x-empty"), asked.header("idempotency-key")), (None, None));
+}
+
+#[tokio::test]
+async fn a_body_keeps_the_types_of_json() {
+    let server = Server::start(|_, _| reply_json("{}")).await;
+    let body = json!({
+        "id": "{{ call.id }}", "tags": ["{{ call.tags[0] }}", "x-{{ call.id }}"], "deep": {"all": "{{ call.tags }}"},
+        "optional": "{{ call.optional }}", "fixed": [1, null, false], "words": "say \"{{ call.words }}\"",
+    });
+    let binding = json!({"http": {"url": server.url, "body": body}});
+    let call = json!({"id": 7, "tags": [1.5, "b"], "words": "he\"y\n"});
+    assert_eq!(run(binding, work(call, "create")).await, Outcome::Value(json!({})));
+    let asked = &server.asked()[0];
+    assert_eq!(asked.method, "POST");
+    assert_eq!(asked.header("content-type"), Some("application/json"));
+    assert_eq!(asked.header("idempotency-key"), Some("key-1"));
+    let expected = json!({
+        "id": 7, "tags": [1.5, "x-7"], "deep": {"all": [1.5, "b"]}, "fixed": [1, null, false],
+        "words": "say \"he\"y\n\"",
+    });
+    assert_eq!(serde_json::from_str::<Value>(&asked.body).unwrap(), expected);
+}
+
+#[tokio::test]
+async fn a_body_of_text_is_sent_as_it_is() {
+    let server = Server::start(|_, _| answer("204 No Content", "text/plain", "")).await;
+    let binding = json!({"http": {
+        "method": "{{ call.how }}", "url": server.url, "body": "a={{ call.a | urlencode }}",
+        "headers": {"Content-Type": "application/x-www-form-urlencoded", "Idempotency-Key": "own-{{ key }}"},
+    }});
+    assert_eq!(run(binding, work(json!({"a": "1&b=2", "how": "put"}), "update")).await, Outcome::Value(Value::Null));
+    let asked = &server.asked()[0];
+    assert_eq!((asked.method.as_str(), asked.body.as_str()), ("PUT", "a=1%26b%3D2"));
+    assert_eq!(asked.header("content-type"), Some("application/x-www-form-urlencoded"));
+    assert_eq!(asked.header("idempotency-key"), Some("own-key-1"));
+}
+
+#[tokio::test]
+async fn a_value_cannot_change_where_the_request_goes() {
+    let server = Server::start(|_, _| reply_json("1")).await;
+    let binding =
+        json!({"http": {"url": format!("{}/users/{{{{ call.id }}}}/deals?of={{{{ call.id }}}}", server.url)}});
+    run(binding.clone(), reading(json!({"id": "1/../../admin?x=1#"}))).await;
+    let encoded = "1%2F..%2F..%2Fadmin%3Fx%3D1%23";
+    assert_eq!(server.asked()[0].target, format!("/users/{encoded}/deals?of={encoded}"));
+    for id in [json!(".."), json!(""), json!(null), json!(["a"])] {
+        let refused = error(binding.clone(), reading(json!({"id": id}))).await;
+        assert!(["bad_url", "template"].contains(&refused.code.as_str()), "{id}: {refused:?}");
+    }
+    assert_eq!(server.asked().len(), 1, "nothing that was refused was sent");
+}
+
+#[tokio::test]
+async fn a_line_break_cannot_add_a_header() {
+    let server = Server::start(|_, _| reply_json("1")).await;
+    let binding = json!({"http": {"url": server.url, "headers": {"X-Name": "{{ call.name }}"}}});
+    let refused = error(binding, reading(json!({"name": "a\r\nX-Admin: 1"}))).await;
+    assert_eq!(refused.code, "bad_header");
+    assert!(!refused.message.contains("Admin") && server.asked().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_not_json_is_text() {
+    let server = Server::start(|asked, _| match asked.target.as_str() {
+        "/text" => answer("200 OK", "text/plain", "{\"a\": 1}"),
+        "/problem" => answer("200 OK", "application/problem+json", "{\"a\": 1}"),
+        "/broken" => answer("200 OK", "application/json", "{\"a\": oops"),
+        _ => Reply::Raw("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n".to_owned()),
+    })
+    .await;
+    let at = |path: &str| get(&format!("{}{path}", server.url));
+    assert_eq!(run(at("/text"), reading(json!({}))).await, Outcome::Value(json!("{\"a\": 1}")));
+    assert_eq!(run(at("/problem"), reading(json!({}))).await, Outcome::Value(json!({"a": 1})));
+    assert_eq!(run(at("/"), reading(json!({}))).await, Outcome::Value(Value::Null));
+    let broken = error(at("/broken"), reading(json!({}))).await;
+    assert!(broken.code == "bad_output" && broken.message.contains("near `{\"a\": oops`"), "{}", broken.message);
+}
+
+#[tokio::test]
+async fn a_status_is_an_error_with_words_from_the_body() {
+    let body = format!("<html>\n no such deal {}", "x".repeat(10_000));
+    let server = Server::start(move |_, _| answer("404 Not Found", "text/html", &body)).await;
+    let binding = json!({"http": {"url": server.url}, "retry": 3});
+    let failed = error(binding, reading(json!({}))).await;
+    assert_eq!(failed.code, "http_404");
+    assert!(failed.message.contains("404 Not Found: <html> no such deal"), "{}", failed.message);
+    assert!(failed.message.len() < 500);
+    assert_eq!(server.asked().len(), 1, "asking again would not help");
+}
+
+#[tokio::test]
+async fn a_read_is_tried_again_when_the_failure_may_pass() {
+    let start = || {
+        Server::start(|_, before| match before {
+            0 => answer("500 Internal Server Error", "text/plain", "oops"),
+            1 => Reply::Raw(
+                "HTTP/1.1 429 Too Many Requests\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+                    .to_owned(),
+            ),
+            2 => Reply::Raw("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhal".to_owned()),
+            _ => reply_json("1"),
+        })
+    };
+    let server = start().await;
+    let binding = |server: &Server| json!({"http": {"url": server.url}, "retry": 3});
+    let begun = Instant::now();
+    assert_eq!(run(binding(&server), reading(json!({}))).await, Outcome::Value(json!(1)));
+    assert_eq!(server.asked().len(), 4);
+    assert!(begun.elapsed() >= Duration::from_secs(1), "the server asked for a second");
+
+    let server = start().await;
+    assert_eq!(error(binding(&server), work(json!({}), "create")).await.code, "http_500");
+    assert_eq!(server.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn a_circle_of_redirects_ends() {
+    let server = Server::start(|asked, _| redirect(if asked.target == "/a" { "/b" } else { "/a" })).await;
+    let failed = error(get(&format!("{}/a", server.url)), reading(json!({}))).await;
+    assert_eq!(failed.code, "too_many_redirects");
+    assert_eq!(server.asked().len(), 6);
+
+    let server = Server::start(|_, before| if before < 5 { redirect("/next") } else { reply_json("1") }).await;
+    assert_eq!(run(get(&server.url), reading(json!({}))).await, Outcome::Value(json!(1)));
+}
+
+#[tokio::test]
+async fn a_redirect_does_not_lead_to_another_host() {
+    let other = Server::start(|_, _| reply_json("1")).await;
+    let target = format!("{}/steal", other.url);
+    let server = Server::start(move |_, _| redirect(&target)).await;
+    let failed = error(get(&server.url), reading(json!({}))).await;
+    assert_eq!(failed.code, "redirected_away");
+    assert!(failed.message.contains(&other.url), "{}", failed.message);
+    assert!(other.asked().is_empty());
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_told_from_one_that_breaks_off() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let failed = error(get(&format!("http://{free}/x")), reading(json!({}))).await;
+    assert_eq!(failed.code, "unreachable");
+    assert!(failed.message.contains("refused"), "{}", failed.message);
+
+    let server = Server::start(|_, _| Reply::Raw(String::new())).await;
+    assert_eq!(error(get(&server.url.replace("http", "https")), reading(json!({}))).await.code, "unreachable");
+    assert_eq!(error(get(&server.url), work(json!({}), "create")).await.code, "lost_answer");
+    let server = Server::start(|_, _| Reply::Raw("garbage\r\n\r\n".to_owned())).await;
+    assert_eq!(error(get(&server.url), work(json!({}), "create")).await.code, "lost_answer");
+}
+
+#[tokio::test]
+async fn a_body_that_never_comes_meets_the_time_limit() {
+    let server =
+        Server::start(|_, _| Reply::Stall("HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhal".to_owned())).await;
+    let binding = json!({"http": {"url": server.url}, "timeout": 0.3});
+    assert_eq!(error(binding, reading(json!({}))).await.code, "timeout");
+}
+
+#[tokio::test]
+async fn a_body_without_end_is_cut_off() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n";
+    let server = Server::start(move |_, _| Reply::Flood(head.to_owned())).await;
+    assert_eq!(error(get(&server.url), reading(json!({}))).await.code, "output_too_large");
+    let head = "HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\n";
+    let server = Server::start(move |_, _| Reply::Stall(head.to_owned())).await;
+    assert_eq!(error(get(&server.url), reading(json!({}))).await.code, "output_too_large");
+    let head = "HTTP/1.1 500 No\r\nconnection: close\r\n\r\n";
+    let server = Server::start(move |_, _| Reply::Flood(head.to_owned())).await;
+    assert_eq!(error(get(&server.url), reading(json!({}))).await.code, "http_500");
+}
+
+/// Cargo sets this variable, and its value is long enough to be found: as good a secret as any.
+const SECRET: &str = "CARGO_MANIFEST_DIR";
+
+#[tokio::test]
+async fn a_secret_reaches_the_server_and_nobody_else() {
+    let server = Server::start(|asked, before| {
+        let told = asked.header("authorization").unwrap_or_default();
+        match before {
+            0 => answer("403 Forbidden", "text/plain", &format!("bad token {told}")),
+            1 => reply_json(&json!({"you sent": [told]}).to_string()),
+            // The excerpt in the error ends in the middle of the secret.
+            2 => answer("403 Forbidden", "text/plain", &format!("{}{told}", "x".repeat(285))),
+            _ => answer("200 OK", "application/json", told),
+        }
+    })
+    .await;
+    let binding = json!({
+        "http": {"url": server.url, "headers": {"Authorization": format!("Bearer {{{{ env.{SECRET} }}}}")}},
+        "secrets": [SECRET],
+    });
+    let value = std::env::var(SECRET).unwrap();
+    let failed = error(binding.clone(), reading(json!({}))).await;
+    assert!(failed.message.ends_with("bad token Bearer ***"), "{}", failed.message);
+    let echoed = run(binding.clone(), reading(json!({}))).await;
+    assert_eq!(echoed, Outcome::Value(json!({"you sent": ["Bearer ***"]})));
+    let cut = error(binding.clone(), reading(json!({}))).await;
+    assert!(cut.message.contains("xBearer ***"), "{}", cut.message);
+    let broken = error(binding, reading(json!({}))).await;
+    assert!(broken.code == "bad_output" && !broken.message.contains(&value), "{}", broken.message);
+    assert_eq!(server.asked()[0].header("authorization"), Some(format!("Bearer {value}").as_str()));
+}
+
+#[tokio::test]
+async fn a_secret_that_is_not_set_is_named() {
+    let server = Server::start(|_, _| reply_json("1")).await;
+    let binding = json!({
+        "http": {"url": server.url, "headers": {"Authorization": "{{ env.NO_SUCH_SECRET_HERE }}"}},
+        "secrets": ["NO_SUCH_SECRET_HERE"],
+    });
+    let failed = error(binding, reading(json!({}))).await;
+    assert_eq!(failed.code, "no_secret");
+    assert!(failed.message.contains("NO_SUCH_SECRET_HERE") && server.asked().is_empty());
+}

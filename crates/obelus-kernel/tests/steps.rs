@@ -1,0 +1,227 @@
+//! Turns along a graph of steps, told as stories.
+
+use std::sync::Arc;
+
+use obelus_kernel::session::{Answer, Decision, Ends, Input, Mode, Outcome, Reply, Session, Settings, Solution, Task};
+use obelus_kernel::steps::Steps;
+use obelus_kernel::{Context, Expr, Time};
+use serde_json::{Value, json};
+
+/// understand → ask → book → done, with a way round the question once the answer is known.
+fn table() -> Value {
+    json!({
+        "start": "understand",
+        "max_steps": 8,
+        "nodes": {
+            "understand": {
+                "request": {"schema": {"type": "object", "required": ["when"]}, "tools": ["look"]},
+                "_outputPath": "†state.wish",
+                "next": [{"when": ".state.people != null", "to": "book"}, {"to": "ask"}],
+            },
+            "ask": {
+                "ask": {"question": "How many?", "schema": {"type": "integer", "minimum": 1}},
+                "_outputPath": "†state.people",
+                "next": [{"when": ".state.people == null", "to": "blocked"}, {"to": "book"}],
+            },
+            "book": {
+                "call": {"_tool": "book", "params": {"when": "†state.wish.when", "people": "†state.people"}, "_outputPath": "†state.table"},
+                "next": [{"when": ".last.status == \"done\"", "to": "done"}, {"to": "blocked"}],
+            },
+            "done": {"end": {"name": "done", "reply": {"jq": "\"Table \\(.state.table) for \\(.state.people)\""}}},
+            "blocked": {"end": {"name": "blocked", "reply": "Nothing was booked."}},
+        },
+    })
+}
+
+struct Story {
+    session: Session,
+    asked: Option<String>,
+    call: Option<String>,
+    reply: Option<Reply>,
+}
+
+impl Story {
+    fn new(graph: Value) -> Self {
+        let tools = json!({
+            "book": {"properties": {"when": {"type": "string"}, "people": {"type": "integer"}}, "x-effect": "create", "x-trust": "trusted"},
+            "look": {"properties": {}, "x-effect": "read", "x-trust": "trusted"},
+        });
+        let context = Context::from_value(json!([{"type": "tool", "tool": tools}])).unwrap();
+        let steps: Steps = serde_json::from_value(graph).unwrap();
+        assert_eq!(steps.check(|name| context.tool(name).is_some()), Vec::<String>::new());
+        let settings = Settings {
+            mode: Mode::Full,
+            activities: ["book".to_owned(), "look".to_owned()].into(),
+            ..Settings::default()
+        };
+        let session = Session::new("story", context, None, Arc::new(settings)).unwrap().with_steps(Arc::new(steps));
+        Self { session, asked: None, call: None, reply: None }
+    }
+
+    fn tell(&mut self, input: Input) -> &mut Self {
+        self.session.handle(Time(0), input).unwrap();
+        (self.asked, self.call) = (None, None);
+        while let Some(task) = self.session.poll() {
+            match task {
+                Task::AskModel { id } => self.asked = Some(id),
+                Task::Call(start) => self.call = Some(start.id),
+                Task::Rest(reply) => self.reply = Some(*reply),
+                _ => {}
+            }
+        }
+        self
+    }
+
+    fn user_says(&mut self, text: &str) -> &mut Self {
+        self.tell(Input::User { text: text.to_owned() })
+    }
+
+    fn model_answers(&mut self, solution: Value) -> &mut Self {
+        let id = self.asked.take().expect("the model is asked");
+        let solution = Solution::from_value(solution).unwrap();
+        self.tell(Input::Answer { id, answer: Answer::Solution { solution, tokens: 0 } })
+    }
+
+    fn call_ends(&mut self, outcome: Outcome) -> &mut Self {
+        let id = self.call.take().expect("a call runs");
+        self.tell(Input::Ended { id, outcome })
+    }
+
+    fn ends(&self) -> (Ends, Option<&str>, &Value) {
+        let reply = self.reply.as_ref().expect("the turn is at rest");
+        (reply.ends, reply.end.as_deref(), &reply.output)
+    }
+
+    fn read(&self, path: &str) -> Option<Value> {
+        self.session.context().resolve(&Expr::parse(path).unwrap(), None).map(std::borrow::Cow::into_owned)
+    }
+}
+
+#[test]
+fn a_turn_walks_from_node_to_node_and_parks_at_a_question() {
+    let mut story = Story::new(table());
+    story.user_says("Book a table").model_answers(json!({"output": {"when": "friday"}}));
+    assert_eq!(story.ends().0, Ends::Waiting);
+    assert_eq!(story.session.node(), Some("ask"));
+    let question = story.session.questions().remove(0);
+    assert_eq!((question.id.as_str(), question.description.as_str()), ("q1", "How many?"));
+
+    let refused = story.session.handle(Time(0), decided(&question.id, json!("many"))).unwrap_err();
+    assert_eq!(refused.code, "bad_answer");
+    story.tell(decided(&question.id, json!(4))).call_ends(Outcome::Value(json!(7)));
+    assert_eq!(story.ends(), (Ends::Output, Some("done"), &json!("Table 7 for 4")));
+}
+
+fn decided(question: &str, value: Value) -> Input {
+    Input::Decide { question: question.to_owned(), decision: Decision::Value { value }, by: "a person".to_owned() }
+}
+
+#[test]
+fn what_is_known_from_an_earlier_turn_is_not_asked_again() {
+    let mut story = Story::new(table());
+    story.user_says("Book").model_answers(json!({"output": {"when": "friday"}})).tell(decided("q1", json!(2)));
+    story.call_ends(Outcome::Value(json!(1)));
+    story.user_says("And for Monday").model_answers(json!({"output": {"when": "monday"}}));
+    assert_eq!(story.session.node(), Some("book"));
+    story.call_ends(Outcome::Value(json!(3)));
+    assert_eq!(story.ends(), (Ends::Output, Some("done"), &json!("Table 3 for 2")));
+}
+
+#[test]
+fn a_failed_call_leads_where_the_graph_says() {
+    let mut story = Story::new(table());
+    story.user_says("Book").model_answers(json!({"output": {"when": "friday"}})).tell(decided("q1", json!(2)));
+    story.call_ends(Outcome::Error(obelus_kernel::session::CallError::new("full", "no table")));
+    assert_eq!(story.ends(), (Ends::Output, Some("blocked"), &json!("Nothing was booked.")));
+}
+
+#[test]
+fn a_node_offers_its_own_tools_and_no_others() {
+    let mut story = Story::new(table());
+    story
+        .user_says("Book")
+        .model_answers(json!({"calls": [{"_tool": "book", "when": "now", "people": 1, "_outputPath": "†state.x"}]}));
+    assert!(story.call.is_none());
+    assert!(story.read("†error").unwrap().to_string().contains("does not offer"));
+    story.model_answers(json!({"calls": [{"_tool": "look", "_outputPath": "†state.seen"}]}));
+    story.call_ends(Outcome::Value(json!("free on friday")));
+    story.model_answers(json!({"output": {"when": "friday"}}));
+    assert_eq!(story.session.node(), Some("ask"));
+}
+
+#[test]
+fn an_output_that_breaks_the_nodes_schema_is_asked_for_again() {
+    let mut story = Story::new(table());
+    story.user_says("Book").model_answers(json!({"output": "friday"}));
+    assert_eq!(story.session.node(), Some("understand"));
+    assert!(story.read("†state.wish").is_none());
+    story.model_answers(json!({"output": {"when": "friday"}}));
+    assert_eq!(story.read("†state.wish.when"), Some(json!("friday")));
+}
+
+#[test]
+fn words_said_while_a_node_waits_are_the_answer_if_they_fit() {
+    let mut graph = table();
+    graph["nodes"]["ask"]["ask"]["schema"] = json!({"type": "string"});
+    graph["nodes"]["book"]["call"]["params"] = json!({"when": "†state.people"});
+    let mut story = Story::new(graph);
+    story.user_says("Book").model_answers(json!({"output": {"when": "friday"}})).user_says("two of us");
+    assert_eq!(story.read("†state.people"), Some(json!("two of us")));
+    assert_eq!(story.session.node(), Some("book"));
+}
+
+#[test]
+fn the_limit_of_steps_ends_the_turn_and_the_next_words_go_on() {
+    let graph = json!({
+        "start": "a", "max_steps": 3,
+        "nodes": {
+            "a": {"request": {}, "_outputPath": "†state.n", "next": [{"when": ".state.n > 5", "to": "end"}, {"to": "a"}]},
+            "end": {"end": {"name": "done"}},
+        },
+    });
+    let mut story = Story::new(graph);
+    story
+        .user_says("count")
+        .model_answers(json!({"output": 1}))
+        .model_answers(json!({"output": 2}))
+        .model_answers(json!({"output": 3}));
+    assert_eq!(story.ends().0, Ends::Limit);
+    story.user_says("continue").model_answers(json!({"output": 9}));
+    assert_eq!(story.ends().1, Some("done"));
+}
+
+#[test]
+fn a_predicate_that_fails_ends_the_turn_with_its_words() {
+    let mut graph = table();
+    graph["nodes"]["understand"]["next"][0]["when"] = json!(".state.wish + 1");
+    let mut story = Story::new(graph);
+    story.user_says("Book").model_answers(json!({"output": {"when": "friday"}}));
+    let reply = story.reply.as_ref().unwrap();
+    assert_eq!(reply.ends, Ends::Degraded);
+    assert!(reply.reason.as_ref().unwrap().message.contains("understand"));
+}
+
+#[test]
+fn what_is_wrong_with_a_graph_is_said_for_each_node() {
+    let graph: Steps = serde_json::from_value(json!({
+        "start": "nowhere",
+        "nodes": {
+            "a": {"request": {"tools": ["nosuch"]}, "next": [{"when": ".x |", "to": "a"}]},
+            "b": {"end": {"name": "done"}, "call": {"_tool": "nosuch"}, "next": [{"to": "c"}]},
+        },
+    }))
+    .unwrap();
+    let faults = graph.check(|_| false).join("\n");
+    for words in [
+        "start: there is no node",
+        "nodes.a: `_outputPath` is missing",
+        "no tool `nosuch`",
+        "next[0].when",
+        "the last way",
+        "nodes.b: a node is one of",
+        "an end has no `next`",
+        "no way leads here",
+    ] {
+        assert!(faults.contains(words), "{words} in\n{faults}");
+    }
+}

@@ -1,0 +1,73 @@
+//! Agents' files: what is read, and what is said of a file that cannot be.
+
+use std::path::Path;
+
+use obelus_runtime::{Agent, Problem};
+
+fn problems(text: &str) -> Vec<Problem> {
+    match Agent::parse(Path::new("agent.yaml"), text, Path::new("")) {
+        Ok(_) => panic!("it was accepted"),
+        Err(problems) => problems,
+    }
+}
+
+#[test]
+fn a_file_becomes_an_agent() {
+    let text = "
+name: small
+mode: canary
+instructions: Be kind.
+limits: {requests: 3, question_seconds: 60}
+tools:
+  get: {type: object, properties: {id: {type: integer}}, x-effect: read}
+state: {schema: {type: object}, data: {n: 1}}
+policy: {confirm: [get]}
+";
+    let agent = Agent::parse(Path::new("agent.yaml"), text, Path::new("")).unwrap();
+    assert_eq!(agent.name, "small");
+    assert_eq!((agent.settings.max_requests, agent.settings.question_seconds, agent.settings.max_calls), (3, 60, 1000));
+    assert_eq!(agent.settings.mode.name(), "canary");
+    assert!(agent.settings.persistent);
+    assert!(agent.context.tool("get").is_some());
+}
+
+#[test]
+fn a_silent_file_executes_nothing() {
+    let agent = Agent::parse(Path::new("agent.yaml"), "name: quiet", Path::new("")).unwrap();
+    assert_eq!(agent.settings.mode.name(), "shadow");
+}
+
+#[test]
+fn what_is_wrong_is_said_with_line_and_column() {
+    for (text, line, words) in [
+        ("name: a\nmodel: x\ninstuctions: hello\n", 3, "instuctions"),
+        ("name: a\nmode: fast\n", 2, "fast"),
+        ("name: a\ntools:\n  get:\n    x-effect: raed\n", 4, "x-effect"),
+        ("name: a\ntools:\n  get:\n    properties:\n      id: {type: intger}\n", 4, "not a valid JSON Schema"),
+        ("name: a\ntools:\n  ok: {type: object}\n  get:\n    _outputPath: state.x\n", 5, "column 1"),
+        ("name: a\ncontext:\n  - {type: state, data: {}}\n  - {type: memo}\n", 4, "unknown type `memo`"),
+        (
+            "name: a\ngraph:\n  start: x\n  nodes:\n    x: {end: {name: done}}\n    y:\n      end: {name: b}\n",
+            7,
+            "no way leads here",
+        ),
+        (
+            "name: a\npolicy:\n  rules:\n    - {match: {tool: b}, verdict: refuse, examples: {matching: [{_tool: c}]}}\n",
+            3,
+            "should match",
+        ),
+        ("name: [\n", 1, ""),
+    ] {
+        let found = problems(text);
+        let problem =
+            found.iter().find(|problem| problem.text.contains(words)).unwrap_or_else(|| panic!("{words}: {found:?}"));
+        assert_eq!(problem.place.map(|(line, _)| line), Some(line), "{problem}");
+        assert!(problem.to_string().starts_with(&format!("agent.yaml:{line}:")), "{problem}");
+    }
+}
+
+#[test]
+fn everything_wrong_is_said_at_once() {
+    let found = problems("name: a\ntools:\n  b: {x-effect: no}\n  c: {x-trust: maybe}\nschema: {type: nothing}\n");
+    assert_eq!(found.len(), 3, "{found:?}");
+}
