@@ -54,12 +54,7 @@ pub(crate) fn run(case: &Case<'_>) -> Result<(Vec<String>, Value), String> {
     let context = Context::from_value(request["context"].clone()).map_err(|fault| fault.to_string())?;
     let mut settings: Settings = match case.get("settings")? {
         Value::Null => Settings { mode: Mode::Full, ..Settings::default() },
-        mut given => {
-            if given.get("mode").is_none() {
-                given["mode"] = "full".into();
-            }
-            serde_json::from_value(given).map_err(|error| format!("settings: {error}"))?
-        }
+        given => settings(given)?,
     };
     let activities = Activities::new(case.get("activities")?);
     settings.activities = activities.names();
@@ -93,6 +88,15 @@ pub(crate) fn run(case: &Case<'_>) -> Result<(Vec<String>, Value), String> {
         None => expect::differences(&run, &case.get("expect")?),
     };
     Ok((why, run.seen()))
+}
+
+/// A case may set things that this version does not know; those are left to their defaults.
+fn settings(given: Value) -> Result<Settings, String> {
+    let known = serde_json::to_value(Settings::default()).map_err(|error| error.to_string())?;
+    let Value::Object(mut fields) = given else { return Err("`settings` is not an object".to_owned()) };
+    fields.retain(|name, _| known.get(name).is_some());
+    fields.entry("mode").or_insert_with(|| "full".into());
+    serde_json::from_value(Value::Object(fields)).map_err(|error| format!("settings: {error}"))
 }
 
 impl Run {
