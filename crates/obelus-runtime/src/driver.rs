@@ -3,6 +3,7 @@
 //! Work runs as futures on the driver's own task, as many at once as the session permits, so that a call
 //! that needs no waiting costs no hand-over between threads.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use obelus_kernel::Time;
 use obelus_kernel::session::{Answer, CallError, Input, Outcome, Question, Refused, Reply, Session, Start, Task};
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -37,7 +39,7 @@ pub enum Event<'a> {
 
 type Pending = Pin<Box<dyn Future<Output = Input> + Send>>;
 
-/// Drives one session in memory.
+/// Drives one session: in memory, or with a journal.
 pub struct Driver {
     session: Session,
     activities: Arc<Activities>,
@@ -48,7 +50,33 @@ pub struct Driver {
     pending: FuturesUnordered<Pending>,
     watch: Box<dyn FnMut(Event<'_>) + Send>,
     words: Option<mpsc::UnboundedReceiver<Input>>,
+    journal: Option<Box<dyn Journal>>,
+    /// What a recovered session has to be told first.
+    unsettled: Vec<Input>,
 }
+
+/// The code of a refusal because the journal could not be written: nothing has happened, and nothing may.
+pub const NOT_DURABLE: &str = "not_durable";
+
+/// Where inputs are kept before they are acted on.
+pub trait Journal: Send {
+    /// Keeps inputs. They must be durable when this returns.
+    fn append(&mut self, inputs: &[(Time, Input)]) -> Result<(), String>;
+}
+
+/// What a session that was read from its journal still had under way.
+#[derive(Clone, Debug, Default)]
+pub struct Recovered {
+    /// Calls of which nobody knows whether they happened.
+    pub in_doubt: usize,
+    /// Requests to the model that are asked again.
+    pub requests: usize,
+    /// How the turn came to rest, if it is at rest.
+    pub reply: Option<Reply>,
+}
+
+/// Completions taken in at once at most, so that one commit serves them all and none waits long.
+const MOST_AT_ONCE: usize = 256;
 
 impl Driver {
     /// A driver for a session. The session's settings must name the activities.
@@ -62,7 +90,66 @@ impl Driver {
             pending: FuturesUnordered::new(),
             watch: Box::new(|_| {}),
             words: None,
+            journal: None,
+            unsettled: Vec::new(),
         }
+    }
+
+    /// Keeps every input in a journal before acting on it.
+    #[must_use]
+    pub fn journaled_by(mut self, journal: impl Journal + 'static) -> Self {
+        self.journal = Some(Box::new(journal));
+        self
+    }
+
+    /// Takes up a session where its journal ends. Nothing is started yet: [`Driver::resume`] does.
+    ///
+    /// The same inputs in the same order lead to the same session and the same tasks, so what was handed out
+    /// and has no outcome in the journal is what was under way.
+    pub fn recover(&mut self, journal: Vec<(Time, Input)>) -> Recovered {
+        let mut open: BTreeMap<String, Task> = BTreeMap::new();
+        let mut recovered = Recovered::default();
+        for (at, input) in journal {
+            if let Input::Answer { id, .. } | Input::Ended { id, .. } | Input::Loaded { id, .. } = &input {
+                open.remove(id);
+            }
+            // What was refused then is refused now.
+            let _ = self.session.handle(at, input);
+            while let Some(task) = self.session.poll() {
+                match task {
+                    Task::AskModel { id } => drop(open.insert(id.clone(), Task::AskModel { id })),
+                    Task::Load { id, path } => drop(open.insert(id.clone(), Task::Load { id, path })),
+                    Task::Call(start) => drop(open.insert(start.id.clone(), Task::Call(start))),
+                    Task::Rest(reply) => recovered.reply = Some(*reply),
+                    Task::Say(_) | Task::Ask { .. } => {}
+                }
+            }
+        }
+        for task in open.into_values() {
+            match task {
+                Task::Call(start) => {
+                    recovered.in_doubt += 1;
+                    self.unsettled.push(Input::InDoubt { id: start.id });
+                }
+                Task::AskModel { id } => {
+                    recovered.requests += 1;
+                    self.ask(id);
+                }
+                Task::Load { id, path } => self.load(id, path),
+                _ => {}
+            }
+        }
+        recovered
+    }
+
+    /// Goes on with what was under way when the journal ended; nothing, if nothing was.
+    pub async fn resume(&mut self) -> Result<Option<Reply>, Refused> {
+        let doubts = std::mem::take(&mut self.unsettled);
+        if doubts.is_empty() && self.pending.is_empty() {
+            return Ok(None);
+        }
+        self.feed(doubts)?;
+        self.until_rest().await.map(Some)
     }
 
     /// Reads the files of delegates from this folder and from nowhere else.
@@ -100,7 +187,11 @@ impl Driver {
     ///
     /// What was started and not waited for goes on with the next turn, or with [`Driver::finish`].
     pub async fn turn(&mut self, input: Input) -> Result<Reply, Refused> {
-        self.session.handle((self.clock)(), input)?;
+        self.feed(vec![input])?;
+        self.until_rest().await
+    }
+
+    async fn until_rest(&mut self) -> Result<Reply, Refused> {
         loop {
             if let Some(reply) = self.hand_out() {
                 return Ok(reply);
@@ -110,27 +201,52 @@ impl Driver {
                 done = self.pending.next(), if !self.pending.is_empty() => done,
                 said = next_word(&mut self.words) => said,
             };
-            match input {
-                Some(input) => {
-                    if let Input::Ended { id, outcome } = &input {
-                        (self.watch)(Event::Ended(id, outcome));
-                    }
-                    // What a person says may come too late; that is theirs to see, and no end of the turn.
-                    let _ = self.session.handle((self.clock)(), input);
-                }
-                // Nothing runs and nobody can say anything: the session would have come to rest.
-                None => std::future::pending().await,
+            // Nothing runs and nobody can say anything: the session would have come to rest.
+            let Some(input) = input else { std::future::pending().await };
+            let inputs = self.with_others_ready(input);
+            match self.feed(inputs) {
+                Err(refused) if refused.code == NOT_DURABLE => return Err(refused),
+                // What a person says may come too late; that is theirs to see, and no end of the turn.
+                _ => {}
             }
         }
+    }
+
+    /// What else has completed meanwhile, so that one commit serves all of it.
+    fn with_others_ready(&mut self, first: Input) -> Vec<Input> {
+        let mut inputs = vec![first];
+        while inputs.len() < MOST_AT_ONCE && !self.pending.is_empty() {
+            match self.pending.next().now_or_never() {
+                Some(Some(input)) => inputs.push(input),
+                _ => break,
+            }
+        }
+        inputs
+    }
+
+    /// Keeps inputs in the journal, then tells the session. The first refusal is returned.
+    fn feed(&mut self, inputs: Vec<Input>) -> Result<(), Refused> {
+        let now = (self.clock)();
+        let inputs: Vec<(Time, Input)> = inputs.into_iter().map(|input| (now, input)).collect();
+        if let Some(journal) = &mut self.journal {
+            journal.append(&inputs).map_err(|text| Refused { code: NOT_DURABLE, text })?;
+        }
+        let mut refusal = Ok(());
+        for (at, input) in inputs {
+            if let Input::Ended { id, outcome } = &input {
+                (self.watch)(Event::Ended(id, outcome));
+            }
+            refusal = refusal.and(self.session.handle(at, input));
+        }
+        refusal
     }
 
     /// Waits for what was started and not waited for.
     pub async fn finish(&mut self) {
         while let Some(input) = self.pending.next().await {
-            if let Input::Ended { id, outcome } = &input {
-                (self.watch)(Event::Ended(id, outcome));
+            if self.feed(vec![input]).is_err() {
+                return;
             }
-            let _ = self.session.handle((self.clock)(), input);
             self.hand_out();
         }
     }
@@ -142,13 +258,7 @@ impl Driver {
             match task {
                 Task::Call(start) => self.start(*start),
                 Task::AskModel { id } => self.ask(id),
-                Task::Load { id, path } => {
-                    let folder = self.folder.clone();
-                    self.pending.push(Box::pin(async move {
-                        let request = load(folder, path).await;
-                        Input::Loaded { id, request }
-                    }));
-                }
+                Task::Load { id, path } => self.load(id, path),
                 Task::Say(words) => (self.watch)(Event::Say(&words)),
                 Task::Ask { id } => {
                     if let Some(question) = self.session.question(&id) {
@@ -159,6 +269,14 @@ impl Driver {
             }
         }
         reply
+    }
+
+    fn load(&mut self, id: String, path: String) {
+        let folder = self.folder.clone();
+        self.pending.push(Box::pin(async move {
+            let request = load(folder, path).await;
+            Input::Loaded { id, request }
+        }));
     }
 
     fn ask(&mut self, id: String) {

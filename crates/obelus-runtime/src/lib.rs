@@ -9,6 +9,7 @@
 //! | [`Model`] | what answers requests |
 //! | [`Agent`] | an agent as a file |
 //! | [`Request`] | a request as a file |
+//! | [`Store`] | journals of sessions on disk |
 //! | [`why_it_ended`] | what a turn came to, in words |
 
 mod activity;
@@ -21,7 +22,7 @@ mod clock;
 pub use clock::{Clock, system_clock};
 
 mod driver;
-pub use driver::{Driver, Event};
+pub use driver::{Driver, Event, Journal, NOT_DURABLE, Recovered};
 
 mod model;
 pub use model::{AnswerFuture, Model, NoModel};
@@ -30,6 +31,9 @@ mod places;
 
 mod request;
 pub use request::{Request, RequestError, read_document};
+
+mod store;
+pub use store::{SessionJournal, SessionRow, Store, StoreError};
 
 mod words;
 pub use words::{Language, error_words, one_line, why_it_ended};
