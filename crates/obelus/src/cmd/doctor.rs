@@ -20,9 +20,7 @@ enum State {
 pub(crate) fn run(args: &Doctor) -> Exit {
     let checks = [binary(), terminal(), agents(), key()];
     if args.json {
-        let row = |(name, state, words): &(&str, State, String)| {
-            json!({"check": name, "ok": *state != State::Broken, "message": words})
-        };
+        let row = |(name, state, words): &(&str, State, String)| json!({"check": name, "ok": *state != State::Broken, "message": words});
         output::json(&checks.iter().map(row).collect::<Value>());
     } else {
         for (name, state, words) in &checks {
@@ -44,7 +42,9 @@ fn binary() -> (&'static str, State, String) {
 fn terminal() -> (&'static str, State, String) {
     match std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
         true => ("terminal", State::Fine, "questions can be answered here".to_owned()),
-        false => ("terminal", State::Missing, "no terminal: questions are printed, and the command exits with 3".to_owned()),
+        false => {
+            ("terminal", State::Missing, "no terminal: questions are printed, and the command exits with 3".to_owned())
+        }
     }
 }
 

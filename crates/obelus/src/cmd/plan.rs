@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
-use obelus_kernel::Tool;
+use anyhow::{Context as _, Result, bail};
 use obelus_kernel::plan::{self, Check, Simulation, Who};
 use obelus_kernel::session::Settings;
+use obelus_kernel::{Context, Tool};
 use serde_json::{Value, json};
 
 use crate::cli;
@@ -13,7 +13,7 @@ use crate::input;
 use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
 
 pub(crate) fn check(args: &cli::Check) -> Result<Exit> {
-    let check = checked(&args.file)?;
+    let check = checked(&args.file, &input::request(&args.file)?.context)?;
     if args.json {
         output::json(&check.to_json());
     } else {
@@ -23,7 +23,7 @@ pub(crate) fn check(args: &cli::Check) -> Result<Exit> {
 }
 
 pub(crate) fn graph(args: &cli::Graph) -> Result<Exit> {
-    let check = checked(&args.file)?;
+    let check = checked(&args.file, &input::request(&args.file)?.context)?;
     let drawing = plan::picture(&check, &input::name(&args.file));
     match args.format {
         cli::Format::Mermaid => output::answer(drawing.mermaid().trim_end()),
@@ -39,16 +39,20 @@ pub(crate) fn graph(args: &cli::Graph) -> Result<Exit> {
 
 pub(crate) fn simulate(args: &cli::Simulate) -> Result<Exit> {
     let request = input::request(&args.file)?;
-    let Some(found) = request.context.plan() else { bail!("{}: the context has no plan", input::name(&args.file)) };
-    let check = plan::check(&found.calls, found.mode, &request.context);
+    let check = checked(&args.file, &request.context)?;
     let settings: Settings = match &request.settings {
-        Some(given) => serde_json::from_value(given.clone())?,
+        Some(given) => {
+            serde_json::from_value(given.clone()).with_context(|| format!("{}: settings", input::name(&args.file)))?
+        }
         None => Settings::default(),
     };
     let is_latent = |tool: &Tool| {
         let named = tool.fixed_name("_activity");
         let bound = |name: &str| request.activities.contains_key(name);
-        !request.activities.is_empty() && tool.fixed_name("_delegate").is_none() && !named.is_some_and(bound) && !bound(&tool.name)
+        !request.activities.is_empty()
+            && tool.fixed_name("_delegate").is_none()
+            && !named.is_some_and(bound)
+            && !bound(&tool.name)
     };
     let dry = plan::simulate(&check, &request.context, args.mode.into(), &settings.policy, is_latent);
     if args.json {
@@ -74,8 +78,12 @@ fn rehearse(dry: &Simulation) {
         };
         let verdict = call["verdict"].as_str().unwrap_or_default();
         let why: Vec<&str> = call["reasons"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let why = if why.is_empty() { String::new() } else { format!(" {DIM}because {}{DIM:#}", visible(&why.join(", "))) };
-        output::answer(&format!("{index:>4}  {colour}{verdict:<8}{colour:#}{BOLD}{}{BOLD:#} {params}{why}", visible(tool)));
+        let why =
+            if why.is_empty() { String::new() } else { format!(" {DIM}because {}{DIM:#}", visible(&why.join(", "))) };
+        output::answer(&format!(
+            "{index:>4}  {colour}{verdict:<8}{colour:#}{BOLD}{}{BOLD:#} {params}{why}",
+            visible(tool)
+        ));
     }
     for branch in dry.branches.iter().filter(|branch| branch["skipped"].as_array().is_some_and(|all| !all.is_empty())) {
         let path = visible(branch["path"].as_str().unwrap_or_default());
@@ -83,10 +91,10 @@ fn rehearse(dry: &Simulation) {
     }
 }
 
-fn checked(file: &Path) -> Result<Check> {
-    let context = input::request(file)?.context;
+/// The plan of a context, looked at from all sides; that there is none is an error that says what to do.
+pub(super) fn checked(file: &Path, context: &Context) -> Result<Check> {
     match context.plan() {
-        Some(found) => Ok(plan::check(&found.calls, found.mode, &context)),
+        Some(found) => Ok(plan::check(&found.calls, found.mode, context)),
         None => bail!(
             "{}: the context has no plan: add a message {{\"type\": \"plan\", \"plan\": [ … calls … ]}}",
             input::name(file)

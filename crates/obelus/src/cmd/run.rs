@@ -40,10 +40,7 @@ pub(crate) fn request(args: &Run) -> Result<Exit> {
 
 pub(crate) fn plan(args: &RunPlan) -> Result<Exit> {
     let job = Job::from_request(&args.file, input::request(&args.file)?)?;
-    let Some(plan) = job.context.plan() else {
-        bail!("{}: the context has no plan to run", input::name(&args.file));
-    };
-    let check = obelus_kernel::plan::check(&plan.calls, plan.mode, &job.context);
+    let check = super::plan::checked(&args.file, &job.context)?;
     if let Some(fault) = check.errors.first() {
         let more = if check.errors.len() > 1 { " (see `obelus plan check`)" } else { "" };
         bail!("{}: {fault}{more}", input::name(&args.file));
