@@ -1,7 +1,6 @@
 //! Agents as files: `agents/NAME/agent.yaml`.
 
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +10,8 @@ use obelus_kernel::{Context, Data, Fault, Message, Role, Tool};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::places::Places;
+use crate::places::{Places, said_by_yaml};
+use crate::read::read_text;
 
 /// An agent's file, as it is written.
 #[derive(Clone, Debug, Deserialize)]
@@ -148,7 +148,7 @@ impl Agent {
     pub fn load(path: &Path) -> Result<Self, Vec<Problem>> {
         let file = if path.is_dir() { path.join("agent.yaml") } else { path.to_owned() };
         let folder = file.parent().map(Path::to_owned).unwrap_or_default();
-        let text = fs::read_to_string(&file)
+        let text = read_text(&file)
             .map_err(|error| vec![Problem { file: file.clone(), place: None, text: error.to_string() }])?;
         Self::parse(&file, &text, &folder)
     }
@@ -159,9 +159,11 @@ impl Agent {
         let read: File = match serde_saphyr::from_str(text) {
             Ok(read) => read,
             Err(error) => {
-                let place = error.location().map(|at| (at.line(), at.column()));
-                let words = error.without_snippet().to_string();
-                reader.problems.push(Problem { file: file.to_owned(), place, text: words });
+                let (place, text) = match reader.places.is_map() {
+                    Some(false) => (None, "an agent's file is an object with a `name`".to_owned()),
+                    _ => said_by_yaml(&error),
+                };
+                reader.problems.push(Problem { file: file.to_owned(), place, text });
                 return Err(reader.problems);
             }
         };
@@ -268,7 +270,7 @@ impl Reader<'_> {
     }
 
     fn tool_file(&mut self, context: &mut Context, field: &str, path: &Path) {
-        let text = match fs::read_to_string(path) {
+        let text = match read_text(path) {
             Ok(text) => text,
             Err(error) => return self.problem(field, format!("{}: {error}", path.display())),
         };

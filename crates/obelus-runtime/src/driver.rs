@@ -16,7 +16,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use obelus_kernel::Time;
 use obelus_kernel::session::{Answer, CallError, Input, Outcome, Question, Refused, Reply, Session, Start, Task};
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::activity::{Activities, Work};
 use crate::clock::Clock;
@@ -53,6 +53,8 @@ pub struct Driver {
     journal: Option<Box<dyn Journal>>,
     /// What a recovered session has to be told first.
     unsettled: Vec<Input>,
+    /// Ends what is at work when a person says stop.
+    stop: Arc<Notify>,
 }
 
 /// The code of a refusal because the journal could not be written: nothing has happened, and nothing may.
@@ -92,6 +94,7 @@ impl Driver {
             words: None,
             journal: None,
             unsettled: Vec::new(),
+            stop: Arc::default(),
         }
     }
 
@@ -185,7 +188,8 @@ impl Driver {
 
     /// Tells the session something and works until the turn has come to rest.
     ///
-    /// What was started and not waited for goes on with the next turn, or with [`Driver::finish`].
+    /// What was started and not waited for goes on with the next turn, or with [`Driver::finish`]. A stop ends
+    /// everything that is at work, calls included: whether such a call has had its effect is then not known.
     pub async fn turn(&mut self, input: Input) -> Result<Reply, Refused> {
         self.feed(vec![input])?;
         self.until_rest().await
@@ -196,20 +200,28 @@ impl Driver {
             if let Some(reply) = self.hand_out() {
                 return Ok(reply);
             }
-            let input = tokio::select! {
-                biased;
-                done = self.pending.next(), if !self.pending.is_empty() => done,
-                said = next_word(&mut self.words) => said,
-            };
-            // Nothing runs and nobody can say anything: the session would have come to rest.
-            let Some(input) = input else { std::future::pending().await };
-            let inputs = self.with_others_ready(input);
-            match self.feed(inputs) {
-                Err(refused) if refused.code == NOT_DURABLE => return Err(refused),
-                // What a person says may come too late; that is theirs to see, and no end of the turn.
-                _ => {}
-            }
+            self.take_some().await?;
         }
+    }
+
+    /// Waits for the next thing that was done or said, and tells the session. Only a journal that cannot be
+    /// written is an error: what a person says may come too late, and that is no end of the turn.
+    async fn take_some(&mut self) -> Result<(), Refused> {
+        let input = tokio::select! {
+            biased;
+            Some(done) = self.pending.next() => done,
+            said = next_word(&mut self.words) => said,
+        };
+        let is_stop = matches!(input, Input::Stop);
+        let inputs = self.with_others_ready(input);
+        match self.feed(inputs) {
+            Err(refused) if refused.code == NOT_DURABLE => return Err(refused),
+            _ => {}
+        }
+        if is_stop {
+            self.stop.notify_waiters();
+        }
+        Ok(())
     }
 
     /// What else has completed meanwhile, so that one commit serves all of it.
@@ -243,8 +255,8 @@ impl Driver {
 
     /// Waits for what was started and not waited for.
     pub async fn finish(&mut self) {
-        while let Some(input) = self.pending.next().await {
-            if self.feed(vec![input]).is_err() {
+        while !self.pending.is_empty() {
+            if self.take_some().await.is_err() {
                 return;
             }
             self.hand_out();
@@ -283,11 +295,16 @@ impl Driver {
         (self.watch)(Event::Asking);
         let Some(prompt) = self.session.prompt(&id) else { return };
         let answer = AssertUnwindSafe(self.model.ask(prompt)).catch_unwind();
+        let stopped = Arc::clone(&self.stop).notified_owned();
+        let failed = |code: &str, words: &str| Answer::Failed { code: code.to_owned(), message: words.to_owned() };
         self.pending.push(Box::pin(async move {
-            let answer = answer.await.unwrap_or_else(|_| Answer::Failed {
-                code: "panic".to_owned(),
-                message: "the model's client failed; this is a mistake in the program".to_owned(),
-            });
+            let answer = tokio::select! {
+                biased;
+                answer = answer => answer.unwrap_or_else(|_| {
+                    failed("panic", "the model's client failed; this is a mistake in the program")
+                }),
+                () = stopped => failed("stopped", "stopped before the model answered"),
+            };
             Input::Answer { id, answer }
         }));
     }
@@ -302,27 +319,33 @@ impl Driver {
         };
         let limit = activity.time_limit().unwrap_or(Duration::from_secs(start.seconds));
         let work = AssertUnwindSafe(activity.run(Work::from(start))).catch_unwind();
+        let stopped = Arc::clone(&self.stop).notified_owned();
+        let failed = |code: &str, words: String| Outcome::Error(CallError::new(code, words));
         self.pending.push(Box::pin(async move {
-            let outcome = match tokio::time::timeout(limit, work).await {
-                Ok(Ok(outcome)) => outcome,
-                Ok(Err(_)) => {
-                    Outcome::Error(CallError::new("panic", "the activity failed; this is a mistake in its code"))
-                }
-                Err(_) => {
-                    let text = format!("no result within {} seconds", limit.as_secs_f64());
-                    Outcome::Error(CallError::new("timeout", text))
-                }
+            let outcome = tokio::select! {
+                biased;
+                done = tokio::time::timeout(limit, work) => match done {
+                    Ok(Ok(outcome)) => outcome,
+                    Ok(Err(_)) => failed("panic", "the activity failed; this is a mistake in its code".to_owned()),
+                    Err(_) => failed("timeout", format!("no result within {}", seconds(limit))),
+                },
+                () = stopped => failed("stopped", "ended before it had a result; it may have happened".to_owned()),
             };
             Input::Ended { id, outcome }
         }));
     }
 }
 
+fn seconds(limit: Duration) -> String {
+    let seconds = limit.as_secs_f64();
+    format!("{seconds} second{}", if seconds == 1.0 { "" } else { "s" })
+}
+
 /// The next thing said from outside; never, where nobody can say anything.
-async fn next_word(words: &mut Option<mpsc::UnboundedReceiver<Input>>) -> Option<Input> {
+async fn next_word(words: &mut Option<mpsc::UnboundedReceiver<Input>>) -> Input {
     if let Some(receiver) = words {
         if let Some(input) = receiver.recv().await {
-            return Some(input);
+            return input;
         }
         *words = None;
     }
@@ -339,7 +362,7 @@ async fn load(folder: Option<PathBuf>, path: String) -> Result<Value, String> {
         if !real.starts_with(&inside) {
             return Err(format!("{path}: it leads out of the agent's folder"));
         }
-        let text = std::fs::read_to_string(&real).map_err(|error| format!("{path}: {error}"))?;
+        let text = crate::read::read_text(&real).map_err(|error| format!("{path}: {error}"))?;
         crate::request::read_document(&real, &text).map_err(|error| error.to_string())
     };
     tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())?

@@ -10,6 +10,7 @@
 //! | [`Agent`] | an agent as a file |
 //! | [`Request`] | a request as a file |
 //! | [`Store`] | journals of sessions on disk |
+//! | [`read_text`] | files that may hold anything |
 //! | [`why_it_ended`] | what a turn came to, in words |
 
 mod activity;
@@ -28,6 +29,9 @@ mod model;
 pub use model::{AnswerFuture, Model, NoModel};
 
 mod places;
+
+mod read;
+pub use read::{Unreadable, read_text, read_text_from};
 
 mod request;
 pub use request::{Request, RequestError, read_document};

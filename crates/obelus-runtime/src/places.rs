@@ -20,6 +20,11 @@ impl Places {
         Self(serde_saphyr::from_str(text).ok())
     }
 
+    /// Whether the document as a whole is an object, if it could be read.
+    pub(crate) fn is_map(&self) -> Option<bool> {
+        self.0.as_ref().map(|whole| matches!(whole.value, Tree::Map(_)))
+    }
+
     /// The line and column of what a dotted path names, or of the closest thing around it.
     pub(crate) fn find(&self, path: &str) -> Option<(u64, u64)> {
         let mut at = self.0.as_ref()?;
@@ -36,6 +41,14 @@ impl Places {
         }
         Some((at.defined.line(), at.defined.column()))
     }
+}
+
+/// What the parser has to say about a text, on one line, and the place apart from it.
+pub(crate) fn said_by_yaml(error: &serde_saphyr::Error) -> (Option<(u64, u64)>, String) {
+    let place = error.location().map(|at| (at.line(), at.column()));
+    let words = error.without_snippet().to_string();
+    let line = words.lines().next().unwrap_or_default();
+    (place, line.rsplit_once(" at line ").map_or(line, |(words, _)| words).to_owned())
 }
 
 impl<'de> Deserialize<'de> for Tree {

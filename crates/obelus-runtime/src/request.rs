@@ -1,9 +1,13 @@
 //! A request as a file: a context, the schema of the result, and what its activities are.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use obelus_kernel::{Context, Fault};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+
+use crate::places::said_by_yaml;
 
 /// A request as it was read.
 #[derive(Clone, Debug)]
@@ -25,12 +29,16 @@ pub struct Request {
 /// Why a file is no request.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
-    /// It cannot be read.
-    #[error("{0}: {1}")]
-    Io(PathBuf, std::io::Error),
     /// It is neither JSON nor YAML.
-    #[error("{0}: {1}")]
-    Syntax(PathBuf, String),
+    #[error("{}{}: {words}", path.display(), place.map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default())]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// Line and column, where the parser knows them.
+        place: Option<(u64, u64)>,
+        /// What is wrong.
+        words: String,
+    },
     /// It is not a request.
     #[error("{0}: {1}")]
     Shape(PathBuf, String),
@@ -41,12 +49,25 @@ pub enum RequestError {
 
 /// Reads a JSON or YAML document; the place at fault is part of the message.
 pub fn read_document(path: &Path, text: &str) -> Result<Value, RequestError> {
-    let syntax = |error: String| RequestError::Syntax(path.to_owned(), error);
-    if is_yaml(path, text) {
-        serde_saphyr::from_str(text).map_err(|error| syntax(error.to_string()))
-    } else {
-        serde_json::from_str(text).map_err(|error| syntax(error.to_string()))
+    if text.trim().is_empty() {
+        return Err(RequestError::Shape(path.to_owned(), "it is empty".to_owned()));
     }
+    if is_yaml(path, text) {
+        serde_saphyr::from_str(text).map_err(|error| {
+            let (place, words) = said_by_yaml(&error);
+            RequestError::Syntax { path: path.to_owned(), place, words: format!("not YAML: {words}") }
+        })
+    } else {
+        serde_json::from_str(text).map_err(|error| not_json(path, &error))
+    }
+}
+
+fn not_json(path: &Path, error: &serde_json::Error) -> RequestError {
+    let words = error.to_string();
+    let words = words.rsplit_once(" at line ").map_or(words.as_str(), |(words, _)| words);
+    // What ends too early ends before the first column of a line.
+    let place = Some((error.line() as u64, error.column().max(1) as u64));
+    RequestError::Syntax { path: path.to_owned(), place, words: format!("not JSON: {words}") }
 }
 
 /// By its ending, or, for what comes from elsewhere, by its first letter.
@@ -62,20 +83,14 @@ impl Request {
     /// Reads a request from the text of a file, or a bare array of messages as its context.
     pub fn parse(path: &Path, text: &str) -> Result<Self, RequestError> {
         let shape = |error: String| RequestError::Shape(path.to_owned(), error);
-        let mut fields = match read_document(path, text)? {
-            Value::Object(fields) => fields,
-            Value::Array(messages) => Map::from_iter([("context".to_owned(), Value::Array(messages))]),
-            other => {
-                return Err(shape(format!(
-                    "a request is an object with a `context`, not {}",
-                    obelus_kernel::type_name(&other)
-                )));
+        let (context, mut fields) = match text.trim_start().chars().next() {
+            Some('{') if !is_yaml(path, text) => from_json_object(path, text)?,
+            Some('[') if !is_yaml(path, text) => {
+                let context = Context::from_json(text);
+                (context.map_err(|fault| RequestError::Context(path.to_owned(), fault))?, Map::new())
             }
+            _ => from_document(path, read_document(path, text)?)?,
         };
-        let context = fields
-            .shift_remove("context")
-            .ok_or_else(|| shape("the request has no `context`, an array of messages".to_owned()))?;
-        let context = Context::from_value(context).map_err(|fault| RequestError::Context(path.to_owned(), fault))?;
         let schema = fields.shift_remove("schema").filter(|schema| !schema.is_null());
         if let Some(schema) = schema.as_ref().filter(|schema| !schema.is_object() && !schema.is_boolean()) {
             return Err(shape(format!("`schema` is a JSON Schema, not {}", obelus_kernel::type_name(schema))));
@@ -100,4 +115,39 @@ impl Request {
         let ignored = fields.into_iter().map(|(name, _)| name).collect();
         Ok(Self { context, schema, activities, model, settings, ignored })
     }
+}
+
+/// The context of a request in JSON, and whatever else it says. Messages are taken as text: one that is nested
+/// too deep is named before anything is made of it.
+fn from_json_object(path: &Path, text: &str) -> Result<(Context, Map<String, Value>), RequestError> {
+    let mut raw: BTreeMap<String, &RawValue> = serde_json::from_str(text).map_err(|error| not_json(path, &error))?;
+    let context = match raw.remove("context") {
+        None => return Err(no_context(path)),
+        Some(messages) if messages.get().starts_with('[') => Context::from_json(messages.get()),
+        Some(other) => Context::from_value(serde_json::from_str(other.get()).unwrap_or_default()),
+    };
+    let context = context.map_err(|fault| RequestError::Context(path.to_owned(), fault))?;
+    let read = |(name, raw): (String, &RawValue)| match serde_json::from_str(raw.get()) {
+        Ok(value) => Ok((name, value)),
+        // It was JSON as part of the whole, so that only its depth can be at fault.
+        Err(_) => Err(RequestError::Shape(path.to_owned(), format!("`{name}` is nested too deep"))),
+    };
+    Ok((context, raw.into_iter().map(read).collect::<Result<_, _>>()?))
+}
+
+fn from_document(path: &Path, document: Value) -> Result<(Context, Map<String, Value>), RequestError> {
+    let (messages, fields) = match document {
+        Value::Object(mut fields) => (fields.shift_remove("context").ok_or_else(|| no_context(path))?, fields),
+        Value::Array(messages) => (Value::Array(messages), Map::new()),
+        other => {
+            let words = format!("a request is an object with a `context`, not {}", obelus_kernel::type_name(&other));
+            return Err(RequestError::Shape(path.to_owned(), words));
+        }
+    };
+    let context = Context::from_value(messages).map_err(|fault| RequestError::Context(path.to_owned(), fault))?;
+    Ok((context, fields))
+}
+
+fn no_context(path: &Path) -> RequestError {
+    RequestError::Shape(path.to_owned(), "the request has no `context`, an array of messages".to_owned())
 }

@@ -48,14 +48,16 @@ pub fn why_it_ended(reply: &Reply, language: Language) -> String {
     lines.extend(listed(language.choose("Сделано", "Done"), &reply.calls, "done"));
     lines.extend(listed(language.choose("Не сделано", "Not done"), &reply.calls, "skipped"));
     lines.extend(listed(language.choose("Не вышло", "Failed"), &reply.calls, "failed"));
-    lines.push(match reply.ends {
+    let advice = match reply.ends {
         Ends::Degraded => language.choose(
             "Автоматические действия пока выключены. Ваши слова и состояние сохранены: устраните причину и повторите.",
             "Automatic actions are off for now. Your words and the state are kept: mend the cause and try again.",
         ),
-        _ => language.choose("Скажите «продолжай», и работа пойдёт дальше.", "Say “continue” to go on."),
-    }
-    .to_owned());
+        Ends::Limit => language.choose("Скажите «продолжай», и работа пойдёт дальше.", "Say “continue” to go on."),
+        // Whoever stopped it knows what they want.
+        _ => return lines.join("\n"),
+    };
+    lines.push(advice.to_owned());
     lines.join("\n")
 }
 

@@ -120,19 +120,25 @@ impl Report {
 
 /// Runs every `*.json` below the given files and folders.
 pub fn run_paths(paths: &[PathBuf]) -> Result<Report, String> {
-    let mut files = Vec::new();
-    for path in paths {
-        find(path, &mut files)?;
-    }
-    if files.is_empty() {
-        return Err("no *.json file there".to_owned());
-    }
     let mut report = Report::default();
-    for file in files {
+    for file in find_files(paths)? {
         let text = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         report.outcomes.extend(run_file(&file, &text)?);
     }
     Ok(report)
+}
+
+/// The given files, and every `*.json` below the given folders.
+pub fn find_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+    let mut files = Vec::new();
+    for path in paths {
+        let before = files.len();
+        find(path, &mut files)?;
+        if files.len() == before {
+            return Err(format!("{}: no *.json file is there", path.display()));
+        }
+    }
+    Ok(files)
 }
 
 fn find(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
@@ -157,13 +163,14 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
 pub fn run_file(file: &Path, text: &str) -> Result<Vec<Outcome>, String> {
     let cases: Vec<BTreeMap<String, &RawValue>> =
         serde_json::from_str(text).map_err(|error| format!("{}: not an array of cases: {error}", file.display()))?;
-    Ok(cases.into_iter().map(|fields| run(file, &Case { fields })).collect())
+    Ok(cases.into_iter().enumerate().map(|(index, fields)| run(file, index, &Case { fields })).collect())
 }
 
-fn run(file: &Path, case: &Case<'_>) -> Outcome {
+fn run(file: &Path, index: usize, case: &Case<'_>) -> Outcome {
+    let name = case.text("name");
     let mut outcome = Outcome {
         file: file.to_owned(),
-        name: case.text("name"),
+        name: if name.is_empty() { format!("case {index}") } else { name },
         why: Vec::new(),
         unsupported: false,
         seen: Value::Null,
@@ -176,7 +183,8 @@ fn run(file: &Path, case: &Case<'_>) -> Outcome {
             Err(error) => outcome.why = vec![error],
         },
         "conversation" => outcome.unsupported = true,
-        other => outcome.why = vec![format!("unknown kind of case `{other}`")],
+        "" => outcome.why = vec!["it has no `kind`: use resolve, plan or run".to_owned()],
+        other => outcome.why = vec![format!("unknown kind `{other}`: use resolve, plan or run")],
     }
     outcome
 }

@@ -8,7 +8,7 @@
 //! A kind that this version cannot run is reported as such and never counted as passed.
 
 mod case;
-pub use case::{Case, Outcome, Report, run_file, run_paths};
+pub use case::{Case, Outcome, Report, find_files, run_file, run_paths};
 
 mod plan;
 mod resolve;

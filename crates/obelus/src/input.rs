@@ -1,34 +1,16 @@
-//! Reading files that may hold anything: bounded, and with the place at fault in every complaint.
+//! Reading files, with the place at fault in every complaint.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Context as _, Result, bail};
-use obelus_runtime::Request;
+use anyhow::{Context as _, Result};
+use obelus_runtime::{Request, read_text, read_text_from};
 
 use crate::output;
 
-/// Larger files are refused before they are read, so that memory stays bounded.
-const MOST_BYTES: u64 = 64 * 1024 * 1024;
-
 /// Reads a text file; `-` is stdin.
 pub(crate) fn text(path: &Path) -> Result<String> {
-    let mut bytes = Vec::new();
-    let read = if path == Path::new("-") {
-        std::io::stdin().lock().take(MOST_BYTES + 1).read_to_end(&mut bytes)
-    } else {
-        File::open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
-    };
-    read.with_context(|| name(path))?;
-    if bytes.len() as u64 > MOST_BYTES {
-        bail!("{}: larger than {} MiB", name(path), MOST_BYTES / 1024 / 1024);
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let good = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..good].iter().filter(|&&b| b == b'\n').count() + 1;
-        anyhow::anyhow!("{}: not UTF-8: line {line}, byte {good}", name(path))
-    })
+    let text = if path == Path::new("-") { read_text_from(std::io::stdin().lock()) } else { read_text(path) };
+    text.with_context(|| name(path))
 }
 
 /// What a file is called in messages.

@@ -35,7 +35,17 @@ pub(crate) fn answer(text: &str) {
 
 /// Prints one JSON document.
 pub(crate) fn json(value: &Value) {
-    answer(&value.to_string());
+    answer(&value.to_string().chars().map(escaped).collect::<String>());
+}
+
+/// A character as it stands in a JSON document. JSON lets some through that steer a terminal; beyond ASCII they
+/// can only be part of a string, where an escape means the same.
+fn escaped(c: char) -> String {
+    let is_plain = c < '\u{7f}' || c.is_alphanumeric() || !obelus_kernel::visible(&c.to_string()).starts_with('\\');
+    if is_plain {
+        return c.to_string();
+    }
+    c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
 }
 
 /// Prints words for a person.
@@ -72,6 +82,8 @@ mod tests {
     #[test]
     fn text_from_outside_cannot_steer_the_terminal() {
         assert_eq!(visible("ok\u{1b}[2J\u{202e}"), "ok\\u{1b}[2J\\u{202e}");
+        let escaped: String = "\u{7f}†ж\u{9b}\u{e0001}".chars().map(escaped).collect();
+        assert_eq!(escaped, "\\u007f†ж\\u009b\\udb40\\udc01");
         assert_eq!(visible("Поставка\nокон\t1\n"), "Поставка\nокон\t1\n");
     }
 }

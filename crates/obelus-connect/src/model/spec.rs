@@ -1,12 +1,11 @@
 //! A model by its name: `playbook:FILE`, `replay:FILE`, `openai:NAME`.
 
 use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use obelus_kernel::session::{Answer, Prompt};
-use obelus_runtime::{AnswerFuture, Model};
+use obelus_runtime::{AnswerFuture, Model, Unreadable, read_text};
 
 use super::{Playbook, PlaybookError, Replay, ReplayError};
 
@@ -44,7 +43,7 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
         /// Why.
-        error: io::Error,
+        error: Unreadable,
     },
     /// Its file is no playbook.
     #[error(transparent)]
@@ -91,7 +90,7 @@ impl fmt::Display for ModelSpec {
 pub fn open(spec: &ModelSpec, base: &Path) -> Result<Arc<dyn Model>, OpenError> {
     let read = |file: &Path| {
         let path = base.join(file);
-        match std::fs::read_to_string(&path) {
+        match read_text(&path) {
             Ok(text) => Ok((path, text)),
             Err(error) => Err(OpenError::Io { path, error }),
         }

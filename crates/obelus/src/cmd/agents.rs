@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::host::Job;
 use super::run::load_agent;
 use crate::cli::{Agents, Format};
+use crate::input;
 use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, visible};
 
 pub(crate) fn run(args: &Agents) -> Result<Exit> {
@@ -82,7 +83,7 @@ fn list(as_json: bool) -> Exit {
             Err(problems) => {
                 output::answer(&format!(
                     "{RED}faulty{RED:#}           {} ({} problems)",
-                    path.display(),
+                    visible(&path.display().to_string()),
                     problems.len()
                 ));
             }
@@ -112,7 +113,11 @@ fn show(agent: &str, as_json: bool) -> Result<Exit> {
         "graph": agent.steps.as_ref().map(|steps| steps.nodes.keys().cloned().collect::<Vec<_>>()),
         "folder": agent.folder,
     });
-    output::answer(&if as_json { shown.to_string() } else { visible(&format!("{shown:#}")) });
+    if as_json {
+        output::json(&shown);
+    } else {
+        output::answer(&visible(&format!("{shown:#}")));
+    }
     Ok(Exit::Done)
 }
 
@@ -126,10 +131,12 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
     }
     let mut problems = Vec::new();
     for path in &paths {
-        match Agent::load(path) {
+        let file = if path.is_dir() { path.join("agent.yaml") } else { path.clone() };
+        let folder = file.parent().unwrap_or(Path::new(""));
+        match Agent::parse(&file, &input::text(&file)?, folder) {
             Ok(agent) => {
                 if let Err(error) = obelus_connect::activity::bind(&agent.activities, &agent.folder) {
-                    problems.push(Problem { file: path.clone(), place: None, text: error.to_string() });
+                    problems.push(Problem { file, place: None, text: error.to_string() });
                 } else if !as_json {
                     output::answer(&format!("{GREEN}ok{GREEN:#} {}", visible(&path.display().to_string())));
                 }

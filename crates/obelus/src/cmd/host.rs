@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
 use obelus_connect::activity::bind_into;
 use obelus_connect::model::{ModelSpec, Recorder, open};
 use obelus_kernel::Context;
@@ -23,6 +23,8 @@ pub(crate) struct Job {
     pub(crate) steps: Option<Arc<Steps>>,
     pub(crate) activities: Map<String, Value>,
     pub(crate) model: Option<String>,
+    /// What its file is called in messages.
+    pub(crate) name: String,
     /// Where paths in its file begin.
     pub(crate) folder: PathBuf,
 }
@@ -46,6 +48,7 @@ impl Job {
             steps: None,
             activities: request.activities,
             model: request.model,
+            name: input::name(path),
             folder: path.parent().map(Path::to_owned).unwrap_or_default(),
         })
     }
@@ -58,6 +61,7 @@ impl Job {
             steps: agent.steps,
             activities: agent.activities,
             model: agent.model,
+            name: input::name(&agent.folder),
             folder: agent.folder,
         }
     }
@@ -68,15 +72,15 @@ impl Job {
             self.settings.mode = mode.into();
         }
         let mut activities = Activities::new();
-        bind_into(&mut activities, &self.activities, &self.folder)?;
+        bind_into(&mut activities, &self.activities, &self.folder).with_context(|| self.name.clone())?;
         if let Some(file) = &how.activities {
             let bound = bindings(file)?;
             let folder = file.parent().map(Path::to_owned).unwrap_or_default();
             bind_into(&mut activities, &bound, &folder).with_context(|| input::name(file))?;
         }
         self.settings.activities = activities.names();
-        let model = model(how, self.model.as_deref(), &self.folder)?;
-        let mut session = Session::new("run", self.context, self.schema, Arc::new(self.settings))?;
+        let model = model(how, &self)?;
+        let mut session = Session::new("run", self.context, self.schema, Arc::new(self.settings)).context(self.name)?;
         if let Some(steps) = self.steps {
             session = session.with_steps(steps);
         }
@@ -104,14 +108,14 @@ fn bindings(file: &Path) -> Result<Map<String, Value>> {
 }
 
 /// The model of the command line, else of the file. Relative files are looked for where they were named.
-fn model(how: &How, of_file: Option<&str>, folder: &Path) -> Result<Arc<dyn Model>> {
-    let (said, base) = match (&how.model, of_file) {
-        (Some(said), _) => (said.as_str(), Path::new("")),
-        (None, Some(said)) => (said, folder),
+fn model(how: &How, job: &Job) -> Result<Arc<dyn Model>> {
+    let (said, base, whose) = match (&how.model, &job.model) {
+        (Some(said), _) => (said, Path::new(""), "--model"),
+        (None, Some(said)) => (said, job.folder.as_path(), job.name.as_str()),
         (None, None) => return Ok(Arc::new(NoModel)),
     };
-    let spec = ModelSpec::parse(said).map_err(|error| anyhow!("{error}"))?;
-    let model = open(&spec, base).map_err(|error| anyhow!("{error}"))?;
+    let spec = ModelSpec::parse(said).with_context(|| whose.to_owned())?;
+    let model = open(&spec, base).with_context(|| whose.to_owned())?;
     match &how.record {
         Some(file) => Ok(Arc::new(Recorder::open(model, file).with_context(|| input::name(file))?)),
         None => Ok(model),

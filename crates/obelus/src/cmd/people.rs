@@ -85,7 +85,10 @@ fn parse(line: &str, open: &[Question]) -> Result<Option<(String, Decision)>, St
         "=" | "value" => Decision::Value { value: json(rest).unwrap_or_else(|_| rest.into()) },
         "happened" => Decision::Happened { result: if rest.is_empty() { Value::Null } else { json(rest)? } },
         "did-not" => Decision::DidNot,
-        "" => return Err("say y or n; nothing is approved by itself".to_owned()),
+        "" if question.about == About::Input => {
+            return Err("say = and a value; nothing is answered by itself".to_owned());
+        }
+        "" => return Err("say what you decide; nothing is approved by itself".to_owned()),
         other => return Err(format!("`{other}` is not understood")),
     };
     Ok(Some((question.id.clone(), decision)))

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
-use obelus_kernel::Tool;
+use anyhow::{Context as _, Result, bail};
 use obelus_kernel::plan::{self, Check, Simulation, Who};
 use obelus_kernel::session::Settings;
+use obelus_kernel::{Context, Tool};
 use serde_json::{Value, json};
 
 use crate::cli;
@@ -13,7 +13,7 @@ use crate::input;
 use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
 
 pub(crate) fn check(args: &cli::Check) -> Result<Exit> {
-    let check = checked(&args.file)?;
+    let check = checked(&args.file, &input::request(&args.file)?.context)?;
     if args.json {
         output::json(&check.to_json());
     } else {
@@ -23,7 +23,7 @@ pub(crate) fn check(args: &cli::Check) -> Result<Exit> {
 }
 
 pub(crate) fn graph(args: &cli::Graph) -> Result<Exit> {
-    let check = checked(&args.file)?;
+    let check = checked(&args.file, &input::request(&args.file)?.context)?;
     let drawing = plan::picture(&check, &input::name(&args.file));
     match args.format {
         cli::Format::Mermaid => output::answer(drawing.mermaid().trim_end()),
@@ -39,10 +39,11 @@ pub(crate) fn graph(args: &cli::Graph) -> Result<Exit> {
 
 pub(crate) fn simulate(args: &cli::Simulate) -> Result<Exit> {
     let request = input::request(&args.file)?;
-    let Some(found) = request.context.plan() else { bail!("{}: the context has no plan", input::name(&args.file)) };
-    let check = plan::check(&found.calls, found.mode, &request.context);
+    let check = checked(&args.file, &request.context)?;
     let settings: Settings = match &request.settings {
-        Some(given) => serde_json::from_value(given.clone())?,
+        Some(given) => {
+            serde_json::from_value(given.clone()).with_context(|| format!("{}: settings", input::name(&args.file)))?
+        }
         None => Settings::default(),
     };
     let is_latent = |tool: &Tool| {
@@ -90,10 +91,10 @@ fn rehearse(dry: &Simulation) {
     }
 }
 
-fn checked(file: &Path) -> Result<Check> {
-    let context = input::request(file)?.context;
+/// The plan of a context, looked at from all sides; that there is none is an error that says what to do.
+pub(super) fn checked(file: &Path, context: &Context) -> Result<Check> {
     match context.plan() {
-        Some(found) => Ok(plan::check(&found.calls, found.mode, &context)),
+        Some(found) => Ok(plan::check(&found.calls, found.mode, context)),
         None => bail!(
             "{}: the context has no plan: add a message {{\"type\": \"plan\", \"plan\": [ … calls … ]}}",
             input::name(file)

@@ -2,12 +2,15 @@
 
 use std::io::IsTerminal;
 use std::path::Path;
+use std::pin::pin;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{Ends, Input, Outcome, Question, Reply};
 use obelus_kernel::{Data, Message, Role};
 use obelus_runtime::{Agent, Driver, Event, Language, error_words, one_line, why_it_ended};
 use serde_json::{Value, json};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc::UnboundedSender;
 
 use super::host::Job;
 use super::people;
@@ -40,10 +43,7 @@ pub(crate) fn request(args: &Run) -> Result<Exit> {
 
 pub(crate) fn plan(args: &RunPlan) -> Result<Exit> {
     let job = Job::from_request(&args.file, input::request(&args.file)?)?;
-    let Some(plan) = job.context.plan() else {
-        bail!("{}: the context has no plan to run", input::name(&args.file));
-    };
-    let check = obelus_kernel::plan::check(&plan.calls, plan.mode, &job.context);
+    let check = super::plan::checked(&args.file, &job.context)?;
     if let Some(fault) = check.errors.first() {
         let more = if check.errors.len() > 1 { " (see `obelus plan check`)" } else { "" };
         bail!("{}: {fault}{more}", input::name(&args.file));
@@ -64,7 +64,10 @@ fn run(job: Job, begin: Input, how: &How, is_plan: bool) -> Result<Exit> {
         driver = driver.watched_by(show);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let reply = runtime.block_on(turns(&mut driver, begin, how))?;
+    let ended = runtime.block_on(turns(&mut driver, begin, how));
+    // A thread may still wait for a line that nobody will type.
+    runtime.shutdown_background();
+    let (reply, interrupted) = ended?;
     if how.json {
         output::json(&document(&driver, &reply, is_plan));
     } else {
@@ -72,6 +75,7 @@ fn run(job: Job, begin: Input, how: &How, is_plan: bool) -> Result<Exit> {
     }
     let failed = |status: &str| matches!(status, "failed" | "refused" | "denied");
     Ok(match reply.ends {
+        _ if interrupted => Exit::Interrupted,
         Ends::Output if is_plan && reply.calls.iter().any(|report| failed(report.status)) => Exit::Failed,
         Ends::Output => Exit::Done,
         Ends::Waiting => Exit::Waiting,
@@ -80,30 +84,65 @@ fn run(job: Job, begin: Input, how: &How, is_plan: bool) -> Result<Exit> {
     })
 }
 
-/// One turn, and what people say to its questions as long as there are people to ask.
-async fn turns(driver: &mut Driver, begin: Input, how: &How) -> Result<Reply> {
-    let stop = driver.inlet();
-    tokio::spawn(async move {
-        let mut times = 0;
-        while tokio::signal::ctrl_c().await.is_ok() {
-            times += 1;
-            if times > 1 || stop.send(Input::Stop).is_err() {
-                std::process::exit(130);
-            }
-        }
-    });
-    let mut reply = driver.turn(begin).await?;
+/// One turn, and what people say to its questions as long as there are people to ask; and whether they broke off.
+async fn turns(driver: &mut Driver, begin: Input, how: &How) -> Result<(Reply, bool)> {
+    let mut break_off = BreakOff::new(driver)?;
+    let mut reply = break_off.watch(driver.turn(begin)).await?;
     let has_people = !how.json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     while reply.ends == Ends::Waiting && has_people {
         let open: Vec<Question> = driver.session().questions().into_iter().filter(Question::is_open).collect();
-        let Some(decided) = people::decide(&open)? else { break };
-        match driver.turn(decided).await {
+        // In a thread of its own, because a terminal blocks whoever reads from it.
+        let decided = tokio::select! {
+            decided = tokio::task::spawn_blocking(move || people::decide(&open)) => decided??,
+            _ = break_off.signal() => return Ok((reply, true)),
+        };
+        let Some(decided) = decided else { break };
+        match break_off.watch(driver.turn(decided)).await {
             Ok(next) => reply = next,
             Err(refused) => output::warning(&refused.to_string()),
         }
     }
-    driver.finish().await;
-    Ok(reply)
+    break_off.watch(driver.finish()).await;
+    Ok((reply, false))
+}
+
+/// Ctrl-C, and its like from other programs. The first one stops the turn, which ends whatever is at work; a
+/// second one is for when even that takes too long.
+struct BreakOff {
+    interrupt: Signal,
+    terminate: Signal,
+    stop: UnboundedSender<Input>,
+    times: u32,
+}
+
+impl BreakOff {
+    fn new(driver: &mut Driver) -> Result<Self> {
+        let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        Ok(Self { interrupt, terminate, stop: driver.inlet(), times: 0 })
+    }
+
+    async fn signal(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+
+    /// Waits for work of the driver, and stops it when told to.
+    async fn watch<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            tokio::select! {
+                done = &mut work => return done,
+                () = self.signal() => {
+                    self.times += 1;
+                    if self.times > 1 || self.stop.send(Input::Stop).is_err() {
+                        std::process::exit(Exit::Interrupted as i32);
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Tells a person what happens while it happens.

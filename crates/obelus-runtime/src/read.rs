@@ -1,0 +1,84 @@
+//! Reading files that may hold anything: bounded, and with words for whoever has to mend them.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Larger files are refused before they are read, so that memory stays bounded.
+const MOST_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Why there is no text. Whoever says so names the file.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// Nothing is there.
+    #[error("there is no such file")]
+    Missing,
+    /// A folder is there.
+    #[error("it is a folder; name a file in it")]
+    Folder,
+    /// More is there than could be held.
+    #[error("it is larger than {} MiB; make it smaller, or split it", MOST_BYTES >> 20)]
+    TooLarge,
+    /// It is no text.
+    #[error("it is not UTF-8 (line {line}, byte {byte} of the file); save it as UTF-8")]
+    NotUtf8 {
+        /// The line at fault, from 1.
+        line: usize,
+        /// The offset of the first wrong byte.
+        byte: usize,
+    },
+    /// The system refuses.
+    #[error(transparent)]
+    Io(io::Error),
+}
+
+impl From<io::Error> for Unreadable {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Unreadable::Missing,
+            io::ErrorKind::IsADirectory => Unreadable::Folder,
+            _ => Unreadable::Io(error),
+        }
+    }
+}
+
+/// Reads a text file.
+pub fn read_text(path: &Path) -> Result<String, Unreadable> {
+    let file = File::open(path)?;
+    let about = file.metadata()?;
+    if about.is_file() && about.len() > MOST_BYTES {
+        return Err(Unreadable::TooLarge);
+    }
+    read_text_from(file)
+}
+
+/// Reads text from something that may never end.
+pub fn read_text_from(from: impl Read) -> Result<String, Unreadable> {
+    let mut bytes = Vec::new();
+    from.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(Unreadable::TooLarge);
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let byte = error.utf8_error().valid_up_to();
+        let line = error.as_bytes()[..byte].iter().filter(|&&b| b == b'\n').count() + 1;
+        Unreadable::NotUtf8 { line, byte }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_never_ends_is_refused() {
+        assert!(matches!(read_text_from(io::repeat(b' ')), Err(Unreadable::TooLarge)));
+        assert!(matches!(read_text(Path::new("/dev/zero")), Err(Unreadable::TooLarge)));
+    }
+
+    #[test]
+    fn a_byte_that_is_no_text_has_a_line() {
+        let error = read_text_from(&b"a\nb\xff"[..]).unwrap_err();
+        assert_eq!(error.to_string(), "it is not UTF-8 (line 2, byte 3 of the file); save it as UTF-8");
+    }
+}
