@@ -113,7 +113,12 @@ impl Driver {
         let mut open: BTreeMap<String, Task> = BTreeMap::new();
         let mut recovered = Recovered::default();
         for (at, input) in journal {
-            if let Input::Answer { id, .. } | Input::Ended { id, .. } | Input::Loaded { id, .. } = &input {
+            // A call in doubt was handed out anew, or a person was asked: either way the session has it in hand.
+            if let Input::Answer { id, .. }
+            | Input::Ended { id, .. }
+            | Input::Loaded { id, .. }
+            | Input::InDoubt { id } = &input
+            {
                 open.remove(id);
             }
             // What was refused then is refused now.
@@ -152,7 +157,11 @@ impl Driver {
             return Ok(None);
         }
         self.feed(doubts)?;
-        self.until_rest().await.map(Some)
+        match self.hand_out() {
+            Some(reply) => Ok(Some(reply)),
+            None if self.pending.is_empty() => Ok(None),
+            None => self.until_rest().await.map(Some),
+        }
     }
 
     /// Reads the files of delegates from this folder and from nowhere else.

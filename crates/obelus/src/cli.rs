@@ -53,6 +53,12 @@ pub(crate) enum Command {
     Plan(Plan),
     #[command(subcommand)]
     Agents(Agents),
+    #[command(subcommand)]
+    Sessions(Sessions),
+    Inbox(Inbox),
+    Answer(Answer),
+    Approve(Approve),
+    Deny(Deny),
     Resolve(Resolve),
     Vectors(Vectors),
     Doctor(Doctor),
@@ -122,7 +128,151 @@ pub(crate) struct How {
     /// Write every exchange with the model to this file, for `--model replay:FILE`.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+    /// Keep the session under this name: the same command goes on where it was, also after a crash.
+    #[arg(long, value_name = "S")]
+    pub(crate) session: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreAt,
     /// Print one JSON document: `{schema, context, solution, ends, …}`.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Where sessions are kept.
+#[derive(Args)]
+pub(crate) struct StoreAt {
+    /// The folder of the store. By default OBELUS_HOME, else `obelus` in the user's data folder.
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) store: Option<PathBuf>,
+}
+
+/// Look at the sessions that are kept.
+#[derive(Subcommand)]
+pub(crate) enum Sessions {
+    /// List them, newest first.
+    List {
+        #[command(flatten)]
+        store: StoreAt,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a session: its memory, its calls, what waits.
+    #[command(after_help = "Example:\n  obelus sessions show letters --at 12")]
+    Show {
+        /// The session.
+        id: String,
+        /// As it was after this record of its journal.
+        #[arg(long, value_name = "SEQ")]
+        at: Option<usize>,
+        #[command(flatten)]
+        store: StoreAt,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a session's journal, a JSON line for each record.
+    Log {
+        /// The session.
+        id: String,
+        #[command(flatten)]
+        store: StoreAt,
+    },
+    /// Remove a session and its journal.
+    Rm {
+        /// The session.
+        id: String,
+        #[command(flatten)]
+        store: StoreAt,
+    },
+}
+
+/// List the questions of all kept sessions that wait for a person.
+#[derive(Args)]
+pub(crate) struct Inbox {
+    #[command(flatten)]
+    pub(crate) store: StoreAt,
+    /// Print `[{id, about, session, call, description, reasons, schema?, requested_at, expires_at}]`.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Answer a question of a kept session, and let the session go on.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  obelus answer letters:q1 approve
+  obelus answer letters:q1 deny --reason 'not before Friday'
+  obelus answer letters:q1 edit --params '{\"amount\": 5}'
+  obelus answer booking:q1 value 4
+  obelus answer letters:q2 happened")]
+pub(crate) struct Answer {
+    /// The question's id, as `obelus inbox` prints it: SESSION:QUESTION.
+    pub(crate) id: String,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+    #[command(flatten)]
+    pub(crate) store: StoreAt,
+    /// Print one JSON document, as `obelus run` does.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+/// What a person says to a question.
+#[derive(Subcommand)]
+pub(crate) enum Verb {
+    /// Yes, as it was shown.
+    Approve,
+    /// No.
+    Deny {
+        /// Why.
+        #[arg(long, default_value = "declined")]
+        reason: String,
+    },
+    /// Yes, with these parameters instead.
+    Edit {
+        /// A JSON object of parameters.
+        #[arg(long, value_name = "JSON")]
+        params: String,
+    },
+    /// The value that was asked for.
+    Value {
+        /// JSON, or plain text.
+        value: String,
+    },
+    /// The effect in doubt did happen.
+    Happened {
+        /// Its result, as JSON.
+        #[arg(long, value_name = "JSON")]
+        result: Option<String>,
+    },
+    /// The effect in doubt did not happen: it is done now.
+    DidNot,
+}
+
+/// Short for `obelus answer ID approve`.
+#[derive(Args)]
+pub(crate) struct Approve {
+    /// The question's id: SESSION:QUESTION.
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) store: StoreAt,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Short for `obelus answer ID deny`.
+#[derive(Args)]
+pub(crate) struct Deny {
+    /// The question's id: SESSION:QUESTION.
+    pub(crate) id: String,
+    /// Why.
+    #[arg(long, default_value = "declined")]
+    pub(crate) reason: String,
+    #[command(flatten)]
+    pub(crate) store: StoreAt,
+    /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
 }

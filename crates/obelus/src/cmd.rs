@@ -7,10 +7,12 @@ mod host;
 mod people;
 mod plan;
 mod resolve;
+mod sessions;
 mod run;
 mod vectors;
 
 use anyhow::Result;
+use obelus_kernel::session::Decision;
 
 use crate::cli::{Command, Plan};
 use crate::output::Exit;
@@ -20,6 +22,13 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
     match command {
         Command::Run(args) => run::request(&args),
         Command::Agents(args) => agents::run(&args),
+        Command::Sessions(args) => sessions::run(&args),
+        Command::Inbox(args) => sessions::inbox(&args),
+        Command::Answer(args) => sessions::answer(&args),
+        Command::Approve(args) => sessions::decide(&args.id, Decision::Approve { only: None }, &args.store, args.json),
+        Command::Deny(args) => {
+            sessions::decide(&args.id, Decision::Deny { reason: args.reason }, &args.store, args.json)
+        }
         Command::Doctor(args) => Ok(doctor::run(&args)),
         Command::Resolve(args) => resolve::run(&args),
         Command::Plan(Plan::Check(args)) => plan::check(&args),

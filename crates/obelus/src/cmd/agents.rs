@@ -174,15 +174,8 @@ fn graph(agent: &str, format: Format) -> Result<Exit> {
 }
 
 fn prompt(agent: &str, say: &str, as_json: bool) -> Result<Exit> {
-    let job = Job::from_agent(load_agent(&locate(agent)?)?);
-    let mut activities = obelus_runtime::Activities::new();
-    obelus_connect::activity::bind_into(&mut activities, &job.activities, &job.folder)?;
-    let mut settings = job.settings;
-    settings.activities = activities.names();
-    let mut session = obelus_kernel::session::Session::new("prompt", job.context, job.schema, settings.into())?;
-    if let Some(steps) = job.steps {
-        session = session.with_steps(steps);
-    }
+    let mut driver = Job::from_agent(load_agent(&locate(agent)?)?).drive("prompt", None)?;
+    let session = driver.session_mut();
     session.handle(system_clock(), Input::User { text: say.to_owned() })?;
     let id = std::iter::from_fn(|| session.poll()).find_map(|task| match task {
         Task::AskModel { id } => Some(id),

@@ -10,9 +10,9 @@ use obelus_kernel::Context;
 use obelus_kernel::session::{Mode, Session, Settings};
 use obelus_kernel::steps::Steps;
 use obelus_runtime::{Activities, Agent, Driver, Model, NoModel, Request, read_document, system_clock};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use crate::cli::How;
+use crate::cli::{How, StoreAt};
 use crate::input;
 
 /// Something that can be run: a request or an agent.
@@ -21,8 +21,10 @@ pub(crate) struct Job {
     pub(crate) schema: Option<Value>,
     pub(crate) settings: Settings,
     pub(crate) steps: Option<Arc<Steps>>,
-    pub(crate) activities: Map<String, Value>,
-    pub(crate) model: Option<String>,
+    /// Activities, each lot with the folder where its paths begin.
+    activities: Vec<(PathBuf, Map<String, Value>)>,
+    /// The model, and where its paths begin.
+    model: Option<(String, PathBuf)>,
     /// What its file is called in messages.
     pub(crate) name: String,
     /// Where paths in its file begin.
@@ -41,15 +43,16 @@ impl Job {
                 serde_json::from_value(given).with_context(|| format!("{}: settings", input::name(path)))?
             }
         };
+        let folder = folder_of(path);
         Ok(Self {
             context: request.context,
             schema: request.schema,
             settings,
             steps: None,
-            activities: request.activities,
-            model: request.model,
+            activities: vec![(folder.clone(), request.activities)],
+            model: request.model.map(|model| (model, folder.clone())),
             name: input::name(path),
-            folder: path.parent().map(Path::to_owned).unwrap_or_default(),
+            folder,
         })
     }
 
@@ -59,33 +62,119 @@ impl Job {
             schema: agent.schema,
             settings: agent.settings,
             steps: agent.steps,
-            activities: agent.activities,
-            model: agent.model,
+            activities: vec![(agent.folder.clone(), agent.activities)],
+            model: agent.model.map(|model| (model, agent.folder.clone())),
             name: input::name(&agent.folder),
             folder: agent.folder,
         }
     }
 
-    /// Gives it hands.
-    pub(crate) fn drive(mut self, how: &How) -> Result<Driver> {
+    /// What the command line says wins over what the file says.
+    pub(crate) fn told(mut self, how: &How) -> Result<Self> {
         if let Some(mode) = how.mode {
             self.settings.mode = mode.into();
         }
-        let mut activities = Activities::new();
-        bind_into(&mut activities, &self.activities, &self.folder).with_context(|| self.name.clone())?;
         if let Some(file) = &how.activities {
-            let bound = bindings(file)?;
-            let folder = file.parent().map(Path::to_owned).unwrap_or_default();
-            bind_into(&mut activities, &bound, &folder).with_context(|| input::name(file))?;
+            self.activities.push((folder_of(file), bindings(file)?));
+        }
+        if let Some(model) = &how.model {
+            self.model = Some((model.clone(), PathBuf::from(".")));
+        }
+        Ok(self)
+    }
+
+    /// Everything that is needed to go on with it later, from wherever.
+    pub(crate) fn genesis(&self) -> Result<Value> {
+        let whole = |path: &Path| std::path::absolute(path).with_context(|| path.display().to_string());
+        let mut activities = Vec::new();
+        for (folder, bound) in &self.activities {
+            activities.push(json!({"folder": whole(folder)?, "bound": bound}));
+        }
+        let model = match &self.model {
+            Some((model, folder)) => json!({"model": model, "folder": whole(folder)?}),
+            None => Value::Null,
+        };
+        let mut settings = serde_json::to_value(&self.settings)?;
+        if let Value::Object(fields) = &mut settings {
+            fields.shift_remove("activities");
+        }
+        Ok(json!({
+            "context": self.context.to_json(),
+            "schema": self.schema,
+            "settings": settings,
+            "steps": self.steps.as_deref(),
+            "activities": activities,
+            "model": model,
+            "name": self.name,
+            "folder": whole(&self.folder)?,
+        }))
+    }
+
+    /// What was kept of it.
+    pub(crate) fn from_genesis(mut genesis: Value) -> Result<Self> {
+        let mut take = |name: &str| genesis.get_mut(name).map(Value::take).unwrap_or_default();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let lot = |lot: &Value| {
+            let bound = lot["bound"].as_object().cloned().unwrap_or_default();
+            (PathBuf::from(text(&lot["folder"])), bound)
+        };
+        let model = take("model");
+        Ok(Self {
+            context: Context::from_value(take("context"))?,
+            schema: Some(take("schema")).filter(|schema| !schema.is_null()),
+            settings: serde_json::from_value(take("settings"))?,
+            steps: serde_json::from_value::<Option<Steps>>(take("steps"))?.map(Arc::new),
+            activities: take("activities").as_array().into_iter().flatten().map(lot).collect(),
+            model: model.is_object().then(|| (text(&model["model"]), PathBuf::from(text(&model["folder"])))),
+            name: text(&take("name")),
+            folder: PathBuf::from(text(&take("folder"))),
+        })
+    }
+
+    /// Gives it hands.
+    pub(crate) fn drive(mut self, id: &str, record: Option<&Path>) -> Result<Driver> {
+        let mut activities = Activities::new();
+        for (folder, bound) in &self.activities {
+            bind_into(&mut activities, bound, folder).with_context(|| self.name.clone())?;
         }
         self.settings.activities = activities.names();
-        let model = model(how, &self)?;
-        let mut session = Session::new("run", self.context, self.schema, Arc::new(self.settings)).context(self.name)?;
+        let model = self.open_model(record)?;
+        let mut session = Session::new(id, self.context, self.schema, Arc::new(self.settings)).context(self.name)?;
         if let Some(steps) = self.steps {
             session = session.with_steps(steps);
         }
-        let folder = if self.folder.as_os_str().is_empty() { PathBuf::from(".") } else { self.folder };
-        Ok(Driver::new(session, Arc::new(activities), model, system_clock).with_folder(folder))
+        Ok(Driver::new(session, Arc::new(activities), model, system_clock).with_folder(self.folder))
+    }
+
+    fn open_model(&self, record: Option<&Path>) -> Result<Arc<dyn Model>> {
+        let Some((said, folder)) = &self.model else { return Ok(Arc::new(NoModel)) };
+        let spec = ModelSpec::parse(said).with_context(|| format!("{}: the model `{said}`", self.name))?;
+        let model = open(&spec, folder)?;
+        match record {
+            Some(file) => Ok(Arc::new(Recorder::open(model, file).with_context(|| input::name(file))?)),
+            None => Ok(model),
+        }
+    }
+}
+
+/// The folder of a file; of a bare name, this one.
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// The folder of the store: as said, else by the environment.
+pub(crate) fn store_folder(said: &StoreAt) -> Result<PathBuf> {
+    if let Some(folder) = &said.store {
+        return Ok(folder.clone());
+    }
+    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = || named("HOME").map(|home| home.join(".local/share"));
+    match named("OBELUS_HOME").or_else(|| named("XDG_DATA_HOME").or_else(home).map(|data| data.join("obelus"))) {
+        Some(folder) => Ok(folder),
+        None => bail!("there is no home folder here: name the store with --store DIR or OBELUS_HOME"),
     }
 }
 
@@ -104,20 +193,5 @@ fn bindings(file: &Path) -> Result<Map<String, Value>> {
             input::name(file),
             obelus_kernel::type_name(&other)
         ),
-    }
-}
-
-/// The model of the command line, else of the file. Relative files are looked for where they were named.
-fn model(how: &How, job: &Job) -> Result<Arc<dyn Model>> {
-    let (said, base, whose) = match (&how.model, &job.model) {
-        (Some(said), _) => (said, Path::new(""), "--model"),
-        (None, Some(said)) => (said, job.folder.as_path(), job.name.as_str()),
-        (None, None) => return Ok(Arc::new(NoModel)),
-    };
-    let spec = ModelSpec::parse(said).with_context(|| whose.to_owned())?;
-    let model = open(&spec, base).with_context(|| whose.to_owned())?;
-    match &how.record {
-        Some(file) => Ok(Arc::new(Recorder::open(model, file).with_context(|| input::name(file))?)),
-        None => Ok(model),
     }
 }

@@ -7,13 +7,13 @@ use std::pin::pin;
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{Ends, Input, Outcome, Question, Reply};
 use obelus_kernel::{Data, Message, Role};
-use obelus_runtime::{Agent, Driver, Event, Language, error_words, one_line, why_it_ended};
+use obelus_runtime::{Agent, Driver, Event, SessionJournal, Store, system_clock, Language, error_words, one_line, why_it_ended};
 use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::host::Job;
-use super::people;
+use super::host::{Job, store_folder};
+use super::{people, sessions};
 use crate::cli::{How, Run, RunPlan};
 use crate::input;
 use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
@@ -59,16 +59,47 @@ pub(crate) fn load_agent(path: &Path) -> Result<Agent> {
 }
 
 fn run(job: Job, begin: Input, how: &How, is_plan: bool) -> Result<Exit> {
-    let mut driver = job.drive(how)?;
-    if !how.json {
+    let job = job.told(how)?;
+    let record = how.record.as_deref();
+    let (driver, begin) = match &how.session {
+        None => (job.drive("run", record)?, Begin::With(begin)),
+        Some(id) => {
+            let store = Store::open(&store_folder(&how.store)?)?;
+            match store.genesis(id)? {
+                Some(genesis) => sessions::take_up(&store, id, genesis, record, Some(begin))?,
+                None => {
+                    store.create(id, system_clock(), &job.genesis()?)?;
+                    (job.drive(id, record)?.journaled_by(SessionJournal::new(store, id)), Begin::With(begin))
+                }
+            }
+        }
+    };
+    play(driver, begin, how.json, is_plan)
+}
+
+/// How a command gets a session going.
+pub(crate) enum Begin {
+    /// With something that is said.
+    With(Input),
+    /// With what was under way, and then with something that is said, if that was not said already.
+    GoingOn {
+        then: Option<Input>,
+        /// Where it came to rest before.
+        rested: Option<Box<Reply>>,
+    },
+}
+
+/// Drives a session to its rest, and tells what came of it.
+pub(crate) fn play(mut driver: Driver, begin: Begin, as_json: bool, is_plan: bool) -> Result<Exit> {
+    if !as_json {
         driver = driver.watched_by(show);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let ended = runtime.block_on(turns(&mut driver, begin, how));
+    let ended = runtime.block_on(turns(&mut driver, begin, as_json));
     // A thread may still wait for a line that nobody will type.
     runtime.shutdown_background();
     let (reply, interrupted) = ended?;
-    if how.json {
+    if as_json {
         output::json(&document(&driver, &reply, is_plan));
     } else {
         report(&driver, &reply, is_plan);
@@ -85,10 +116,20 @@ fn run(job: Job, begin: Input, how: &How, is_plan: bool) -> Result<Exit> {
 }
 
 /// One turn, and what people say to its questions as long as there are people to ask; and whether they broke off.
-async fn turns(driver: &mut Driver, begin: Input, how: &How) -> Result<(Reply, bool)> {
+async fn turns(driver: &mut Driver, begin: Begin, as_json: bool) -> Result<(Reply, bool)> {
     let mut break_off = BreakOff::new(driver)?;
-    let mut reply = break_off.watch(driver.turn(begin)).await?;
-    let has_people = !how.json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let mut reply = match begin {
+        Begin::With(input) => break_off.watch(driver.turn(input)).await?,
+        Begin::GoingOn { then, rested } => {
+            let resumed = break_off.watch(driver.resume()).await?;
+            match (then, resumed.or(rested.map(|reply| *reply))) {
+                (Some(input), _) => break_off.watch(driver.turn(input)).await?,
+                (None, Some(reply)) => reply,
+                (None, None) => bail!("the session has not begun: say something to it"),
+            }
+        }
+    };
+    let has_people = !as_json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     while reply.ends == Ends::Waiting && has_people {
         let open: Vec<Question> = driver.session().questions().into_iter().filter(Question::is_open).collect();
         // In a thread of its own, because a terminal blocks whoever reads from it.
