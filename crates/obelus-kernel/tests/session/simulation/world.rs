@@ -186,7 +186,9 @@ impl World {
         tools["wipe"]["properties"]["id"] = json!({"type": "integer"});
         tools["child"]["_delegate"] = "anonymous".into();
         tools["child"]["properties"]["_scopes"] = json!({"const": ["tool"]});
-        let mut context = vec![json!({"type": "tool", "tool": tools})];
+        // Some of what the calls read is there from the beginning, so that they could run too early.
+        let state = json!({"type": "state", "data": {"a": {"a": 1, "b": 1}, "b": 2, "c": {"c": null}}});
+        let mut context = vec![json!({"type": "tool", "tool": tools}), state];
         if self.lazy {
             context.push(json!({"type": "plan", "plan": [], "mode": "lazy"}));
         }
