@@ -91,6 +91,29 @@ fn a_turn_does_not_end_while_a_call_waits_for_room() {
 }
 
 #[test]
+fn a_template_over_no_instances_is_reported() {
+    let mut desk = Desk::at_work(json!({}));
+    let ghost = json!({"_tool": "read", "_instance": "ghost", "_outputPath": "†state.a"});
+    desk.solve(
+        json!([ghost, call("make", "b", json!({})), {"_tool": "unknown", "_outputPath": "†state.c"}]),
+        json!("over"),
+    );
+    assert_eq!(desk.session.calls().len(), 3, "every call is accounted for");
+    assert_eq!((desk.errors(), desk.started.len()), (vec!["CALL-3".to_owned(); 3], 0));
+}
+
+/// Ten thousand calls are a minute's work for a person to imagine, and must not be an hour's for the machine.
+const MANY: usize = 10_000;
+
+fn many(tool: &str, params: impl Fn(usize) -> Value) -> Value {
+    (0..MANY).map(|n| call(tool, &format!("x{n}"), params(n))).collect()
+}
+
+fn big() -> Value {
+    json!({"max_calls": MANY * 2, "max_parallel": 64})
+}
+
+#[test]
 fn ten_thousand_calls_in_a_row() {
     let mut desk = Desk::at_work(big());
     desk.solve_in_order(many("read", |n| json!({"q": n})), json!("over"));
@@ -127,27 +150,4 @@ fn ten_thousand_calls_at_once_after_a_question_was_asked() {
         desk.tell(obelus_kernel::session::Input::Ended { id: start.id, outcome }).unwrap();
     }
     assert_eq!((desk.started.len(), desk.rested()), (MANY, Ends::Output));
-}
-
-#[test]
-fn a_template_over_no_instances_is_reported() {
-    let mut desk = Desk::at_work(json!({}));
-    let ghost = json!({"_tool": "read", "_instance": "ghost", "_outputPath": "†state.a"});
-    desk.solve(
-        json!([ghost, call("make", "b", json!({})), {"_tool": "unknown", "_outputPath": "†state.c"}]),
-        json!("over"),
-    );
-    assert_eq!(desk.session.calls().len(), 3, "every call is accounted for");
-    assert_eq!((desk.errors(), desk.started.len()), (vec!["CALL-3".to_owned(); 3], 0));
-}
-
-/// Ten thousand calls are a minute's work for a person to imagine, and must not be an hour's for the machine.
-const MANY: usize = 10_000;
-
-fn many(tool: &str, params: impl Fn(usize) -> Value) -> Value {
-    (0..MANY).map(|n| call(tool, &format!("x{n}"), params(n))).collect()
-}
-
-fn big() -> Value {
-    json!({"max_calls": MANY * 2, "max_parallel": 64})
 }
