@@ -202,7 +202,8 @@ impl Session {
             let text = format!("the question `{id}` is {} already, by {by}", status.as_str().unwrap_or_default());
             return Err(Refused::new("already_decided", text));
         }
-        if self.turn.stops() && matches!(decision, Decision::Approve { .. } | Decision::Edit { .. } | Decision::DidNot) {
+        if self.turn.stops() && matches!(decision, Decision::Approve { .. } | Decision::Edit { .. } | Decision::DidNot)
+        {
             let text = "the turn is ending, and starts nothing more; answer again when it has come to rest";
             return Err(Refused::new("ending", text));
         }
@@ -236,8 +237,7 @@ impl Session {
             }
             (About::InDoubt, Decision::Happened { result }) => {
                 // A result that nobody knows is not written, and breaks no schema: the effect is there all the same.
-                let outcome =
-                    if result.is_null() { Outcome::Messages(Vec::new()) } else { Outcome::Value(result) };
+                let outcome = if result.is_null() { Outcome::Messages(Vec::new()) } else { Outcome::Value(result) };
                 self.settle_doubt(id, by, Some(outcome));
             }
             (About::InDoubt, Decision::DidNot | Decision::Approve { .. }) => self.settle_doubt(id, by, None),
@@ -440,7 +440,9 @@ impl Session {
     /// The open question whether this job's effect has happened.
     pub(super) fn doubt_about(&self, at: JobRef) -> Option<String> {
         let mut doubts = self.questions.open().filter(|question| question.about == About::InDoubt);
-        doubts.find(|question| question.calls.iter().any(|asked| asked.jobs == [at])).map(|question| question.id.clone())
+        doubts
+            .find(|question| question.calls.iter().any(|asked| asked.jobs == [at]))
+            .map(|question| question.id.clone())
     }
 
     pub(super) fn settle_doubt(&mut self, id: &str, by: &str, outcome: Option<Outcome>) {

@@ -169,7 +169,7 @@ fn a_one_off_request_forgets_its_state_but_not_what_was_denied() {
 }
 
 /// A turn that was over before anybody answered its question.
-fn ended_with_a_question(end: impl Fn(&mut Desk)) -> Desk {
+fn ended_with_a_question(end: fn(&mut Desk)) -> Desk {
     let mut desk = Desk::at_work(json!({"max_calls": 2}));
     desk.solve(json!([call("drop", "d", json!({"id": 1})), call("read", "r", json!({}))]), json!(null));
     end(&mut desk);
@@ -196,9 +196,8 @@ fn a_turn_that_is_over_is_not_taken_up_again_by_what_people_decide() {
         desk.returns("read", json!(1));
         desk.returns("read", json!(2));
     };
-    let ends: [(&dyn Fn(&mut Desk), Ends); 3] =
-        [(&stopped, Ends::Stopped), (&failed, Ends::Degraded), (&at_a_limit, Ends::Limit)];
-    for (end, expected) in ends {
+    let ways: [fn(&mut Desk); 3] = [stopped, failed, at_a_limit];
+    for (end, expected) in ways.into_iter().zip([Ends::Stopped, Ends::Degraded, Ends::Limit]) {
         let mut lapsed = ended_with_a_question(end);
         lapsed.wait(24);
         assert_eq!((lapsed.rested(), lapsed.requests.len(), lapsed.waiting().len()), (expected, 0, 0));

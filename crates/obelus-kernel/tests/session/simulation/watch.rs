@@ -227,8 +227,8 @@ impl<'a> Watch<'a> {
         }
         let in_doubt =
             session.questions().iter().any(|question| question.is_open() && question.about == About::InDoubt);
-        for before in 0..index {
-            let may_run = calls[before].is_forgotten() || calls[before].tool == "child" || in_doubt;
+        for (before, call_before) in calls.iter().enumerate().take(index) {
+            let may_run = call_before.is_forgotten() || call_before.tool == "child" || in_doubt;
             let tag = format!("{plan}.{before}");
             for report in reports.iter().filter(|report| job_of(report).0 == tag) {
                 let status = report.status;
