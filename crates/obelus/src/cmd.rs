@@ -7,8 +7,8 @@ mod host;
 mod people;
 mod plan;
 mod resolve;
-mod sessions;
 mod run;
+mod sessions;
 mod vectors;
 
 use anyhow::Result;

@@ -241,7 +241,7 @@ impl Session {
                 self.deny(id, &open, &reason, by);
             }
             (About::Call, Decision::Edit { params }) => self.edit(id, params, by)?,
-            (About::Plan, Decision::Approve { .. }) => {
+            (About::Plan, Decision::Approve { only: None }) => {
                 let calls: Vec<Value> = question.calls.iter().map(|asked| (*asked.call).clone()).collect();
                 let sequential = question.sequential;
                 self.questions.decided(id, QuestionStatus::Approved, self.now, by, None);

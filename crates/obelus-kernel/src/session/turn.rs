@@ -51,6 +51,8 @@ pub(super) struct Turn {
     failures: BTreeMap<String, (String, u32)>,
     /// Why the turn must end.
     stop: Option<(Ends, CallError)>,
+    /// How it has ended, where only the user's words begin anew: what people still decide changes nothing in that.
+    over: Option<(Ends, CallError)>,
     /// Errors that belong to no call under way.
     errors: Vec<Value>,
 }
@@ -82,6 +84,7 @@ impl Turn {
             ended_calls: Vec::new(),
             failures: BTreeMap::new(),
             stop: None,
+            over: None,
             errors: Vec::new(),
         }
     }
@@ -429,11 +432,15 @@ impl Session {
         if let Some((ends, reason)) = self.turn.stop.take() {
             self.drop_open_jobs();
             self.report_errors();
+            self.turn.over = Some((ends, reason.clone()));
             return self.rest(ends, Some(reason));
         }
         self.report_errors();
         if self.waits() {
             return self.rest(Ends::Waiting, None);
+        }
+        if let Some((ends, reason)) = self.turn.over.clone() {
+            return self.rest(ends, Some(reason));
         }
         if self.walk.is_some() {
             return self.leave();

@@ -51,11 +51,13 @@ fn a_denied_plan_goes_back_to_the_model() {
 }
 
 #[test]
-fn a_plan_is_approved_or_denied_and_nothing_else() {
+fn a_plan_is_approved_or_denied_as_a_whole_and_nothing_else() {
     let mut desk = lazy(json!({}));
     desk.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
     assert_eq!(desk.edit("q1", json!({"id": 2})).unwrap_err().code, "unfit_answer");
-    assert_eq!(desk.waiting().len(), 1);
+    let part = Decision::Approve { only: Some(vec![]) };
+    assert_eq!(desk.decide("q1", part).unwrap_err().code, "unfit_answer", "the rest of it would run too");
+    assert_eq!((desk.waiting().len(), desk.started.len()), (1, 0));
 }
 
 #[test]

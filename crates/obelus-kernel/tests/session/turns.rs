@@ -167,3 +167,45 @@ fn a_one_off_request_forgets_its_state_but_not_what_was_denied() {
     desk.solve(json!([call("drop", "d", json!({"id": 1, "requires_confirmation": true}))]), json!(null));
     assert_eq!(desk.asked.len(), 2, "the user has spoken since");
 }
+
+/// A turn that was over before anybody answered its question.
+fn ended_with_a_question(end: fn(&mut Desk)) -> Desk {
+    let mut desk = Desk::at_work(json!({"max_calls": 2}));
+    desk.solve(json!([call("drop", "d", json!({"id": 1})), call("read", "r", json!({}))]), json!(null));
+    end(&mut desk);
+    assert_eq!((desk.waiting().len(), desk.requests.len()), (1, 0));
+    desk
+}
+
+#[test]
+fn a_turn_that_is_over_is_not_taken_up_again_by_what_people_decide() {
+    let stopped = |desk: &mut Desk| {
+        desk.stop();
+        desk.returns("read", json!(1));
+    };
+    let failed = |desk: &mut Desk| {
+        desk.returns("read", json!(1));
+        desk.user("hello");
+        desk.model_fails();
+    };
+    let at_a_limit = |desk: &mut Desk| {
+        desk.returns("read", json!(1));
+        desk.user("go on");
+        let reads: Vec<_> = (0..3).map(|n| call("read", &format!("r{n}"), json!({"q": n}))).collect();
+        desk.solve(reads.into(), json!(null));
+        desk.returns("read", json!(1));
+        desk.returns("read", json!(2));
+    };
+    let ways: [fn(&mut Desk); 3] = [stopped, failed, at_a_limit];
+    for (end, expected) in ways.into_iter().zip([Ends::Stopped, Ends::Degraded, Ends::Limit]) {
+        let mut lapsed = ended_with_a_question(end);
+        lapsed.wait(24);
+        assert_eq!((lapsed.rested(), lapsed.requests.len(), lapsed.waiting().len()), (expected, 0, 0));
+        let mut approved = ended_with_a_question(end);
+        approved.approve("q1");
+        approved.returns("drop", json!(true));
+        assert_eq!((approved.rested(), approved.requests.len()), (expected, 0), "what was approved runs, and no more");
+        approved.user("continue");
+        assert_eq!(approved.requests.len(), 1);
+    }
+}

@@ -7,7 +7,9 @@ use std::pin::pin;
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{Ends, Input, Outcome, Question, Reply};
 use obelus_kernel::{Data, Message, Role};
-use obelus_runtime::{Agent, Driver, Event, SessionJournal, Store, system_clock, Language, error_words, one_line, why_it_ended};
+use obelus_runtime::{
+    Agent, Driver, Event, Language, SessionJournal, Store, error_words, one_line, system_clock, why_it_ended,
+};
 use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;

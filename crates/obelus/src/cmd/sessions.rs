@@ -38,9 +38,11 @@ pub(crate) fn take_up(
     then: Option<Input>,
 ) -> Result<(Driver, Begin)> {
     let journal = store.journal(id)?;
-    let said_last = journal.iter().rev().map(|(_, input)| input).find(|input| {
-        matches!(input, Input::Start | Input::RunPlan | Input::User { .. })
-    });
+    let said_last = journal
+        .iter()
+        .rev()
+        .map(|(_, input)| input)
+        .find(|input| matches!(input, Input::Start | Input::RunPlan | Input::User { .. }));
     let is_said = then.as_ref().is_some_and(|then| said_last == Some(then));
     let mut driver = Job::from_genesis(genesis)?.drive(id, record)?;
     let recovered = driver.recover(journal);
@@ -69,13 +71,14 @@ fn read(store: &Store, id: &str, at: Option<usize>) -> Result<Driver> {
 fn list(store: &Store, as_json: bool) -> Result<Exit> {
     let rows = store.list()?;
     if as_json {
-        let row = |row: &obelus_runtime::SessionRow| {
-            json!({"id": row.id, "created": row.created.to_string(), "records": row.records})
-        };
+        let row = |row: &obelus_runtime::SessionRow| json!({"id": row.id, "created": row.created.to_string(), "records": row.records});
         output::json(&rows.iter().map(row).collect());
     } else {
         for row in &rows {
-            output::answer(&format!("{BOLD}{:<24}{BOLD:#} {}  {DIM}{} records{DIM:#}", row.id, row.created, row.records));
+            output::answer(&format!(
+                "{BOLD}{:<24}{BOLD:#} {}  {DIM}{} records{DIM:#}",
+                row.id, row.created, row.records
+            ));
         }
         if rows.is_empty() {
             output::note("No sessions are kept here: run something with --session NAME.");
@@ -180,8 +183,9 @@ pub(crate) fn answer(args: &Answer) -> Result<Exit> {
 
 /// Tells a kept session what a person decided, and drives it to its rest.
 pub(crate) fn decide(id: &str, decision: Decision, store: &StoreAt, as_json: bool) -> Result<Exit> {
-    let (session, question) =
-        id.split_once(':').ok_or_else(|| anyhow!("`{id}` is no question: it is SESSION:QUESTION, as `obelus inbox` prints"))?;
+    let (session, question) = id
+        .split_once(':')
+        .ok_or_else(|| anyhow!("`{id}` is no question: it is SESSION:QUESTION, as `obelus inbox` prints"))?;
     let store = open(store)?;
     let genesis = store.genesis(session)?.ok_or_else(|| StoreError::Unknown(session.to_owned()))?;
     let (driver, begin) = take_up(&store, session, genesis, None, None)?;
@@ -195,7 +199,8 @@ pub(crate) fn decide(id: &str, decision: Decision, store: &StoreAt, as_json: boo
         }
         Some(_) => {}
     }
-    let input = Input::Decide { question: question.to_owned(), decision, by: "a person at the command line".to_owned() };
+    let input =
+        Input::Decide { question: question.to_owned(), decision, by: "a person at the command line".to_owned() };
     let begin = match begin {
         Begin::GoingOn { rested, .. } => Begin::GoingOn { then: Some(input), rested },
         Begin::With(_) => Begin::With(input),

@@ -9,7 +9,7 @@ use super::world::world;
 use crate::cases;
 
 proptest! {
-    #![proptest_config(cases(300))]
+    #![proptest_config(cases(150))]
 
     /// The driver looks after every input whether the rules hold, and at the end whether everything has ended.
     #[test]

@@ -71,7 +71,7 @@ fn param() -> impl Strategy<Value = Param> {
 }
 
 fn call() -> impl Strategy<Value = Planned> {
-    let tools = select(&["look", "look", "make", "edit", "edit", "sure", "muse", "child"][..]);
+    let tools = select(&["look", "look", "make", "edit", "edit", "sure", "muse", "child", "child"][..]);
     let names = select(&["a", "b", "sum"][..]);
     let asides = select(&[Aside::RequiresConfirmation, Aside::Confirmed, Aside::Denied][..]);
     let defects = select(
@@ -119,7 +119,7 @@ fn dangerous() -> impl Strategy<Value = Planned> {
 }
 
 pub(crate) fn plan() -> impl Strategy<Value = Vec<Planned>> {
-    vec(prop_oneof![3 => call(), 1 => dangerous()], 0..6)
+    vec(prop_oneof![2 => call(), 1 => dangerous()], 0..6)
 }
 
 fn spelt(place: &Place) -> String {

@@ -22,8 +22,11 @@ pub(crate) struct Watch<'a> {
     /// How often people have let each call run, and how often it was started where it needs them to.
     approved: BTreeMap<String, usize>,
     started: BTreeMap<String, usize>,
-    /// Calls that the input now being handled lets run, if it is taken.
+    /// Everything that ran, or that a person had run in another form.
+    ran: BTreeSet<String>,
+    /// Calls that the input now being handled lets run, if it is taken, and those that it lets run otherwise.
     offered: Vec<String>,
+    edited: Vec<String>,
     consents: BTreeSet<String>,
     /// Words said and not yet heard, each with the questions open when they were said.
     said: VecDeque<(String, Vec<Question>)>,
@@ -34,6 +37,8 @@ pub(crate) struct Watch<'a> {
     requests: BTreeMap<usize, u32>,
     calls: BTreeMap<usize, u32>,
     at_limit: BTreeSet<usize>,
+    /// Messages of the context when it was last looked at.
+    length: usize,
 }
 
 const ASIDES: [&str; 4] = ["comment", "requires_confirmation", "confirmed", "confirmation_decision"];
@@ -47,7 +52,9 @@ impl<'a> Watch<'a> {
             finals: BTreeMap::new(),
             approved: BTreeMap::new(),
             started: BTreeMap::new(),
+            ran: BTreeSet::new(),
             offered: Vec::new(),
+            edited: Vec::new(),
             consents: BTreeSet::new(),
             said: VecDeque::new(),
             heard: None,
@@ -56,6 +63,7 @@ impl<'a> Watch<'a> {
             requests: BTreeMap::new(),
             calls: BTreeMap::new(),
             at_limit: BTreeSet::new(),
+            length: 0,
         }
     }
 
@@ -68,6 +76,7 @@ impl<'a> Watch<'a> {
 
     pub(crate) fn before(&mut self, session: &Session, input: &Input) {
         self.offered.clear();
+        self.edited.clear();
         match input {
             Input::User { text } => {
                 let open = session.questions().into_iter().filter(Question::is_open).collect();
@@ -85,6 +94,7 @@ impl<'a> Watch<'a> {
                         .collect(),
                     Decision::Edit { params } => open
                         .map(|(_, asked)| {
+                            self.edited.push(content(id, &asked.call));
                             let mut edited = (*asked.call).clone();
                             edited.as_object_mut().expect("a call").extend(params.clone());
                             content(id, &edited)
@@ -110,6 +120,7 @@ impl<'a> Watch<'a> {
             for content in std::mem::take(&mut self.offered) {
                 *self.approved.entry(content).or_default() += 1;
             }
+            self.ran.append(&mut std::mem::take(&mut self.edited).into_iter().collect());
         }
         self.look_for_consents(session);
         let reports = session.calls();
@@ -133,9 +144,15 @@ impl<'a> Watch<'a> {
         }
         self.look_at_reports(&reports);
         self.look_at_room(open);
-        look_at_context(session.context());
+        let length = session.context().messages().len();
+        if std::mem::replace(&mut self.length, length) != length {
+            look_at_context(session.context());
+        }
+        look_at_questions(session);
         if open.is_empty() && no_requests {
             assert!(is_at_rest(session), "nothing is left to do after {input:?}, and it does not rest");
+            let is_answered = last_rest.is_some() || !taken || !matches!(input, Input::Decide { .. });
+            assert!(is_answered, "whoever decided is not told how things stand");
         }
     }
 
@@ -172,8 +189,9 @@ impl<'a> Watch<'a> {
             Verdict::Confirm => true,
             Verdict::Refuse => panic!("{call} was started in the mode {}", self.world.mode),
         };
+        let content = content(&start.id, call);
+        self.ran.insert(content.clone());
         if needs_person && is_first {
-            let content = content(&start.id, call);
             let starts = self.started.entry(content.clone()).or_default();
             *starts += 1;
             let approvals = self.approved.get(&content).copied().unwrap_or_default();
@@ -209,12 +227,14 @@ impl<'a> Watch<'a> {
         }
         let in_doubt =
             session.questions().iter().any(|question| question.is_open() && question.about == About::InDoubt);
-        for (before, earlier) in calls.iter().enumerate().take(index) {
-            let may_run = earlier.is_forgotten() || earlier.tool == "child" || in_doubt;
+        for (before, call_before) in calls.iter().enumerate().take(index) {
+            let may_run = call_before.is_forgotten() || call_before.tool == "child" || in_doubt;
             let tag = format!("{plan}.{before}");
             for report in reports.iter().filter(|report| job_of(report).0 == tag) {
                 let status = report.status;
-                let lets_go = FINAL.contains(&status) || status == "waiting" || (status == "running" && may_run);
+                // It may have been let run after the next one had its turn.
+                let has_waited = status == "waiting" || matches!(self.verdict(&report.call), Verdict::Confirm);
+                let lets_go = FINAL.contains(&status) || has_waited || (status == "running" && may_run);
                 assert!(lets_go, "{call} runs, and {} stands before it, {status}", report.call);
             }
         }
@@ -233,7 +253,9 @@ impl<'a> Watch<'a> {
         match reply.ends {
             Ends::Limit => drop(self.at_limit.insert(self.turn)),
             Ends::Output if is_last => {
-                let open = session.questions().into_iter().find(Question::is_open);
+                // A delegate that nobody waits for may ask what it likes.
+                let mut own = session.questions().into_iter().filter(|question| !question.id.contains('/'));
+                let open = own.find(Question::is_open);
                 assert!(open.is_none(), "it rests in output, and {open:?} waits");
                 for report in &reply.calls {
                     let is_forgotten = report.call.get("_outputPath").is_none();
@@ -252,6 +274,9 @@ impl<'a> Watch<'a> {
                 assert_eq!(*before, report.status, "{} has ended before", report.call);
             } else if FINAL.contains(&report.status) {
                 self.finals.insert(job, report.status);
+                let is_handed_out = !matches!(report.call["_tool"].as_str(), Some("child" | "muse"));
+                let has_run = || self.ran.contains(&content("", &report.call));
+                assert!(report.status != "done" || !is_handed_out || has_run(), "{} never ran", report.call);
             }
         }
     }
@@ -264,8 +289,8 @@ impl<'a> Watch<'a> {
 
     /// POL-1, POL-2, read off the world's own data.
     fn verdict(&self, call: &Value) -> Verdict {
-        let tool = call["_tool"].as_str().expect("a tool");
-        let effect = EFFECTS.iter().find(|(name, _)| *name == tool).expect("a known tool").1;
+        let tool = call["_tool"].as_str().unwrap_or_default();
+        let Some((_, effect)) = EFFECTS.into_iter().find(|(name, _)| *name == tool) else { return Verdict::Allow };
         let world = self.world;
         let in_mode = match world.mode {
             "full" => true,
@@ -310,6 +335,17 @@ fn user_words(session: &Session) -> usize {
 
 fn is_at_rest(session: &Session) -> bool {
     session.snapshot()["turn"]["phase"].as_str().is_some_and(|phase| phase.starts_with("Rested"))
+}
+
+/// ASK-2: the same call is asked about once.
+fn look_at_questions(session: &Session) {
+    let mut asked = BTreeSet::new();
+    let questions = session.questions().into_iter();
+    for question in questions.filter(|question| question.is_open() && question.about == About::Call) {
+        for call in question.calls.iter().filter(|call| call.decided.is_none()) {
+            assert!(asked.insert(content(&question.id, &call.call)), "{} is asked about twice", call.call);
+        }
+    }
 }
 
 /// CTX-6, and what is written can be read.

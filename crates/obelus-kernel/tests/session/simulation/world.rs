@@ -127,9 +127,9 @@ fn moves() -> impl Strategy<Value = Move> {
         1 => pick().prop_map(|pick| Move::Fail { pick }),
         16 => (pick(), select(endings.to_vec())).prop_map(|(pick, ending)| Move::End { pick, ending }),
         1 => pick().prop_map(|pick| Move::Echo { pick }),
-        1 => pick().prop_map(|pick| Move::Doubt { pick }),
+        2 => pick().prop_map(|pick| Move::Doubt { pick }),
         10 => (pick(), select(verbs.to_vec())).prop_map(|(pick, decision)| Move::Decide { pick, decision }),
-        4 => words.prop_map(Move::User),
+        6 => words.prop_map(Move::User),
         1 => select(&[1, 25][..]).prop_map(|hours| Move::Wait { hours }),
         1 => Just(Move::Stop),
     ]
@@ -186,7 +186,9 @@ impl World {
         tools["wipe"]["properties"]["id"] = json!({"type": "integer"});
         tools["child"]["_delegate"] = "anonymous".into();
         tools["child"]["properties"]["_scopes"] = json!({"const": ["tool"]});
-        let mut context = vec![json!({"type": "tool", "tool": tools})];
+        // Some of what the calls read is there from the beginning, so that they could run too early.
+        let state = json!({"type": "state", "data": {"a": {"a": 1, "b": 1}, "b": 2, "c": {"c": null}}});
+        let mut context = vec![json!({"type": "tool", "tool": tools}), state];
         if self.lazy {
             context.push(json!({"type": "plan", "plan": [], "mode": "lazy"}));
         }
