@@ -5,11 +5,16 @@ use std::sync::Arc;
 use obelus_kernel::Context;
 use obelus_kernel::session::{CallError, Input, Mode, Session, Settings};
 use obelus_runtime::{Activities, Driver, NoModel, system_clock};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[tokio::main(flavor = "current_thread")]
 #[expect(clippy::print_stdout, reason = "it is what the example shows")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    println!("{}", twice_the_length("obelus").await?);
+    Ok(())
+}
+
+async fn twice_the_length(text: &str) -> Result<Value, Box<dyn std::error::Error>> {
     // What can be called, and what is to be done. `†` wires one call's result into another's parameter.
     let context = Context::from_value(json!([
         {"type": "tool", "tool": {
@@ -18,7 +23,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         }},
         {"type": "plan", "plan": [
             {"_tool": "double", "n": "†state.length", "_outputPath": "†state.twice"},
-            {"_tool": "measure", "text": "obelus", "_outputPath": "†state.length"},
+            {"_tool": "measure", "text": text, "_outputPath": "†state.length"},
         ]},
     ]))?;
 
@@ -36,6 +41,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     driver.turn(Input::RunPlan).await?;
 
     let twice = obelus_kernel::Expr::parse("†state.twice")?;
-    println!("{}", driver.session().context().resolve(&twice, None).expect("it was written"));
-    Ok(())
+    let found = driver.session().context().resolve(&twice, None);
+    Ok(found.ok_or("nothing was written")?.into_owned())
+}
+
+#[tokio::test]
+async fn one_call_feeds_the_other() {
+    assert_eq!(twice_the_length("окно").await.unwrap(), json!(8));
 }

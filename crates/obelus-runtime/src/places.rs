@@ -48,7 +48,11 @@ pub(crate) fn said_by_yaml(error: &serde_saphyr::Error) -> (Option<(u64, u64)>, 
     let place = error.location().map(|at| (at.line(), at.column()));
     let words = error.without_snippet().to_string();
     let line = words.lines().next().unwrap_or_default();
-    (place, line.rsplit_once(" at line ").map_or(line, |(words, _)| words).to_owned())
+    let words = match line.rsplit_once(" at line ").map_or(line, |(words, _)| words) {
+        "recursion limit exceeded" => "nested too deep",
+        words => words,
+    };
+    (place, words.to_owned())
 }
 
 impl<'de> Deserialize<'de> for Tree {

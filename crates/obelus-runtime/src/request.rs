@@ -50,7 +50,7 @@ pub enum RequestError {
 /// Reads a JSON or YAML document; the place at fault is part of the message.
 pub fn read_document(path: &Path, text: &str) -> Result<Value, RequestError> {
     if text.trim().is_empty() {
-        return Err(RequestError::Shape(path.to_owned(), "it is empty".to_owned()));
+        return Err(RequestError::Shape(path.to_owned(), "it is empty; JSON or YAML is expected".to_owned()));
     }
     if is_yaml(path, text) {
         serde_saphyr::from_str(text).map_err(|error| {
@@ -111,6 +111,9 @@ impl Request {
             Some(other) => return Err(shape(format!("`model` is a string, not {}", obelus_kernel::type_name(&other)))),
         };
         let settings = fields.shift_remove("settings").filter(|settings| !settings.is_null());
+        if let Some(settings) = settings.as_ref().filter(|settings| !settings.is_object()) {
+            return Err(shape(format!("`settings` is an object, not {}", obelus_kernel::type_name(settings))));
+        }
         fields.shift_remove("solution");
         let ignored = fields.into_iter().map(|(name, _)| name).collect();
         Ok(Self { context, schema, activities, model, settings, ignored })

@@ -36,7 +36,11 @@ pub fn why_it_ended(reply: &Reply, language: Language) -> String {
     match reply.ends {
         Ends::Output | Ends::Waiting => return String::new(),
         Ends::Degraded => {
-            let what = language.choose("Модель сейчас недоступна", "The model cannot be asked now");
+            let is_unreadable = reply.reason.as_ref().is_some_and(|reason| reason.code == "out_of_format");
+            let what = match is_unreadable {
+                true => language.choose("Ответ модели нельзя прочесть", "The model's answer cannot be read"),
+                false => language.choose("Модель сейчас недоступна", "The model cannot be asked now"),
+            };
             lines.push(format!("{what}: {reason}"));
         }
         Ends::Limit => {

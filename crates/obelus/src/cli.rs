@@ -49,9 +49,9 @@ impl Color {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Run(Run),
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example:\n  obelus plan check plan.json && obelus plan run plan.json")]
     Plan(Plan),
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example:\n  obelus agents check agents/notes")]
     Agents(Agents),
     #[command(subcommand)]
     Sessions(Sessions),
@@ -298,12 +298,14 @@ impl From<Mode> for obelus_kernel::session::Mode {
 #[derive(Subcommand)]
 pub(crate) enum Agents {
     /// List the agents in `agents/` here, and those named by OBELUS_AGENTS.
+    #[command(after_help = "Example:\n  OBELUS_AGENTS=~/agents obelus agents list")]
     List {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
     /// Show what an agent is: its tools, settings and state.
+    #[command(after_help = "Example:\n  obelus agents show agents/notes")]
     Show {
         /// A name, a folder or a file.
         agent: String,
@@ -321,6 +323,7 @@ pub(crate) enum Agents {
         json: bool,
     },
     /// Draw an agent's graph of steps.
+    #[command(after_help = "Example:\n  obelus agents graph agents/notes --format svg > notes.svg")]
     Graph {
         /// A name, a folder or a file.
         agent: String,
@@ -329,6 +332,7 @@ pub(crate) enum Agents {
         format: Format,
     },
     /// Print what the model would be shown.
+    #[command(after_help = "Example:\n  obelus agents prompt agents/notes --say 'What did we decide?'")]
     Prompt {
         /// A name, a folder or a file.
         agent: String,
@@ -343,6 +347,7 @@ pub(crate) enum Agents {
 
 /// Say what works on this machine and what is missing.
 #[derive(Args)]
+#[command(after_help = "Example:\n  obelus doctor --json | jq '.[] | select(.ok | not)'")]
 pub(crate) struct Doctor {
     /// Print JSON.
     #[arg(long)]

@@ -69,7 +69,7 @@ pub(crate) fn simulate(args: &cli::Simulate) -> Result<Exit> {
 
 fn rehearse(dry: &Simulation) {
     for call in &dry.calls {
-        let (index, tool) = (&call["call"], call["tool"].as_str().unwrap_or_default());
+        let (index, tool) = (call["call"].to_string(), call["tool"].as_str().unwrap_or_default());
         let params = visible(&call["params"].to_string());
         let colour = match call["verdict"].as_str() {
             Some("allow") => GREEN,

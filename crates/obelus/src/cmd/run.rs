@@ -27,11 +27,11 @@ pub(crate) fn request(args: &Run) -> Result<Exit> {
         false => Job::from_request(&args.file, input::request(&args.file)?)?,
     };
     if let Some(given) = &args.input {
-        let text = match given.strip_prefix('@') {
-            Some(file) => input::text(Path::new(file))?,
-            None => given.clone(),
+        let value: Value = match given.strip_prefix('@').map(Path::new) {
+            Some(file) => serde_json::from_str(&input::text(file)?)
+                .with_context(|| format!("--input: {} is not JSON", input::name(file)))?,
+            None => serde_json::from_str(given).context("--input is JSON, or @FILE")?,
         };
-        let value: Value = serde_json::from_str(&text).context("--input is JSON, or @FILE")?;
         let message = Message::Data(Box::new(Data::plain("input", value)));
         job.context.append(vec![message]).map_err(|fault| anyhow!("--input: {fault}"))?;
     }

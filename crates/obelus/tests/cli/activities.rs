@@ -1,0 +1,204 @@
+//! Activities that misbehave, seen from `obelus plan run`: the call fails with clear words, the rest goes on, and
+//! nothing is left behind.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use crate::support::{Folder, Ran, command, end, find, obelus, program, run, start, wait_for};
+
+/// A call that misbehaves, and two others that do not need it.
+const PLAN: &str = "
+context:
+  - type: tool
+    tool:
+      go: {type: object, properties: {}, x-effect: read, x-trust: trusted}
+      other: {type: object, properties: {}, x-effect: read, x-trust: trusted}
+      after: {type: object, properties: {x: {}}, x-effect: read, x-trust: trusted}
+  - type: plan
+    plan:
+      - {_tool: go, _outputPath: †state.go}
+      - {_tool: other, _outputPath: †state.other}
+      - {_tool: after, x: †state.other, _outputPath: †state.after}
+activities:
+  other: {jq: '1'}
+  after: {jq: '.call.x + 1'}
+";
+
+/// The plan with `go` bound to this.
+struct Trial {
+    folder: Folder,
+    plan: String,
+    activities: String,
+}
+
+impl Trial {
+    fn new(name: &str, binding: &str) -> Self {
+        let folder = Folder::new(name);
+        let binding = binding.replace("FOLDER", &folder.path(""));
+        let (plan, activities) =
+            (folder.file("plan.yaml", PLAN), folder.file("activities.yaml", format!("go: {binding}")));
+        Self { folder, plan, activities }
+    }
+
+    fn args(&self) -> [&str; 5] {
+        ["plan", "run", &self.plan, "--activities", &self.activities]
+    }
+
+    /// Only `go` fails, with this code and these words.
+    #[track_caller]
+    fn fails(&self, code: &str, words: &str) -> Ran {
+        let ran = obelus(&self.args()).exits(1).prints("done     other").prints("done     after");
+        ran.prints(&format!("failed   go ({code}: ")).prints(words).says("✗")
+    }
+}
+
+/// Whether a process of this number is at work. A zombie is not.
+fn runs(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
+}
+
+/// A program that waits for ever, with a child that does, too; the numbers of both are in the file `pids`.
+const HANGS: &str = r#"{exec: [sh, -c, 'sleep 1000 & echo "$$ $!" > "FOLDER/new"; mv "FOLDER/new" "FOLDER/pids"; wait'], timeout: SECONDS}"#;
+
+#[track_caller]
+fn nothing_is_left(folder: &Folder) {
+    let pids = fs::read_to_string(folder.path("pids")).expect("it was started");
+    assert_eq!(pids.split_whitespace().count(), 2);
+    for pid in pids.split_whitespace() {
+        wait_for("its processes are gone", || !runs(pid));
+    }
+}
+
+#[test]
+fn a_program_that_hangs_is_ended_with_all_it_started() {
+    let trial = Trial::new("hangs", &HANGS.replace("SECONDS", "1"));
+    trial.fails("timeout", "no result within 1 second)");
+    nothing_is_left(&trial.folder);
+}
+
+#[test]
+fn ctrl_c_ends_a_program_with_all_it_started() {
+    for signal in ["INT", "TERM"] {
+        let trial = Trial::new(&format!("interrupted-{signal}"), &HANGS.replace("SECONDS", "1000"));
+        let child = start(&mut command(&trial.args()));
+        wait_for("the program is at work", || fs::exists(trial.folder.path("pids")).expect("readable"));
+        let kill = format!("kill -{signal} {}", child.id());
+        run(&mut program("sh", &["-c", &kill]), b"").exits(0);
+        let ran = end(child).exits(130).says("Stopped.");
+        // What a stop does to a call is said, and what was done before it is not lost.
+        ran.prints("failed   go (stopped: ended before it had a result; it may have happened)")
+            .prints("done     other");
+        nothing_is_left(&trial.folder);
+    }
+}
+
+#[test]
+fn a_document_is_printed_after_ctrl_c_too() {
+    let trial = Trial::new("interrupted-json", &HANGS.replace("SECONDS", "1000"));
+    let child = start(&mut command(&[&trial.args()[..], &["--json"]].concat()));
+    wait_for("the program is at work", || fs::exists(trial.folder.path("pids")).expect("readable"));
+    run(&mut program("sh", &["-c", &format!("kill -INT {}", child.id())]), b"").exits(0);
+    let document = end(child).exits(130).json();
+    assert_eq!(document["ends"], "stopped");
+    assert_eq!(find(&document["context"], "†state.other"), 1);
+}
+
+#[test]
+fn garbage_on_stdout_is_shown_with_its_place() {
+    Trial::new("garbage", "{exec: [sh, -c, 'echo starting; echo 5']}")
+        .fails("bad_output", "stdout is not JSON: expected value at line 1 column 1, near `starting`");
+    let ran =
+        Trial::new("bytes-out", r"{exec: [sh, -c, 'printf \\033[31m\\377\\000']}").fails("bad_output", "not JSON");
+    assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'));
+}
+
+/// The memory is far less than what the program writes; that the rest of the plan gets by with it shows that it
+/// is enough for everything else.
+#[test]
+fn a_hundred_megabytes_on_stdout_are_cut_off() {
+    let trial = Trial::new("flood", "{exec: [sh, -c, 'head -c 100000000 /dev/zero | tr \"\\\\0\" 9']}");
+    let line = format!(
+        "ulimit -v 98304; exec '{}' plan run '{}' --activities '{}'",
+        env!("CARGO_BIN_EXE_obelus"),
+        trial.plan,
+        trial.activities
+    );
+    let ran = run(&mut program("sh", &["-c", &line]), b"").exits(1).prints("done     after");
+    ran.prints("failed   go (output_too_large: more than 8 MiB on stdout");
+}
+
+#[test]
+fn death_by_a_signal_is_told_from_an_exit_code() {
+    Trial::new("signal", "{exec: [sh, -c, 'kill -9 $$']}").fails("signal_9", "sh was killed by signal 9");
+    Trial::new("exit", "{exec: [sh, -c, 'echo no such deal >&2; exit 4']}").fails("exit_4", "no such deal");
+    Trial::new("no-program", "{exec: [no-such-program]}").fails("not_found", "install it, or write its path with a /");
+}
+
+#[test]
+fn redirects_in_a_circle_end() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let count = Arc::new(AtomicUsize::new(0));
+    let served = Arc::clone(&count);
+    // It ends with the test's process.
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { continue };
+            let _ = stream.read(&mut [0; 4096]);
+            let n = served.fetch_add(1, Ordering::SeqCst);
+            let _ = write!(
+                stream,
+                "HTTP/1.1 302 Found\r\nLocation: /{n}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            );
+        }
+    });
+    let trial = Trial::new("circle", &format!("{{http: {{url: 'http://127.0.0.1:{port}/'}}}}"));
+    trial.fails("too_many_redirects", "more than 5 redirects, most likely in a circle");
+    assert_eq!(count.load(Ordering::SeqCst), 6);
+}
+
+#[test]
+fn a_delegate_that_calls_itself_ends_at_the_limit_of_depth() {
+    let folder = Folder::new("itself");
+    let tool = "{type: object, properties: {_delegate: {const: request.yaml}, _output: {}}, x-effect: read}";
+    let context = format!("context:\n  - {{type: tool, tool: {{again: {tool}}}}}\n");
+    folder.file("request.yaml", &context);
+    let playbook = "
+- when: .errors != []
+  output: 'at the bottom: {{ (errors|last).error.code }}: {{ (errors|last).error.message }}'
+- when: .results != []
+  output: '{{ kinds.state.again }}'
+- answer: {calls: [{_tool: again, _outputPath: †state.again}]}
+";
+    let model = format!("playbook:{}", folder.file("playbook.yaml", playbook));
+    let plan = format!("{context}  - {{type: plan, plan: [{{_tool: again, _outputPath: †state.again}}]}}\n");
+    let plan = folder.file("plan.yaml", plan);
+    let document = obelus(&["plan", "run", &plan, "--model", &model, "--json"]).exits(0).json();
+    let told = find(&document["context"], "†state.again");
+    assert_eq!(told, "at the bottom: too_deep: delegates are nested deeper than 8 levels");
+}
+
+#[test]
+fn half_an_answer_of_a_model_is_no_answer() {
+    let folder = Folder::new("half");
+    let model = format!("playbook:{}", folder.file("half.yaml", "- raw: '{\"calls\": ['"));
+    let words = "the answer is not JSON: EOF while parsing a list at line 1 column 11";
+
+    let request = folder.file("request.yaml", "context: [{role: user, text: Hello}]");
+    let ran = obelus(&["run", &request, "--model", &model]).exits(1).prints_nothing();
+    ran.says(&format!("The model's answer cannot be read: {words}")).says("try again");
+    let document = obelus(&["run", &request, "--model", &model, "--json"]).exits(1).json();
+    assert_eq!((&document["ends"], &document["reason"]["code"]), (&"degraded".into(), &"out_of_format".into()));
+    assert_eq!(document["context"][0]["text"], "Hello", "the user's words are kept");
+
+    // In a plan it is the failure of the call that needed the model.
+    let trial = Trial::new("half-plan", "{jq: '1'}");
+    let plan = trial.folder.file("plan.yaml", PLAN.replace("  other: {jq: '1'}\n", ""));
+    let ran = obelus(&["plan", "run", &plan, "--activities", &trial.activities, "--model", &model]).exits(1);
+    ran.prints("failed   other").prints(words).prints("done     go").prints("skipped  after");
+}

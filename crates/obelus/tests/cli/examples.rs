@@ -1,0 +1,194 @@
+//! Every example does what its first lines say.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, at_a_terminal, command, find, obelus, root, run};
+
+#[test]
+fn exec_reads_averages_and_writes_a_report() {
+    let folder = Folder::new("example-exec");
+    let ran = run(command(&["plan", "run", "examples/exec/plan.yaml", "--json"]).env("TMPDIR", &folder), b"").exits(0);
+    let document = ran.json();
+    let state = find(&document["context"], "†state");
+    assert_eq!((&state["numbers"], &state["average"]), (&json!([12, 15, 9, 24]), &json!(15.0)));
+    let report = fs::read_to_string(folder.path("obelus-example-report.json")).expect("the report was written");
+    let report: Value = serde_json::from_str(&report).expect("the report is the call");
+    assert_eq!((&report["title"], &report["average"]), (&json!("Visits in May"), &json!(15.0)));
+    assert_eq!(state["report"]["file"], json!(folder.path("obelus-example-report.json")));
+}
+
+#[test]
+fn branches_turn_an_error_into_an_apology() {
+    let ran = obelus(&["plan", "run", "examples/branches/plan.yaml"]).exits(0).says("the shop is closed on Sundays");
+    assert_eq!(ran.stdout, "done     ask_price\nskipped  order\ndone     apologise\ndone     tell\n");
+    let document = obelus(&["plan", "run", "examples/branches/plan.yaml", "--json"]).exits(0).json();
+    let told = &find(&document["context"], "†state")["told"];
+    assert_eq!(told, &json!("We could not order: the shop is closed on Sundays"));
+}
+
+#[test]
+fn branches_can_be_tried_out() {
+    let ran = obelus(&["plan", "simulate", "examples/branches/plan.yaml"]).exits(0);
+    let ran = ran.prints("if call 0 writes †state.price, left out: [2]");
+    ran.prints("if call 0 writes †state.trouble, left out: [1]").prints("4 calls in 3 waves");
+}
+
+#[test]
+fn batch_makes_an_invoice_for_everybody() {
+    let document = obelus(&["plan", "run", "examples/batch/plan.yaml", "--json"]).exits(0).json();
+    for (name, total) in [("anna", 1800.0), ("boris", 468.0), ("vera", 6840.0)] {
+        let written = document["context"].as_array().into_iter().flatten().find(|message| {
+            message["_instance"] == name && message["data"].get("invoice").is_some() && message["type"] == "state"
+        });
+        assert_eq!(written.expect(name)["data"]["invoice"]["total"], json!(total), "{name}");
+    }
+    let statuses: Vec<_> = document["calls"].as_array().into_iter().flatten().map(|call| &call["status"]).collect();
+    assert_eq!(statuses, ["done"; 4]);
+}
+
+#[test]
+fn delegate_sums_the_complaint_up_without_seeing_the_customer() {
+    let ran = obelus(&["run", "examples/delegate/request.yaml"]).exits(0).says("Let me read it.");
+    assert_eq!(ran.stdout, "Scratched window, two letters unanswered, a discount is wanted.\n");
+
+    // Shown what it sees, the delegate shows no more than it was given.
+    let folder = Folder::new("example-delegate");
+    let playbook = fs::read_to_string(root().join("examples/delegate/playbook.yaml")).expect("the example's playbook");
+    let honest = "'Scratched window, two letters unanswered, a discount is wanted.'";
+    assert!(playbook.contains(honest));
+    let telling = folder.file("telling.yaml", playbook.replace(honest, "'{{ kinds|tojson }}'"));
+    let model = format!("playbook:{telling}");
+    let ran = obelus(&["run", "examples/delegate/request.yaml", "--model", &model]).exits(0);
+    let ran = ran.prints("nobody answered my two letters");
+    assert!(!ran.stdout.contains("Olga"), "{}", ran.stdout);
+}
+
+#[test]
+fn steps_ask_a_person_and_exit_with_3_where_there_is_none() {
+    let ran = obelus(&["run", "examples/steps", "--say", "Book a table"]).exits(3).prints_nothing();
+    ran.says("How many people come?").says("Waiting for a person");
+    let document = obelus(&["run", "examples/steps", "--say", "Book a table", "--json"]).exits(3).json();
+    assert_eq!(document["ends"], "waiting");
+    assert_eq!(document["waiting"][0]["description"], "How many people come?");
+    assert_eq!(document["waiting"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn steps_go_on_with_what_a_person_types() {
+    let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table for monday"], &["= 5\n"]) else {
+        return;
+    };
+    screen.exits(0).prints("How many people come?").prints("Booked the long one for 5, monday.");
+}
+
+#[test]
+fn steps_are_not_moved_by_nonsense() {
+    let typed = ["maybe\n", "\n", "y\n", "= many\n", "= 21\n", "q\n"];
+    let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table"], &typed) else { return };
+    let screen = screen.exits(3).prints("`maybe` is not understood").prints("nothing is answered by itself");
+    let screen = screen.prints("cannot be answered by `approve`").prints("21 is greater than the maximum of 20");
+    assert!(!screen.stdout.contains("Booked") && !screen.stdout.contains("▸ book"), "{}", screen.stdout);
+}
+
+#[test]
+fn steps_end_as_the_graph_says_when_a_person_declines() {
+    let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table"], &["n not today\n"]) else {
+        return;
+    };
+    screen.exits(0).prints("Nothing was booked.");
+}
+
+#[test]
+fn ctrl_c_at_a_question_leaves() {
+    let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table"], &["\u{3}"]) else { return };
+    let screen = screen.exits(130).prints("How many people come?");
+    assert!(!screen.stdout.contains("Booked"), "{}", screen.stdout);
+}
+
+#[test]
+fn steps_can_be_drawn() {
+    obelus(&["agents", "graph", "examples/steps", "--format", "svg"]).exits(0).prints("<svg").prints("gave_up");
+    obelus(&["agents", "check", "examples/steps"]).exits(0).prints("ok examples/steps");
+}
+
+#[test]
+fn the_demo_plan_is_sound_and_can_be_drawn() {
+    obelus(&["plan", "check", "examples/demo/plan.json"]).exits(0).prints("sound: 10 calls in 6 waves");
+    for (format, part) in [("mermaid", "flowchart"), ("dot", "digraph"), ("svg", "<svg"), ("json", "\"nodes\"")] {
+        let ran = obelus(&["plan", "graph", "examples/demo/plan.json", "--format", format]);
+        ran.exits(0).prints(part).prints("send_email");
+    }
+}
+
+#[test]
+fn playbooks_answer() {
+    let folder = Folder::new("example-playbooks");
+    let said = |words: &str| {
+        let request = json!({"context": [{"type": "text", "role": "user", "text": words}]});
+        folder.file("request.json", request.to_string())
+    };
+    let greeting = "playbook:examples/playbooks/greeting.yaml";
+    let ran = obelus(&["run", &said("Привет!"), "--model", greeting]).exits(0);
+    assert_eq!(ran.stdout, "Здравствуйте! Чем помочь?\n");
+    let ran = obelus(&["run", &said("Сколько времени?"), "--model", greeting]).exits(0);
+    assert_eq!(ran.stdout, "Я понимаю только приветствия, а вы сказали: «Сколько времени?»\n");
+}
+
+#[test]
+fn the_playbook_of_deals_changes_what_it_found() {
+    let folder = Folder::new("example-deal-sum");
+    let request = folder.file("request.yaml", DEALS);
+    let args = ["run", &request, "--model", "playbook:examples/playbooks/deal-sum.yaml"];
+    obelus(&args).exits(0).prints("Сумма сделки «Окна» теперь 100 000.").says("Смотрю сделку 1.");
+}
+
+#[test]
+fn the_playbook_of_reminders_writes_to_everybody() {
+    let folder = Folder::new("example-reminders");
+    let request = folder.file("request.yaml", REMINDERS);
+    let ran = obelus(&["run", &request, "--model", "playbook:examples/playbooks/reminders.yaml", "--json"]).exits(0);
+    let document = ran.json();
+    assert_eq!(document["solution"]["output"], json!({"reminded": ["anna", "boris"]}));
+    let sent = json!({"anna": "Анна, завтра в 9:00 встреча.", "boris": "Борис, завтра в 10:30 встреча."});
+    assert_eq!(find(&document["context"], "†sent"), sent);
+}
+
+/// A new example needs a test here.
+#[test]
+fn no_example_is_forgotten() {
+    let entries = fs::read_dir(root().join("examples")).expect("there are examples");
+    let mut names: Vec<_> = entries.map(|entry| entry.expect("readable").file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["batch", "branches", "delegate", "demo", "exec", "playbooks", "steps"]);
+}
+
+const REMINDERS: &str = "
+settings: {approval: checked}
+context:
+  - {type: text, role: user, text: Напомни всем}
+  - type: state
+    data: {people: [{id: anna, name: Анна, time: '9:00'}, {id: boris, name: Борис, time: '10:30'}]}
+  - type: tool
+    tool:
+      compose:
+        {type: object, properties: {name: {}, time: {}, _output: {type: string}}, x-effect: read, x-trust: trusted}
+      send: {type: object, properties: {to: {}, text: {}}, x-effect: read, x-trust: trusted}
+  - {type: plan, mode: lazy, plan: []}
+activities:
+  send: {jq: .call.text}
+";
+
+const DEALS: &str = "
+context:
+  - {type: text, role: user, text: 'Измени сумму сделки 1 на 100 000'}
+  - type: tool
+    tool:
+      deal_get: {type: object, properties: {id: {type: integer}}, x-effect: read, x-trust: trusted}
+      deal_update:
+        {type: object, properties: {id: {type: integer}, sum: {type: integer}}, x-effect: read, x-trust: trusted}
+activities:
+  deal_get: {jq: '{id: .call.id, title: \"Окна\"}'}
+  deal_update: {jq: .call}
+";

@@ -1,0 +1,167 @@
+//! What the binary tells about itself, and how it looks.
+
+use crate::support::{Folder, at_a_terminal, command, obelus, run};
+
+/// Every command; those that only hold others, too.
+const COMMANDS: [&[&str]; 17] = [
+    &["agents"],
+    &["agents", "check"],
+    &["agents", "graph"],
+    &["agents", "list"],
+    &["agents", "prompt"],
+    &["agents", "show"],
+    &["completions"],
+    &["doctor"],
+    &["plan"],
+    &["plan", "check"],
+    &["plan", "graph"],
+    &["plan", "run"],
+    &["plan", "simulate"],
+    &["resolve"],
+    &["run"],
+    &["vectors"],
+    &[],
+];
+
+#[test]
+fn the_help_of_every_command_shows_an_example_of_it() {
+    for path in COMMANDS {
+        let ran = obelus(&[path, &["--help"]].concat()).exits(0);
+        let (_, examples) = ran.stdout.split_once("Example").unwrap_or_else(|| panic!("{path:?} has no example"));
+        let call = [&["obelus"], path].concat().join(" ");
+        assert!(examples.contains(&call), "{path:?}: no `{call}` in {examples}");
+    }
+}
+
+#[test]
+fn no_command_is_missing_here() {
+    let mut listed = vec![String::new()];
+    for group in [&[][..], &["plan"], &["agents"]] {
+        let help = obelus(&[group, &["--help"]].concat()).exits(0).stdout;
+        let (_, rest) = help.split_once("Commands:\n").expect("a list of commands");
+        let rows = rest.lines().take_while(|line| !line.is_empty()).filter_map(|line| line.strip_prefix("  "));
+        let names = rows.filter(|row| !row.starts_with(' ')).filter_map(|row| row.split_whitespace().next());
+        listed.extend(names.filter(|name| *name != "help").map(|name| [group, &[name]].concat().join(" ")));
+    }
+    listed.sort();
+    let mut known = COMMANDS.map(|path| path.join(" "));
+    known.sort();
+    assert_eq!(listed, known);
+}
+
+#[test]
+fn completions_are_scripts() {
+    for (shell, part) in [("bash", "complete -F"), ("zsh", "#compdef obelus"), ("fish", "complete -c obelus")] {
+        obelus(&["completions", shell]).exits(0).prints(part).prints("simulate");
+    }
+    obelus(&["completions", "tcl"]).exits(2).prints_nothing().says("bash");
+}
+
+#[test]
+fn a_command_that_does_not_exist_is_answered_with_one_that_does() {
+    obelus(&["pln"]).exits(2).prints_nothing().says("'plan'");
+    obelus(&["plan", "chek", "x"]).exits(2).prints_nothing().says("'check'");
+    obelus(&["run", "x", "--jsn"]).exits(2).prints_nothing().says("'--json'");
+    obelus(&["plan", "simulate", "x", "--mode", "ful"]).exits(2).prints_nothing().says("'full'");
+    obelus(&[]).exits(2).prints_nothing().says("Usage: obelus");
+}
+
+#[test]
+fn colours_are_for_whoever_wants_them() {
+    let check = ["plan", "check", "examples/demo/plan.json"];
+    let escapes = |args: &[&str], variables: &[(&str, &str)]| {
+        let ran = run(command(&[&check, args].concat()).envs(variables.iter().copied()), b"").exits(0);
+        ran.stdout.contains('\u{1b}') || ran.stderr.contains('\u{1b}')
+    };
+    assert!(escapes(&["--color=always"], &[]));
+    assert!(escapes(&["--color=always"], &[("NO_COLOR", "1")]), "what is typed wins");
+    assert!(!escapes(&["--color=never"], &[]));
+    assert!(!escapes(&["--color=never"], &[("CLICOLOR_FORCE", "1")]));
+    assert!(!escapes(&[], &[]), "a pipe is no terminal");
+    assert!(!escapes(&[], &[("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")]));
+}
+
+#[test]
+fn errors_and_help_have_colours_too_or_have_none() {
+    for (args, code) in [(&["plan", "check", "nowhere.json"][..], 2), (&["pln"], 2), (&["plan", "--help"], 0)] {
+        let ran = obelus(&[args, &["--color=never"]].concat()).exits(code);
+        assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'), "{ran:?}");
+    }
+    let ran = obelus(&["plan", "check", "nowhere.json", "--color=always"]).exits(2);
+    assert!(ran.stderr.contains('\u{1b}'));
+}
+
+const NASTY: &str = "\u{1b}]0;owned\u{7}\u{9b}2J\u{7f}\u{202e}";
+
+/// Text as it stands in JSON and YAML. YAML takes the nastier characters only in this form.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f").replace('\u{9b}', "\\u009b")
+}
+
+#[test]
+fn control_characters_of_a_file_do_not_reach_the_terminal() {
+    let folder = Folder::new("nasty");
+    let name = quoted(&format!("t{NASTY}"));
+    let file = folder.file(
+        "nasty.json",
+        format!(
+            r#"{{{name}: 1, "context": [
+                {{"type": "state", "data": {{"a": {name}}}, {name}: 2}},
+                {{"type": "tool", "tool": {{{name}: {{"description": {name}, "properties": {{{name}: {{}}}}}}}}}},
+                {{"type": "plan", "plan": [{{"_tool": {name}, {name}: {name}, "_reasoningForCall": {name}}}]}}
+            ]}}"#
+        ),
+    );
+    let faulty = folder.file("faulty.json", format!(r#"[{{"type": {name}}}]"#));
+    let agent = folder.file("agent.yaml", format!("name: {name}\n{name}: 1\n"));
+    let agent_name = folder.file("named/agent.yaml", format!("name: {name}\ndescription: {name}\n"));
+    for args in [
+        &["resolve", &file, "†state.a"][..],
+        &["resolve", &file, NASTY],
+        &["resolve", &file, "†state", "--instance", NASTY],
+        &["resolve", NASTY, "†state"],
+        &["plan", "check", &file],
+        &["plan", "graph", &file],
+        &["plan", "graph", &file, "--format", "dot"],
+        &["plan", "graph", &file, "--format", "svg"],
+        &["plan", "graph", &file, "--format", "json"],
+        &["plan", "simulate", &file],
+        &["plan", "run", &file],
+        &["plan", "check", &faulty],
+        &["run", &file],
+        &["agents", "check", &agent],
+        &["agents", "show", &agent_name],
+        &["agents", "check", &agent_name],
+        &["agents", "prompt", &agent_name],
+        &["vectors", &faulty],
+        &["run", &file, "--model", NASTY],
+    ] {
+        let ran = obelus(&[args, &["--color=never"]].concat());
+        let steers = |c: char| (c.is_control() && c != '\n' && c != '\t') || c == '\u{202e}';
+        assert!(!ran.stdout.contains(steers), "{args:?}: {:?}", ran.stdout);
+        assert!(!ran.stderr.contains(steers), "{args:?}: {:?}", ran.stderr);
+        assert!(ran.code.is_some(), "{args:?}");
+    }
+}
+
+#[test]
+fn control_characters_of_a_model_or_a_program_do_not_reach_the_terminal() {
+    let folder = Folder::new("nasty-model");
+    let words = quoted(&format!("words{NASTY}"));
+    let playbook = format!("- answer: {{say: {words}, output: {words}}}");
+    let model = format!("playbook:{}", folder.file("playbook.yaml", playbook));
+    let request = folder.file("request.yaml", "context: [{role: user, text: hi}]");
+    let shown = "words\\u{1b}]0;owned\\u{7}\\u{9b}2J\\u{7f}\\u{202e}";
+    let ran = obelus(&["run", &request, "--model", &model]).exits(0).prints(shown).says(shown);
+    assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'));
+
+    // A question is where being misled costs most.
+    let agent = format!(
+        "name: nasty\ngraph: {{start: ask, max_steps: 3, nodes: {{ask: {{ask: {{question: {words}}}, _outputPath: †state.a, \
+         next: [{{to: done}}]}}, done: {{end: {{name: done, reply: bye}}}}}}}}\nstate: {{data: {{}}}}\n"
+    );
+    let agent = folder.file("agent.yaml", agent);
+    let Some(screen) = at_a_terminal(&["run", &agent, "--say", "hi"], &["q\n"]) else { return };
+    let screen = screen.exits(3).prints(shown);
+    assert!(!screen.stdout.contains('\u{1b}'), "{:?}", screen.stdout);
+}

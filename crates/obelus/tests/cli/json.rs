@@ -1,0 +1,187 @@
+//! With `--json`, stdout is one document with the promised fields, and nothing else.
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Ran, command, obelus, run};
+
+/// The document, which stands on one line of its own.
+#[track_caller]
+fn document(ran: &Ran) -> Value {
+    assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
+    ran.json()
+}
+
+#[track_caller]
+fn fields(document: &Value) -> Vec<&str> {
+    document.as_object().expect("an object").keys().map(String::as_str).collect()
+}
+
+#[test]
+fn resolve_has_a_value_an_absence_or_an_error() {
+    let folder = Folder::new("json-resolve");
+    let context = folder.file("context.json", r#"[{"type": "state", "data": {"a": null, "b": [1, "†"]}}]"#);
+    let resolve = |expr: &str| obelus(&["resolve", &context, expr, "--json"]);
+    assert_eq!(document(&resolve("†state.b").exits(0)), json!({"value": [1, "†"]}));
+    assert_eq!(document(&resolve("†state.nothing").exits(1)), json!({"absent": true}));
+    for (ran, part) in [
+        (resolve("†state."), "CTX-12: column 8"),
+        (obelus(&["resolve", &folder.path("nowhere.json"), "†state", "--json"]), "there is no such file"),
+        (obelus(&["resolve", &folder.file("bad.json", "[5]"), "†state", "--json"]), "CTX-3: message 0"),
+    ] {
+        let answer = document(&ran.exits(2));
+        assert_eq!(fields(&answer), ["error"]);
+        assert!(answer["error"].as_str().is_some_and(|error| error.contains(part)), "{answer}");
+    }
+}
+
+#[test]
+fn every_character_of_a_value_arrives() {
+    let folder = Folder::new("json-characters");
+    let text = "a\u{1b}[31m\u{7f}\u{9b}2J\u{202e}\u{e0001}\u{0}\n†ж😀";
+    let context = folder.file("context.json", json!([{"type": "state", "data": {"a": text}}]).to_string());
+    for color in ["--color=always", "--color=never"] {
+        let ran = obelus(&["resolve", &context, "†state.a", "--json", color]).exits(0);
+        assert_eq!(document(&ran), json!({"value": text}));
+        let steers = |c: char| c.is_control() && c != '\n';
+        assert!(!ran.stdout.contains(steers), "{:?}", ran.stdout);
+    }
+}
+
+#[test]
+fn plan_check_has_waves_edges_errors_and_warnings() {
+    let answer = document(&obelus(&["plan", "check", "examples/branches/plan.yaml", "--json"]).exits(0));
+    assert_eq!(fields(&answer), ["valid", "waves", "edges", "errors", "warnings"]);
+    assert_eq!((&answer["valid"], &answer["waves"]), (&json!(true), &json!([[0], [1, 2], [3]])));
+    let edges = json!([
+        [0, 1, "†state.price"],
+        [0, 2, "†state.trouble.message"],
+        [1, 3, "†state.ordered"],
+        [2, 3, "†state.sorry"],
+    ]);
+    assert_eq!(answer["edges"], edges);
+
+    let folder = Folder::new("json-check");
+    let file = folder.file("plan.json", r#"[{"type": "plan", "plan": [{"_tool": "nobody"}]}]"#);
+    let answer = document(&obelus(&["plan", "check", &file, "--json"]).exits(1));
+    assert_eq!((&answer["valid"], &answer["errors"][0]["rule"]), (&json!(false), &json!("CALL-3")));
+    assert_eq!(answer["errors"][0]["call"], json!(0));
+    assert!(answer["errors"][0]["message"].as_str().is_some_and(|text| text.contains("unknown tool `nobody`")));
+}
+
+#[test]
+fn plan_graph_has_nodes_and_edges() {
+    let answer = document(&obelus(&["plan", "graph", "examples/exec/plan.yaml", "--format", "json"]).exits(0));
+    assert_eq!(answer["nodes"].as_array().map(Vec::len), Some(3));
+    assert_eq!(answer["edges"][0], json!({"from": 1, "to": 0, "path": "†state.average"}));
+}
+
+#[test]
+fn simulate_has_the_check_the_calls_and_the_branches() {
+    let answer = document(&obelus(&["plan", "simulate", "examples/branches/plan.yaml", "--json"]).exits(0));
+    assert_eq!(fields(&answer), ["valid", "waves", "edges", "errors", "warnings", "calls", "branches"]);
+    assert_eq!((&answer["calls"][0]["tool"], &answer["calls"][0]["verdict"]), (&json!("ask_price"), &json!("allow")));
+    let shadow = obelus(&["plan", "simulate", "examples/branches/plan.yaml", "--mode", "shadow", "--json"]);
+    assert_ne!(document(&shadow.exits(0))["calls"][1]["verdict"], "allow");
+}
+
+#[test]
+fn run_has_schema_context_and_solution() {
+    let answer = document(&obelus(&["run", "examples/delegate/request.yaml", "--json"]).exits(0));
+    assert_eq!(answer["schema"], json!({"type": "string"}));
+    let output = "Scratched window, two letters unanswered, a discount is wanted.";
+    assert_eq!((&answer["solution"]["output"], &answer["ends"]), (&json!(output), &json!("output")));
+    assert_eq!(answer["solution"]["calls"][0]["_tool"], "sum_up");
+    assert!(answer["context"].as_array().is_some_and(|messages| messages.len() > 3));
+    assert!(answer.get("calls").is_none(), "that is for plans");
+}
+
+/// What `run` prints is a request again.
+#[test]
+fn what_run_prints_can_be_read_again() {
+    let folder = Folder::new("json-again");
+    let ran = obelus(&["plan", "run", "examples/batch/plan.yaml", "--json"]).exits(0);
+    let file = folder.file("again.json", &ran.stdout);
+    let ran = obelus(&["resolve", &file, "†state.invoice.total", "--instance", "anna", "--json"]);
+    assert_eq!(document(&ran.exits(0)), json!({"value": 1800.0}));
+}
+
+#[test]
+fn run_that_cannot_ask_its_model_says_why() {
+    let folder = Folder::new("json-degraded");
+    let request = folder.file("request.json", r#"[{"role": "user", "text": "hi"}]"#);
+    let ran = obelus(&["run", &request, "--json"]).exits(1);
+    let answer = document(&ran);
+    assert_eq!((&answer["ends"], &answer["reason"]["code"]), (&json!("degraded"), &json!("no_model")));
+    assert_eq!(answer["solution"]["output"], Value::Null);
+}
+
+#[test]
+fn plan_run_has_a_status_for_each_call() {
+    let answer = document(&obelus(&["plan", "run", "examples/branches/plan.yaml", "--json"]).exits(0));
+    let calls = answer["calls"].as_array().expect("calls");
+    let seen: Vec<_> = calls.iter().map(|call| (call["call"]["_tool"].as_str(), call["status"].as_str())).collect();
+    let expected = [("ask_price", "done"), ("order", "skipped"), ("apologise", "done"), ("tell", "done")];
+    assert_eq!(seen, expected.map(|(tool, status)| (Some(tool), Some(status))));
+
+    let folder = Folder::new("json-plan-run");
+    let file = folder.file("activities.yaml", "read_numbers: {exec: [sh, -c, 'exit 7']}");
+    let ran = obelus(&["plan", "run", "examples/exec/plan.yaml", "--activities", &file, "--json"]).exits(1);
+    let answer = document(&ran);
+    assert_eq!(answer["calls"][2]["status"], "failed");
+    let error = &answer["calls"][2]["error"];
+    assert!(error.to_string().contains("exit_7"), "{error}");
+}
+
+#[test]
+fn vectors_count_and_list() {
+    let folder = Folder::new("json-vectors");
+    let good = r#"{"kind": "resolve", "name": "good", "context": [{"type": "state", "data": {"a": 1}}],
+        "checks": [{"expr": "†state.a", "value": 1}]}"#;
+    let bad = good.replace("good", "bad").replace("\"value\": 1", "\"value\": 2");
+    let file = folder.file("cases.json", format!("[{good}, {bad}]"));
+    let answer = document(&obelus(&["vectors", &file, "--json"]).exits(1));
+    assert_eq!((&answer["passed"], &answer["failed"]), (&json!(1), &json!(1)));
+    let cases = json!([
+        {"file": file, "name": "good", "ok": true, "why": []},
+        {"file": file, "name": "bad", "ok": false, "why": ["†state.a: 1"]},
+    ]);
+    assert_eq!(answer["cases"], cases);
+    document(&obelus(&["vectors", "vectors", "--json"]).exits(0));
+}
+
+#[test]
+fn agents_are_listed_shown_and_checked() {
+    let folder = Folder::new("json-agents");
+    folder.file("agents/good/agent.yaml", "name: good\ndescription: Does good");
+    folder.file("agents/faulty/agent.yaml", "name: faulty\ncolour: red");
+    let agents =
+        |args: &[&str]| run(command(&[&["agents"], args].concat()).env("OBELUS_AGENTS", folder.path("agents")), b"");
+
+    let listed = document(&agents(&["list", "--json"]).exits(0));
+    assert_eq!((&listed[0]["ok"], &listed[0]["problems"]), (&json!(false), &json!(1)));
+    assert_eq!((&listed[1]["name"], &listed[1]["description"]), (&json!("good"), &json!("Does good")));
+
+    let shown = document(&agents(&["show", "examples/steps", "--json"]).exits(0));
+    assert_eq!((&shown["name"], &shown["mode"]), (&json!("steps"), &json!("full")));
+    assert_eq!(shown["tools"][0], json!({"name": "book", "effect": "create", "trusted": true}));
+    assert_eq!(shown["graph"].as_array().map(Vec::len), Some(5));
+
+    assert_eq!(document(&agents(&["check", "good", "--json"]).exits(0)), json!({"ok": true, "problems": []}));
+    let checked = document(&agents(&["check", "--json"]).exits(1));
+    let (problem, file) = (&checked["problems"][0], folder.path("agents/faulty/agent.yaml"));
+    assert_eq!((&checked["ok"], &problem["file"]), (&json!(false), &json!(file)));
+    assert_eq!((&problem["line"], &problem["column"]), (&json!(2), &json!(1)));
+
+    let prompt = document(&agents(&["prompt", "examples/steps", "--say", "hi", "--json"]).exits(0));
+    assert!(prompt["messages"].as_array().is_some_and(|messages| !messages.is_empty()));
+}
+
+#[test]
+fn doctor_lists_its_checks() {
+    let ran = run(command(&["doctor", "--json"]).env("OPENAI_API_KEY", "sk-hush"), b"").exits(0);
+    let answer = document(&ran);
+    let checks: Vec<_> = answer.as_array().into_iter().flatten().filter_map(|row| row["check"].as_str()).collect();
+    assert_eq!(checks, ["obelus", "terminal", "agents", "OPENAI_API_KEY"]);
+    assert!(answer.as_array().into_iter().flatten().all(|row| row["ok"] == true && row["message"].is_string()));
+    assert!(!ran.stdout.contains("sk-hush"));
+}

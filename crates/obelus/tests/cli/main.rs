@@ -1,0 +1,8 @@
+//! The binary as people and programs meet it: arguments and files in; stdout, stderr and an exit code out.
+
+mod activities;
+mod bad_input;
+mod examples;
+mod help;
+mod json;
+mod support;
