@@ -36,7 +36,7 @@ pub(crate) fn decide(open: &[Question]) -> Result<Option<Input>> {
         let keys = match first.about {
             About::Call => "y yes · n REASON no · e JSON yes, with these parameters · inbox · q leave",
             About::Plan => "y yes · n REASON no · inbox · q leave",
-            About::Input => "= VALUE answer · n REASON decline · q leave",
+            About::Input => "type the answer · n REASON decline · q leave",
             About::InDoubt => "happened [JSON] · did-not · n REASON give up · q leave",
         };
         let mut error = anstream::stderr();
