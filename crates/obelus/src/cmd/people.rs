@@ -86,8 +86,9 @@ fn parse(line: &str, open: &[Question]) -> Result<Option<(String, Decision)>, St
         "happened" => Decision::Happened { result: if rest.is_empty() { Value::Null } else { json(rest)? } },
         "did-not" => Decision::DidNot,
         "" if question.about == About::Input => {
-            return Err("say = and a value; nothing is answered by itself".to_owned());
+            return Err("type the value; nothing is answered by itself".to_owned());
         }
+        _ if question.about == About::Input => Decision::Value { value: json(line).unwrap_or_else(|_| line.into()) },
         "" => return Err("say what you decide; nothing is approved by itself".to_owned()),
         other => return Err(format!("`{other}` is not understood")),
     };
