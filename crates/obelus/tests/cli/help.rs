@@ -140,7 +140,7 @@ fn control_characters_of_a_file_do_not_reach_the_terminal() {
         let steers = |c: char| (c.is_control() && c != '\n' && c != '\t') || c == '\u{202e}';
         assert!(!ran.stdout.contains(steers), "{args:?}: {:?}", ran.stdout);
         assert!(!ran.stderr.contains(steers), "{args:?}: {:?}", ran.stderr);
-        assert!(ran.code.is_some(), "{args:?}");
+        assert!(ran.status.code().is_some(), "{args:?}: {}", ran.status);
     }
 }
 

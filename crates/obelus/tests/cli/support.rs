@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ const AT_MOST: Duration = Duration::from_secs(120);
 /// What a command came to.
 #[derive(Debug)]
 pub(crate) struct Ran {
-    pub(crate) code: Option<i32>,
+    pub(crate) status: ExitStatus,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
@@ -26,7 +26,7 @@ impl Ran {
     /// The exit code is this, and nothing panicked.
     #[track_caller]
     pub(crate) fn exits(self, code: i32) -> Self {
-        assert_eq!(self.code, Some(code), "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        assert_eq!(self.status.code(), Some(code), "{}\nstdout: {}\nstderr: {}", self.status, self.stdout, self.stderr);
         for text in [&self.stdout, &self.stderr] {
             assert!(!text.contains("panicked") && !text.contains("RUST_BACKTRACE"), "{text}");
         }
@@ -109,15 +109,20 @@ pub(crate) fn start(command: &mut Command) -> Child {
 pub(crate) fn end(mut child: Child) -> Ran {
     let stdout = collect(child.stdout.take().expect("a pipe"));
     let stderr = collect(child.stderr.take().expect("a pipe"));
+    let status = wait(&mut child);
+    let text = |bytes: thread::JoinHandle<Vec<u8>>| {
+        String::from_utf8(bytes.join().expect("it only reads")).expect("the binary writes UTF-8")
+    };
+    Ran { status, stdout: text(stdout), stderr: text(stderr) }
+}
+
+fn wait(child: &mut Child) -> ExitStatus {
     let mut status = None;
     wait_for("the command ends", || {
         status = child.try_wait().expect("it is our child");
         status.is_some()
     });
-    let text = |bytes: thread::JoinHandle<Vec<u8>>| {
-        String::from_utf8(bytes.join().expect("it only reads")).expect("the binary writes UTF-8")
-    };
-    Ran { code: status.and_then(|status| status.code()), stdout: text(stdout), stderr: text(stderr) }
+    status.expect("it was waited for")
 }
 
 fn collect(mut from: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {
@@ -163,13 +168,9 @@ pub(crate) fn at_a_terminal(args: &[&str], typed: &[&str]) -> Option<Ran> {
         wait_for("it asks", || shown().matches(" > ").count() > asked);
         keyboard.write_all(keys.as_bytes()).expect("it listens");
     }
-    let mut status = None;
-    wait_for("the command ends", || {
-        status = child.try_wait().expect("it is our child");
-        status.is_some()
-    });
+    let status = wait(&mut child);
     reader.join().expect("it only reads");
-    Some(Ran { code: status.and_then(|status| status.code()), stdout: shown(), stderr: String::new() })
+    Some(Ran { status, stdout: shown(), stderr: String::new() })
 }
 
 /// Where the repository begins.
