@@ -69,23 +69,29 @@ impl Job {
         }
     }
 
-    /// What the command line says wins over what the file says.
+    /// What the command line says wins over what the file says. What is wrong with it is found here, where it is
+    /// still known who said it.
     pub(crate) fn told(mut self, how: &How) -> Result<Self> {
         if let Some(mode) = how.mode {
             self.settings.mode = mode.into();
         }
         if let Some(file) = &how.activities {
-            self.activities.push((folder_of(file), bindings(file)?));
+            let (folder, bound) = (folder_of(file), bindings(file)?);
+            bind_into(&mut Activities::new(), &bound, &folder).with_context(|| input::name(file))?;
+            self.activities.push((folder, bound));
         }
         if let Some(model) = &how.model {
-            self.model = Some((model.clone(), PathBuf::from(".")));
+            ModelSpec::parse(model).context("--model")?;
+            // Not `.`, which would stand before every file that is complained of.
+            self.model = Some((model.clone(), PathBuf::new()));
         }
         Ok(self)
     }
 
     /// Everything that is needed to go on with it later, from wherever.
     pub(crate) fn genesis(&self) -> Result<Value> {
-        let whole = |path: &Path| std::path::absolute(path).with_context(|| path.display().to_string());
+        let here = |path: &Path| if path.as_os_str().is_empty() { PathBuf::from(".") } else { path.to_owned() };
+        let whole = |path: &Path| std::path::absolute(here(path)).with_context(|| path.display().to_string());
         let mut activities = Vec::new();
         for (folder, bound) in &self.activities {
             activities.push(json!({"folder": whole(folder)?, "bound": bound}));
