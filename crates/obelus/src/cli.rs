@@ -53,7 +53,7 @@ pub(crate) enum Command {
     Plan(Plan),
     #[command(subcommand, after_help = "Example:\n  obelus agents check agents/notes")]
     Agents(Agents),
-    #[command(subcommand)]
+    #[command(subcommand, after_help = "Example:\n  obelus sessions list")]
     Sessions(Sessions),
     Inbox(Inbox),
     Answer(Answer),
@@ -150,6 +150,7 @@ pub(crate) struct StoreAt {
 #[derive(Subcommand)]
 pub(crate) enum Sessions {
     /// List them, newest first.
+    #[command(after_help = "Example:\n  obelus sessions list --store work")]
     List {
         #[command(flatten)]
         store: StoreAt,
@@ -172,6 +173,7 @@ pub(crate) enum Sessions {
         json: bool,
     },
     /// Print a session's journal, a JSON line for each record.
+    #[command(after_help = "Example:\n  obelus sessions log letters | tail -1")]
     Log {
         /// The session.
         id: String,
@@ -179,6 +181,7 @@ pub(crate) enum Sessions {
         store: StoreAt,
     },
     /// Remove a session and its journal.
+    #[command(after_help = "Example:\n  obelus sessions rm letters")]
     Rm {
         /// The session.
         id: String,
@@ -189,6 +192,7 @@ pub(crate) enum Sessions {
 
 /// List the questions of all kept sessions that wait for a person.
 #[derive(Args)]
+#[command(after_help = "Example:\n  obelus inbox --json | jq -r '.[].id'")]
 pub(crate) struct Inbox {
     #[command(flatten)]
     pub(crate) store: StoreAt,
@@ -252,6 +256,7 @@ pub(crate) enum Verb {
 
 /// Short for `obelus answer ID approve`.
 #[derive(Args)]
+#[command(after_help = "Example:\n  obelus approve letters:q1")]
 pub(crate) struct Approve {
     /// The question's id: SESSION:QUESTION.
     pub(crate) id: String,
@@ -264,6 +269,7 @@ pub(crate) struct Approve {
 
 /// Short for `obelus answer ID deny`.
 #[derive(Args)]
+#[command(after_help = "Example:\n  obelus deny letters:q1 --reason 'not before Friday'")]
 pub(crate) struct Deny {
     /// The question's id: SESSION:QUESTION.
     pub(crate) id: String,
