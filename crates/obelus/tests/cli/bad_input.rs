@@ -104,7 +104,7 @@ fn arrays_nested_a_hundred_thousand_deep() {
     obelus(&["agents", "check", &folder.file("deep.yaml", &deep)]).exits(1).prints("deep.yaml:1:");
     let model = format!("playbook:{}", folder.path("deep.yaml"));
     let good = folder.file("good.json", GOOD);
-    obelus(&["run", &good, "--model", &model]).exits(2).prints_nothing().says("--model").says("deep.yaml:1:");
+    obelus(&["run", &good, "--model", &model]).exits(2).prints_nothing().says("deep.yaml:1:");
 }
 
 #[test]
@@ -302,15 +302,18 @@ fn models_that_cannot_be_opened() {
     let good = folder.file("good.json", GOOD);
     let faulty = folder.file("faulty.yaml", "- user: '('\n  output: 1\n");
     for (model, part) in [
-        ("gpt".to_owned(), "does not say what kind of model it is; write openai:NAME, playbook:FILE or replay:FILE"),
-        ("playbok:x".to_owned(), "there is no kind of model `playbok`"),
-        ("playbook:".to_owned(), "`playbook:` is not followed by a file"),
+        (
+            "gpt".to_owned(),
+            "--model: `gpt` does not say what kind of model it is; write openai:NAME, playbook:FILE or replay:FILE",
+        ),
+        ("playbok:x".to_owned(), "--model: there is no kind of model `playbok`"),
+        ("playbook:".to_owned(), "--model: `playbook:` is not followed by a file"),
         (format!("playbook:{}", folder.path("nowhere.yaml")), "nowhere.yaml: there is no such file"),
         (format!("playbook:{}", folder.path("")), "it is a folder"),
         (format!("playbook:{faulty}"), "faulty.yaml:1:9: rule 1, `user`: "),
         (format!("replay:{good}"), "good.json:1: not an exchange of a recording"),
     ] {
-        obelus(&["run", &good, "--model", &model]).exits(2).prints_nothing().says("--model: ").says(part);
+        obelus(&["run", &good, "--model", &model]).exits(2).prints_nothing().says(part);
     }
     // A model that is named, but cannot be asked, is work that failed.
     let ran = obelus(&["run", &good, "--model", "openai:gpt"]).exits(1).prints_nothing();

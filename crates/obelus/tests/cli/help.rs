@@ -3,15 +3,19 @@
 use crate::support::{Folder, at_a_terminal, command, obelus, run};
 
 /// Every command; those that only hold others, too.
-const COMMANDS: [&[&str]; 17] = [
+const COMMANDS: [&[&str]; 26] = [
     &["agents"],
     &["agents", "check"],
     &["agents", "graph"],
     &["agents", "list"],
     &["agents", "prompt"],
     &["agents", "show"],
+    &["answer"],
+    &["approve"],
     &["completions"],
+    &["deny"],
     &["doctor"],
+    &["inbox"],
     &["plan"],
     &["plan", "check"],
     &["plan", "graph"],
@@ -19,6 +23,11 @@ const COMMANDS: [&[&str]; 17] = [
     &["plan", "simulate"],
     &["resolve"],
     &["run"],
+    &["sessions"],
+    &["sessions", "list"],
+    &["sessions", "log"],
+    &["sessions", "rm"],
+    &["sessions", "show"],
     &["vectors"],
     &[],
 ];
@@ -36,7 +45,7 @@ fn the_help_of_every_command_shows_an_example_of_it() {
 #[test]
 fn no_command_is_missing_here() {
     let mut listed = vec![String::new()];
-    for group in [&[][..], &["plan"], &["agents"]] {
+    for group in [&[][..], &["plan"], &["agents"], &["sessions"]] {
         let help = obelus(&[group, &["--help"]].concat()).exits(0).stdout;
         let (_, rest) = help.split_once("Commands:\n").expect("a list of commands");
         let rows = rest.lines().take_while(|line| !line.is_empty()).filter_map(|line| line.strip_prefix("  "));
