@@ -327,6 +327,7 @@ impl Driver {
             return;
         };
         let limit = activity.time_limit().unwrap_or(Duration::from_secs(start.seconds));
+        let is_harmless = start.tool.idempotent;
         let work = AssertUnwindSafe(activity.run(Work::from(start))).catch_unwind();
         let stopped = Arc::clone(&self.stop).notified_owned();
         let failed = |code: &str, words: String| Outcome::Error(CallError::new(code, words));
@@ -338,7 +339,11 @@ impl Driver {
                     Ok(Err(_)) => failed("panic", "the activity failed; this is a mistake in its code".to_owned()),
                     Err(_) => failed("timeout", format!("no result within {}", seconds(limit))),
                 },
-                () = stopped => failed("stopped", "ended before it had a result; it may have happened".to_owned()),
+                () = stopped => match is_harmless {
+                    true => failed("stopped", "ended before it had a result".to_owned()),
+                    // It may have happened: a person is asked, as after a crash.
+                    false => return Input::InDoubt { id },
+                },
             };
             Input::Ended { id, outcome }
         }));

@@ -1,5 +1,7 @@
 //! Calls carried out by a session of their own, which sees nothing but what it is given.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::input::{CallError, Ends, Outcome, Task};
@@ -91,8 +93,12 @@ impl Session {
         let mut context = Context::from_value(Value::Array(messages)).map_err(unreadable)?;
         context.append(given).map_err(unreadable)?;
         let schema = request.get("schema").filter(|schema| !schema.is_null()).or(tool.output()).cloned();
-        let mut child =
-            Session::new(format!("{}/{at}", self.id), context, schema, self.settings.clone()).map_err(unreadable)?;
+        // A delegate may take half of what its caller may: without that, limits would multiply with every level.
+        let mut settings = (*self.settings).clone();
+        settings.max_requests = (settings.max_requests / 2).max(2);
+        settings.max_calls = (settings.max_calls / 2).max(2);
+        let id = format!("{}/{at}", self.id);
+        let mut child = Session::new(id, context, schema, Arc::new(settings)).map_err(unreadable)?;
         child.depth = self.depth + 1;
         Ok(child)
     }
@@ -149,7 +155,9 @@ impl Session {
                 Ends::Output => self.finish(at, Outcome::Value(reply.output)),
                 Ends::Degraded | Ends::Limit | Ends::Stopped => {
                     let why = reply.reason.unwrap_or_else(|| CallError::new("ended", "it ended without a result"));
-                    let error = CallError::new(format!("delegate_{}", why.code), why.message);
+                    // Said once, however many delegates it came through.
+                    let code = why.code.strip_prefix("delegate_").unwrap_or(&why.code);
+                    let error = CallError::new(format!("delegate_{code}"), crate::schema::short(&why.message));
                     self.finish(at, Outcome::Error(error));
                 }
             }
