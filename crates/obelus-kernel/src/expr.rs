@@ -73,7 +73,7 @@ impl Expr {
         }
     }
 
-    fn each_ref<'a>(&'a self, visit: &mut impl FnMut(&'a Path)) {
+    pub(crate) fn each_ref<'a>(&'a self, visit: &mut impl FnMut(&'a Path)) {
         match self {
             Expr::Ref(path) => visit(path),
             Expr::Any(terms) | Expr::All(terms) => terms.iter().for_each(|term| term.each_ref(visit)),

@@ -33,19 +33,27 @@ struct Parser<'a> {
 
 impl Parser<'_> {
     fn or(&mut self) -> Result<Expr, Fault> {
-        let mut terms = vec![self.and()?];
+        let first = self.and()?;
+        if !self.operator('|')? {
+            return Ok(first);
+        }
+        let mut terms = vec![first, self.and()?];
         while self.operator('|')? {
             terms.push(self.and()?);
         }
-        Ok(joined(terms, Expr::Any))
+        Ok(Expr::Any(terms))
     }
 
     fn and(&mut self) -> Result<Expr, Fault> {
-        let mut terms = vec![self.term()?];
+        let first = self.term()?;
+        if !self.operator('&')? {
+            return Ok(first);
+        }
+        let mut terms = vec![first, self.term()?];
         while self.operator('&')? {
             terms.push(self.term()?);
         }
-        Ok(joined(terms, Expr::All))
+        Ok(Expr::All(terms))
     }
 
     fn term(&mut self) -> Result<Expr, Fault> {
@@ -185,10 +193,6 @@ impl Parser<'_> {
         };
         Fault::new(Rule::Ctx12, format!("column {column}: expected {what}, {found}"))
     }
-}
-
-fn joined(mut terms: Vec<Expr>, join: impl Fn(Vec<Expr>) -> Expr) -> Expr {
-    if terms.len() == 1 { terms.remove(0) } else { join(terms) }
 }
 
 /// Letters of a kind's name after the first.

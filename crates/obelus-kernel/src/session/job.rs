@@ -267,10 +267,13 @@ impl Step {
         }
     }
 
-    /// The expressions that nobody feeds and nobody has, each with its parameter.
+    /// The first expression that nobody feeds and nobody has, with its parameter.
     pub(crate) fn unfed(&self, job: usize, context: &Context) -> Option<Fault> {
         let instance = self.jobs[job].instance.as_deref();
         let can = |path: &Path| !self.graph.edges_by(job, path).is_empty() || context.read(path, instance).is_some();
+        if self.call(job).exprs().all(|expr| expr.can_have(&can)) {
+            return None;
+        }
         let mut fault = None;
         self.call(job).each_expr(&mut |place, expr| {
             if fault.is_none() && !expr.can_have(&can) {

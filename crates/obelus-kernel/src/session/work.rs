@@ -53,21 +53,23 @@ impl Session {
         }
         let step = &self.steps[&at.step];
         let job = at.job as usize;
-        let call = step.call(job).clone();
         if step.is_held_back(job) {
             return;
         }
-        let mut pending = false;
-        let mut dead = false;
         // While plain references are open there is nothing to find out.
-        if step.jobs[job].open_feeders > 0 && !call.has_choice() {
+        if step.jobs[job].open_feeders > 0 && !step.call(job).has_choice() {
             return;
         }
-        call.each_expr(&mut |_, expr| match step.settled(job, expr, &self.context) {
-            Settled::Pending => pending = true,
-            Settled::Dead => dead = true,
-            Settled::Present | Settled::Null => {}
-        });
+        let call = step.call(job).clone();
+        let mut pending = false;
+        let mut dead = false;
+        for expr in call.exprs() {
+            match step.settled(job, expr, &self.context) {
+                Settled::Pending => pending = true,
+                Settled::Dead => dead = true,
+                Settled::Present | Settled::Null => {}
+            }
+        }
         // Scopes need no value, but what feeds them comes first.
         let open = |edge: &crate::plan::Edge| !step.jobs[edge.from].status.is_final();
         pending |= call.scopes.iter().any(|scope| match scope {
