@@ -51,7 +51,7 @@ pub enum Scope {
     /// Everything of a kind.
     Kind(String),
     /// One path.
-    Path(Path),
+    Path(Arc<Path>),
 }
 
 /// Words that may stand beside the parameters; unless the tool declares them they are none.
@@ -125,7 +125,7 @@ impl Call {
     }
 
     /// Every path the call reads, its scopes included.
-    pub fn reads(&self) -> Vec<&Path> {
+    pub fn reads(&self) -> Vec<&Arc<Path>> {
         let mut paths = Vec::new();
         self.exprs().for_each(|expr| expr.each_ref(&mut |path| paths.push(path)));
         paths.extend(self.scopes.iter().filter_map(|scope| match scope {
@@ -136,7 +136,7 @@ impl Call {
     }
 
     /// Every path the call may write.
-    pub fn writes(&self) -> impl Iterator<Item = &Path> {
+    pub fn writes(&self) -> impl Iterator<Item = &Arc<Path>> {
         self.output_path.iter().flat_map(OutputPath::paths)
     }
 

@@ -8,6 +8,8 @@
 //! reference  = "†" kind { "." segment | "[" index "]" | "[" json-string "]" }
 //! ```
 
+use std::sync::Arc;
+
 use super::Expr;
 use crate::fault::{Fault, Rule};
 use crate::path::{MAX_DEPTH, Path, Segment};
@@ -70,7 +72,7 @@ impl Parser<'_> {
             self.depth -= 1;
             inner
         } else if self.take('†') {
-            Expr::Ref(self.reference()?)
+            Expr::Ref(Arc::new(self.reference()?))
         } else {
             return Err(self.expected("a reference, which begins with `†`, or `(`"));
         };

@@ -28,11 +28,10 @@ impl Sources<'_> {
             all.join(&self.of_template(template));
         }
         for scope in &call.scopes {
-            let path = match scope {
-                Scope::Kind(kind) => Path::root(kind.as_str()),
-                Scope::Path(path) => path.clone(),
-            };
-            all.join(&self.context.origins(&path, self.instance));
+            all.join(&match scope {
+                Scope::Kind(kind) => self.context.origins(&Path::root(kind.as_str()), self.instance),
+                Scope::Path(path) => self.context.origins(path, self.instance),
+            });
         }
         all
     }
@@ -83,6 +82,9 @@ impl Sources<'_> {
     /// `a || b` carries what was read of it, `a && b` what b carries.
     fn of_expr(&self, expr: &Expr, below: &[Segment]) -> Origins {
         let Some(path) = self.source(expr) else { return Origins::default() };
+        if below.is_empty() {
+            return self.context.origins(path, self.instance);
+        }
         let exact = Path { kind: path.kind.clone(), segments: path.segments.iter().chain(below).cloned().collect() };
         // Where the way below is not there as written, the whole value answers for it.
         let path = if self.context.read(&exact, self.instance).is_some() { &exact } else { path };
