@@ -7,7 +7,7 @@ use super::job::JobRef;
 use crate::call::{Call, Scope};
 use crate::context::Context;
 use crate::expr::Expr;
-use crate::origin::{Origin, Origins};
+use crate::origin::Origins;
 use crate::path::{Path, Segment};
 use crate::template::Template;
 use crate::tool::{Effect, Tool};
@@ -17,7 +17,7 @@ pub(super) struct Sources<'a> {
     pub(super) context: &'a Context,
     pub(super) instance: Option<&'a str>,
     /// What a literal carries.
-    pub(super) literal: Origins,
+    pub(super) literal: &'a Origins,
 }
 
 impl Sources<'_> {
@@ -120,7 +120,7 @@ impl Session {
         Sources {
             context: &self.context,
             instance: step.jobs[at.job as usize].instance.as_deref(),
-            literal: step.literal.clone(),
+            literal: &step.literal,
         }
     }
 
@@ -157,10 +157,5 @@ impl Session {
             .frozen(at)
             .and_then(|frozen| path.split('.').try_fold(frozen.params.clone(), |value, step| value.get(step).cloned()));
         origins.is_verbatim() && value.is_some_and(|value| matches!(value, Value::String(_)))
-    }
-
-    /// The origin of a tool's own words.
-    pub(super) fn origin_of(tool: &Tool) -> Origins {
-        Origins::of(Origin::Tool { name: tool.name.as_str().into(), trusted: tool.trusted })
     }
 }

@@ -186,7 +186,7 @@ impl Session {
         let raw = with_instance(&call.raw, instance.as_deref());
         let date = self.date();
         let method = call.output_method;
-        let own = call.tool.as_deref().map(Session::origin_of).unwrap_or_default();
+        let own = call.tool.as_deref().map(|tool| tool.origin().clone()).unwrap_or_default();
         let origins = self.steps[&at.step].jobs[at.job as usize].origins.clone().joined(&own);
         if writes.iter().any(|(path, value)| path.segments.len() + depth(value) > MAX_DEPTH) {
             return Err(Fault::new(Rule::Ctx3, format!("the result is nested deeper than {MAX_DEPTH} levels")));

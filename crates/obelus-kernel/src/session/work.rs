@@ -311,7 +311,7 @@ impl Session {
         let call = with_instance(&raw, job.instance.as_deref());
         job.error = Some(error.clone());
         let (name, words) = (call.to_string(), error.to_string());
-        let tool = step.call(at.job as usize).tool.as_deref().map(Session::origin_of).unwrap_or_default();
+        let tool = step.call(at.job as usize).tool.as_deref().map(|tool| tool.origin().clone()).unwrap_or_default();
         let origins = step.jobs[at.job as usize].origins.clone().joined(&tool);
         step.errors.push((error_data((*call).clone(), error), origins));
         self.note_failure(&name, &words);
