@@ -114,6 +114,11 @@ impl Call {
         self.exprs.iter().map(AsRef::as_ref)
     }
 
+    /// What the proposal itself says of a meta-property. There are few fields, so none is hashed.
+    pub(crate) fn said(&self, meta: &str) -> Option<&Value> {
+        self.raw.as_object()?.iter().find(|(name, _)| *name == meta).map(|(_, said)| said)
+    }
+
     /// Whether any parameter comes from memory.
     pub(crate) fn has_refs(&self) -> bool {
         !self.exprs.is_empty()

@@ -21,9 +21,16 @@ pub(crate) struct JobRef {
     pub(crate) job: u32,
 }
 
+impl JobRef {
+    /// The name by which a driver knows it. Put together by hand, for it is needed for every call.
+    pub(crate) fn id(self) -> String {
+        [self.step.to_string().as_str(), ".", self.job.to_string().as_str()].concat()
+    }
+}
+
 impl std::fmt::Display for JobRef {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}", self.step, self.job)
+        f.write_str(&self.id())
     }
 }
 

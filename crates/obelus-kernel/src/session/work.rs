@@ -87,7 +87,7 @@ impl Session {
     fn prepare(&mut self, at: JobRef, call: &Arc<Call>) {
         let Some(tool) = call.tool.clone() else { return self.close(at, Status::Failed) };
         let instance = self.steps[&at.step].jobs[at.job as usize].instance.clone();
-        let mut params = Map::new();
+        let mut params = Map::with_capacity(call.params.len());
         for (name, template) in &call.params {
             match template.resolve(&|path: &Path| self.context.read(path, instance.as_deref())) {
                 Ok(value) => params.insert(name.clone(), value),
@@ -236,13 +236,15 @@ impl Session {
         let (job, call) = (&step.jobs[at.job as usize], step.call(at.job as usize));
         let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else { return };
         let Some(activity) = self.activity_of(tool, call.activity.as_deref()) else { return };
+        let id = at.id();
+        let key = [self.id.as_str(), ":", id.as_str()].concat();
         let start = Start {
-            id: at.to_string(),
+            id,
             activity: activity.to_owned(),
             call: frozen.call.clone(),
             tool: tool.clone(),
             scope: scope_messages(&self.context, &call.scopes, job.instance.as_deref()),
-            key: format!("{}:{at}", self.id),
+            key,
             attempt: job.attempt,
             seconds: self.settings.call_seconds,
         };
@@ -333,8 +335,7 @@ impl Session {
         if !is_forgotten {
             step.open -= 1;
         }
-        let fed: Vec<usize> = step.graph.fed_by(index).to_vec();
-        for fed in fed {
+        for &fed in step.graph.fed_by(index) {
             let follower = &mut step.jobs[fed];
             follower.open_feeders = follower.open_feeders.saturating_sub(1);
             if follower.status == Status::Blocked {
@@ -376,18 +377,20 @@ impl Session {
 
 /// The call as an activity receives it, and as a person is shown it.
 fn frozen_call(call: &Call, params: &Value, instance: Option<&str>) -> Value {
-    let mut fields = Map::new();
+    let copy = |(name, value): (&String, &Value)| (name.clone(), value.clone());
+    // Most calls have two meta-properties: their tool and where the result goes.
+    let mut fields = Map::with_capacity(call.params.len() + call.asides.len() + 2);
     fields.insert("_tool".to_owned(), call.tool_name.as_str().into());
-    fields.extend(params.as_object().cloned().unwrap_or_default());
-    fields.extend(call.asides.clone());
+    fields.extend(params.as_object().into_iter().flatten().map(copy));
+    fields.extend(call.asides.iter().map(copy));
     for chosen in ["_delegate", "_activity"] {
-        if let Some(name) = call.raw.get(chosen).filter(|name| !name.is_null()) {
+        if let Some(name) = call.said(chosen).filter(|name| !name.is_null()) {
             fields.insert(chosen.to_owned(), name.clone());
         }
     }
     if let Some(path) = &call.output_path {
         // The words of the proposal, where it has some, are cheaper than writing the path out again.
-        let said = call.raw.get("_outputPath").filter(|said| said.is_string()).cloned();
+        let said = call.said("_outputPath").filter(|said| said.is_string()).cloned();
         fields.insert("_outputPath".to_owned(), said.unwrap_or_else(|| path.to_string().into()));
     }
     if call.output_method != crate::Method::Set {
