@@ -191,7 +191,12 @@ impl Session {
         if writes.iter().any(|(path, value)| path.segments.len() + depth(value) > MAX_DEPTH) {
             return Err(Fault::new(Rule::Ctx3, format!("the result is nested deeper than {MAX_DEPTH} levels")));
         }
-        let touched: Vec<Arc<Path>> = writes.iter().map(|(path, _)| path.clone()).collect();
+        let validators = self.validators_for(writes.iter().map(|(path, _)| path), instance.as_deref(), method)?;
+        let issuing = call.tool.as_deref().filter(|tool| !tool.issued.is_empty() && method != Method::Push);
+        let touched: Vec<Arc<Path>> = match issuing {
+            Some(_) => writes.iter().map(|(path, _)| path.clone()).collect(),
+            None => Vec::new(),
+        };
         let batch = writes
             .into_iter()
             .map(|(path, value)| {
@@ -203,12 +208,11 @@ impl Session {
                 Message::Data(Box::new(data))
             })
             .collect();
-        let validators = self.validators_for(&touched, instance.as_deref(), method)?;
         self.context.append_checked(batch, |context| {
             let broken = validators.iter().find_map(|(path, part)| part.breach(context, path, instance.as_deref()));
             broken.map_or(Ok(()), Err)
         })?;
-        if let Some(tool) = call.tool.as_ref().filter(|tool| !tool.issued.is_empty() && method != Method::Push) {
+        if let Some(tool) = issuing {
             for path in &touched {
                 self.context.label_issued(path, instance.as_deref(), &tool.issued, &own);
             }
@@ -217,9 +221,9 @@ impl Session {
     }
 
     /// What the written paths must look like by the schemas of their kinds, made once and kept.
-    fn validators_for(
+    fn validators_for<'a>(
         &mut self,
-        paths: &[Arc<Path>],
+        paths: impl Iterator<Item = &'a Arc<Path>>,
         instance: Option<&str>,
         method: Method,
     ) -> Result<Vec<(Arc<Path>, Part)>, Fault> {
