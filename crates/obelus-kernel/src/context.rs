@@ -138,7 +138,7 @@ impl Context {
 
     fn fold_out(&mut self, data: &Data, undo: Undo) {
         if let Some(view) = self.views.get_mut(&data.kind) {
-            fold::take_back(view.slot(data.instance.as_deref()), undo);
+            fold::take_back(view.slot(data.instance.as_deref()), data.operation().0, undo);
         }
     }
 
