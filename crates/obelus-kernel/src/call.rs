@@ -60,7 +60,7 @@ pub(crate) const ASIDES: [&str; 6] =
 
 impl Call {
     /// Reads a proposal. What can be understood is, even of a faulty call, for it may still feed others.
-    pub fn read(proposal: &Value, context: &Context) -> (Self, Vec<Fault>) {
+    pub fn read(proposal: &Arc<Value>, context: &Context) -> (Self, Vec<Fault>) {
         let mut faults = Vec::new();
         let empty = Map::new();
         let fields = proposal.as_object().unwrap_or_else(|| {
@@ -83,7 +83,7 @@ impl Call {
         let (params, asides) = reader.params();
         let output = find(&reader.metas, "_output").cloned();
         let faults = reader.faults;
-        let raw = Arc::new(proposal.clone());
+        let raw = proposal.clone();
         let mut exprs = Vec::new();
         params.iter().for_each(|(_, template)| template.exprs(&mut |expr| exprs.push(expr.clone())));
         let call = Self {

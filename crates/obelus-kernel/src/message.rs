@@ -92,7 +92,7 @@ pub struct Output {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The calls.
-    pub calls: Vec<Value>,
+    pub calls: Vec<Arc<Value>>,
     /// When they run.
     pub mode: PlanMode,
 }
@@ -358,7 +358,7 @@ fn plan(fields: &mut Map<String, Value>) -> Result<Plan, Fault> {
     if let Some((index, call)) = calls.iter().enumerate().find(|(_, call)| !call.is_object()) {
         return Err(wrong(format!("a call is an object, not {}", type_name(call))).in_call(index));
     }
-    Ok(Plan { calls, mode })
+    Ok(Plan { calls: calls.into_iter().map(Arc::new).collect(), mode })
 }
 
 pub(crate) fn unknown_method(name: &str) -> Fault {

@@ -69,7 +69,7 @@ impl Check {
 }
 
 /// Checks the calls of a plan against the context they would run in.
-pub fn check(proposals: &[Value], mode: PlanMode, context: &Context) -> Check {
+pub fn check(proposals: &[Arc<Value>], mode: PlanMode, context: &Context) -> Check {
     let mut errors = Vec::new();
     let mut calls = Vec::with_capacity(proposals.len());
     for (index, proposal) in proposals.iter().enumerate() {

@@ -160,8 +160,8 @@ impl Session {
         asked_something
     }
 
-    pub(super) fn ask_about_plan(&mut self, calls: Vec<Value>, sequential: bool) {
-        let asked = |call| AskedCall { call: Arc::new(call), hash: String::new(), decided: None, jobs: Vec::new() };
+    pub(super) fn ask_about_plan(&mut self, calls: Vec<Arc<Value>>, sequential: bool) {
+        let asked = |call| AskedCall { call, hash: String::new(), decided: None, jobs: Vec::new() };
         let reasons = vec!["a plan runs when it is approved".to_owned()];
         let id = self.ask(About::Plan, calls.into_iter().map(asked).collect(), reasons);
         if let Some(question) = self.questions.get_mut(&id) {
@@ -242,7 +242,7 @@ impl Session {
             }
             (About::Call, Decision::Edit { params }) => self.edit(id, params, by)?,
             (About::Plan, Decision::Approve { .. }) => {
-                let calls: Vec<Value> = question.calls.iter().map(|asked| (*asked.call).clone()).collect();
+                let calls: Vec<Arc<Value>> = question.calls.iter().map(|asked| asked.call.clone()).collect();
                 let sequential = question.sequential;
                 self.questions.decided(id, QuestionStatus::Approved, self.now, by, None);
                 self.reopen();

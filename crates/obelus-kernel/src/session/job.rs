@@ -147,7 +147,7 @@ pub(crate) enum Settled {
 impl Step {
     /// Reads the calls, expands them over instances and links them. Faults come back with the call's index.
     pub(crate) fn new(
-        proposals: &[Value],
+        proposals: &[Arc<Value>],
         sequential: bool,
         literal: Origins,
         context: &Context,

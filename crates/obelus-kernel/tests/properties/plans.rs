@@ -109,7 +109,7 @@ pub(crate) fn checked(calls: &[Planned]) -> Check {
         {"type": "tool", "tool": {"t": {"properties": {"_scopes": {}}}}},
     ]);
     let context = Context::from_value(context).expect("the context is well formed");
-    check(&calls.iter().map(Planned::to_json).collect::<Vec<_>>(), PlanMode::Eager, &context)
+    check(&calls.iter().map(|call| call.to_json().into()).collect::<Vec<_>>(), PlanMode::Eager, &context)
 }
 
 /// The instances that each call runs for; `None` is the run on global data.
