@@ -260,7 +260,7 @@ mod tests {
 
     fn at(path: &str) -> Vec<Segment> {
         let crate::Expr::Ref(path) = crate::Expr::parse(path).unwrap() else { unreachable!() };
-        path.segments
+        path.segments.clone()
     }
 
     #[test]

@@ -25,7 +25,12 @@ pub(crate) struct Planned {
 impl Planned {
     pub(crate) fn reads(&self) -> impl Iterator<Item = &Path> {
         // A parameter that begins with `(` is plain text.
-        self.params.iter().filter(|expr| expr.to_string().starts_with('†')).flat_map(Expr::refs).chain(&self.scope)
+        self.params
+            .iter()
+            .filter(|expr| expr.to_string().starts_with('†'))
+            .flat_map(Expr::refs)
+            .map(AsRef::as_ref)
+            .chain(&self.scope)
     }
 
     pub(crate) fn writes(&self) -> impl Iterator<Item = &Path> {
