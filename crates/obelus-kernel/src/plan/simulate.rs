@@ -139,7 +139,7 @@ mod tests {
             json!({"_tool": "walk", "f": "†state.sunny", "_outputPath": "†state.a"}),
             json!({"_tool": "museum", "f": "†state.rainy"}),
         ];
-        let check = super::super::check(&calls, PlanMode::Lazy, &context);
+        let check = super::super::check(&calls.map(Arc::new), PlanMode::Lazy, &context);
         let dry = simulate(&check, &context, Mode::Full, &Policy::default(), |_| false);
         assert_eq!(dry.calls[0]["params"], json!({"city": "Сочи"}));
         assert_eq!(dry.calls[1]["params"], json!({"f": "†state.sunny"}));
