@@ -3,10 +3,11 @@
 //! An origin joins and never leaves: a value made from others carries all of theirs. Only writing over a place
 //! with `set` begins it anew.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use serde_json::Value;
 
 use crate::fold::Method;
@@ -123,7 +124,8 @@ pub(crate) struct Labels {
     own: Origins,
     /// Whether what is above does not reach here, because this place was written over as a whole.
     anew: bool,
-    children: BTreeMap<String, Labels>,
+    /// Looked up by name with every read and write, among as many as a list has elements.
+    children: IndexMap<String, Labels>,
 }
 
 impl Labels {
@@ -145,7 +147,7 @@ impl Labels {
                     }
                 }
                 (Method::Push | Method::Concat, _) => self.own.join(origins),
-                _ => *self = Labels { own: origins.clone(), anew: true, children: BTreeMap::new() },
+                _ => *self = Labels { own: origins.clone(), anew: true, children: IndexMap::new() },
             },
         }
     }
@@ -187,7 +189,7 @@ mod tests {
 
     fn at(path: &str) -> Vec<Segment> {
         let crate::Expr::Ref(path) = crate::Expr::parse(path).unwrap() else { unreachable!() };
-        path.segments
+        path.segments.clone()
     }
 
     fn page() -> Origins {

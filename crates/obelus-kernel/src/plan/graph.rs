@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use indexmap::IndexMap;
+
 use super::template::Who;
 use crate::fault::{Fault, Rule};
 use crate::path::{Path, Segment, is_digits};
@@ -233,7 +235,7 @@ impl<'a> Writers<'a> {
 #[derive(Default)]
 struct Trie<'a> {
     writers: Vec<usize>,
-    children: BTreeMap<Cow<'a, str>, Trie<'a>>,
+    children: IndexMap<Cow<'a, str>, Trie<'a>>,
     /// Writes by an index from the end, which can be any element.
     from_the_end: Option<Box<Trie<'a>>>,
 }
