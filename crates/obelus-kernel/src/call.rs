@@ -67,13 +67,12 @@ impl Call {
             faults.push(refused(format!("a call is an object, not {}", type_name(proposal))));
             &empty
         });
-        let metas: Vec<_> = fields.iter().filter(|(name, _)| name.starts_with('_')).collect();
-        let tool_name = find(&metas, "_tool").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let tool_name = find(fields, "_tool").and_then(Value::as_str).unwrap_or_default().to_owned();
         let tool = context.tool(&tool_name).cloned();
         if tool.is_none() && proposal.is_object() {
             faults.push(unknown_tool(&tool_name, fields, context));
         }
-        let mut reader = Reader { fields, metas, tool: tool.as_deref(), faults };
+        let mut reader = Reader { fields, tool: tool.as_deref(), faults };
         let output_path = reader.output_path();
         let output_method = reader.output_method();
         let instance = reader.instance(context);
@@ -81,7 +80,7 @@ impl Call {
         let delegate = reader.executor("_delegate");
         let activity = reader.executor("_activity");
         let (params, asides) = reader.params();
-        let output = find(&reader.metas, "_output").cloned();
+        let output = find(fields, "_output").cloned();
         let faults = reader.faults;
         let raw = proposal.clone();
         let mut exprs = Vec::new();
@@ -114,9 +113,9 @@ impl Call {
         self.exprs.iter().map(AsRef::as_ref)
     }
 
-    /// What the proposal itself says of a meta-property. There are few fields, so none is hashed.
+    /// What the proposal itself says of a meta-property.
     pub(crate) fn said(&self, meta: &str) -> Option<&Value> {
-        self.raw.as_object()?.iter().find(|(name, _)| *name == meta).map(|(_, said)| said)
+        find(self.raw.as_object()?, meta)
     }
 
     /// Whether any parameter comes from memory.
@@ -234,14 +233,13 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-fn find<'a>(metas: &[(&String, &'a Value)], name: &str) -> Option<&'a Value> {
-    metas.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+/// A field by its name. A call has few of them, so to look through them is cheaper than to hash the name.
+fn find<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    fields.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
 }
 
 struct Reader<'a> {
     fields: &'a Map<String, Value>,
-    /// The meta-properties among them, of which there are few: to look through them is cheaper than to hash names.
-    metas: Vec<(&'a String, &'a Value)>,
     tool: Option<&'a Tool>,
     faults: Vec<Fault>,
 }
@@ -251,7 +249,7 @@ impl<'a> Reader<'a> {
     fn meta(&mut self, name: &str) -> Option<&'a Value> {
         let rule = self.tool.and_then(|tool| tool.meta(name));
         let fixed = rule.and_then(|rule| rule.fixed.as_ref());
-        let Some(said) = find(&self.metas, name).filter(|said| !said.is_null()) else {
+        let Some(said) = find(self.fields, name).filter(|said| !said.is_null()) else {
             return fixed;
         };
         if let Some(rule) = rule {
@@ -317,7 +315,7 @@ impl<'a> Reader<'a> {
     /// Who executes is the tool's to say; a call may only choose where the tool leaves a choice.
     fn executor(&mut self, name: &str) -> Option<String> {
         if self.tool.is_some_and(|tool| tool.meta(name).is_none()) {
-            if find(&self.metas, name).is_some_and(|said| !said.is_null()) {
+            if find(self.fields, name).is_some_and(|said| !said.is_null()) {
                 self.faults.push(refused(format!("the tool does not let a call choose its `{name}`")));
             }
             return None;
