@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::Session;
 use super::input::{CallError, Ends, Outcome, Start, Task};
-use super::job::{Frozen, JobRef, Settled, Status, with_instance};
+use super::job::{Frozen, JobRef, Settled, Status, joined, with_instance};
 use super::policy::{Verdict, outside_mode};
 use super::turn::{error_data, fault_data};
 use crate::call::{Call, Scope, faults_of};
@@ -56,11 +56,15 @@ impl Session {
         if step.is_held_back(job) {
             return;
         }
+        let call = step.call(job).clone();
+        // What is there when all that feeds it has ended is there for good: it shows when it is read.
+        if step.jobs[job].open_feeders == 0 {
+            return self.prepare(at, &call);
+        }
         // While plain references are open there is nothing to find out.
-        if step.jobs[job].open_feeders > 0 && !step.call(job).has_choice() {
+        if !call.has_choice() {
             return;
         }
-        let call = step.call(job).clone();
         let mut pending = false;
         let mut dead = false;
         for expr in call.exprs() {
@@ -237,7 +241,7 @@ impl Session {
         let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else { return };
         let Some(activity) = self.activity_of(tool, call.activity.as_deref()) else { return };
         let id = at.id();
-        let key = [self.id.as_str(), ":", id.as_str()].concat();
+        let key = joined(&self.id, ':', &id);
         let start = Start {
             id,
             activity: activity.to_owned(),
