@@ -3,6 +3,7 @@
 //! Work runs as futures on the driver's own task, as many at once as the session permits, so that a call
 //! that needs no waiting costs no hand-over between threads.
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -46,6 +47,8 @@ pub struct Driver {
     folder: Option<PathBuf>,
     clock: Clock,
     pending: FuturesUnordered<Pending>,
+    /// What was done as soon as it was started.
+    done: VecDeque<Input>,
     watch: Box<dyn FnMut(Event<'_>) + Send>,
     words: Option<mpsc::UnboundedReceiver<Input>>,
 }
@@ -60,6 +63,7 @@ impl Driver {
             folder: None,
             clock,
             pending: FuturesUnordered::new(),
+            done: VecDeque::new(),
             watch: Box::new(|_| {}),
             words: None,
         }
@@ -107,7 +111,7 @@ impl Driver {
             }
             let input = tokio::select! {
                 biased;
-                done = self.pending.next(), if !self.pending.is_empty() => done,
+                done = next_end(&mut self.done, &mut self.pending), if self.is_at_work() => done,
                 said = next_word(&mut self.words) => said,
             };
             match input {
@@ -126,13 +130,17 @@ impl Driver {
 
     /// Waits for what was started and not waited for.
     pub async fn finish(&mut self) {
-        while let Some(input) = self.pending.next().await {
+        while let Some(input) = next_end(&mut self.done, &mut self.pending).await {
             if let Input::Ended { id, outcome } = &input {
                 (self.watch)(Event::Ended(id, outcome));
             }
             let _ = self.session.handle((self.clock)(), input);
             self.hand_out();
         }
+    }
+
+    fn is_at_work(&self) -> bool {
+        !self.done.is_empty() || !self.pending.is_empty()
     }
 
     /// Starts everything that the session wants done; says so when the turn has come to rest.
@@ -184,12 +192,18 @@ impl Driver {
         };
         let limit = activity.time_limit().unwrap_or(Duration::from_secs(start.seconds));
         let work = AssertUnwindSafe(activity.run(Work::from(start))).catch_unwind();
+        let mut work = work.map(|ended| {
+            let panicked = || CallError::new("panic", "the activity failed; this is a mistake in its code");
+            ended.unwrap_or_else(|_| Outcome::Error(panicked()))
+        });
+        // What needs no waiting needs no clock either, and no place among those that wait.
+        if let Some(outcome) = (&mut work).now_or_never() {
+            self.done.push_back(Input::Ended { id, outcome });
+            return;
+        }
         self.pending.push(Box::pin(async move {
             let outcome = match tokio::time::timeout(limit, work).await {
-                Ok(Ok(outcome)) => outcome,
-                Ok(Err(_)) => {
-                    Outcome::Error(CallError::new("panic", "the activity failed; this is a mistake in its code"))
-                }
+                Ok(outcome) => outcome,
                 Err(_) => {
                     let text = format!("no result within {} seconds", limit.as_secs_f64());
                     Outcome::Error(CallError::new("timeout", text))
@@ -197,6 +211,14 @@ impl Driver {
             };
             Input::Ended { id, outcome }
         }));
+    }
+}
+
+/// The next thing that came to its end.
+async fn next_end(done: &mut VecDeque<Input>, pending: &mut FuturesUnordered<Pending>) -> Option<Input> {
+    match done.pop_front() {
+        Some(input) => Some(input),
+        None => pending.next().await,
     }
 }
 
