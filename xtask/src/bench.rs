@@ -1,4 +1,10 @@
-//! Cost counted in instructions, which is the same on every run and every machine, however busy.
+//! What things cost: in instructions, which are the same on every run however busy the machine, and beside LangGraph.
+//!
+//! # Layout
+//!
+//! Here the rows in instructions; [`peer`] compares the CPU time of a call with that of a step of LangGraph.
+
+mod peer;
 
 use std::path::Path;
 use std::process::Command;
@@ -10,23 +16,32 @@ use crate::step::{cargo, step, target};
 /// One comparison: the same work on little and on much.
 struct Row {
     what: &'static str,
-    /// The first argument of the example `cost`.
+    /// The example that does the work.
+    program: &'static str,
+    /// Its first argument.
     subject: &'static str,
     sizes: [u64; 2],
     repetitions: u64,
+    /// Pieces of work in one repetition; the cost of one is shown.
+    pieces: u64,
     /// The most that the cost may grow by from the first size to the second.
     target: f64,
 }
 
 const fn memory(what: &'static str, subject: &'static str) -> Row {
-    Row { what, subject, sizes: [10, 100_000], repetitions: 900, target: 1.5 }
+    Row { what, program: "cost", subject, sizes: [10, 100_000], repetitions: 900, pieces: 1, target: 1.5 }
 }
 
 const fn plan(what: &'static str, subject: &'static str) -> Row {
-    Row { what, subject, sizes: [1_000, 10_000], repetitions: 1, target: 12.0 }
+    Row { what, program: "cost", subject, sizes: [1_000, 10_000], repetitions: 1, pieces: 1, target: 12.0 }
 }
 
-const ROWS: [Row; 7] = [
+/// Calls through kernel and driver.
+const fn calls(what: &'static str, subject: &'static str, sizes: [u64; 2], pieces: u64, target: f64) -> Row {
+    Row { what, program: "chain", subject, sizes, repetitions: 1, pieces, target }
+}
+
+const ROWS: [Row; 10] = [
     memory("read, by messages", "read"),
     memory("append, by messages", "append"),
     plan("plan check, a chain", "plan-chain"),
@@ -34,19 +49,23 @@ const ROWS: [Row; 7] = [
     plan("plan check, independent", "plan-independent"),
     plan("plan check, at random", "plan-random"),
     plan("plan check, rivals", "plan-rivals"),
+    calls("a call, by messages", "history", [1_000, 100_000], 1_000, 1.2),
+    calls("a chain of calls", "chain", [1_000, 10_000], 1, 12.0),
+    calls("a fan-out of calls", "fan", [1_000, 10_000], 1, 12.0),
 ];
 
 pub(crate) fn run() -> Result<()> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         bail!("valgrind is not installed: on Debian and Ubuntu, `apt-get install valgrind`");
     }
-    let build = ["build", "--release", "--quiet", "--package", "obelus-kernel", "--example", "cost"];
-    step("building", &mut cargo(&build))?;
-    let program = target()?.join("release/examples/cost");
+    build("obelus-kernel", "cost")?;
+    build("obelus-runtime", "chain")?;
+    let programs = target()?.join("release/examples");
     let mut missed = Vec::new();
     print(&["instructions for each", "sizes", "small", "large", "ratio", "target"].map(str::to_owned));
     for row in ROWS {
         let [small, large] = row.sizes;
+        let program = programs.join(row.program);
         let [few, many] = [count(&program, &row, small)?, count(&program, &row, large)?];
         let ratio = many as f64 / few as f64;
         print(&[
@@ -61,13 +80,21 @@ pub(crate) fn run() -> Result<()> {
             missed.push(row.what);
         }
     }
+    if !peer::compare(&programs.join("chain"))? {
+        missed.push("CPU of a call beside LangGraph");
+    }
     if !missed.is_empty() {
         bail!("target missed: {}", missed.join("; "));
     }
     Ok(())
 }
 
-/// Instructions for one repetition. Only what happens inside of `counted_work` counts, not the making of its input.
+fn build(package: &str, example: &str) -> Result<()> {
+    let build = ["build", "--release", "--quiet", "--package", package, "--example", example];
+    step(&format!("building `{example}`"), &mut cargo(&build))
+}
+
+/// Instructions for one piece of work. Only what happens inside of `counted_work` counts, not the making of its input.
 fn count(program: &Path, row: &Row, size: u64) -> Result<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*counted_work*"])
@@ -77,11 +104,11 @@ fn count(program: &Path, row: &Row, size: u64) -> Result<u64> {
         .context("valgrind cannot be run")?;
     let report = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        bail!("`cost {} {size}` failed:\n{report}", row.subject);
+        bail!("`{} {} {size}` failed:\n{report}", row.program, row.subject);
     }
     let collected = report.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse::<u64>().ok());
     match collected {
-        Some(all) if all > 0 => Ok(all / row.repetitions),
+        Some(all) if all > 0 => Ok(all / (row.repetitions * row.pieces)),
         _ => bail!("valgrind did not find the function `counted_work`:\n{report}"),
     }
 }

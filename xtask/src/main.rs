@@ -15,7 +15,7 @@ const HELP: &str = "\
 usage: cargo xtask COMMAND
 
   test [--long]   formatting, lints, tests, vectors; --long tries many more random inputs
-  bench           cost in instructions of reading, appending and checking plans (needs valgrind)
+  bench           cost of memory, plans and calls in instructions (needs valgrind), and of a call beside LangGraph
   demo            checks, draws, tries out and runs the examples; no key, no network
 ";
 

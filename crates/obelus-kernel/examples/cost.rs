@@ -7,6 +7,7 @@
 //! ```
 
 use std::hint::black_box;
+use std::sync::Arc;
 
 use obelus_kernel::plan::check;
 use obelus_kernel::{Context, Expr, Message, PlanMode};
@@ -120,7 +121,7 @@ fn plan(count: usize, repetitions: usize, shape: fn(usize) -> Vec<Value>) {
     });
     let messages = json!([{"type": "state", "data": {"seed": 1}}, {"type": "tool", "tool": {"t": tool}}]);
     let context = Context::from_value(messages).expect("the context is accepted");
-    let calls = shape(count);
+    let calls: Vec<_> = shape(count).into_iter().map(Arc::new).collect();
     assert_eq!(calls.len(), count);
     let found = check(&calls, PlanMode::Eager, &context);
     assert!(found.is_valid(), "{:?}", found.errors.first());

@@ -1,5 +1,6 @@
 //! Calls: what the model proposes, read against the tool it names.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -25,7 +26,7 @@ pub struct Call {
     /// Parameters, references not yet resolved.
     pub params: Vec<(String, Template)>,
     /// Every expression in the parameters.
-    refs: Vec<Reference>,
+    exprs: Vec<Arc<Expr>>,
     /// Words beside the parameters that steer the engine, such as `confirmed`.
     pub asides: Map<String, Value>,
     /// Where the result goes.
@@ -44,20 +45,13 @@ pub struct Call {
     pub activity: Option<String>,
 }
 
-/// An expression, and the parameter it fills.
-#[derive(Clone, Debug)]
-struct Reference {
-    place: Vec<String>,
-    expr: Arc<Expr>,
-}
-
 /// One entry of `_scopes`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Everything of a kind.
     Kind(String),
     /// One path.
-    Path(Path),
+    Path(Arc<Path>),
 }
 
 /// Words that may stand beside the parameters; unless the tool declares them they are none.
@@ -66,14 +60,14 @@ pub(crate) const ASIDES: [&str; 6] =
 
 impl Call {
     /// Reads a proposal. What can be understood is, even of a faulty call, for it may still feed others.
-    pub fn read(proposal: &Value, context: &Context) -> (Self, Vec<Fault>) {
+    pub fn read(proposal: &Arc<Value>, context: &Context) -> (Self, Vec<Fault>) {
         let mut faults = Vec::new();
         let empty = Map::new();
         let fields = proposal.as_object().unwrap_or_else(|| {
             faults.push(refused(format!("a call is an object, not {}", type_name(proposal))));
             &empty
         });
-        let tool_name = fields.get("_tool").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let tool_name = find(fields, "_tool").and_then(Value::as_str).unwrap_or_default().to_owned();
         let tool = context.tool(&tool_name).cloned();
         if tool.is_none() && proposal.is_object() {
             faults.push(unknown_tool(&tool_name, fields, context));
@@ -86,14 +80,16 @@ impl Call {
         let delegate = reader.executor("_delegate");
         let activity = reader.executor("_activity");
         let (params, asides) = reader.params();
-        let output = fields.get("_output").cloned();
+        let output = find(fields, "_output").cloned();
         let faults = reader.faults;
-        let raw = Arc::new(proposal.clone());
+        let raw = proposal.clone();
+        let mut exprs = Vec::new();
+        params.iter().for_each(|(_, template)| template.exprs(&mut |expr| exprs.push(expr.clone())));
         let call = Self {
             raw,
             tool,
             tool_name,
-            refs: references(&params),
+            exprs,
             params,
             asides,
             output_path,
@@ -109,25 +105,33 @@ impl Call {
 
     /// Visits every expression of the parameters, with the place of the parameter it fills.
     pub fn each_expr<'a>(&'a self, visit: &mut impl FnMut(&[String], &'a Expr)) {
-        for reference in &self.refs {
-            visit(&reference.place, &reference.expr);
-        }
+        each_reference(&self.params, &mut |place, expr| visit(place, expr));
+    }
+
+    /// Every expression of the parameters.
+    pub(crate) fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        self.exprs.iter().map(AsRef::as_ref)
+    }
+
+    /// What the proposal itself says of a meta-property.
+    pub(crate) fn said(&self, meta: &str) -> Option<&Value> {
+        find(self.raw.as_object()?, meta)
     }
 
     /// Whether any parameter comes from memory.
     pub(crate) fn has_refs(&self) -> bool {
-        !self.refs.is_empty()
+        !self.exprs.is_empty()
     }
 
     /// Whether an expression is more than a plain reference.
     pub(crate) fn has_choice(&self) -> bool {
-        self.refs.iter().any(|reference| !matches!(*reference.expr, Expr::Ref(_)))
+        self.exprs().any(|expr| !matches!(expr, Expr::Ref(_)))
     }
 
     /// Every path the call reads, its scopes included.
-    pub fn reads(&self) -> Vec<&Path> {
+    pub fn reads(&self) -> Vec<&Arc<Path>> {
         let mut paths = Vec::new();
-        self.each_expr(&mut |_, expr| paths.extend(expr.refs()));
+        self.exprs().for_each(|expr| expr.each_ref(&mut |path| paths.push(path)));
         paths.extend(self.scopes.iter().filter_map(|scope| match scope {
             Scope::Path(path) => Some(path),
             Scope::Kind(_) => None,
@@ -136,7 +140,7 @@ impl Call {
     }
 
     /// Every path the call may write.
-    pub fn writes(&self) -> impl Iterator<Item = &Path> {
+    pub fn writes(&self) -> impl Iterator<Item = &Arc<Path>> {
         self.output_path.iter().flat_map(OutputPath::paths)
     }
 
@@ -154,20 +158,17 @@ impl Call {
     }
 }
 
-fn references(params: &[(String, Template)]) -> Vec<Reference> {
-    let mut refs = Vec::new();
+/// Visits every expression, with the place of the parameter it fills.
+fn each_reference<'a>(params: &'a [(String, Template)], visit: &mut impl FnMut(&[String], &'a Arc<Expr>)) {
     let mut place = Vec::new();
     for (name, template) in params {
         if matches!(template, Template::Literal(_)) {
             continue;
         }
         place.push(name.clone());
-        template.each_expr(&mut place, &mut |place, expr| {
-            refs.push(Reference { place: place.to_vec(), expr: expr.clone() });
-        });
+        template.each_expr(&mut place, visit);
         place.pop();
     }
-    refs
 }
 
 pub(crate) fn refused(text: impl Into<String>) -> Fault {
@@ -232,6 +233,11 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
+/// A field by its name. A call has few of them, so to look through them is cheaper than to hash the name.
+fn find<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    fields.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+}
+
 struct Reader<'a> {
     fields: &'a Map<String, Value>,
     tool: Option<&'a Tool>,
@@ -243,7 +249,7 @@ impl<'a> Reader<'a> {
     fn meta(&mut self, name: &str) -> Option<&'a Value> {
         let rule = self.tool.and_then(|tool| tool.meta(name));
         let fixed = rule.and_then(|rule| rule.fixed.as_ref());
-        let Some(said) = self.fields.get(name).filter(|said| !said.is_null()) else {
+        let Some(said) = find(self.fields, name).filter(|said| !said.is_null()) else {
             return fixed;
         };
         if let Some(rule) = rule {
@@ -309,7 +315,7 @@ impl<'a> Reader<'a> {
     /// Who executes is the tool's to say; a call may only choose where the tool leaves a choice.
     fn executor(&mut self, name: &str) -> Option<String> {
         if self.tool.is_some_and(|tool| tool.meta(name).is_none()) {
-            if self.fields.get(name).is_some_and(|said| !said.is_null()) {
+            if find(self.fields, name).is_some_and(|said| !said.is_null()) {
                 self.faults.push(refused(format!("the tool does not let a call choose its `{name}`")));
             }
             return None;
@@ -321,11 +327,11 @@ impl<'a> Reader<'a> {
         let mut params = Vec::new();
         let mut asides = Map::new();
         for (name, value) in self.fields {
-            let declared = self.tool.is_none_or(|tool| tool.param(name).is_some());
             if name.starts_with('_') {
                 continue;
             }
-            if ASIDES.contains(&name.as_str()) && !declared {
+            let is_declared = || self.tool.is_none_or(|tool| tool.param(name).is_some());
+            if ASIDES.contains(&name.as_str()) && !is_declared() {
                 asides.insert(name.clone(), value.clone());
                 continue;
             }
@@ -334,7 +340,7 @@ impl<'a> Reader<'a> {
                     Some(value) => value,
                     None => continue,
                 },
-                None => value.clone(),
+                None => Cow::Borrowed(value),
             };
             match Template::parse(&value) {
                 Ok(template) => params.push((name.clone(), template)),
@@ -389,18 +395,22 @@ fn scope(entry: &Value) -> Result<Scope, Fault> {
 }
 
 /// Strict output modes make everything nullable, so null in an optional place means that it is absent.
-fn without_nulls(value: &Value, schema: &Value, name: &str) -> Option<Value> {
+fn without_nulls<'a>(value: &'a Value, schema: &Value, name: &str) -> Option<Cow<'a, Value>> {
+    if !matches!(value, Value::Null | Value::Object(_)) {
+        return Some(Cow::Borrowed(value));
+    }
     let property = schema.get("properties").and_then(|properties| properties.get(name));
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = required.is_some_and(|names| names.iter().any(|known| known == name));
     match (value, property) {
         (Value::Null, Some(property)) if !is_required && !schema::admits_null(property) => None,
         (Value::Object(fields), Some(property)) if property.get("properties").is_some() => {
-            let kept =
-                fields.iter().filter_map(|(name, value)| Some((name.clone(), without_nulls(value, property, name)?)));
-            Some(Value::Object(kept.collect()))
+            let kept = fields
+                .iter()
+                .filter_map(|(name, value)| Some((name.clone(), without_nulls(value, property, name)?.into_owned())));
+            Some(Cow::Owned(Value::Object(kept.collect())))
         }
-        _ => Some(value.clone()),
+        _ => Some(Cow::Borrowed(value)),
     }
 }
 
@@ -410,7 +420,8 @@ fn literal_breaches(tool: &Tool, params: &[(String, Template)]) -> Vec<Breach> {
         return Vec::new();
     }
     let outline = params.iter().map(|(name, template)| (name.clone(), template.outline())).collect();
-    let open: Vec<Vec<String>> = references(params).into_iter().map(|reference| reference.place).collect();
+    let mut open: Vec<Vec<String>> = Vec::new();
+    each_reference(params, &mut |place, _| open.push(place.to_vec()));
     let undecided = |breach: &Breach| {
         let depends = ["anyOf", "oneOf", "not", "enum", "const", "contains", "uniqueItems", "unevaluatedProperties"];
         open.iter().any(|open| {

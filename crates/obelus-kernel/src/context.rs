@@ -80,9 +80,13 @@ impl Context {
         check: impl FnOnce(&Context) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         // Tools are rare and may fail to read, so they are looked at before anything is written.
-        let read = |(index, message)| read_tools(message).map_err(|fault| fault.in_message(index));
-        let tools = batch.iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
-        let mut done = Vec::new();
+        let mut tools = BTreeMap::new();
+        for (index, message) in batch.iter().enumerate() {
+            if let Message::Tool(_) = message {
+                tools.insert(index, read_tools(message).map_err(|fault| fault.in_message(index))?);
+            }
+        }
+        let mut done = Vec::with_capacity(batch.len());
         let mut outcome = Ok(());
         for (index, message) in batch.iter().enumerate() {
             let Message::Data(data) = message else { continue };
@@ -105,8 +109,8 @@ impl Context {
             self.views.retain(|_, view| !view.is_empty());
             return Err(fault);
         }
-        for (message, tools) in batch.into_iter().zip(tools) {
-            self.remember(message, tools);
+        for (index, message) in batch.into_iter().enumerate() {
+            self.remember(message, tools.remove(&index).unwrap_or_default());
         }
         Ok(())
     }
@@ -134,7 +138,7 @@ impl Context {
 
     fn fold_out(&mut self, data: &Data, undo: Undo) {
         if let Some(view) = self.views.get_mut(&data.kind) {
-            fold::take_back(view.slot(data.instance.as_deref()), undo);
+            fold::take_back(view.slot(data.instance.as_deref()), data.operation().0, undo);
         }
     }
 

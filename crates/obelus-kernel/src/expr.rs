@@ -4,6 +4,7 @@ mod parse;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -16,7 +17,7 @@ use crate::path::Path;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expr {
     /// `†state.deal.id`
-    Ref(Path),
+    Ref(Arc<Path>),
     /// `a || b`: the first that has a value.
     Any(Vec<Expr>),
     /// `a && b`: the last, if all have a value.
@@ -49,14 +50,14 @@ impl Expr {
     }
 
     /// Every reference, in the order of writing.
-    pub fn refs(&self) -> Vec<&Path> {
+    pub fn refs(&self) -> Vec<&Arc<Path>> {
         let mut found = Vec::new();
         self.each_ref(&mut |path| found.push(path));
         found
     }
 
     /// The references whose value the expression can take: all but those that only guard another.
-    pub fn sources(&self) -> Vec<&Path> {
+    pub fn sources(&self) -> Vec<&Arc<Path>> {
         match self {
             Expr::Ref(path) => vec![path],
             Expr::Any(terms) => terms.iter().flat_map(Expr::sources).collect(),
@@ -73,7 +74,7 @@ impl Expr {
         }
     }
 
-    fn each_ref<'a>(&'a self, visit: &mut impl FnMut(&'a Path)) {
+    pub(crate) fn each_ref<'a>(&'a self, visit: &mut impl FnMut(&'a Arc<Path>)) {
         match self {
             Expr::Ref(path) => visit(path),
             Expr::Any(terms) | Expr::All(terms) => terms.iter().for_each(|term| term.each_ref(visit)),
@@ -105,7 +106,7 @@ impl fmt::Display for Expr {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputPath {
     /// The groups in order; the last one takes an activity's error when there are several.
-    pub alternatives: Vec<Vec<Path>>,
+    pub alternatives: Vec<Vec<Arc<Path>>>,
 }
 
 /// Kinds that no call may write.
@@ -119,11 +120,10 @@ impl OutputPath {
 
     /// An expression taken as a place to write.
     pub fn from_expr(expr: Expr) -> Result<Self, Fault> {
-        let groups = match expr {
-            Expr::Any(terms) => terms,
-            single => vec![single],
+        let alternatives = match expr {
+            Expr::Any(terms) => terms.into_iter().map(group).collect::<Result<Vec<_>, _>>()?,
+            single => vec![group(single)?],
         };
-        let alternatives: Vec<_> = groups.into_iter().map(group).collect::<Result<_, _>>()?;
         for path in alternatives.iter().flatten() {
             if READ_ONLY.contains(&path.kind.as_str()) {
                 let text = format!("{path} cannot be written: the kind `{}` is read only", path.kind);
@@ -134,13 +134,14 @@ impl OutputPath {
     }
 
     /// Every path that may be written.
-    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+    pub fn paths(&self) -> impl Iterator<Item = &Arc<Path>> {
         self.alternatives.iter().flatten()
     }
 }
 
-fn group(expr: Expr) -> Result<Vec<Path>, Fault> {
+fn group(expr: Expr) -> Result<Vec<Arc<Path>>, Fault> {
     let terms = match expr {
+        Expr::Ref(path) => return Ok(vec![path]),
         Expr::All(terms) => terms,
         single => vec![single],
     };
@@ -158,7 +159,7 @@ fn group(expr: Expr) -> Result<Vec<Path>, Fault> {
 
 impl fmt::Display for OutputPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let group = |paths: &Vec<Path>| paths.iter().map(Path::to_string).collect::<Vec<_>>().join(" && ");
+        let group = |paths: &Vec<Arc<Path>>| paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(" && ");
         f.write_str(&self.alternatives.iter().map(group).collect::<Vec<_>>().join(" || "))
     }
 }

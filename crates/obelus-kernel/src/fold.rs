@@ -53,21 +53,33 @@ impl Method {
 
 /// What a write has changed, so that it can be taken back. It holds what was replaced, never a copy of the rest.
 #[derive(Debug)]
-pub(crate) enum Undo {
+pub(crate) struct Undo {
+    /// How many segments of the written path lead to what has changed.
+    depth: usize,
+    change: Change,
+}
+
+#[derive(Debug)]
+enum Change {
     /// There was nothing.
     Absent,
     /// This was there.
     Was(Value),
     /// An array or a string was this long.
     Len(usize),
-    /// Something below has changed.
-    Below(Vec<(Step, Undo)>),
+    /// Fields of an object have changed.
+    Fields(Vec<(String, Change)>),
 }
 
-#[derive(Debug)]
-pub(crate) enum Step {
-    Key(String),
-    Element(usize),
+impl Undo {
+    fn here(change: Change) -> Self {
+        Self { depth: 0, change }
+    }
+
+    /// The same, seen from one segment further up.
+    fn from_above(self) -> Self {
+        Self { depth: self.depth + 1, ..self }
+    }
 }
 
 /// Writes `value` at `path` below `root`. On an error nothing has changed.
@@ -76,26 +88,39 @@ pub(crate) fn write(root: &mut Option<Value>, path: &[Segment], method: Method, 
         Some(node) => write_below(node, path, method, value),
         None => {
             *root = Some(build(path, method, value)?);
-            Ok(Undo::Absent)
+            Ok(Undo::here(Change::Absent))
         }
     }
 }
 
-/// Takes back the latest write to `root`.
-pub(crate) fn take_back(root: &mut Option<Value>, undo: Undo) {
-    match undo {
-        Undo::Absent => *root = None,
-        undo => {
-            if let Some(node) = root {
-                take_back_below(node, undo);
+/// Takes back the latest write to `root`, which was at `path`.
+pub(crate) fn take_back(root: &mut Option<Value>, path: &[Segment], undo: Undo) {
+    match (undo.change, path[..undo.depth].split_last()) {
+        (Change::Absent, None) => *root = None,
+        (Change::Absent, Some((last, above))) => {
+            if let Some(Value::Object(map)) = node_at(root, above) {
+                map.shift_remove(last.key().as_ref());
+            }
+        }
+        (change, _) => {
+            if let Some(node) = node_at(root, &path[..undo.depth]) {
+                take_back_at(node, change);
             }
         }
     }
 }
 
+fn node_at<'a>(root: &'a mut Option<Value>, path: &[Segment]) -> Option<&'a mut Value> {
+    path.iter().try_fold(root.as_mut()?, |node, segment| match node {
+        Value::Object(map) => map.get_mut(segment.key().as_ref()),
+        Value::Array(items) => segment.element(items.len()).and_then(|index| items.get_mut(index)),
+        _ => None,
+    })
+}
+
 fn write_below(node: &mut Value, path: &[Segment], method: Method, value: Value) -> Result<Undo, String> {
     let Some((segment, rest)) = path.split_first() else {
-        return join(node, method, value);
+        return join(node, method, value).map(Undo::here);
     };
     match node {
         Value::Object(map) => {
@@ -106,21 +131,20 @@ fn write_below(node: &mut Value, path: &[Segment], method: Method, value: Value)
             let undo = match map.get_mut(key.as_ref()) {
                 Some(child) => write_below(child, rest, method, value)?,
                 None => {
-                    map.insert(key.to_string(), build(rest, method, value)?);
-                    Undo::Absent
+                    map.insert(key.into_owned(), build(rest, method, value)?);
+                    Undo::here(Change::Absent)
                 }
             };
-            Ok(Undo::Below(vec![(Step::Key(key.into_owned()), undo)]))
+            Ok(undo.from_above())
         }
         Value::Array(items) => {
             let len = items.len();
             let Some(index) = segment.element(len) else {
                 return Err(format!("there is an array of {len} elements, and `{}` is none of them", segment.key()));
             };
-            let undo = write_below(&mut items[index], rest, method, value)?;
-            Ok(Undo::Below(vec![(Step::Element(index), undo)]))
+            Ok(write_below(&mut items[index], rest, method, value)?.from_above())
         }
-        scalar => Ok(Undo::Was(std::mem::replace(scalar, build(path, method, value)?))),
+        scalar => Ok(Undo::here(replace(scalar, build(path, method, value)?))),
     }
 }
 
@@ -134,23 +158,23 @@ fn build(path: &[Segment], method: Method, value: Value) -> Result<Value, String
     }))
 }
 
-fn join(node: &mut Value, method: Method, value: Value) -> Result<Undo, String> {
+fn join(node: &mut Value, method: Method, value: Value) -> Result<Change, String> {
     match (method, node, value) {
         (Method::Merge, Value::Object(into), Value::Object(from)) => Ok(merge(into, from, merge_value)),
         (Method::Assign, Value::Object(into), Value::Object(from)) => Ok(merge(into, from, replace)),
         (Method::Push, Value::Array(items), value) => {
             items.push(value);
-            Ok(Undo::Len(items.len() - 1))
+            Ok(Change::Len(items.len() - 1))
         }
         (Method::Concat, Value::Array(items), Value::Array(more)) => {
             let len = items.len();
             items.extend(more);
-            Ok(Undo::Len(len))
+            Ok(Change::Len(len))
         }
         (Method::Concat, Value::String(text), Value::String(more)) => {
             let len = text.len();
             text.push_str(&more);
-            Ok(Undo::Len(len))
+            Ok(Change::Len(len))
         }
         (Method::Push, node, _) => Err(format!("push needs an array, and there is {}", type_name(node))),
         (Method::Concat, node, value) => {
@@ -160,50 +184,45 @@ fn join(node: &mut Value, method: Method, value: Value) -> Result<Undo, String> 
     }
 }
 
-fn merge(into: &mut Map<String, Value>, from: Map<String, Value>, each: fn(&mut Value, Value) -> Undo) -> Undo {
+fn merge(into: &mut Map<String, Value>, from: Map<String, Value>, each: fn(&mut Value, Value) -> Change) -> Change {
     let mut changes = Vec::with_capacity(from.len());
     for (key, value) in from {
-        let undo = match into.get_mut(&key) {
+        let change = match into.get_mut(&key) {
             Some(child) => each(child, value),
             None => {
                 into.insert(key.clone(), value);
-                Undo::Absent
+                Change::Absent
             }
         };
-        changes.push((Step::Key(key), undo));
+        changes.push((key, change));
     }
-    Undo::Below(changes)
+    Change::Fields(changes)
 }
 
-fn merge_value(node: &mut Value, value: Value) -> Undo {
+fn merge_value(node: &mut Value, value: Value) -> Change {
     match (node, value) {
         (Value::Object(into), Value::Object(from)) => merge(into, from, merge_value),
         (node, value) => replace(node, value),
     }
 }
 
-fn replace(node: &mut Value, value: Value) -> Undo {
-    Undo::Was(std::mem::replace(node, value))
+fn replace(node: &mut Value, value: Value) -> Change {
+    Change::Was(std::mem::replace(node, value))
 }
 
-fn take_back_below(node: &mut Value, undo: Undo) {
-    match (undo, node) {
-        (Undo::Was(old), node) => *node = old,
-        (Undo::Len(len), Value::Array(items)) => items.truncate(len),
-        (Undo::Len(len), Value::String(text)) => text.truncate(len),
-        (Undo::Below(changes), node) => {
-            for (step, undo) in changes.into_iter().rev() {
-                match (step, undo, &mut *node) {
-                    (Step::Key(key), Undo::Absent, Value::Object(map)) => {
+fn take_back_at(node: &mut Value, change: Change) {
+    match (change, node) {
+        (Change::Was(old), node) => *node = old,
+        (Change::Len(len), Value::Array(items)) => items.truncate(len),
+        (Change::Len(len), Value::String(text)) => text.truncate(len),
+        (Change::Fields(changes), Value::Object(map)) => {
+            for (key, change) in changes.into_iter().rev() {
+                match (change, map.get_mut(&key)) {
+                    (Change::Absent, _) => {
                         map.shift_remove(&key);
                     }
-                    (Step::Key(key), undo, Value::Object(map)) => {
-                        if let Some(child) = map.get_mut(&key) {
-                            take_back_below(child, undo);
-                        }
-                    }
-                    (Step::Element(index), undo, Value::Array(items)) => take_back_below(&mut items[index], undo),
-                    _ => {}
+                    (change, Some(child)) => take_back_at(child, change),
+                    (_, None) => {}
                 }
             }
         }
@@ -241,7 +260,7 @@ mod tests {
 
     fn at(path: &str) -> Vec<Segment> {
         let crate::Expr::Ref(path) = crate::Expr::parse(path).unwrap() else { unreachable!() };
-        path.segments
+        path.segments.clone()
     }
 
     #[test]
@@ -260,7 +279,7 @@ mod tests {
             let mut root = Some(before.clone());
             let undo = write(&mut root, &at(path), method, value).unwrap();
             assert_eq!(root, Some(after), "{path}");
-            take_back(&mut root, undo);
+            take_back(&mut root, &at(path), undo);
             assert_eq!(root, Some(before.clone()), "{path} taken back");
         }
     }

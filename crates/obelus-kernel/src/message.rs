@@ -83,7 +83,7 @@ pub struct Output {
     /// The call, as it was run.
     pub call: Arc<Value>,
     /// The path this message writes.
-    pub path: Path,
+    pub path: Arc<Path>,
     /// When, as RFC 3339 in UTC.
     pub date: Option<Arc<str>>,
 }
@@ -92,7 +92,7 @@ pub struct Output {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// The calls.
-    pub calls: Vec<Value>,
+    pub calls: Vec<Arc<Value>>,
     /// When they run.
     pub mode: PlanMode,
 }
@@ -315,9 +315,9 @@ fn output(kind: &str, call: Value, own: Option<String>, date: Option<String>, da
     };
     let root = Path::root(kind);
     let path = match text {
-        None => root,
+        None => Arc::new(root),
         // The canonical form names the root so, also of a kind whose name no expression can spell.
-        Some(text) if text == root.to_string() => root,
+        Some(text) if text == root.to_string() => Arc::new(root),
         Some(text) => {
             let expr = Expr::parse(&text).map_err(|fault| fault.at("_outputPath"))?;
             let found = expr.refs().into_iter().find(|path| path.kind == kind && path.spelled_in(data).is_some());
@@ -358,7 +358,7 @@ fn plan(fields: &mut Map<String, Value>) -> Result<Plan, Fault> {
     if let Some((index, call)) = calls.iter().enumerate().find(|(_, call)| !call.is_object()) {
         return Err(wrong(format!("a call is an object, not {}", type_name(call))).in_call(index));
     }
-    Ok(Plan { calls, mode })
+    Ok(Plan { calls: calls.into_iter().map(Arc::new).collect(), mode })
 }
 
 pub(crate) fn unknown_method(name: &str) -> Fault {

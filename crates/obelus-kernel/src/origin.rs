@@ -3,10 +3,11 @@
 //! An origin joins and never leaves: a value made from others carries all of theirs. Only writing over a place
 //! with `set` begins it anew.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
 use serde_json::Value;
 
 use crate::fold::Method;
@@ -44,23 +45,24 @@ impl fmt::Display for Origin {
 
 /// All the sources of a value. Cheap to copy and, in the common case, to join.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Origins(Arc<BTreeSet<Origin>>);
+pub struct Origins(
+    /// Never an empty set: that is `None`, which costs nothing to make.
+    Option<Arc<BTreeSet<Origin>>>,
+);
 
 impl Origins {
     /// A single source.
     pub fn of(origin: Origin) -> Self {
-        Self(Arc::new(BTreeSet::from([origin])))
+        Self(Some(Arc::new(BTreeSet::from([origin]))))
     }
 
     /// Adds the sources of another value.
     pub fn join(&mut self, other: &Origins) {
-        if Arc::ptr_eq(&self.0, &other.0) || other.0.is_subset(&self.0) {
-            return;
-        }
-        if self.0.is_subset(&other.0) {
-            *self = other.clone();
-        } else {
-            Arc::make_mut(&mut self.0).extend(other.0.iter().cloned());
+        let Some(theirs) = &other.0 else { return };
+        match &mut self.0 {
+            Some(own) if Arc::ptr_eq(own, theirs) || theirs.is_subset(own) => {}
+            Some(own) if !own.is_subset(theirs) => Arc::make_mut(own).extend(theirs.iter().cloned()),
+            _ => self.0 = Some(theirs.clone()),
         }
     }
 
@@ -73,12 +75,12 @@ impl Origins {
 
     /// Every source.
     pub fn iter(&self) -> impl Iterator<Item = &Origin> {
-        self.0.iter()
+        self.0.iter().flat_map(|all| all.iter())
     }
 
     /// The tools among the sources that are not believed.
     pub fn untrusted(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().filter_map(|origin| match origin {
+        self.iter().filter_map(|origin| match origin {
             Origin::Tool { name, trusted: false } => Some(name.as_ref()),
             _ => None,
         })
@@ -91,12 +93,12 @@ impl Origins {
 
     /// Whether the value stands as one tool gave it, and the model has not touched it.
     pub(crate) fn is_verbatim(&self) -> bool {
-        !self.0.contains(&Origin::Model) && self.untrusted().count() == 1
+        !self.iter().any(|origin| *origin == Origin::Model) && self.untrusted().count() == 1
     }
 
     /// The form in which a message carries it.
     pub fn to_json(&self) -> Value {
-        self.0.iter().map(ToString::to_string).collect()
+        self.iter().map(ToString::to_string).collect()
     }
 
     /// Reads what a message carries. What is not understood is left out: it can only add, never take away.
@@ -110,7 +112,8 @@ impl Origins {
             _ => None,
         };
         let texts = value.as_array().into_iter().flatten().filter_map(Value::as_str);
-        Self(Arc::new(texts.filter_map(read).collect()))
+        let all: BTreeSet<Origin> = texts.filter_map(read).collect();
+        Self((!all.is_empty()).then(|| Arc::new(all)))
     }
 }
 
@@ -121,7 +124,8 @@ pub(crate) struct Labels {
     own: Origins,
     /// Whether what is above does not reach here, because this place was written over as a whole.
     anew: bool,
-    children: BTreeMap<String, Labels>,
+    /// Looked up by name with every read and write, among as many as a list has elements.
+    children: IndexMap<String, Labels>,
 }
 
 impl Labels {
@@ -131,11 +135,8 @@ impl Labels {
             // An index from the end may be any element, so the whole list gets it.
             Some((segment, _)) if segment.counts_from_the_end() => self.own.join(origins),
             Some((segment, rest)) => {
-                let key = segment.key();
-                match self.children.get_mut(key.as_ref()) {
-                    Some(child) => child.write(rest, method, value, origins),
-                    None => self.children.entry(key.into_owned()).or_default().write(rest, method, value, origins),
-                }
+                let child = self.children.entry(segment.key().into_owned()).or_default();
+                child.write(rest, method, value, origins);
             }
             None => match (method, value) {
                 (Method::Merge | Method::Assign, Value::Object(fields)) => {
@@ -146,7 +147,7 @@ impl Labels {
                     }
                 }
                 (Method::Push | Method::Concat, _) => self.own.join(origins),
-                _ => *self = Labels { own: origins.clone(), anew: true, children: BTreeMap::new() },
+                _ => *self = Labels { own: origins.clone(), anew: true, children: IndexMap::new() },
             },
         }
     }
@@ -188,7 +189,7 @@ mod tests {
 
     fn at(path: &str) -> Vec<Segment> {
         let crate::Expr::Ref(path) = crate::Expr::parse(path).unwrap() else { unreachable!() };
-        path.segments
+        path.segments.clone()
     }
 
     fn page() -> Origins {

@@ -121,7 +121,7 @@ mod tests {
 
     fn segments(path: &str) -> Vec<Segment> {
         let crate::Expr::Ref(path) = crate::Expr::parse(path).unwrap() else { unreachable!() };
-        path.segments
+        path.segments.clone()
     }
 
     #[test]

@@ -84,6 +84,16 @@ impl Template {
         }
     }
 
+    /// Every expression, without its place.
+    pub(crate) fn exprs<'a>(&'a self, visit: &mut impl FnMut(&'a Arc<Expr>)) {
+        match self {
+            Template::Literal(_) => {}
+            Template::Expr(expr) => visit(expr),
+            Template::Array(items) => items.iter().for_each(|item| item.exprs(visit)),
+            Template::Object(fields) => fields.iter().for_each(|(_, value)| value.exprs(visit)),
+        }
+    }
+
     /// The value with expressions left as text, to be judged where it is literal.
     pub(crate) fn outline(&self) -> Value {
         match self {

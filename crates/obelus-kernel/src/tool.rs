@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::expr::OutputPath;
 use crate::fault::{Fault, Rule};
 use crate::fold::type_name;
+use crate::origin::{Origin, Origins};
 use crate::schema::{self, Breach};
 use crate::template::Template;
 
@@ -84,6 +85,8 @@ pub struct Tool {
     validator: OnceLock<Result<Validator, String>>,
     plain: OnceLock<Option<PlainParams>>,
     output_validator: OnceLock<Result<Validator, String>>,
+    /// Where its own words come from: itself.
+    origin: Origins,
 }
 
 /// The meta-properties a tool may define. `_tool` is its name.
@@ -160,6 +163,7 @@ impl Tool {
             validator: OnceLock::new(),
             plain: OnceLock::new(),
             output_validator: OnceLock::new(),
+            origin: Origins::of(Origin::Tool { name: name.into(), trusted }),
         })
     }
 
@@ -186,6 +190,11 @@ impl Tool {
     /// The fixed value of a meta-property that is a non-empty string, such as `_activity` or `_delegate`.
     pub fn fixed_name(&self, meta: &str) -> Option<&str> {
         self.meta(meta)?.fixed.as_ref()?.as_str().filter(|name| !name.is_empty())
+    }
+
+    /// The origin of the tool's own words.
+    pub(crate) fn origin(&self) -> &Origins {
+        &self.origin
     }
 
     /// Parameters that the tool itself fills in with a reference.

@@ -3,7 +3,7 @@
 //! Work runs as futures on the driver's own task, as many at once as the session permits, so that a call
 //! that needs no waiting costs no hand-over between threads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -48,6 +48,8 @@ pub struct Driver {
     folder: Option<PathBuf>,
     clock: Clock,
     pending: FuturesUnordered<Pending>,
+    /// What was done as soon as it was started.
+    done: VecDeque<Input>,
     watch: Box<dyn FnMut(Event<'_>) + Send>,
     words: Option<mpsc::UnboundedReceiver<Input>>,
     journal: Option<Box<dyn Journal>>,
@@ -90,6 +92,7 @@ impl Driver {
             folder: None,
             clock,
             pending: FuturesUnordered::new(),
+            done: VecDeque::new(),
             watch: Box::new(|_| {}),
             words: None,
             journal: None,
@@ -153,13 +156,13 @@ impl Driver {
     /// Goes on with what was under way when the journal ended; nothing, if nothing was.
     pub async fn resume(&mut self) -> Result<Option<Reply>, Refused> {
         let doubts = std::mem::take(&mut self.unsettled);
-        if doubts.is_empty() && self.pending.is_empty() {
+        if doubts.is_empty() && !self.is_at_work() {
             return Ok(None);
         }
         self.feed(doubts)?;
         match self.hand_out() {
             Some(reply) => Ok(Some(reply)),
-            None if self.pending.is_empty() => Ok(None),
+            None if !self.is_at_work() => Ok(None),
             None => self.until_rest().await.map(Some),
         }
     }
@@ -216,10 +219,14 @@ impl Driver {
     /// Waits for the next thing that was done or said, and tells the session. Only a journal that cannot be
     /// written is an error: what a person says may come too late, and that is no end of the turn.
     async fn take_some(&mut self) -> Result<(), Refused> {
-        let input = tokio::select! {
-            biased;
-            Some(done) = self.pending.next() => done,
-            said = next_word(&mut self.words) => said,
+        let input = match self.words.as_mut().and_then(|words| words.try_recv().ok()).or_else(|| self.done.pop_front())
+        {
+            Some(input) => input,
+            None => tokio::select! {
+                biased;
+                Some(done) = self.pending.next() => done,
+                said = next_word(&mut self.words) => said,
+            },
         };
         let is_stop = matches!(input, Input::Stop);
         let inputs = self.with_others_ready(input);
@@ -236,10 +243,11 @@ impl Driver {
     /// What else has completed meanwhile, so that one commit serves all of it.
     fn with_others_ready(&mut self, first: Input) -> Vec<Input> {
         let mut inputs = vec![first];
-        while inputs.len() < MOST_AT_ONCE && !self.pending.is_empty() {
-            match self.pending.next().now_or_never() {
-                Some(Some(input)) => inputs.push(input),
-                _ => break,
+        while inputs.len() < MOST_AT_ONCE {
+            let next = self.done.pop_front().or_else(|| self.pending.next().now_or_never().flatten());
+            match next {
+                Some(input) => inputs.push(input),
+                None => break,
             }
         }
         inputs
@@ -264,12 +272,16 @@ impl Driver {
 
     /// Waits for what was started and not waited for.
     pub async fn finish(&mut self) {
-        while !self.pending.is_empty() {
+        while self.is_at_work() {
             if self.take_some().await.is_err() {
                 return;
             }
             self.hand_out();
         }
+    }
+
+    fn is_at_work(&self) -> bool {
+        !self.done.is_empty() || !self.pending.is_empty()
     }
 
     /// Starts everything that the session wants done; says so when the turn has come to rest.
@@ -329,16 +341,23 @@ impl Driver {
         let limit = activity.time_limit().unwrap_or(Duration::from_secs(start.seconds));
         let is_harmless = start.tool.idempotent;
         let work = AssertUnwindSafe(activity.run(Work::from(start))).catch_unwind();
+        let mut work = work.map(|ended| {
+            let panicked = || CallError::new("panic", "the activity failed; this is a mistake in its code");
+            ended.unwrap_or_else(|_| Outcome::Error(panicked()))
+        });
+        // What needs no waiting needs no clock either, and no place among those that wait.
+        if let Some(outcome) = (&mut work).now_or_never() {
+            self.done.push_back(Input::Ended { id, outcome });
+            return;
+        }
         let stopped = Arc::clone(&self.stop).notified_owned();
         let failed = |code: &str, words: String| Outcome::Error(CallError::new(code, words));
         self.pending.push(Box::pin(async move {
             let outcome = tokio::select! {
                 biased;
-                done = tokio::time::timeout(limit, work) => match done {
-                    Ok(Ok(outcome)) => outcome,
-                    Ok(Err(_)) => failed("panic", "the activity failed; this is a mistake in its code".to_owned()),
-                    Err(_) => failed("timeout", format!("no result within {}", seconds(limit))),
-                },
+                done = tokio::time::timeout(limit, work) => {
+                    done.unwrap_or_else(|_| failed("timeout", format!("no result within {}", seconds(limit))))
+                }
                 () = stopped => match is_harmless {
                     true => failed("stopped", "ended before it had a result".to_owned()),
                     // It may have happened: a person is asked, as after a crash.

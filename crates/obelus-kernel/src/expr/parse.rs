@@ -8,12 +8,14 @@
 //! reference  = "†" kind { "." segment | "[" index "]" | "[" json-string "]" }
 //! ```
 
+use std::sync::Arc;
+
 use super::Expr;
 use crate::fault::{Fault, Rule};
 use crate::path::{MAX_DEPTH, Path, Segment};
 
 pub(super) fn expression(text: &str) -> Result<Expr, Fault> {
-    let mut parser = Parser { text, at: 0, depth: 0 };
+    let mut parser = Parser { text, rest: text, depth: 0 };
     parser.space();
     let expr = parser.or()?;
     match parser.peek() {
@@ -25,27 +27,35 @@ pub(super) fn expression(text: &str) -> Result<Expr, Fault> {
 
 struct Parser<'a> {
     text: &'a str,
-    /// Byte offset of the next character.
-    at: usize,
+    /// What has not been read yet.
+    rest: &'a str,
     /// Parentheses open so far, bounded so that hostile text cannot exhaust the stack.
     depth: usize,
 }
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
     fn or(&mut self) -> Result<Expr, Fault> {
-        let mut terms = vec![self.and()?];
+        let first = self.and()?;
+        if !self.operator('|')? {
+            return Ok(first);
+        }
+        let mut terms = vec![first, self.and()?];
         while self.operator('|')? {
             terms.push(self.and()?);
         }
-        Ok(joined(terms, Expr::Any))
+        Ok(Expr::Any(terms))
     }
 
     fn and(&mut self) -> Result<Expr, Fault> {
-        let mut terms = vec![self.term()?];
+        let first = self.term()?;
+        if !self.operator('&')? {
+            return Ok(first);
+        }
+        let mut terms = vec![first, self.term()?];
         while self.operator('&')? {
             terms.push(self.term()?);
         }
-        Ok(joined(terms, Expr::All))
+        Ok(Expr::All(terms))
     }
 
     fn term(&mut self) -> Result<Expr, Fault> {
@@ -62,7 +72,7 @@ impl Parser<'_> {
             self.depth -= 1;
             inner
         } else if self.take('†') {
-            Expr::Ref(self.reference()?)
+            Expr::Ref(Arc::new(self.reference()?))
         } else {
             return Err(self.expected("a reference, which begins with `†`, or `(`"));
         };
@@ -123,20 +133,20 @@ impl Parser<'_> {
     }
 
     fn index(&mut self) -> Result<Segment, Fault> {
-        let start = self.at;
+        let start = self.rest;
         self.take('-');
         if self.take_while(|c| c.is_ascii_digit()).is_empty() {
             return Err(self.expected("an index or a key in double quotes"));
         }
-        let Ok(index) = self.text[start..self.at].parse() else {
-            self.at = start;
+        let Ok(index) = start[..start.len() - self.rest.len()].parse() else {
+            self.rest = start;
             return Err(self.expected("an index of at most 18 digits"));
         };
         Ok(Segment::Index(index))
     }
 
     fn json_string(&mut self) -> Result<Segment, Fault> {
-        let rest = &self.text[self.at..];
+        let rest = self.rest;
         let mut escaped = false;
         let close = rest.char_indices().skip(1).find(|&(_, c)| {
             let closes = c == '"' && !escaped;
@@ -144,33 +154,35 @@ impl Parser<'_> {
             closes
         });
         let Some((close, _)) = close else {
-            self.at = self.text.len();
+            self.rest = "";
             return Err(self.expected("the closing `\"` of the key"));
         };
         let Ok(key) = serde_json::from_str(&rest[..=close]) else {
             return Err(self.expected("a key written as a JSON string"));
         };
-        self.at += close + 1;
+        self.rest = &rest[close + 1..];
         Ok(Segment::Key(key))
     }
 
     fn peek(&self) -> Option<char> {
-        self.text[self.at..].chars().next()
+        self.rest.chars().next()
     }
 
     fn take(&mut self, wanted: char) -> bool {
-        let found = self.peek() == Some(wanted);
-        if found {
-            self.at += wanted.len_utf8();
+        match self.rest.strip_prefix(wanted) {
+            Some(rest) => {
+                self.rest = rest;
+                true
+            }
+            None => false,
         }
-        found
     }
 
-    fn take_while(&mut self, fits: impl Fn(char) -> bool) -> &str {
-        let start = self.at;
-        let rest = &self.text[start..];
-        self.at += rest.find(|c| !fits(c)).unwrap_or(rest.len());
-        &self.text[start..self.at]
+    fn take_while(&mut self, fits: impl Fn(char) -> bool) -> &'a str {
+        let end = self.rest.find(|c| !fits(c)).unwrap_or(self.rest.len());
+        let (taken, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        taken
     }
 
     fn space(&mut self) {
@@ -178,17 +190,13 @@ impl Parser<'_> {
     }
 
     fn expected(&self, what: &str) -> Fault {
-        let column = self.text[..self.at].chars().count() + 1;
+        let column = self.text[..self.text.len() - self.rest.len()].chars().count() + 1;
         let found = match self.peek() {
             Some(c) => format!("found `{}`", c.escape_debug()),
             None => "found the end".to_owned(),
         };
         Fault::new(Rule::Ctx12, format!("column {column}: expected {what}, {found}"))
     }
-}
-
-fn joined(mut terms: Vec<Expr>, join: impl Fn(Vec<Expr>) -> Expr) -> Expr {
-    if terms.len() == 1 { terms.remove(0) } else { join(terms) }
 }
 
 /// Letters of a kind's name after the first.

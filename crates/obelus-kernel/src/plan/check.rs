@@ -1,6 +1,7 @@
 //! The check of a plan: everything that can be known to be wrong before anything runs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -68,7 +69,7 @@ impl Check {
 }
 
 /// Checks the calls of a plan against the context they would run in.
-pub fn check(proposals: &[Value], mode: PlanMode, context: &Context) -> Check {
+pub fn check(proposals: &[Arc<Value>], mode: PlanMode, context: &Context) -> Check {
     let mut errors = Vec::new();
     let mut calls = Vec::with_capacity(proposals.len());
     for (index, proposal) in proposals.iter().enumerate() {
@@ -248,7 +249,7 @@ impl Check {
 }
 
 /// The paths that get the result itself. With alternatives, the last one may get an error instead.
-fn certain_writes(call: &Call) -> impl Iterator<Item = &Path> {
+fn certain_writes(call: &Call) -> impl Iterator<Item = &Arc<Path>> {
     let alternatives = call.output_path.iter().flat_map(|path| path.alternatives.iter());
     let certain = match call.output_path.as_ref().map_or(0, |path| path.alternatives.len()) {
         0 | 1 => 1,

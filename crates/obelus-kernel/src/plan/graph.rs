@@ -1,6 +1,10 @@
 //! The graph itself: an edge where one call may write what another reads.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
 
 use super::template::Who;
 use crate::fault::{Fault, Rule};
@@ -14,7 +18,7 @@ pub struct Edge {
     /// Index of the call that reads.
     pub to: usize,
     /// The path that is read.
-    pub path: Path,
+    pub path: Arc<Path>,
 }
 
 /// More edges than a person or a machine could make use of: most often everything reads what everything writes.
@@ -63,8 +67,8 @@ pub struct Graph {
 
 /// What the graph needs to know of a call.
 pub(crate) struct Node<'a> {
-    pub(crate) reads: Vec<&'a Path>,
-    pub(crate) writes: Vec<&'a Path>,
+    pub(crate) reads: Vec<&'a Arc<Path>>,
+    pub(crate) writes: Vec<&'a Arc<Path>>,
     pub(crate) who: Who,
 }
 
@@ -79,19 +83,21 @@ impl Graph {
         let count = nodes.len();
         let mut graph =
             Graph { edges: Vec::new(), starts: vec![0], feeds: vec![Vec::new(); count], feeders: vec![0; count] };
+        let mut found = Vec::new();
+        let mut edges: Vec<(&Arc<Path>, usize)> = Vec::new();
         for (to, node) in nodes.iter().enumerate() {
-            let mut edges = Vec::new();
             for path in &node.reads {
-                let found = writers.of(path, &node.who).into_iter();
+                writers.of(path, &node.who, &mut found);
                 // A call that reads what it writes reads the earlier value.
-                edges.extend(found.filter(|&from| from != to && may_feed(from, to)).map(|from| (*path, from)));
+                let feeds = found.drain(..).filter(|&from| from != to && may_feed(from, to));
+                edges.extend(feeds.map(|from| (*path, from)));
             }
             edges.sort_unstable();
             edges.dedup();
             if graph.edges.len() + edges.len() > MOST_EDGES {
                 return Err(TooDense);
             }
-            for (path, from) in edges {
+            for (path, from) in edges.drain(..) {
                 if graph.feeds[from].last() != Some(&to) {
                     graph.feeds[from].push(to);
                     graph.feeders[to] += 1;
@@ -111,8 +117,8 @@ impl Graph {
     /// The edges into a call by one of the paths it reads.
     pub fn edges_by(&self, call: usize, path: &Path) -> &[Edge] {
         let edges = self.edges_into(call);
-        let start = edges.partition_point(|edge| edge.path < *path);
-        let len = edges[start..].partition_point(|edge| edge.path == *path);
+        let start = edges.partition_point(|edge| *edge.path < *path);
+        let len = edges[start..].partition_point(|edge| *edge.path == *path);
         &edges[start..start + len]
     }
 
@@ -194,12 +200,12 @@ impl Graph {
 
 /// Writers by what they write, so that finding those of one path costs its depth and what is found.
 struct Writers<'a> {
-    kinds: BTreeMap<&'a str, BTreeMap<&'a Who, Trie>>,
+    kinds: BTreeMap<&'a str, BTreeMap<&'a Who, Trie<'a>>>,
 }
 
 impl<'a> Writers<'a> {
     fn new(nodes: &'a [Node<'_>]) -> Self {
-        let mut kinds: BTreeMap<&str, BTreeMap<&Who, Trie>> = BTreeMap::new();
+        let mut kinds: BTreeMap<&str, BTreeMap<&Who, Trie<'_>>> = BTreeMap::new();
         for (index, node) in nodes.iter().enumerate() {
             for path in &node.writes {
                 let trie = kinds.entry(&path.kind).or_default().entry(&node.who).or_default();
@@ -209,41 +215,39 @@ impl<'a> Writers<'a> {
         Self { kinds }
     }
 
-    fn of(&self, path: &Path, reader: &Who) -> Vec<usize> {
-        let mut found = Vec::new();
-        let Some(tries) = self.kinds.get(path.kind.as_str()) else { return found };
+    fn of(&self, path: &Path, reader: &Who, found: &mut Vec<usize>) {
+        let Some(tries) = self.kinds.get(path.kind.as_str()) else { return };
         match reader {
-            Who::Each => tries.values().for_each(|trie| trie.collect(&path.segments, &mut found)),
+            Who::Each => tries.values().for_each(|trie| trie.collect(&path.segments, found)),
             _ => {
                 for writer in [&Who::Once, &Who::Each, reader] {
                     if reader.sees(writer)
                         && let Some(trie) = tries.get(writer)
                     {
-                        trie.collect(&path.segments, &mut found);
+                        trie.collect(&path.segments, found);
                     }
                 }
             }
         }
-        found
     }
 }
 
 #[derive(Default)]
-struct Trie {
+struct Trie<'a> {
     writers: Vec<usize>,
-    children: BTreeMap<String, Trie>,
+    children: IndexMap<Cow<'a, str>, Trie<'a>>,
     /// Writes by an index from the end, which can be any element.
-    from_the_end: Option<Box<Trie>>,
+    from_the_end: Option<Box<Trie<'a>>>,
 }
 
-impl Trie {
-    fn insert(&mut self, path: &[Segment], writer: usize) {
+impl<'a> Trie<'a> {
+    fn insert(&mut self, path: &'a [Segment], writer: usize) {
         match path.split_first() {
             None => self.writers.push(writer),
             Some((segment, rest)) if segment.counts_from_the_end() => {
                 self.from_the_end.get_or_insert_default().insert(rest, writer);
             }
-            Some((segment, rest)) => self.children.entry(segment.key().into_owned()).or_default().insert(rest, writer),
+            Some((segment, rest)) => self.children.entry(segment.key()).or_default().insert(rest, writer),
         }
     }
 

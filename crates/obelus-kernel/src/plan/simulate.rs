@@ -1,6 +1,7 @@
 //! A dry run: what a plan would do, in which order, what would need a person, and what each branch leaves out.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
@@ -88,7 +89,7 @@ fn branches(check: &Check, context: &Context) -> Vec<Value> {
         let Some(path) = call.output_path.as_ref().filter(|path| path.alternatives.len() > 1) else { continue };
         for (chosen, group) in path.alternatives.iter().enumerate() {
             let skipped = skipped(check, context, index, group);
-            let group: Vec<String> = group.iter().map(Path::to_string).collect();
+            let group: Vec<String> = group.iter().map(ToString::to_string).collect();
             branches
                 .push(json!({"call": index, "alternative": chosen, "path": group.join(" && "), "skipped": skipped}));
         }
@@ -97,7 +98,7 @@ fn branches(check: &Check, context: &Context) -> Vec<Value> {
 }
 
 /// The calls that cannot run if call `branching` writes this group and no other.
-fn skipped(check: &Check, context: &Context, branching: usize, group: &[Path]) -> BTreeSet<usize> {
+fn skipped(check: &Check, context: &Context, branching: usize, group: &[Arc<Path>]) -> BTreeSet<usize> {
     let mut skipped = BTreeSet::new();
     for &index in check.waves.iter().flatten() {
         let call: &Call = &check.calls[index];
@@ -138,7 +139,7 @@ mod tests {
             json!({"_tool": "walk", "f": "†state.sunny", "_outputPath": "†state.a"}),
             json!({"_tool": "museum", "f": "†state.rainy"}),
         ];
-        let check = super::super::check(&calls, PlanMode::Lazy, &context);
+        let check = super::super::check(&calls.map(Arc::new), PlanMode::Lazy, &context);
         let dry = simulate(&check, &context, Mode::Full, &Policy::default(), |_| false);
         assert_eq!(dry.calls[0]["params"], json!({"city": "Сочи"}));
         assert_eq!(dry.calls[1]["params"], json!({"f": "†state.sunny"}));

@@ -28,8 +28,8 @@ impl Session {
 
     /// Whether people have spoken of exactly this call before, or are being asked; then that settles it.
     pub(super) fn settle_by_earlier_word(&mut self, at: JobRef, call: &Call, frozen: &Arc<Frozen>) -> bool {
-        let says = |name: &str, value: Value| call.asides.get(name) == Some(&value);
-        let refuses = says("confirmation_decision", "deny".into());
+        let says = |name: &str| call.asides.get(name) == Some(&Value::Bool(true));
+        let refuses = call.asides.get("confirmation_decision").is_some_and(|said| said == "deny");
         if self.questions.is_blank() && !refuses {
             return false;
         }
@@ -44,14 +44,14 @@ impl Session {
             return true;
         }
         if let Some(&since) = self.questions.denied.get(&hash) {
-            let asked_anew = says("requires_confirmation", true.into()) && self.words_since(since).is_some();
+            let asked_anew = says("requires_confirmation") && self.words_since(since).is_some();
             if !asked_anew {
                 self.drop_denied(at, "it was denied before");
                 return true;
             }
             self.questions.denied.remove(&hash);
         }
-        let confirmed = says("confirmed", true.into());
+        let confirmed = says("confirmed");
         if let Some((id, index)) = self.questions.about(&hash) {
             if let Some(question) = self.questions.get_mut(&id) {
                 question.calls[index].jobs.push(at);
@@ -160,8 +160,8 @@ impl Session {
         asked_something
     }
 
-    pub(super) fn ask_about_plan(&mut self, calls: Vec<Value>, sequential: bool) {
-        let asked = |call| AskedCall { call: Arc::new(call), hash: String::new(), decided: None, jobs: Vec::new() };
+    pub(super) fn ask_about_plan(&mut self, calls: Vec<Arc<Value>>, sequential: bool) {
+        let asked = |call| AskedCall { call, hash: String::new(), decided: None, jobs: Vec::new() };
         let reasons = vec!["a plan runs when it is approved".to_owned()];
         let id = self.ask(About::Plan, calls.into_iter().map(asked).collect(), reasons);
         if let Some(question) = self.questions.get_mut(&id) {
@@ -242,7 +242,7 @@ impl Session {
             }
             (About::Call, Decision::Edit { params }) => self.edit(id, params, by)?,
             (About::Plan, Decision::Approve { only: None }) => {
-                let calls: Vec<Value> = question.calls.iter().map(|asked| (*asked.call).clone()).collect();
+                let calls: Vec<Arc<Value>> = question.calls.iter().map(|asked| asked.call.clone()).collect();
                 let sequential = question.sequential;
                 self.questions.decided(id, QuestionStatus::Approved, self.now, by, None);
                 self.reopen();

@@ -7,7 +7,7 @@ use super::job::JobRef;
 use crate::call::{Call, Scope};
 use crate::context::Context;
 use crate::expr::Expr;
-use crate::origin::{Origin, Origins};
+use crate::origin::Origins;
 use crate::path::{Path, Segment};
 use crate::template::Template;
 use crate::tool::{Effect, Tool};
@@ -17,7 +17,7 @@ pub(super) struct Sources<'a> {
     pub(super) context: &'a Context,
     pub(super) instance: Option<&'a str>,
     /// What a literal carries.
-    pub(super) literal: Origins,
+    pub(super) literal: &'a Origins,
 }
 
 impl Sources<'_> {
@@ -28,11 +28,10 @@ impl Sources<'_> {
             all.join(&self.of_template(template));
         }
         for scope in &call.scopes {
-            let path = match scope {
-                Scope::Kind(kind) => Path::root(kind.as_str()),
-                Scope::Path(path) => path.clone(),
-            };
-            all.join(&self.context.origins(&path, self.instance));
+            all.join(&match scope {
+                Scope::Kind(kind) => self.context.origins(&Path::root(kind.as_str()), self.instance),
+                Scope::Path(path) => self.context.origins(path, self.instance),
+            });
         }
         all
     }
@@ -83,6 +82,9 @@ impl Sources<'_> {
     /// `a || b` carries what was read of it, `a && b` what b carries.
     fn of_expr(&self, expr: &Expr, below: &[Segment]) -> Origins {
         let Some(path) = self.source(expr) else { return Origins::default() };
+        if below.is_empty() {
+            return self.context.origins(path, self.instance);
+        }
         let exact = Path { kind: path.kind.clone(), segments: path.segments.iter().chain(below).cloned().collect() };
         // Where the way below is not there as written, the whole value answers for it.
         let path = if self.context.read(&exact, self.instance).is_some() { &exact } else { path };
@@ -118,7 +120,7 @@ impl Session {
         Sources {
             context: &self.context,
             instance: step.jobs[at.job as usize].instance.as_deref(),
-            literal: step.literal.clone(),
+            literal: &step.literal,
         }
     }
 
@@ -155,10 +157,5 @@ impl Session {
             .frozen(at)
             .and_then(|frozen| path.split('.').try_fold(frozen.params.clone(), |value, step| value.get(step).cloned()));
         origins.is_verbatim() && value.is_some_and(|value| matches!(value, Value::String(_)))
-    }
-
-    /// The origin of a tool's own words.
-    pub(super) fn origin_of(tool: &Tool) -> Origins {
-        Origins::of(Origin::Tool { name: tool.name.as_str().into(), trusted: tool.trusted })
     }
 }

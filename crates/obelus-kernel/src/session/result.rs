@@ -42,7 +42,7 @@ impl Session {
         self.finish_thought_at(at, output, None);
     }
 
-    fn finish_thought_at(&mut self, at: JobRef, output: Value, chosen: Option<&[Path]>) {
+    fn finish_thought_at(&mut self, at: JobRef, output: Value, chosen: Option<&[Arc<Path>]>) {
         let call = self.steps[&at.step].call(at.job as usize).clone();
         self.running -= 1;
         self.add_origins(at, &Origins::of(Origin::Model));
@@ -136,11 +136,11 @@ impl Session {
         at: JobRef,
         call: &Arc<Call>,
         value: Value,
-        chosen: Option<&[Path]>,
+        chosen: Option<&[Arc<Path>]>,
     ) -> Result<(), Fault> {
         let Some(path) = &call.output_path else { return Ok(()) };
         let first = path.alternatives.first().map(Vec::as_slice).unwrap_or_default();
-        let writes: Vec<(Path, Value)> = match chosen.unwrap_or(first) {
+        let writes: Vec<(Arc<Path>, Value)> = match chosen.unwrap_or(first) {
             [single] => vec![(single.clone(), value)],
             group => group.iter().map(|path| (path.clone(), value.clone())).collect(),
         };
@@ -181,17 +181,22 @@ impl Session {
         self.append_output(at, call, writes).map_err(Failure::Structural)
     }
 
-    fn append_output(&mut self, at: JobRef, call: &Arc<Call>, writes: Vec<(Path, Value)>) -> Result<(), Fault> {
+    fn append_output(&mut self, at: JobRef, call: &Arc<Call>, writes: Vec<(Arc<Path>, Value)>) -> Result<(), Fault> {
         let instance = self.steps[&at.step].jobs[at.job as usize].instance.clone();
         let raw = with_instance(&call.raw, instance.as_deref());
         let date = self.date();
         let method = call.output_method;
-        let own = call.tool.as_deref().map(Session::origin_of).unwrap_or_default();
+        let own = call.tool.as_deref().map(|tool| tool.origin().clone()).unwrap_or_default();
         let origins = self.steps[&at.step].jobs[at.job as usize].origins.clone().joined(&own);
         if writes.iter().any(|(path, value)| path.segments.len() + depth(value) > MAX_DEPTH) {
             return Err(Fault::new(Rule::Ctx3, format!("the result is nested deeper than {MAX_DEPTH} levels")));
         }
-        let touched: Vec<Path> = writes.iter().map(|(path, _)| path.clone()).collect();
+        let validators = self.validators_for(writes.iter().map(|(path, _)| path), instance.as_deref(), method)?;
+        let issuing = call.tool.as_deref().filter(|tool| !tool.issued.is_empty() && method != Method::Push);
+        let touched: Vec<Arc<Path>> = match issuing {
+            Some(_) => writes.iter().map(|(path, _)| path.clone()).collect(),
+            None => Vec::new(),
+        };
         let batch = writes
             .into_iter()
             .map(|(path, value)| {
@@ -203,12 +208,11 @@ impl Session {
                 Message::Data(Box::new(data))
             })
             .collect();
-        let validators = self.validators_for(&touched, instance.as_deref(), method)?;
         self.context.append_checked(batch, |context| {
             let broken = validators.iter().find_map(|(path, part)| part.breach(context, path, instance.as_deref()));
             broken.map_or(Ok(()), Err)
         })?;
-        if let Some(tool) = call.tool.as_ref().filter(|tool| !tool.issued.is_empty() && method != Method::Push) {
+        if let Some(tool) = issuing {
             for path in &touched {
                 self.context.label_issued(path, instance.as_deref(), &tool.issued, &own);
             }
@@ -217,12 +221,12 @@ impl Session {
     }
 
     /// What the written paths must look like by the schemas of their kinds, made once and kept.
-    fn validators_for(
+    fn validators_for<'a>(
         &mut self,
-        paths: &[Path],
+        paths: impl Iterator<Item = &'a Arc<Path>>,
         instance: Option<&str>,
         method: Method,
-    ) -> Result<Vec<(Path, Part)>, Fault> {
+    ) -> Result<Vec<(Arc<Path>, Part)>, Fault> {
         let mut found = Vec::new();
         for path in paths {
             let Some(schema) = self.context.view(&path.kind).and_then(|view| view.schema(instance)) else { continue };
@@ -283,7 +287,7 @@ fn judges_elements_alone(schema: &Value) -> bool {
 }
 
 /// The path that `data` spells and nothing beside it, with the index of its alternative.
-fn permitted<'a>(allowed: &'a OutputPath, kind: &str, data: &'a Value) -> Option<(usize, &'a Path, &'a Value)> {
+fn permitted<'a>(allowed: &'a OutputPath, kind: &str, data: &'a Value) -> Option<(usize, &'a Arc<Path>, &'a Value)> {
     let groups = allowed.alternatives.iter().enumerate();
     groups.flat_map(|(index, group)| group.iter().map(move |path| (index, path))).find_map(|(index, path)| {
         let mut value = data;
@@ -296,7 +300,7 @@ fn permitted<'a>(allowed: &'a OutputPath, kind: &str, data: &'a Value) -> Option
 }
 
 /// What a sub-request brought: plain output, or one call of the tool with its output and its path.
-fn chosen_output(call: &Call, solution: super::Solution) -> Result<(Value, Option<Vec<Path>>), String> {
+fn chosen_output(call: &Call, solution: super::Solution) -> Result<(Value, Option<Vec<Arc<Path>>>), String> {
     let [answer] = solution.calls.as_slice() else {
         return match solution.calls.len() {
             0 => Ok((solution.output, None)),

@@ -1,6 +1,7 @@
 //! A turn: requests to the model, what it answers, and how the turn comes to rest.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -253,34 +254,34 @@ impl Session {
         self.turn.faulty = false;
         self.turn.output = solution.output;
         let calls = self.offered_only(solution.calls);
-        let solution = Solution { calls, output: Value::Null, say: None, ..solution };
-        if solution.calls.is_empty() {
+        if calls.is_empty() {
             return;
         }
+        let calls: Vec<Arc<Value>> = calls.into_iter().map(Arc::new).collect();
         let mode = self.plan_mode();
         // What is no call at all is an error of the step, and no part of a plan that can be read again.
-        let calls = solution.calls.iter().filter(|call| call.is_object()).cloned().collect();
-        self.remember(Message::Plan(Plan { calls, mode }));
+        let readable = calls.iter().filter(|call| call.is_object()).cloned().collect();
+        self.remember(Message::Plan(Plan { calls: readable, mode }));
         match mode {
             PlanMode::Eager => {
                 let origin = Origin::Eager { first: self.turn.requests == 1 };
-                self.start_step(&solution.calls, origin, solution.sequential);
+                self.start_step(&calls, origin, solution.sequential);
             }
-            PlanMode::Lazy => self.offer(solution.calls, solution.sequential),
+            PlanMode::Lazy => self.offer(calls, solution.sequential),
         }
     }
 
     /// A lazy plan is checked and offered to a person as a whole; a faulty one goes back to the model.
-    fn offer(&mut self, calls: Vec<Value>, sequential: bool) {
+    fn offer(&mut self, calls: Vec<Arc<Value>>, sequential: bool) {
         let check = plan::check(&calls, PlanMode::Lazy, &self.context);
         if !check.is_valid() {
             self.turn.faulty = true;
             for fault in &check.errors {
-                let call = fault.call.map_or(Value::Null, |index| calls[index].clone());
+                let call = fault.call.map_or(Value::Null, |index| (*calls[index]).clone());
                 self.turn.errors.push(error_data(call, fault_data(fault)));
             }
             let faults: Vec<_> = check.errors.iter().map(ToString::to_string).collect();
-            self.note_failure(&Value::Array(calls).to_string(), &faults.join("\n"));
+            self.note_failure(&text_of(&calls), &faults.join("\n"));
             return;
         }
         if self.settings.mode == Mode::Shadow {
@@ -303,7 +304,7 @@ impl Session {
     }
 
     /// Sets the calls of a solution or an approved plan to work.
-    pub(super) fn start_step(&mut self, calls: &[Value], origin: Origin, sequential: bool) {
+    pub(super) fn start_step(&mut self, calls: &[Arc<Value>], origin: Origin, sequential: bool) {
         let literal = match origin {
             Origin::Approved { by_person: true } => Origins::of(Source::User),
             Origin::Graph => Origins::of(Source::Author),
@@ -316,9 +317,9 @@ impl Session {
         self.steps.insert(id, step);
         let at = |job: usize| super::JobRef { step: id, job: u32::try_from(job).unwrap_or(u32::MAX) };
         if let Some(cycle) = faults.iter().find(|fault| fault.rule == Rule::Plan2) {
-            let call = cycle.call.map_or(Value::Null, |index| calls[index].clone());
+            let call = cycle.call.map_or(Value::Null, |index| (*calls[index]).clone());
             self.turn.errors.push(error_data(call, fault_data(cycle)));
-            self.note_failure(&Value::from(calls.to_vec()).to_string(), &cycle.text);
+            self.note_failure(&text_of(calls), &cycle.text);
             self.turn.faulty = true;
             for job in 0..count {
                 self.close(at(job), Status::Skipped);
@@ -519,6 +520,11 @@ impl Session {
             }
         }
     }
+}
+
+/// Calls as they would stand in a plan, to know the same ones again.
+fn text_of(calls: &[Arc<Value>]) -> String {
+    calls.iter().map(|call| (**call).clone()).collect::<Value>().to_string()
 }
 
 fn output_may_be_null(tool: &crate::Tool) -> bool {

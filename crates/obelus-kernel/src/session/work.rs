@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::Session;
 use super::input::{CallError, Ends, Outcome, Start, Task};
-use super::job::{Frozen, JobRef, Settled, Status, with_instance};
+use super::job::{Frozen, JobRef, Settled, Status, joined, with_instance};
 use super::policy::{Verdict, outside_mode};
 use super::turn::{error_data, fault_data};
 use crate::call::{Call, Scope, faults_of};
@@ -53,21 +53,27 @@ impl Session {
         }
         let step = &self.steps[&at.step];
         let job = at.job as usize;
-        let call = step.call(job).clone();
         if step.is_held_back(job) {
+            return;
+        }
+        let call = step.call(job).clone();
+        // What is there when all that feeds it has ended is there for good: it shows when it is read.
+        if step.jobs[job].open_feeders == 0 {
+            return self.prepare(at, &call);
+        }
+        // While plain references are open there is nothing to find out.
+        if !call.has_choice() {
             return;
         }
         let mut pending = false;
         let mut dead = false;
-        // While plain references are open there is nothing to find out.
-        if step.jobs[job].open_feeders > 0 && !call.has_choice() {
-            return;
+        for expr in call.exprs() {
+            match step.settled(job, expr, &self.context) {
+                Settled::Pending => pending = true,
+                Settled::Dead => dead = true,
+                Settled::Present | Settled::Null => {}
+            }
         }
-        call.each_expr(&mut |_, expr| match step.settled(job, expr, &self.context) {
-            Settled::Pending => pending = true,
-            Settled::Dead => dead = true,
-            Settled::Present | Settled::Null => {}
-        });
         // Scopes need no value, but what feeds them comes first.
         let open = |edge: &crate::plan::Edge| !step.jobs[edge.from].status.is_final();
         pending |= call.scopes.iter().any(|scope| match scope {
@@ -85,7 +91,7 @@ impl Session {
     fn prepare(&mut self, at: JobRef, call: &Arc<Call>) {
         let Some(tool) = call.tool.clone() else { return self.close(at, Status::Failed) };
         let instance = self.steps[&at.step].jobs[at.job as usize].instance.clone();
-        let mut params = Map::new();
+        let mut params = Map::with_capacity(call.params.len());
         for (name, template) in &call.params {
             match template.resolve(&|path: &Path| self.context.read(path, instance.as_deref())) {
                 Ok(value) => params.insert(name.clone(), value),
@@ -234,13 +240,15 @@ impl Session {
         let (job, call) = (&step.jobs[at.job as usize], step.call(at.job as usize));
         let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else { return };
         let Some(activity) = self.activity_of(tool, call.activity.as_deref()) else { return };
+        let id = at.id();
+        let key = joined(&self.id, ':', &id);
         let start = Start {
-            id: at.to_string(),
+            id,
             activity: activity.to_owned(),
             call: frozen.call.clone(),
             tool: tool.clone(),
             scope: scope_messages(&self.context, &call.scopes, job.instance.as_deref()),
-            key: format!("{}:{at}", self.id),
+            key,
             attempt: job.attempt,
             seconds: self.settings.call_seconds,
         };
@@ -309,7 +317,7 @@ impl Session {
         let call = with_instance(&raw, job.instance.as_deref());
         job.error = Some(error.clone());
         let (name, words) = (call.to_string(), error.to_string());
-        let tool = step.call(at.job as usize).tool.as_deref().map(Session::origin_of).unwrap_or_default();
+        let tool = step.call(at.job as usize).tool.as_deref().map(|tool| tool.origin().clone()).unwrap_or_default();
         let origins = step.jobs[at.job as usize].origins.clone().joined(&tool);
         step.errors.push((error_data((*call).clone(), error), origins));
         self.note_failure(&name, &words);
@@ -331,8 +339,7 @@ impl Session {
         if !is_forgotten {
             step.open -= 1;
         }
-        let fed: Vec<usize> = step.graph.fed_by(index).to_vec();
-        for fed in fed {
+        for &fed in step.graph.fed_by(index) {
             let follower = &mut step.jobs[fed];
             follower.open_feeders = follower.open_feeders.saturating_sub(1);
             if follower.status == Status::Blocked {
@@ -374,18 +381,20 @@ impl Session {
 
 /// The call as an activity receives it, and as a person is shown it.
 fn frozen_call(call: &Call, params: &Value, instance: Option<&str>) -> Value {
-    let mut fields = Map::new();
+    let copy = |(name, value): (&String, &Value)| (name.clone(), value.clone());
+    // Most calls have two meta-properties: their tool and where the result goes.
+    let mut fields = Map::with_capacity(call.params.len() + call.asides.len() + 2);
     fields.insert("_tool".to_owned(), call.tool_name.as_str().into());
-    fields.extend(params.as_object().cloned().unwrap_or_default());
-    fields.extend(call.asides.clone());
+    fields.extend(params.as_object().into_iter().flatten().map(copy));
+    fields.extend(call.asides.iter().map(copy));
     for chosen in ["_delegate", "_activity"] {
-        if let Some(name) = call.raw.get(chosen).filter(|name| !name.is_null()) {
+        if let Some(name) = call.said(chosen).filter(|name| !name.is_null()) {
             fields.insert(chosen.to_owned(), name.clone());
         }
     }
     if let Some(path) = &call.output_path {
         // The words of the proposal, where it has some, are cheaper than writing the path out again.
-        let said = call.raw.get("_outputPath").filter(|said| said.is_string()).cloned();
+        let said = call.said("_outputPath").filter(|said| said.is_string()).cloned();
         fields.insert("_outputPath".to_owned(), said.unwrap_or_else(|| path.to_string().into()));
     }
     if call.output_method != crate::Method::Set {

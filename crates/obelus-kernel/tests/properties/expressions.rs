@@ -26,7 +26,7 @@ fn path() -> impl Strategy<Value = Path> {
 }
 
 fn expr() -> impl Strategy<Value = Expr> {
-    path().prop_map(Expr::Ref).prop_recursive(5, 24, 4, |inner| {
+    path().prop_map(|path| Expr::Ref(path.into())).prop_recursive(5, 24, 4, |inner| {
         prop_oneof![vec(inner.clone(), 2..4).prop_map(Expr::Any), vec(inner, 2..4).prop_map(Expr::All)]
     })
 }

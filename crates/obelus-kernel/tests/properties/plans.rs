@@ -25,7 +25,12 @@ pub(crate) struct Planned {
 impl Planned {
     pub(crate) fn reads(&self) -> impl Iterator<Item = &Path> {
         // A parameter that begins with `(` is plain text.
-        self.params.iter().filter(|expr| expr.to_string().starts_with('†')).flat_map(Expr::refs).chain(&self.scope)
+        self.params
+            .iter()
+            .filter(|expr| expr.to_string().starts_with('†'))
+            .flat_map(Expr::refs)
+            .map(AsRef::as_ref)
+            .chain(&self.scope)
     }
 
     pub(crate) fn writes(&self) -> impl Iterator<Item = &Path> {
@@ -73,7 +78,7 @@ fn path() -> impl Strategy<Value = Path> {
 }
 
 fn expr() -> impl Strategy<Value = Expr> {
-    path().prop_map(Expr::Ref).prop_recursive(2, 4, 2, |inner| {
+    path().prop_map(|path| Expr::Ref(path.into())).prop_recursive(2, 4, 2, |inner| {
         prop_oneof![vec(inner.clone(), 2..3).prop_map(Expr::Any), vec(inner, 2..3).prop_map(Expr::All)]
     })
 }
@@ -109,7 +114,7 @@ pub(crate) fn checked(calls: &[Planned]) -> Check {
         {"type": "tool", "tool": {"t": {"properties": {"_scopes": {}}}}},
     ]);
     let context = Context::from_value(context).expect("the context is well formed");
-    check(&calls.iter().map(Planned::to_json).collect::<Vec<_>>(), PlanMode::Eager, &context)
+    check(&calls.iter().map(|call| call.to_json().into()).collect::<Vec<_>>(), PlanMode::Eager, &context)
 }
 
 /// The instances that each call runs for; `None` is the run on global data.
