@@ -178,11 +178,23 @@ impl Context {
     }
 
     /// What a tool itself has minted, such as an id, is the tool's own, whatever the call was made of.
-    pub(crate) fn label_issued(&mut self, path: &Path, instance: Option<&str>, issued: &[String], own: &Origins) {
+    /// `value` is what was just written: what stood there before, or came from others, is not minted.
+    pub(crate) fn label_issued(
+        &mut self,
+        path: &Path,
+        instance: Option<&str>,
+        method: Method,
+        value: &Value,
+        issued: &[String],
+        own: &Origins,
+    ) {
         let Some(view) = self.views.get_mut(&path.kind) else { return };
         for dotted in issued {
-            for place in view.places(&path.segments, dotted, instance) {
-                view.label(instance, &place, Method::Set, &Value::Null, own);
+            for (place, minted) in view.places(&path.segments, method, value, dotted, instance) {
+                // What is merged, and what was assigned as a whole, leaves alone what it did not bring.
+                let adds = method == Method::Merge || place == path.segments;
+                let method = if adds { method } else { Method::Set };
+                view.label(instance, &place, method, minted, own);
             }
         }
     }

@@ -157,8 +157,14 @@ impl Session {
         origins.is_verbatim() && value.is_some_and(|value| matches!(value, Value::String(_)))
     }
 
-    /// The origin of a tool's own words.
-    pub(super) fn origin_of(tool: &Tool) -> Origins {
-        Origins::of(Origin::Tool { name: tool.name.as_str().into(), trusted: tool.trusted })
+    /// The origin of the words of whoever carries out a call. The model and a delegate have none of their own:
+    /// what they say carries what they were shown, whatever the tool says of itself.
+    pub(super) fn own_origin(&self, call: &Call) -> Origins {
+        match call.tool.as_deref() {
+            Some(tool) if call.delegate.is_none() && !self.thinks(call, tool) => {
+                Origins::of(Origin::Tool { name: tool.name.as_str().into(), trusted: tool.trusted })
+            }
+            _ => Origins::default(),
+        }
     }
 }

@@ -111,7 +111,7 @@ impl Session {
     }
 
     /// Whether the model itself carries out this call.
-    fn thinks(&self, call: &Call, tool: &Tool) -> bool {
+    pub(super) fn thinks(&self, call: &Call, tool: &Tool) -> bool {
         call.delegate.is_none() && self.activity_of(tool, call.activity.as_deref()).is_none()
     }
 
@@ -303,14 +303,15 @@ impl Session {
     }
 
     pub(super) fn record_error(&mut self, at: JobRef, error: Value) {
+        let Some(step) = self.steps.get(&at.step) else { return };
+        let own = self.own_origin(step.call(at.job as usize));
         let Some(step) = self.steps.get_mut(&at.step) else { return };
         let raw = step.call(at.job as usize).raw.clone();
         let job = &mut step.jobs[at.job as usize];
         let call = with_instance(&raw, job.instance.as_deref());
         job.error = Some(error.clone());
         let (name, words) = (call.to_string(), error.to_string());
-        let tool = step.call(at.job as usize).tool.as_deref().map(Session::origin_of).unwrap_or_default();
-        let origins = step.jobs[at.job as usize].origins.clone().joined(&tool);
+        let origins = job.origins.clone().joined(&own);
         step.errors.push((error_data((*call).clone(), error), origins));
         self.note_failure(&name, &words);
     }
