@@ -208,6 +208,15 @@ impl Context {
         all
     }
 
+    /// Whose words the conversation is made of.
+    pub(crate) fn text_origins(&self) -> Origins {
+        let texts = self.messages.iter().filter_map(|message| match message {
+            Message::Text(text) => Some(Origins::of(text.role.into())),
+            _ => None,
+        });
+        texts.fold(Origins::default(), |all, of| all.joined(&of))
+    }
+
     /// The value of an expression.
     pub fn resolve(&self, expr: &Expr, instance: Option<&str>) -> Option<Cow<'_, Value>> {
         expr.value(&|path| self.read(path, instance))

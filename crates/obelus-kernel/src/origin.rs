@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::fold::Method;
+use crate::message::Role;
 use crate::path::Segment;
 
 /// One source of values.
@@ -38,6 +39,16 @@ impl fmt::Display for Origin {
             Origin::Model => f.write_str("model"),
             Origin::Tool { name, trusted: true } => write!(f, "trusted:{name}"),
             Origin::Tool { name, trusted: false } => write!(f, "untrusted:{name}"),
+        }
+    }
+}
+
+impl From<Role> for Origin {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::System => Origin::Author,
+            Role::User => Origin::User,
+            Role::Assistant => Origin::Model,
         }
     }
 }

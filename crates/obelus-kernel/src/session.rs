@@ -95,6 +95,8 @@ pub struct Session {
     questions: Questions,
     /// Where everything comes from that the model has been shown so far.
     shown: Origins,
+    /// Where the agent's own words of this session come from: it had been shown all that when it spoke.
+    said: Origins,
     /// Words that came while the turn was at work.
     pending_words: VecDeque<Words>,
     /// The question that the user's latest words can be an answer to.
@@ -154,6 +156,7 @@ impl Session {
             }
         };
         let persistent = settings.persistent || context.plan().is_some();
+        let shown = context.text_origins();
         Ok(Self {
             id: id.into(),
             base: context.messages().len(),
@@ -176,7 +179,8 @@ impl Session {
             sub_requests: BTreeMap::new(),
             next_request: 0,
             questions: Questions::default(),
-            shown: Origins::default(),
+            shown,
+            said: Origins::default(),
             pending_words: VecDeque::new(),
             answerable: None,
             tasks: VecDeque::new(),
@@ -361,6 +365,10 @@ impl Session {
     }
 
     fn remember_words(&mut self, role: Role, text: &str) {
+        self.shown.join(&Origins::of(role.into()));
+        if role == Role::Assistant {
+            self.said.join(&self.shown);
+        }
         self.remember(Message::text(role, text));
     }
 }

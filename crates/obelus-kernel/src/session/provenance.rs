@@ -18,6 +18,8 @@ pub(super) struct Sources<'a> {
     pub(super) instance: Option<&'a str>,
     /// What a literal carries.
     pub(super) literal: Origins,
+    /// What the agent's own words of this session carry.
+    said: &'a Origins,
 }
 
 impl Sources<'_> {
@@ -27,14 +29,18 @@ impl Sources<'_> {
         for (_, template) in &call.params {
             all.join(&self.of_template(template));
         }
-        for scope in &call.scopes {
-            let path = match scope {
-                Scope::Kind(kind) => Path::root(kind.as_str()),
-                Scope::Path(path) => path.clone(),
-            };
-            all.join(&self.context.origins(&path, self.instance));
-        }
-        all
+        all.joined(&self.of_scopes(call))
+    }
+
+    /// The origins of what the call's scopes show to whoever carries it out.
+    pub(super) fn of_scopes(&self, call: &Call) -> Origins {
+        call.scopes.iter().fold(Origins::default(), |all, scope| {
+            all.joined(&match scope {
+                Scope::Kind(kind) if kind == "text" => self.context.text_origins().joined(self.said),
+                Scope::Kind(kind) => self.context.origins(&Path::root(kind.as_str()), self.instance),
+                Scope::Path(path) => self.context.origins(path, self.instance),
+            })
+        })
     }
 
     /// The origins of one parameter.
@@ -119,6 +125,7 @@ impl Session {
             context: &self.context,
             instance: step.jobs[at.job as usize].instance.as_deref(),
             literal: step.literal.clone(),
+            said: &self.said,
         }
     }
 
