@@ -136,6 +136,10 @@ impl Session {
     /// The model is asked for the result of a latent call.
     fn start_thought(&mut self, at: JobRef) {
         let id = self.number_request();
+        let scope = self.shows(at);
+        if let Some(step) = self.steps.get_mut(&at.step) {
+            step.jobs[at.job as usize].scope = scope;
+        }
         self.sub_requests.insert(id, at);
         self.set_status(at, Status::Running);
         self.running += 1;
@@ -207,7 +211,6 @@ impl Session {
         let job = &mut step.jobs[at.job as usize];
         job.status = Status::Running;
         job.attempt += 1;
-        let instance = job.instance.clone();
         if call.output_path.is_none() {
             // Started and not waited for: whoever comes next does not look at it any more.
             self.forgotten += 1;
@@ -215,7 +218,7 @@ impl Session {
             self.wake_followers(at);
         }
         if let Some(delegate) = &call.delegate {
-            let scope = scope_messages(&self.context, &call.scopes, instance.as_deref());
+            let scope = self.shows(at);
             return self.start_delegate(at, delegate, scope);
         }
         self.hand_out(at);
@@ -229,7 +232,22 @@ impl Session {
         self.hand_out(at);
     }
 
+    /// What a call's scopes show now. Its result is made of that too, and memory may have changed since the call
+    /// was judged.
+    fn shows(&mut self, at: JobRef) -> Vec<Value> {
+        let step = &self.steps[&at.step];
+        let call = step.call(at.job as usize).clone();
+        if call.scopes.is_empty() {
+            return Vec::new();
+        }
+        let scope = scope_messages(&self.context, &call.scopes, step.jobs[at.job as usize].instance.as_deref());
+        let origins = self.sources(at).of_scopes(&call);
+        self.add_origins(at, &origins);
+        scope
+    }
+
     fn hand_out(&mut self, at: JobRef) {
+        let scope = self.shows(at);
         let step = &self.steps[&at.step];
         let (job, call) = (&step.jobs[at.job as usize], step.call(at.job as usize));
         let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else { return };
@@ -239,7 +257,7 @@ impl Session {
             activity: activity.to_owned(),
             call: frozen.call.clone(),
             tool: tool.clone(),
-            scope: scope_messages(&self.context, &call.scopes, job.instance.as_deref()),
+            scope,
             key: format!("{}:{at}", self.id),
             attempt: job.attempt,
             seconds: self.settings.call_seconds,
@@ -410,7 +428,7 @@ fn frozen_call(call: &Call, params: &Value, instance: Option<&str>) -> Value {
 }
 
 /// The messages that a call's scopes name, narrowed to its instance.
-pub(super) fn scope_messages(context: &Context, scopes: &[Scope], instance: Option<&str>) -> Vec<Value> {
+fn scope_messages(context: &Context, scopes: &[Scope], instance: Option<&str>) -> Vec<Value> {
     let mut messages = Vec::new();
     for scope in scopes {
         match scope {
