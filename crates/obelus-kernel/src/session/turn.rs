@@ -47,6 +47,8 @@ pub(super) struct Turn {
     /// The name of the end, where a graph of steps came to one.
     pub(super) named_end: Option<String>,
     pub(super) ended_calls: Vec<CallReport>,
+    /// Where the values in those calls come from.
+    ended_origins: Origins,
     /// How often in a row a call failed in the same way.
     failures: BTreeMap<String, (String, u32)>,
     /// Why the turn must end.
@@ -80,6 +82,7 @@ impl Turn {
             said: Vec::new(),
             named_end: None,
             ended_calls: Vec::new(),
+            ended_origins: Origins::default(),
             failures: BTreeMap::new(),
             stop: None,
             errors: Vec::new(),
@@ -198,10 +201,25 @@ impl Session {
             return self.rest(Ends::Limit, Some(limit(format!("{most} tokens in one turn"))));
         }
         self.turn.requests += 1;
-        self.shown.join(&self.context.all_origins());
+        self.shown.join(&self.in_view());
         let id = self.number_request();
         self.turn.phase = Phase::Asking(id);
         self.tasks.push_back(Task::AskModel { id: id.to_string() });
+    }
+
+    /// The origins of everything that a request shows: memory, the calls with their references resolved, and what
+    /// delegates ask.
+    fn in_view(&self) -> Origins {
+        let mut all = self.context.all_origins();
+        all.join(&self.turn.ended_origins);
+        for job in self.steps.values().flat_map(|step| &step.jobs) {
+            all.join(&job.origins);
+            if let Some(child) = &job.child {
+                all.join(&child.shown);
+                all.join(&child.in_view());
+            }
+        }
+        all
     }
 
     pub(super) fn number_request(&mut self) -> u64 {
@@ -508,6 +526,7 @@ impl Session {
             self.steps.iter().filter(|(_, step)| step.open == 0 && !step.has_running()).map(|(id, _)| *id).collect();
         for id in ended {
             if let Some(step) = self.steps.remove(&id) {
+                step.jobs.iter().for_each(|job| self.turn.ended_origins.join(&job.origins));
                 self.turn.ended_calls.extend(step.report());
             }
         }
