@@ -10,6 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub use view::View;
+pub(crate) use view::named;
 
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};

@@ -100,11 +100,6 @@ impl Origins {
         self.untrusted().next().is_none()
     }
 
-    /// Whether the value stands as one tool gave it, and the model has not touched it.
-    pub(crate) fn is_verbatim(&self) -> bool {
-        !self.0.contains(&Origin::Model) && self.untrusted().count() == 1
-    }
-
     /// The form in which a message carries it.
     pub fn to_json(&self) -> Value {
         self.0.iter().map(ToString::to_string).collect()

@@ -154,7 +154,7 @@ impl View {
 }
 
 /// Everything in a value that a dotted path names. Arrays are looked through, an empty path is the value itself.
-fn named<'v>(value: &'v Value, at: Vec<Segment>, dotted: &str, found: &mut Vec<(Vec<Segment>, &'v Value)>) {
+pub(crate) fn named<'v>(value: &'v Value, at: Vec<Segment>, dotted: &str, found: &mut Vec<(Vec<Segment>, &'v Value)>) {
     let (first, rest) = dotted.split_once('.').unwrap_or((dotted, ""));
     match value {
         _ if dotted.is_empty() => found.push((at, value)),

@@ -164,8 +164,10 @@ impl Session {
         let asked = |call| AskedCall { call: Arc::new(call), hash: String::new(), decided: None, jobs: Vec::new() };
         let reasons = vec!["a plan runs when it is approved".to_owned()];
         let id = self.ask(About::Plan, calls.into_iter().map(asked).collect(), reasons);
+        let before_reading = self.shown.is_trusted();
         if let Some(question) = self.questions.get_mut(&id) {
             question.sequential = sequential;
+            question.before_reading = before_reading;
         }
     }
 
@@ -194,6 +196,7 @@ impl Session {
             by: None,
             reason: None,
             sequential: false,
+            before_reading: false,
             asked_after: self.context.messages().len(),
         };
         let id = self.questions.add(question);
@@ -244,9 +247,10 @@ impl Session {
             (About::Plan, Decision::Approve { .. }) => {
                 let calls: Vec<Value> = question.calls.iter().map(|asked| (*asked.call).clone()).collect();
                 let sequential = question.sequential;
+                let origin = By::Approved { by_person: true, before_reading: question.before_reading };
                 self.questions.decided(id, QuestionStatus::Approved, self.now, by, None);
                 self.reopen();
-                self.start_step(&calls, By::Approved { by_person: true }, sequential);
+                self.start_step(&calls, origin, sequential);
             }
             (About::InDoubt, Decision::Happened { result }) => {
                 // A result that nobody knows is not written, and breaks no schema: the effect is there all the same.

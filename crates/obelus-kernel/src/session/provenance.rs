@@ -5,8 +5,9 @@ use serde_json::Value;
 use super::Session;
 use super::job::JobRef;
 use crate::call::{Call, Scope};
-use crate::context::Context;
+use crate::context::{Context, named};
 use crate::expr::Expr;
+use crate::message::Message;
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
 use crate::template::Template;
@@ -113,6 +114,17 @@ fn same(a: &str, b: &str) -> bool {
     a == b || a.to_lowercase() == b.to_lowercase()
 }
 
+/// Whether a value stands somewhere in another; of a text, a part will do.
+fn holds(whole: &Value, value: &Value) -> bool {
+    match (whole, value) {
+        (Value::String(whole), Value::String(part)) => whole == part || (!part.is_empty() && whole.contains(part)),
+        (whole, value) if whole == value => true,
+        (Value::Array(items), value) => items.iter().any(|item| holds(item, value)),
+        (Value::Object(fields), value) => fields.values().any(|field| holds(field, value)),
+        _ => false,
+    }
+}
+
 fn join_all(parts: impl Iterator<Item = Origins>) -> Option<Origins> {
     parts.fold(None, |all: Option<Origins>, part| Some(all.unwrap_or_default().joined(&part)))
 }
@@ -146,9 +158,7 @@ impl Session {
         };
         for (path, origins) in targets {
             let names: Vec<&str> = origins.untrusted().collect();
-            if names.is_empty()
-                || (!acts && step.literal.is_trusted() && self.stands_letter_for_letter(at, &path, &origins))
-            {
+            if names.is_empty() || (!acts && step.before_reading && self.stands_letter_for_letter(at, &path)) {
                 continue;
             }
             reasons.push(format!("`{path}` comes from what is not trusted: {}", names.join(", ")));
@@ -156,12 +166,26 @@ impl Session {
         reasons
     }
 
-    /// A plan made before reading may follow an address that one tool gave and nobody has changed.
-    fn stands_letter_for_letter(&self, at: JobRef, path: &str, origins: &Origins) -> bool {
-        let value = self
-            .frozen(at)
-            .and_then(|frozen| path.split('.').try_fold(frozen.params.clone(), |value, step| value.get(step).cloned()));
-        origins.is_verbatim() && value.is_some_and(|value| matches!(value, Value::String(_)))
+    /// A read that was planned before reading may follow an address that stands in one tool's result as it is: so
+    /// nothing that was read elsewhere can be written into it.
+    fn stands_letter_for_letter(&self, at: JobRef, path: &str) -> bool {
+        let Some(frozen) = self.frozen(at) else { return false };
+        let mut values = Vec::new();
+        named(&frozen.params, Vec::new(), path, &mut values);
+        !values.is_empty() && values.iter().all(|(_, value)| self.is_in_one_result(at, value))
+    }
+
+    fn is_in_one_result(&self, at: JobRef, value: &Value) -> bool {
+        let instance = &self.steps[&at.step].jobs[at.job as usize].instance;
+        self.context.messages().iter().any(|message| match message {
+            Message::Data(data) if data.instance.is_none() || data.instance == *instance => {
+                let tool = data.output.as_ref().and_then(|output| output.call.get("_tool")?.as_str());
+                // The model's and a delegate's answers are no tool's results.
+                let own = |origin: &Origin| matches!(origin, Origin::Tool { name, .. } if Some(name.as_ref()) == tool);
+                tool.is_some() && data.sources().iter().any(own) && holds(&data.data, value)
+            }
+            _ => false,
+        })
     }
 
     /// The origin of the words of whoever carries out a call. The model and a delegate have none of their own:

@@ -70,6 +70,8 @@ pub struct Question {
     pub reason: Option<String>,
     /// Whether the calls run in the order of writing, where it is about a plan.
     pub(super) sequential: bool,
+    /// Whether it was made before anything untrusted was shown, where it is about a plan.
+    pub(super) before_reading: bool,
     /// How many messages the context had: words of the user after that may answer it.
     pub(super) asked_after: usize,
 }

@@ -14,6 +14,7 @@ use crate::fault::{Fault, Rule};
 use crate::message::{Data, Message, Plan, PlanMode, Role};
 use crate::origin::{Origin as Source, Origins};
 use crate::plan;
+use crate::tool::Effect;
 
 /// What the turn is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,7 +188,8 @@ impl Session {
         self.turn = Turn::new(&self.settings);
         self.turn.asks_model = false;
         self.turn.phase = Phase::Working;
-        self.start_step(&plan.calls, Origin::Approved { by_person: true }, false);
+        let origin = Origin::Approved { by_person: true, before_reading: self.shown.is_trusted() };
+        self.start_step(&plan.calls, origin, false);
         Ok(())
     }
 
@@ -302,16 +304,19 @@ impl Session {
             return;
         }
         let shown = |_: Option<&str>| self.shown.clone();
+        let is_steered = |tool: &crate::Tool| tool.effect != Effect::Read || tool.target.is_some();
         let needs_person = check.calls.iter().any(|call| {
             let outline = call.params.iter().map(|(name, value)| (name.clone(), value.outline())).collect();
             let latent = call.tool.as_ref().is_some_and(|tool| self.is_latent(tool));
             let verdict = |tool: &crate::Tool| {
                 self.settings.policy.verdict(call, tool, &Value::Object(outline), self.settings.mode, &shown)
             };
-            !latent && call.tool.as_deref().map(verdict) != Some(Verdict::Allow)
+            let doubted = !self.shown.is_trusted() && call.tool.as_deref().is_some_and(is_steered);
+            !latent && (doubted || call.tool.as_deref().map(verdict) != Some(Verdict::Allow))
         });
         if self.settings.approval == Approval::Checked && !needs_person {
-            self.start_step(&calls, Origin::Approved { by_person: false }, sequential);
+            let origin = Origin::Approved { by_person: false, before_reading: self.shown.is_trusted() };
+            self.start_step(&calls, origin, sequential);
         } else {
             self.ask_about_plan(calls, sequential);
         }
@@ -320,11 +325,14 @@ impl Session {
     /// Sets the calls of a solution or an approved plan to work.
     pub(super) fn start_step(&mut self, calls: &[Value], origin: Origin, sequential: bool) {
         let literal = match origin {
-            Origin::Approved { by_person: true } => Origins::of(Source::User),
+            Origin::Approved { by_person: true, .. } => Origins::of(Source::User),
             Origin::Graph => Origins::of(Source::Author),
             _ => self.shown.clone().joined(&Origins::of(Source::Model)),
         };
-        let (step, faults) = Step::new(calls, sequential, literal, &self.context);
+        let (mut step, faults) = Step::new(calls, sequential, literal, &self.context);
+        if let Origin::Approved { before_reading, .. } = origin {
+            step.before_reading = before_reading;
+        }
         let id = self.next_step;
         self.next_step += 1;
         let count = step.jobs.len();
