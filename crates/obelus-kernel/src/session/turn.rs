@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::input::{Answer, CallError, CallReport, Ends, Reply, Solution, Task};
 use super::job::{Origin, Status, Step};
 use super::policy::Verdict;
+use super::question::Question;
 use super::settings::{Approval, Mode, Settings};
 use super::{Refused, Session};
 use crate::context::Context;
@@ -447,7 +448,11 @@ impl Session {
 
     fn is_busy(&self) -> bool {
         let waits_for_room = !self.ready.is_empty() && !self.turn.stops();
-        waits_for_room || self.running > self.forgotten + self.resting
+        // A delegate that nobody waits for is waited for all the same while it still asks something.
+        let asks = |child: &Session| !child.is_waiting() && child.questions().iter().any(Question::is_open);
+        waits_for_room
+            || self.running > self.forgotten + self.resting
+            || (self.forgotten > 0 && self.children().any(|(_, child)| asks(child)))
     }
 
     /// Nothing moves any more: what now?
@@ -501,8 +506,7 @@ impl Session {
         {
             self.remember_words(Role::Assistant, &words.clone());
         }
-        let waiting =
-            self.questions().into_iter().filter(super::question::Question::is_open).map(|question| question.id);
+        let waiting = self.questions().into_iter().filter(Question::is_open).map(|question| question.id);
         let waiting = waiting.collect();
         let reply = Reply {
             ends,
