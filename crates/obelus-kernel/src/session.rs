@@ -15,7 +15,7 @@
 //! | `job` | the calls of one solution and the graph between them |
 //! | `work` | a call's way from blocked to its end |
 //! | `result` | what a call brings, written to memory |
-//! | `question`, `consent`, `decide` | what waits for a person, and what a person may say |
+//! | `question`, `describe`, `consent`, `decide` | what waits for a person, in words, and what a person may say |
 //! | `policy`, `provenance` | what may happen, and what the origins of values decide |
 //! | `delegate` | calls carried out by a session of their own |
 //! | `prompt` | what the model is shown |
@@ -23,6 +23,7 @@
 mod consent;
 mod decide;
 mod delegate;
+mod describe;
 mod input;
 mod job;
 mod policy;

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::Session;
+use super::describe::word;
 use super::job::JobRef;
 use crate::call::{Call, Scope};
 use crate::context::{Context, named};
@@ -61,6 +62,26 @@ impl Sources<'_> {
 
     fn union<'t>(&self, parts: impl Iterator<Item = &'t Template>) -> Origins {
         parts.fold(Origins::default(), |all, part| all.joined(&self.of_template(part)))
+    }
+
+    /// The origins of what lies at one place of the parameters.
+    pub(super) fn of_place(&self, call: &Call, place: &[Segment]) -> Origins {
+        let Some((name, mut rest)) = place.split_first() else { return Origins::default() };
+        let param = call.params.iter().find(|(known, _)| *known == name.key());
+        let Some(mut template) = param.map(|(_, template)| template) else { return Origins::default() };
+        while let Some((step, below)) = rest.split_first() {
+            let inner = match template {
+                Template::Literal(_) => return self.literal.clone(),
+                Template::Expr(expr) => return self.of_expr(expr, rest),
+                Template::Array(items) => step.element(items.len()).and_then(|index| items.get(index)),
+                Template::Object(fields) => {
+                    fields.iter().find(|(known, _)| *known == step.key()).map(|(_, inner)| inner)
+                }
+            };
+            let Some(inner) = inner else { return self.of_template(template) };
+            (template, rest) = (inner, below);
+        }
+        self.of_template(template)
     }
 
     /// The origins of what lies at a dotted path, where something does. Arrays are looked through.
@@ -148,7 +169,7 @@ impl Session {
         let acts = tool.effect != Effect::Read;
         let mut reasons = Vec::new();
         if acts && !step.literal.is_trusted() {
-            let names: Vec<&str> = step.literal.untrusted().collect();
+            let names: Vec<String> = step.literal.untrusted().map(word).collect();
             reasons.push(format!("it was proposed after reading what is not trusted: {}", names.join(", ")));
         }
         let targets: Vec<(String, Origins)> = match &tool.target {
@@ -157,11 +178,15 @@ impl Session {
             None => Vec::new(),
         };
         for (path, origins) in targets {
-            let names: Vec<&str> = origins.untrusted().collect();
+            let names: Vec<String> = origins.untrusted().map(word).collect();
             if names.is_empty() || (!acts && step.before_reading && self.stands_letter_for_letter(at, &path)) {
                 continue;
             }
-            reasons.push(format!("`{path}` comes from what is not trusted: {}", names.join(", ")));
+            reasons.push(format!(
+                "{} comes from what is not trusted: {}",
+                path.split('.').map(word).collect::<Vec<_>>().join("."),
+                names.join(", ")
+            ));
         }
         reasons
     }
