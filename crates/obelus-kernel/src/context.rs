@@ -10,6 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub use view::View;
+pub(crate) use view::named;
 
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
@@ -182,11 +183,23 @@ impl Context {
     }
 
     /// What a tool itself has minted, such as an id, is the tool's own, whatever the call was made of.
-    pub(crate) fn label_issued(&mut self, path: &Path, instance: Option<&str>, issued: &[String], own: &Origins) {
+    /// `value` is what was just written: what stood there before, or came from others, is not minted.
+    pub(crate) fn label_issued(
+        &mut self,
+        path: &Path,
+        instance: Option<&str>,
+        method: Method,
+        value: &Value,
+        issued: &[String],
+        own: &Origins,
+    ) {
         let Some(view) = self.views.get_mut(&path.kind) else { return };
         for dotted in issued {
-            for place in view.places(&path.segments, dotted, instance) {
-                view.label(instance, &place, Method::Set, &Value::Null, own);
+            for (place, minted) in view.places(&path.segments, method, value, dotted, instance) {
+                // What is merged, and what was assigned as a whole, leaves alone what it did not bring.
+                let adds = method == Method::Merge || place == path.segments;
+                let method = if adds { method } else { Method::Set };
+                view.label(instance, &place, method, minted, own);
             }
         }
     }
@@ -198,6 +211,15 @@ impl Context {
             all.join(&view.all_origins());
         }
         all
+    }
+
+    /// Whose words the conversation is made of.
+    pub(crate) fn text_origins(&self) -> Origins {
+        let texts = self.messages.iter().filter_map(|message| match message {
+            Message::Text(text) => Some(Origins::of(text.role.into())),
+            _ => None,
+        });
+        texts.fold(Origins::default(), |all, of| all.joined(&of))
     }
 
     /// The value of an expression.

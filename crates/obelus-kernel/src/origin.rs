@@ -11,6 +11,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 use crate::fold::Method;
+use crate::message::Role;
 use crate::path::Segment;
 
 /// One source of values.
@@ -39,6 +40,16 @@ impl fmt::Display for Origin {
             Origin::Model => f.write_str("model"),
             Origin::Tool { name, trusted: true } => write!(f, "trusted:{name}"),
             Origin::Tool { name, trusted: false } => write!(f, "untrusted:{name}"),
+        }
+    }
+}
+
+impl From<Role> for Origin {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::System => Origin::Author,
+            Role::User => Origin::User,
+            Role::Assistant => Origin::Model,
         }
     }
 }
@@ -91,11 +102,6 @@ impl Origins {
         self.untrusted().next().is_none()
     }
 
-    /// Whether the value stands as one tool gave it, and the model has not touched it.
-    pub(crate) fn is_verbatim(&self) -> bool {
-        !self.iter().any(|origin| *origin == Origin::Model) && self.untrusted().count() == 1
-    }
-
     /// The form in which a message carries it.
     pub fn to_json(&self) -> Value {
         self.iter().map(ToString::to_string).collect()
@@ -132,13 +138,17 @@ impl Labels {
     /// Takes note of a write.
     pub(crate) fn write(&mut self, path: &[Segment], method: Method, value: &Value, origins: &Origins) {
         match path.split_first() {
-            // An index from the end may be any element, so the whole list gets it.
-            Some((segment, _)) if segment.counts_from_the_end() => self.own.join(origins),
+            // An index from the end may be any element, so the whole list gets it, and each element with a label.
+            Some((segment, _)) if segment.counts_from_the_end() => self.join_everywhere(origins),
             Some((segment, rest)) => {
                 let child = self.children.entry(segment.key().into_owned()).or_default();
                 child.write(rest, method, value, origins);
             }
             None => match (method, value) {
+                // An object that brings no field is still somebody's, where there was nothing before.
+                (Method::Merge | Method::Assign, Value::Object(fields)) if fields.is_empty() && self.is_blank() => {
+                    self.own = origins.clone();
+                }
                 (Method::Merge | Method::Assign, Value::Object(fields)) => {
                     for (name, value) in fields {
                         let child = self.children.entry(name.clone()).or_default();
@@ -172,6 +182,17 @@ impl Labels {
         }
         node.gather(&mut found);
         found
+    }
+
+    fn join_everywhere(&mut self, origins: &Origins) {
+        self.own.join(origins);
+        for child in self.children.values_mut() {
+            child.join_everywhere(origins);
+        }
+    }
+
+    fn is_blank(&self) -> bool {
+        self.own.0.is_none() && self.children.is_empty()
     }
 
     fn gather(&self, found: &mut Origins) {
@@ -224,6 +245,25 @@ mod tests {
         assert!(!labels.at(&at("†s.a.c")).is_trusted());
         labels.write(&at("†s.list[-1]"), Method::Set, &json!(1), &page());
         assert!(!labels.at(&at("†s.list[0]")).is_trusted());
+    }
+
+    #[test]
+    fn a_write_from_the_end_reaches_elements_that_have_labels_of_their_own() {
+        let user = Origins::of(Origin::User);
+        let mut labels = Labels::default();
+        labels.write(&at("†s.list[0].name"), Method::Set, &json!("a"), &user);
+        labels.write(&at("†s.list[-1].name"), Method::Set, &json!("b"), &page());
+        assert!(!labels.at(&at("†s.list[0].name")).is_trusted());
+    }
+
+    #[test]
+    fn an_empty_object_has_an_origin_too() {
+        let mut labels = Labels::default();
+        labels.write(&at("†s.x"), Method::Merge, &json!({}), &page());
+        assert!(!labels.at(&at("†s.x")).is_trusted());
+        labels.write(&at("†s.y"), Method::Set, &json!({"a": 1}), &Origins::of(Origin::User));
+        labels.write(&at("†s.y"), Method::Merge, &json!({}), &page());
+        assert!(labels.at(&at("†s.y.a")).is_trusted());
     }
 
     #[test]

@@ -15,7 +15,7 @@
 //! | `job` | the calls of one solution and the graph between them |
 //! | `work` | a call's way from blocked to its end |
 //! | `result` | what a call brings, written to memory |
-//! | `question`, `consent`, `decide` | what waits for a person, and what a person may say |
+//! | `question`, `describe`, `consent`, `decide` | what waits for a person, in words, and what a person may say |
 //! | `policy`, `provenance` | what may happen, and what the origins of values decide |
 //! | `delegate` | calls carried out by a session of their own |
 //! | `prompt` | what the model is shown |
@@ -23,6 +23,7 @@
 mod consent;
 mod decide;
 mod delegate;
+mod describe;
 mod input;
 mod job;
 mod policy;
@@ -95,6 +96,8 @@ pub struct Session {
     questions: Questions,
     /// Where everything comes from that the model has been shown so far.
     shown: Origins,
+    /// Where the agent's own words of this session come from: it had been shown all that when it spoke.
+    said: Origins,
     /// Words that came while the turn was at work.
     pending_words: VecDeque<Words>,
     /// The question that the user's latest words can be an answer to.
@@ -154,6 +157,7 @@ impl Session {
             }
         };
         let persistent = settings.persistent || context.plan().is_some();
+        let shown = context.text_origins();
         Ok(Self {
             id: id.into(),
             base: context.messages().len(),
@@ -176,7 +180,8 @@ impl Session {
             sub_requests: BTreeMap::new(),
             next_request: 0,
             questions: Questions::default(),
-            shown: Origins::default(),
+            shown,
+            said: Origins::default(),
             pending_words: VecDeque::new(),
             answerable: None,
             tasks: VecDeque::new(),
@@ -361,6 +366,10 @@ impl Session {
     }
 
     fn remember_words(&mut self, role: Role, text: &str) {
+        self.shown.join(&Origins::of(role.into()));
+        if role == Role::Assistant {
+            self.said.join(&self.shown);
+        }
         self.remember(Message::text(role, text));
     }
 }

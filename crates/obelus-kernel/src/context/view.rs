@@ -60,32 +60,32 @@ impl View {
         found
     }
 
-    /// The places below a path that a dotted path names; arrays are looked through, an empty one is the path itself.
-    pub(super) fn places(&self, path: &[Segment], dotted: &str, instance: Option<&str>) -> Vec<Vec<Segment>> {
-        let mut places = vec![path.to_vec()];
-        for name in dotted.split('.').filter(|name| !name.is_empty()) {
-            let mut next = Vec::new();
-            for place in places {
-                match self.read(&place, instance).as_deref() {
-                    Some(Value::Array(items)) => {
-                        for index in 0..items.len() {
-                            let mut element = place.clone();
-                            element.push(Segment::Index(i64::try_from(index).unwrap_or(i64::MAX)));
-                            element.push(Segment::Field(name.to_owned()));
-                            next.push(element);
-                        }
-                    }
-                    Some(Value::Object(_)) => {
-                        let mut field = place;
-                        field.push(Segment::Field(name.to_owned()));
-                        next.push(field);
-                    }
-                    _ => {}
-                }
+    /// Where the parts of a value just written now lie that a dotted path names, and what they are.
+    pub(super) fn places<'v>(
+        &self,
+        path: &[Segment],
+        method: Method,
+        value: &'v Value,
+        dotted: &str,
+        instance: Option<&str>,
+    ) -> Vec<(Vec<Segment>, &'v Value)> {
+        let added = match (method, value) {
+            (Method::Push, _) => std::slice::from_ref(value),
+            (Method::Concat, Value::Array(items)) => items,
+            // What joined a text is no part that could be told from the rest.
+            (Method::Concat, _) => &[],
+            _ => {
+                let mut found = Vec::new();
+                named(value, path.to_vec(), dotted, &mut found);
+                return found;
             }
-            places = next;
+        };
+        let now = self.read(path, instance).and_then(|list| list.as_array().map(Vec::len)).unwrap_or_default();
+        let mut found = Vec::new();
+        for (index, item) in (now.saturating_sub(added.len())..).zip(added) {
+            named(item, element(path, index), dotted, &mut found);
         }
-        places
+        found
     }
 
     /// Where everything of this kind comes from.
@@ -151,6 +151,33 @@ impl View {
             Some(name) => self.instances.entry(name.to_owned()).or_default(),
         }
     }
+}
+
+/// Everything in a value that a dotted path names. Arrays are looked through, an empty path is the value itself.
+pub(crate) fn named<'v>(value: &'v Value, at: Vec<Segment>, dotted: &str, found: &mut Vec<(Vec<Segment>, &'v Value)>) {
+    let (first, rest) = dotted.split_once('.').unwrap_or((dotted, ""));
+    match value {
+        _ if dotted.is_empty() => found.push((at, value)),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                named(item, element(&at, index), dotted, found);
+            }
+        }
+        Value::Object(fields) => {
+            if let Some(inner) = fields.get(first) {
+                let mut below = at;
+                below.push(Segment::Key(first.to_owned()));
+                named(inner, below, rest, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn element(list: &[Segment], index: usize) -> Vec<Segment> {
+    let mut path = list.to_vec();
+    path.push(Segment::Index(i64::try_from(index).unwrap_or(i64::MAX)));
+    path
 }
 
 /// Whether the instance's value hides the global one instead of merging with it.

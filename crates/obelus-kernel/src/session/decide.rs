@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::describe::{Part, describe, word};
 use super::input::{CallError, Decision, Ends, Outcome, Task};
 use super::job::{Frozen, JobRef, Origin as By, Status};
 use super::policy::Verdict;
-use super::question::{About, Approved, AskedCall, Question, QuestionStatus, describe, hash};
+use super::question::{About, Approved, AskedCall, Asking, Question, QuestionStatus, hash};
 use super::settings::ModelMayConfirm;
 use super::turn::{Phase, error_data};
 use super::{Input, Refused, Session};
@@ -106,9 +107,10 @@ impl Session {
     /// A person must decide about a call.
     pub(super) fn ask_about_call(&mut self, at: JobRef, call: &Call, frozen: &Arc<Frozen>, reasons: Vec<String>) {
         let step = &self.steps[&at.step];
+        let described = self.described(at, call, frozen);
         if step.who[step.jobs[at.job as usize].call] == Who::Each {
             self.set_status(at, Status::Asking);
-            self.questions.asking.push((at, reasons));
+            self.questions.asking.push(Asking { at, described, reasons });
         } else {
             self.set_status(at, Status::Waiting);
             let asked = AskedCall {
@@ -117,17 +119,29 @@ impl Session {
                 decided: None,
                 jobs: vec![at],
             };
-            self.ask(About::Call, vec![asked], reasons);
+            self.ask(About::Call, vec![asked], described, reasons);
         }
         self.wake_followers(at);
+    }
+
+    /// A call about to run, in words, with what is not trusted marked.
+    fn described(&self, at: JobRef, call: &Call, frozen: &Frozen) -> String {
+        let sources = self.sources(at);
+        let origins = |part: Part<'_>| match part {
+            // That it was proposed after reading is among the reasons.
+            Part::Proposal => Origins::default(),
+            Part::Value(place, _) => sources.of_place(call, place),
+            Part::Scopes => sources.of_scopes(call),
+        };
+        describe(&frozen.call, &|name| call.asides.contains_key(name), &origins)
     }
 
     /// The calls of one template over instances are one question. Says whether something was asked.
     pub(super) fn ask_about_groups(&mut self) -> bool {
         let asking = std::mem::take(&mut self.questions.asking);
-        let mut groups: BTreeMap<Template, (Vec<AskedCall>, Vec<String>)> = BTreeMap::new();
+        let mut groups: BTreeMap<Template, (Vec<AskedCall>, Vec<String>, Vec<String>)> = BTreeMap::new();
         let mut seen: BTreeMap<String, (Template, usize)> = BTreeMap::new();
-        for (at, reasons) in asking {
+        for Asking { at, described, reasons } in asking {
             let Some(step) = self.steps.get(&at.step) else { continue };
             let job = &step.jobs[at.job as usize];
             let (Some(frozen), Status::Asking) = (&job.frozen, job.status) else { continue };
@@ -145,46 +159,66 @@ impl Session {
             {
                 question.calls[index].jobs.push(at);
             } else {
-                let (calls, words) = groups.entry(template).or_default();
+                let (calls, words, why) = groups.entry(template).or_default();
                 seen.insert(hash.clone(), (template, calls.len()));
                 calls.push(AskedCall { call, hash, decided: None, jobs: vec![at] });
-                words.extend(reasons);
+                words.push(described);
+                why.extend(reasons);
             }
         }
         let asked_something = !groups.is_empty();
-        for (calls, mut reasons) in groups.into_values() {
+        for (calls, words, mut reasons) in groups.into_values() {
             reasons.sort();
             reasons.dedup();
-            self.ask(About::Call, calls, reasons);
+            self.ask(About::Call, calls, words.join("\n"), reasons);
         }
         asked_something
     }
 
     pub(super) fn ask_about_plan(&mut self, calls: Vec<Arc<Value>>, sequential: bool) {
         let asked = |call| AskedCall { call, hash: String::new(), decided: None, jobs: Vec::new() };
-        let reasons = vec!["a plan runs when it is approved".to_owned()];
-        let id = self.ask(About::Plan, calls.into_iter().map(asked).collect(), reasons);
+        let mut reasons = vec!["a plan runs when it is approved".to_owned()];
+        if !self.shown.is_trusted() {
+            let names: Vec<String> = self.shown.untrusted().map(word).collect();
+            reasons.push(format!("it was made after reading what is not trusted: {}", names.join(", ")));
+        }
+        let words: Vec<String> = calls.iter().map(|call| self.described_plan(call)).collect();
+        let id = self.ask(About::Plan, calls.into_iter().map(asked).collect(), words.join("\n"), reasons);
+        let before_reading = self.shown.is_trusted();
         if let Some(question) = self.questions.get_mut(&id) {
             question.sequential = sequential;
+            question.before_reading = before_reading;
         }
+    }
+
+    /// A call of a plan in words. A person's yes covers its proposal and literals, so those are marked; what its
+    /// references bring is judged when it is there.
+    fn described_plan(&self, call: &Value) -> String {
+        let tool = call.get("_tool").and_then(Value::as_str).and_then(|name| self.context.tool(name));
+        let is_aside = |name: &str| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none());
+        let origins = |part: Part<'_>| match part {
+            Part::Value(_, Value::String(text)) if text.starts_with('†') && !text.starts_with("††") => {
+                Origins::default()
+            }
+            _ => self.shown.clone(),
+        };
+        describe(call, &is_aside, &origins)
     }
 
     /// A person is asked for something else than a yes.
     pub(super) fn ask_for_input(&mut self, words: &str, schema: Option<Value>) {
-        let id = self.ask(About::Input, Vec::new(), Vec::new());
+        let id = self.ask(About::Input, Vec::new(), crate::visible(words), Vec::new());
         if let Some(question) = self.questions.get_mut(&id) {
-            question.description = crate::visible(words);
             question.schema = schema;
         }
     }
 
-    fn ask(&mut self, about: About, calls: Vec<AskedCall>, reasons: Vec<String>) -> String {
-        let described: Vec<String> = calls.iter().map(|asked| describe(&asked.call)).collect();
+    fn ask(&mut self, about: About, calls: Vec<AskedCall>, description: String, reasons: Vec<String>) -> String {
         let question = Question {
             id: String::new(),
             about,
             calls,
-            description: described.join("\n"),
+            description,
             reasons,
             schema: None,
             requested_at: self.now,
@@ -194,6 +228,7 @@ impl Session {
             by: None,
             reason: None,
             sequential: false,
+            before_reading: false,
             asked_after: self.context.messages().len(),
         };
         let id = self.questions.add(question);
@@ -244,9 +279,10 @@ impl Session {
             (About::Plan, Decision::Approve { only: None }) => {
                 let calls: Vec<Arc<Value>> = question.calls.iter().map(|asked| asked.call.clone()).collect();
                 let sequential = question.sequential;
+                let origin = By::Approved { by_person: true, before_reading: question.before_reading };
                 self.questions.decided(id, QuestionStatus::Approved, self.now, by, None);
                 self.reopen();
-                self.start_step(&calls, By::Approved { by_person: true }, sequential);
+                self.start_step(&calls, origin, sequential);
             }
             (About::InDoubt, Decision::Happened { result }) => {
                 // A result that nobody knows is not written, and breaks no schema: the effect is there all the same.
@@ -457,9 +493,10 @@ impl Session {
         if tool.idempotent {
             return self.start_again(at);
         }
+        let described = self.described(at, call, &frozen);
         let asked = AskedCall { call: frozen.call.clone(), hash: String::new(), decided: None, jobs: vec![at] };
         let reasons = vec!["the work was interrupted, and it is not known whether this happened".to_owned()];
-        self.ask(About::InDoubt, vec![asked], reasons);
+        self.ask(About::InDoubt, vec![asked], described, reasons);
         self.set_resting(at, true);
     }
 

@@ -80,7 +80,7 @@ pub(crate) enum Origin {
     /// By a solution that is executed as it is made. `first` is the first answer of the turn.
     Eager { first: bool },
     /// By a plan that was approved as a whole: by a person, or by the check alone.
-    Approved { by_person: bool },
+    Approved { by_person: bool, before_reading: bool },
     /// By a node of the agent's graph.
     Graph,
 }
@@ -100,6 +100,8 @@ pub(crate) struct Step {
     pub(crate) errors: Vec<(Value, Origins)>,
     /// What the proposals, and the literals in them, carry.
     pub(crate) literal: Origins,
+    /// Whether it was planned before anything untrusted was shown to whoever planned it.
+    pub(crate) before_reading: bool,
 }
 
 /// One call for one instance, or for global data.
@@ -113,7 +115,7 @@ pub(crate) struct Job {
     pub(crate) frozen: Option<Arc<Frozen>>,
     /// The child that carries it out.
     pub(crate) child: Option<Box<Session>>,
-    /// What the child is given of the context.
+    /// What the child, or the model, is given of the context.
     pub(crate) scope: Vec<Value>,
     /// It runs, and waits for a person: its child does, or it is in doubt.
     pub(crate) resting: bool,
@@ -203,7 +205,9 @@ impl Step {
         }
         let open = jobs.len();
         let calls = calls.into_iter().map(Arc::new).collect();
-        let step = Self { calls, who, jobs, graph, sequential, first_open: 0, open, errors: Vec::new(), literal };
+        let before_reading = literal.is_trusted();
+        let errors = Vec::new();
+        let step = Self { calls, who, jobs, graph, sequential, first_open: 0, open, errors, literal, before_reading };
         (step, faults)
     }
 

@@ -65,7 +65,8 @@ pub struct Match {
     pub effect: Option<String>,
     /// A dotted path of a parameter that is present.
     pub param: Option<String>,
-    /// Where that parameter, or any, comes from: `user`, `author`, `model`, `trusted`, `untrusted`, or a tool.
+    /// Where that parameter, or any, comes from: `user`, `author`, `model`, `trusted`, `untrusted`, a tool, or a label
+    /// such as `untrusted:TOOL`.
     pub from: Option<String>,
 }
 
@@ -229,7 +230,8 @@ fn is_from(origin: &Origin, from: &str) -> bool {
         Origin::Author => from == "author",
         Origin::Model => from == "model",
         Origin::Tool { name, trusted } => {
-            from == name.as_ref() || from == if *trusted { "trusted" } else { "untrusted" }
+            let trust = if *trusted { "trusted" } else { "untrusted" };
+            from == name.as_ref() || from == trust || from.strip_prefix(trust) == Some(&format!(":{name}"))
         }
     }
 }

@@ -114,14 +114,17 @@ impl Session {
         let call = step.call(at.job as usize);
         let tool = call.tool.as_ref()?;
         let frozen = job.frozen.as_ref()?;
-        let scope = super::work::scope_messages(&self.context, &call.scopes, job.instance.as_deref());
         let mut schema = Map::new();
         schema.insert("type".to_owned(), "object".into());
         schema.insert("required".to_owned(), json!(["output"]));
         schema.insert("properties".to_owned(), json!({"output": tool.output().cloned().unwrap_or(json!({}))}));
         schema.insert("additionalProperties".to_owned(), false.into());
         Some(Prompt {
-            purpose: Purpose::Think { call: (*frozen.call).clone(), tool: tool.schema.clone(), scope },
+            purpose: Purpose::Think {
+                call: (*frozen.call).clone(),
+                tool: tool.schema.clone(),
+                scope: job.scope.clone(),
+            },
             instructions: self.instructions(),
             tools: Vec::new(),
             mode: self.settings.mode.name(),

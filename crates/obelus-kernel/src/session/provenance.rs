@@ -3,11 +3,13 @@
 use serde_json::Value;
 
 use super::Session;
+use super::describe::word;
 use super::job::JobRef;
 use crate::call::{Call, Scope};
-use crate::context::Context;
+use crate::context::{Context, named};
 use crate::expr::Expr;
-use crate::origin::Origins;
+use crate::message::Message;
+use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
 use crate::template::Template;
 use crate::tool::{Effect, Tool};
@@ -18,6 +20,8 @@ pub(super) struct Sources<'a> {
     pub(super) instance: Option<&'a str>,
     /// What a literal carries.
     pub(super) literal: &'a Origins,
+    /// What the agent's own words of this session carry.
+    said: &'a Origins,
 }
 
 impl Sources<'_> {
@@ -27,13 +31,18 @@ impl Sources<'_> {
         for (_, template) in &call.params {
             all.join(&self.of_template(template));
         }
-        for scope in &call.scopes {
-            all.join(&match scope {
+        all.joined(&self.of_scopes(call))
+    }
+
+    /// The origins of what the call's scopes show to whoever carries it out.
+    pub(super) fn of_scopes(&self, call: &Call) -> Origins {
+        call.scopes.iter().fold(Origins::default(), |all, scope| {
+            all.joined(&match scope {
+                Scope::Kind(kind) if kind == "text" => self.context.text_origins().joined(self.said),
                 Scope::Kind(kind) => self.context.origins(&Path::root(kind.as_str()), self.instance),
                 Scope::Path(path) => self.context.origins(path, self.instance),
-            });
-        }
-        all
+            })
+        })
     }
 
     /// The origins of one parameter.
@@ -53,6 +62,26 @@ impl Sources<'_> {
 
     fn union<'t>(&self, parts: impl Iterator<Item = &'t Template>) -> Origins {
         parts.fold(Origins::default(), |all, part| all.joined(&self.of_template(part)))
+    }
+
+    /// The origins of what lies at one place of the parameters.
+    pub(super) fn of_place(&self, call: &Call, place: &[Segment]) -> Origins {
+        let Some((name, mut rest)) = place.split_first() else { return Origins::default() };
+        let param = call.params.iter().find(|(known, _)| *known == name.key());
+        let Some(mut template) = param.map(|(_, template)| template) else { return Origins::default() };
+        while let Some((step, below)) = rest.split_first() {
+            let inner = match template {
+                Template::Literal(_) => return self.literal.clone(),
+                Template::Expr(expr) => return self.of_expr(expr, rest),
+                Template::Array(items) => step.element(items.len()).and_then(|index| items.get(index)),
+                Template::Object(fields) => {
+                    fields.iter().find(|(known, _)| *known == step.key()).map(|(_, inner)| inner)
+                }
+            };
+            let Some(inner) = inner else { return self.of_template(template) };
+            (template, rest) = (inner, below);
+        }
+        self.of_template(template)
     }
 
     /// The origins of what lies at a dotted path, where something does. Arrays are looked through.
@@ -109,6 +138,17 @@ fn same(a: &str, b: &str) -> bool {
     a == b || a.to_lowercase() == b.to_lowercase()
 }
 
+/// Whether a value stands somewhere in another; of a text, a part will do.
+fn holds(whole: &Value, value: &Value) -> bool {
+    match (whole, value) {
+        (Value::String(whole), Value::String(part)) => whole == part || (!part.is_empty() && whole.contains(part)),
+        (whole, value) if whole == value => true,
+        (Value::Array(items), value) => items.iter().any(|item| holds(item, value)),
+        (Value::Object(fields), value) => fields.values().any(|field| holds(field, value)),
+        _ => false,
+    }
+}
+
 fn join_all(parts: impl Iterator<Item = Origins>) -> Option<Origins> {
     parts.fold(None, |all: Option<Origins>, part| Some(all.unwrap_or_default().joined(&part)))
 }
@@ -121,6 +161,7 @@ impl Session {
             context: &self.context,
             instance: step.jobs[at.job as usize].instance.as_deref(),
             literal: &step.literal,
+            said: &self.said,
         }
     }
 
@@ -131,7 +172,7 @@ impl Session {
         let acts = tool.effect != Effect::Read;
         let mut reasons = Vec::new();
         if acts && !step.literal.is_trusted() {
-            let names: Vec<&str> = step.literal.untrusted().collect();
+            let names: Vec<String> = step.literal.untrusted().map(word).collect();
             reasons.push(format!("it was proposed after reading what is not trusted: {}", names.join(", ")));
         }
         let targets: Vec<(String, Origins)> = match &tool.target {
@@ -140,22 +181,47 @@ impl Session {
             None => Vec::new(),
         };
         for (path, origins) in targets {
-            let names: Vec<&str> = origins.untrusted().collect();
-            if names.is_empty()
-                || (!acts && step.literal.is_trusted() && self.stands_letter_for_letter(at, &path, &origins))
-            {
+            let names: Vec<String> = origins.untrusted().map(word).collect();
+            if names.is_empty() || (!acts && step.before_reading && self.stands_letter_for_letter(at, &path)) {
                 continue;
             }
-            reasons.push(format!("`{path}` comes from what is not trusted: {}", names.join(", ")));
+            reasons.push(format!(
+                "{} comes from what is not trusted: {}",
+                path.split('.').map(word).collect::<Vec<_>>().join("."),
+                names.join(", ")
+            ));
         }
         reasons
     }
 
-    /// A plan made before reading may follow an address that one tool gave and nobody has changed.
-    fn stands_letter_for_letter(&self, at: JobRef, path: &str, origins: &Origins) -> bool {
-        let value = self
-            .frozen(at)
-            .and_then(|frozen| path.split('.').try_fold(frozen.params.clone(), |value, step| value.get(step).cloned()));
-        origins.is_verbatim() && value.is_some_and(|value| matches!(value, Value::String(_)))
+    /// A read that was planned before reading may follow an address that stands in one tool's result as it is: so
+    /// nothing that was read elsewhere can be written into it.
+    fn stands_letter_for_letter(&self, at: JobRef, path: &str) -> bool {
+        let Some(frozen) = self.frozen(at) else { return false };
+        let mut values = Vec::new();
+        named(&frozen.params, Vec::new(), path, &mut values);
+        !values.is_empty() && values.iter().all(|(_, value)| self.is_in_one_result(at, value))
+    }
+
+    fn is_in_one_result(&self, at: JobRef, value: &Value) -> bool {
+        let instance = &self.steps[&at.step].jobs[at.job as usize].instance;
+        self.context.messages().iter().any(|message| match message {
+            Message::Data(data) if data.instance.is_none() || data.instance == *instance => {
+                let tool = data.output.as_ref().and_then(|output| output.call.get("_tool")?.as_str());
+                // The model's and a delegate's answers are no tool's results.
+                let own = |origin: &Origin| matches!(origin, Origin::Tool { name, .. } if Some(name.as_ref()) == tool);
+                tool.is_some() && data.sources().iter().any(own) && holds(&data.data, value)
+            }
+            _ => false,
+        })
+    }
+
+    /// The origin of the words of whoever carries out a call. The model and a delegate have none of their own:
+    /// what they say carries what they were shown, whatever the tool says of itself.
+    pub(super) fn own_origin(&self, call: &Call) -> Origins {
+        match call.tool.as_deref() {
+            Some(tool) if call.delegate.is_none() && !self.thinks(call, tool) => tool.origin().clone(),
+            _ => Origins::default(),
+        }
     }
 }

@@ -9,7 +9,6 @@ use sha2::{Digest, Sha256};
 
 use super::job::JobRef;
 use crate::time::Time;
-use crate::visible::visible;
 
 /// What a question is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +69,8 @@ pub struct Question {
     pub reason: Option<String>,
     /// Whether the calls run in the order of writing, where it is about a plan.
     pub(super) sequential: bool,
+    /// Whether it was made before anything untrusted was shown, where it is about a plan.
+    pub(super) before_reading: bool,
     /// How many messages the context had: words of the user after that may answer it.
     pub(super) asked_after: usize,
 }
@@ -149,7 +150,14 @@ pub(super) struct Questions {
     /// Jobs that wait for another to run for them.
     pub(super) joined: BTreeMap<JobRef, Vec<JobRef>>,
     /// Jobs that need a person, to be asked about together with their siblings of other instances.
-    pub(super) asking: Vec<(JobRef, Vec<String>)>,
+    pub(super) asking: Vec<Asking>,
+}
+
+/// A job that needs a person.
+pub(super) struct Asking {
+    pub(super) at: JobRef,
+    pub(super) described: String,
+    pub(super) reasons: Vec<String>,
 }
 
 /// What became of a call that a person let run.
@@ -270,32 +278,6 @@ fn canonical(value: &Value, text: &mut String) {
     }
 }
 
-/// A frozen call in words, nothing left out. Characters that could mislead are shown as escapes.
-pub(super) fn describe(call: &Value) -> String {
-    let Value::Object(fields) = call else { return call.to_string() };
-    let tool = fields.get("_tool").and_then(Value::as_str).unwrap_or_default();
-    let mut lines = vec![visible(tool)];
-    for (name, value) in fields.iter().filter(|(name, _)| !name.starts_with('_')) {
-        describe_into(&visible(name), value, &mut lines);
-    }
-    if let Some(instance) = fields.get("_instance").and_then(Value::as_str) {
-        lines.push(format!("  for {}", visible(instance)));
-    }
-    lines.join("\n")
-}
-
-fn describe_into(name: &str, value: &Value, lines: &mut Vec<String>) {
-    match value {
-        Value::Object(fields) if !fields.is_empty() => {
-            for (inner, value) in fields {
-                describe_into(&format!("{name}.{}", visible(inner)), value, lines);
-            }
-        }
-        Value::String(text) => lines.push(format!("  {name} = {}", visible(&Value::from(text.as_str()).to_string()))),
-        other => lines.push(format!("  {name} = {}", visible(&other.to_string()))),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -309,11 +291,5 @@ mod tests {
         assert_ne!(call, of(json!({"_tool": "t", "a": {"x": 1, "y": 3}})));
         assert_ne!(call, hash("s", "canary", &json!({"_tool": "t", "a": {"x": 1, "y": 2}}), aside));
         assert_ne!(of(json!({"a": ["b,c"]})), of(json!({"a": ["b", "c"]})));
-    }
-
-    #[test]
-    fn a_description_leaves_nothing_out_and_nothing_can_be_forged() {
-        let words = describe(&json!({"_tool": "pay", "to": "a\nb\u{202e}", "fields": {"SUM": 5}}));
-        assert_eq!(words, "pay\n  to = \"a\\nb\\u{202e}\"\n  fields.SUM = 5");
     }
 }

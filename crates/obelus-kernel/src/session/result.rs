@@ -30,7 +30,10 @@ impl Session {
         }
         let outcome = self.checked(&call, outcome);
         let written = match outcome {
-            Outcome::Value(value) => self.write_value(at, &call, value, None).map_err(Failure::Structural),
+            Outcome::Value(value) => {
+                let mints = call.delegate.is_none();
+                self.write_value(at, &call, value, None, mints).map_err(Failure::Structural)
+            }
             Outcome::Messages(messages) => self.write_messages(at, &call, messages),
             Outcome::Error(error) => self.write_error(at, &call, error),
         };
@@ -51,7 +54,7 @@ impl Session {
             Some(breach) => Err(Failure::Structural(Fault::new(Rule::Call3, breach.text).at("_output"))),
             // A thought without a path is for this step alone.
             None if call.output_path.is_none() => Ok(()),
-            None => self.write_value(at, &call, output, chosen).map_err(Failure::Structural),
+            None => self.write_value(at, &call, output, chosen, false).map_err(Failure::Structural),
         };
         self.end_with(at, written);
     }
@@ -137,6 +140,7 @@ impl Session {
         call: &Arc<Call>,
         value: Value,
         chosen: Option<&[Arc<Path>]>,
+        mints: bool,
     ) -> Result<(), Fault> {
         let Some(path) = &call.output_path else { return Ok(()) };
         let first = path.alternatives.first().map(Vec::as_slice).unwrap_or_default();
@@ -144,7 +148,7 @@ impl Session {
             [single] => vec![(single.clone(), value)],
             group => group.iter().map(|path| (path.clone(), value.clone())).collect(),
         };
-        self.append_output(at, call, writes)
+        self.append_output(at, call, writes, mints)
     }
 
     /// An error with alternatives is handled: the last of them takes it. Without, it is the call's failure.
@@ -152,7 +156,7 @@ impl Session {
         let path = call.output_path.as_ref().filter(|path| path.alternatives.len() > 1);
         let Some(group) = path.and_then(|path| path.alternatives.last()) else { return Err(Failure::Runtime(error)) };
         let value = json!({"code": error.code, "message": error.message});
-        self.write_value(at, call, value, Some(group)).map_err(Failure::Structural)
+        self.write_value(at, call, value, Some(group), false).map_err(Failure::Structural)
     }
 
     /// Messages of an activity, each for a path that the call may write, all of one alternative.
@@ -178,25 +182,30 @@ impl Session {
             }
             writes.push((path.clone(), value.clone()));
         }
-        self.append_output(at, call, writes).map_err(Failure::Structural)
+        self.append_output(at, call, writes, true).map_err(Failure::Structural)
     }
 
-    fn append_output(&mut self, at: JobRef, call: &Arc<Call>, writes: Vec<(Arc<Path>, Value)>) -> Result<(), Fault> {
+    /// Appends what a call has brought. `mints` where the tool itself speaks, and not its error, the model or a delegate.
+    fn append_output(
+        &mut self,
+        at: JobRef,
+        call: &Arc<Call>,
+        writes: Vec<(Arc<Path>, Value)>,
+        mints: bool,
+    ) -> Result<(), Fault> {
         let instance = self.steps[&at.step].jobs[at.job as usize].instance.clone();
         let raw = with_instance(&call.raw, instance.as_deref());
         let date = self.date();
         let method = call.output_method;
-        let own = call.tool.as_deref().map(|tool| tool.origin().clone()).unwrap_or_default();
+        let own = self.own_origin(call);
         let origins = self.steps[&at.step].jobs[at.job as usize].origins.clone().joined(&own);
         if writes.iter().any(|(path, value)| path.segments.len() + depth(value) > MAX_DEPTH) {
             return Err(Fault::new(Rule::Ctx3, format!("the result is nested deeper than {MAX_DEPTH} levels")));
         }
         let validators = self.validators_for(writes.iter().map(|(path, _)| path), instance.as_deref(), method)?;
-        let issuing = call.tool.as_deref().filter(|tool| !tool.issued.is_empty() && method != Method::Push);
-        let touched: Vec<Arc<Path>> = match issuing {
-            Some(_) => writes.iter().map(|(path, _)| path.clone()).collect(),
-            None => Vec::new(),
-        };
+        let issued =
+            call.tool.as_deref().map(|tool| tool.issued.as_slice()).filter(|issued| mints && !issued.is_empty());
+        let minted = issued.map(|issued| (issued, writes.clone()));
         let batch = writes
             .into_iter()
             .map(|(path, value)| {
@@ -212,10 +221,10 @@ impl Session {
             let broken = validators.iter().find_map(|(path, part)| part.breach(context, path, instance.as_deref()));
             broken.map_or(Ok(()), Err)
         })?;
-        if let Some(tool) = issuing {
-            for path in &touched {
-                self.context.label_issued(path, instance.as_deref(), &tool.issued, &own);
-            }
+        for (issued, (path, value)) in
+            minted.into_iter().flat_map(|(issued, all)| all.into_iter().map(move |w| (issued, w)))
+        {
+            self.context.label_issued(&path, instance.as_deref(), method, &value, issued, &own);
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::input::{Answer, CallError, CallReport, Ends, Reply, Solution, Task};
 use super::job::{Origin, Status, Step};
 use super::policy::Verdict;
+use super::question::Question;
 use super::settings::{Approval, Mode, Settings};
 use super::{Refused, Session};
 use crate::context::Context;
@@ -15,6 +16,7 @@ use crate::fault::{Fault, Rule};
 use crate::message::{Data, Message, Plan, PlanMode, Role};
 use crate::origin::{Origin as Source, Origins};
 use crate::plan;
+use crate::tool::Effect;
 
 /// What the turn is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +50,8 @@ pub(super) struct Turn {
     /// The name of the end, where a graph of steps came to one.
     pub(super) named_end: Option<String>,
     pub(super) ended_calls: Vec<CallReport>,
+    /// Where the values in those calls come from.
+    ended_origins: Origins,
     /// How often in a row a call failed in the same way.
     failures: BTreeMap<String, (String, u32)>,
     /// Why the turn must end.
@@ -83,6 +87,7 @@ impl Turn {
             said: Vec::new(),
             named_end: None,
             ended_calls: Vec::new(),
+            ended_origins: Origins::default(),
             failures: BTreeMap::new(),
             stop: None,
             over: None,
@@ -188,7 +193,8 @@ impl Session {
         self.turn = Turn::new(&self.settings);
         self.turn.asks_model = false;
         self.turn.phase = Phase::Working;
-        self.start_step(&plan.calls, Origin::Approved { by_person: true }, false);
+        let origin = Origin::Approved { by_person: true, before_reading: self.shown.is_trusted() };
+        self.start_step(&plan.calls, origin, false);
         Ok(())
     }
 
@@ -202,10 +208,25 @@ impl Session {
             return self.rest(Ends::Limit, Some(limit(format!("{most} tokens in one turn"))));
         }
         self.turn.requests += 1;
-        self.shown.join(&self.context.all_origins());
+        self.shown.join(&self.in_view());
         let id = self.number_request();
         self.turn.phase = Phase::Asking(id);
         self.tasks.push_back(Task::AskModel { id: id.to_string() });
+    }
+
+    /// The origins of everything that a request shows: memory, the calls with their references resolved, and what
+    /// delegates ask.
+    fn in_view(&self) -> Origins {
+        let mut all = self.context.all_origins();
+        all.join(&self.turn.ended_origins);
+        for job in self.steps.values().flat_map(|step| &step.jobs) {
+            all.join(&job.origins);
+            if let Some(child) = &job.child {
+                all.join(&child.shown);
+                all.join(&child.in_view());
+            }
+        }
+        all
     }
 
     pub(super) fn number_request(&mut self) -> u64 {
@@ -288,16 +309,19 @@ impl Session {
             return;
         }
         let shown = |_: Option<&str>| self.shown.clone();
+        let is_steered = |tool: &crate::Tool| tool.effect != Effect::Read || tool.target.is_some();
         let needs_person = check.calls.iter().any(|call| {
             let outline = call.params.iter().map(|(name, value)| (name.clone(), value.outline())).collect();
             let latent = call.tool.as_ref().is_some_and(|tool| self.is_latent(tool));
             let verdict = |tool: &crate::Tool| {
                 self.settings.policy.verdict(call, tool, &Value::Object(outline), self.settings.mode, &shown)
             };
-            !latent && call.tool.as_deref().map(verdict) != Some(Verdict::Allow)
+            let doubted = !self.shown.is_trusted() && call.tool.as_deref().is_some_and(is_steered);
+            !latent && (doubted || call.tool.as_deref().map(verdict) != Some(Verdict::Allow))
         });
         if self.settings.approval == Approval::Checked && !needs_person {
-            self.start_step(&calls, Origin::Approved { by_person: false }, sequential);
+            let origin = Origin::Approved { by_person: false, before_reading: self.shown.is_trusted() };
+            self.start_step(&calls, origin, sequential);
         } else {
             self.ask_about_plan(calls, sequential);
         }
@@ -306,11 +330,14 @@ impl Session {
     /// Sets the calls of a solution or an approved plan to work.
     pub(super) fn start_step(&mut self, calls: &[Arc<Value>], origin: Origin, sequential: bool) {
         let literal = match origin {
-            Origin::Approved { by_person: true } => Origins::of(Source::User),
+            Origin::Approved { by_person: true, .. } => Origins::of(Source::User),
             Origin::Graph => Origins::of(Source::Author),
             _ => self.shown.clone().joined(&Origins::of(Source::Model)),
         };
-        let (step, faults) = Step::new(calls, sequential, literal, &self.context);
+        let (mut step, faults) = Step::new(calls, sequential, literal, &self.context);
+        if let Origin::Approved { before_reading, .. } = origin {
+            step.before_reading = before_reading;
+        }
         let id = self.next_step;
         self.next_step += 1;
         let count = step.jobs.len();
@@ -425,7 +452,11 @@ impl Session {
 
     fn is_busy(&self) -> bool {
         let waits_for_room = !self.ready.is_empty() && !self.turn.stops();
-        waits_for_room || self.running > self.forgotten + self.resting
+        // A delegate that nobody waits for is waited for all the same while it still asks something.
+        let asks = |child: &Session| !child.is_waiting() && child.questions().iter().any(Question::is_open);
+        waits_for_room
+            || self.running > self.forgotten + self.resting
+            || (self.forgotten > 0 && self.children().any(|(_, child)| asks(child)))
     }
 
     /// Nothing moves any more: what now?
@@ -483,8 +514,7 @@ impl Session {
         {
             self.remember_words(Role::Assistant, &words.clone());
         }
-        let waiting =
-            self.questions().into_iter().filter(super::question::Question::is_open).map(|question| question.id);
+        let waiting = self.questions().into_iter().filter(Question::is_open).map(|question| question.id);
         let waiting = waiting.collect();
         let reply = Reply {
             ends,
@@ -516,6 +546,7 @@ impl Session {
             self.steps.iter().filter(|(_, step)| step.open == 0 && !step.has_running()).map(|(id, _)| *id).collect();
         for id in ended {
             if let Some(step) = self.steps.remove(&id) {
+                step.jobs.iter().for_each(|job| self.turn.ended_origins.join(&job.origins));
                 self.turn.ended_calls.extend(step.report());
             }
         }

@@ -117,7 +117,7 @@ impl Session {
     }
 
     /// Whether the model itself carries out this call.
-    fn thinks(&self, call: &Call, tool: &Tool) -> bool {
+    pub(super) fn thinks(&self, call: &Call, tool: &Tool) -> bool {
         call.delegate.is_none() && self.activity_of(tool, call.activity.as_deref()).is_none()
     }
 
@@ -142,6 +142,10 @@ impl Session {
     /// The model is asked for the result of a latent call.
     fn start_thought(&mut self, at: JobRef) {
         let id = self.number_request();
+        let scope = self.shows(at);
+        if let Some(step) = self.steps.get_mut(&at.step) {
+            step.jobs[at.job as usize].scope = scope;
+        }
         self.sub_requests.insert(id, at);
         self.set_status(at, Status::Running);
         self.running += 1;
@@ -213,7 +217,6 @@ impl Session {
         let job = &mut step.jobs[at.job as usize];
         job.status = Status::Running;
         job.attempt += 1;
-        let instance = job.instance.clone();
         if call.output_path.is_none() {
             // Started and not waited for: whoever comes next does not look at it any more.
             self.forgotten += 1;
@@ -221,7 +224,7 @@ impl Session {
             self.wake_followers(at);
         }
         if let Some(delegate) = &call.delegate {
-            let scope = scope_messages(&self.context, &call.scopes, instance.as_deref());
+            let scope = self.shows(at);
             return self.start_delegate(at, delegate, scope);
         }
         self.hand_out(at);
@@ -235,7 +238,22 @@ impl Session {
         self.hand_out(at);
     }
 
+    /// What a call's scopes show now. Its result is made of that too, and memory may have changed since the call
+    /// was judged.
+    fn shows(&mut self, at: JobRef) -> Vec<Value> {
+        let step = &self.steps[&at.step];
+        let call = step.call(at.job as usize).clone();
+        if call.scopes.is_empty() {
+            return Vec::new();
+        }
+        let scope = scope_messages(&self.context, &call.scopes, step.jobs[at.job as usize].instance.as_deref());
+        let origins = self.sources(at).of_scopes(&call);
+        self.add_origins(at, &origins);
+        scope
+    }
+
     fn hand_out(&mut self, at: JobRef) {
+        let scope = self.shows(at);
         let step = &self.steps[&at.step];
         let (job, call) = (&step.jobs[at.job as usize], step.call(at.job as usize));
         let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else { return };
@@ -247,7 +265,7 @@ impl Session {
             activity: activity.to_owned(),
             call: frozen.call.clone(),
             tool: tool.clone(),
-            scope: scope_messages(&self.context, &call.scopes, job.instance.as_deref()),
+            scope,
             key,
             attempt: job.attempt,
             seconds: self.settings.call_seconds,
@@ -311,14 +329,15 @@ impl Session {
     }
 
     pub(super) fn record_error(&mut self, at: JobRef, error: Value) {
+        let Some(step) = self.steps.get(&at.step) else { return };
+        let own = self.own_origin(step.call(at.job as usize));
         let Some(step) = self.steps.get_mut(&at.step) else { return };
         let raw = step.call(at.job as usize).raw.clone();
         let job = &mut step.jobs[at.job as usize];
         let call = with_instance(&raw, job.instance.as_deref());
         job.error = Some(error.clone());
         let (name, words) = (call.to_string(), error.to_string());
-        let tool = step.call(at.job as usize).tool.as_deref().map(|tool| tool.origin().clone()).unwrap_or_default();
-        let origins = step.jobs[at.job as usize].origins.clone().joined(&tool);
+        let origins = job.origins.clone().joined(&own);
         step.errors.push((error_data((*call).clone(), error), origins));
         self.note_failure(&name, &words);
     }
@@ -418,7 +437,7 @@ fn frozen_call(call: &Call, params: &Value, instance: Option<&str>) -> Value {
 }
 
 /// The messages that a call's scopes name, narrowed to its instance.
-pub(super) fn scope_messages(context: &Context, scopes: &[Scope], instance: Option<&str>) -> Vec<Value> {
+fn scope_messages(context: &Context, scopes: &[Scope], instance: Option<&str>) -> Vec<Value> {
     let mut messages = Vec::new();
     for scope in scopes {
         match scope {

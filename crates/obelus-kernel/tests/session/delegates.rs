@@ -145,3 +145,18 @@ fn one_of_two_answers_below_brings_the_turn_to_rest_again() {
     desk.deny("0.0/q2");
     assert_eq!((desk.rests.len(), desk.rested()), (3, Ends::Output));
 }
+
+#[test]
+fn while_a_forgotten_delegate_still_asks_the_turn_does_not_end() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve(json!([{"_tool": "child", "q": 1, "_scopes": ["tool"]}]), Value::Null);
+    desk.solve(json!([call("drop", "a", json!({"id": 1})), call("drop", "b", json!({"id": 2}))]), Value::Null);
+    desk.solve(json!([]), json!("over"));
+    let [first, second] = [desk.asked[0].clone(), desk.asked[1].clone()];
+    desk.approve(&first);
+    assert_eq!((desk.rested(), desk.waiting()), (Ends::Waiting, vec![second.clone()]));
+    desk.returns("drop", json!(1));
+    desk.deny(&second);
+    desk.solve(json!([]), json!("done"));
+    assert_eq!((desk.rested(), desk.waiting().len()), (Ends::Output, 0));
+}
