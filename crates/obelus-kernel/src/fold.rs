@@ -77,7 +77,7 @@ impl Undo {
     }
 
     /// The same, seen from one segment further up.
-    fn from_above(self) -> Self {
+    fn seen_from_above(self) -> Self {
         Self { depth: self.depth + 1, ..self }
     }
 }
@@ -135,14 +135,14 @@ fn write_below(node: &mut Value, path: &[Segment], method: Method, value: Value)
                     Undo::here(Change::Absent)
                 }
             };
-            Ok(undo.from_above())
+            Ok(undo.seen_from_above())
         }
         Value::Array(items) => {
             let len = items.len();
             let Some(index) = segment.element(len) else {
                 return Err(format!("there is an array of {len} elements, and `{}` is none of them", segment.key()));
             };
-            Ok(write_below(&mut items[index], rest, method, value)?.from_above())
+            Ok(write_below(&mut items[index], rest, method, value)?.seen_from_above())
         }
         scalar => Ok(Undo::here(replace(scalar, build(path, method, value)?))),
     }

@@ -1,6 +1,6 @@
 //! Asking people, and doing what they say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -20,6 +20,14 @@ use crate::plan::Who;
 
 /// A step, and the index of the call that was expanded over instances.
 type Template = (u32, usize);
+
+/// The calls of one template that are asked about together.
+#[derive(Default)]
+struct Group {
+    calls: Vec<AskedCall>,
+    words: Vec<String>,
+    reasons: BTreeSet<String>,
+}
 
 impl Session {
     fn hash_of(&self, call: &Call, frozen: &Frozen) -> String {
@@ -139,7 +147,7 @@ impl Session {
     /// The calls of one template over instances are one question. Says whether something was asked.
     pub(super) fn ask_about_groups(&mut self) -> bool {
         let asking = std::mem::take(&mut self.questions.asking);
-        let mut groups: BTreeMap<Template, (Vec<AskedCall>, Vec<String>, Vec<String>)> = BTreeMap::new();
+        let mut groups: BTreeMap<Template, Group> = BTreeMap::new();
         let mut seen: BTreeMap<String, (Template, usize)> = BTreeMap::new();
         for Asking { at, described, reasons } in asking {
             let Some(step) = self.steps.get(&at.step) else { continue };
@@ -150,7 +158,7 @@ impl Session {
             let template = (at.step, job.call);
             self.set_status(at, Status::Waiting);
             // An identical call joins the one that waits, be it of another template or asked about meanwhile.
-            let same = seen.get(&hash).and_then(|(of, index)| groups.get_mut(of)?.0.get_mut(*index));
+            let same = seen.get(&hash).and_then(|(of, index)| groups.get_mut(of)?.calls.get_mut(*index));
             let open = self.questions.about(&hash);
             if let Some(asked) = same {
                 asked.jobs.push(at);
@@ -159,17 +167,16 @@ impl Session {
             {
                 question.calls[index].jobs.push(at);
             } else {
-                let (calls, words, why) = groups.entry(template).or_default();
-                seen.insert(hash.clone(), (template, calls.len()));
-                calls.push(AskedCall { call, hash, decided: None, jobs: vec![at] });
-                words.push(described);
-                why.extend(reasons);
+                let group = groups.entry(template).or_default();
+                seen.insert(hash.clone(), (template, group.calls.len()));
+                group.calls.push(AskedCall { call, hash, decided: None, jobs: vec![at] });
+                group.words.push(described);
+                group.reasons.extend(reasons);
             }
         }
         let asked_something = !groups.is_empty();
-        for (calls, words, mut reasons) in groups.into_values() {
-            reasons.sort();
-            reasons.dedup();
+        for Group { calls, words, reasons } in groups.into_values() {
+            let reasons = reasons.into_iter().collect();
             self.ask(About::Call, calls, words.join("\n"), reasons);
         }
         asked_something

@@ -308,8 +308,11 @@ fn permitted<'a>(allowed: &'a OutputPath, kind: &str, data: &'a Value) -> Option
     })
 }
 
+/// A result, and the alternative it was chosen for.
+type Thought = (Value, Option<Vec<Arc<Path>>>);
+
 /// What a sub-request brought: plain output, or one call of the tool with its output and its path.
-fn chosen_output(call: &Call, solution: super::Solution) -> Result<(Value, Option<Vec<Arc<Path>>>), String> {
+fn chosen_output(call: &Call, solution: super::Solution) -> Result<Thought, String> {
     let [answer] = solution.calls.as_slice() else {
         return match solution.calls.len() {
             0 => Ok((solution.output, None)),
