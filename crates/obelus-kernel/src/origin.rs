@@ -124,8 +124,8 @@ pub(crate) struct Labels {
     own: Origins,
     /// Whether what is above does not reach here, because this place was written over as a whole.
     anew: bool,
-    /// Looked up by name with every read and write, among as many as a list has elements.
-    children: IndexMap<String, Labels>,
+    /// Looked up by name with every read and write. Most places have nothing below.
+    children: Option<Box<IndexMap<String, Labels>>>,
 }
 
 impl Labels {
@@ -135,19 +135,18 @@ impl Labels {
             // An index from the end may be any element, so the whole list gets it.
             Some((segment, _)) if segment.counts_from_the_end() => self.own.join(origins),
             Some((segment, rest)) => {
-                let child = self.children.entry(segment.key().into_owned()).or_default();
-                child.write(rest, method, value, origins);
+                self.child(segment.key().into_owned()).write(rest, method, value, origins);
             }
             None => match (method, value) {
                 (Method::Merge | Method::Assign, Value::Object(fields)) => {
                     for (name, value) in fields {
-                        let child = self.children.entry(name.clone()).or_default();
+                        let child = self.child(name.clone());
                         let deep = method == Method::Merge && value.is_object();
                         child.write(&[], if deep { method } else { Method::Set }, value, origins);
                     }
                 }
                 (Method::Push | Method::Concat, _) => self.own.join(origins),
-                _ => *self = Labels { own: origins.clone(), anew: true, children: IndexMap::new() },
+                _ => *self = Labels { own: origins.clone(), anew: true, children: None },
             },
         }
     }
@@ -160,7 +159,7 @@ impl Labels {
             if segment.counts_from_the_end() {
                 break;
             }
-            match node.children.get(segment.key().as_ref()) {
+            match node.children.as_ref().and_then(|children| children.get(segment.key().as_ref())) {
                 Some(child) => node = child,
                 None => return found,
             }
@@ -174,8 +173,12 @@ impl Labels {
         found
     }
 
+    fn child(&mut self, name: String) -> &mut Labels {
+        self.children.get_or_insert_default().entry(name).or_default()
+    }
+
     fn gather(&self, found: &mut Origins) {
-        for child in self.children.values() {
+        for child in self.children.iter().flat_map(|children| children.values()) {
             found.join(&child.own);
             child.gather(found);
         }
