@@ -67,13 +67,11 @@ impl Session {
         }
         let mut pending = false;
         let mut dead = false;
-        for expr in call.exprs() {
-            match step.settled(job, expr, &self.context) {
-                Settled::Pending => pending = true,
-                Settled::Dead => dead = true,
-                Settled::Present | Settled::Null => {}
-            }
-        }
+        call.exprs(&mut |expr| match step.settled(job, expr, &self.context) {
+            Settled::Pending => pending = true,
+            Settled::Dead => dead = true,
+            Settled::Present | Settled::Null => {}
+        });
         // Scopes need no value, but what feeds them comes first.
         let open = |edge: &crate::plan::Edge| !step.jobs[edge.from].status.is_final();
         pending |= call.scopes.iter().any(|scope| match scope {
