@@ -128,10 +128,18 @@ pub(crate) struct Job {
 pub(crate) struct Frozen {
     /// The whole call.
     pub(crate) call: Arc<Value>,
-    /// Its parameters alone.
-    pub(crate) params: Value,
+    /// Its parameters alone, where a person has changed them.
+    pub(crate) edited: Option<Value>,
     /// Whether a person has approved exactly this.
     pub(crate) approved: bool,
+}
+
+impl Frozen {
+    /// The parameters alone.
+    pub(crate) fn params(&self, call: &Call) -> Value {
+        let own = || call.params.iter().filter_map(|(name, _)| Some((name.clone(), self.call.get(name)?.clone())));
+        self.edited.clone().unwrap_or_else(|| Value::Object(own().collect()))
+    }
 }
 
 /// Whether an expression has its value.

@@ -142,7 +142,7 @@ impl Session {
         for (path, origins) in targets {
             let names: Vec<&str> = origins.untrusted().collect();
             if names.is_empty()
-                || (!acts && step.literal.is_trusted() && self.stands_letter_for_letter(at, &path, &origins))
+                || (!acts && step.literal.is_trusted() && self.stands_letter_for_letter(at, call, &path, &origins))
             {
                 continue;
             }
@@ -152,10 +152,10 @@ impl Session {
     }
 
     /// A plan made before reading may follow an address that one tool gave and nobody has changed.
-    fn stands_letter_for_letter(&self, at: JobRef, path: &str, origins: &Origins) -> bool {
+    fn stands_letter_for_letter(&self, at: JobRef, call: &Call, path: &str, origins: &Origins) -> bool {
         let value = self
             .frozen(at)
-            .and_then(|frozen| path.split('.').try_fold(frozen.params.clone(), |value, step| value.get(step).cloned()));
+            .and_then(|frozen| path.split('.').try_fold(frozen.params(call), |value, step| value.get(step).cloned()));
         origins.is_verbatim() && value.is_some_and(|value| matches!(value, Value::String(_)))
     }
 }
