@@ -60,7 +60,7 @@ impl Origins {
     pub fn join(&mut self, other: &Origins) {
         let Some(theirs) = &other.0 else { return };
         match &mut self.0 {
-            Some(own) if Arc::ptr_eq(own, theirs) || theirs.is_subset(own) => {}
+            Some(own) if Arc::ptr_eq(own, theirs) || theirs.iter().all(|origin| own.contains(origin)) => {}
             Some(own) if !own.is_subset(theirs) => Arc::make_mut(own).extend(theirs.iter().cloned()),
             _ => self.0 = Some(theirs.clone()),
         }
