@@ -25,8 +25,6 @@ pub struct Call {
     pub tool_name: String,
     /// Parameters, references not yet resolved.
     pub params: Vec<(String, Template)>,
-    /// Every expression in the parameters.
-    exprs: Vec<Arc<Expr>>,
     /// Words beside the parameters that steer the engine, such as `confirmed`.
     pub asides: Map<String, Value>,
     /// Where the result goes.
@@ -83,13 +81,10 @@ impl Call {
         let output = find(fields, "_output").cloned();
         let faults = reader.faults;
         let raw = proposal.clone();
-        let mut exprs = Vec::new();
-        params.iter().for_each(|(_, template)| template.exprs(&mut |expr| exprs.push(expr.clone())));
         let call = Self {
             raw,
             tool,
             tool_name,
-            exprs,
             params,
             asides,
             output_path,
@@ -105,12 +100,19 @@ impl Call {
 
     /// Visits every expression of the parameters, with the place of the parameter it fills.
     pub fn each_expr<'a>(&'a self, visit: &mut impl FnMut(&[String], &'a Expr)) {
-        each_reference(&self.params, &mut |place, expr| visit(place, expr));
+        each_reference(&self.params, visit);
     }
 
-    /// Every expression of the parameters.
-    pub(crate) fn exprs(&self) -> impl Iterator<Item = &Expr> {
-        self.exprs.iter().map(AsRef::as_ref)
+    /// Visits every expression of the parameters.
+    pub(crate) fn exprs<'a>(&'a self, visit: &mut impl FnMut(&'a Expr)) {
+        self.params.iter().for_each(|(_, template)| template.exprs(visit));
+    }
+
+    /// Whether there is such an expression.
+    pub(crate) fn any_expr(&self, is_such: impl Fn(&Expr) -> bool) -> bool {
+        let mut found = false;
+        self.exprs(&mut |expr| found = found || is_such(expr));
+        found
     }
 
     /// What the proposal itself says of a meta-property.
@@ -120,23 +122,29 @@ impl Call {
 
     /// Whether any parameter comes from memory.
     pub(crate) fn has_refs(&self) -> bool {
-        !self.exprs.is_empty()
+        self.any_expr(|_| true)
     }
 
     /// Whether an expression is more than a plain reference.
     pub(crate) fn has_choice(&self) -> bool {
-        self.exprs().any(|expr| !matches!(expr, Expr::Ref(_)))
+        self.any_expr(|expr| !matches!(expr, Expr::Ref(_)))
     }
 
     /// Every path the call reads, its scopes included.
     pub fn reads(&self) -> Vec<&Arc<Path>> {
         let mut paths = Vec::new();
-        self.exprs().for_each(|expr| expr.each_ref(&mut |path| paths.push(path)));
-        paths.extend(self.scopes.iter().filter_map(|scope| match scope {
-            Scope::Path(path) => Some(path),
-            Scope::Kind(_) => None,
-        }));
+        self.each_read(&mut |path| paths.push(path));
         paths
+    }
+
+    /// Visits every path the call reads, its scopes included.
+    pub(crate) fn each_read<'a>(&'a self, visit: &mut impl FnMut(&'a Arc<Path>)) {
+        self.exprs(&mut |expr| expr.each_ref(visit));
+        for scope in &self.scopes {
+            if let Scope::Path(path) = scope {
+                visit(path);
+            }
+        }
     }
 
     /// Every path the call may write.
@@ -159,7 +167,7 @@ impl Call {
 }
 
 /// Visits every expression, with the place of the parameter it fills.
-fn each_reference<'a>(params: &'a [(String, Template)], visit: &mut impl FnMut(&[String], &'a Arc<Expr>)) {
+fn each_reference<'a>(params: &'a [(String, Template)], visit: &mut impl FnMut(&[String], &'a Expr)) {
     let mut place = Vec::new();
     for (name, template) in params {
         if matches!(template, Template::Literal(_)) {

@@ -1,5 +1,6 @@
 //! The fold: how one write changes what is there, and how it is taken back.
 
+use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
 use crate::path::Segment;
@@ -127,11 +128,10 @@ fn write_below(node: &mut Value, path: &[Segment], method: Method, value: Value)
             if segment.counts_from_the_end() {
                 return Err(no_array(segment));
             }
-            let key = segment.key();
-            let undo = match map.get_mut(key.as_ref()) {
-                Some(child) => write_below(child, rest, method, value)?,
-                None => {
-                    map.insert(key.into_owned(), build(rest, method, value)?);
+            let undo = match map.entry(segment.key()) {
+                Entry::Occupied(mut child) => write_below(child.get_mut(), rest, method, value)?,
+                Entry::Vacant(place) => {
+                    place.insert(build(rest, method, value)?);
                     Undo::here(Change::Absent)
                 }
             };

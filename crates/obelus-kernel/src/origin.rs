@@ -71,7 +71,7 @@ impl Origins {
     pub fn join(&mut self, other: &Origins) {
         let Some(theirs) = &other.0 else { return };
         match &mut self.0 {
-            Some(own) if Arc::ptr_eq(own, theirs) || theirs.is_subset(own) => {}
+            Some(own) if Arc::ptr_eq(own, theirs) || theirs.iter().all(|origin| own.contains(origin)) => {}
             Some(own) if !own.is_subset(theirs) => Arc::make_mut(own).extend(theirs.iter().cloned()),
             _ => self.0 = Some(theirs.clone()),
         }
@@ -130,8 +130,8 @@ pub(crate) struct Labels {
     own: Origins,
     /// Whether what is above does not reach here, because this place was written over as a whole.
     anew: bool,
-    /// Looked up by name with every read and write, among as many as a list has elements.
-    children: IndexMap<String, Labels>,
+    /// Looked up by name with every read and write. Most places have nothing below.
+    children: Option<Box<IndexMap<String, Labels>>>,
 }
 
 impl Labels {
@@ -141,8 +141,7 @@ impl Labels {
             // An index from the end may be any element, so the whole list gets it, and each element with a label.
             Some((segment, _)) if segment.counts_from_the_end() => self.join_everywhere(origins),
             Some((segment, rest)) => {
-                let child = self.children.entry(segment.key().into_owned()).or_default();
-                child.write(rest, method, value, origins);
+                self.child(segment.key().into_owned()).write(rest, method, value, origins);
             }
             None => match (method, value) {
                 // An object that brings no field is still somebody's, where there was nothing before.
@@ -151,13 +150,13 @@ impl Labels {
                 }
                 (Method::Merge | Method::Assign, Value::Object(fields)) => {
                     for (name, value) in fields {
-                        let child = self.children.entry(name.clone()).or_default();
+                        let child = self.child(name.clone());
                         let deep = method == Method::Merge && value.is_object();
                         child.write(&[], if deep { method } else { Method::Set }, value, origins);
                     }
                 }
                 (Method::Push | Method::Concat, _) => self.own.join(origins),
-                _ => *self = Labels { own: origins.clone(), anew: true, children: IndexMap::new() },
+                _ => *self = Labels { own: origins.clone(), anew: true, children: None },
             },
         }
     }
@@ -170,7 +169,7 @@ impl Labels {
             if segment.counts_from_the_end() {
                 break;
             }
-            match node.children.get(segment.key().as_ref()) {
+            match node.children.as_ref().and_then(|children| children.get(segment.key().as_ref())) {
                 Some(child) => node = child,
                 None => return found,
             }
@@ -186,17 +185,21 @@ impl Labels {
 
     fn join_everywhere(&mut self, origins: &Origins) {
         self.own.join(origins);
-        for child in self.children.values_mut() {
+        for child in self.children.iter_mut().flat_map(|children| children.values_mut()) {
             child.join_everywhere(origins);
         }
     }
 
     fn is_blank(&self) -> bool {
-        self.own.0.is_none() && self.children.is_empty()
+        self.own.0.is_none() && self.children.is_none()
+    }
+
+    fn child(&mut self, name: String) -> &mut Labels {
+        self.children.get_or_insert_default().entry(name).or_default()
     }
 
     fn gather(&self, found: &mut Origins) {
-        for child in self.children.values() {
+        for child in self.children.iter().flat_map(|children| children.values()) {
             found.join(&child.own);
             child.gather(found);
         }

@@ -1,7 +1,6 @@
 //! Parameters with references in them: found once, resolved when their values are there.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -15,7 +14,7 @@ pub enum Template {
     /// A value with no expression in it.
     Literal(Value),
     /// The whole value is an expression.
-    Expr(Arc<Expr>),
+    Expr(Expr),
     /// An array with an expression somewhere in it.
     Array(Vec<Template>),
     /// An object with an expression somewhere in it.
@@ -32,7 +31,7 @@ impl Template {
         match value {
             Value::String(text) => match text.strip_prefix('†') {
                 Some(rest) if rest.starts_with('†') => Ok(Template::Literal(rest.into())),
-                Some(_) => Expr::parse(text).map(|expr| Template::Expr(Arc::new(expr))),
+                Some(_) => Expr::parse(text).map(Template::Expr),
                 None => Ok(Template::Literal(value.clone())),
             },
             Value::Array(items) if contains_mark(value) => {
@@ -53,7 +52,7 @@ impl Template {
     pub fn resolve<'a>(&self, read: &impl Fn(&Path) -> Option<Cow<'a, Value>>) -> Result<Value, Missing> {
         match self {
             Template::Literal(value) => Ok(value.clone()),
-            Template::Expr(expr) => expr.value(read).map(Cow::into_owned).ok_or_else(|| Missing((**expr).clone())),
+            Template::Expr(expr) => expr.value(read).map(Cow::into_owned).ok_or_else(|| Missing(expr.clone())),
             Template::Array(items) => items.iter().map(|item| item.resolve(read)).collect(),
             Template::Object(fields) => {
                 let field = |(name, value): &(String, Template)| Ok((name.clone(), value.resolve(read)?));
@@ -63,7 +62,7 @@ impl Template {
     }
 
     /// Visits every expression with its place below this template.
-    pub fn each_expr<'a>(&'a self, place: &mut Vec<String>, visit: &mut impl FnMut(&[String], &'a Arc<Expr>)) {
+    pub fn each_expr<'a>(&'a self, place: &mut Vec<String>, visit: &mut impl FnMut(&[String], &'a Expr)) {
         match self {
             Template::Literal(_) => {}
             Template::Expr(expr) => visit(place, expr),
@@ -85,7 +84,7 @@ impl Template {
     }
 
     /// Every expression, without its place.
-    pub(crate) fn exprs<'a>(&'a self, visit: &mut impl FnMut(&'a Arc<Expr>)) {
+    pub(crate) fn exprs<'a>(&'a self, visit: &mut impl FnMut(&'a Expr)) {
         match self {
             Template::Literal(_) => {}
             Template::Expr(expr) => visit(expr),

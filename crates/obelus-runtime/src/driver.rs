@@ -330,9 +330,9 @@ impl Driver {
         }));
     }
 
-    fn start(&mut self, start: Start) {
+    fn start(&mut self, mut start: Start) {
         (self.watch)(Event::Began(&start));
-        let id = start.id.clone();
+        let id = std::mem::take(&mut start.id);
         let Some(activity) = self.activities.get(&start.activity) else {
             let error = CallError::new("no_activity", format!("there is no activity `{}`", start.activity));
             self.pending.push(Box::pin(std::future::ready(Input::Ended { id, outcome: Outcome::Error(error) })));

@@ -59,7 +59,9 @@ impl<'a> Parser<'a> {
     }
 
     fn term(&mut self) -> Result<Expr, Fault> {
-        let term = if self.take('(') {
+        let term = if self.take('†') {
+            Expr::Ref(Arc::new(self.reference()?))
+        } else if self.take('(') {
             self.depth += 1;
             if self.depth > MAX_DEPTH {
                 return Err(self.expected(&format!("no more than {MAX_DEPTH} parentheses")));
@@ -71,8 +73,6 @@ impl<'a> Parser<'a> {
             }
             self.depth -= 1;
             inner
-        } else if self.take('†') {
-            Expr::Ref(Arc::new(self.reference()?))
         } else {
             return Err(self.expected("a reference, which begins with `†`, or `(`"));
         };
@@ -82,7 +82,7 @@ impl<'a> Parser<'a> {
 
     /// Takes a doubled operator sign; a single one is a mistake worth its own words.
     fn operator(&mut self, sign: char) -> Result<bool, Fault> {
-        if !self.take(sign) {
+        if self.rest.is_empty() || !self.take(sign) {
             return Ok(false);
         }
         if !self.take(sign) {
@@ -99,7 +99,9 @@ impl<'a> Parser<'a> {
             if segments.len() > MAX_DEPTH {
                 return Err(self.expected(&format!("a path of at most {MAX_DEPTH} segments")));
             }
-            if self.take('.') {
+            if self.rest.is_empty() {
+                return Ok(Path { kind, segments });
+            } else if self.take('.') {
                 segments.push(self.segment()?);
             } else if self.take('[') {
                 segments.push(self.bracket()?);

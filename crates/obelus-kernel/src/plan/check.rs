@@ -83,11 +83,7 @@ pub fn check(proposals: &[Arc<Value>], mode: PlanMode, context: &Context) -> Che
     }
     errors.extend(context.tools().filter_map(|tool| tool.check().err()));
     let who = who_runs(&calls, context);
-    let nodes: Vec<_> = calls
-        .iter()
-        .zip(&who)
-        .map(|(call, who)| Node { reads: call.reads(), writes: call.writes().collect(), who: who.clone() })
-        .collect();
+    let nodes: Vec<_> = calls.iter().zip(&who).map(|(call, who)| Node { call, who: who.clone() }).collect();
     let graph = Graph::new(&nodes);
     drop(nodes);
     let mut check = Check { calls, who, graph: Graph::default(), waves: Vec::new(), errors, warnings: Vec::new() };

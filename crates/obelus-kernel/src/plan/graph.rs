@@ -7,6 +7,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::template::Who;
+use crate::call::Call;
 use crate::fault::{Fault, Rule};
 use crate::path::{Path, Segment, is_digits};
 
@@ -59,16 +60,17 @@ pub struct Graph {
     edges: Vec<Edge>,
     /// Where the edges into each call begin in `edges`.
     starts: Vec<usize>,
-    /// The calls that each call feeds, each once.
-    feeds: Vec<Vec<usize>>,
+    /// The calls that each call feeds, each once, one call after the other.
+    feeds: Vec<usize>,
+    /// Where those that a call feeds begin in `feeds`.
+    feed_starts: Vec<usize>,
     /// How many calls feed each call.
     feeders: Vec<usize>,
 }
 
 /// What the graph needs to know of a call.
 pub(crate) struct Node<'a> {
-    pub(crate) reads: Vec<&'a Arc<Path>>,
-    pub(crate) writes: Vec<&'a Arc<Path>>,
+    pub(crate) call: &'a Call,
     pub(crate) who: Who,
 }
 
@@ -80,33 +82,32 @@ impl Graph {
     /// The graph of the edges that may be.
     pub(crate) fn with(nodes: &[Node<'_>], may_feed: impl Fn(usize, usize) -> bool) -> Result<Self, TooDense> {
         let writers = Writers::new(nodes);
-        let count = nodes.len();
-        let mut graph =
-            Graph { edges: Vec::new(), starts: vec![0], feeds: vec![Vec::new(); count], feeders: vec![0; count] };
+        let mut edges = Vec::with_capacity(nodes.len());
+        let mut starts = Vec::with_capacity(nodes.len() + 1);
+        let mut pairs = Pairs::new(nodes.len());
         let mut found = Vec::new();
-        let mut edges: Vec<(&Arc<Path>, usize)> = Vec::new();
+        let mut into: Vec<(&Arc<Path>, usize)> = Vec::new();
         for (to, node) in nodes.iter().enumerate() {
-            for path in &node.reads {
+            starts.push(edges.len());
+            node.call.each_read(&mut |path| {
                 writers.of(path, &node.who, &mut found);
                 // A call that reads what it writes reads the earlier value.
                 let feeds = found.drain(..).filter(|&from| from != to && may_feed(from, to));
-                edges.extend(feeds.map(|from| (*path, from)));
-            }
-            edges.sort_unstable();
-            edges.dedup();
-            if graph.edges.len() + edges.len() > MOST_EDGES {
+                into.extend(feeds.map(|from| (path, from)));
+            });
+            into.sort_unstable();
+            into.dedup();
+            if edges.len() + into.len() > MOST_EDGES {
                 return Err(TooDense);
             }
-            for (path, from) in edges.drain(..) {
-                if graph.feeds[from].last() != Some(&to) {
-                    graph.feeds[from].push(to);
-                    graph.feeders[to] += 1;
-                }
-                graph.edges.push(Edge { from, to, path: path.clone() });
+            for (path, from) in into.drain(..) {
+                pairs.add(from, to);
+                edges.push(Edge { from, to, path: path.clone() });
             }
-            graph.starts.push(graph.edges.len());
         }
-        Ok(graph)
+        starts.push(edges.len());
+        let (feeds, feed_starts) = pairs.by_feeder();
+        Ok(Graph { edges, starts, feeds, feed_starts, feeders: pairs.feeders })
     }
 
     /// The edges into a call, sorted by path.
@@ -129,7 +130,7 @@ impl Graph {
 
     /// The calls that a call feeds, each once.
     pub fn fed_by(&self, call: usize) -> &[usize] {
-        &self.feeds[call]
+        &self.feeds[self.feed_starts[call]..self.feed_starts[call + 1]]
     }
 
     /// The number of calls that feed a call.
@@ -139,7 +140,7 @@ impl Graph {
 
     /// The wave of every call: one more than the latest wave of what feeds it.
     pub fn waves(&self) -> Result<Vec<Vec<usize>>, Cycle> {
-        let count = self.feeds.len();
+        let count = self.feeders.len();
         let mut open = self.feeders.clone();
         let mut wave: Vec<usize> = (0..count).filter(|&call| open[call] == 0).collect();
         let mut waves = Vec::new();
@@ -148,7 +149,7 @@ impl Graph {
             placed += wave.len();
             let mut next = Vec::new();
             for &call in &wave {
-                for &fed in &self.feeds[call] {
+                for &fed in self.fed_by(call) {
                     open[fed] -= 1;
                     if open[fed] == 0 {
                         next.push(fed);
@@ -184,7 +185,7 @@ impl Graph {
         let mut seen = BTreeSet::from([from]);
         let mut open = vec![from];
         while let Some(call) = open.pop() {
-            for &fed in &self.feeds[call] {
+            for &fed in self.fed_by(call) {
                 if fed == to {
                     return true;
                 }
@@ -198,6 +199,47 @@ impl Graph {
     }
 }
 
+/// Who feeds whom, whatever the path.
+struct Pairs {
+    /// Feeder and fed, each pair once, by the fed.
+    all: Vec<(usize, usize)>,
+    /// The latest call that each call was found to feed.
+    latest: Vec<Option<usize>>,
+    feeders: Vec<usize>,
+}
+
+impl Pairs {
+    fn new(calls: usize) -> Self {
+        Self { all: Vec::with_capacity(calls), latest: vec![None; calls], feeders: vec![0; calls] }
+    }
+
+    /// Takes note of a pair. Whatever feeds one call is told before whatever feeds the next.
+    fn add(&mut self, from: usize, to: usize) {
+        if self.latest[from].replace(to) != Some(to) {
+            self.all.push((from, to));
+            self.feeders[to] += 1;
+        }
+    }
+
+    /// The fed, one feeder after the other, and where those of each feeder begin.
+    fn by_feeder(&self) -> (Vec<usize>, Vec<usize>) {
+        let mut starts = vec![0; self.latest.len() + 1];
+        for (from, _) in &self.all {
+            starts[from + 1] += 1;
+        }
+        for call in 1..starts.len() {
+            starts[call] += starts[call - 1];
+        }
+        let mut next = starts.clone();
+        let mut fed = vec![0; self.all.len()];
+        for &(from, to) in &self.all {
+            fed[next[from]] = to;
+            next[from] += 1;
+        }
+        (fed, starts)
+    }
+}
+
 /// Writers by what they write, so that finding those of one path costs its depth and what is found.
 struct Writers<'a> {
     kinds: BTreeMap<&'a str, BTreeMap<&'a Who, Trie<'a>>>,
@@ -207,7 +249,7 @@ impl<'a> Writers<'a> {
     fn new(nodes: &'a [Node<'_>]) -> Self {
         let mut kinds: BTreeMap<&str, BTreeMap<&Who, Trie<'_>>> = BTreeMap::new();
         for (index, node) in nodes.iter().enumerate() {
-            for path in &node.writes {
+            for path in node.call.writes() {
                 let trie = kinds.entry(&path.kind).or_default().entry(&node.who).or_default();
                 trie.insert(&path.segments, index);
             }
@@ -220,7 +262,8 @@ impl<'a> Writers<'a> {
         match reader {
             Who::Each => tries.values().for_each(|trie| trie.collect(&path.segments, found)),
             _ => {
-                for writer in [&Who::Once, &Who::Each, reader] {
+                let own = Some(reader).filter(|reader| **reader != Who::Once);
+                for writer in [Some(&Who::Once), Some(&Who::Each), own].into_iter().flatten() {
                     if reader.sees(writer)
                         && let Some(trie) = tries.get(writer)
                     {
@@ -235,43 +278,47 @@ impl<'a> Writers<'a> {
 #[derive(Default)]
 struct Trie<'a> {
     writers: Vec<usize>,
+    below: Option<Box<Below<'a>>>,
+}
+
+#[derive(Default)]
+struct Below<'a> {
     children: IndexMap<Cow<'a, str>, Trie<'a>>,
     /// Writes by an index from the end, which can be any element.
-    from_the_end: Option<Box<Trie<'a>>>,
+    from_the_end: Trie<'a>,
 }
 
 impl<'a> Trie<'a> {
     fn insert(&mut self, path: &'a [Segment], writer: usize) {
-        match path.split_first() {
-            None => self.writers.push(writer),
-            Some((segment, rest)) if segment.counts_from_the_end() => {
-                self.from_the_end.get_or_insert_default().insert(rest, writer);
-            }
-            Some((segment, rest)) => self.children.entry(segment.key()).or_default().insert(rest, writer),
+        let Some((segment, rest)) = path.split_first() else { return self.writers.push(writer) };
+        let below = self.below.get_or_insert_default();
+        if segment.counts_from_the_end() {
+            below.from_the_end.insert(rest, writer);
+        } else {
+            below.children.entry(segment.key()).or_default().insert(rest, writer);
         }
     }
 
     /// Writers of a prefix of the path, of the path itself, and of anything below it.
     fn collect(&self, path: &[Segment], found: &mut Vec<usize>) {
         found.extend(&self.writers);
+        let Some(Below { children, from_the_end }) = self.below.as_deref() else { return };
         let Some((segment, rest)) = path.split_first() else {
-            for child in self.children.values().chain(self.from_the_end.as_deref()) {
+            for child in children.values().chain([from_the_end]) {
                 child.collect(path, found);
             }
             return;
         };
         let key = segment.key();
         if segment.counts_from_the_end() {
-            for (_, child) in self.children.iter().filter(|(key, _)| is_digits(key)) {
+            for (_, child) in children.iter().filter(|(key, _)| is_digits(key)) {
                 child.collect(rest, found);
             }
-        } else if let Some(child) = self.children.get(key.as_ref()) {
+        } else if let Some(child) = children.get(key.as_ref()) {
             child.collect(rest, found);
         }
-        if let Some(child) = &self.from_the_end
-            && (segment.counts_from_the_end() || is_digits(&key))
-        {
-            child.collect(rest, found);
+        if segment.counts_from_the_end() || is_digits(&key) {
+            from_the_end.collect(rest, found);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One plan for many instances: which of its calls run once, and which once for each.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::call::Call;
@@ -29,11 +30,12 @@ impl Who {
 
 /// A call without an instance that touches an instanced kind runs for each instance, and so makes the kinds
 /// that it writes instanced in turn.
-pub fn who_runs(calls: &[Call], context: &Context) -> Vec<Who> {
+pub fn who_runs(calls: &[impl Borrow<Call>], context: &Context) -> Vec<Who> {
+    let calls: Vec<&Call> = calls.iter().map(Borrow::borrow).collect();
     let named = |call: &Call| call.instance.clone().map_or(Who::Once, Who::One);
-    let mut who: Vec<Who> = calls.iter().map(named).collect();
+    let mut who: Vec<Who> = calls.iter().copied().map(named).collect();
     let messages = context.views().filter(|(_, view)| view.is_instanced()).map(|(kind, _)| kind);
-    let written = calls.iter().filter(|call| call.instance.is_some()).flat_map(Call::writes);
+    let written = calls.iter().filter(|call| call.instance.is_some()).flat_map(|call| call.writes());
     let mut open: Vec<&str> = messages.chain(written.map(|path| path.kind.as_str())).collect();
     if open.is_empty() {
         return who;

@@ -393,25 +393,25 @@ impl Session {
         let Some(&at) = question.calls[index].jobs.first() else { return Ok(()) };
         let call = self.steps[&at.step].call(at.job as usize).clone();
         let (Some(tool), Some(frozen)) = (call.tool.clone(), self.frozen(at)) else { return Ok(()) };
-        let mut edited = (*frozen).clone();
+        let mut edited = frozen.params(&call);
         let mut whole = (*frozen.call).clone();
         for (name, value) in params {
             if name.starts_with('_') {
                 return Err(Refused::new("bad_edit", format!("`{name}` is not a parameter")));
             }
             whole[&name] = value.clone();
-            edited.params[&name] = value;
+            edited[&name] = value;
         }
-        if let Some(fault) = faults_of(tool.breaches(&edited.params)).into_iter().next() {
+        if let Some(fault) = faults_of(tool.breaches(&edited)).into_iter().next() {
             return Err(Refused::new("bad_edit", fault.words()));
         }
         let by_person = |_: Option<&str>| Origins::of(Origin::User);
         if let Verdict::Refuse { reason, .. } =
-            self.settings.policy.verdict(&call, &tool, &edited.params, self.settings.mode, &by_person)
+            self.settings.policy.verdict(&call, &tool, &edited, self.settings.mode, &by_person)
         {
             return Err(Refused::new("bad_edit", reason));
         }
-        edited.call = Arc::new(whole);
+        let edited = Frozen { call: Arc::new(whole), edited: Some(edited), ..(*frozen).clone() };
         let hash = self.hash_of(&call, &edited);
         let question = self.questions.get_mut(id).expect("looked up by the caller");
         question.calls[index].call = edited.call.clone();

@@ -73,7 +73,7 @@ impl Session {
         };
         let expected =
             messages.iter().find(|message| message["type"] == "input").and_then(|message| message.get("schema"));
-        let input = json!({"type": "input", "schema": expected.unwrap_or(tool.params()), "data": frozen.params});
+        let input = json!({"type": "input", "schema": expected.unwrap_or(tool.params()), "data": frozen.params(call)});
         let unreadable = |fault: crate::Fault| CallError::new("delegate_unreadable", fault.to_string());
         let given: Vec<Message> = job
             .scope

@@ -130,10 +130,18 @@ pub(crate) struct Job {
 pub(crate) struct Frozen {
     /// The whole call.
     pub(crate) call: Arc<Value>,
-    /// Its parameters alone.
-    pub(crate) params: Value,
+    /// Its parameters alone, where a person has changed them.
+    pub(crate) edited: Option<Value>,
     /// Whether a person has approved exactly this.
     pub(crate) approved: bool,
+}
+
+impl Frozen {
+    /// The parameters alone.
+    pub(crate) fn params(&self, call: &Call) -> Value {
+        let own = || call.params.iter().filter_map(|(name, _)| Some((name.clone(), self.call.get(name)?.clone())));
+        self.edited.clone().unwrap_or_else(|| Value::Object(own().collect()))
+    }
 }
 
 /// Whether an expression has its value.
@@ -159,7 +167,7 @@ impl Step {
         for (index, proposal) in proposals.iter().enumerate() {
             let (call, found) = Call::read(proposal, context);
             faults.extend(found.into_iter().map(|fault| fault.in_call(index)));
-            calls.push(call);
+            calls.push(Arc::new(call));
         }
         let who = plan::who_runs(&calls, context);
         let mut jobs = Vec::with_capacity(calls.len());
@@ -175,14 +183,9 @@ impl Step {
                 Who::Each => jobs.extend(context.instances().iter().map(|name| Job::new(index, Some(name.clone())))),
             }
         }
-        let mut nodes: Vec<_> = jobs
-            .iter()
-            .map(|job| plan::Node {
-                reads: calls[job.call].reads(),
-                writes: calls[job.call].writes().collect(),
-                who: job.instance.clone().map_or(Who::Once, Who::One),
-            })
-            .collect();
+        let node =
+            |job: &Job| plan::Node { call: &calls[job.call], who: job.instance.clone().map_or(Who::Once, Who::One) };
+        let nodes: Vec<_> = jobs.iter().map(node).collect();
         // In a sequence, what is written later cannot be waited for: the earlier value is read.
         let may_feed = |from: usize, to: usize| !sequential || jobs[from].call < jobs[to].call;
         let graph = match Graph::with(&nodes, may_feed) {
@@ -192,8 +195,7 @@ impl Step {
                     Rule::Plan2,
                     "the calls are too entangled: over 2,000,000 pairs of a write and a read",
                 ));
-                nodes.iter_mut().for_each(|node| node.reads.clear());
-                Graph::new(&nodes).unwrap_or_default()
+                Graph::with(&nodes, |_, _| false).unwrap_or_default()
             }
         };
         drop(nodes);
@@ -204,7 +206,6 @@ impl Step {
             faults.push(cycle.fault(|job| (jobs[job].call, calls[jobs[job].call].tool_name.as_str())));
         }
         let open = jobs.len();
-        let calls = calls.into_iter().map(Arc::new).collect();
         let before_reading = literal.is_trusted();
         let errors = Vec::new();
         let step = Self { calls, who, jobs, graph, sequential, first_open: 0, open, errors, literal, before_reading };
@@ -282,7 +283,7 @@ impl Step {
     pub(crate) fn unfed(&self, job: usize, context: &Context) -> Option<Fault> {
         let instance = self.jobs[job].instance.as_deref();
         let can = |path: &Path| !self.graph.edges_by(job, path).is_empty() || context.read(path, instance).is_some();
-        if self.call(job).exprs().all(|expr| expr.can_have(&can)) {
+        if !self.call(job).any_expr(|expr| !expr.can_have(&can)) {
             return None;
         }
         let mut fault = None;

@@ -155,6 +155,11 @@ impl Policy {
         if reasons.is_empty() { Verdict::Allow } else { Verdict::Confirm(reasons) }
     }
 
+    /// Whether anything depends on which parameters a call of this tool has.
+    pub(crate) fn looks_at_params(&self, tool: &Tool) -> bool {
+        !tool.risky.is_empty() || self.rules.iter().any(|rule| rule.matching.param.is_some())
+    }
+
     /// Looks whether every rule's examples come out as they say.
     pub fn check(&self, tools: &dyn Fn(&str) -> Option<std::sync::Arc<Tool>>) -> Result<(), String> {
         for (index, rule) in self.rules.iter().enumerate() {

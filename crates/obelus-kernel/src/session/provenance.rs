@@ -182,7 +182,7 @@ impl Session {
         };
         for (path, origins) in targets {
             let names: Vec<String> = origins.untrusted().map(word).collect();
-            if names.is_empty() || (!acts && step.before_reading && self.stands_letter_for_letter(at, &path)) {
+            if names.is_empty() || (!acts && step.before_reading && self.stands_letter_for_letter(at, call, &path)) {
                 continue;
             }
             reasons.push(format!(
@@ -196,10 +196,11 @@ impl Session {
 
     /// A read that was planned before reading may follow an address that stands in one tool's result as it is: so
     /// nothing that was read elsewhere can be written into it.
-    fn stands_letter_for_letter(&self, at: JobRef, path: &str) -> bool {
+    fn stands_letter_for_letter(&self, at: JobRef, call: &Call, path: &str) -> bool {
         let Some(frozen) = self.frozen(at) else { return false };
+        let params = frozen.params(call);
         let mut values = Vec::new();
-        named(&frozen.params, Vec::new(), path, &mut values);
+        named(&params, Vec::new(), path, &mut values);
         !values.is_empty() && values.iter().all(|(_, value)| self.is_in_one_result(at, value))
     }
 

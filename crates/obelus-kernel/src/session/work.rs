@@ -67,13 +67,11 @@ impl Session {
         }
         let mut pending = false;
         let mut dead = false;
-        for expr in call.exprs() {
-            match step.settled(job, expr, &self.context) {
-                Settled::Pending => pending = true,
-                Settled::Dead => dead = true,
-                Settled::Present | Settled::Null => {}
-            }
-        }
+        call.exprs(&mut |expr| match step.settled(job, expr, &self.context) {
+            Settled::Pending => pending = true,
+            Settled::Dead => dead = true,
+            Settled::Present | Settled::Null => {}
+        });
         // Scopes need no value, but what feeds them comes first.
         let open = |edge: &crate::plan::Edge| !step.jobs[edge.from].status.is_final();
         pending |= call.scopes.iter().any(|scope| match scope {
@@ -91,7 +89,8 @@ impl Session {
     fn prepare(&mut self, at: JobRef, call: &Arc<Call>) {
         let Some(tool) = call.tool.clone() else { return self.close(at, Status::Failed) };
         let instance = self.steps[&at.step].jobs[at.job as usize].instance.clone();
-        let mut params = Map::with_capacity(call.params.len());
+        // Most calls have two meta-properties: their tool and where the result goes.
+        let mut params = Map::with_capacity(call.params.len() + call.asides.len() + 2);
         for (name, template) in &call.params {
             match template.resolve(&|path: &Path| self.context.read(path, instance.as_deref())) {
                 Ok(value) => params.insert(name.clone(), value),
@@ -105,8 +104,8 @@ impl Session {
             return self.fail_by(at, &fault);
         }
         let origins = self.sources(at).of_call(call);
-        let frozen =
-            Frozen { call: Arc::new(frozen_call(call, &params, instance.as_deref())), params, approved: false };
+        let whole = frozen_call(call, params, instance.as_deref());
+        let frozen = Frozen { call: Arc::new(whole), edited: None, approved: false };
         let step = self.steps.get_mut(&at.step).expect("the job was just looked at");
         step.jobs[at.job as usize].frozen = Some(Arc::new(frozen));
         step.jobs[at.job as usize].origins = origins;
@@ -165,7 +164,9 @@ impl Session {
             Some(path) => sources.of_path(call, path).unwrap_or_default(),
             None => sources.of_call(call),
         };
-        match self.settings.policy.verdict(call, &tool, &frozen.params, self.settings.mode, &origins) {
+        let policy = &self.settings.policy;
+        let params = if policy.looks_at_params(&tool) { frozen.params(call) } else { Value::Null };
+        match policy.verdict(call, &tool, &params, self.settings.mode, &origins) {
             Verdict::Allow if doubts.is_empty() => self.make_ready(at),
             Verdict::Allow => self.ask_about_call(at, call, &frozen, doubts),
             Verdict::Confirm(mut reasons) => {
@@ -399,13 +400,10 @@ impl Session {
 }
 
 /// The call as an activity receives it, and as a person is shown it.
-fn frozen_call(call: &Call, params: &Value, instance: Option<&str>) -> Value {
-    let copy = |(name, value): (&String, &Value)| (name.clone(), value.clone());
-    // Most calls have two meta-properties: their tool and where the result goes.
-    let mut fields = Map::with_capacity(call.params.len() + call.asides.len() + 2);
-    fields.insert("_tool".to_owned(), call.tool_name.as_str().into());
-    fields.extend(params.as_object().into_iter().flatten().map(copy));
-    fields.extend(call.asides.iter().map(copy));
+fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
+    let Value::Object(mut fields) = params else { return params };
+    fields.shift_insert(0, "_tool".to_owned(), call.tool_name.as_str().into());
+    fields.extend(call.asides.clone());
     for chosen in ["_delegate", "_activity"] {
         if let Some(name) = call.said(chosen).filter(|name| !name.is_null()) {
             fields.insert(chosen.to_owned(), name.clone());
