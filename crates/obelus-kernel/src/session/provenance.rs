@@ -211,7 +211,9 @@ impl Session {
                 let tool = data.output.as_ref().and_then(|output| output.call.get("_tool")?.as_str());
                 // The model's and a delegate's answers are no tool's results.
                 let own = |origin: &Origin| matches!(origin, Origin::Tool { name, .. } if Some(name.as_ref()) == tool);
-                tool.is_some() && data.sources().iter().any(own) && holds(&data.data, value)
+                tool.is_some()
+                    && data.sources().iter().any(own)
+                    && data.operation().2.is_some_and(|result| holds(result, value))
             }
             _ => false,
         })

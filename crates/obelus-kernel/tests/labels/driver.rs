@@ -1,0 +1,271 @@
+//! Plays a world, marks what is not trusted in the values themselves, and looks at every call that is handed out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use obelus_kernel::session::{
+    About, Answer, CallError, Decision, Input, Outcome, Purpose, Question, Session, Settings, Solution, Start, Task,
+};
+use obelus_kernel::{Context, Time};
+use serde_json::{Value, json};
+
+use crate::world::{ACTIVITIES, MARK, Move, Planned, Shape, World, acts, targets, tools};
+
+pub(crate) struct Driver {
+    session: Session,
+    lazy: bool,
+    requests: Vec<Request>,
+    calls: Vec<Start>,
+    /// Everything that was handed out.
+    pub(crate) handed_out: Vec<Start>,
+    /// The sessions, by the way to them, whose model has been shown a mark.
+    readers: BTreeSet<String>,
+    /// What each proposal was made with, by its tag.
+    proposals: BTreeMap<String, Proposal>,
+    /// The calls that a person has approved, as they were shown.
+    approved: Vec<Value>,
+    /// What tools have brought.
+    results: Vec<Value>,
+    words: usize,
+}
+
+/// A request to a model, and what it showed.
+struct Request {
+    id: String,
+    shows_a_mark: bool,
+    is_thought: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Proposal {
+    after_reading: bool,
+    /// A person has approved it, and its literals, as part of a plan.
+    in_a_plan: bool,
+}
+
+impl Driver {
+    pub(crate) fn new(lazy: bool, max_parallel: u32) -> Self {
+        let settings = json!({"mode": "full", "max_parallel": max_parallel, "max_requests": 100, "persistent": true});
+        let mut settings: Settings = serde_json::from_value(settings).expect("settings");
+        settings.activities = ACTIVITIES.map(str::to_owned).into();
+        let mut messages = vec![
+            json!({"type": "text", "role": "user", "text": "please"}),
+            json!({"type": "input", "data": {"who": "me"}}),
+            tools(),
+        ];
+        if lazy {
+            messages.push(json!({"type": "plan", "mode": "lazy", "plan": []}));
+        }
+        let context = Context::from_value(messages.into()).expect("a context");
+        let session = Session::new("s", context, None, Arc::new(settings)).expect("a session");
+        let mut driver = Self {
+            session,
+            lazy,
+            requests: Vec::new(),
+            calls: Vec::new(),
+            handed_out: Vec::new(),
+            readers: BTreeSet::new(),
+            proposals: BTreeMap::new(),
+            approved: Vec::new(),
+            results: Vec::new(),
+            words: 0,
+        };
+        driver.tell(Input::Start);
+        driver
+    }
+
+    pub(crate) fn play(world: &World) -> Self {
+        let mut driver = Self::new(world.lazy, world.max_parallel);
+        for next in &world.moves {
+            driver.make(next);
+        }
+        driver
+    }
+
+    fn make(&mut self, next: &Move) {
+        match next {
+            Move::Answer { pick, calls, says, ends } => self.answer(*pick, calls, *says, *ends),
+            Move::End { pick, shape } => {
+                if let Some(start) = take(&mut self.calls, *pick) {
+                    self.end(start, *shape);
+                }
+            }
+            Move::Decide { pick, approves } => {
+                let mut open: Vec<Question> = self.session.questions().into_iter().filter(Question::is_open).collect();
+                if let Some(question) = take(&mut open, *pick) {
+                    self.decide(&question, *approves);
+                }
+            }
+            Move::User => self.tell(Input::User { text: "and then?".to_owned() }),
+        }
+    }
+
+    fn tell(&mut self, input: Input) {
+        // An answer that comes too late is refused, which is one way for things to go.
+        let _ = self.session.handle(Time(1_768_467_600_000), input);
+        let mut tasks = Vec::new();
+        while let Some(task) = self.session.poll() {
+            tasks.push(task);
+        }
+        for task in tasks {
+            match task {
+                Task::AskModel { id } => self.look_at_request(id),
+                Task::Call(start) => {
+                    assert!(self.may_run(&start.call), "{} was handed out, and nobody was asked", start.call);
+                    self.handed_out.push((*start).clone());
+                    self.calls.push(*start);
+                }
+                Task::Load { .. } | Task::Ask { .. } | Task::Say(_) | Task::Rest(_) => {}
+            }
+        }
+    }
+
+    fn look_at_request(&mut self, id: String) {
+        // A delegate may have ended meanwhile, and its request with it.
+        let Some(prompt) = self.session.prompt(&id) else { return };
+        let shows_a_mark = serde_json::to_string(&prompt).expect("a prompt is JSON").contains(MARK);
+        let is_thought = matches!(prompt.purpose, Purpose::Think { .. });
+        if shows_a_mark && !is_thought {
+            self.readers.insert(session_of(&id).to_owned());
+        }
+        self.requests.push(Request { id, shows_a_mark, is_thought });
+    }
+
+    /// The model does what it reads: whatever it says, once it was shown a mark, has a mark.
+    fn answer(&mut self, pick: usize, calls: &[Planned], says: bool, ends: bool) {
+        let Some(request) = take(&mut self.requests, pick) else { return };
+        let of = session_of(&request.id).to_owned();
+        let is_top = of.is_empty();
+        let after_reading = if request.is_thought { request.shows_a_mark } else { self.readers.contains(&of) };
+        let in_a_plan = self.lazy && is_top;
+        let text = self.text(after_reading);
+        let solution = if request.is_thought {
+            Solution { output: text.into(), ..Solution::default() }
+        } else {
+            let mut proposed = Vec::new();
+            for planned in calls {
+                // A person who approves a plan has seen its literals.
+                let word = self.text(after_reading && !in_a_plan);
+                self.proposals.insert(word.clone(), Proposal { after_reading, in_a_plan });
+                let brings = (!in_a_plan).then(|| json!(text));
+                proposed.push(planned.call(&word, brings));
+            }
+            Solution {
+                say: says.then(|| text.clone()),
+                calls: proposed,
+                output: if ends { text.into() } else { Value::Null },
+                sequential: false,
+            }
+        };
+        self.tell(Input::Answer { id: request.id, answer: Answer::Solution { solution, tokens: 1 } });
+    }
+
+    /// A tool brings its own words, and repeats what it was given.
+    fn end(&mut self, start: Start, shape: Shape) {
+        let given = json!([start.call, start.scope]).to_string().contains(MARK);
+        let text = self.text(given || !start.tool.trusted);
+        let outcome = match shape {
+            Shape::Error => Outcome::Error(CallError::new("broken", text)),
+            // What a tool mints has nothing of what it was given.
+            _ if start.tool.name == "mint" => Outcome::Value(json!({"id": self.text(false), "x": text})),
+            Shape::Text => Outcome::Value(text.into()),
+            Shape::Record => Outcome::Value(json!({"x": text})),
+            Shape::List => Outcome::Value(json!([text])),
+        };
+        if let Outcome::Value(value) = &outcome {
+            self.results.push(value.clone());
+        }
+        self.tell(Input::Ended { id: start.id, outcome });
+    }
+
+    fn decide(&mut self, question: &Question, approves: bool) {
+        let decision = match approves {
+            true => Decision::Approve { only: None },
+            false => Decision::Deny { reason: "no".to_owned() },
+        };
+        if approves && question.about == About::Call {
+            self.approved.extend(question.calls.iter().map(|asked| (*asked.call).clone()));
+        }
+        self.tell(Input::Decide { question: question.id.clone(), decision, by: "ann".to_owned() });
+    }
+
+    fn text(&mut self, marked: bool) -> String {
+        self.words += 1;
+        let mark = if marked { MARK.to_string() } else { String::new() };
+        format!("<{}{mark}>", self.words)
+    }
+
+    /// POL-6, by the values and by what was shown alone.
+    fn may_run(&self, call: &Value) -> bool {
+        let tool = call["_tool"].as_str().expect("a tool");
+        if self.approved.contains(call) {
+            return true;
+        }
+        let proposal = self.proposals[call["tag"].as_str().expect("a tag")];
+        if acts(tool) && proposal.after_reading && !proposal.in_a_plan {
+            return false;
+        }
+        let is_target = |name: &str| match targets(tool) {
+            Some(names) => names.contains(&name),
+            None => acts(tool) && !name.starts_with('_') && name != "confirmed",
+        };
+        let mut marked = call
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter(|(name, value)| is_target(name) && value.to_string().contains(MARK));
+        let follows = |value: &Value| !proposal.after_reading && self.results.iter().any(|result| holds(result, value));
+        marked.all(|(_, value)| !acts(tool) && follows(value))
+    }
+
+    /// Whether anything was handed out whose target has a mark.
+    pub(crate) fn has_steered(&self, tool: &str) -> bool {
+        self.handed_out.iter().any(|start| start.tool.name == tool && start.call.to_string().contains(MARK))
+    }
+}
+
+/// The way to the session that asks: empty for the one at the top.
+fn session_of(request: &str) -> &str {
+    request.rsplit_once('/').map_or("", |(way, _)| way)
+}
+
+fn holds(whole: &Value, value: &Value) -> bool {
+    match (whole, value) {
+        (Value::String(whole), Value::String(part)) => whole.contains(part.as_str()),
+        (Value::Array(items), _) if whole != value => items.iter().any(|item| holds(item, value)),
+        (Value::Object(fields), _) if whole != value => fields.values().any(|field| holds(field, value)),
+        _ => whole == value,
+    }
+}
+
+fn take<T>(all: &mut Vec<T>, pick: usize) -> Option<T> {
+    (!all.is_empty()).then(|| all.remove(pick % all.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn driver(after_reading: bool) -> Driver {
+        let mut driver = Driver::new(false, 16);
+        driver.proposals.insert("<t>".to_owned(), Proposal { after_reading, in_a_plan: false });
+        driver.results.push(json!(["<9☠>", "at <8☠>"]));
+        driver
+    }
+
+    #[test]
+    fn the_watch_sees_what_must_not_run() {
+        let send = |to: &str| json!({"_tool": "send", "tag": "<t>", "to": to, "body": "<1☠>"});
+        assert!(driver(false).may_run(&send("<2>")));
+        assert!(!driver(false).may_run(&send("<2☠>")));
+        assert!(!driver(true).may_run(&send("<2>")));
+        assert!(!driver(false).may_run(&json!({"_tool": "note", "tag": "<t>", "a": {"in": ["<1☠>"]}})));
+        let fetch = |url: &str| json!({"_tool": "fetch", "tag": "<t>", "url": url});
+        assert!(driver(false).may_run(&fetch("<8☠>")));
+        assert!(!driver(false).may_run(&fetch("<8☠><9☠>")));
+        assert!(!driver(true).may_run(&fetch("<8☠>")));
+        let mut asked = driver(true);
+        asked.approved.push(send("<2☠>"));
+        assert!(asked.may_run(&send("<2☠>")) && !asked.may_run(&send("<3☠>")));
+    }
+}

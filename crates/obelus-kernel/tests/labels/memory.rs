@@ -1,0 +1,243 @@
+//! The labels of memory, held against the values and against the rule as it is written.
+//!
+//! Every write leaves its number in each text it brings, and has an origin of its own. So what a path must carry can
+//! be read from its value, and what it may carry from the list of writes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use obelus_kernel::{Context, Data, Message, Method, Origin, Origins, Output, Path, Segment};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Value, json};
+
+use crate::cases;
+
+#[derive(Clone, Debug)]
+struct Write {
+    path: Vec<Segment>,
+    method: Method,
+    shape: Shape,
+    instance: Option<&'static str>,
+}
+
+/// What a write brings; each `Text` gets the write's number.
+#[derive(Clone, Debug)]
+enum Shape {
+    Text,
+    Object(Vec<(&'static str, Shape)>),
+    List(Vec<Shape>),
+}
+
+const INSTANCES: [&str; 2] = ["ada", "bob"];
+
+fn segment() -> impl Strategy<Value = Segment> {
+    prop_oneof![
+        6 => select(vec!["a", "b"]).prop_map(|name| Segment::Field(name.to_owned())),
+        1 => select(vec!["0", "1"]).prop_map(|name| Segment::Field(name.to_owned())),
+        1 => Just(Segment::Key("a".to_owned())),
+        2 => (-2..2_i64).prop_map(Segment::Index),
+    ]
+}
+
+fn path() -> impl Strategy<Value = Vec<Segment>> {
+    vec(segment(), 0..4)
+}
+
+fn shape() -> impl Strategy<Value = Shape> {
+    let leaf = Just(Shape::Text);
+    leaf.prop_recursive(2, 8, 2, |inner| {
+        prop_oneof![
+            vec((select(vec!["a", "b", "0"]), inner.clone()), 0..3).prop_map(Shape::Object),
+            vec(inner, 0..3).prop_map(Shape::List),
+        ]
+    })
+}
+
+fn write() -> impl Strategy<Value = Write> {
+    let method = select(Method::ALL.map(|(_, method)| method).to_vec());
+    let parts = (path(), method, shape(), option::weighted(0.3, select(INSTANCES.to_vec())));
+    parts.prop_map(|(path, method, shape, instance)| Write { path, method, shape, instance })
+}
+
+impl Shape {
+    fn value(&self, number: usize) -> Value {
+        match self {
+            Shape::Text => json!(format!("<{number}>")),
+            Shape::Object(fields) => {
+                fields.iter().map(|(name, inner)| ((*name).to_owned(), inner.value(number))).collect()
+            }
+            Shape::List(items) => items.iter().map(|item| item.value(number)).collect(),
+        }
+    }
+}
+
+impl Write {
+    fn message(&self, number: usize) -> Message {
+        let key = |segment: &Segment| match segment {
+            Segment::Field(name) | Segment::Key(name) => name.clone(),
+            Segment::Index(index) => index.to_string(),
+        };
+        let spelled = self.path.iter().rev().fold(self.shape.value(number), |inner, step| json!({key(step): inner}));
+        let mut data = Data::plain("state", spelled);
+        data.instance = self.instance.map(str::to_owned);
+        data.method = Some(self.method);
+        data.origins = Some(Origins::of(origin(number)));
+        let path = Path { kind: "state".to_owned(), segments: self.path.clone() };
+        data.output = Some(Output { call: Arc::new(json!({"_tool": "t"})), path, date: None });
+        Message::Data(Box::new(data))
+    }
+
+    /// Whether nothing at a path, or below it, is written over.
+    fn spares(&self, path: &[Segment]) -> bool {
+        if matches!(self.method, Method::Push | Method::Concat) || self.path.iter().any(from_the_end) {
+            return true;
+        }
+        // An index from the end may be any element, also the one that is written over.
+        if path.iter().any(from_the_end) {
+            return false;
+        }
+        if !reaches(&self.path, path) {
+            return true;
+        }
+        let Some(rest) = below(&self.path, path).filter(|rest| !rest.is_empty()) else { return false };
+        let value = self.shape.value(0);
+        let inner = |value: &Value, step: &Segment| value.get(text(step)).cloned();
+        let brings_something_there = match self.method {
+            Method::Merge => {
+                let step = |value: Value, step| if value.is_object() { inner(&value, step) } else { Some(value) };
+                rest.iter().try_fold(value, step).is_some()
+            }
+            _ => !value.is_object() || rest.first().is_some_and(|step| inner(&value, step).is_some()),
+        };
+        self.method != Method::Set && !brings_something_there
+    }
+}
+
+/// What is left of a path below another, where that one surely leads there.
+fn below<'p>(upper: &[Segment], path: &'p [Segment]) -> Option<&'p [Segment]> {
+    let (head, rest) = path.split_at_checked(upper.len())?;
+    upper.iter().zip(head).all(|(a, b)| surely_meet(a, b)).then_some(rest)
+}
+
+fn from_the_end(segment: &Segment) -> bool {
+    matches!(segment, Segment::Index(index) if *index < 0)
+}
+
+fn text(segment: &Segment) -> String {
+    match segment {
+        Segment::Field(name) | Segment::Key(name) => name.clone(),
+        Segment::Index(index) => index.to_string(),
+    }
+}
+
+fn surely_meet(a: &Segment, b: &Segment) -> bool {
+    !from_the_end(a) && !from_the_end(b) && text(a) == text(b)
+}
+
+/// Whether a write at one path can be seen at the other. Behind an index from the end, everything can.
+fn reaches(write: &[Segment], path: &[Segment]) -> bool {
+    let known = write.iter().zip(path).take_while(|(a, b)| !from_the_end(a) && !from_the_end(b));
+    known.into_iter().all(|(a, b)| text(a) == text(b))
+}
+
+fn origin(number: usize) -> Origin {
+    Origin::Tool { name: number.to_string().into(), trusted: false }
+}
+
+fn numbers(origins: &Origins) -> BTreeSet<usize> {
+    origins.untrusted().map(|name| name.parse().expect("a number")).collect()
+}
+
+/// The writes that left something in a value.
+fn marks(value: &Value) -> BTreeSet<usize> {
+    let text = value.to_string();
+    text.split('<').skip(1).map(|part| part.split('>').next().unwrap().parse().expect("a number")).collect()
+}
+
+/// POL-4: a path carries the writes that reach it since the last `set` over it.
+fn since_the_last_set(writes: &[(usize, Write)], path: &[Segment], instance: Option<&str>) -> BTreeSet<usize> {
+    let mut carried = BTreeSet::new();
+    for layer in [None].into_iter().chain(instance.map(Some)) {
+        let mut own = BTreeSet::new();
+        for (number, write) in writes.iter().filter(|(_, write)| write.instance == layer) {
+            if write.method == Method::Set && below(&write.path, path).is_some() {
+                own.clear();
+            }
+            if reaches(&write.path, path) {
+                own.insert(*number);
+            }
+        }
+        carried.extend(own);
+    }
+    carried
+}
+
+proptest! {
+    #![proptest_config(cases(600))]
+
+    #[test]
+    fn a_path_carries_whoever_wrote_what_is_there_and_nobody_who_was_set_over(
+        writes in vec(write(), 1..12),
+        queries in vec(path(), 8),
+    ) {
+        let mut context = Context::new();
+        let mut done: Vec<(usize, Write)> = Vec::new();
+        for (number, write) in writes.into_iter().enumerate() {
+            if context.append(vec![write.message(number)]).is_ok() {
+                done.push((number, write));
+            }
+        }
+        for query in &queries {
+            for instance in [None, Some("ada"), Some("bob")] {
+                let path = Path { kind: "state".to_owned(), segments: query.clone() };
+                let Some(value) = context.read(&path, instance) else { continue };
+                let carried = numbers(&context.origins(&path, instance));
+                let must = marks(&value);
+                prop_assert!(must.is_subset(&carried), "{} for {:?} is {}, and carries {:?}", path, instance, value, carried);
+                let may = since_the_last_set(&done, query, instance);
+                prop_assert!(carried.is_subset(&may), "{} for {:?} carries {:?}, and not all of {:?}", path, instance, carried, may);
+            }
+        }
+    }
+
+    #[test]
+    fn a_label_gets_weaker_only_where_it_is_written_over(
+        writes in vec(write(), 1..12),
+        queries in vec(path(), 8),
+    ) {
+        let mut context = Context::new();
+        for (number, write) in writes.into_iter().enumerate() {
+            let before = context.clone();
+            if context.append(vec![write.message(number)]).is_err() {
+                continue;
+            }
+            for query in queries.iter().filter(|query| write.spares(query)) {
+                let path = Path { kind: "state".to_owned(), segments: query.clone() };
+                let readers = [None, Some("ada"), Some("bob")];
+                // An instance's first own value lies over what is global, which is a way of writing over it.
+                for reader in readers.into_iter().filter(|reader| write.instance.is_none() || write.instance != *reader) {
+                    let (was, is) = (before.origins(&path, reader), context.origins(&path, reader));
+                    prop_assert!(numbers(&was).is_subset(&numbers(&is)), "{} for {:?} after {:?}", path, reader, write);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_rule_as_written_forgets_what_was_set_over_and_keeps_the_rest() {
+    let at = |name: &str| vec![Segment::Field(name.to_owned())];
+    let write = |path, method| Write { path, method, shape: Shape::Text, instance: None };
+    let writes = vec![
+        (0, write(at("a"), Method::Push)),
+        (1, write(at("a"), Method::Set)),
+        (2, write(at("a"), Method::Concat)),
+        (3, write(at("b"), Method::Set)),
+    ];
+    assert_eq!(since_the_last_set(&writes, &at("a"), None), BTreeSet::from([1, 2]));
+    assert_eq!(since_the_last_set(&writes, &[], None), BTreeSet::from([0, 1, 2, 3]));
+    assert!(writes[2].1.spares(&at("a")) && writes[3].1.spares(&at("a")) && !writes[3].1.spares(&at("b")));
+}

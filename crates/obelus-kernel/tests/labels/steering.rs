@@ -1,0 +1,33 @@
+//! Whatever models answer and tools bring, no call runs that untrusted data steers, unless a person said yes to it.
+
+use proptest::prelude::*;
+
+use crate::cases;
+use crate::driver::Driver;
+use crate::world::world;
+
+proptest! {
+    #![proptest_config(cases(1_500))]
+
+    /// The driver looks at every call that is handed out, when it is.
+    #[test]
+    fn nothing_untrusted_steers_a_call_unseen(world in world()) {
+        Driver::play(&world);
+    }
+}
+
+/// The worlds are worth playing: marks spread, calls run, and people are asked.
+#[test]
+fn the_worlds_reach_what_they_are_meant_to_reach() {
+    use proptest::strategy::ValueTree;
+    use proptest::test_runner::TestRunner;
+    let mut runner = TestRunner::deterministic();
+    let mut reached = std::collections::BTreeMap::new();
+    for _ in 0..600 {
+        let played = Driver::play(&world().new_tree(&mut runner).expect("a world").current());
+        for tool in ["book", "digest", "fetch", "mint", "send", "note"] {
+            *reached.entry(tool).or_insert(0) += u32::from(played.has_steered(tool));
+        }
+    }
+    assert!(reached.values().all(|worlds| *worlds >= 3), "{reached:?}");
+}

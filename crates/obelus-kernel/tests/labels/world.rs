@@ -1,0 +1,188 @@
+//! What happens to a session in which some of the data is hostile.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::{Value, json};
+
+/// Stands in every text that is not trusted, and in every text that was made with one in view.
+pub(crate) const MARK: char = '☠';
+
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    pub(crate) lazy: bool,
+    pub(crate) max_parallel: u32,
+    pub(crate) moves: Vec<Move>,
+}
+
+/// One thing that happens. `pick` says to which of those there are; where there are none, nothing happens.
+#[derive(Clone, Debug)]
+pub(crate) enum Move {
+    Answer { pick: usize, calls: Vec<Planned>, says: bool, ends: bool },
+    End { pick: usize, shape: Shape },
+    Decide { pick: usize, approves: bool },
+    User,
+}
+
+/// What a call brings.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shape {
+    Text,
+    Record,
+    List,
+    Error,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Planned {
+    tool: &'static str,
+    params: Vec<Param>,
+    scope: Option<&'static str>,
+    output: Option<&'static str>,
+    method: &'static str,
+    confirmed: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Param {
+    Literal,
+    Expr(String),
+    Nested(String),
+}
+
+/// The tools, and the parameters of each.
+const TOOLS: [(&str, &[&str]); 9] = [
+    ("web", &["q"]),
+    ("book", &["q"]),
+    ("digest", &["q"]),
+    ("fetch", &["url"]),
+    ("mint", &["q"]),
+    ("send", &["to", "body"]),
+    ("note", &["a", "b"]),
+    ("muse", &["q"]),
+    ("clerk", &["q"]),
+];
+
+/// What steers each tool that acts, or reads an address: none means every parameter.
+pub(crate) fn targets(tool: &str) -> Option<&'static [&'static str]> {
+    match tool {
+        "fetch" => Some(&["url"]),
+        "mint" => Some(&[]),
+        "send" => Some(&["to"]),
+        _ => None,
+    }
+}
+
+pub(crate) fn acts(tool: &str) -> bool {
+    ["mint", "send", "note"].contains(&tool)
+}
+
+/// Everything but the thought and the delegate.
+pub(crate) const ACTIVITIES: [&str; 7] = ["web", "book", "digest", "fetch", "mint", "send", "note"];
+
+pub(crate) fn tools() -> Value {
+    json!({"type": "tool", "tool": {
+        "web": {"x-effect": "read", "x-trust": "untrusted", "properties": {"q": {}}},
+        "book": {"x-effect": "read", "x-trust": "trusted", "properties": {"q": {}}},
+        "digest": {"x-effect": "read", "x-trust": "trusted", "_scopes": {"type": "array"}, "properties": {"q": {}}},
+        "fetch": {"x-effect": "read", "x-trust": "untrusted", "x-target": ["url"], "properties": {"url": {}}},
+        "mint": {"x-effect": "create", "x-trust": "trusted", "x-target": [], "x-issued": ["id"], "properties": {"q": {}}},
+        "send": {"x-effect": "create", "x-trust": "trusted", "x-target": ["to"], "properties": {"to": {}, "body": {}}},
+        "note": {"x-effect": "update", "x-trust": "trusted", "properties": {"a": {}, "b": {}}},
+        "muse": {"x-trust": "trusted", "_scopes": {"type": "array"}, "_output": {}, "properties": {"q": {}}},
+        "clerk": {"x-effect": "read", "x-trust": "trusted", "_delegate": "anonymous", "_scopes": {"type": "array"}, "properties": {"q": {}}},
+    }})
+}
+
+impl Planned {
+    /// The call as the model writes it. `word` is its literal, which also tells one proposal from another.
+    pub(crate) fn call(&self, word: &str, brings: Option<Value>) -> Value {
+        let names = TOOLS.iter().find(|(name, _)| *name == self.tool).map_or(&[][..], |(_, names)| names);
+        let mut call = json!({"_tool": self.tool, "tag": word});
+        for (name, param) in names.iter().zip(&self.params) {
+            call[name] = match param {
+                Param::Literal => word.into(),
+                Param::Expr(text) => text.as_str().into(),
+                Param::Nested(text) => json!({"in": [text]}),
+            };
+        }
+        if let Some(path) = self.output {
+            call["_outputPath"] = path.into();
+            call["_outputMethod"] = self.method.into();
+        }
+        if let Some(scope) = self.scope.filter(|_| ["digest", "muse", "clerk"].contains(&self.tool)) {
+            call["_scopes"] = json!([scope, "tool"]);
+        }
+        if self.confirmed {
+            call["confirmed"] = true.into();
+        }
+        if let Some(output) = brings.filter(|_| self.tool == "muse") {
+            call["_output"] = output;
+        }
+        call
+    }
+}
+
+fn place() -> impl Strategy<Value = &'static str> {
+    select(vec![
+        "†state.a",
+        "†state.b",
+        "†state.c",
+        "†state.a.id",
+        "†state.b.x",
+        "†state.l",
+        "†state.l[0]",
+        "†state.l[-1]",
+    ])
+}
+
+fn param() -> impl Strategy<Value = Param> {
+    let expr = prop_oneof![
+        6 => place().prop_map(str::to_owned),
+        1 => (place(), place()).prop_map(|(a, b)| format!("{a} || {b}")),
+        1 => (place(), place()).prop_map(|(a, b)| format!("{a} && {b}")),
+    ];
+    prop_oneof![3 => Just(Param::Literal), 6 => expr.clone().prop_map(Param::Expr), 1 => expr.prop_map(Param::Nested)]
+}
+
+fn planned() -> impl Strategy<Value = Planned> {
+    let output = select(vec![
+        "†state.a",
+        "†state.b",
+        "†state.c",
+        "†state.l",
+        "†state.a.id",
+        "†state.l[-1]",
+        "†state.a && †state.b",
+        "†state.c || †state.b",
+    ]);
+    let method = select(vec!["set", "set", "set", "merge", "assign", "push", "concat"]);
+    let scope = option::of(select(vec!["state", "text", "†state.a", "input"]));
+    let tool = select(TOOLS.map(|(name, _)| name).to_vec());
+    let parts = (tool, vec(param(), 2), scope, option::weighted(0.9, output), method, prop::bool::weighted(0.1));
+    parts.prop_map(|(tool, params, scope, output, method, confirmed)| Planned {
+        tool,
+        params,
+        scope,
+        output,
+        method,
+        confirmed,
+    })
+}
+
+fn next() -> impl Strategy<Value = Move> {
+    let shape = select(vec![Shape::Text, Shape::Text, Shape::Record, Shape::List, Shape::Error]);
+    prop_oneof![
+        6 => (0..4_usize, vec(planned(), 0..5), any::<bool>(), prop::bool::weighted(0.1))
+            .prop_map(|(pick, calls, says, ends)| Move::Answer { pick, calls, says, ends }),
+        8 => (0..4_usize, shape).prop_map(|(pick, shape)| Move::End { pick, shape }),
+        3 => (0..4_usize, prop::bool::weighted(0.7)).prop_map(|(pick, approves)| Move::Decide { pick, approves }),
+        1 => Just(Move::User),
+    ]
+}
+
+pub(crate) fn world() -> impl Strategy<Value = World> {
+    let parts = (any::<bool>(), select(vec![1, 2, 16]), vec(next(), 4..40));
+    parts.prop_map(|(lazy, max_parallel, moves)| World { lazy, max_parallel, moves })
+}
