@@ -86,7 +86,7 @@ impl Write {
         data.method = Some(self.method);
         data.origins = Some(Origins::of(origin(number)));
         let path = Path { kind: "state".to_owned(), segments: self.path.clone() };
-        data.output = Some(Output { call: Arc::new(json!({"_tool": "t"})), path, date: None });
+        data.output = Some(Output { call: Arc::new(json!({"_tool": "t"})), path: Arc::new(path), date: None });
         Message::Data(Box::new(data))
     }
 
