@@ -23,7 +23,8 @@ async fn what_goes_wrong_has_a_code() {
 
 #[tokio::test]
 async fn a_filter_that_never_ends_only_meets_its_time_limit() {
-    let endless = json!({"jq": "if .call.end then 1 else reduce range(1000000000000) as $i (0; $i) end", "timeout": 0.2});
+    let endless =
+        json!({"jq": "if .call.end then 1 else reduce range(1000000000000) as $i (0; $i) end", "timeout": 0.2});
     let ended = error(endless, reading(json!({}))).await;
     assert_eq!(ended.code, "timeout");
     // Others of its name still run.
