@@ -96,7 +96,22 @@ impl Driver {
                     self.decide(&question, *approves);
                 }
             }
+            Move::Settle { picks } => picks.iter().for_each(|(pick, shape)| self.settle(*pick, *shape)),
             Move::User => self.tell(Input::User { text: "and then?".to_owned() }),
+        }
+    }
+
+    /// One step towards the end of everything but the top request.
+    fn settle(&mut self, pick: usize, shape: Shape) {
+        let plan =
+            self.session.questions().into_iter().find(|question| question.is_open() && question.about == About::Plan);
+        let below = self.requests.iter().position(|request| request.is_thought || !session_of(&request.id).is_empty());
+        if let Some(plan) = plan {
+            self.decide(&plan, true);
+        } else if let Some(place) = below {
+            self.answer(place, &[], false, true);
+        } else if let Some(start) = take(&mut self.calls, pick) {
+            self.end(start, shape);
         }
     }
 
@@ -172,8 +187,11 @@ impl Driver {
             Shape::Record => Outcome::Value(json!({"x": text})),
             Shape::List => Outcome::Value(json!([text])),
         };
-        if let Outcome::Value(value) = &outcome {
-            self.results.push(value.clone());
+        match &outcome {
+            Outcome::Value(value) => self.results.push(value.clone()),
+            // Where an error is handled, it is what the tool has brought.
+            Outcome::Error(error) => self.results.push(json!({"code": error.code, "message": error.message})),
+            Outcome::Messages(_) => {}
         }
         self.tell(Input::Ended { id: start.id, outcome });
     }

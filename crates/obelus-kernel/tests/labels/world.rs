@@ -19,9 +19,24 @@ pub(crate) struct World {
 /// One thing that happens. `pick` says to which of those there are; where there are none, nothing happens.
 #[derive(Clone, Debug)]
 pub(crate) enum Move {
-    Answer { pick: usize, calls: Vec<Planned>, says: bool, ends: bool },
-    End { pick: usize, shape: Shape },
-    Decide { pick: usize, approves: bool },
+    Answer {
+        pick: usize,
+        calls: Vec<Planned>,
+        says: bool,
+        ends: bool,
+    },
+    End {
+        pick: usize,
+        shape: Shape,
+    },
+    /// Everything that was asked for comes to its end: plans are approved, delegates and thoughts answer, calls end.
+    Settle {
+        picks: Vec<(usize, Shape)>,
+    },
+    Decide {
+        pick: usize,
+        approves: bool,
+    },
     User,
 }
 
@@ -125,16 +140,7 @@ impl Planned {
 }
 
 fn place() -> impl Strategy<Value = &'static str> {
-    select(vec![
-        "†state.a",
-        "†state.b",
-        "†state.c",
-        "†state.a.id",
-        "†state.b.x",
-        "†state.l",
-        "†state.l[0]",
-        "†state.l[-1]",
-    ])
+    select(vec!["†state.a", "†state.b", "†state.a.id", "†state.b.x", "†state.l", "†state.l[0]", "†state.l[-1]"])
 }
 
 fn param() -> impl Strategy<Value = Param> {
@@ -150,12 +156,13 @@ fn planned() -> impl Strategy<Value = Planned> {
     let output = select(vec![
         "†state.a",
         "†state.b",
-        "†state.c",
+        "†state.l",
         "†state.l",
         "†state.a.id",
+        "†state.l[0]",
         "†state.l[-1]",
         "†state.a && †state.b",
-        "†state.c || †state.b",
+        "†state.a || †state.b",
     ]);
     let method = select(vec!["set", "set", "set", "merge", "assign", "push", "concat"]);
     let scope = option::of(select(vec!["state", "text", "†state.a", "input"]));
@@ -176,8 +183,9 @@ fn next() -> impl Strategy<Value = Move> {
     prop_oneof![
         6 => (0..4_usize, vec(planned(), 0..5), any::<bool>(), prop::bool::weighted(0.1))
             .prop_map(|(pick, calls, says, ends)| Move::Answer { pick, calls, says, ends }),
-        8 => (0..4_usize, shape).prop_map(|(pick, shape)| Move::End { pick, shape }),
+        4 => (0..4_usize, shape.clone()).prop_map(|(pick, shape)| Move::End { pick, shape }),
         3 => (0..4_usize, prop::bool::weighted(0.7)).prop_map(|(pick, approves)| Move::Decide { pick, approves }),
+        6 => vec((0..4_usize, shape), 4..24).prop_map(|picks| Move::Settle { picks }),
         1 => Just(Move::User),
     ]
 }
