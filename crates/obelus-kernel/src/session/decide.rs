@@ -16,7 +16,7 @@ use super::{Input, Refused, Session};
 use crate::call::{ASIDES, Call, faults_of};
 use crate::message::{Message, Role};
 use crate::origin::{Origin, Origins};
-use crate::plan::Who;
+use crate::plan::{Manner, Who};
 
 /// A step, and the index of the call that was expanded over instances.
 type Template = (u32, usize);
@@ -182,7 +182,7 @@ impl Session {
         asked_something
     }
 
-    pub(super) fn ask_about_plan(&mut self, calls: Vec<Arc<Value>>, sequential: bool) {
+    pub(super) fn ask_about_plan(&mut self, calls: Vec<Arc<Value>>, manner: Manner) {
         let asked = |call| AskedCall { call, hash: String::new(), decided: None, jobs: Vec::new() };
         let mut reasons = vec!["a plan runs when it is approved".to_owned()];
         if !self.shown.is_trusted() {
@@ -193,7 +193,7 @@ impl Session {
         let id = self.ask(About::Plan, calls.into_iter().map(asked).collect(), words.join("\n"), reasons);
         let before_reading = self.shown.is_trusted();
         if let Some(question) = self.questions.get_mut(&id) {
-            question.sequential = sequential;
+            question.manner = manner;
             question.before_reading = before_reading;
         }
     }
@@ -234,7 +234,7 @@ impl Session {
             decided_at: None,
             by: None,
             reason: None,
-            sequential: false,
+            manner: Manner::default(),
             before_reading: false,
             asked_after: self.context.messages().len(),
         };
@@ -285,11 +285,11 @@ impl Session {
             (About::Call, Decision::Edit { params }) => self.edit(id, params, by)?,
             (About::Plan, Decision::Approve { only: None }) => {
                 let calls: Vec<Arc<Value>> = question.calls.iter().map(|asked| asked.call.clone()).collect();
-                let sequential = question.sequential;
+                let manner = question.manner;
                 let origin = By::Approved { by_person: true, before_reading: question.before_reading };
                 self.questions.decided(id, QuestionStatus::Approved, self.now, by, None);
                 self.reopen();
-                self.start_step(&calls, origin, sequential);
+                self.start_step(&calls, origin, manner);
             }
             (About::InDoubt, Decision::Happened { result }) => {
                 // A result that nobody knows is not written, and breaks no schema: the effect is there all the same.
