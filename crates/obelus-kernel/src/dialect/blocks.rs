@@ -164,11 +164,11 @@ fn find_action<'a>(text: &str, headings: &'a [Heading]) -> Result<(&'a Heading, 
         let message = "ACTION is a JSON array of steps; write [] where there is nothing to do";
         return Err(FormatError::at(text, first.content, message));
     };
-    // `Assistant:` in the prose of a thought is none; what follows a whole answer is another one.
+    // `Assistant:` in the prose of a thought is no heading; but what follows a whole answer is another one.
     let is_spoken = |heading: &&Heading| {
         heading.block == Block::Assistant
             && heading.start < action.start
-            && (heading.strong || first.start < heading.start)
+            && (heading.strong || (!action.strong && first.start < heading.start))
     };
     if let Some(heading) = headings.iter().find(is_spoken) {
         return Err(FormatError::at(text, heading.start, "ASSISTANT stands before ACTION; it is the last block"));
