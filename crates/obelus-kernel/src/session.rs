@@ -15,15 +15,19 @@
 //! | `job` | the calls of one solution and the graph between them |
 //! | `work` | a call's way from blocked to its end |
 //! | `result` | what a call brings, written to memory |
-//! | `question`, `describe`, `consent`, `decide` | what waits for a person, in words, and what a person may say |
+//! | `question`, `ask`, `describe` | what waits for a person, and in which words |
+//! | `decide`, `earlier`, `consent`, `doubt` | what a person may say, has said, and what that does |
 //! | `policy`, `provenance` | what may happen, and what the origins of values decide |
 //! | `delegate` | calls carried out by a session of their own |
 //! | `prompt` | what the model is shown |
 
+mod ask;
 mod consent;
 mod decide;
 mod delegate;
 mod describe;
+mod doubt;
+mod earlier;
 mod input;
 mod job;
 mod policy;
