@@ -12,7 +12,7 @@ use super::job::{Frozen, JobRef, Status};
 use super::question::{About, AskedCall, Asking, Question, QuestionStatus, hash};
 use crate::call::{ASIDES, Call};
 use crate::origin::Origins;
-use crate::plan::Who;
+use crate::plan::{Manner, Who};
 
 /// A step, and the index of the call that was expanded over instances.
 type Template = (u32, usize);
@@ -102,7 +102,7 @@ impl Session {
         asked_something
     }
 
-    pub(super) fn ask_about_plan(&mut self, calls: Vec<Arc<Value>>, sequential: bool) {
+    pub(super) fn ask_about_plan(&mut self, calls: Vec<Arc<Value>>, manner: Manner) {
         let asked = |call| AskedCall { call, hash: String::new(), decided: None, jobs: Vec::new() };
         let mut reasons = vec!["a plan runs when it is approved".to_owned()];
         if !self.shown.is_trusted() {
@@ -113,7 +113,7 @@ impl Session {
         let id = self.ask(About::Plan, calls.into_iter().map(asked).collect(), words.join("\n"), reasons);
         let before_reading = self.shown.is_trusted();
         if let Some(question) = self.questions.get_mut(&id) {
-            question.sequential = sequential;
+            question.manner = manner;
             question.before_reading = before_reading;
         }
     }
@@ -160,7 +160,7 @@ impl Session {
             decided_at: None,
             by: None,
             reason: None,
-            sequential: false,
+            manner: Manner::default(),
             before_reading: false,
             asked_after: self.context.messages().len(),
         };

@@ -56,11 +56,11 @@ impl Session {
             (About::Call, Decision::Edit { params }) => self.edit(id, params, by)?,
             (About::Plan, Decision::Approve { only: None }) => {
                 let calls: Vec<Arc<Value>> = question.calls.iter().map(|asked| asked.call.clone()).collect();
-                let sequential = question.sequential;
+                let manner = question.manner;
                 let origin = By::Approved { by_person: true, before_reading: question.before_reading };
                 self.questions.decided(id, QuestionStatus::Approved, self.now, by, None);
                 self.reopen();
-                self.start_step(&calls, origin, sequential);
+                self.start_step(&calls, origin, manner);
             }
             (About::InDoubt, Decision::Happened { result }) => {
                 // A result that nobody knows is not written, and breaks no schema: the effect is there all the same.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::plan::Manner;
 use crate::time::Time;
 use crate::tool::Tool;
 
@@ -104,9 +105,17 @@ pub struct Solution {
     /// Whether the calls run in the order of writing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sequential: bool,
+    /// Whether the result of a call that names no place for it is pushed to `†results`, and so is waited for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_results: bool,
 }
 
 impl Solution {
+    /// How its calls are to be taken.
+    pub(crate) fn manner(&self) -> Manner {
+        Manner { sequential: self.sequential, keeps_results: self.keeps_results }
+    }
+
     /// Reads a solution from an answer in the composed schema. What is wrong is said in words for the model.
     pub fn from_value(value: Value) -> Result<Self, String> {
         let Value::Object(mut fields) = value else {
@@ -137,7 +146,7 @@ impl Solution {
         if crate::message::depth(&output) >= MOST {
             return Err(format!("`output` is nested deeper than {} levels", MOST - 1));
         }
-        Ok(Self { say, calls, output, sequential: false })
+        Ok(Self { say, calls, output, ..Self::default() })
     }
 
     /// Reads a solution from text: one JSON object, a code fence around it tolerated.

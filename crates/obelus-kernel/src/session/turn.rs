@@ -194,7 +194,7 @@ impl Session {
         self.turn.asks_model = false;
         self.turn.phase = Phase::Working;
         let origin = Origin::Approved { by_person: true, before_reading: self.shown.is_trusted() };
-        self.start_step(&plan.calls, origin, false);
+        self.start_step(&plan.calls, origin, plan::Manner::default());
         Ok(())
     }
 
@@ -273,6 +273,7 @@ impl Session {
             self.tasks.push_back(Task::Say(words));
         }
         self.turn.faulty = false;
+        let manner = solution.manner();
         self.turn.output = solution.output;
         let calls = self.offered_only(solution.calls);
         if calls.is_empty() {
@@ -286,15 +287,15 @@ impl Session {
         match mode {
             PlanMode::Eager => {
                 let origin = Origin::Eager { first: self.turn.requests == 1 };
-                self.start_step(&calls, origin, solution.sequential);
+                self.start_step(&calls, origin, manner);
             }
-            PlanMode::Lazy => self.offer(calls, solution.sequential),
+            PlanMode::Lazy => self.offer(calls, manner),
         }
     }
 
     /// A lazy plan is checked and offered to a person as a whole; a faulty one goes back to the model.
-    fn offer(&mut self, calls: Vec<Arc<Value>>, sequential: bool) {
-        let check = plan::check(&calls, PlanMode::Lazy, &self.context);
+    fn offer(&mut self, calls: Vec<Arc<Value>>, manner: plan::Manner) {
+        let check = plan::check_in_manner(&calls, PlanMode::Lazy, manner, &self.context);
         if !check.is_valid() {
             self.turn.faulty = true;
             for fault in &check.errors {
@@ -321,20 +322,20 @@ impl Session {
         });
         if self.settings.approval == Approval::Checked && !needs_person {
             let origin = Origin::Approved { by_person: false, before_reading: self.shown.is_trusted() };
-            self.start_step(&calls, origin, sequential);
+            self.start_step(&calls, origin, manner);
         } else {
-            self.ask_about_plan(calls, sequential);
+            self.ask_about_plan(calls, manner);
         }
     }
 
     /// Sets the calls of a solution or an approved plan to work.
-    pub(super) fn start_step(&mut self, calls: &[Arc<Value>], origin: Origin, sequential: bool) {
+    pub(super) fn start_step(&mut self, calls: &[Arc<Value>], origin: Origin, manner: plan::Manner) {
         let literal = match origin {
             Origin::Approved { by_person: true, .. } => Origins::of(Source::User),
             Origin::Graph => Origins::of(Source::Author),
             _ => self.shown.clone().joined(&Origins::of(Source::Model)),
         };
-        let (mut step, faults) = Step::new(calls, sequential, literal, &self.context);
+        let (mut step, faults) = Step::new(calls, manner, literal, &self.context);
         if let Origin::Approved { before_reading, .. } = origin {
             step.before_reading = before_reading;
         }
