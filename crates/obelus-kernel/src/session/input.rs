@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::settings::Mode;
 use crate::plan::Manner;
 use crate::time::Time;
 use crate::tool::Tool;
@@ -56,6 +57,11 @@ pub enum Input {
         decision: Decision,
         /// Who, and from where.
         by: String,
+    },
+    /// How far the session may go from now on: a person has changed it.
+    Mode {
+        /// The mode.
+        mode: Mode,
     },
     /// The turn is to stop: nothing more is started.
     Stop,
@@ -307,9 +313,31 @@ pub struct Reply {
     pub at: Time,
 }
 
+/// What the model was asked for, and what it took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Spent {
+    /// Requests that have an answer, those of delegates included.
+    pub requests: u64,
+    /// Tokens, as far as the models said.
+    pub tokens: u64,
+}
+
+impl Spent {
+    pub(super) fn add(&mut self, answer: &Answer) {
+        self.requests += 1;
+        self.tokens += match answer {
+            Answer::Solution { tokens, .. } | Answer::OutOfFormat { tokens, .. } => *tokens,
+            Answer::Failed { .. } => 0,
+        };
+    }
+}
+
 /// What happened to one call.
 #[derive(Clone, Debug, Serialize)]
 pub struct CallReport {
+    /// Its step, and its place among the calls of that step. A call that is started bears them as its id.
+    #[serde(skip)]
+    pub place: (u32, u32),
     /// The call: as it ran, else as it was proposed.
     pub call: Arc<Value>,
     /// Its state: `done`, `failed`, `skipped`, `denied`, `refused`, `waiting`, …

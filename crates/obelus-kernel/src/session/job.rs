@@ -304,8 +304,10 @@ impl Step {
         self.jobs.iter().any(|job| job.status == Status::Running)
     }
 
-    pub(crate) fn report(&self) -> impl Iterator<Item = CallReport> {
-        self.jobs.iter().map(|job| CallReport {
+    /// What happened to each job. The step is told its own number.
+    pub(crate) fn report(&self, number: u32) -> impl Iterator<Item = CallReport> {
+        (0..).zip(&self.jobs).map(move |(index, job)| CallReport {
+            place: (number, index),
             call: match &job.frozen {
                 Some(frozen) => frozen.call.clone(),
                 None => with_instance(&self.calls[job.call].raw, job.instance.as_deref()),

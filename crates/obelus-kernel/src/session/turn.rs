@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::input::{Answer, CallError, CallReport, Ends, Reply, Solution, Task};
+use super::input::{Answer, CallError, CallReport, Ends, Reply, Solution, Spent, Task};
 use super::job::{Origin, Status, Step};
 use super::policy::Verdict;
 use super::question::Question;
@@ -39,6 +39,8 @@ pub(super) struct Turn {
     requests: u32,
     pub(super) calls: u32,
     pub(super) tokens: u64,
+    /// What the model took altogether, delegates and thoughts included; limits look at the turn's own.
+    pub(super) spent: Spent,
     repairs_left: u32,
     /// The last answer that was out of format, and what was wrong with it.
     pub(super) out_of_format: Option<(String, String)>,
@@ -80,6 +82,7 @@ impl Turn {
             requests: 0,
             calls: 0,
             tokens: 0,
+            spent: Spent::default(),
             repairs_left: settings.repairs,
             out_of_format: None,
             faulty: false,
@@ -126,6 +129,7 @@ impl Turn {
             "requests": self.requests,
             "calls": self.calls,
             "tokens": self.tokens,
+            "spent": self.spent,
             "output": self.output,
             "said": self.said,
             "endedCalls": self.ended_calls,
@@ -446,6 +450,11 @@ impl Session {
         }
     }
 
+    /// Whether no turn is at work: none has begun, or the latest has come to rest.
+    pub fn is_at_rest(&self) -> bool {
+        matches!(self.turn.phase, Phase::New | Phase::Rested(_))
+    }
+
     /// Whether it is at rest until a person says something.
     pub(super) fn is_waiting(&self) -> bool {
         self.turn.phase == Phase::Rested(Ends::Waiting)
@@ -548,7 +557,7 @@ impl Session {
         for id in ended {
             if let Some(step) = self.steps.remove(&id) {
                 step.jobs.iter().for_each(|job| self.turn.ended_origins.join(&job.origins));
-                self.turn.ended_calls.extend(step.report());
+                self.turn.ended_calls.extend(step.report(id));
             }
         }
     }
