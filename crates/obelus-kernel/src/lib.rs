@@ -44,6 +44,9 @@ pub use fold::{Method, type_name};
 
 pub mod jq;
 
+mod leaves;
+pub use leaves::Leave;
+
 mod message;
 pub use message::{Data, Message, Output, Parsed, Plan, PlanMode, Role, Text};
 
