@@ -146,6 +146,13 @@ impl Refused {
     }
 }
 
+impl std::fmt::Debug for Session {
+    /// Its name alone: what it holds is long, and [`Session::snapshot`] has it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
 impl Session {
     /// A session about to work on a request: its context, the schema of its result, and its settings.
     ///
