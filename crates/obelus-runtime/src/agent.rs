@@ -27,6 +27,8 @@ struct File {
     #[serde(default)]
     language: Option<String>,
     #[serde(default)]
+    time_zone: Option<String>,
+    #[serde(default)]
     model: Option<String>,
     #[serde(default)]
     instructions: Option<String>,
@@ -158,7 +160,8 @@ impl std::error::Error for Problem {}
 impl Agent {
     /// Reads an agent's file, or the `agent.yaml` in a folder, and says everything that is wrong with it.
     pub fn load(path: &Path) -> Result<Self, Vec<Problem>> {
-        let file = if path.is_dir() { path.join("agent.yaml") } else { path.to_owned() };
+        let file =
+            if path.is_dir() || crate::bundled::is_folder(path) { path.join("agent.yaml") } else { path.to_owned() };
         let folder = file.parent().map(Path::to_owned).unwrap_or_default();
         let text = read_text(&file)
             .map_err(|error| vec![Problem { file: file.clone(), place: None, text: error.to_string() }])?;
@@ -236,6 +239,7 @@ fn settings(file: &File) -> Settings {
         kept: file.state.kept.clone(),
         show: file.show.clone(),
         language: file.language.clone(),
+        time_zone: file.time_zone.clone(),
         max_requests: limits.requests.unwrap_or(default.max_requests),
         max_calls: limits.calls.unwrap_or(default.max_calls),
         max_tokens: limits.tokens.or(default.max_tokens),

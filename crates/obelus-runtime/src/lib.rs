@@ -8,6 +8,7 @@
 //! | [`Activity`], [`Activities`] | what carries out calls |
 //! | [`Model`] | what answers requests |
 //! | [`Agent`] | an agent as a file |
+//! | [`bundled_agents`] | the agents that come with the program |
 //! | [`Request`] | a request as a file |
 //! | [`Store`] | journals of sessions on disk |
 //! | [`read_text`] | files that may hold anything |
@@ -18,6 +19,9 @@ pub use activity::{Activities, Activity, ActivityFuture, Work};
 
 mod agent;
 pub use agent::{Agent, Problem};
+
+mod bundled;
+pub use bundled::{bundled_agent, bundled_agents};
 
 mod clock;
 pub use clock::{Clock, system_clock};
@@ -38,6 +42,9 @@ pub use request::{Request, RequestError, read_document};
 
 mod store;
 pub use store::{SessionJournal, SessionRow, Store, StoreError};
+
+mod told;
+pub use told::{steps, told};
 
 mod words;
 pub use words::{Language, error_words, one_line, why_it_ended};

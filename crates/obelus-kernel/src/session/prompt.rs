@@ -10,6 +10,7 @@ use crate::compose::{Composed, compose};
 use crate::context::View;
 use crate::dialect::Dialect;
 use crate::message::{Message, PlanMode, Role};
+use crate::time::Time;
 use crate::tool::Tool;
 
 /// What a request asks of the model.
@@ -57,7 +58,9 @@ pub struct Prompt {
     /// The language of the agent's words, where its author says so.
     pub language: Option<String>,
     /// What time it is, for words such as "tomorrow".
-    pub now: String,
+    pub now: Time,
+    /// The time zone of the people it works for, where its author says so.
+    pub time_zone: Option<String>,
     /// An answer that could not be read, and what was wrong with it.
     pub out_of_format: Option<Value>,
     /// The schema of the answer.
@@ -112,7 +115,8 @@ impl Session {
             texts: self.texts(),
             dialect: self.settings.dialect,
             language: self.settings.language.clone(),
-            now: self.now.to_string(),
+            now: self.now,
+            time_zone: self.settings.time_zone.clone(),
             out_of_format: self.turn.out_of_format.as_ref().map(|(text, error)| json!({"text": text, "error": error})),
             schema,
             loose,
@@ -147,7 +151,8 @@ impl Session {
             texts: Vec::new(),
             dialect: Dialect::Json,
             language: self.settings.language.clone(),
-            now: self.now.to_string(),
+            now: self.now,
+            time_zone: self.settings.time_zone.clone(),
             out_of_format: None,
             schema: Value::Object(schema),
             loose: vec!["a single call's result".to_owned()],

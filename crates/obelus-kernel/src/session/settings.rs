@@ -103,6 +103,8 @@ pub struct Settings {
     pub show: BTreeMap<String, String>,
     /// The language of words for people, such as `ru`.
     pub language: Option<String>,
+    /// The time zone of the people it works for, such as `Europe/Moscow`.
+    pub time_zone: Option<String>,
     /// The form of the model's answers.
     pub dialect: Dialect,
     /// Requests that may follow an answer out of format, showing the error.
@@ -142,6 +144,7 @@ impl Default for Settings {
             kept: Kept::default(),
             show: BTreeMap::new(),
             language: None,
+            time_zone: None,
             dialect: Dialect::default(),
             repairs: 0,
             max_requests: 16,
