@@ -9,6 +9,7 @@
 //! | [`Model`] | what answers requests |
 //! | [`Agent`] | an agent as a file |
 //! | [`Request`] | a request as a file |
+//! | [`Secret`] | texts that can be used and cannot be shown |
 //! | [`Store`] | journals of sessions on disk |
 //! | [`read_text`] | files that may hold anything |
 //! | [`why_it_ended`] | what a turn came to, in words |
@@ -35,6 +36,9 @@ pub use read::{Unreadable, read_text, read_text_from};
 
 mod request;
 pub use request::{Request, RequestError, read_document};
+
+mod secret;
+pub use secret::{MASKED, Secret};
 
 mod store;
 pub use store::{SessionJournal, SessionRow, Store, StoreError};
