@@ -16,6 +16,7 @@
 //! | `work` | a call's way from blocked to its end |
 //! | `result` | what a call brings, written to memory |
 //! | `question`, `describe`, `consent`, `decide` | what waits for a person, in words, and what a person may say |
+//! | `doubt` | effects of which nobody knows whether they happened |
 //! | `policy`, `provenance` | what may happen, and what the origins of values decide |
 //! | `delegate` | calls carried out by a session of their own |
 //! | `prompt` | what the model is shown |
@@ -24,6 +25,7 @@ mod consent;
 mod decide;
 mod delegate;
 mod describe;
+mod doubt;
 mod input;
 mod job;
 mod policy;
@@ -57,6 +59,7 @@ use crate::schema;
 use crate::steps::Steps;
 use crate::time::Time;
 use crate::tool::Tool;
+use doubt::INTERRUPTED;
 use job::{JobRef, Step};
 use question::Questions;
 use turn::{Turn, Words};
@@ -220,7 +223,8 @@ impl Session {
             Input::Answer { id, answer } => self.take_answer(&id, answer),
             Input::Ended { id, outcome } => self.take_outcome(&id, outcome),
             Input::Loaded { id, request } => self.take_loaded(&id, request),
-            Input::InDoubt { id } => self.doubt(&id),
+            Input::InDoubt { id } => self.doubt(&id, INTERRUPTED),
+            Input::DidNot { id, attempt } => self.did_not(&id, attempt),
             Input::Decide { question, decision, by } => self.decide(&question, decision, &by)?,
             Input::Stop => self.stop(),
             Input::Tick => self.expire(),

@@ -133,7 +133,7 @@ impl Session {
     }
 
     /// A call about to run, in words, with what is not trusted marked.
-    fn described(&self, at: JobRef, call: &Call, frozen: &Frozen) -> String {
+    pub(super) fn described(&self, at: JobRef, call: &Call, frozen: &Frozen) -> String {
         let sources = self.sources(at);
         let origins = |part: Part<'_>| match part {
             // That it was proposed after reading is among the reasons.
@@ -220,7 +220,13 @@ impl Session {
         }
     }
 
-    fn ask(&mut self, about: About, calls: Vec<AskedCall>, description: String, reasons: Vec<String>) -> String {
+    pub(super) fn ask(
+        &mut self,
+        about: About,
+        calls: Vec<AskedCall>,
+        description: String,
+        reasons: Vec<String>,
+    ) -> String {
         let question = Question {
             id: String::new(),
             about,
@@ -485,46 +491,6 @@ impl Session {
         let children: Vec<String> = self.children().map(|(id, _)| id).collect();
         for id in children {
             self.tell_child(&id, Input::Tick);
-        }
-    }
-
-    /// A call was under way when its driver died.
-    pub(super) fn doubt(&mut self, id: &str) {
-        if let Some((job, rest)) = id.split_once('/') {
-            return self.tell_child(job, Input::InDoubt { id: rest.to_owned() });
-        }
-        let Some(at) = self.in_hand(id) else { return };
-        let step = &self.steps[&at.step];
-        let (job, call) = (&step.jobs[at.job as usize], step.call(at.job as usize));
-        let (Some(frozen), Some(tool), false) = (job.frozen.clone(), call.tool.clone(), job.resting) else { return };
-        if tool.idempotent {
-            return self.start_again(at);
-        }
-        let described = self.described(at, call, &frozen);
-        let asked = AskedCall { call: frozen.call.clone(), hash: String::new(), decided: None, jobs: vec![at] };
-        let reasons = vec!["the work was interrupted, and it is not known whether this happened".to_owned()];
-        self.ask(About::InDoubt, vec![asked], described, reasons);
-        self.set_resting(at, true);
-    }
-
-    /// The open question whether this job's effect has happened.
-    pub(super) fn doubt_about(&self, at: JobRef) -> Option<String> {
-        let mut doubts = self.questions.open().filter(|question| question.about == About::InDoubt);
-        doubts
-            .find(|question| question.calls.iter().any(|asked| asked.jobs == [at]))
-            .map(|question| question.id.clone())
-    }
-
-    pub(super) fn settle_doubt(&mut self, id: &str, by: &str, outcome: Option<Outcome>) {
-        let Some(at) = self.questions.get(id).and_then(|question| question.calls.first()?.jobs.first().copied()) else {
-            return;
-        };
-        self.questions.decided(id, QuestionStatus::Answered, self.now, by, None);
-        self.set_resting(at, false);
-        self.reopen();
-        match outcome {
-            Some(outcome) => self.finish(at, outcome),
-            None => self.start_again(at),
         }
     }
 }
