@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::input::{Answer, CallError, CallReport, Ends, Reply, Solution, Task};
+use super::input::{Answer, CallError, CallReport, Ends, Reply, Solution, Spent, Task};
 use super::job::{Origin, Status, Step};
 use super::policy::Verdict;
 use super::question::Question;
@@ -39,6 +39,8 @@ pub(super) struct Turn {
     requests: u32,
     pub(super) calls: u32,
     pub(super) tokens: u64,
+    /// What the model took altogether, delegates and thoughts included; limits look at the turn's own.
+    pub(super) spent: Spent,
     repairs_left: u32,
     /// The last answer that was out of format, and what was wrong with it.
     pub(super) out_of_format: Option<(String, String)>,
@@ -80,6 +82,7 @@ impl Turn {
             requests: 0,
             calls: 0,
             tokens: 0,
+            spent: Spent::default(),
             repairs_left: settings.repairs,
             out_of_format: None,
             faulty: false,
@@ -126,6 +129,7 @@ impl Turn {
             "requests": self.requests,
             "calls": self.calls,
             "tokens": self.tokens,
+            "spent": self.spent,
             "output": self.output,
             "said": self.said,
             "endedCalls": self.ended_calls,
@@ -194,7 +198,7 @@ impl Session {
         self.turn.asks_model = false;
         self.turn.phase = Phase::Working;
         let origin = Origin::Approved { by_person: true, before_reading: self.shown.is_trusted() };
-        self.start_step(&plan.calls, origin, false);
+        self.start_step(&plan.calls, origin, plan::Manner::default());
         Ok(())
     }
 
@@ -273,6 +277,7 @@ impl Session {
             self.tasks.push_back(Task::Say(words));
         }
         self.turn.faulty = false;
+        let manner = solution.manner();
         self.turn.output = solution.output;
         let calls = self.offered_only(solution.calls);
         if calls.is_empty() {
@@ -286,15 +291,15 @@ impl Session {
         match mode {
             PlanMode::Eager => {
                 let origin = Origin::Eager { first: self.turn.requests == 1 };
-                self.start_step(&calls, origin, solution.sequential);
+                self.start_step(&calls, origin, manner);
             }
-            PlanMode::Lazy => self.offer(calls, solution.sequential),
+            PlanMode::Lazy => self.offer(calls, manner),
         }
     }
 
     /// A lazy plan is checked and offered to a person as a whole; a faulty one goes back to the model.
-    fn offer(&mut self, calls: Vec<Arc<Value>>, sequential: bool) {
-        let check = plan::check(&calls, PlanMode::Lazy, &self.context);
+    fn offer(&mut self, calls: Vec<Arc<Value>>, manner: plan::Manner) {
+        let check = plan::check_in_manner(&calls, PlanMode::Lazy, manner, &self.context);
         if !check.is_valid() {
             self.turn.faulty = true;
             for fault in &check.errors {
@@ -321,20 +326,20 @@ impl Session {
         });
         if self.settings.approval == Approval::Checked && !needs_person {
             let origin = Origin::Approved { by_person: false, before_reading: self.shown.is_trusted() };
-            self.start_step(&calls, origin, sequential);
+            self.start_step(&calls, origin, manner);
         } else {
-            self.ask_about_plan(calls, sequential);
+            self.ask_about_plan(calls, manner);
         }
     }
 
     /// Sets the calls of a solution or an approved plan to work.
-    pub(super) fn start_step(&mut self, calls: &[Arc<Value>], origin: Origin, sequential: bool) {
+    pub(super) fn start_step(&mut self, calls: &[Arc<Value>], origin: Origin, manner: plan::Manner) {
         let literal = match origin {
             Origin::Approved { by_person: true, .. } => Origins::of(Source::User),
             Origin::Graph => Origins::of(Source::Author),
             _ => self.shown.clone().joined(&Origins::of(Source::Model)),
         };
-        let (mut step, faults) = Step::new(calls, sequential, literal, &self.context);
+        let (mut step, faults) = Step::new(calls, manner, literal, &self.context);
         if let Origin::Approved { before_reading, .. } = origin {
             step.before_reading = before_reading;
         }
@@ -445,6 +450,11 @@ impl Session {
         }
     }
 
+    /// Whether no turn is at work: none has begun, or the latest has come to rest.
+    pub fn is_at_rest(&self) -> bool {
+        matches!(self.turn.phase, Phase::New | Phase::Rested(_))
+    }
+
     /// Whether it is at rest until a person says something.
     pub(super) fn is_waiting(&self) -> bool {
         self.turn.phase == Phase::Rested(Ends::Waiting)
@@ -547,7 +557,7 @@ impl Session {
         for id in ended {
             if let Some(step) = self.steps.remove(&id) {
                 step.jobs.iter().for_each(|job| self.turn.ended_origins.join(&job.origins));
-                self.turn.ended_calls.extend(step.report());
+                self.turn.ended_calls.extend(step.report(id));
             }
         }
     }

@@ -412,12 +412,14 @@ fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
             fields.insert(chosen.to_owned(), name.clone());
         }
     }
-    if let Some(path) = &call.output_path {
+    // What a person is asked about, and what is bound to the answer, is what was proposed.
+    let own_path = call.output_path.as_ref().filter(|_| !call.keeps_by_default);
+    if let Some(path) = own_path {
         // The words of the proposal, where it has some, are cheaper than writing the path out again.
         let said = call.said("_outputPath").filter(|said| said.is_string()).cloned();
         fields.insert("_outputPath".to_owned(), said.unwrap_or_else(|| path.to_string().into()));
     }
-    if call.output_method != crate::Method::Set {
+    if call.output_method != crate::Method::Set && !call.keeps_by_default {
         fields.insert("_outputMethod".to_owned(), call.output_method.name().into());
     }
     if !call.scopes.is_empty() {

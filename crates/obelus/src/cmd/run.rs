@@ -204,7 +204,7 @@ fn show(event: Event<'_>) {
         Event::Ended(_, Outcome::Lost { message }) => {
             output::note(&format!("  {YELLOW}?{YELLOW:#} its answer was lost: {}", visible(message)));
         }
-        Event::Ended(..) => {}
+        Event::Ended(..) | Event::Moved(_) => {}
         Event::Asked(question) => {
             output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} needs a decision", visible(&question.id)));
         }
