@@ -61,6 +61,7 @@ use crate::schema;
 use crate::steps::Steps;
 use crate::time::Time;
 use crate::tool::Tool;
+use doubt::INTERRUPTED;
 use job::{JobRef, Step};
 use question::Questions;
 use turn::{Turn, Words};
@@ -131,6 +132,13 @@ pub struct Refused {
 impl Refused {
     fn new(code: &'static str, text: impl Into<String>) -> Self {
         Self { code, text: text.into() }
+    }
+}
+
+impl std::fmt::Debug for Session {
+    /// Its name alone: what it holds is long, and [`Session::snapshot`] has it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -231,7 +239,8 @@ impl Session {
             }
             Input::Ended { id, outcome } => self.take_outcome(&id, outcome),
             Input::Loaded { id, request } => self.take_loaded(&id, request),
-            Input::InDoubt { id } => self.doubt(&id),
+            Input::InDoubt { id } => self.doubt(&id, INTERRUPTED),
+            Input::DidNot { id, attempt } => self.did_not(&id, attempt),
             Input::Decide { question, decision, by } => self.decide(&question, decision, &by)?,
             Input::Mode { mode } => self.set_mode(mode),
             Input::Stop => self.stop(),

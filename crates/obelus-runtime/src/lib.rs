@@ -15,7 +15,7 @@
 //! | [`why_it_ended`] | what a turn came to, in words |
 
 mod activity;
-pub use activity::{Activities, Activity, ActivityFuture, Work};
+pub use activity::{Activities, Activity, ActivityFuture, ReconcileFuture, Reconciled, Work};
 
 mod agent;
 pub use agent::{Agent, Problem};
