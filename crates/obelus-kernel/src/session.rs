@@ -69,6 +69,7 @@ use crate::steps::Steps;
 use crate::time::Time;
 use crate::tool::Tool;
 use desk::Desk;
+use doubt::INTERRUPTED;
 use job::{JobRef, Step};
 use question::Questions;
 use turn::{Turn, Words};
@@ -258,7 +259,8 @@ impl Session {
             }
             Input::Ended { id, outcome } => self.take_outcome(&id, outcome),
             Input::Loaded { id, request } => self.take_loaded(&id, request),
-            Input::InDoubt { id } => self.doubt(&id),
+            Input::InDoubt { id } => self.doubt(&id, INTERRUPTED),
+            Input::DidNot { id, attempt } => self.did_not(&id, attempt),
             Input::Decide { question, decision, by } => self.decide(&question, decision, &by)?,
             Input::Mode { mode } => self.set_mode(mode),
             Input::Stop => self.stop(),

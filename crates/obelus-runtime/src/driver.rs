@@ -3,6 +3,8 @@
 //! Work runs as futures on the driver's own task, as many at once as the session permits, so that a call
 //! that needs no waiting costs no hand-over between threads.
 
+mod doubt;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -21,6 +23,7 @@ use tokio::sync::{Notify, mpsc};
 use crate::activity::{Activities, Work};
 use crate::clock::Clock;
 use crate::model::Model;
+use doubt::Doubt;
 
 /// Something that a person may want to see while a turn is at work.
 #[derive(Clone, Debug)]
@@ -122,7 +125,8 @@ impl Driver {
             if let Input::Answer { id, .. }
             | Input::Ended { id, .. }
             | Input::Loaded { id, .. }
-            | Input::InDoubt { id } = &input
+            | Input::InDoubt { id }
+            | Input::DidNot { id, .. } = &input
             {
                 open.remove(id);
             }
@@ -142,7 +146,7 @@ impl Driver {
             match task {
                 Task::Call(start) => {
                     recovered.in_doubt += 1;
-                    self.unsettled.push(Input::InDoubt { id: start.id });
+                    self.reconcile(*start);
                 }
                 Task::AskModel { id } => {
                     recovered.requests += 1;
@@ -353,32 +357,74 @@ impl Driver {
         };
         let limit = activity.time_limit().unwrap_or(Duration::from_secs(start.seconds));
         let is_harmless = start.tool.idempotent;
-        let work = AssertUnwindSafe(activity.run(Work::from(start))).catch_unwind();
-        let mut work = work.map(|ended| {
-            let panicked = || CallError::new("panic", "the activity failed; this is a mistake in its code");
-            ended.unwrap_or_else(|_| Outcome::Error(panicked()))
+        let work = Work::from(start);
+        // What may not be done twice is kept, to look whether it happened if its answer gets lost.
+        let doubt =
+            (!is_harmless).then(|| Doubt { id: id.clone(), activity: Arc::clone(activity), work: work.clone(), limit });
+        let work = AssertUnwindSafe(activity.run(work)).catch_unwind();
+        let mut work = work.map(move |ended| {
+            ended.unwrap_or_else(|_| {
+                let words = "the activity failed; this is a mistake in its code";
+                failed(is_harmless, "panic", words.to_owned())
+            })
         });
         // What needs no waiting needs no clock either, and no place among those that wait.
-        if let Some(outcome) = (&mut work).now_or_never() {
-            self.done.push_back(Input::Ended { id, outcome });
-            return;
-        }
+        let ready = match ((&mut work).now_or_never(), &doubt) {
+            (Some(outcome), None) => return self.done.push_back(Input::Ended { id, outcome }),
+            (Some(outcome), Some(_)) if !matches!(outcome, Outcome::Lost { .. }) => {
+                return self.done.push_back(Input::Ended { id, outcome });
+            }
+            (ready, _) => ready,
+        };
         let stopped = Arc::clone(&self.stop).notified_owned();
-        let failed = |code: &str, words: String| Outcome::Error(CallError::new(code, words));
         self.pending.push(Box::pin(async move {
-            let outcome = tokio::select! {
-                biased;
-                done = tokio::time::timeout(limit, work) => {
-                    done.unwrap_or_else(|_| failed("timeout", format!("no result within {}", seconds(limit))))
+            let to_end = async {
+                let outcome = match ready {
+                    Some(outcome) => outcome,
+                    None => tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
+                        failed(is_harmless, "timeout", format!("no result within {}", seconds(limit)))
+                    }),
+                };
+                match (outcome, doubt) {
+                    (Outcome::Lost { message }, Some(doubt)) => doubt.settle(message).await,
+                    (outcome, _) => Input::Ended { id: id.clone(), outcome },
                 }
-                () = stopped => match is_harmless {
-                    true => failed("stopped", "ended before it had a result".to_owned()),
-                    // It may have happened: a person is asked, as after a crash.
-                    false => return Input::InDoubt { id },
-                },
             };
-            Input::Ended { id, outcome }
+            tokio::select! {
+                biased;
+                input = to_end => input,
+                () = stopped => match is_harmless {
+                    true => {
+                        let outcome = failed(true, "stopped", "ended before it had a result".to_owned());
+                        Input::Ended { id, outcome }
+                    }
+                    // It may have happened: a person is asked, as after a crash.
+                    false => Input::InDoubt { id },
+                },
+            }
         }));
+    }
+
+    /// A call that was under way when everything stopped. Its activity may be able to tell what became of it.
+    fn reconcile(&mut self, mut start: Start) {
+        let id = std::mem::take(&mut start.id);
+        let activity = self.activities.get(&start.activity).filter(|_| !start.tool.idempotent);
+        let limit = activity.and_then(|activity| activity.time_limit()).unwrap_or(Duration::from_secs(start.seconds));
+        let attempt = start.attempt;
+        match activity.and_then(|activity| activity.reconcile(Work::from(start))) {
+            None => self.unsettled.push(Input::InDoubt { id }),
+            Some(look) => self.pending.push(Box::pin(async move {
+                doubt::found(id, attempt, limit, look, "the work was interrupted").await
+            })),
+        }
+    }
+}
+
+/// How a call ends that has no result: in doubt, unless doing it again does no harm.
+fn failed(is_harmless: bool, code: &str, message: String) -> Outcome {
+    match is_harmless {
+        true => Outcome::Error(CallError::new(code, message)),
+        false => Outcome::Lost { message },
     }
 }
 

@@ -10,12 +10,13 @@
 //! | [`Agent`] | an agent as a file |
 //! | [`bundled_agents`] | the agents that come with the program |
 //! | [`Request`] | a request as a file |
+//! | [`Secret`] | texts that can be used and cannot be shown |
 //! | [`Store`] | journals of sessions on disk |
 //! | [`read_text`] | files that may hold anything |
 //! | [`why_it_ended`] | what a turn came to, in words |
 
 mod activity;
-pub use activity::{Activities, Activity, ActivityFuture, Work};
+pub use activity::{Activities, Activity, ActivityFuture, ReconcileFuture, Reconciled, Work};
 
 mod agent;
 pub use agent::{Agent, Problem};
@@ -39,6 +40,9 @@ pub use read::{Unreadable, read_text, read_text_from};
 
 mod request;
 pub use request::{Request, RequestError, read_document};
+
+mod secret;
+pub use secret::{MASKED, Secret};
 
 mod store;
 pub use store::{SessionJournal, SessionRow, Store, StoreError};

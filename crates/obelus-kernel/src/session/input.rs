@@ -56,6 +56,13 @@ pub enum Input {
         /// The call's id.
         id: String,
     },
+    /// It was looked whether a call in doubt has happened, and it has not: it is done again under the same key.
+    DidNot {
+        /// The call's id.
+        id: String,
+        /// The attempt that had no effect.
+        attempt: u32,
+    },
     /// A person decided.
     Decide {
         /// The question's id.
@@ -182,6 +189,11 @@ pub enum Outcome {
     Messages(Vec<Value>),
     /// An error.
     Error(CallError),
+    /// The call went out, and its answer was lost: whether it happened is not known.
+    Lost {
+        /// What is known, in words.
+        message: String,
+    },
 }
 
 /// Why a call failed.

@@ -281,6 +281,9 @@ impl Session {
         }
         // A second word about the same call is no news, nor is one about a call that was never handed out.
         let Some(at) = self.in_hand(id) else { return };
+        if let Outcome::Lost { message } = &outcome {
+            return self.lose(at, message);
+        }
         let rests = self.steps[&at.step].jobs[at.job as usize].resting;
         match rests.then(|| self.doubt_about(at)).flatten() {
             Some(question) => self.settle_doubt(&question, "the call itself", Some(outcome)),
