@@ -23,7 +23,7 @@ mod clock;
 pub use clock::{Clock, system_clock};
 
 mod driver;
-pub use driver::{Driver, Event, Journal, NOT_DURABLE, Recovered};
+pub use driver::{Driver, Event, Journal, Kept, NOT_DURABLE, Recovered};
 
 mod model;
 pub use model::{AnswerFuture, Model, NoModel};
@@ -37,7 +37,7 @@ mod request;
 pub use request::{Request, RequestError, read_document};
 
 mod store;
-pub use store::{SessionJournal, SessionRow, Store, StoreError};
+pub use store::{Cut, Journaled, SessionJournal, SessionRow, Store, StoreError};
 
 mod words;
 pub use words::{Language, error_words, one_line, why_it_ended};
