@@ -26,7 +26,7 @@ pub use call::{Call, Scope, closest};
 pub mod compose;
 
 mod context;
-pub use context::{Context, View};
+pub use context::{Context, LoadPast, View};
 
 pub mod draw;
 

@@ -162,7 +162,7 @@ impl Session {
             reason: None,
             manner: Manner::default(),
             before_reading: false,
-            asked_after: self.context.messages().len(),
+            asked_after: self.context.length(),
         };
         let id = self.questions.add(question);
         self.tasks.push_back(Task::Ask { id: id.clone() });
