@@ -27,7 +27,7 @@ pub use call::{Call, Scope, closest};
 pub mod compose;
 
 mod context;
-pub use context::{Context, View};
+pub use context::{Context, LoadPast, View};
 
 pub mod dialect;
 

@@ -20,11 +20,13 @@
 //! | `question`, `ask`, `describe` | what waits for a person, and in which words |
 //! | `decide`, `earlier`, `consent`, `doubt` | what a person may say, has said, and what that does |
 //! | `policy`, `provenance` | what may happen, and what the origins of values decide |
+//! | `checkpoint` | a session at rest as it is kept |
 //! | `delegate` | calls carried out by a session of their own |
 //! | `prompt` | what the model is shown |
 
 mod adopt;
 mod ask;
+mod checkpoint;
 mod consent;
 mod decide;
 mod delegate;
@@ -122,6 +124,8 @@ pub struct Session {
     /// The question that the user's latest words can be an answer to.
     answerable: Option<String>,
     tasks: VecDeque<Task>,
+    /// Who has paused it.
+    paused: Option<String>,
     /// Where the turn is, if the agent's loop is a graph of steps.
     walk: Option<Walk>,
     /// Validators for parts of kinds' schemas, by kind, instance and pointer.
@@ -191,7 +195,7 @@ impl Session {
         let shown = context.text_origins();
         Ok(Self {
             id: id.into(),
-            base: context.messages().len(),
+            base: context.length(),
             turn: Turn::new(&settings),
             settings,
             schema,
@@ -219,6 +223,7 @@ impl Session {
             pending_words: VecDeque::new(),
             answerable: None,
             tasks: VecDeque::new(),
+            paused: None,
             part_validators: BTreeMap::new(),
             walk: None,
         })
@@ -263,6 +268,8 @@ impl Session {
             Input::DidNot { id, attempt } => self.did_not(&id, attempt),
             Input::Decide { question, decision, by } => self.decide(&question, decision, &by)?,
             Input::Mode { mode } => self.set_mode(mode),
+            Input::Pause { by } => drop(self.paused.get_or_insert(by)),
+            Input::Resume { .. } => self.paused = None,
             Input::Stop => self.stop(),
             Input::Tick => self.expire(),
         }
@@ -272,7 +279,17 @@ impl Session {
 
     /// The next thing to do, if there is one.
     pub fn poll(&mut self) -> Option<Task> {
-        self.tasks.pop_front()
+        if self.paused.is_none() {
+            return self.tasks.pop_front();
+        }
+        // What would start something stays until the session goes on.
+        let starts = |task: &Task| matches!(task, Task::Call(_) | Task::AskModel { .. } | Task::Load { .. });
+        self.tasks.iter().position(|task| !starts(task)).and_then(|at| self.tasks.remove(at))
+    }
+
+    /// Who has paused it, if it is paused.
+    pub fn paused(&self) -> Option<&str> {
+        self.paused.as_deref()
     }
 
     /// When to come back at the latest, with [`Input::Tick`].
@@ -345,7 +362,7 @@ impl Session {
             let errors: Vec<&Value> = step.errors.iter().map(|(error, _)| error).collect();
             (id.to_string(), json!({"jobs": jobs.collect::<Vec<_>>(), "errors": errors}))
         });
-        json!({
+        let mut all = json!({
             "id": self.id,
             "now": self.now,
             "context": self.context.to_json(),
@@ -358,7 +375,11 @@ impl Session {
             "shown": self.shown.to_json(),
             "walk": self.walk.as_ref().map(Walk::snapshot),
             "pendingWords": self.pending_words.iter().map(|words| &words.text).collect::<Vec<_>>(),
-        })
+        });
+        if let Some(by) = &self.paused {
+            all["paused"] = by.as_str().into();
+        }
+        all
     }
 
     fn children(&self) -> impl Iterator<Item = (String, &Session)> {

@@ -28,7 +28,7 @@ mod clock;
 pub use clock::{Clock, system_clock};
 
 mod driver;
-pub use driver::{Driver, Event, Journal, NOT_DURABLE, Recovered};
+pub use driver::{Driver, Event, Journal, Kept, NOT_DURABLE, Recovered};
 
 mod model;
 pub use model::{AnswerFuture, Model, NoModel};
@@ -45,7 +45,7 @@ mod secret;
 pub use secret::{MASKED, Secret};
 
 mod store;
-pub use store::{SessionJournal, SessionRow, Store, StoreError};
+pub use store::{Cut, Journaled, SessionJournal, SessionRow, Store, StoreError};
 
 mod told;
 pub use told::{steps, told};

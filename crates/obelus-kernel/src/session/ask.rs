@@ -176,7 +176,7 @@ impl Session {
             reason: None,
             manner: Manner::default(),
             before_reading: false,
-            asked_after: self.context.messages().len(),
+            asked_after: self.context.length(),
         };
         let id = self.questions.add(question);
         self.name_confirmations(&id);

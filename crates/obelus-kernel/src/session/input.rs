@@ -77,6 +77,16 @@ pub enum Input {
         /// The mode.
         mode: Mode,
     },
+    /// A person lets the session pause: what runs goes on to its end, and nothing starts.
+    Pause {
+        /// Who, and from where.
+        by: String,
+    },
+    /// A person lets a paused session go on.
+    Resume {
+        /// Who, and from where.
+        by: String,
+    },
     /// The turn is to stop: nothing more is started.
     Stop,
     /// Time has passed.
@@ -333,7 +343,7 @@ pub struct Reply {
 }
 
 /// What the model was asked for, and what it took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// Requests that have an answer, those of delegates included.
     pub requests: u64,

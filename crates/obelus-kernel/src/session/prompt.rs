@@ -160,11 +160,7 @@ impl Session {
     }
 
     fn instructions(&self) -> Vec<String> {
-        let system = self.context.messages().iter().filter_map(|message| match message {
-            Message::Text(text) if text.role == Role::System => Some(text.text.clone()),
-            _ => None,
-        });
-        system.collect()
+        self.context.system_texts().map(str::to_owned).collect()
     }
 
     fn kinds(&self) -> Vec<Value> {
@@ -203,7 +199,7 @@ impl Session {
     }
 
     fn latest_errors(&self) -> Vec<Value> {
-        let recent = self.context.messages().iter().rev().take_while(|message| {
+        let recent = self.context.latest().take_while(|message| {
             // Errors before the user's last words are of an earlier turn.
             !matches!(message, Message::Text(text) if text.role == Role::User)
         });
@@ -221,7 +217,7 @@ impl Session {
     fn texts(&self) -> Vec<(String, String)> {
         let mut room = MOST_TEXT;
         let mut texts = Vec::new();
-        for message in self.context.messages().iter().rev() {
+        for message in self.context.latest() {
             let Message::Text(text) = message else { continue };
             if text.role == Role::System {
                 continue;

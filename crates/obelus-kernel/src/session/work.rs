@@ -34,7 +34,7 @@ impl Session {
 
     fn may_start(&self) -> bool {
         // What waits for a person takes no room.
-        !self.turn.stops() && self.running - self.resting < self.settings.max_parallel.max(1)
+        !self.turn.stops() && self.paused.is_none() && self.running - self.resting < self.settings.max_parallel.max(1)
     }
 
     fn status(&self, at: JobRef) -> Option<Status> {
