@@ -17,7 +17,7 @@
 //! | `result` | what a call brings, written to memory |
 //! | `question`, `ask`, `describe` | what waits for a person, and in which words |
 //! | `decide`, `earlier`, `consent`, `doubt` | what a person may say, has said, and what that does |
-//! | `policy`, `provenance` | what may happen, and what the origins of values decide |
+//! | `policy`, `provenance`, `explain` | what may happen, what the origins of values decide, and why |
 //! | `delegate` | calls carried out by a session of their own |
 //! | `prompt` | what the model is shown |
 
@@ -28,6 +28,7 @@ mod delegate;
 mod describe;
 mod doubt;
 mod earlier;
+mod explain;
 mod input;
 mod job;
 mod policy;
@@ -47,8 +48,9 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 pub use consent::ConsentWords;
+pub use explain::explain;
 pub use input::{Answer, CallError, CallReport, Decision, Ends, Input, Outcome, Reply, Solution, Start, Task};
-pub use policy::{Examples, Match, Policy, Rule as PolicyRule, Say, Verdict};
+pub use policy::{Examples, Explanation, Match, Policy, Rule as PolicyRule, Say, Spoken, Verdict};
 pub use prompt::{Prompt, Purpose};
 pub use question::{About, AskedCall, Question, QuestionStatus};
 pub use settings::{Approval, Mode, ModelMayConfirm, Settings};
