@@ -34,7 +34,7 @@ fn main() -> Result<(), &'static str> {
         "plan-rivals" => plan(size, repetitions, rivals),
         "verdict-names" => verdict(size, repetitions, |i| json!({"tool": format!("crm.kind{i}.update")})),
         "verdict-patterns" => {
-            verdict(size, repetitions, |i| json!({"tool": format!("crm.kind{i}.*"), "effect": "update"}))
+            verdict(size, repetitions, |i| json!({"tool": format!("crm.kind{i}.*"), "effect": "update"}));
         }
         "verdict-params" => verdict(size, repetitions, |i| json!({"tool": "crm.*", "param": format!("fields.F{i}")})),
         "verdict-origins" => {

@@ -1,6 +1,6 @@
 //! `obelus policy explain`
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use obelus_kernel::session::{Explanation, Say, Verdict, explain};
 use obelus_kernel::{Context, Tool};
 use obelus_runtime::{Agent, read_document};
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &Policy) -> Result<Exit> {
 fn explained(args: &Explain) -> Result<Exit> {
     let agent = load_agent(&locate(&args.agent)?)?;
     let name = input::name(&args.call);
-    let call = read_document(std::path::Path::new(&name), &input::text(&args.call)?).with_context(|| name.clone())?;
+    let call = read_document(std::path::Path::new(&name), &input::text(&args.call)?)?;
     let mode = args.mode.map_or(agent.settings.mode, Into::into);
     let found = match explain(&call, &agent.context, &agent.settings, mode) {
         Ok(found) => found,

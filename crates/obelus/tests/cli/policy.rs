@@ -110,7 +110,7 @@ fn a_faulty_call_is_told_what_is_wrong_with_it() {
     assert_eq!(document["verdict"], "faulty");
     assert!(document["errors"][0].as_str().is_some_and(|error| error.contains("to")), "{document}");
     let agent = folder.path("bank/agent.yaml");
-    obelus_reading("{_tool: balance}", &["policy", "explain", &agent, "-"]).exits(0).prints("allow balance");
+    obelus_reading("_tool: balance", &["policy", "explain", &agent, "-"]).exits(0).prints("allow balance");
     obelus_reading("{", &["policy", "explain", &agent, "-"]).exits(2).prints_nothing().says("stdin");
     obelus(&["policy", "explain", "nobody", "-"]).exits(2).prints_nothing().says("no agent `nobody`");
     let hostile = json!({"_tool": "pay\u{202e}", "to": "x"});
