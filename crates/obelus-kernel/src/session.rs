@@ -18,6 +18,7 @@
 //! | `question`, `ask`, `describe` | what waits for a person, and in which words |
 //! | `decide`, `earlier`, `consent`, `doubt` | what a person may say, has said, and what that does |
 //! | `policy`, `provenance`, `explain` | what may happen, what the origins of values decide, and why |
+//! | `why` | the chain of calls behind a value |
 //! | `delegate` | calls carried out by a session of their own |
 //! | `prompt` | what the model is shown |
 
@@ -39,6 +40,7 @@ mod result;
 mod settings;
 mod turn;
 mod walk;
+mod why;
 mod work;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -54,6 +56,7 @@ pub use policy::{Examples, Explanation, Match, Policy, Rule as PolicyRule, Say, 
 pub use prompt::{Prompt, Purpose};
 pub use question::{About, AskedCall, Question, QuestionStatus};
 pub use settings::{Approval, Mode, ModelMayConfirm, Settings};
+pub use why::{Because, Given, Why, Writer, why};
 
 use crate::context::Context;
 use crate::fault::{Fault, Rule};

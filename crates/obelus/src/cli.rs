@@ -161,13 +161,22 @@ pub(crate) enum Sessions {
         json: bool,
     },
     /// Show a session: its memory, its calls, what waits.
-    #[command(after_help = "Example:\n  obelus sessions show letters --at 12")]
+    #[command(after_help = "\
+Examples:
+  obelus sessions show letters --at 12
+  obelus sessions show letters --why '†state.letter.to'     the chain of calls behind a value")]
     Show {
         /// The session.
         id: String,
         /// As it was after this record of its journal.
         #[arg(long, value_name = "SEQ")]
         at: Option<usize>,
+        /// The chain of messages and calls behind the value of an expression, instead of the whole session.
+        #[arg(long, value_name = "EXPR")]
+        why: Option<String>,
+        /// With --why, as this instance reads it.
+        #[arg(long, value_name = "I", requires = "why")]
+        instance: Option<String>,
         #[command(flatten)]
         store: StoreAt,
         /// Print JSON.

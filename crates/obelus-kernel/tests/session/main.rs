@@ -19,6 +19,7 @@ mod plans;
 mod questions;
 mod results;
 mod turns;
+mod why;
 
 mod simulation;
 

@@ -7,3 +7,4 @@ mod help;
 mod json;
 mod policy;
 mod support;
+mod why;
