@@ -42,7 +42,7 @@ pub use fold::{Method, type_name};
 pub mod jq;
 
 mod message;
-pub use message::{Data, Message, Output, Parsed, Plan, PlanMode, Role, Text};
+pub use message::{Data, Message, Output, Parsed, Parts, Plan, PlanMode, Role, Text};
 
 mod origin;
 pub use origin::{Origin, Origins};

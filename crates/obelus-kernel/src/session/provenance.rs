@@ -219,7 +219,7 @@ impl Session {
                 // The model's and a delegate's answers are no tool's results.
                 let own = |origin: &Origin| matches!(origin, Origin::Tool { name, .. } if Some(name.as_ref()) == tool);
                 tool.is_some()
-                    && data.sources().iter().any(own)
+                    && data.all_sources().iter().any(own)
                     && data.operation().2.is_some_and(|result| holds(result, value))
             }
             _ => false,
@@ -232,6 +232,15 @@ impl Session {
         match call.tool.as_deref() {
             Some(tool) if call.delegate.is_none() && !self.thinks(call, tool) => tool.origin().clone(),
             _ => Origins::default(),
+        }
+    }
+
+    /// The origin of the words of an error: what is said of parts of a result does not hold for it.
+    pub(super) fn origin_of_error(&self, call: &Call) -> Origins {
+        let own = self.own_origin(call);
+        match call.tool.as_deref() {
+            Some(tool) if own != Origins::default() => own.joined(tool.error_origin()),
+            _ => own,
         }
     }
 }

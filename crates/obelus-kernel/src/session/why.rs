@@ -148,7 +148,7 @@ impl Teller<'_> {
         };
         for &index in &writes {
             if let Message::Data(data) = &self.context.messages()[index] {
-                why.origins.join(&data.sources());
+                why.origins.join(&data.all_sources());
             }
         }
         if self.told.len() >= MOST_PLACES || !self.told.insert((path.clone(), before)) {
@@ -220,7 +220,7 @@ impl Teller<'_> {
             by: self.writer(data, fields),
             to,
             method: data.operation().1,
-            origins: data.sources(),
+            origins: data.all_sources(),
             params,
             shown,
         }
@@ -247,7 +247,7 @@ impl Teller<'_> {
             return if data.kind == "input" { Writer::User } else { Writer::Author };
         };
         let name = output.call.get("_tool").and_then(Value::as_str).unwrap_or_default();
-        let sources = data.sources();
+        let sources = data.all_sources();
         let own = sources.iter().find_map(|origin| match origin {
             Origin::Tool { name: known, trusted } if known.as_ref() == name => Some(*trusted),
             _ => None,
