@@ -53,7 +53,7 @@ fn what_is_wrong_is_said_with_line_and_column() {
         (
             "name: a\ntools:\n  get:\n    _output: {properties: {items: {items: {properties: {id: {}}}}}}\n    x-trust: {'items[].ix': trusted}\n",
             5,
-            "`x-trust` names `items[].ix`: there is no `ix`; there are: id",
+            "`x-trust` names `items[].ix`: there is no `ix`; did you mean `id`?",
         ),
         ("name: a\ncontext:\n  - {type: state, data: {}}\n  - {type: memo}\n", 4, "unknown type `memo`"),
         (
