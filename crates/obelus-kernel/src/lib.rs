@@ -48,7 +48,7 @@ mod leaves;
 pub use leaves::Leave;
 
 mod message;
-pub use message::{Data, Message, Output, Parsed, Plan, PlanMode, Role, Text};
+pub use message::{Data, Message, Output, Parsed, Parts, Plan, PlanMode, Role, Text};
 
 mod origin;
 pub use origin::{Origin, Origins};

@@ -19,8 +19,9 @@
 //! | `naming` | names that people know, and a call in one line |
 //! | `question`, `ask`, `describe` | what waits for a person, and in which words |
 //! | `decide`, `earlier`, `consent`, `doubt` | what a person may say, has said, and what that does |
-//! | `policy`, `provenance` | what may happen, and what the origins of values decide |
 //! | `checkpoint` | a session at rest as it is kept |
+//! | `policy`, `provenance`, `explain` | what may happen, what the origins of values decide, and why |
+//! | `why` | the chain of calls behind a value |
 //! | `delegate` | calls carried out by a session of their own |
 //! | `prompt` | what the model is shown |
 
@@ -34,6 +35,7 @@ mod describe;
 mod desk;
 mod doubt;
 mod earlier;
+mod explain;
 mod input;
 mod job;
 mod leave;
@@ -46,6 +48,7 @@ mod result;
 mod settings;
 mod turn;
 mod walk;
+mod why;
 mod work;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -55,11 +58,13 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 pub use consent::ConsentWords;
+pub use explain::explain;
 pub use input::{Answer, CallError, CallReport, Decision, Ends, Input, Outcome, Reply, Solution, Spent, Start, Task};
-pub use policy::{Examples, Match, Policy, Rule as PolicyRule, Say, Verdict};
+pub use policy::{Examples, Explanation, Match, Policy, Rule as PolicyRule, Say, Spoken, Verdict};
 pub use prompt::{Prompt, Purpose};
 pub use question::{About, AskedCall, Question, QuestionStatus};
 pub use settings::{Approval, FollowUp, Kept, Mode, ModelMayConfirm, Settings};
+pub use why::{Because, Given, Why, Writer, why};
 
 use crate::context::Context;
 use crate::fault::{Fault, Rule};

@@ -318,8 +318,11 @@ impl Reader<'_> {
     }
 
     fn tool(&mut self, context: &mut Context, field: &str, name: &str, schema: &Value) {
-        match Tool::parse(name, schema).and_then(|tool| tool.check()) {
-            Ok(()) => {
+        match Tool::parse(name, schema).and_then(|tool| tool.check().map(|()| tool)) {
+            Ok(tool) => {
+                for (annotation, words) in tool.stray_paths() {
+                    self.problem(&format!("{field}.{annotation}"), format!("TOOL-1: {words}"));
+                }
                 let tools = Map::from_iter([(name.to_owned(), schema.clone())]);
                 self.append(context, field, Message::Tool(tools));
             }

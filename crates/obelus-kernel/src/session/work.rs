@@ -334,7 +334,7 @@ impl Session {
 
     pub(super) fn record_error(&mut self, at: JobRef, error: Value) {
         let Some(step) = self.steps.get(&at.step) else { return };
-        let own = self.own_origin(step.call(at.job as usize));
+        let own = self.origin_of_error(step.call(at.job as usize));
         let Some(step) = self.steps.get_mut(&at.step) else { return };
         let raw = step.call(at.job as usize).raw.clone();
         let job = &mut step.jobs[at.job as usize];

@@ -21,6 +21,7 @@ mod plans;
 mod questions;
 mod results;
 mod turns;
+mod why;
 
 mod simulation;
 
