@@ -40,4 +40,4 @@ mod store;
 pub use store::{SessionJournal, SessionRow, Store, StoreError};
 
 mod words;
-pub use words::{Language, error_words, one_line, why_it_ended};
+pub use words::{Ending, Language, error_words, how_it_ended, one_line, why_it_ended};
