@@ -4,9 +4,11 @@
 mod limits;
 mod lists;
 mod lost;
+mod manual;
 mod portal;
 mod requests;
 #[path = "../common/server.rs"]
+#[expect(dead_code, reason = "other tests use the rest of it")]
 mod server;
 
 use std::sync::Arc;
