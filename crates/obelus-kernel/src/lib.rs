@@ -27,7 +27,7 @@ pub use call::{Call, Scope, closest};
 pub mod compose;
 
 mod context;
-pub use context::{Context, View};
+pub use context::{Context, LoadPast, View};
 
 pub mod dialect;
 
@@ -44,8 +44,11 @@ pub use fold::{Method, type_name};
 
 pub mod jq;
 
+mod leaves;
+pub use leaves::Leave;
+
 mod message;
-pub use message::{Data, Message, Output, Parsed, Plan, PlanMode, Role, Text};
+pub use message::{Data, Message, Output, Parsed, Parts, Plan, PlanMode, Role, Text};
 
 mod origin;
 pub use origin::{Origin, Origins};

@@ -16,7 +16,7 @@ pub use simulate::{Simulation, simulate};
 pub use template::{Who, who_runs};
 
 /// How the calls of a solution are to be taken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Manner {
     /// They run in the order of writing.
     pub(crate) sequential: bool,

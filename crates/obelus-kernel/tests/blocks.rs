@@ -102,7 +102,10 @@ fn b24_2_a_step_is_a_call_in_order_and_its_result_is_kept() {
 #[test]
 fn without_steps_the_words_are_the_result() {
     let solution = blocks::read("THOUGHT:\nx\nACTION:\n[]\nASSISTANT:\nГотово.").expect("an answer").into_solution();
-    assert_eq!((solution.say, solution.output, solution.calls), (None, json!("Готово."), Vec::new()));
+    assert_eq!(
+        (solution.say, solution.output, solution.calls),
+        (Some("Готово.".to_owned()), json!("Готово."), Vec::new())
+    );
 }
 
 #[test]

@@ -58,6 +58,8 @@ pub struct Driver {
     watch: Box<dyn FnMut(Event<'_>) + Send>,
     words: Option<mpsc::UnboundedReceiver<Input>>,
     journal: Option<Box<dyn Journal>>,
+    /// What is on its way into the journal. It is told to the session even if whoever waited has gone.
+    writing: Option<(Vec<(Time, Input)>, Kept)>,
     /// What a recovered session has to be told first.
     unsettled: Vec<Input>,
     /// Ends what is at work when a person says stop.
@@ -67,10 +69,13 @@ pub struct Driver {
 /// The code of a refusal because the journal could not be written: nothing has happened, and nothing may.
 pub const NOT_DURABLE: &str = "not_durable";
 
+/// Ends when inputs are durable, or with the reason why nothing of them was kept.
+pub type Kept = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+
 /// Where inputs are kept before they are acted on.
 pub trait Journal: Send {
-    /// Keeps inputs. They must be durable when this returns.
-    fn append(&mut self, inputs: &[(Time, Input)]) -> Result<(), String>;
+    /// Keeps inputs, all or none. They must be durable when what is returned has ended.
+    fn append(&mut self, inputs: &[(Time, Input)]) -> Kept;
 }
 
 /// What a session that was read from its journal still had under way.
@@ -101,6 +106,7 @@ impl Driver {
             watch: Box::new(|_| {}),
             words: None,
             journal: None,
+            writing: None,
             unsettled: Vec::new(),
             stop: Arc::default(),
         }
@@ -165,7 +171,7 @@ impl Driver {
         if doubts.is_empty() && !self.is_at_work() {
             return Ok(None);
         }
-        self.feed(doubts)?;
+        self.feed(doubts).await?;
         match self.hand_out() {
             Some(reply) => Ok(Some(reply)),
             None if !self.is_at_work() => Ok(None),
@@ -209,14 +215,14 @@ impl Driver {
     /// What was started and not waited for goes on with the next turn, or with [`Driver::finish`]. A stop ends
     /// everything that is at work, calls included: whether such a call has had its effect is then not known.
     pub async fn turn(&mut self, input: Input) -> Result<Reply, Refused> {
-        self.feed(vec![input])?;
+        self.feed(vec![input]).await?;
         self.until_rest().await
     }
 
     /// Tells the session something that need not begin a turn, such as another mode or that time has passed.
     /// Where it does set the session to work, the work is done, and there is a reply.
     pub async fn tell(&mut self, input: Input) -> Result<Option<Reply>, Refused> {
-        self.feed(vec![input])?;
+        self.feed(vec![input]).await?;
         match self.hand_out() {
             None if !self.session.is_at_rest() => self.until_rest().await.map(Some),
             reply => Ok(reply),
@@ -246,7 +252,7 @@ impl Driver {
         };
         let is_stop = matches!(input, Input::Stop);
         let inputs = self.with_others_ready(input);
-        match self.feed(inputs) {
+        match self.feed(inputs).await {
             Err(refused) if refused.code == NOT_DURABLE => return Err(refused),
             _ => {}
         }
@@ -270,12 +276,39 @@ impl Driver {
     }
 
     /// Keeps inputs in the journal, then tells the session. The first refusal is returned.
-    fn feed(&mut self, inputs: Vec<Input>) -> Result<(), Refused> {
+    async fn feed(&mut self, inputs: Vec<Input>) -> Result<(), Refused> {
+        // What was being written when an earlier turn was given up comes first.
+        let _ = self.written().await;
+        if inputs.is_empty() {
+            return Ok(());
+        }
         let now = (self.clock)();
         let inputs: Vec<(Time, Input)> = inputs.into_iter().map(|input| (now, input)).collect();
-        if let Some(journal) = &mut self.journal {
-            journal.append(&inputs).map_err(|text| Refused { code: NOT_DURABLE, text })?;
+        match &mut self.journal {
+            None => self.handle(inputs),
+            Some(journal) => {
+                let kept = journal.append(&inputs);
+                self.writing = Some((inputs, kept));
+                self.written().await
+            }
         }
+    }
+
+    /// Waits until what is on its way into the journal is durable, and tells the session.
+    async fn written(&mut self) -> Result<(), Refused> {
+        let Some((_, kept)) = &mut self.writing else { return Ok(()) };
+        let kept = kept.await;
+        let Some((inputs, _)) = self.writing.take() else { return Ok(()) };
+        if let Err(text) = kept {
+            // What people said is refused. What was done is done, and is kept as soon as there is room for it.
+            let done = inputs.into_iter().map(|(_, input)| input).filter(is_completion).rev();
+            done.for_each(|input| self.done.push_front(input));
+            return Err(Refused { code: NOT_DURABLE, text });
+        }
+        self.handle(inputs)
+    }
+
+    fn handle(&mut self, inputs: Vec<(Time, Input)>) -> Result<(), Refused> {
         let mut refusal = Ok(());
         for (at, input) in inputs {
             if let Input::Ended { id, outcome } = &input {
@@ -418,6 +451,18 @@ impl Driver {
             })),
         }
     }
+}
+
+/// Whether an input tells what became of something that was handed out.
+fn is_completion(input: &Input) -> bool {
+    matches!(
+        input,
+        Input::Answer { .. }
+            | Input::Ended { .. }
+            | Input::Loaded { .. }
+            | Input::InDoubt { .. }
+            | Input::DidNot { .. }
+    )
 }
 
 /// How a call ends that has no result: in doubt, unless doing it again does no harm.

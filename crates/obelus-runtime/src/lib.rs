@@ -8,6 +8,7 @@
 //! | [`Activity`], [`Activities`] | what carries out calls |
 //! | [`Model`] | what answers requests |
 //! | [`Agent`] | an agent as a file |
+//! | [`bundled_agents`] | the agents that come with the program |
 //! | [`Request`] | a request as a file |
 //! | [`Secret`] | texts that can be used and cannot be shown |
 //! | [`Store`] | journals of sessions on disk |
@@ -20,11 +21,14 @@ pub use activity::{Activities, Activity, ActivityFuture, ReconcileFuture, Reconc
 mod agent;
 pub use agent::{Agent, Problem};
 
+mod bundled;
+pub use bundled::{bundled_agent, bundled_agents};
+
 mod clock;
 pub use clock::{Clock, system_clock};
 
 mod driver;
-pub use driver::{Driver, Event, Journal, NOT_DURABLE, Recovered};
+pub use driver::{Driver, Event, Journal, Kept, NOT_DURABLE, Recovered};
 
 mod model;
 pub use model::{AnswerFuture, Model, NoModel};
@@ -41,7 +45,10 @@ mod secret;
 pub use secret::{MASKED, Secret};
 
 mod store;
-pub use store::{SessionJournal, SessionRow, Store, StoreError};
+pub use store::{Cut, Journaled, SessionJournal, SessionRow, Store, StoreError};
+
+mod told;
+pub use told::{steps, told};
 
 mod words;
-pub use words::{Language, error_words, one_line, why_it_ended};
+pub use words::{Ending, Language, error_words, how_it_ended, one_line, why_it_ended};

@@ -1,11 +1,13 @@
 //! The commands.
 
 mod agents;
+mod chat;
 mod completions;
 mod doctor;
 mod host;
 mod people;
 mod plan;
+mod policy;
 mod resolve;
 mod run;
 mod sessions;
@@ -21,8 +23,10 @@ use crate::output::Exit;
 pub(crate) fn run(command: Command) -> Result<Exit> {
     match command {
         Command::Run(args) => run::request(&args),
+        Command::Chat(args) => chat::run(&args),
         Command::Agents(args) => agents::run(&args),
         Command::Sessions(args) => sessions::run(&args),
+        Command::Policy(args) => policy::run(&args),
         Command::Inbox(args) => sessions::inbox(&args),
         Command::Answer(args) => sessions::answer(&args),
         Command::Approve(args) => sessions::decide(&args.id, Decision::Approve { only: None }, &args.store, args.json),

@@ -85,10 +85,9 @@ impl Blocks {
     pub fn into_solution(self) -> Solution {
         let calls: Vec<_> = self.steps.into_iter().map(Step::into_call).collect();
         let words = Some(self.words).filter(|words| !words.is_empty());
-        let is_over = calls.is_empty();
-        let output = words.clone().filter(|_| is_over).map_or_else(Default::default, Into::into);
-        let say = words.filter(|_| !is_over);
-        Solution { say, calls, output, sequential: true, keeps_results: true }
+        // The words reach the user at once, whatever still waits; without steps they are the result as well.
+        let output = words.clone().filter(|_| calls.is_empty()).map_or_else(Default::default, Into::into);
+        Solution { say: words, calls, output, sequential: true, keeps_results: true }
     }
 }
 

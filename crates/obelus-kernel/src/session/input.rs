@@ -23,6 +23,13 @@ pub enum Input {
         /// The words.
         text: String,
     },
+    /// The state was put in place from outside: brought along from elsewhere, or edited by a person.
+    State {
+        /// The whole state.
+        state: Value,
+        /// Who, and from where.
+        by: String,
+    },
     /// The model answered a request.
     Answer {
         /// The request's id.
@@ -69,6 +76,16 @@ pub enum Input {
     Mode {
         /// The mode.
         mode: Mode,
+    },
+    /// A person lets the session pause: what runs goes on to its end, and nothing starts.
+    Pause {
+        /// Who, and from where.
+        by: String,
+    },
+    /// A person lets a paused session go on.
+    Resume {
+        /// Who, and from where.
+        by: String,
     },
     /// The turn is to stop: nothing more is started.
     Stop,
@@ -326,7 +343,7 @@ pub struct Reply {
 }
 
 /// What the model was asked for, and what it took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// Requests that have an answer, those of delegates included.
     pub requests: u64,

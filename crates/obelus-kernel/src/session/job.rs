@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Session;
@@ -15,7 +16,7 @@ use crate::path::Path;
 use crate::plan::{self, Graph, Manner, Who};
 
 /// Where a job is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct JobRef {
     pub(crate) step: u32,
     pub(crate) job: u32,
@@ -55,6 +56,19 @@ pub(crate) enum Status {
 }
 
 impl Status {
+    pub(crate) const ALL: [Status; 10] = [
+        Status::Blocked,
+        Status::Ready,
+        Status::Asking,
+        Status::Waiting,
+        Status::Running,
+        Status::Done,
+        Status::Failed,
+        Status::Skipped,
+        Status::Denied,
+        Status::Refused,
+    ];
+
     pub(crate) fn is_final(self) -> bool {
         matches!(self, Status::Done | Status::Failed | Status::Skipped | Status::Denied | Status::Refused)
     }

@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::fault::{Fault, Rule};
 use crate::message::Message;
 use crate::path::Path;
-use crate::tool::Tool;
+use crate::tool::{Effect, Tool};
 
 impl Session {
     /// Looks at every job that something has changed for, and starts what may run.
@@ -34,7 +34,7 @@ impl Session {
 
     fn may_start(&self) -> bool {
         // What waits for a person takes no room.
-        !self.turn.stops() && self.running - self.resting < self.settings.max_parallel.max(1)
+        !self.turn.stops() && self.paused.is_none() && self.running - self.resting < self.settings.max_parallel.max(1)
     }
 
     fn status(&self, at: JobRef) -> Option<Status> {
@@ -334,7 +334,7 @@ impl Session {
 
     pub(super) fn record_error(&mut self, at: JobRef, error: Value) {
         let Some(step) = self.steps.get(&at.step) else { return };
-        let own = self.own_origin(step.call(at.job as usize));
+        let own = self.origin_of_error(step.call(at.job as usize));
         let Some(step) = self.steps.get_mut(&at.step) else { return };
         let raw = step.call(at.job as usize).raw.clone();
         let job = &mut step.jobs[at.job as usize];
@@ -359,6 +359,8 @@ impl Session {
             && job.frozen.as_ref().is_some_and(|_| job.attempt > 0);
         job.status = status;
         job.child = None;
+        let is_read = || step.calls[job.call].tool.as_ref().is_some_and(|tool| tool.effect == Effect::Read);
+        self.turn.unseen |= status == Status::Failed || (status == Status::Done && is_read());
         if !is_forgotten {
             step.open -= 1;
         }
@@ -403,7 +405,7 @@ impl Session {
 }
 
 /// The call as an activity receives it, and as a person is shown it.
-fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
+pub(super) fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
     let Value::Object(mut fields) = params else { return params };
     fields.shift_insert(0, "_tool".to_owned(), call.tool_name.as_str().into());
     fields.extend(call.asides.clone());

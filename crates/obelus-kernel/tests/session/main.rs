@@ -10,6 +10,7 @@
 mod desk;
 
 mod approval;
+mod checkpoint;
 mod consent;
 mod delegates;
 mod doubt;
@@ -20,6 +21,7 @@ mod plans;
 mod questions;
 mod results;
 mod turns;
+mod why;
 
 mod simulation;
 

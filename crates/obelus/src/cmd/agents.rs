@@ -39,7 +39,7 @@ pub(crate) fn found() -> Vec<PathBuf> {
 }
 
 /// A name, a folder or a file.
-fn locate(agent: &str) -> Result<PathBuf> {
+pub(crate) fn locate(agent: &str) -> Result<PathBuf> {
     let path = Path::new(agent);
     if path.exists() {
         return Ok(path.to_owned());

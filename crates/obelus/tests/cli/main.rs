@@ -5,4 +5,6 @@ mod bad_input;
 mod examples;
 mod help;
 mod json;
+mod policy;
 mod support;
+mod why;

@@ -66,6 +66,12 @@ impl Step {
         Ok(step)
     }
 
+    /// Reads a step that stands alone, as in a state's file.
+    pub fn from_json(step: &Value) -> Result<Self, String> {
+        let (node, _) = super::json::parse(&step.to_string(), 0).map_err(|error| error.message)?;
+        Self::read(node)
+    }
+
     /// The call that this step is: the parameters, and beside them what stood beside.
     pub fn into_call(self) -> Value {
         let mut call = Map::with_capacity(1 + self.params.len() + self.beside.len());
