@@ -3,7 +3,7 @@
 use crate::support::{Folder, at_a_terminal, command, obelus, run};
 
 /// Every command; those that only hold others, too.
-const COMMANDS: [&[&str]; 26] = [
+const COMMANDS: [&[&str]; 28] = [
     &["agents"],
     &["agents", "check"],
     &["agents", "graph"],
@@ -23,6 +23,8 @@ const COMMANDS: [&[&str]; 26] = [
     &["plan", "simulate"],
     &["resolve"],
     &["run"],
+    &["sandbox"],
+    &["sandbox", "bitrix24"],
     &["sessions"],
     &["sessions", "list"],
     &["sessions", "log"],
@@ -45,7 +47,7 @@ fn the_help_of_every_command_shows_an_example_of_it() {
 #[test]
 fn no_command_is_missing_here() {
     let mut listed = vec![String::new()];
-    for group in [&[][..], &["plan"], &["agents"], &["sessions"]] {
+    for group in [&[][..], &["plan"], &["agents"], &["sessions"], &["sandbox"]] {
         let help = obelus(&[group, &["--help"]].concat()).exits(0).stdout;
         let (_, rest) = help.split_once("Commands:\n").expect("a list of commands");
         let rows = rest.lines().take_while(|line| !line.is_empty()).filter_map(|line| line.strip_prefix("  "));

@@ -5,4 +5,5 @@ mod bad_input;
 mod examples;
 mod help;
 mod json;
+mod sandbox;
 mod support;
