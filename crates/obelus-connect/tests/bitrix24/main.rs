@@ -7,6 +7,7 @@ mod lost;
 mod manual;
 mod portal;
 mod requests;
+mod sandbox;
 #[path = "../common/server.rs"]
 #[expect(dead_code, reason = "other tests use the rest of it")]
 mod server;
