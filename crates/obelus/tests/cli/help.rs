@@ -3,7 +3,7 @@
 use crate::support::{Folder, at_a_terminal, command, obelus, run};
 
 /// Every command; those that only hold others, too.
-const COMMANDS: [&[&str]; 28] = [
+const COMMANDS: [&[&str]; 30] = [
     &["agents"],
     &["agents", "check"],
     &["agents", "graph"],
@@ -25,6 +25,8 @@ const COMMANDS: [&[&str]; 28] = [
     &["policy", "explain"],
     &["resolve"],
     &["run"],
+    &["sandbox"],
+    &["sandbox", "bitrix24"],
     &["sessions"],
     &["sessions", "list"],
     &["sessions", "log"],
@@ -47,7 +49,7 @@ fn the_help_of_every_command_shows_an_example_of_it() {
 #[test]
 fn no_command_is_missing_here() {
     let mut listed = vec![String::new()];
-    for group in [&[][..], &["plan"], &["agents"], &["sessions"], &["policy"]] {
+    for group in [&[][..], &["plan"], &["agents"], &["policy"], &["sandbox"], &["sessions"]] {
         let help = obelus(&[group, &["--help"]].concat()).exits(0).stdout;
         let (_, rest) = help.split_once("Commands:\n").expect("a list of commands");
         let rows = rest.lines().take_while(|line| !line.is_empty()).filter_map(|line| line.strip_prefix("  "));

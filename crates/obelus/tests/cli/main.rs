@@ -6,5 +6,6 @@ mod examples;
 mod help;
 mod json;
 mod policy;
+mod sandbox;
 mod support;
 mod why;
