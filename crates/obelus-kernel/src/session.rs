@@ -15,7 +15,7 @@
 //! | `job` | the calls of one solution and the graph between them |
 //! | `work` | a call's way from blocked to its end |
 //! | `result` | what a call brings, written to memory |
-//! | `question`, `ask`, `describe` | what waits for a person, and in which words |
+//! | `question`, `ask`, `describe`, `look` | what waits for a person, in which words, and what it would change |
 //! | `decide`, `earlier`, `consent`, `doubt` | what a person may say, has said, and what that does |
 //! | `policy`, `provenance`, `explain` | what may happen, what the origins of values decide, and why |
 //! | `why` | the chain of calls behind a value |
@@ -32,6 +32,7 @@ mod earlier;
 mod explain;
 mod input;
 mod job;
+mod look;
 mod policy;
 mod prompt;
 mod provenance;
@@ -51,10 +52,12 @@ use serde_json::{Value, json};
 
 pub use consent::ConsentWords;
 pub use explain::explain;
-pub use input::{Answer, CallError, CallReport, Decision, Ends, Input, Outcome, Reply, Solution, Start, Task};
+pub use input::{
+    Answer, AskedAgain, CallError, CallReport, Decision, Ends, Input, Outcome, Reply, Solution, Start, Task,
+};
 pub use policy::{Examples, Explanation, Match, Policy, Rule as PolicyRule, Say, Spoken, Verdict};
 pub use prompt::{Prompt, Purpose};
-pub use question::{About, AskedCall, Question, QuestionStatus};
+pub use question::{About, AskedCall, Change, Question, QuestionStatus};
 pub use settings::{Approval, Mode, ModelMayConfirm, Settings};
 pub use why::{Because, Given, Why, Writer, why};
 
@@ -67,6 +70,7 @@ use crate::steps::Steps;
 use crate::time::Time;
 use crate::tool::Tool;
 use job::{JobRef, Step};
+use look::Looks;
 use question::Questions;
 use turn::{Turn, Words};
 use walk::Walk;
@@ -103,6 +107,8 @@ pub struct Session {
     sub_requests: BTreeMap<u64, JobRef>,
     next_request: u64,
     questions: Questions,
+    /// Looks at what calls are about to change, for whoever decides about them.
+    looks: Looks,
     /// Where everything comes from that the model has been shown so far.
     shown: Origins,
     /// Where the agent's own words of this session come from: it had been shown all that when it spoke.
@@ -189,6 +195,7 @@ impl Session {
             sub_requests: BTreeMap::new(),
             next_request: 0,
             questions: Questions::default(),
+            looks: Looks::default(),
             shown,
             said: Origins::default(),
             pending_words: VecDeque::new(),

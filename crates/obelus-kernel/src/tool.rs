@@ -1,5 +1,6 @@
 //! Tools: what can be called, what it does to the world, and what a call of it must look like.
 
+mod before;
 mod trust;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use crate::fold::type_name;
 use crate::origin::{Origin, Origins};
 use crate::schema::{self, Breach};
 use crate::template::Template;
+pub use before::Before;
 
 /// What a tool does to the world. Unknown means dangerous.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,6 +81,8 @@ pub struct Tool {
     pub target: Option<Vec<String>>,
     /// Paths of the result that the tool itself mints.
     pub issued: Vec<String>,
+    /// How to read what a call is about to change.
+    pub before: Option<Before>,
     /// The schema of the parameters alone.
     params: Value,
     metas: Vec<(&'static str, Meta)>,
@@ -178,6 +182,7 @@ impl Tool {
             risky: names(definition, "x-risky")?.unwrap_or_default(),
             target: names(definition, "x-target")?,
             parts: parts.collect(),
+            before: before::read(definition.get("x-before"))?,
             issued,
             params: params_schema(definition, properties, &prescribed),
             metas,
@@ -223,6 +228,12 @@ impl Tool {
     /// The origin of the words of its errors.
     pub(crate) fn error_origin(&self) -> &Origins {
         &self.error_origin
+    }
+
+    /// The origin of what lies at a dotted path of a result.
+    pub(crate) fn origin_at(&self, path: &str) -> &Origins {
+        let part = self.parts.iter().rev().find(|part| trust::within(path, &part.path));
+        part.map_or(&self.origin, |part| &part.origin)
     }
 
     /// The labels of the parts of a result that was made of this; none where all of it is alike.

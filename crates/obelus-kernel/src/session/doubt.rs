@@ -11,6 +11,9 @@ impl Session {
         if let Some((job, rest)) = id.split_once('/') {
             return self.tell_child(job, Input::InDoubt { id: rest.to_owned() });
         }
+        if self.look_again(id) {
+            return;
+        }
         let Some(at) = self.in_hand(id) else { return };
         let step = &self.steps[&at.step];
         let (job, call) = (&step.jobs[at.job as usize], step.call(at.job as usize));

@@ -46,7 +46,7 @@ fn depth(path: &str) -> usize {
 }
 
 /// Whether a path lies at or below another.
-fn within(path: &str, upper: &str) -> bool {
+pub(super) fn within(path: &str, upper: &str) -> bool {
     upper.is_empty() || path == upper || path.strip_prefix(upper).is_some_and(|rest| rest.starts_with('.'))
 }
 
