@@ -1,5 +1,6 @@
 //! The context: an append-only list of messages, and what it adds up to.
 
+mod past;
 mod view;
 
 use std::borrow::Cow;
@@ -9,6 +10,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+pub(crate) use past::KeptContext;
+pub use past::LoadPast;
+use past::Past;
 pub use view::View;
 pub(crate) use view::named;
 
@@ -27,6 +31,8 @@ use crate::tool::Tool;
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     messages: Vec<Message>,
+    /// What is missing in that list, because nobody has asked for it yet.
+    past: Option<Past>,
     views: BTreeMap<String, View>,
     tools: BTreeMap<String, Arc<Tool>>,
     /// Names of tools in the order of their first definition, which is the order the model sees.
@@ -34,6 +40,8 @@ pub struct Context {
     instances: BTreeSet<String>,
     /// Index of the latest plan message.
     plan: Option<usize>,
+    /// The latest plan of before the context was taken up.
+    plan_before: Option<Plan>,
     ignored: Vec<(usize, String)>,
 }
 
@@ -172,7 +180,7 @@ impl Context {
             }
             self.tools.insert(tool.name.clone(), Arc::new(tool));
         }
-        self.messages.push(message);
+        self.push(message);
     }
 
     /// The value at a path: the instance's own lies over the global. Without an instance, global data only.
@@ -208,11 +216,6 @@ impl Context {
         expr.value(&|path| self.read(path, instance))
     }
 
-    /// Every message, oldest first.
-    pub fn messages(&self) -> &[Message] {
-        &self.messages
-    }
-
     /// The folded kinds by name.
     pub fn views(&self) -> impl Iterator<Item = (&str, &View)> {
         self.views.iter().map(|(kind, view)| (kind.as_str(), view))
@@ -240,15 +243,15 @@ impl Context {
 
     /// The latest plan.
     pub fn plan(&self) -> Option<&Plan> {
-        match self.messages.get(self.plan?) {
+        match self.plan.and_then(|at| self.messages.get(at)) {
             Some(Message::Plan(plan)) => Some(plan),
-            _ => None,
+            _ => self.plan_before.as_ref(),
         }
     }
 
     /// The latest words of the user.
     pub fn last_user_text(&self) -> Option<&Text> {
-        self.messages.iter().rev().find_map(|message| match message {
+        self.latest().find_map(|message| match message {
             Message::Text(text) if text.role == crate::Role::User => Some(text),
             _ => None,
         })
@@ -262,7 +265,7 @@ impl Context {
     /// The same memory with its fold built anew from the list.
     pub fn refolded(&self) -> Result<Self, Fault> {
         let mut again = Self::new();
-        for (index, message) in self.messages.iter().enumerate() {
+        for (index, message) in self.messages().iter().enumerate() {
             again.append_one(message.clone()).map_err(|fault| fault.in_message(index))?;
         }
         Ok(again)
@@ -270,7 +273,7 @@ impl Context {
 
     /// The canonical form: a JSON array of messages.
     pub fn to_json(&self) -> Value {
-        self.messages.iter().map(Message::to_json).collect()
+        self.messages().iter().map(Message::to_json).collect()
     }
 }
 

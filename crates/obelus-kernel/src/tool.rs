@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use crate::expr::OutputPath;
 use crate::fault::{Fault, Rule};
 use crate::fold::type_name;
+use crate::leaves::Leave;
 use crate::origin::{Origin, Origins};
 use crate::schema::{self, Breach};
 use crate::template::Template;
@@ -83,6 +84,8 @@ pub struct Tool {
     pub issued: Vec<String>,
     /// How to read what a call is about to change.
     pub before: Option<Before>,
+    /// What a successful call leaves in memory beside its result.
+    pub leaves: Vec<Leave>,
     /// The schema of the parameters alone.
     params: Value,
     metas: Vec<(&'static str, Meta)>,
@@ -181,6 +184,7 @@ impl Tool {
             trusted,
             risky: names(definition, "x-risky")?.unwrap_or_default(),
             target: names(definition, "x-target")?,
+            leaves: Leave::parse_all(definition.get("x-leaves"))?,
             parts: parts.collect(),
             before: before::read(definition.get("x-before"))?,
             issued,
@@ -249,17 +253,17 @@ impl Tool {
     /// Paths in annotations that lead nowhere in the tool's own schemas: the annotation, and what is wrong in words.
     pub fn stray_paths(&self) -> Vec<(&'static str, String)> {
         let of_params = [("x-risky", self.risky.as_slice()), ("x-target", self.target.as_deref().unwrap_or_default())];
-        let of_params = of_params.map(|(name, paths)| (name, paths, Some(&self.params)));
+        let of_params = of_params.map(|(name, paths)| (name, paths, Some(&self.params), true));
         let trusted: Vec<String> = match self.schema.get("x-trust") {
             Some(Value::Object(paths)) => paths.keys().cloned().collect(),
             _ => Vec::new(),
         };
         let of_result = [("x-issued", self.issued.as_slice()), ("x-trust", trusted.as_slice())];
-        let of_result = of_result.map(|(name, paths)| (name, paths, self.output()));
+        let of_result = of_result.map(|(name, paths)| (name, paths, self.output(), false));
         let mut stray = Vec::new();
-        for (name, paths, schema) in of_params.into_iter().chain(of_result) {
+        for (name, paths, schema, is_closed) in of_params.into_iter().chain(of_result) {
             for path in paths {
-                if let Some(words) = schema.and_then(|schema| trust::stray(schema, path)) {
+                if let Some(words) = schema.and_then(|schema| trust::stray(schema, path, is_closed)) {
                     stray.push((name, format!("`{name}` names `{path}`: {words}")));
                 }
             }

@@ -21,7 +21,7 @@ impl Language {
         if cyrillic > latin { Language::Russian } else { Language::English }
     }
 
-    fn choose<'a>(self, russian: &'a str, english: &'a str) -> &'a str {
+    pub(crate) fn choose<'a>(self, russian: &'a str, english: &'a str) -> &'a str {
         match self {
             Language::Russian => russian,
             Language::English => english,

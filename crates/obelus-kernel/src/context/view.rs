@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::fold::{self, Method};
@@ -10,18 +11,37 @@ use crate::origin::{Labels, Origins};
 use crate::path::Segment;
 
 /// The fold of one kind.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct View {
     global: Layer,
     instances: BTreeMap<String, Layer>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Layer {
+    /// A kind may be null, and that is something else than not being there.
+    #[serde(with = "present", default, skip_serializing_if = "Option::is_none")]
     value: Option<Value>,
+    #[serde(with = "present", default, skip_serializing_if = "Option::is_none")]
     schema: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     labels: Labels,
+}
+
+/// What is written down is there, even if it is null.
+mod present {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::Value;
+
+    #[expect(clippy::ref_option, reason = "serde calls it so")]
+    pub(super) fn serialize<S: Serializer>(value: &Option<Value>, to: S) -> Result<S::Ok, S::Error> {
+        value.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+        Value::deserialize(from).map(Some)
+    }
 }
 
 impl View {

@@ -12,7 +12,7 @@ use super::job::{Frozen, JobRef, Status};
 use super::question::{About, AskedCall, Asking, Question, QuestionStatus, hash};
 use crate::call::{ASIDES, Call};
 use crate::origin::Origins;
-use crate::plan::Who;
+use crate::plan::{Manner, Who};
 
 /// A step, and the index of the call that was expanded over instances.
 type Template = (u32, usize);
@@ -28,8 +28,13 @@ struct Group {
 impl Session {
     /// What a decision about a call is bound to.
     pub(super) fn hash_of(&self, call: &Call, frozen: &Frozen) -> String {
+        self.hash_of_call(call, &frozen.call)
+    }
+
+    /// The same, for a call whose references are resolved.
+    pub(super) fn hash_of_call(&self, call: &Call, frozen: &Value) -> String {
         let is_aside = |name: &str| ASIDES.contains(&name) && call.asides.contains_key(name);
-        hash(&self.id, self.settings.mode.name(), &frozen.call, is_aside)
+        hash(&self.id, self.settings.mode.name(), frozen, is_aside)
     }
 
     /// A person must decide about a call.
@@ -104,7 +109,7 @@ impl Session {
         asked_something
     }
 
-    pub(super) fn ask_about_plan(&mut self, calls: Vec<Arc<Value>>, sequential: bool) {
+    pub(super) fn ask_about_plan(&mut self, calls: Vec<Arc<Value>>, manner: Manner) {
         let asked = |call| AskedCall { call, hash: String::new(), decided: None, jobs: Vec::new() };
         let mut reasons = vec!["a plan runs when it is approved".to_owned()];
         if !self.shown.is_trusted() {
@@ -115,7 +120,7 @@ impl Session {
         let id = self.ask(About::Plan, calls.into_iter().map(asked).collect(), words.join("\n"), reasons);
         let before_reading = self.shown.is_trusted();
         if let Some(question) = self.questions.get_mut(&id) {
-            question.sequential = sequential;
+            question.manner = manner;
             question.before_reading = before_reading;
         }
     }
@@ -142,6 +147,15 @@ impl Session {
         }
     }
 
+    /// A no that nobody had asked for is kept like any other.
+    pub(super) fn record_denial(&mut self, call: &Arc<Value>, hash: &str, reason: &str) {
+        let asked = AskedCall { call: call.clone(), hash: hash.to_owned(), decided: Some(false), jobs: Vec::new() };
+        let id = self.ask(About::Call, vec![asked], String::new(), Vec::new());
+        // Nobody has to be shown it.
+        self.tasks.retain(|task| !matches!(task, Task::Ask { id: asked } if *asked == id));
+        self.questions.decided(&id, QuestionStatus::Denied, self.now, "the agent, for the user", Some(reason));
+    }
+
     pub(super) fn ask(
         &mut self,
         about: About,
@@ -163,11 +177,12 @@ impl Session {
             decided_at: None,
             by: None,
             reason: None,
-            sequential: false,
+            manner: Manner::default(),
             before_reading: false,
-            asked_after: self.context.messages().len(),
+            asked_after: self.context.length(),
         };
         let id = self.questions.add(question);
+        self.name_confirmations(&id);
         self.tasks.push_back(Task::Ask { id: id.clone() });
         id
     }

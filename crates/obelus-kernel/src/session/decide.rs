@@ -56,11 +56,11 @@ impl Session {
             (About::Call, Decision::Edit { params }) => self.edit(id, params, by)?,
             (About::Plan, Decision::Approve { only: None }) => {
                 let calls: Vec<Arc<Value>> = question.calls.iter().map(|asked| asked.call.clone()).collect();
-                let sequential = question.sequential;
+                let manner = question.manner;
                 let origin = By::Approved { by_person: true, before_reading: question.before_reading };
                 self.questions.decided(id, QuestionStatus::Approved, self.now, by, None);
                 self.reopen();
-                self.start_step(&calls, origin, sequential);
+                self.start_step(&calls, origin, manner);
             }
             (About::InDoubt, Decision::Happened { result }) => {
                 // A result that nobody knows is not written, and breaks no schema: the effect is there all the same.
@@ -143,7 +143,7 @@ impl Session {
     }
 
     pub(super) fn deny_job(&mut self, at: JobRef, hash: &str, reason: &str) {
-        self.questions.denied.insert(hash.to_owned(), self.context.messages().len());
+        self.questions.denied.insert(hash.to_owned(), self.context.length());
         self.drop_denied(at, reason);
     }
 
@@ -222,6 +222,7 @@ impl Session {
                 // The limit was for the agent; what a person lets run, runs.
                 self.turn.calls = 0;
             }
+            self.turn.said.clear();
             self.turn.phase = Phase::Working;
         }
     }

@@ -25,6 +25,8 @@ impl Session {
                 call.asides.get("confirmation_reason").and_then(Value::as_str).unwrap_or("declined in conversation");
             if let Some((id, index)) = self.questions.about(&hash) {
                 self.deny(&id, &[index], reason, "the agent, for the user");
+            } else {
+                self.record_denial(&frozen.call, &hash, reason);
             }
             self.deny_job(at, &hash, reason);
             return true;
@@ -81,11 +83,10 @@ impl Session {
 
     /// The user's latest words, if they came after the context had this many messages.
     fn words_since(&self, length: usize) -> Option<&str> {
-        self.context.messages()[length.min(self.context.messages().len())..].iter().rev().find_map(|message| {
-            match message {
-                Message::Text(text) if text.role == Role::User => Some(text.text.as_str()),
-                _ => None,
-            }
+        let since = self.context.length().saturating_sub(length);
+        self.context.latest().take(since).find_map(|message| match message {
+            Message::Text(text) if text.role == Role::User => Some(text.text.as_str()),
+            _ => None,
         })
     }
 }

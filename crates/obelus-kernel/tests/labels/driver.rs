@@ -188,7 +188,7 @@ impl Driver {
                 say: says.then(|| text.clone()),
                 calls: proposed,
                 output: if ends { text.into() } else { Value::Null },
-                sequential: false,
+                ..Solution::default()
             }
         };
         self.tell(Input::Answer { id: request.id, answer: Answer::Solution { solution, tokens: 1 } });
@@ -212,7 +212,7 @@ impl Driver {
             Outcome::Value(value) => self.results.push(value.clone()),
             // Where an error is handled, it is what the tool has brought.
             Outcome::Error(error) => self.results.push(json!({"code": error.code, "message": error.message})),
-            Outcome::Messages(_) => {}
+            Outcome::Messages(_) | Outcome::Lost { .. } => {}
         }
         self.tell(Input::Ended { id: start.id, outcome });
     }

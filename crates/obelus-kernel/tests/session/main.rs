@@ -11,9 +11,11 @@ mod desk;
 
 mod approval;
 mod before;
+mod checkpoint;
 mod consent;
 mod delegates;
 mod doubt;
+mod kept;
 mod limits;
 mod order;
 mod plans;

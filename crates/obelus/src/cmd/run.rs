@@ -206,13 +206,16 @@ fn show(event: Event<'_>) {
             let words = error_words(&json!({"code": error.code, "message": error.message}));
             output::note(&format!("  {RED}✗{RED:#} {}", visible(&words)));
         }
-        Event::Ended(..) => {}
         Event::AskedAgain(question, AskedAgain::ItWillLapse) => {
             let until = question.expires_at;
             output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} lapses at {until}", visible(&question.id)));
         }
         // It is shown whole before anybody is asked to decide.
         Event::AskedAgain(_, AskedAgain::MoreIsKnown) => {}
+        Event::Ended(_, Outcome::Lost { message }) => {
+            output::note(&format!("  {YELLOW}?{YELLOW:#} its answer was lost: {}", visible(message)));
+        }
+        Event::Ended(..) | Event::Moved(_) => {}
         Event::Asked(question) => {
             output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} needs a decision", visible(&question.id)));
         }
