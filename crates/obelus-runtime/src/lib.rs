@@ -51,4 +51,4 @@ mod told;
 pub use told::{steps, told};
 
 mod words;
-pub use words::{Language, error_words, one_line, why_it_ended};
+pub use words::{Ending, Language, error_words, how_it_ended, one_line, why_it_ended};

@@ -49,6 +49,7 @@ impl Color {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Run(Run),
+    Chat(Chat),
     #[command(subcommand, after_help = "Example:\n  obelus plan check plan.json && obelus plan run plan.json")]
     Plan(Plan),
     #[command(subcommand, after_help = "Example:\n  obelus agents check agents/notes")]
@@ -113,6 +114,44 @@ pub(crate) struct Run {
     pub(crate) say: Option<String>,
     #[command(flatten)]
     pub(crate) how: How,
+}
+
+/// Talk with an agent in the terminal.
+///
+/// Words and steps appear as they come, and what needs a person is asked when it does: `y` is yes to just what is
+/// shown, `e` changes it first, `n` is no, with a reason. Enter approves nothing. Commands begin with `/`: /help
+/// lists them. Ctrl-C stops the turn, twice leaves; Ctrl-D leaves.
+///
+/// Without a terminal every line of stdin is a message, and nothing is ever approved: exit code 3 if something
+/// still waits for a person at the end.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  obelus chat --agent notes
+  obelus chat --agent notes --session monday      kept: the same command goes on where it was
+  obelus chat --agent agents/crm --mode canary --model playbook:answers.yaml
+  echo 'What did we decide?' | obelus chat --agent notes")]
+pub(crate) struct Chat {
+    /// An agent's name, folder or file. By default the agent of the session, `crm`, or the only one there is.
+    #[arg(long, value_name = "A")]
+    pub(crate) agent: Option<String>,
+    /// Keep the conversation under this name: the same command goes on where it was, also after a crash.
+    #[arg(long, value_name = "S")]
+    pub(crate) session: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreAt,
+    /// The model to ask: playbook:FILE, replay:FILE or openai:NAME. Wins over what the agent's file says.
+    #[arg(long, value_name = "M")]
+    pub(crate) model: Option<String>,
+    /// How far it may go: shadow executes nothing, canary reads and creates, full does everything allowed.
+    #[arg(long, value_enum)]
+    pub(crate) mode: Option<Mode>,
+    /// A file that binds names of activities to programs, HTTP requests or jq filters.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) activities: Option<PathBuf>,
+    /// Write every exchange with the model to this file, for `--model replay:FILE`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
 }
 
 /// How a request or a plan is run.

@@ -1,6 +1,7 @@
 //! The commands.
 
 mod agents;
+mod chat;
 mod completions;
 mod doctor;
 mod host;
@@ -22,6 +23,7 @@ use crate::output::Exit;
 pub(crate) fn run(command: Command) -> Result<Exit> {
     match command {
         Command::Run(args) => run::request(&args),
+        Command::Chat(args) => chat::run(&args),
         Command::Agents(args) => agents::run(&args),
         Command::Sessions(args) => sessions::run(&args),
         Command::Policy(args) => policy::run(&args),
