@@ -110,7 +110,7 @@ impl Session {
                 .questions()
                 .iter()
                 .filter(|question| question.is_open())
-                .map(super::question::Question::to_json)
+                .map(super::question::Question::for_model)
                 .collect(),
             errors: self.latest_errors(),
             texts: self.texts(),
