@@ -12,6 +12,7 @@ const COMMANDS: [&[&str]; 26] = [
     &["agents", "show"],
     &["answer"],
     &["approve"],
+    &["chat"],
     &["completions"],
     &["deny"],
     &["doctor"],

@@ -46,6 +46,8 @@ pub(crate) struct Screen {
     /// Somebody is typing: nothing is drawn meanwhile.
     is_held: bool,
     last: Part,
+    /// Said as soon as what a person decided has been taken.
+    confirmed: Option<String>,
 }
 
 /// A screen that the driver's events and the conversation write to.
@@ -75,6 +77,7 @@ impl Screen {
             frame: 0,
             is_held: false,
             last: Part::Nothing,
+            confirmed: None,
         })))
     }
 
@@ -105,6 +108,9 @@ impl Screen {
                 }
             }
             Event::Moved(session) => {
+                if let Some(words) = self.confirmed.take() {
+                    self.note(&words);
+                }
                 self.mode = session.settings().mode;
                 let calls = session.calls();
                 // Once an answer has led to calls, or to rest, nobody thinks any more.
@@ -134,9 +140,15 @@ impl Screen {
         }
     }
 
+    /// What to say when a decision is taken; one that is refused is not confirmed.
+    pub(crate) fn will_confirm(&mut self, words: String) {
+        self.confirmed = Some(words);
+    }
+
     /// A turn has come to rest: its steps, its words, and how it ended.
     pub(crate) fn end(&mut self, reply: Option<&Reply>) {
         self.thinking = false;
+        self.confirmed = None;
         let steps = self.due(true);
         self.write(Part::Steps, &steps);
         if let Some(reply) = reply {
@@ -227,7 +239,7 @@ impl Screen {
         let mut text = self.erasing();
         // What follows a prompt, and what is unlike the thing before it, stands apart.
         let apart = self.last != Part::Nothing && (self.last != part || part == Part::Words || part == Part::Question);
-        if apart && !(self.last == Part::Prompt && !self.is_terminal) {
+        if apart {
             text.push('\n');
         }
         self.last = part;

@@ -170,7 +170,11 @@ impl Steps {
     fn over_instances(&self, row: &Row<'_>, look: &Look<'_>, line: Line, status: &str, count: String) -> Vec<Line> {
         let line = match status {
             "done" => line.own(PLAIN, ": ").own(colour_of("done"), look.phrases.status.done),
-            "waiting" => line.own(PLAIN, ": ").own(colour_of("waiting"), look.phrases.status.waiting),
+            "waiting" => {
+                let some_done = row.of.iter().any(|(_, step)| step.status == "done");
+                let line = line.own(PLAIN, ": ").own(DIM, if some_done { format!("{count}, ") } else { String::new() });
+                line.own(colour_of("waiting"), look.phrases.status.waiting)
+            }
             _ => line.own(PLAIN, ": ").own(DIM, count),
         };
         let mut lines = vec![line];

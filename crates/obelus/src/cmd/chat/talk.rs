@@ -95,6 +95,11 @@ impl Talk {
         self.session().questions().into_iter().filter(Question::is_open).collect()
     }
 
+    /// The driver, and the signals to break off and to end.
+    pub(crate) fn apart(&mut self) -> (&mut Driver, &mut Signal, &mut Signal) {
+        (&mut self.driver, &mut self.signals.0, &mut self.signals.1)
+    }
+
     /// Somebody outside wants it to end.
     pub(crate) async fn signal(&mut self) {
         tokio::select! {
