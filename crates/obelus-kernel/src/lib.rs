@@ -16,6 +16,7 @@
 //! | [`session`] | the machine: events in, tasks out |
 //! | [`jq`] | pure filters |
 //! | [`steps`] | an agent's loop as a graph |
+//! | [`dialect`] | how a model writes its answers |
 //! | [`draw`] | boxes and arrows as Mermaid, DOT and SVG |
 //! | [`Origins`] | where values come from |
 //! | [`Fault`] | what is wrong, where, and which rule says so |
@@ -26,7 +27,9 @@ pub use call::{Call, Scope, closest};
 pub mod compose;
 
 mod context;
-pub use context::{Context, View};
+pub use context::{Context, LoadPast, View};
+
+pub mod dialect;
 
 pub mod draw;
 
@@ -41,8 +44,11 @@ pub use fold::{Method, type_name};
 
 pub mod jq;
 
+mod leaves;
+pub use leaves::Leave;
+
 mod message;
-pub use message::{Data, Message, Output, Parsed, Plan, PlanMode, Role, Text};
+pub use message::{Data, Message, Output, Parsed, Parts, Plan, PlanMode, Role, Text};
 
 mod origin;
 pub use origin::{Origin, Origins};

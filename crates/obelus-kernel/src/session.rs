@@ -14,18 +14,32 @@
 //! | `walk` | a turn along a graph of steps |
 //! | `job` | the calls of one solution and the graph between them |
 //! | `work` | a call's way from blocked to its end |
-//! | `result` | what a call brings, written to memory |
-//! | `question`, `describe`, `consent`, `decide` | what waits for a person, in words, and what a person may say |
-//! | `policy`, `provenance` | what may happen, and what the origins of values decide |
+//! | `result`, `leave` | what a call brings, and what it leaves beside that, written to memory |
+//! | `desk`, `adopt` | the state with what the session keeps up in it, and a state that comes from elsewhere |
+//! | `naming` | names that people know, and a call in one line |
+//! | `question`, `ask`, `describe` | what waits for a person, and in which words |
+//! | `decide`, `earlier`, `consent`, `doubt` | what a person may say, has said, and what that does |
+//! | `checkpoint` | a session at rest as it is kept |
+//! | `policy`, `provenance`, `explain` | what may happen, what the origins of values decide, and why |
+//! | `why` | the chain of calls behind a value |
 //! | `delegate` | calls carried out by a session of their own |
 //! | `prompt` | what the model is shown |
 
+mod adopt;
+mod ask;
+mod checkpoint;
 mod consent;
 mod decide;
 mod delegate;
 mod describe;
+mod desk;
+mod doubt;
+mod earlier;
+mod explain;
 mod input;
 mod job;
+mod leave;
+mod naming;
 mod policy;
 mod prompt;
 mod provenance;
@@ -34,6 +48,7 @@ mod result;
 mod settings;
 mod turn;
 mod walk;
+mod why;
 mod work;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -43,20 +58,25 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 pub use consent::ConsentWords;
+pub use explain::explain;
 pub use input::{Answer, CallError, CallReport, Decision, Ends, Input, Outcome, Reply, Solution, Spent, Start, Task};
-pub use policy::{Examples, Match, Policy, Rule as PolicyRule, Say, Verdict};
+pub use policy::{Examples, Explanation, Match, Policy, Rule as PolicyRule, Say, Spoken, Verdict};
 pub use prompt::{Prompt, Purpose};
 pub use question::{About, AskedCall, Question, QuestionStatus};
-pub use settings::{Approval, Mode, ModelMayConfirm, Settings};
+pub use settings::{Approval, FollowUp, Kept, Mode, ModelMayConfirm, Settings};
+pub use why::{Because, Given, Why, Writer, why};
 
 use crate::context::Context;
 use crate::fault::{Fault, Rule};
+use crate::jq::Filter;
 use crate::message::{Message, PlanMode, Role};
 use crate::origin::Origins;
 use crate::schema;
 use crate::steps::Steps;
 use crate::time::Time;
 use crate::tool::Tool;
+use desk::Desk;
+use doubt::INTERRUPTED;
 use job::{JobRef, Step};
 use question::Questions;
 use turn::{Turn, Words};
@@ -96,6 +116,10 @@ pub struct Session {
     sub_requests: BTreeMap<u64, JobRef>,
     next_request: u64,
     questions: Questions,
+    /// What the state tells of confirmations beside the questions.
+    desk: Desk,
+    /// What the model is shown of kinds that are not shown whole.
+    views: BTreeMap<String, Filter>,
     /// Where everything comes from that the model has been shown so far.
     shown: Origins,
     /// Where the agent's own words of this session come from: it had been shown all that when it spoke.
@@ -105,6 +129,8 @@ pub struct Session {
     /// The question that the user's latest words can be an answer to.
     answerable: Option<String>,
     tasks: VecDeque<Task>,
+    /// Who has paused it.
+    paused: Option<String>,
     /// Where the turn is, if the agent's loop is a graph of steps.
     walk: Option<Walk>,
     /// Validators for parts of kinds' schemas, by kind, instance and pointer.
@@ -165,11 +191,16 @@ impl Session {
                 Some(Arc::new(compiled.map_err(wrong)?))
             }
         };
+        let view = |(kind, text): (&String, &String)| match Filter::compile(text) {
+            Ok(filter) => Ok((kind.clone(), filter)),
+            Err(why) => Err(Fault::new(Rule::Loop1, why).at(&format!("show.{kind}"))),
+        };
+        let views = settings.show.iter().map(view).collect::<Result<_, _>>()?;
         let persistent = settings.persistent || context.plan().is_some();
         let shown = context.text_origins();
         Ok(Self {
             id: id.into(),
-            base: context.messages().len(),
+            base: context.length(),
             turn: Turn::new(&settings),
             settings,
             schema,
@@ -190,11 +221,14 @@ impl Session {
             sub_requests: BTreeMap::new(),
             next_request: 0,
             questions: Questions::default(),
+            desk: Desk::default(),
+            views,
             shown,
             said: Origins::default(),
             pending_words: VecDeque::new(),
             answerable: None,
             tasks: VecDeque::new(),
+            paused: None,
             part_validators: BTreeMap::new(),
             walk: None,
         })
@@ -227,6 +261,7 @@ impl Session {
             }
             Input::RunPlan => self.run_plan()?,
             Input::User { text } => self.hear(text),
+            Input::State { state, by } => self.adopt(state, &by)?,
             Input::Answer { id, answer } => {
                 self.spent.add(&answer);
                 self.turn.spent.add(&answer);
@@ -234,9 +269,12 @@ impl Session {
             }
             Input::Ended { id, outcome } => self.take_outcome(&id, outcome),
             Input::Loaded { id, request } => self.take_loaded(&id, request),
-            Input::InDoubt { id } => self.doubt(&id),
+            Input::InDoubt { id } => self.doubt(&id, INTERRUPTED),
+            Input::DidNot { id, attempt } => self.did_not(&id, attempt),
             Input::Decide { question, decision, by } => self.decide(&question, decision, &by)?,
             Input::Mode { mode } => self.set_mode(mode),
+            Input::Pause { by } => drop(self.paused.get_or_insert(by)),
+            Input::Resume { .. } => self.paused = None,
             Input::Stop => self.stop(),
             Input::Tick => self.expire(),
         }
@@ -246,7 +284,17 @@ impl Session {
 
     /// The next thing to do, if there is one.
     pub fn poll(&mut self) -> Option<Task> {
-        self.tasks.pop_front()
+        if self.paused.is_none() {
+            return self.tasks.pop_front();
+        }
+        // What would start something stays until the session goes on.
+        let starts = |task: &Task| matches!(task, Task::Call(_) | Task::AskModel { .. } | Task::Load { .. });
+        self.tasks.iter().position(|task| !starts(task)).and_then(|at| self.tasks.remove(at))
+    }
+
+    /// Who has paused it, if it is paused.
+    pub fn paused(&self) -> Option<&str> {
+        self.paused.as_deref()
     }
 
     /// When to come back at the latest, with [`Input::Tick`].
@@ -319,7 +367,7 @@ impl Session {
             let errors: Vec<&Value> = step.errors.iter().map(|(error, _)| error).collect();
             (id.to_string(), json!({"jobs": jobs.collect::<Vec<_>>(), "errors": errors}))
         });
-        json!({
+        let mut all = json!({
             "id": self.id,
             "now": self.now,
             "context": self.context.to_json(),
@@ -327,11 +375,16 @@ impl Session {
             "turn": self.turn.snapshot(),
             "spent": self.spent,
             "steps": steps.collect::<serde_json::Map<_, _>>(),
+            "state": self.state(),
             "questions": self.questions.all().map(Question::to_json).collect::<Vec<_>>(),
             "shown": self.shown.to_json(),
             "walk": self.walk.as_ref().map(Walk::snapshot),
             "pendingWords": self.pending_words.iter().map(|words| &words.text).collect::<Vec<_>>(),
-        })
+        });
+        if let Some(by) = &self.paused {
+            all["paused"] = by.as_str().into();
+        }
+        all
     }
 
     fn children(&self) -> impl Iterator<Item = (String, &Session)> {

@@ -1,10 +1,14 @@
 //! Agents as files: `agents/NAME/agent.yaml`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use obelus_kernel::session::{Approval, ConsentWords, Mode, ModelMayConfirm, Policy, Session, Settings};
+use obelus_kernel::dialect::Dialect;
+use obelus_kernel::session::{
+    Approval, ConsentWords, FollowUp, Kept, Mode, ModelMayConfirm, Policy, Session, Settings,
+};
 use obelus_kernel::steps::Steps;
 use obelus_kernel::{Context, Data, Fault, Message, Role, Tool};
 use serde::Deserialize;
@@ -23,6 +27,8 @@ struct File {
     #[serde(default)]
     language: Option<String>,
     #[serde(default)]
+    time_zone: Option<String>,
+    #[serde(default)]
     model: Option<String>,
     #[serde(default)]
     instructions: Option<String>,
@@ -40,6 +46,12 @@ struct File {
     approval: Approval,
     #[serde(default = "one")]
     repairs: u32,
+    #[serde(default)]
+    dialect: Dialect,
+    #[serde(default)]
+    follow_up: Option<FollowUp>,
+    #[serde(default)]
+    show: BTreeMap<String, String>,
     #[serde(default)]
     tools: Tools,
     #[serde(default)]
@@ -93,6 +105,8 @@ struct State {
     schema: Option<Value>,
     description: Option<String>,
     data: Option<Value>,
+    /// What the session keeps up by itself.
+    kept: Kept,
 }
 
 /// An agent, read and checked.
@@ -146,7 +160,8 @@ impl std::error::Error for Problem {}
 impl Agent {
     /// Reads an agent's file, or the `agent.yaml` in a folder, and says everything that is wrong with it.
     pub fn load(path: &Path) -> Result<Self, Vec<Problem>> {
-        let file = if path.is_dir() { path.join("agent.yaml") } else { path.to_owned() };
+        let file =
+            if path.is_dir() || crate::bundled::is_folder(path) { path.join("agent.yaml") } else { path.to_owned() };
         let folder = file.parent().map(Path::to_owned).unwrap_or_default();
         let text = read_text(&file)
             .map_err(|error| vec![Problem { file: file.clone(), place: None, text: error.to_string() }])?;
@@ -172,6 +187,11 @@ impl Agent {
             for fault in graph.check(|name| context.tool(name).is_some()) {
                 let field = fault.split(':').next().unwrap_or_default().to_owned();
                 reader.problem(&format!("graph.{field}"), format!("graph.{fault}"));
+            }
+        }
+        for (kind, filter) in &read.show {
+            if let Err(why) = obelus_kernel::jq::Filter::compile(filter) {
+                reader.problem(&format!("show.{kind}"), format!("show.{kind}: {why}"));
             }
         }
         if let Err(why) = read.policy.check(&|name| context.tool(name).cloned()) {
@@ -210,6 +230,16 @@ fn settings(file: &File) -> Settings {
         consent: file.consent.clone(),
         approval: file.approval,
         repairs: file.repairs,
+        dialect: file.dialect,
+        // Whoever answers in blocks answers in words, and is asked again when there is something to answer from.
+        follow_up: file.follow_up.unwrap_or(match file.dialect {
+            Dialect::Json => FollowUp::Always,
+            Dialect::Blocks => FollowUp::AfterReads,
+        }),
+        kept: file.state.kept.clone(),
+        show: file.show.clone(),
+        language: file.language.clone(),
+        time_zone: file.time_zone.clone(),
         max_requests: limits.requests.unwrap_or(default.max_requests),
         max_calls: limits.calls.unwrap_or(default.max_calls),
         max_tokens: limits.tokens.or(default.max_tokens),
@@ -288,8 +318,11 @@ impl Reader<'_> {
     }
 
     fn tool(&mut self, context: &mut Context, field: &str, name: &str, schema: &Value) {
-        match Tool::parse(name, schema).and_then(|tool| tool.check()) {
-            Ok(()) => {
+        match Tool::parse(name, schema).and_then(|tool| tool.check().map(|()| tool)) {
+            Ok(tool) => {
+                for (annotation, words) in tool.stray_paths() {
+                    self.problem(&format!("{field}.{annotation}"), format!("TOOL-1: {words}"));
+                }
                 let tools = Map::from_iter([(name.to_owned(), schema.clone())]);
                 self.append(context, field, Message::Tool(tools));
             }

@@ -3,6 +3,8 @@
 //! Work runs as futures on the driver's own task, as many at once as the session permits, so that a call
 //! that needs no waiting costs no hand-over between threads.
 
+mod doubt;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -21,6 +23,7 @@ use tokio::sync::{Notify, mpsc};
 use crate::activity::{Activities, Work};
 use crate::clock::Clock;
 use crate::model::Model;
+use doubt::Doubt;
 
 /// Something that a person may want to see while a turn is at work.
 #[derive(Clone, Debug)]
@@ -55,6 +58,8 @@ pub struct Driver {
     watch: Box<dyn FnMut(Event<'_>) + Send>,
     words: Option<mpsc::UnboundedReceiver<Input>>,
     journal: Option<Box<dyn Journal>>,
+    /// What is on its way into the journal. It is told to the session even if whoever waited has gone.
+    writing: Option<(Vec<(Time, Input)>, Kept)>,
     /// What a recovered session has to be told first.
     unsettled: Vec<Input>,
     /// Ends what is at work when a person says stop.
@@ -64,10 +69,13 @@ pub struct Driver {
 /// The code of a refusal because the journal could not be written: nothing has happened, and nothing may.
 pub const NOT_DURABLE: &str = "not_durable";
 
+/// Ends when inputs are durable, or with the reason why nothing of them was kept.
+pub type Kept = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+
 /// Where inputs are kept before they are acted on.
 pub trait Journal: Send {
-    /// Keeps inputs. They must be durable when this returns.
-    fn append(&mut self, inputs: &[(Time, Input)]) -> Result<(), String>;
+    /// Keeps inputs, all or none. They must be durable when what is returned has ended.
+    fn append(&mut self, inputs: &[(Time, Input)]) -> Kept;
 }
 
 /// What a session that was read from its journal still had under way.
@@ -98,6 +106,7 @@ impl Driver {
             watch: Box::new(|_| {}),
             words: None,
             journal: None,
+            writing: None,
             unsettled: Vec::new(),
             stop: Arc::default(),
         }
@@ -122,7 +131,8 @@ impl Driver {
             if let Input::Answer { id, .. }
             | Input::Ended { id, .. }
             | Input::Loaded { id, .. }
-            | Input::InDoubt { id } = &input
+            | Input::InDoubt { id }
+            | Input::DidNot { id, .. } = &input
             {
                 open.remove(id);
             }
@@ -142,7 +152,7 @@ impl Driver {
             match task {
                 Task::Call(start) => {
                     recovered.in_doubt += 1;
-                    self.unsettled.push(Input::InDoubt { id: start.id });
+                    self.reconcile(*start);
                 }
                 Task::AskModel { id } => {
                     recovered.requests += 1;
@@ -161,7 +171,7 @@ impl Driver {
         if doubts.is_empty() && !self.is_at_work() {
             return Ok(None);
         }
-        self.feed(doubts)?;
+        self.feed(doubts).await?;
         match self.hand_out() {
             Some(reply) => Ok(Some(reply)),
             None if !self.is_at_work() => Ok(None),
@@ -205,14 +215,14 @@ impl Driver {
     /// What was started and not waited for goes on with the next turn, or with [`Driver::finish`]. A stop ends
     /// everything that is at work, calls included: whether such a call has had its effect is then not known.
     pub async fn turn(&mut self, input: Input) -> Result<Reply, Refused> {
-        self.feed(vec![input])?;
+        self.feed(vec![input]).await?;
         self.until_rest().await
     }
 
     /// Tells the session something that need not begin a turn, such as another mode or that time has passed.
     /// Where it does set the session to work, the work is done, and there is a reply.
     pub async fn tell(&mut self, input: Input) -> Result<Option<Reply>, Refused> {
-        self.feed(vec![input])?;
+        self.feed(vec![input]).await?;
         match self.hand_out() {
             None if !self.session.is_at_rest() => self.until_rest().await.map(Some),
             reply => Ok(reply),
@@ -242,7 +252,7 @@ impl Driver {
         };
         let is_stop = matches!(input, Input::Stop);
         let inputs = self.with_others_ready(input);
-        match self.feed(inputs) {
+        match self.feed(inputs).await {
             Err(refused) if refused.code == NOT_DURABLE => return Err(refused),
             _ => {}
         }
@@ -266,12 +276,39 @@ impl Driver {
     }
 
     /// Keeps inputs in the journal, then tells the session. The first refusal is returned.
-    fn feed(&mut self, inputs: Vec<Input>) -> Result<(), Refused> {
+    async fn feed(&mut self, inputs: Vec<Input>) -> Result<(), Refused> {
+        // What was being written when an earlier turn was given up comes first.
+        let _ = self.written().await;
+        if inputs.is_empty() {
+            return Ok(());
+        }
         let now = (self.clock)();
         let inputs: Vec<(Time, Input)> = inputs.into_iter().map(|input| (now, input)).collect();
-        if let Some(journal) = &mut self.journal {
-            journal.append(&inputs).map_err(|text| Refused { code: NOT_DURABLE, text })?;
+        match &mut self.journal {
+            None => self.handle(inputs),
+            Some(journal) => {
+                let kept = journal.append(&inputs);
+                self.writing = Some((inputs, kept));
+                self.written().await
+            }
         }
+    }
+
+    /// Waits until what is on its way into the journal is durable, and tells the session.
+    async fn written(&mut self) -> Result<(), Refused> {
+        let Some((_, kept)) = &mut self.writing else { return Ok(()) };
+        let kept = kept.await;
+        let Some((inputs, _)) = self.writing.take() else { return Ok(()) };
+        if let Err(text) = kept {
+            // What people said is refused. What was done is done, and is kept as soon as there is room for it.
+            let done = inputs.into_iter().map(|(_, input)| input).filter(is_completion).rev();
+            done.for_each(|input| self.done.push_front(input));
+            return Err(Refused { code: NOT_DURABLE, text });
+        }
+        self.handle(inputs)
+    }
+
+    fn handle(&mut self, inputs: Vec<(Time, Input)>) -> Result<(), Refused> {
         let mut refusal = Ok(());
         for (at, input) in inputs {
             if let Input::Ended { id, outcome } = &input {
@@ -353,32 +390,86 @@ impl Driver {
         };
         let limit = activity.time_limit().unwrap_or(Duration::from_secs(start.seconds));
         let is_harmless = start.tool.idempotent;
-        let work = AssertUnwindSafe(activity.run(Work::from(start))).catch_unwind();
-        let mut work = work.map(|ended| {
-            let panicked = || CallError::new("panic", "the activity failed; this is a mistake in its code");
-            ended.unwrap_or_else(|_| Outcome::Error(panicked()))
+        let work = Work::from(start);
+        // What may not be done twice is kept, to look whether it happened if its answer gets lost.
+        let doubt =
+            (!is_harmless).then(|| Doubt { id: id.clone(), activity: Arc::clone(activity), work: work.clone(), limit });
+        let work = AssertUnwindSafe(activity.run(work)).catch_unwind();
+        let mut work = work.map(move |ended| {
+            ended.unwrap_or_else(|_| {
+                let words = "the activity failed; this is a mistake in its code";
+                failed(is_harmless, "panic", words.to_owned())
+            })
         });
         // What needs no waiting needs no clock either, and no place among those that wait.
-        if let Some(outcome) = (&mut work).now_or_never() {
-            self.done.push_back(Input::Ended { id, outcome });
-            return;
-        }
+        let ready = match ((&mut work).now_or_never(), &doubt) {
+            (Some(outcome), None) => return self.done.push_back(Input::Ended { id, outcome }),
+            (Some(outcome), Some(_)) if !matches!(outcome, Outcome::Lost { .. }) => {
+                return self.done.push_back(Input::Ended { id, outcome });
+            }
+            (ready, _) => ready,
+        };
         let stopped = Arc::clone(&self.stop).notified_owned();
-        let failed = |code: &str, words: String| Outcome::Error(CallError::new(code, words));
         self.pending.push(Box::pin(async move {
-            let outcome = tokio::select! {
-                biased;
-                done = tokio::time::timeout(limit, work) => {
-                    done.unwrap_or_else(|_| failed("timeout", format!("no result within {}", seconds(limit))))
+            let to_end = async {
+                let outcome = match ready {
+                    Some(outcome) => outcome,
+                    None => tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
+                        failed(is_harmless, "timeout", format!("no result within {}", seconds(limit)))
+                    }),
+                };
+                match (outcome, doubt) {
+                    (Outcome::Lost { message }, Some(doubt)) => doubt.settle(message).await,
+                    (outcome, _) => Input::Ended { id: id.clone(), outcome },
                 }
-                () = stopped => match is_harmless {
-                    true => failed("stopped", "ended before it had a result".to_owned()),
-                    // It may have happened: a person is asked, as after a crash.
-                    false => return Input::InDoubt { id },
-                },
             };
-            Input::Ended { id, outcome }
+            tokio::select! {
+                biased;
+                input = to_end => input,
+                () = stopped => match is_harmless {
+                    true => {
+                        let outcome = failed(true, "stopped", "ended before it had a result".to_owned());
+                        Input::Ended { id, outcome }
+                    }
+                    // It may have happened: a person is asked, as after a crash.
+                    false => Input::InDoubt { id },
+                },
+            }
         }));
+    }
+
+    /// A call that was under way when everything stopped. Its activity may be able to tell what became of it.
+    fn reconcile(&mut self, mut start: Start) {
+        let id = std::mem::take(&mut start.id);
+        let activity = self.activities.get(&start.activity).filter(|_| !start.tool.idempotent);
+        let limit = activity.and_then(|activity| activity.time_limit()).unwrap_or(Duration::from_secs(start.seconds));
+        let attempt = start.attempt;
+        match activity.and_then(|activity| activity.reconcile(Work::from(start))) {
+            None => self.unsettled.push(Input::InDoubt { id }),
+            Some(look) => self.pending.push(Box::pin(async move {
+                doubt::found(id, attempt, limit, look, "the work was interrupted").await
+            })),
+        }
+    }
+}
+
+/// Whether an input tells what became of something that was handed out.
+fn is_completion(input: &Input) -> bool {
+    matches!(
+        input,
+        Input::Answer { .. }
+            | Input::Ended { .. }
+            | Input::Loaded { .. }
+            | Input::InDoubt { .. }
+            | Input::DidNot { .. }
+    )
+}
+
+/// How a call ends that has no result: in doubt, unless doing it again does no harm.
+fn failed(is_harmless: bool, code: &str, message: String) -> Outcome {
+    match is_harmless {
+        true => Outcome::Error(CallError::new(code, message)),
+        false => Outcome::Lost { message },
     }
 }
 

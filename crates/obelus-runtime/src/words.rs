@@ -21,7 +21,7 @@ impl Language {
         if cyrillic > latin { Language::Russian } else { Language::English }
     }
 
-    fn choose(self, russian: &'static str, english: &'static str) -> &'static str {
+    pub(crate) fn choose(self, russian: &'static str, english: &'static str) -> &'static str {
         match self {
             Language::Russian => russian,
             Language::English => english,

@@ -56,6 +56,8 @@ pub(crate) enum Command {
     Agents(Agents),
     #[command(subcommand, after_help = "Example:\n  obelus sessions list")]
     Sessions(Sessions),
+    #[command(subcommand, after_help = "Example:\n  obelus policy explain agents/notes call.json")]
+    Policy(Policy),
     Inbox(Inbox),
     Answer(Answer),
     Approve(Approve),
@@ -198,13 +200,22 @@ pub(crate) enum Sessions {
         json: bool,
     },
     /// Show a session: its memory, its calls, what waits.
-    #[command(after_help = "Example:\n  obelus sessions show letters --at 12")]
+    #[command(after_help = "\
+Examples:
+  obelus sessions show letters --at 12
+  obelus sessions show letters --why '†state.letter.to'     the chain of calls behind a value")]
     Show {
         /// The session.
         id: String,
         /// As it was after this record of its journal.
         #[arg(long, value_name = "SEQ")]
         at: Option<usize>,
+        /// The chain of messages and calls behind the value of an expression, instead of the whole session.
+        #[arg(long, value_name = "EXPR")]
+        why: Option<String>,
+        /// With --why, as this instance reads it.
+        #[arg(long, value_name = "I", requires = "why")]
+        instance: Option<String>,
         #[command(flatten)]
         store: StoreAt,
         /// Print JSON.
@@ -388,6 +399,37 @@ pub(crate) enum Agents {
         #[arg(long)]
         json: bool,
     },
+}
+
+/// Look at what an agent's policy says.
+#[derive(Subcommand)]
+pub(crate) enum Policy {
+    Explain(Explain),
+}
+
+/// Say what would hold for a call, who says so, and why.
+///
+/// The call stands in a file as the model would propose it. Beside its parameters it may say where they come from:
+/// `_from`, a list of labels for all of them or such a list for each by its path, and `_shown`, what the model had
+/// been shown before it proposed the call. Nothing runs. Exit 1 if the call is faulty.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  obelus policy explain agents/notes call.json
+  obelus policy explain notes call.json --mode canary --json | jq -r .verdict
+  echo '{\"_tool\": \"pay\", \"to\": \"x\", \"_from\": {\"to\": [\"untrusted:read_mail\"]}}' | obelus policy explain bank -")]
+pub(crate) struct Explain {
+    /// A name, a folder or a file.
+    pub(crate) agent: String,
+    /// A call in JSON or YAML; `-` is stdin.
+    #[arg(value_name = "CALL.json")]
+    pub(crate) call: PathBuf,
+    /// As if the agent were in this mode.
+    #[arg(long, value_enum, value_name = "M")]
+    pub(crate) mode: Option<Mode>,
+    /// Print `{verdict, reasons, spoken: [{by, says, why}], tool, effect, mode, notes}`.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Say what works on this machine and what is missing.

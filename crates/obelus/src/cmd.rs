@@ -7,6 +7,7 @@ mod doctor;
 mod host;
 mod people;
 mod plan;
+mod policy;
 mod resolve;
 mod run;
 mod sessions;
@@ -25,6 +26,7 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
         Command::Chat(args) => chat::run(&args),
         Command::Agents(args) => agents::run(&args),
         Command::Sessions(args) => sessions::run(&args),
+        Command::Policy(args) => policy::run(&args),
         Command::Inbox(args) => sessions::inbox(&args),
         Command::Answer(args) => sessions::answer(&args),
         Command::Approve(args) => sessions::decide(&args.id, Decision::Approve { only: None }, &args.store, args.json),

@@ -59,6 +59,7 @@ impl Mask {
             Outcome::Value(value) => self.value(value),
             Outcome::Messages(messages) => messages.iter_mut().for_each(|message| self.value(message)),
             Outcome::Error(error) => mask(&mut error.message, self.secrets.iter()),
+            Outcome::Lost { message } => mask(message, self.secrets.iter()),
         }
         outcome
     }

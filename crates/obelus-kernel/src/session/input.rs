@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::settings::Mode;
+use crate::plan::Manner;
 use crate::time::Time;
 use crate::tool::Tool;
 
@@ -21,6 +22,13 @@ pub enum Input {
     User {
         /// The words.
         text: String,
+    },
+    /// The state was put in place from outside: brought along from elsewhere, or edited by a person.
+    State {
+        /// The whole state.
+        state: Value,
+        /// Who, and from where.
+        by: String,
     },
     /// The model answered a request.
     Answer {
@@ -48,6 +56,13 @@ pub enum Input {
         /// The call's id.
         id: String,
     },
+    /// It was looked whether a call in doubt has happened, and it has not: it is done again under the same key.
+    DidNot {
+        /// The call's id.
+        id: String,
+        /// The attempt that had no effect.
+        attempt: u32,
+    },
     /// A person decided.
     Decide {
         /// The question's id.
@@ -61,6 +76,16 @@ pub enum Input {
     Mode {
         /// The mode.
         mode: Mode,
+    },
+    /// A person lets the session pause: what runs goes on to its end, and nothing starts.
+    Pause {
+        /// Who, and from where.
+        by: String,
+    },
+    /// A person lets a paused session go on.
+    Resume {
+        /// Who, and from where.
+        by: String,
     },
     /// The turn is to stop: nothing more is started.
     Stop,
@@ -110,9 +135,17 @@ pub struct Solution {
     /// Whether the calls run in the order of writing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sequential: bool,
+    /// Whether the result of a call that names no place for it is pushed to `†results`, and so is waited for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_results: bool,
 }
 
 impl Solution {
+    /// How its calls are to be taken.
+    pub(crate) fn manner(&self) -> Manner {
+        Manner { sequential: self.sequential, keeps_results: self.keeps_results }
+    }
+
     /// Reads a solution from an answer in the composed schema. What is wrong is said in words for the model.
     pub fn from_value(value: Value) -> Result<Self, String> {
         let Value::Object(mut fields) = value else {
@@ -143,7 +176,7 @@ impl Solution {
         if crate::message::depth(&output) >= MOST {
             return Err(format!("`output` is nested deeper than {} levels", MOST - 1));
         }
-        Ok(Self { say, calls, output, sequential: false })
+        Ok(Self { say, calls, output, ..Self::default() })
     }
 
     /// Reads a solution from text: one JSON object, a code fence around it tolerated.
@@ -166,6 +199,11 @@ pub enum Outcome {
     Messages(Vec<Value>),
     /// An error.
     Error(CallError),
+    /// The call went out, and its answer was lost: whether it happened is not known.
+    Lost {
+        /// What is known, in words.
+        message: String,
+    },
 }
 
 /// Why a call failed.
@@ -305,7 +343,7 @@ pub struct Reply {
 }
 
 /// What the model was asked for, and what it took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// Requests that have an answer, those of delegates included.
     pub requests: u64,

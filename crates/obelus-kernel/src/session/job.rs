@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Session;
@@ -12,10 +13,10 @@ use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::origin::Origins;
 use crate::path::Path;
-use crate::plan::{self, Graph, Who};
+use crate::plan::{self, Graph, Manner, Who};
 
 /// Where a job is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct JobRef {
     pub(crate) step: u32,
     pub(crate) job: u32,
@@ -55,6 +56,19 @@ pub(crate) enum Status {
 }
 
 impl Status {
+    pub(crate) const ALL: [Status; 10] = [
+        Status::Blocked,
+        Status::Ready,
+        Status::Asking,
+        Status::Waiting,
+        Status::Running,
+        Status::Done,
+        Status::Failed,
+        Status::Skipped,
+        Status::Denied,
+        Status::Refused,
+    ];
+
     pub(crate) fn is_final(self) -> bool {
         matches!(self, Status::Done | Status::Failed | Status::Skipped | Status::Denied | Status::Refused)
     }
@@ -158,14 +172,18 @@ impl Step {
     /// Reads the calls, expands them over instances and links them. Faults come back with the call's index.
     pub(crate) fn new(
         proposals: &[Arc<Value>],
-        sequential: bool,
+        manner: Manner,
         literal: Origins,
         context: &Context,
     ) -> (Self, Vec<Fault>) {
+        let Manner { sequential, keeps_results } = manner;
         let mut faults = Vec::new();
         let mut calls = Vec::with_capacity(proposals.len());
         for (index, proposal) in proposals.iter().enumerate() {
-            let (call, found) = Call::read(proposal, context);
+            let (mut call, found) = Call::read(proposal, context);
+            if keeps_results {
+                call.keep_result();
+            }
             faults.extend(found.into_iter().map(|fault| fault.in_call(index)));
             calls.push(Arc::new(call));
         }

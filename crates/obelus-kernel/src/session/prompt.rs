@@ -7,7 +7,10 @@ use super::Session;
 use super::input::CallReport;
 use super::job::JobRef;
 use crate::compose::{Composed, compose};
+use crate::context::View;
+use crate::dialect::Dialect;
 use crate::message::{Message, PlanMode, Role};
+use crate::time::Time;
 use crate::tool::Tool;
 
 /// What a request asks of the model.
@@ -50,6 +53,14 @@ pub struct Prompt {
     pub errors: Vec<Value>,
     /// The conversation: role and text, oldest first, as much as fits.
     pub texts: Vec<(String, String)>,
+    /// The form in which the answer is to be written.
+    pub dialect: Dialect,
+    /// The language of the agent's words, where its author says so.
+    pub language: Option<String>,
+    /// What time it is, for words such as "tomorrow".
+    pub now: Time,
+    /// The time zone of the people it works for, where its author says so.
+    pub time_zone: Option<String>,
     /// An answer that could not be read, and what was wrong with it.
     pub out_of_format: Option<Value>,
     /// The schema of the answer.
@@ -102,6 +113,10 @@ impl Session {
                 .collect(),
             errors: self.latest_errors(),
             texts: self.texts(),
+            dialect: self.settings.dialect,
+            language: self.settings.language.clone(),
+            now: self.now,
+            time_zone: self.settings.time_zone.clone(),
             out_of_format: self.turn.out_of_format.as_ref().map(|(text, error)| json!({"text": text, "error": error})),
             schema,
             loose,
@@ -134,6 +149,10 @@ impl Session {
             questions: Vec::new(),
             errors: Vec::new(),
             texts: Vec::new(),
+            dialect: Dialect::Json,
+            language: self.settings.language.clone(),
+            now: self.now,
+            time_zone: self.settings.time_zone.clone(),
             out_of_format: None,
             schema: Value::Object(schema),
             loose: vec!["a single call's result".to_owned()],
@@ -141,11 +160,7 @@ impl Session {
     }
 
     fn instructions(&self) -> Vec<String> {
-        let system = self.context.messages().iter().filter_map(|message| match message {
-            Message::Text(text) if text.role == Role::System => Some(text.text.clone()),
-            _ => None,
-        });
-        system.collect()
+        self.context.system_texts().map(str::to_owned).collect()
     }
 
     fn kinds(&self) -> Vec<Value> {
@@ -155,7 +170,7 @@ impl Session {
             let optional = [
                 ("description", view.description(None).map(Value::from)),
                 ("schema", view.schema(None).cloned()),
-                ("value", view.read(&[], None).map(std::borrow::Cow::into_owned)),
+                ("value", self.value_shown(kind, view)),
             ];
             for (name, value) in optional {
                 if let Some(value) = value {
@@ -173,8 +188,18 @@ impl Session {
         kinds
     }
 
+    /// A kind's value, or what the author lets the model see of it. A filter that fails hides nothing.
+    fn value_shown(&self, kind: &str, view: &View) -> Option<Value> {
+        let whole = match kind {
+            "state" => view.read(&[], None).map(|_| self.state()),
+            _ => view.read(&[], None).map(std::borrow::Cow::into_owned),
+        }?;
+        let part = self.views.get(kind).and_then(|filter| filter.one(&whole).ok()).filter(|part| !part.is_null());
+        Some(part.unwrap_or(whole))
+    }
+
     fn latest_errors(&self) -> Vec<Value> {
-        let recent = self.context.messages().iter().rev().take_while(|message| {
+        let recent = self.context.latest().take_while(|message| {
             // Errors before the user's last words are of an earlier turn.
             !matches!(message, Message::Text(text) if text.role == Role::User)
         });
@@ -192,7 +217,7 @@ impl Session {
     fn texts(&self) -> Vec<(String, String)> {
         let mut room = MOST_TEXT;
         let mut texts = Vec::new();
-        for message in self.context.messages().iter().rev() {
+        for message in self.context.latest() {
             let Message::Text(text) = message else { continue };
             if text.role == Role::System {
                 continue;

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::job::JobRef;
+use crate::plan::Manner;
 use crate::time::Time;
 
 /// What a question is about.
@@ -41,7 +42,7 @@ pub enum QuestionStatus {
 }
 
 /// Something that waits for a person.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Question {
     /// Its id, unique in the session.
     pub id: String,
@@ -67,8 +68,8 @@ pub struct Question {
     pub by: Option<String>,
     /// Why, where it was denied.
     pub reason: Option<String>,
-    /// Whether the calls run in the order of writing, where it is about a plan.
-    pub(super) sequential: bool,
+    /// How the calls are to be taken, where it is about a plan.
+    pub(super) manner: Manner,
     /// Whether it was made before anything untrusted was shown, where it is about a plan.
     pub(super) before_reading: bool,
     /// How many messages the context had: words of the user after that may answer it.
@@ -76,7 +77,7 @@ pub struct Question {
 }
 
 /// A call that a person is asked about.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AskedCall {
     /// The call with its references resolved.
     pub call: Arc<Value>,
@@ -161,13 +162,41 @@ pub(super) struct Asking {
 }
 
 /// What became of a call that a person let run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Approved {
     Running(JobRef),
     Done,
 }
 
+/// The same while no job is under way.
+#[derive(Serialize, Deserialize)]
+pub(super) struct KeptQuestions {
+    all: BTreeMap<u64, Question>,
+    places: BTreeMap<String, (u64, usize)>,
+    denied: BTreeMap<String, usize>,
+    approved: BTreeMap<String, Approved>,
+}
+
+impl From<KeptQuestions> for Questions {
+    fn from(kept: KeptQuestions) -> Self {
+        let KeptQuestions { all, places, denied, approved } = kept;
+        let open = all.iter().filter(|(_, question)| question.is_open()).map(|(number, _)| *number).collect();
+        Self { all, open, places, denied, approved, ..Self::default() }
+    }
+}
+
 impl Questions {
+    /// What is to be kept; none while a job waits or runs for one of them.
+    pub(super) fn kept(&self) -> Option<KeptQuestions> {
+        let is_idle = self.granted.is_empty() && self.joined.is_empty() && self.asking.is_empty();
+        is_idle.then(|| KeptQuestions {
+            all: self.all.clone(),
+            places: self.places.clone(),
+            denied: self.denied.clone(),
+            approved: self.approved.clone(),
+        })
+    }
+
     pub(super) fn add(&mut self, mut question: Question) -> String {
         let number = self.all.last_key_value().map_or(0, |(last, _)| *last) + 1;
         question.id = format!("q{number}");

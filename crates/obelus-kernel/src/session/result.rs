@@ -25,10 +25,19 @@ impl Session {
         self.running -= 1;
         if call.output_path.is_none() {
             self.forgotten -= 1;
-            let status = if matches!(outcome, Outcome::Error(_)) { Status::Failed } else { Status::Done };
+            if let Outcome::Value(result) = &outcome {
+                self.leave_behind(at, &call, result);
+            }
+            let status =
+                if matches!(outcome, Outcome::Error(_) | Outcome::Lost { .. }) { Status::Failed } else { Status::Done };
             return self.close(at, status);
         }
         let outcome = self.checked(&call, outcome);
+        let leaves = call.tool.as_ref().is_some_and(|tool| !tool.leaves.is_empty());
+        let result = match &outcome {
+            Outcome::Value(result) if leaves => Some(result.clone()),
+            _ => None,
+        };
         let written = match outcome {
             Outcome::Value(value) => {
                 let mints = call.delegate.is_none();
@@ -36,7 +45,11 @@ impl Session {
             }
             Outcome::Messages(messages) => self.write_messages(at, &call, messages),
             Outcome::Error(error) => self.write_error(at, &call, error),
+            Outcome::Lost { message } => self.write_error(at, &call, CallError::new("lost", message)),
         };
+        if let (Ok(()), Some(result)) = (&written, result) {
+            self.leave_behind(at, &call, &result);
+        }
         self.end_with(at, written);
     }
 
@@ -113,7 +126,7 @@ impl Session {
         let bytes = match &outcome {
             Outcome::Value(value) => size(value, most),
             Outcome::Messages(messages) => messages.iter().map(|message| size(message, most)).sum(),
-            Outcome::Error(_) => 0,
+            Outcome::Error(_) | Outcome::Lost { .. } => 0,
         };
         if bytes > most {
             let text = format!("the result is larger than the {most} bytes that are kept; ask for less");
@@ -197,15 +210,14 @@ impl Session {
         let raw = with_instance(&call.raw, instance.as_deref());
         let date = self.date();
         let method = call.output_method;
-        let own = self.own_origin(call);
-        let origins = self.steps[&at.step].jobs[at.job as usize].origins.clone().joined(&own);
+        let made_of = &self.steps[&at.step].jobs[at.job as usize].origins;
+        let own = if mints { self.own_origin(call) } else { self.origin_of_error(call) };
+        let parts = call.tool.as_ref().filter(|_| mints).and_then(|tool| tool.parts_of_result(made_of));
+        let origins = made_of.clone().joined(&own);
         if writes.iter().any(|(path, value)| path.segments.len() + depth(value) > MAX_DEPTH) {
             return Err(Fault::new(Rule::Ctx3, format!("the result is nested deeper than {MAX_DEPTH} levels")));
         }
         let validators = self.validators_for(writes.iter().map(|(path, _)| path), instance.as_deref(), method)?;
-        let issued =
-            call.tool.as_deref().map(|tool| tool.issued.as_slice()).filter(|issued| mints && !issued.is_empty());
-        let minted = issued.map(|issued| (issued, writes.clone()));
         let batch = writes
             .into_iter()
             .map(|(path, value)| {
@@ -213,6 +225,7 @@ impl Session {
                 data.instance.clone_from(&instance);
                 data.method = Some(method);
                 data.origins = Some(origins.clone());
+                data.parts.clone_from(&parts);
                 data.output = Some(Output { call: raw.clone(), path, date: Some(date.clone()) });
                 Message::Data(Box::new(data))
             })
@@ -220,13 +233,7 @@ impl Session {
         self.context.append_checked(batch, |context| {
             let broken = validators.iter().find_map(|(path, part)| part.breach(context, path, instance.as_deref()));
             broken.map_or(Ok(()), Err)
-        })?;
-        for (issued, (path, value)) in
-            minted.into_iter().flat_map(|(issued, all)| all.into_iter().map(move |w| (issued, w)))
-        {
-            self.context.label_issued(&path, instance.as_deref(), method, &value, issued, &own);
-        }
-        Ok(())
+        })
     }
 
     /// What the written paths must look like by the schemas of their kinds, made once and kept.

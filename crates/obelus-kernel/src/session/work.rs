@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::fault::{Fault, Rule};
 use crate::message::Message;
 use crate::path::Path;
-use crate::tool::Tool;
+use crate::tool::{Effect, Tool};
 
 impl Session {
     /// Looks at every job that something has changed for, and starts what may run.
@@ -34,7 +34,7 @@ impl Session {
 
     fn may_start(&self) -> bool {
         // What waits for a person takes no room.
-        !self.turn.stops() && self.running - self.resting < self.settings.max_parallel.max(1)
+        !self.turn.stops() && self.paused.is_none() && self.running - self.resting < self.settings.max_parallel.max(1)
     }
 
     fn status(&self, at: JobRef) -> Option<Status> {
@@ -281,6 +281,9 @@ impl Session {
         }
         // A second word about the same call is no news, nor is one about a call that was never handed out.
         let Some(at) = self.in_hand(id) else { return };
+        if let Outcome::Lost { message } = &outcome {
+            return self.lose(at, message);
+        }
         let rests = self.steps[&at.step].jobs[at.job as usize].resting;
         match rests.then(|| self.doubt_about(at)).flatten() {
             Some(question) => self.settle_doubt(&question, "the call itself", Some(outcome)),
@@ -331,7 +334,7 @@ impl Session {
 
     pub(super) fn record_error(&mut self, at: JobRef, error: Value) {
         let Some(step) = self.steps.get(&at.step) else { return };
-        let own = self.own_origin(step.call(at.job as usize));
+        let own = self.origin_of_error(step.call(at.job as usize));
         let Some(step) = self.steps.get_mut(&at.step) else { return };
         let raw = step.call(at.job as usize).raw.clone();
         let job = &mut step.jobs[at.job as usize];
@@ -356,6 +359,8 @@ impl Session {
             && job.frozen.as_ref().is_some_and(|_| job.attempt > 0);
         job.status = status;
         job.child = None;
+        let is_read = || step.calls[job.call].tool.as_ref().is_some_and(|tool| tool.effect == Effect::Read);
+        self.turn.unseen |= status == Status::Failed || (status == Status::Done && is_read());
         if !is_forgotten {
             step.open -= 1;
         }
@@ -400,7 +405,7 @@ impl Session {
 }
 
 /// The call as an activity receives it, and as a person is shown it.
-fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
+pub(super) fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
     let Value::Object(mut fields) = params else { return params };
     fields.shift_insert(0, "_tool".to_owned(), call.tool_name.as_str().into());
     fields.extend(call.asides.clone());
@@ -409,12 +414,14 @@ fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
             fields.insert(chosen.to_owned(), name.clone());
         }
     }
-    if let Some(path) = &call.output_path {
+    // What a person is asked about, and what is bound to the answer, is what was proposed.
+    let own_path = call.output_path.as_ref().filter(|_| !call.keeps_by_default);
+    if let Some(path) = own_path {
         // The words of the proposal, where it has some, are cheaper than writing the path out again.
         let said = call.said("_outputPath").filter(|said| said.is_string()).cloned();
         fields.insert("_outputPath".to_owned(), said.unwrap_or_else(|| path.to_string().into()));
     }
-    if call.output_method != crate::Method::Set {
+    if call.output_method != crate::Method::Set && !call.keeps_by_default {
         fields.insert("_outputMethod".to_owned(), call.output_method.name().into());
     }
     if !call.scopes.is_empty() {

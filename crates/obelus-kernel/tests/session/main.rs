@@ -10,15 +10,18 @@
 mod desk;
 
 mod approval;
+mod checkpoint;
 mod consent;
 mod delegates;
 mod doubt;
+mod kept;
 mod limits;
 mod order;
 mod plans;
 mod questions;
 mod results;
 mod turns;
+mod why;
 
 mod simulation;
 

@@ -201,6 +201,9 @@ fn show(event: Event<'_>) {
             let words = error_words(&json!({"code": error.code, "message": error.message}));
             output::note(&format!("  {RED}✗{RED:#} {}", visible(&words)));
         }
+        Event::Ended(_, Outcome::Lost { message }) => {
+            output::note(&format!("  {YELLOW}?{YELLOW:#} its answer was lost: {}", visible(message)));
+        }
         Event::Ended(..) | Event::Moved(_) => {}
         Event::Asked(question) => {
             output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} needs a decision", visible(&question.id)));

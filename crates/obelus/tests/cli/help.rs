@@ -3,7 +3,7 @@
 use crate::support::{Folder, at_a_terminal, command, obelus, run};
 
 /// Every command; those that only hold others, too.
-const COMMANDS: [&[&str]; 26] = [
+const COMMANDS: [&[&str]; 28] = [
     &["agents"],
     &["agents", "check"],
     &["agents", "graph"],
@@ -22,6 +22,8 @@ const COMMANDS: [&[&str]; 26] = [
     &["plan", "graph"],
     &["plan", "run"],
     &["plan", "simulate"],
+    &["policy"],
+    &["policy", "explain"],
     &["resolve"],
     &["run"],
     &["sessions"],
@@ -46,7 +48,7 @@ fn the_help_of_every_command_shows_an_example_of_it() {
 #[test]
 fn no_command_is_missing_here() {
     let mut listed = vec![String::new()];
-    for group in [&[][..], &["plan"], &["agents"], &["sessions"]] {
+    for group in [&[][..], &["plan"], &["agents"], &["sessions"], &["policy"]] {
         let help = obelus(&[group, &["--help"]].concat()).exits(0).stdout;
         let (_, rest) = help.split_once("Commands:\n").expect("a list of commands");
         let rows = rest.lines().take_while(|line| !line.is_empty()).filter_map(|line| line.strip_prefix("  "));

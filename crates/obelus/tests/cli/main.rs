@@ -6,4 +6,6 @@ mod chat;
 mod examples;
 mod help;
 mod json;
+mod policy;
 mod support;
+mod why;

@@ -191,7 +191,7 @@ fn outcome(start: &Start, ending: Ending) -> Outcome {
     }
 }
 
-fn in_words(answer: &Result<(), Refused>) -> String {
+pub(crate) fn in_words(answer: &Result<(), Refused>) -> String {
     format!("{answer:?}")
 }
 
