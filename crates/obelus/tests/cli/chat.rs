@@ -1,12 +1,13 @@
 //! `obelus chat` without a terminal: lines in, text out, and nothing is ever approved.
 
-use crate::support::{Folder, obelus_reading};
+use crate::support::{Folder, command, obelus_reading, run};
 
 const CHAT: [&str; 3] = ["chat", "--agent", "notes"];
 
 #[test]
 fn lines_are_messages_and_answers_are_text() {
-    let ran = obelus_reading("the customer called\n\nwhich notes are there?\n", &CHAT).exits(0);
+    let ran = obelus_reading("the customer called\n\nwhich notes are there?\n/why †state.notes\n", &CHAT).exits(0);
+    let ran = ran.prints("← the step «Writes a note down»").prints("← from the agent's own file");
     let ran =
         ran.prints("1 ✓ Writes a note down: the customer called").prints("Written down.").prints("1 notes, 0 tasks.");
     assert!(!ran.stdout.contains('\u{1b}'), "no terminal, no codes: {:?}", ran.stdout);
@@ -35,7 +36,7 @@ fn commands_work_and_nonsense_is_answered() {
         .prints("Mode canary:")
         .prints("There is no command /frob.")
         .prints("The modes are shadow, canary and full.");
-    let ran = ran.prints("Which question? /approve ID").prints("nothing at †state.nothing");
+    let ran = ran.prints("Which question? /approve ID").prints("†state.nothing: nothing has written it");
     assert!(!ran.stdout.contains("never read"), "{}", ran.stdout);
 }
 
@@ -57,6 +58,16 @@ fn a_kept_conversation_goes_on_where_it_was() {
     obelus_reading("/state\n", &args).exits(0).prints("who: Anna");
     let args = ["chat", "--agent", "examples/steps", "--session", "monday", "--store", &store];
     obelus_reading("", &args).exits(2).says("the session `monday` is with the agent in");
+}
+
+#[test]
+fn an_agent_that_comes_with_the_program_is_there_anywhere() {
+    let folder = Folder::new("chat-bundled");
+    let store = folder.path("store");
+    for words in ["one", "two"] {
+        let mut command = command(&["chat", "--agent", "notes", "--session", "s", "--store", &store]);
+        run(command.current_dir(folder.path("")), format!("{words}\n").as_bytes()).exits(0).prints("Written down.");
+    }
 }
 
 #[test]

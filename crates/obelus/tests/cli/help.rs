@@ -3,7 +3,7 @@
 use crate::support::{Folder, at_a_terminal, command, obelus, run};
 
 /// Every command; those that only hold others, too.
-const COMMANDS: [&[&str]; 28] = [
+const COMMANDS: [&[&str]; 29] = [
     &["agents"],
     &["agents", "check"],
     &["agents", "graph"],

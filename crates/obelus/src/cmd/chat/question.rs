@@ -217,6 +217,9 @@ fn reason_in_words(reason: &str, tool: &str, titles: &Titles, phrases: &Phrases)
     if let Some((name, names)) = reason.split_once(" comes from what is not trusted: ") {
         return fill(why.comes_from, &[&param(name), &sources(names, titles)]);
     }
+    if let Some(known) = reason.strip_prefix("its answer was lost, and it is not known whether this happened: ") {
+        return fill(why.lost, &[known]);
+    }
     match reason {
         "it deletes" => why.deletes.to_owned(),
         "it changes how things behave from now on" => why.configures.to_owned(),

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use obelus_kernel::session::{Ends, Mode, Outcome, Reply, Session};
+use obelus_kernel::session::{CallReport, Ends, Mode, Outcome, Reply, Session};
 use obelus_runtime::{Event, how_it_ended};
 use serde_json::Value;
 
@@ -115,7 +115,8 @@ impl Screen {
                 let calls = session.calls();
                 // Once an answer has led to calls, or to rest, nobody thinks any more.
                 self.thinking &= session.is_asking();
-                self.steps.see(&calls);
+                let titles = &self.titles;
+                self.steps.see(&calls, &|report| title_of(report, session, titles));
                 if self.is_terminal {
                     self.draw();
                 } else {
@@ -314,6 +315,17 @@ fn ending(reply: &Reply, phrases: &Phrases) -> Vec<Line> {
     let mut lines = vec![Line::of(mark, "! ").shown(PLAIN, &how.what).hanging(2)];
     lines.extend(how.advice.map(|advice| Line::of(PLAIN, "  ").own(DIM, advice).hanging(2)));
     lines
+}
+
+/// What a step is called. One that acts says what it does to what, once that is settled; one that looks, only what
+/// it looks at: how it looks is nothing to a person.
+fn title_of(report: &CallReport, session: &Session, titles: &Titles) -> String {
+    let tool = report.call["_tool"].as_str().unwrap_or_default();
+    let is_settled = !matches!(report.status, "blocked" | "ready") && !report.call.to_string().contains("\"†");
+    match titles.has_own_words(tool) && !titles.reads(tool) && is_settled {
+        true => session.call_headline(&report.call),
+        false => titles.tool(tool),
+    }
 }
 
 /// The place of a call by the id it was started with; those of delegates are parts of a step.
