@@ -22,7 +22,7 @@ mod agent;
 pub use agent::{Agent, Problem};
 
 mod bundled;
-pub use bundled::{bundled_agent, bundled_agents};
+pub use bundled::{bundled_agent, bundled_agents, is_bundled};
 
 mod clock;
 pub use clock::{Clock, system_clock};
