@@ -14,7 +14,9 @@
 //! | `walk` | a turn along a graph of steps |
 //! | `job` | the calls of one solution and the graph between them |
 //! | `work` | a call's way from blocked to its end |
-//! | `result` | what a call brings, written to memory |
+//! | `result`, `leave` | what a call brings, and what it leaves beside that, written to memory |
+//! | `desk`, `adopt` | the state with what the session keeps up in it, and a state that comes from elsewhere |
+//! | `naming` | names that people know, and a call in one line |
 //! | `question`, `ask`, `describe` | what waits for a person, and in which words |
 //! | `decide`, `earlier`, `consent`, `doubt` | what a person may say, has said, and what that does |
 //! | `policy`, `provenance` | what may happen, and what the origins of values decide |
@@ -22,16 +24,20 @@
 //! | `delegate` | calls carried out by a session of their own |
 //! | `prompt` | what the model is shown |
 
+mod adopt;
 mod ask;
 mod checkpoint;
 mod consent;
 mod decide;
 mod delegate;
 mod describe;
+mod desk;
 mod doubt;
 mod earlier;
 mod input;
 mod job;
+mod leave;
+mod naming;
 mod policy;
 mod prompt;
 mod provenance;
@@ -53,16 +59,18 @@ pub use input::{Answer, CallError, CallReport, Decision, Ends, Input, Outcome, R
 pub use policy::{Examples, Match, Policy, Rule as PolicyRule, Say, Verdict};
 pub use prompt::{Prompt, Purpose};
 pub use question::{About, AskedCall, Question, QuestionStatus};
-pub use settings::{Approval, Mode, ModelMayConfirm, Settings};
+pub use settings::{Approval, FollowUp, Kept, Mode, ModelMayConfirm, Settings};
 
 use crate::context::Context;
 use crate::fault::{Fault, Rule};
+use crate::jq::Filter;
 use crate::message::{Message, PlanMode, Role};
 use crate::origin::Origins;
 use crate::schema;
 use crate::steps::Steps;
 use crate::time::Time;
 use crate::tool::Tool;
+use desk::Desk;
 use doubt::INTERRUPTED;
 use job::{JobRef, Step};
 use question::Questions;
@@ -103,6 +111,10 @@ pub struct Session {
     sub_requests: BTreeMap<u64, JobRef>,
     next_request: u64,
     questions: Questions,
+    /// What the state tells of confirmations beside the questions.
+    desk: Desk,
+    /// What the model is shown of kinds that are not shown whole.
+    views: BTreeMap<String, Filter>,
     /// Where everything comes from that the model has been shown so far.
     shown: Origins,
     /// Where the agent's own words of this session come from: it had been shown all that when it spoke.
@@ -174,6 +186,11 @@ impl Session {
                 Some(Arc::new(compiled.map_err(wrong)?))
             }
         };
+        let view = |(kind, text): (&String, &String)| match Filter::compile(text) {
+            Ok(filter) => Ok((kind.clone(), filter)),
+            Err(why) => Err(Fault::new(Rule::Loop1, why).at(&format!("show.{kind}"))),
+        };
+        let views = settings.show.iter().map(view).collect::<Result<_, _>>()?;
         let persistent = settings.persistent || context.plan().is_some();
         let shown = context.text_origins();
         Ok(Self {
@@ -199,6 +216,8 @@ impl Session {
             sub_requests: BTreeMap::new(),
             next_request: 0,
             questions: Questions::default(),
+            desk: Desk::default(),
+            views,
             shown,
             said: Origins::default(),
             pending_words: VecDeque::new(),
@@ -237,6 +256,7 @@ impl Session {
             }
             Input::RunPlan => self.run_plan()?,
             Input::User { text } => self.hear(text),
+            Input::State { state, by } => self.adopt(state, &by)?,
             Input::Answer { id, answer } => {
                 self.spent.add(&answer);
                 self.turn.spent.add(&answer);
@@ -350,6 +370,7 @@ impl Session {
             "turn": self.turn.snapshot(),
             "spent": self.spent,
             "steps": steps.collect::<serde_json::Map<_, _>>(),
+            "state": self.state(),
             "questions": self.questions.all().map(Question::to_json).collect::<Vec<_>>(),
             "shown": self.shown.to_json(),
             "walk": self.walk.as_ref().map(Walk::snapshot),

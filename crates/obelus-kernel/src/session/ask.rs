@@ -28,8 +28,13 @@ struct Group {
 impl Session {
     /// What a decision about a call is bound to.
     pub(super) fn hash_of(&self, call: &Call, frozen: &Frozen) -> String {
+        self.hash_of_call(call, &frozen.call)
+    }
+
+    /// The same, for a call whose references are resolved.
+    pub(super) fn hash_of_call(&self, call: &Call, frozen: &Value) -> String {
         let is_aside = |name: &str| ASIDES.contains(&name) && call.asides.contains_key(name);
-        hash(&self.id, self.settings.mode.name(), &frozen.call, is_aside)
+        hash(&self.id, self.settings.mode.name(), frozen, is_aside)
     }
 
     /// A person must decide about a call.
@@ -140,6 +145,15 @@ impl Session {
         }
     }
 
+    /// A no that nobody had asked for is kept like any other.
+    pub(super) fn record_denial(&mut self, call: &Arc<Value>, hash: &str, reason: &str) {
+        let asked = AskedCall { call: call.clone(), hash: hash.to_owned(), decided: Some(false), jobs: Vec::new() };
+        let id = self.ask(About::Call, vec![asked], String::new(), Vec::new());
+        // Nobody has to be shown it.
+        self.tasks.retain(|task| !matches!(task, Task::Ask { id: asked } if *asked == id));
+        self.questions.decided(&id, QuestionStatus::Denied, self.now, "the agent, for the user", Some(reason));
+    }
+
     pub(super) fn ask(
         &mut self,
         about: About,
@@ -165,6 +179,7 @@ impl Session {
             asked_after: self.context.length(),
         };
         let id = self.questions.add(question);
+        self.name_confirmations(&id);
         self.tasks.push_back(Task::Ask { id: id.clone() });
         id
     }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Session;
+use super::desk::Desk;
 use super::input::{CallReport, Spent};
 use super::job::Status;
 use super::question::KeptQuestions;
@@ -33,6 +34,7 @@ struct Kept {
     next_step: u32,
     next_request: u64,
     questions: KeptQuestions,
+    desk: Desk,
     shown: Origins,
     said: Origins,
     answerable: Option<String>,
@@ -43,30 +45,63 @@ struct Kept {
 impl Session {
     /// What is needed to go on from here; none while something is under way, or waits for a person about a call.
     pub fn checkpoint(&self) -> Option<Value> {
-        let rests = matches!(self.turn.phase, Phase::New | Phase::Rested(_));
-        let is_idle = self.steps.is_empty()
-            && self.tasks.is_empty()
-            && self.sub_requests.is_empty()
-            && self.pending_words.is_empty();
-        if !(rests && is_idle && self.depth == 0) {
+        // Every field stands here, so that a new one is kept, or left out on purpose.
+        let Self {
+            id,
+            settings,
+            schema: _,
+            output_validator: _,
+            context,
+            base,
+            persistent: _,
+            depth,
+            now,
+            date: _,
+            turn,
+            spent,
+            steps,
+            next_step,
+            dirty: _,
+            ready: _,
+            running: _,
+            forgotten: _,
+            resting: _,
+            sub_requests,
+            next_request,
+            questions,
+            desk,
+            views: _,
+            shown,
+            said,
+            pending_words,
+            answerable,
+            tasks,
+            paused,
+            walk,
+            part_validators: _,
+        } = self;
+        let rests = matches!(turn.phase, Phase::New | Phase::Rested(_));
+        let is_idle = steps.is_empty() && tasks.is_empty() && sub_requests.is_empty() && pending_words.is_empty();
+        if !(rests && is_idle && *depth == 0) {
             return None;
         }
         let kept = Kept {
             form: FORM,
-            id: self.id.clone(),
-            now: self.now,
-            mode: self.settings.mode,
-            context: self.context.kept(self.base)?,
-            turn: self.turn.clone(),
-            spent: self.spent,
-            next_step: self.next_step,
-            next_request: self.next_request,
-            questions: self.questions.kept()?,
-            shown: self.shown.clone(),
-            said: self.said.clone(),
-            answerable: self.answerable.clone(),
-            paused: self.paused.clone(),
-            walk: self.walk.as_ref().map(super::Walk::kept),
+            id: id.clone(),
+            now: *now,
+            mode: settings.mode,
+            context: context.kept(*base)?,
+            turn: turn.clone(),
+            spent: *spent,
+            next_step: *next_step,
+            next_request: *next_request,
+            questions: questions.kept()?,
+            desk: desk.clone(),
+            shown: shown.clone(),
+            said: said.clone(),
+            answerable: answerable.clone(),
+            paused: paused.clone(),
+            walk: walk.as_ref().map(super::Walk::kept),
         };
         serde_json::to_value(kept).ok()
     }
@@ -90,6 +125,7 @@ impl Session {
         self.next_step = kept.next_step;
         self.next_request = kept.next_request;
         self.questions = kept.questions.into();
+        self.desk = kept.desk;
         self.shown = kept.shown;
         self.said = kept.said;
         self.answerable = kept.answerable;

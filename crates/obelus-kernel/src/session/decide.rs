@@ -222,6 +222,7 @@ impl Session {
                 // The limit was for the agent; what a person lets run, runs.
                 self.turn.calls = 0;
             }
+            self.turn.said.clear();
             self.turn.phase = Phase::Working;
         }
     }

@@ -25,6 +25,8 @@ impl Session {
                 call.asides.get("confirmation_reason").and_then(Value::as_str).unwrap_or("declined in conversation");
             if let Some((id, index)) = self.questions.about(&hash) {
                 self.deny(&id, &[index], reason, "the agent, for the user");
+            } else {
+                self.record_denial(&frozen.call, &hash, reason);
             }
             self.deny_job(at, &hash, reason);
             return true;

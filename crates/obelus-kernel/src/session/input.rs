@@ -23,6 +23,13 @@ pub enum Input {
         /// The words.
         text: String,
     },
+    /// The state was put in place from outside: brought along from elsewhere, or edited by a person.
+    State {
+        /// The whole state.
+        state: Value,
+        /// Who, and from where.
+        by: String,
+    },
     /// The model answered a request.
     Answer {
         /// The request's id.

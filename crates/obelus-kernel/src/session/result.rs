@@ -25,11 +25,19 @@ impl Session {
         self.running -= 1;
         if call.output_path.is_none() {
             self.forgotten -= 1;
+            if let Outcome::Value(result) = &outcome {
+                self.leave_behind(at, &call, result);
+            }
             let status =
                 if matches!(outcome, Outcome::Error(_) | Outcome::Lost { .. }) { Status::Failed } else { Status::Done };
             return self.close(at, status);
         }
         let outcome = self.checked(&call, outcome);
+        let leaves = call.tool.as_ref().is_some_and(|tool| !tool.leaves.is_empty());
+        let result = match &outcome {
+            Outcome::Value(result) if leaves => Some(result.clone()),
+            _ => None,
+        };
         let written = match outcome {
             Outcome::Value(value) => {
                 let mints = call.delegate.is_none();
@@ -39,6 +47,9 @@ impl Session {
             Outcome::Error(error) => self.write_error(at, &call, error),
             Outcome::Lost { message } => self.write_error(at, &call, CallError::new("lost", message)),
         };
+        if let (Ok(()), Some(result)) = (&written, result) {
+            self.leave_behind(at, &call, &result);
+        }
         self.end_with(at, written);
     }
 

@@ -10,7 +10,7 @@ use super::input::{Answer, CallError, CallReport, Ends, Reply, Solution, Spent, 
 use super::job::{Origin, Status, Step};
 use super::policy::Verdict;
 use super::question::Question;
-use super::settings::{Approval, Mode, Settings};
+use super::settings::{Approval, FollowUp, Mode, Settings};
 use super::{Refused, Session};
 use crate::context::Context;
 use crate::fault::{Fault, Rule};
@@ -37,7 +37,7 @@ pub(super) enum Phase {
 pub(super) struct Turn {
     pub(super) phase: Phase,
     /// Whether a model is asked for calls and output at all.
-    asks_model: bool,
+    pub(super) asks_model: bool,
     requests: u32,
     pub(super) calls: u32,
     pub(super) tokens: u64,
@@ -46,11 +46,13 @@ pub(super) struct Turn {
     repairs_left: u32,
     /// The last answer that was out of format, and what was wrong with it.
     pub(super) out_of_format: Option<(String, String)>,
+    /// Whether something was read, or went wrong, that the model has not been shown yet.
+    pub(super) unseen: bool,
     /// Whether the latest solution breaks a rule, so that the model has something to mend.
     pub(super) faulty: bool,
     /// The result, held back while something waits for a person.
     output: Value,
-    said: Vec<String>,
+    pub(super) said: Vec<String>,
     /// The name of the end, where a graph of steps came to one.
     pub(super) named_end: Option<String>,
     #[serde(with = "super::checkpoint::reports")]
@@ -90,6 +92,7 @@ impl Turn {
             spent: Spent::default(),
             repairs_left: settings.repairs,
             out_of_format: None,
+            unseen: false,
             faulty: false,
             output: Value::Null,
             said: Vec::new(),
@@ -152,6 +155,7 @@ impl Session {
         self.turn = Turn::new(&self.settings);
         if let Some(words) = words {
             self.remember_words(Role::User, &words.text);
+            self.note_goal(&words.text);
             self.answerable = words.only_question;
         }
         if self.walk.is_some() {
@@ -218,6 +222,7 @@ impl Session {
             return self.rest(Ends::Limit, Some(limit(format!("{most} tokens in one turn"))));
         }
         self.turn.requests += 1;
+        self.turn.unseen = false;
         self.shown.join(&self.in_view());
         let id = self.number_request();
         self.turn.phase = Phase::Asking(id);
@@ -283,6 +288,7 @@ impl Session {
             self.tasks.push_back(Task::Say(words));
         }
         self.turn.faulty = false;
+        self.desk.adopted_plan.clear();
         let manner = solution.manner();
         self.turn.output = solution.output;
         let calls = self.offered_only(solution.calls);
@@ -484,6 +490,9 @@ impl Session {
             return self.rest(ends, Some(reason));
         }
         self.report_errors();
+        if self.must_follow_up() {
+            return self.request();
+        }
         if self.waits() {
             return self.rest(Ends::Waiting, None);
         }
@@ -499,7 +508,10 @@ impl Session {
             return self.rest(Ends::Output, None);
         }
         if self.turn.output.is_null() {
-            return self.request();
+            return match self.settings.follow_up {
+                FollowUp::Always => self.request(),
+                FollowUp::AfterReads | FollowUp::Never => self.rest(Ends::Output, None),
+            };
         }
         let broken =
             self.output_validator.as_ref().map(|validator| crate::schema::breaches(validator, &self.turn.output));
@@ -516,6 +528,13 @@ impl Session {
         }
     }
 
+    /// Whether the model has to see what its calls brought, whatever still waits for a person.
+    fn must_follow_up(&self) -> bool {
+        let turn = &self.turn;
+        let is_at_it = turn.asks_model && turn.over.is_none() && self.walk.is_none();
+        is_at_it && self.settings.follow_up == FollowUp::AfterReads && turn.unseen && turn.output.is_null()
+    }
+
     /// Whether a question waits for a person, here or in a delegate.
     fn waits(&self) -> bool {
         self.questions.open().next().is_some() || self.resting > 0
@@ -524,6 +543,11 @@ impl Session {
     pub(super) fn rest(&mut self, ends: Ends, reason: Option<CallError>) {
         self.turn.phase = Phase::Rested(ends);
         self.turn.reason = reason;
+        let is_said = self.turn.output.as_str().is_some_and(|words| self.turn.said.iter().any(|said| said == words));
+        if ends == Ends::Waiting && is_said && self.settings.follow_up != FollowUp::Always {
+            // The words have reached the user: nothing is held back that a decision would have to let go.
+            self.turn.output = Value::Null;
+        }
         let output = if ends == Ends::Output { self.turn.output.clone() } else { Value::Null };
         if let Value::String(words) = &output
             && self.depth == 0

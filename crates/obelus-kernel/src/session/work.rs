@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::fault::{Fault, Rule};
 use crate::message::Message;
 use crate::path::Path;
-use crate::tool::Tool;
+use crate::tool::{Effect, Tool};
 
 impl Session {
     /// Looks at every job that something has changed for, and starts what may run.
@@ -359,6 +359,8 @@ impl Session {
             && job.frozen.as_ref().is_some_and(|_| job.attempt > 0);
         job.status = status;
         job.child = None;
+        let is_read = || step.calls[job.call].tool.as_ref().is_some_and(|tool| tool.effect == Effect::Read);
+        self.turn.unseen |= status == Status::Failed || (status == Status::Done && is_read());
         if !is_forgotten {
             step.open -= 1;
         }
@@ -403,7 +405,7 @@ impl Session {
 }
 
 /// The call as an activity receives it, and as a person is shown it.
-fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
+pub(super) fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
     let Value::Object(mut fields) = params else { return params };
     fields.shift_insert(0, "_tool".to_owned(), call.tool_name.as_str().into());
     fields.extend(call.asides.clone());
