@@ -10,6 +10,7 @@
 //! | [`Agent`] | an agent as a file |
 //! | [`Request`] | a request as a file |
 //! | [`Store`] | journals of sessions on disk |
+//! | [`take_up`] | a session where its journal ends |
 //! | [`read_text`] | files that may hold anything |
 //! | [`why_it_ended`] | what a turn came to, in words |
 
@@ -23,7 +24,7 @@ mod clock;
 pub use clock::{Clock, system_clock};
 
 mod driver;
-pub use driver::{Driver, Event, Journal, Kept, NOT_DURABLE, Recovered};
+pub use driver::{DAMAGED, Driver, Event, Journal, Kept, NOT_DURABLE, PAUSED, Recovered};
 
 mod model;
 pub use model::{AnswerFuture, Model, NoModel};
@@ -37,7 +38,10 @@ mod request;
 pub use request::{Request, RequestError, read_document};
 
 mod store;
-pub use store::{Cut, Journaled, SessionJournal, SessionRow, Store, StoreError};
+pub use store::{Cut, Journaled, SessionJournal, SessionRow, Snapshot, Store, StoreError};
+
+mod take_up;
+pub use take_up::{Remake, TakeUpError, TakenUp, look_at, take_up};
 
 mod words;
 pub use words::{Language, error_words, one_line, why_it_ended};
