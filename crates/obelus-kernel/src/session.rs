@@ -14,7 +14,7 @@
 //! | `walk` | a turn along a graph of steps |
 //! | `job` | the calls of one solution and the graph between them |
 //! | `work` | a call's way from blocked to its end |
-//! | `result`, `leave` | what a call brings, and what it leaves beside that, written to memory |
+//! | `result`, `instances`, `leave` | what a call brings, and what it leaves beside that, written to memory |
 //! | `desk`, `adopt` | the state with what the session keeps up in it, and a state that comes from elsewhere |
 //! | `naming` | names that people know, and a call in one line |
 //! | `question`, `ask`, `describe`, `look` | what waits for a person, in which words, and what it would change |
@@ -37,6 +37,7 @@ mod doubt;
 mod earlier;
 mod explain;
 mod input;
+mod instances;
 mod job;
 mod leave;
 mod look;
