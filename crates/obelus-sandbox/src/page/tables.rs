@@ -223,10 +223,12 @@ impl<'a> Names<'a> {
 }
 
 fn deal(names: &Names<'_>, row: &Row) -> Result<String> {
-    let who = match int_of(row, "COMPANY_ID") {
-        0 => names.record(&CONTACT, int_of(row, "CONTACT_ID"))?,
-        id => names.record(&COMPANY, id)?,
-    };
+    // A title that names its company already gets the person beside it.
+    let company = names.record(&COMPANY, int_of(row, "COMPANY_ID"))?;
+    let person = names.record(&CONTACT, int_of(row, "CONTACT_ID"))?;
+    let known = company.is_empty() || escape(text_of(row, "TITLE")).contains(&company);
+    let who = [if known { "" } else { company.as_str() }, person.as_str()];
+    let who = who.into_iter().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(", ");
     let directory = match int_of(row, "CATEGORY_ID") {
         0 => "DEAL_STAGE".to_owned(),
         id => format!("DEAL_STAGE_{id}"),
