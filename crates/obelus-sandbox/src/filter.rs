@@ -66,6 +66,11 @@ impl Condition {
         Condition { sql, args }
     }
 
+    /// One of them holds; of none, none does.
+    fn any(parts: Vec<Condition>) -> Condition {
+        if parts.is_empty() { Condition::new("0".to_owned(), vec![]) } else { Condition::join(parts, " OR ") }
+    }
+
     fn join(parts: Vec<Condition>, word: &str) -> Condition {
         let mut parts: Vec<Condition> = parts.into_iter().filter(|part| !part.sql.is_empty()).collect();
         if parts.len() < 2 {
@@ -179,6 +184,9 @@ fn in_list(field: &Field, op: Op, value: &Value) -> Condition {
         op => (op, ""),
     };
     let inner = compare_column("CAST(value AS TEXT)", Kind::Text, op, value);
+    if inner.sql.is_empty() {
+        return inner;
+    }
     let list = format!("json_each(coalesce(\"{}\", '[]'))", field.name);
     Condition::new(format!("{negated}EXISTS (SELECT 1 FROM {list} WHERE {})", inner.sql), inner.args)
 }
@@ -210,7 +218,7 @@ fn compare_column(column: &str, kind: Kind, op: Op, value: &Value) -> Condition 
                     .replace('_', "\\_");
                 like(column, format!("%{escaped}%"))
             });
-            let any = Condition::join(parts.collect(), " OR ");
+            let any = Condition::any(parts.collect());
             match op {
                 Op::NotContains => Condition::new(format!("{column} IS NULL OR NOT ({})", any.sql), any.args),
                 _ => any,
@@ -218,7 +226,7 @@ fn compare_column(column: &str, kind: Kind, op: Op, value: &Value) -> Condition 
         }
         Op::Mask => {
             let parts = each(value).into_iter().map(|value| like(column, fold(&text(value).unwrap_or_default())));
-            Condition::join(parts.collect(), " OR ")
+            Condition::any(parts.collect())
         }
         Op::Between | Op::NotBetween => {
             let ends = each(value);
@@ -315,5 +323,87 @@ mod tests {
         assert!(sql(&CONTACT, &json!({"PHONE": "+7 000"})).starts_with("\"ID\" IN (SELECT"));
         assert!(sql(&CONTACT, &json!({"EMAIL": ""})).starts_with("\"ID\" NOT IN (SELECT"));
         assert!(sql(&TASK, &json!({"!UF_CRM_TASK": "D_1"})).starts_with("NOT EXISTS"));
+    }
+}
+
+#[cfg(test)]
+mod properties {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::entity::{ALL, DEAL};
+    use crate::store::Store;
+
+    /// Names that mean something and names that do not, with every prefix there is and some that are none.
+    fn key() -> impl Strategy<Value = String> {
+        let names: Vec<&str> = ALL.iter().flat_map(|entity| entity.fields).map(|field| field.name).collect();
+        let name = prop_oneof![
+            8 => proptest::sample::select(names).prop_map(str::to_owned),
+            1 => Just("PHONE".to_owned()),
+            1 => Just("0".to_owned()),
+            1 => Just("LOGIC".to_owned()),
+            1 => ".{0,12}",
+        ];
+        ("[!=<>@%?]{0,3}", name).prop_map(|(prefix, name)| format!("{prefix}{name}"))
+    }
+
+    fn value() -> impl Strategy<Value = Value> {
+        let scalar = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            ".{0,8}".prop_map(Value::from),
+            Just(json!("2026-11-15")),
+            Just(json!("OR")),
+        ];
+        scalar.prop_recursive(2, 12, 4, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                proptest::collection::vec((key(), inner), 0..4)
+                    .prop_map(|pairs| Value::Object(pairs.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        /// Whatever a filter says, the database understands what is made of it.
+        #[test]
+        fn every_filter_is_a_condition_that_runs(pairs in proptest::collection::vec((key(), value()), 0..5)) {
+            let (store, _) = Store::open(None)?;
+            store.create()?;
+            let filter: Map<String, Value> = pairs.into_iter().collect();
+            for entity in ALL {
+                let condition = condition(entity, &[], &filter);
+                let counted = store.count(entity, &condition.clause(), condition.args.clone());
+                prop_assert_eq!(counted, Ok(0), "{} {:?}", entity.table, condition);
+            }
+        }
+
+        /// A condition and its opposite share out all records.
+        #[test]
+        fn what_is_not_equal_is_everything_else(amounts in proptest::collection::vec(proptest::option::of(0_i64..4), 0..12), wanted in 0_i64..4) {
+            let (store, _) = Store::open(None)?;
+            store.create()?;
+            for amount in &amounts {
+                let row = json!({"PROBABILITY": amount, "TITLE": amount.map(|amount| format!("Ёж {amount}"))});
+                store.insert(&DEAL, row.as_object().unwrap_or(&Map::new()))?;
+            }
+            for (plus, minus, value) in [
+                ("PROBABILITY", "!PROBABILITY", json!(wanted)),
+                ("@PROBABILITY", "!@PROBABILITY", json!([wanted, 2])),
+                ("TITLE", "!TITLE", json!(format!("еж {wanted}"))),
+                ("%TITLE", "!%TITLE", json!(wanted.to_string())),
+                ("TITLE", "!TITLE", json!("")),
+            ] {
+                let count = |key: &str| {
+                    let filter: Map<String, Value> = [(key.to_owned(), value.clone())].into_iter().collect();
+                    let condition = condition(&DEAL, &[], &filter);
+                    store.count(&DEAL, &condition.clause(), condition.args)
+                };
+                prop_assert_eq!(count(plus)? + count(minus)?, amounts.len() as i64, "{}", plus);
+            }
+        }
     }
 }

@@ -27,6 +27,7 @@ use crate::store::{Row, Store};
 use crate::wire::{Answer, Fault, Params};
 
 pub(crate) use event::KNOWN_EVENTS;
+pub(crate) use task::status_word;
 
 /// What a method comes to.
 pub(crate) type Outcome = Result<Answer, Fault>;
@@ -161,6 +162,9 @@ impl Call<'_> {
             (Kind::User, kept) => {
                 let row = self.store.get(&USER, kept.as_i64().unwrap_or_default()).ok().flatten();
                 row.map(|row| title(&USER, &row))
+            }
+            (Kind::Int, Value::Number(_)) if field.name == "STATUS" => {
+                Some(status_word(kept.as_i64().unwrap_or_default()).to_owned())
             }
             _ => None,
         };

@@ -48,7 +48,7 @@ pub(crate) fn plant(store: &Store, now: i64, deals: usize) -> Result<()> {
     ground.leads()?;
     ground.deals(deals)?;
     ground.activities(deals as i64)?;
-    ground.tasks()
+    ground.tasks(deals as i64)
 }
 
 struct Ground<'a> {
@@ -297,10 +297,11 @@ impl Ground<'_> {
         Ok(())
     }
 
-    fn tasks(&self) -> Result<()> {
+    fn tasks(&self, deals: i64) -> Result<()> {
         for at in 0..36_usize {
             let (title, about) = words::TASKS[at % words::TASKS.len()];
-            let deal = 1 + (at as i64 * 3) % 36;
+            let deal = 1 + (at as i64 * 3) % deals.clamp(1, 36);
+            let about_deal = if deals == 0 { json!([]) } else { json!([format!("D_{deal}")]) };
             let status = [2, 3, 2, 5, 2, 3, 4, 2, 6][at % 9];
             let responsible = 2 + self.dice.roll(6);
             let created = self.moment(-(3 + self.dice.roll(25)));
@@ -322,7 +323,7 @@ impl Ground<'_> {
                 "STATUS_CHANGED_DATE": created + 3600, "CLOSED_BY": if status == 5 { json!(responsible) } else { Value::Null },
                 "CLOSED_DATE": closed, "ACTIVITY_DATE": created + 3600, "DEADLINE": deadline, "COMMENTS_COUNT": u8::from(at % 4 == 0),
                 "ALLOW_CHANGE_DEADLINE": "Y", "ALLOW_TIME_TRACKING": "N", "TASK_CONTROL": "N", "ADD_IN_REPORT": "N",
-                "TIME_ESTIMATE": 0, "FAVORITE": "N", "ACCOMPLICES": [], "AUDITORS": [1], "TAGS": [], "UF_CRM_TASK": [format!("D_{deal}")],
+                "TIME_ESTIMATE": 0, "FAVORITE": "N", "ACCOMPLICES": [], "AUDITORS": [1], "TAGS": [], "UF_CRM_TASK": about_deal,
                 "UF_TASK_WEBDAV_FILES": []
             }))?;
             if at % 4 == 0 {

@@ -13,7 +13,7 @@ use crate::entity::{
     ACTIVITY, COMMENT, COMPANY, CONTACT, DEAL, Entity, Field, LEAD, MULTI, STATUS, TASK, TASK_COMMENT, USER,
 };
 use crate::log::Log;
-use crate::methods::{int_of, text_of, title};
+use crate::methods::{int_of, status_word, text_of, title};
 use crate::store::{Row, Store};
 
 const ROWS: i64 = 50;
@@ -284,13 +284,7 @@ fn lead(names: &Names<'_>, row: &Row) -> Result<String> {
 
 fn task(names: &Names<'_>, row: &Row) -> Result<String> {
     let status = int_of(row, "STATUS");
-    let word = match status {
-        3 => "Выполняется",
-        4 => "Ждёт контроля",
-        5 => "Завершена",
-        6 => "Отложена",
-        _ => "Ждёт выполнения",
-    };
+    let word = status_word(status);
     let class = if status == 5 { "done" } else { "" };
     Ok(format!(
         "<td class=\"{class}\">{}<small>{}</small></td><td>{}</td><td class=\"{class}\">{word}</td>{}",

@@ -281,4 +281,17 @@ mod tests {
         assert_eq!(params.int("TASKID"), Some(7));
         assert!(Params::of_query("filter=5").object("filter").is_err());
     }
+
+    proptest::proptest! {
+        /// Bytes of any kind are parameters of some kind, and never a panic.
+        #[test]
+        fn whatever_comes_is_read(
+            query in ".{0,60}",
+            kind in proptest::sample::select(vec!["application/json", "multipart/form-data; boundary=x", "", "application/x-www-form-urlencoded"]),
+            body in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..80),
+        ) {
+            let params = Params::read(&query, kind, &body);
+            proptest::prop_assert!(params.value().is_object() || params.value().is_array());
+        }
+    }
 }
