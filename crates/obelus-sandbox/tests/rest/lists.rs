@@ -22,6 +22,7 @@ fn a_list_has_pages_of_fifty() {
     // A start between two pages is rounded down.
     assert_eq!(page(json!(73)), page(json!(50)));
     assert_eq!(page(json!(1000)), (vec![], json!(150), None));
+    assert_eq!(page(json!(i64::MAX)), (vec![], json!(150), None));
     // Nothing is counted.
     assert_eq!(page(json!(-1)), ((1..=50).collect(), json!(0), None));
 }
@@ -111,6 +112,7 @@ fn select_has_masks_and_leaves_out_what_holds_several_values() {
     assert!(all.contains(&"ORIGIN_ID".to_owned()) && !all.iter().any(|name| name.starts_with("UF_")), "{all:?}");
     let by_default = first("crm.deal.list", json!([]));
     assert_eq!(by_default, first("crm.deal.list", json!(["*", "UF_*"])));
+    assert_eq!(by_default, first("crm.deal.list", json!([""])));
     assert!(!first("crm.contact.list", json!(["*", "UF_*"])).contains(&"PHONE".to_owned()));
     assert_eq!(first("crm.contact.list", json!(["NAME", "PHONE", "EMAIL"])), ["ID", "NAME", "PHONE", "EMAIL"]);
 }
