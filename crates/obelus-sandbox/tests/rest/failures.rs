@@ -47,6 +47,13 @@ fn each_fault_has_its_status_and_code() {
 }
 
 #[test]
+fn the_webhook_of_someone_who_has_left_opens_nothing() {
+    let portal = Asked::with(Options { user: 8, ..Options::default() });
+    let fault = portal.fault("profile", &json!({}));
+    assert_eq!((fault.0, fault.1.as_str()), (403, "user_access_error"));
+}
+
+#[test]
 fn a_program_can_ask_what_it_may() {
     let portal = Asked::with(Options { rate: false, scopes: vec!["crm".to_owned()], ..Options::default() });
     assert_eq!(portal.call("scope", &json!({})), json!(["crm"]));

@@ -28,7 +28,7 @@ Examples:
   obelus sandbox bitrix24 --drop-answers 0.1      does the client survive lost answers?
   obelus sandbox bitrix24 --events strict         webhooks may not bind events, as on a real portal
   obelus sandbox bitrix24 --tls                   for clients that insist on https
-  curl -g 'http://127.0.0.1:8024/rest/1/sandbox0token/crm.deal.list?select[]=TITLE&filter[%3EOPPORTUNITY]=1000000'")]
+  curl 'http://127.0.0.1:8024/rest/1/sandbox0token/crm.deal.get?id=1'")]
 pub(crate) struct Bitrix24 {
     /// Where to listen; port 0 takes any free one.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8024")]
