@@ -1,6 +1,7 @@
 //! The portal as a server: it is started with options, has an address, and is stopped.
 
 mod http;
+mod lenient;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};

@@ -18,6 +18,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tower_service::Service;
 
+use super::lenient::Lenient;
 use crate::desk::{Desk, Request};
 use crate::page;
 use crate::tls::Tls;
@@ -129,6 +130,7 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, pee
             }
         }
     });
+    let Ok(stream) = Lenient::new(stream).await else { return };
     // A client that goes away is no fault of ours.
     let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }

@@ -170,7 +170,8 @@ fn tree(pairs: impl IntoIterator<Item = (String, String)>) -> Value {
 /// `fields[PHONE][0][VALUE]` as its parts; an empty part takes the next free number.
 fn path(key: &str) -> Vec<&str> {
     let Some((first, mut rest)) = key.split_once('[') else { return vec![key] };
-    if first.is_empty() {
+    // A bracket that is never closed is a letter like any other.
+    if first.is_empty() || !rest.contains(']') {
         return vec![key];
     }
     let mut parts = vec![first];
@@ -254,6 +255,8 @@ mod tests {
         {
             assert!(Params::of_query(query).value().is_object(), "{query}");
         }
+        // The first `=` ends the key, also where an operator was meant.
+        assert_eq!(Params::of_query("f[>=ID]=2&f[<ID]=9").value(), &json!({"f[>": "ID]=2", "f": {"<ID": "9"}}));
         assert_eq!(Params::of_query("a=1&a[b]=2").value(), &json!({"a": {"b": "2"}}));
         assert_eq!(Params::of_query(&format!("a{}=1", "[b]".repeat(40))).value(), &json!({}));
     }

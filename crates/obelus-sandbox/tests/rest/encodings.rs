@@ -15,6 +15,8 @@ fn one_call_may_be_written_in_every_encoding() {
     for (method, path, kind, body) in [
         ("GET", format!("{path}?{query}"), "", ""),
         ("GET", format!("{path}.json?{query}"), "", ""),
+        // As people type it.
+        ("GET", format!("{path}?select[]=TITLE&filter[>ID]=1&filter[<ID]=3"), "", ""),
         ("POST", path.clone(), "application/x-www-form-urlencoded", query),
         ("POST", path.clone(), "application/json", "{\"select\": [\"TITLE\"], \"filter\": {\"ID\": 2}}"),
         ("POST", path.clone(), "application/json", "{\"SELECT\": [\"TITLE\"], \"FILTER\": {\"ID\": [2]}}"),
