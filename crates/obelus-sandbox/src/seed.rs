@@ -276,6 +276,7 @@ impl Ground<'_> {
             let (kind, provider, subject) = words::CALLS[at as usize % words::CALLS.len()];
             let done = at % 3 == 0;
             let start = self.moment(if done { -self.dice.roll(30) } else { self.dice.roll(12) - 2 });
+            let planned = (start - DAY).min(self.now - (1 + at) * 3600);
             let contact = record["CONTACT_ID"].clone();
             let reach = phone(4000 + contact.as_i64().unwrap_or(1) - 1);
             self.put(&ACTIVITY, &json!({
@@ -283,8 +284,8 @@ impl Ground<'_> {
                 "SUBJECT": subject, "START_TIME": start, "END_TIME": start + 1800, "DEADLINE": start,
                 "COMPLETED": if done { "Y" } else { "N" }, "STATUS": if done { 2 } else { 1 }, "RESPONSIBLE_ID": record["ASSIGNED_BY_ID"],
                 "PRIORITY": 2, "NOTIFY_TYPE": 1, "NOTIFY_VALUE": 15, "DESCRIPTION": "", "DESCRIPTION_TYPE": 1,
-                "DIRECTION": if kind == 2 { 2 } else { 0 }, "CREATED": start - DAY, "AUTHOR_ID": record["ASSIGNED_BY_ID"],
-                "LAST_UPDATED": start - DAY, "EDITOR_ID": record["ASSIGNED_BY_ID"],
+                "DIRECTION": if kind == 2 { 2 } else { 0 }, "CREATED": planned, "AUTHOR_ID": record["ASSIGNED_BY_ID"],
+                "LAST_UPDATED": planned, "EDITOR_ID": record["ASSIGNED_BY_ID"],
                 "COMMUNICATIONS": [{"TYPE": "PHONE", "VALUE": reach, "ENTITY_ID": contact, "ENTITY_TYPE_ID": 3}]
             }))?;
         }

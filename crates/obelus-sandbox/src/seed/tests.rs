@@ -65,3 +65,38 @@ fn nobody_in_it_exists() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn nothing_in_it_was_done_in_the_future() -> Result<()> {
+    // At midnight, in the morning, in the afternoon, and late in the evening.
+    for hour in [0, 8, 15, 23] {
+        was_done_before(1_799_960_400 + hour * 3600)?;
+    }
+    Ok(())
+}
+
+fn was_done_before(now: i64) -> Result<()> {
+    let (store, _) = Store::open(None)?;
+    store.create()?;
+    plant(&store, now, DEALS)?;
+    for (table, column) in [
+        ("deal", "DATE_CREATE"),
+        ("deal", "DATE_MODIFY"),
+        ("contact", "DATE_MODIFY"),
+        ("company", "DATE_MODIFY"),
+        ("lead", "DATE_CREATE"),
+        ("task", "CREATED_DATE"),
+        ("task", "CHANGED_DATE"),
+        ("task", "CLOSED_DATE"),
+        ("activity", "CREATED"),
+        ("activity", "LAST_UPDATED"),
+        ("comment", "CREATED"),
+        ("task_comment", "POST_DATE"),
+        ("user", "LAST_LOGIN"),
+    ] {
+        let latest = format!("SELECT max(\"{column}\") FROM \"{table}\"");
+        let latest: i64 = store.db.query_row(&latest, [], |row| row.get(0))?;
+        assert!(latest <= now, "{table}.{column} is {} s ahead", latest - now);
+    }
+    Ok(())
+}
