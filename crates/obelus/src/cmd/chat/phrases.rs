@@ -52,6 +52,8 @@ pub(crate) struct Statuses {
     pub(crate) done: &'static str,
     pub(crate) waiting: &'static str,
     pub(crate) failed: &'static str,
+    pub(crate) stopped: &'static str,
+    pub(crate) too_late: &'static str,
     pub(crate) skipped: &'static str,
     pub(crate) denied: &'static str,
     pub(crate) refused: &'static str,

@@ -198,6 +198,8 @@ impl Steps {
             |head: &str, why: &str| Some(if why.is_empty() { head.to_owned() } else { format!("{head}: {why}") });
         match step.status {
             "done" => Some(self.results.get(&place).cloned().unwrap_or_else(|| status.done.to_owned())),
+            "failed" if text("code") == "stopped" => Some(status.stopped.to_owned()),
+            "failed" if text("code") == "timeout" => Some(status.too_late.to_owned()),
             "failed" => with(status.failed, &failure(step.error.as_ref())),
             "skipped" => Some(status.skipped.to_owned()),
             "denied" => with(status.denied, text("message")),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use obelus_kernel::session::{Decision, Ends, Input, Mode, Question, Refused, Reply, Session};
 use obelus_kernel::{Message, Path, Role};
-use obelus_runtime::{Driver, NOT_DURABLE};
+use obelus_runtime::{Driver, NOT_DURABLE, system_clock};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -284,6 +284,10 @@ impl Talk {
 }
 
 async fn do_work(driver: &mut Driver, work: Work) -> Result<Option<Reply>, Refused> {
+    // What has lapsed meanwhile cannot be answered any more.
+    if driver.session().timeout().is_some_and(|due| due <= system_clock()) {
+        driver.tell(Input::Tick).await?;
+    }
     match work {
         Work::Resume => driver.resume().await,
         Work::Say(text) => driver.turn(Input::User { text }).await.map(Some),

@@ -27,6 +27,8 @@ pub(super) const PHRASES: Phrases = Phrases {
         done: "done",
         waiting: "waits for your decision",
         failed: "failed",
+        stopped: "stopped by you",
+        too_late: "failed: no answer in time",
         skipped: "skipped: earlier steps brought nothing for it",
         denied: "denied",
         refused: "not allowed",

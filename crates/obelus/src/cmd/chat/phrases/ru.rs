@@ -27,6 +27,8 @@ pub(super) const PHRASES: Phrases = Phrases {
         done: "готово",
         waiting: "ждёт вашего решения",
         failed: "не вышло",
+        stopped: "остановлено вами",
+        too_late: "не вышло: нет ответа за отведённое время",
         skipped: "пропущено: нет данных от предыдущих шагов",
         denied: "отклонено",
         refused: "не разрешено",
