@@ -149,7 +149,7 @@ impl Driver {
                     self.handed_out.push((*start).clone());
                     self.calls.push(*start);
                 }
-                Task::Load { .. } | Task::Ask { .. } | Task::Say(_) | Task::Rest(_) => {}
+                Task::Load { .. } | Task::Ask { .. } | Task::AskAgain { .. } | Task::Say(_) | Task::Rest(_) => {}
             }
         }
     }
@@ -212,7 +212,7 @@ impl Driver {
             Outcome::Value(value) => self.results.push(value.clone()),
             // Where an error is handled, it is what the tool has brought.
             Outcome::Error(error) => self.results.push(json!({"code": error.code, "message": error.message})),
-            Outcome::Messages(_) => {}
+            Outcome::Messages(_) | Outcome::Lost { .. } => {}
         }
         self.tell(Input::Ended { id: start.id, outcome });
     }
