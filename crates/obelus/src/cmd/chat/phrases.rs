@@ -103,6 +103,10 @@ pub(crate) struct Asking {
     pub(crate) in_agents_words: &'static str,
     pub(crate) not_trusted: &'static str,
     pub(crate) result_to: &'static str,
+    pub(crate) now: &'static str,
+    pub(crate) now_unknown: &'static str,
+    pub(crate) no_change: &'static str,
+    pub(crate) will_lapse: &'static str,
     pub(crate) elsewhere: &'static str,
     pub(crate) not_kept: &'static str,
 }

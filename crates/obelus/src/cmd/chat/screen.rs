@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use obelus_kernel::session::{CallReport, Ends, Mode, Outcome, Reply, Session};
+use obelus_kernel::session::{AskedAgain, CallReport, Ends, Mode, Outcome, Reply, Session};
 use obelus_runtime::{Event, how_it_ended};
 use serde_json::Value;
 
-use super::phrases::Phrases;
+use super::phrases::{Phrases, fill};
 use super::results;
 use super::steps::{Look, Place, Steps};
 use super::text::{Line, PLAIN, paragraphs};
@@ -106,6 +106,10 @@ impl Screen {
                         self.steps.brought(place, words);
                     }
                 }
+            }
+            Event::AskedAgain(question, AskedAgain::ItWillLapse) => {
+                let until = question.expires_at.to_string();
+                self.note(&fill(self.phrases.ask.will_lapse, &[&question.id, &until]));
             }
             Event::Moved(session) => {
                 if let Some(words) = self.confirmed.take() {

@@ -20,6 +20,9 @@ use crate::output::{BOLD, DIM, Exit};
 /// Between two looks of the spinner.
 const FRAME: Duration = Duration::from_millis(120);
 
+/// How long a question waits for what it would change.
+const LOOKING: Duration = Duration::from_secs(5);
+
 /// A conversation.
 pub(crate) struct Talk {
     pub(crate) driver: Driver,
@@ -93,6 +96,11 @@ impl Talk {
     /// The questions that wait.
     pub(crate) fn open(&self) -> Vec<Question> {
         self.session().questions().into_iter().filter(Question::is_open).collect()
+    }
+
+    /// Waits a little for what is not waited for otherwise: a question may be about to learn what it would change.
+    pub(crate) async fn settle(&mut self) {
+        let _ = tokio::time::timeout(LOOKING, self.driver.finish()).await;
     }
 
     /// The driver, and the signals to break off and to end.
