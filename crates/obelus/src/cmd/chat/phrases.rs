@@ -25,6 +25,7 @@ pub(crate) struct Phrases {
     pub(crate) status: Statuses,
     pub(crate) of_so_many: &'static str,
     pub(crate) nothing_found: &'static str,
+    pub(crate) records_of: &'static str,
     pub(crate) no: &'static str,
     pub(crate) ask: Asking,
     pub(crate) why: Why,

@@ -36,6 +36,7 @@ pub(super) const PHRASES: Phrases = Phrases {
         only_planned: "kept in the plan, the mode shadow executes nothing",
     },
     of_so_many: "{} of {}",
+    records_of: "{} found, {} shown",
     nothing_found: "nothing found",
     no: "no",
     ask: Asking {

@@ -36,6 +36,7 @@ pub(super) const PHRASES: Phrases = Phrases {
         only_planned: "записано в план, режим shadow ничего не выполняет",
     },
     of_so_many: "{} из {}",
+    records_of: "найдено: {}, показано: {}",
     nothing_found: "ничего не найдено",
     no: "нет",
     ask: Asking {
