@@ -23,7 +23,7 @@
 //! | `policy`, `provenance`, `explain` | what may happen, what the origins of values decide, and why |
 //! | `why` | the chain of calls behind a value |
 //! | `delegate` | calls carried out by a session of their own |
-//! | `prompt` | what the model is shown |
+//! | `prompt`, `shelter` | what the model is shown, and what a planner is not |
 
 mod adopt;
 mod ask;
@@ -48,6 +48,7 @@ mod provenance;
 mod question;
 mod result;
 mod settings;
+mod shelter;
 mod turn;
 mod walk;
 mod why;
@@ -67,7 +68,7 @@ pub use input::{
 pub use policy::{Examples, Explanation, Match, Policy, Rule as PolicyRule, Say, Spoken, Verdict};
 pub use prompt::{Prompt, Purpose};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
-pub use settings::{Approval, FollowUp, Kept, Mode, ModelMayConfirm, Settings};
+pub use settings::{Approval, FollowUp, Kept, Mode, ModelMayConfirm, Planning, Settings};
 pub use why::{Because, Given, Why, Writer, why};
 
 use crate::context::Context;
@@ -418,6 +419,9 @@ impl Session {
     }
 
     fn plan_mode(&self) -> PlanMode {
+        if self.plans_before_reading() {
+            return PlanMode::Lazy;
+        }
         self.context.plan().map(|plan| plan.mode).unwrap_or_default()
     }
 
