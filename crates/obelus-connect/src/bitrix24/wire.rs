@@ -166,6 +166,14 @@ pub(super) fn whole(value: Option<&Value>) -> Option<u64> {
     }
 }
 
+/// A field of a row, however the method spells it: `ID` of a deal, `id` of a task.
+pub(super) fn field<'a>(row: &'a Value, name: &str) -> Option<&'a Value> {
+    let fields = row.as_object()?;
+    fields
+        .get(name)
+        .or_else(|| fields.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value))
+}
+
 /// What an error means.
 pub(super) fn failure(status: u16, error: &Value, fields: &Map<String, Value>) -> Failure {
     let text = |value: Option<&Value>| match value {
