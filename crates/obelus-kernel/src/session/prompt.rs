@@ -57,7 +57,8 @@ pub struct Prompt {
     pub dialect: Dialect,
     /// The language of the agent's words, where its author says so.
     pub language: Option<String>,
-    /// What time it is, for words such as "tomorrow".
+    /// What time it is, for words such as "tomorrow". No part of the form: a recording is played at another hour.
+    #[serde(skip_serializing)]
     pub now: Time,
     /// The time zone of the people it works for, where its author says so.
     pub time_zone: Option<String>,
@@ -109,7 +110,7 @@ impl Session {
                 .questions()
                 .iter()
                 .filter(|question| question.is_open())
-                .map(super::question::Question::to_json)
+                .map(super::question::Question::for_model)
                 .collect(),
             errors: self.latest_errors(),
             texts: self.texts(),

@@ -2,6 +2,7 @@
 
 mod activities;
 mod bad_input;
+mod before;
 mod examples;
 mod help;
 mod json;
