@@ -70,7 +70,7 @@ impl Lister<'_> {
     }
 
     async fn one_page(&self, request: &Request, most: usize) -> Result<Value, Failure> {
-        let Answer { mut result, total, next } = self.ask(request).await?;
+        let Answer { mut result, total, next, .. } = self.ask(request).await?;
         let Some(rows) = self.rows_of(&mut result) else { return Ok(result) };
         let came = rows.len();
         rows.truncate(most);
@@ -320,12 +320,10 @@ impl Lister<'_> {
         let of = total.map_or_else(String::new, |total| format!(" {} {total}", pick(self.language, "of", "из")));
         let note = match self.language {
             Language::English => {
-                format!("{shown} rows{of}: ask again with limit \"all\" or a narrower filter")
+                format!("{shown} rows{of}: ask again with all: true, or with a narrower filter")
             }
             Language::Russian => {
-                format!(
-                    "показано строк: {shown}{of}; чтобы получить остальные, укажите limit \"all\" или сузьте фильтр"
-                )
+                format!("показано строк: {shown}{of}; чтобы получить остальные, укажите all: true или сузьте фильтр")
             }
         };
         let more = json!({"shown": shown, "total": total, "note": note});
@@ -340,7 +338,7 @@ impl Lister<'_> {
         let most = self.list.most;
         let words = match self.language {
             Language::English => {
-                format!("there are {total} rows, and at most {most} are fetched; narrow the filter or give a limit")
+                format!("there are {total} rows, and at most {most} are fetched; narrow the filter, or give a limit")
             }
             Language::Russian => {
                 format!("строк {total}, а получить можно не больше {most}; сузьте фильтр или укажите limit")
