@@ -29,6 +29,13 @@ pub(super) struct Looks {
     open: BTreeMap<String, Look>,
 }
 
+impl Looks {
+    /// Whether none waits and none is under way.
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.open.is_empty()
+    }
+}
+
 /// A read for one call of a question.
 #[derive(Clone)]
 struct Look {

@@ -3,6 +3,7 @@
 mod activities;
 mod bad_input;
 mod before;
+mod chat;
 mod examples;
 mod help;
 mod json;
