@@ -53,7 +53,11 @@ impl Lister<'_> {
                 let found = self.many(request, Some(count.min(self.list.most))).await?;
                 Ok(self.shaped(found))
             }
-            Limit::All => Ok(self.shaped(self.many(request, None).await?)),
+            Limit::All => {
+                let found = self.many(request, None).await?;
+                // All there are by now, whatever was counted at the beginning.
+                Ok(self.shaped(Found { total: None, ..found }))
+            }
         }
     }
 
@@ -92,8 +96,8 @@ impl Lister<'_> {
         }
         let Some(rows) = self.rows_of(&mut first.result) else { return Err(not_rows(&request.method)) };
         let mut found = Found { rows: std::mem::take(rows), total };
-        let is_whole = found.rows.len() >= PAGE && first.next.is_some();
-        if is_whole {
+        let has_more = found.rows.len() >= PAGE && first.next.is_some();
+        if has_more {
             match order {
                 Some(order) => self.by_id(&request, order, want, &mut found).await?,
                 None => self.by_start(&request, want, &mut found).await?,
