@@ -111,7 +111,8 @@ impl Context {
             return Err(fault);
         }
         for (index, message) in batch.into_iter().enumerate() {
-            self.remember(message, tools.remove(&index).unwrap_or_default());
+            let defined = if tools.is_empty() { Vec::new() } else { tools.remove(&index).unwrap_or_default() };
+            self.remember(message, defined);
         }
         Ok(())
     }

@@ -328,8 +328,7 @@ impl Session {
 
     /// The job of this id, if it still exists.
     fn find(&self, id: &str) -> Option<JobRef> {
-        let (step, job) = id.split_once('.')?;
-        let at = JobRef { step: step.parse().ok()?, job: job.parse().ok()? };
+        let at = JobRef::of_id(id)?;
         self.steps.get(&at.step)?.jobs.get(at.job as usize)?;
         Some(at)
     }

@@ -50,6 +50,8 @@ pub struct Driver {
     pending: FuturesUnordered<Pending>,
     /// What was done as soon as it was started.
     done: VecDeque<Input>,
+    /// Room for what is taken in at once, kept from one time to the next.
+    batch: Vec<(Time, Input)>,
     watch: Box<dyn FnMut(Event<'_>) + Send>,
     words: Option<mpsc::UnboundedReceiver<Input>>,
     journal: Option<Box<dyn Journal>>,
@@ -93,6 +95,7 @@ impl Driver {
             clock,
             pending: FuturesUnordered::new(),
             done: VecDeque::new(),
+            batch: Vec::new(),
             watch: Box::new(|_| {}),
             words: None,
             journal: None,
@@ -229,8 +232,7 @@ impl Driver {
             },
         };
         let is_stop = matches!(input, Input::Stop);
-        let inputs = self.with_others_ready(input);
-        match self.feed(inputs) {
+        match self.feed_with_others_ready(input) {
             Err(refused) if refused.code == NOT_DURABLE => return Err(refused),
             _ => {}
         }
@@ -240,33 +242,47 @@ impl Driver {
         Ok(())
     }
 
-    /// What else has completed meanwhile, so that one commit serves all of it.
-    fn with_others_ready(&mut self, first: Input) -> Vec<Input> {
-        let mut inputs = vec![first];
-        while inputs.len() < MOST_AT_ONCE {
-            let next = self.done.pop_front().or_else(|| self.pending.next().now_or_never().flatten());
+    /// Feeds what has completed, and what else has meanwhile, so that one commit serves all of it.
+    fn feed_with_others_ready(&mut self, first: Input) -> Result<(), Refused> {
+        let now = (self.clock)();
+        self.batch.push((now, first));
+        while self.batch.len() < MOST_AT_ONCE {
+            let next = self.done.pop_front().or_else(|| self.next_completed());
             match next {
-                Some(input) => inputs.push(input),
+                Some(input) => self.batch.push((now, input)),
                 None => break,
             }
         }
-        inputs
+        self.feed_batch()
+    }
+
+    /// What has completed among that which waits, if something has.
+    fn next_completed(&mut self) -> Option<Input> {
+        // To ask is not free even where nothing is there.
+        if self.pending.is_empty() { None } else { self.pending.next().now_or_never().flatten() }
     }
 
     /// Keeps inputs in the journal, then tells the session. The first refusal is returned.
     fn feed(&mut self, inputs: Vec<Input>) -> Result<(), Refused> {
         let now = (self.clock)();
-        let inputs: Vec<(Time, Input)> = inputs.into_iter().map(|input| (now, input)).collect();
-        if let Some(journal) = &mut self.journal {
-            journal.append(&inputs).map_err(|text| Refused { code: NOT_DURABLE, text })?;
+        self.batch.extend(inputs.into_iter().map(|input| (now, input)));
+        self.feed_batch()
+    }
+
+    fn feed_batch(&mut self) -> Result<(), Refused> {
+        let mut inputs = std::mem::take(&mut self.batch);
+        let kept = self.journal.as_mut().map_or(Ok(()), |journal| journal.append(&inputs));
+        let mut refusal = kept.map_err(|text| Refused { code: NOT_DURABLE, text });
+        if refusal.is_err() {
+            inputs.clear();
         }
-        let mut refusal = Ok(());
-        for (at, input) in inputs {
+        for (at, input) in inputs.drain(..) {
             if let Input::Ended { id, outcome } = &input {
                 (self.watch)(Event::Ended(id, outcome));
             }
             refusal = refusal.and(self.session.handle(at, input));
         }
+        self.batch = inputs;
         refusal
     }
 

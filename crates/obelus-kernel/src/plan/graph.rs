@@ -118,8 +118,10 @@ impl Graph {
     /// The edges into a call by one of the paths it reads.
     pub fn edges_by(&self, call: usize, path: &Path) -> &[Edge] {
         let edges = self.edges_into(call);
-        let start = edges.partition_point(|edge| *edge.path < *path);
-        let len = edges[start..].partition_point(|edge| *edge.path == *path);
+        // An edge holds the very path of the call that reads, so that most often there is nothing to compare.
+        let is = |edge: &Edge| std::ptr::eq(&*edge.path, path) || *edge.path == *path;
+        let start = edges.partition_point(|edge| !is(edge) && *edge.path < *path);
+        let len = edges[start..].partition_point(is);
         &edges[start..start + len]
     }
 
@@ -136,6 +138,23 @@ impl Graph {
     /// The number of calls that feed a call.
     pub fn feeders(&self, call: usize) -> usize {
         self.feeders[call]
+    }
+
+    /// Calls that wait for each other, if there are some.
+    pub(crate) fn any_cycle(&self) -> Option<Cycle> {
+        let mut open = self.feeders.clone();
+        let mut free: Vec<usize> = (0..open.len()).filter(|&call| open[call] == 0).collect();
+        let mut placed = 0;
+        while let Some(call) = free.pop() {
+            placed += 1;
+            for &fed in self.fed_by(call) {
+                open[fed] -= 1;
+                if open[fed] == 0 {
+                    free.push(fed);
+                }
+            }
+        }
+        (placed < open.len()).then(|| self.cycle(&open))
     }
 
     /// The wave of every call: one more than the latest wave of what feeds it.
@@ -277,7 +296,9 @@ impl<'a> Writers<'a> {
 
 #[derive(Default)]
 struct Trie<'a> {
-    writers: Vec<usize>,
+    /// Nearly every path has one writer, which takes no list.
+    first: Option<usize>,
+    others: Vec<usize>,
     below: Option<Box<Below<'a>>>,
 }
 
@@ -290,7 +311,12 @@ struct Below<'a> {
 
 impl<'a> Trie<'a> {
     fn insert(&mut self, path: &'a [Segment], writer: usize) {
-        let Some((segment, rest)) = path.split_first() else { return self.writers.push(writer) };
+        let Some((segment, rest)) = path.split_first() else {
+            return match self.first {
+                None => self.first = Some(writer),
+                Some(_) => self.others.push(writer),
+            };
+        };
         let below = self.below.get_or_insert_default();
         if segment.counts_from_the_end() {
             below.from_the_end.insert(rest, writer);
@@ -301,7 +327,8 @@ impl<'a> Trie<'a> {
 
     /// Writers of a prefix of the path, of the path itself, and of anything below it.
     fn collect(&self, path: &[Segment], found: &mut Vec<usize>) {
-        found.extend(&self.writers);
+        found.extend(self.first);
+        found.extend(&self.others);
         let Some(Below { children, from_the_end }) = self.below.as_deref() else { return };
         let Some((segment, rest)) = path.split_first() else {
             for child in children.values().chain([from_the_end]) {

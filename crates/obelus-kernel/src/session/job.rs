@@ -24,8 +24,32 @@ pub(crate) struct JobRef {
 impl JobRef {
     /// The name by which a driver knows it.
     pub(crate) fn id(self) -> String {
-        joined(&self.step.to_string(), '.', &self.job.to_string())
+        // Every call needs such a name, and the machinery of `format!` costs several times as much.
+        let mut name = String::with_capacity(24);
+        push_number(&mut name, self.step);
+        name.push('.');
+        push_number(&mut name, self.job);
+        name
     }
+
+    /// The job that a driver knows by this name.
+    pub(crate) fn of_id(id: &str) -> Option<Self> {
+        let (step, job) = split_at_sign(id, b'.')?;
+        Some(Self { step: step.parse().ok()?, job: job.parse().ok()? })
+    }
+}
+
+fn push_number(text: &mut String, number: u32) {
+    if number >= 10 {
+        push_number(text, number / 10);
+    }
+    text.push(char::from(b'0' + (number % 10) as u8));
+}
+
+/// The parts of a name before and after the first such sign.
+pub(crate) fn split_at_sign(name: &str, sign: u8) -> Option<(&str, &str)> {
+    let at = name.bytes().position(|b| b == sign)?;
+    Some((&name[..at], &name[at + 1..]))
 }
 
 impl std::fmt::Display for JobRef {
@@ -202,7 +226,7 @@ impl Step {
         for (index, job) in jobs.iter_mut().enumerate() {
             job.open_feeders = graph.feeders(index);
         }
-        if let Err(cycle) = graph.waves() {
+        if let Some(cycle) = graph.any_cycle() {
             faults.push(cycle.fault(|job| (jobs[job].call, calls[jobs[job].call].tool_name.as_str())));
         }
         let open = jobs.len();
@@ -328,15 +352,6 @@ impl Job {
             origins: Origins::default(),
         }
     }
-}
-
-/// Two words as one. Every call needs two such names, and the machinery of `format!` costs several times as much.
-pub(crate) fn joined(before: &str, sign: char, after: &str) -> String {
-    let mut name = String::with_capacity(before.len() + sign.len_utf8() + after.len());
-    name.push_str(before);
-    name.push(sign);
-    name.push_str(after);
-    name
 }
 
 /// The proposal, with the instance it runs for where the plan is a template.

@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::expr::OutputPath;
 use crate::fault::{Fault, Rule};
 use crate::fold::Method;
-use crate::message::{Data, Message, Output, depth};
+use crate::message::{Data, Message, depth};
 use crate::origin::{Origin, Origins};
 use crate::path::{MAX_DEPTH, Path};
 use crate::schema;
@@ -90,11 +90,10 @@ impl Session {
     fn end_with(&mut self, at: JobRef, written: Result<(), Failure>) {
         match written {
             Ok(()) => {
-                let step = &self.steps[&at.step];
-                let name =
-                    with_instance(&step.call(at.job as usize).raw, step.jobs[at.job as usize].instance.as_deref());
                 if self.turn.has_failures() {
-                    self.note_success(&name.to_string());
+                    let step = &self.steps[&at.step];
+                    let instance = step.jobs[at.job as usize].instance.as_deref();
+                    self.note_success(&with_instance(&step.call(at.job as usize).raw, instance).to_string());
                 }
                 self.close(at, Status::Done);
             }
@@ -174,7 +173,8 @@ impl Session {
             if data.instance.is_some() && data.instance != instance {
                 return Err(outside("the message is for another instance".to_owned()));
             }
-            let Some((index, path, value)) = permitted(allowed, &data.kind, &data.data) else {
+            let spelled = data.data();
+            let Some((index, path, value)) = permitted(allowed, &data.kind, &spelled) else {
                 return Err(outside(format!("the message of kind `{}` is outside of {allowed}", data.kind)));
             };
             if *group.get_or_insert(index) != index {
@@ -206,17 +206,14 @@ impl Session {
         let issued =
             call.tool.as_deref().map(|tool| tool.issued.as_slice()).filter(|issued| mints && !issued.is_empty());
         let minted = issued.map(|issued| (issued, writes.clone()));
-        let batch = writes
-            .into_iter()
-            .map(|(path, value)| {
-                let mut data = Data::plain(path.kind.clone(), path.spell(value));
-                data.instance.clone_from(&instance);
-                data.method = Some(method);
-                data.origins = Some(origins.clone());
-                data.output = Some(Output { call: raw.clone(), path, date: Some(date.clone()) });
-                Message::Data(Box::new(data))
-            })
-            .collect();
+        let mut batch = Vec::with_capacity(writes.len());
+        for (path, value) in writes {
+            let mut data = Box::new(Data::result(raw.clone(), path, Some(date.clone()), value));
+            data.instance.clone_from(&instance);
+            data.method = Some(method);
+            data.origins = Some(origins.clone());
+            batch.push(Message::Data(data));
+        }
         self.context.append_checked(batch, |context| {
             let broken = validators.iter().find_map(|(path, part)| part.breach(context, path, instance.as_deref()));
             broken.map_or(Ok(()), Err)

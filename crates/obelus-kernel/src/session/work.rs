@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::Session;
 use super::input::{CallError, Ends, Outcome, Start, Task};
-use super::job::{Frozen, JobRef, Settled, Status, joined, with_instance};
+use super::job::{Frozen, JobRef, Settled, Status, split_at_sign, with_instance};
 use super::policy::{Verdict, outside_mode};
 use super::turn::{error_data, fault_data};
 use crate::call::{Call, Scope, faults_of};
@@ -87,29 +87,33 @@ impl Session {
 
     /// Everything is there: resolve, validate, and see who runs it and whether it may.
     fn prepare(&mut self, at: JobRef, call: &Arc<Call>) {
-        let Some(tool) = call.tool.clone() else { return self.close(at, Status::Failed) };
-        let instance = self.steps[&at.step].jobs[at.job as usize].instance.clone();
+        let Some(tool) = &call.tool else { return self.close(at, Status::Failed) };
+        let instance = self.steps[&at.step].jobs[at.job as usize].instance.as_deref();
+        let read = |path: &Path| self.context.read(path, instance);
         // Most calls have two meta-properties: their tool and where the result goes.
-        let mut params = Map::with_capacity(call.params.len() + call.asides.len() + 2);
+        let mut fields = Map::with_capacity(call.params.len() + call.asides.len() + 2);
+        fields.insert("_tool".to_owned(), call.tool_name.as_str().into());
         for (name, template) in &call.params {
-            match template.resolve(&|path: &Path| self.context.read(path, instance.as_deref())) {
-                Ok(value) => params.insert(name.clone(), value),
+            match template.resolve(&read) {
+                Ok(value) => fields.insert(name.clone(), value),
                 Err(_) => return self.close(at, Status::Skipped),
             };
         }
-        let params = Value::Object(params);
-        if call.has_refs()
-            && let Some(fault) = faults_of(tool.breaches(&params)).into_iter().next()
-        {
-            return self.fail_by(at, &fault);
+        let params = fields.iter().skip(1);
+        if call.has_refs() && !tool.surely_takes(params.clone()) {
+            let params = params.map(|(name, value)| (name.clone(), value.clone())).collect();
+            if let Some(fault) = faults_of(tool.breaches(&Value::Object(params))).into_iter().next() {
+                return self.fail_by(at, &fault);
+            }
         }
+        add_metas(&mut fields, call, instance);
         let origins = self.sources(at).of_call(call);
-        let whole = frozen_call(call, params, instance.as_deref());
-        let frozen = Frozen { call: Arc::new(whole), edited: None, approved: false };
+        let frozen = Frozen { call: Arc::new(Value::Object(fields)), edited: None, approved: false };
         let step = self.steps.get_mut(&at.step).expect("the job was just looked at");
-        step.jobs[at.job as usize].frozen = Some(Arc::new(frozen));
-        step.jobs[at.job as usize].origins = origins;
-        if self.thinks(call, &tool) {
+        let job = &mut step.jobs[at.job as usize];
+        job.frozen = Some(Arc::new(frozen));
+        job.origins = origins;
+        if self.thinks(call, tool) {
             return self.think(at, call);
         }
         self.judge(at, call);
@@ -260,7 +264,10 @@ impl Session {
         let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else { return };
         let Some(activity) = self.activity_of(tool, call.activity.as_deref()) else { return };
         let id = at.id();
-        let key = joined(&self.id, ':', &id);
+        let mut key = String::with_capacity(self.id.len() + 1 + id.len());
+        key.push_str(&self.id);
+        key.push(':');
+        key.push_str(&id);
         let start = Start {
             id,
             activity: activity.to_owned(),
@@ -276,7 +283,7 @@ impl Session {
 
     /// A call that runs has come to its end.
     pub(super) fn take_outcome(&mut self, id: &str, outcome: Outcome) {
-        if let Some((job, rest)) = id.split_once('/') {
+        if let Some((job, rest)) = split_at_sign(id, b'/') {
             return self.tell_child(job, super::Input::Ended { id: rest.to_owned(), outcome });
         }
         // A second word about the same call is no news, nor is one about a call that was never handed out.
@@ -399,11 +406,9 @@ impl Session {
     }
 }
 
-/// The call as an activity receives it, and as a person is shown it.
-fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
-    let Value::Object(mut fields) = params else { return params };
-    fields.shift_insert(0, "_tool".to_owned(), call.tool_name.as_str().into());
-    fields.extend(call.asides.clone());
+/// Adds to the tool and the parameters what else an activity receives of a call, and a person is shown.
+fn add_metas(fields: &mut Map<String, Value>, call: &Call, instance: Option<&str>) {
+    fields.extend(call.asides.iter().map(|(name, value)| (name.clone(), value.clone())));
     for chosen in ["_delegate", "_activity"] {
         if let Some(name) = call.said(chosen).filter(|name| !name.is_null()) {
             fields.insert(chosen.to_owned(), name.clone());
@@ -431,7 +436,6 @@ fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
     if let Some(name) = instance {
         fields.insert("_instance".to_owned(), name.into());
     }
-    Value::Object(fields)
 }
 
 /// The messages that a call's scopes name, narrowed to its instance.
