@@ -31,6 +31,8 @@ pub struct Call {
     pub output_path: Option<OutputPath>,
     /// How the result joins what is there.
     pub output_method: Method,
+    /// Whether the call itself says nothing of its result, and the place is the usual one of its solution.
+    pub keeps_by_default: bool,
     /// The instance it works for.
     pub instance: Option<String>,
     /// What its executor is shown of the context.
@@ -55,6 +57,9 @@ pub enum Scope {
 /// Words that may stand beside the parameters; unless the tool declares them they are none.
 pub(crate) const ASIDES: [&str; 6] =
     ["requires_confirmation", "confirmed", "confirmation_decision", "confirmation_reason", "comment", "http_method"];
+
+/// The kind that takes the results for which no other place is named.
+const RESULTS: &str = "results";
 
 impl Call {
     /// Reads a proposal. What can be understood is, even of a faulty call, for it may still feed others.
@@ -89,6 +94,7 @@ impl Call {
             asides,
             output_path,
             output_method,
+            keeps_by_default: false,
             instance,
             scopes,
             output,
@@ -96,6 +102,16 @@ impl Call {
             activity,
         };
         (call, faults)
+    }
+
+    /// Where neither the call nor its tool says where the result goes, it is pushed to `†results`.
+    pub(crate) fn keep_result(&mut self) {
+        // A place that cannot be read is a fault, and not silence.
+        if self.output_path.is_none() && self.said("_outputPath").is_none_or(Value::is_null) {
+            self.output_path = Some(OutputPath { alternatives: vec![vec![Arc::new(Path::root(RESULTS))]] });
+            self.output_method = Method::Push;
+            self.keeps_by_default = true;
+        }
     }
 
     /// Visits every expression of the parameters, with the place of the parameter it fills.
@@ -152,8 +168,9 @@ impl Call {
         self.output_path.iter().flat_map(OutputPath::paths)
     }
 
-    /// Every kind the call has to do with.
+    /// Every kind the call has to do with. Where its result goes by default says nothing of what it is about.
     pub fn kinds(&self) -> impl Iterator<Item = &str> {
+        let written = self.writes().filter(|_| !self.keeps_by_default);
         let scoped = self.scopes.iter().filter_map(|scope| match scope {
             Scope::Kind(kind) => Some(kind.as_str()),
             Scope::Path(_) => None,
@@ -161,7 +178,7 @@ impl Call {
         self.reads()
             .into_iter()
             .map(|path| path.kind.as_str())
-            .chain(self.writes().map(|path| path.kind.as_str()))
+            .chain(written.map(|path| path.kind.as_str()))
             .chain(scoped)
     }
 }

@@ -16,6 +16,7 @@
 //! | [`session`] | the machine: events in, tasks out |
 //! | [`jq`] | pure filters |
 //! | [`steps`] | an agent's loop as a graph |
+//! | [`dialect`] | how a model writes its answers |
 //! | [`draw`] | boxes and arrows as Mermaid, DOT and SVG |
 //! | [`Origins`] | where values come from |
 //! | [`Fault`] | what is wrong, where, and which rule says so |
@@ -27,6 +28,8 @@ pub mod compose;
 
 mod context;
 pub use context::{Context, View};
+
+pub mod dialect;
 
 pub mod draw;
 
@@ -40,6 +43,9 @@ mod fold;
 pub use fold::{Method, type_name};
 
 pub mod jq;
+
+mod leaves;
+pub use leaves::Leave;
 
 mod message;
 pub use message::{Data, Message, Output, Parsed, Plan, PlanMode, Role, Text};

@@ -14,18 +14,28 @@
 //! | `walk` | a turn along a graph of steps |
 //! | `job` | the calls of one solution and the graph between them |
 //! | `work` | a call's way from blocked to its end |
-//! | `result` | what a call brings, written to memory |
-//! | `question`, `describe`, `consent`, `decide` | what waits for a person, in words, and what a person may say |
+//! | `result`, `leave` | what a call brings, and what it leaves beside that, written to memory |
+//! | `desk`, `adopt` | the state with what the session keeps up in it, and a state that comes from elsewhere |
+//! | `naming` | names that people know, and a call in one line |
+//! | `question`, `ask`, `describe` | what waits for a person, and in which words |
+//! | `decide`, `earlier`, `consent`, `doubt` | what a person may say, has said, and what that does |
 //! | `policy`, `provenance` | what may happen, and what the origins of values decide |
 //! | `delegate` | calls carried out by a session of their own |
 //! | `prompt` | what the model is shown |
 
+mod adopt;
+mod ask;
 mod consent;
 mod decide;
 mod delegate;
 mod describe;
+mod desk;
+mod doubt;
+mod earlier;
 mod input;
 mod job;
+mod leave;
+mod naming;
 mod policy;
 mod prompt;
 mod provenance;
@@ -43,20 +53,22 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 pub use consent::ConsentWords;
-pub use input::{Answer, CallError, CallReport, Decision, Ends, Input, Outcome, Reply, Solution, Start, Task};
+pub use input::{Answer, CallError, CallReport, Decision, Ends, Input, Outcome, Reply, Solution, Spent, Start, Task};
 pub use policy::{Examples, Match, Policy, Rule as PolicyRule, Say, Verdict};
 pub use prompt::{Prompt, Purpose};
 pub use question::{About, AskedCall, Question, QuestionStatus};
-pub use settings::{Approval, Mode, ModelMayConfirm, Settings};
+pub use settings::{Approval, FollowUp, Kept, Mode, ModelMayConfirm, Settings};
 
 use crate::context::Context;
 use crate::fault::{Fault, Rule};
+use crate::jq::Filter;
 use crate::message::{Message, PlanMode, Role};
 use crate::origin::Origins;
 use crate::schema;
 use crate::steps::Steps;
 use crate::time::Time;
 use crate::tool::Tool;
+use desk::Desk;
 use job::{JobRef, Step};
 use question::Questions;
 use turn::{Turn, Words};
@@ -78,6 +90,8 @@ pub struct Session {
     /// `now` in words, for many results bear the same date.
     date: Option<(Time, Arc<str>)>,
     turn: Turn,
+    /// What the model took since the session began.
+    spent: Spent,
     steps: BTreeMap<u32, Step>,
     next_step: u32,
     /// Jobs to be looked at again, because something they need has changed.
@@ -94,6 +108,10 @@ pub struct Session {
     sub_requests: BTreeMap<u64, JobRef>,
     next_request: u64,
     questions: Questions,
+    /// What the state tells of confirmations beside the questions.
+    desk: Desk,
+    /// What the model is shown of kinds that are not shown whole.
+    views: BTreeMap<String, Filter>,
     /// Where everything comes from that the model has been shown so far.
     shown: Origins,
     /// Where the agent's own words of this session come from: it had been shown all that when it spoke.
@@ -128,6 +146,13 @@ impl Refused {
     }
 }
 
+impl std::fmt::Debug for Session {
+    /// Its name alone: what it holds is long, and [`Session::snapshot`] has it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
 impl Session {
     /// A session about to work on a request: its context, the schema of its result, and its settings.
     ///
@@ -156,6 +181,11 @@ impl Session {
                 Some(Arc::new(compiled.map_err(wrong)?))
             }
         };
+        let view = |(kind, text): (&String, &String)| match Filter::compile(text) {
+            Ok(filter) => Ok((kind.clone(), filter)),
+            Err(why) => Err(Fault::new(Rule::Loop1, why).at(&format!("show.{kind}"))),
+        };
+        let views = settings.show.iter().map(view).collect::<Result<_, _>>()?;
         let persistent = settings.persistent || context.plan().is_some();
         let shown = context.text_origins();
         Ok(Self {
@@ -170,6 +200,7 @@ impl Session {
             depth: 0,
             now: Time::default(),
             date: None,
+            spent: Spent::default(),
             steps: BTreeMap::new(),
             next_step: 0,
             dirty: VecDeque::new(),
@@ -180,6 +211,8 @@ impl Session {
             sub_requests: BTreeMap::new(),
             next_request: 0,
             questions: Questions::default(),
+            desk: Desk::default(),
+            views,
             shown,
             said: Origins::default(),
             pending_words: VecDeque::new(),
@@ -217,11 +250,17 @@ impl Session {
             }
             Input::RunPlan => self.run_plan()?,
             Input::User { text } => self.hear(text),
-            Input::Answer { id, answer } => self.take_answer(&id, answer),
+            Input::State { state, by } => self.adopt(state, &by)?,
+            Input::Answer { id, answer } => {
+                self.spent.add(&answer);
+                self.turn.spent.add(&answer);
+                self.take_answer(&id, answer);
+            }
             Input::Ended { id, outcome } => self.take_outcome(&id, outcome),
             Input::Loaded { id, request } => self.take_loaded(&id, request),
             Input::InDoubt { id } => self.doubt(&id),
             Input::Decide { question, decision, by } => self.decide(&question, decision, &by)?,
+            Input::Mode { mode } => self.set_mode(mode),
             Input::Stop => self.stop(),
             Input::Tick => self.expire(),
         }
@@ -255,8 +294,13 @@ impl Session {
         &self.settings
     }
 
+    /// What the model took: in this turn, and since the session began.
+    pub fn spent(&self) -> (Spent, Spent) {
+        (self.turn.spent, self.spent)
+    }
+
     /// Changes how far it may go, from the next call on.
-    pub fn set_mode(&mut self, mode: Mode) {
+    fn set_mode(&mut self, mode: Mode) {
         Arc::make_mut(&mut self.settings).mode = mode;
         for job in self.steps.values_mut().flat_map(|step| &mut step.jobs) {
             if let Some(child) = &mut job.child {
@@ -285,13 +329,13 @@ impl Session {
     /// The states of the calls under way, and of the turn's calls that have ended.
     pub fn calls(&self) -> Vec<CallReport> {
         let ended = self.turn.ended_calls.iter().cloned();
-        ended.chain(self.steps.values().flat_map(Step::report)).collect()
+        ended.chain(self.steps.iter().flat_map(|(number, step)| step.report(*number))).collect()
     }
 
     /// Everything the session is, as data. Equal sessions are equal here, byte for byte.
     pub fn snapshot(&self) -> Value {
         let steps = self.steps.iter().map(|(id, step)| {
-            let jobs = step.report().zip(&step.jobs).map(|(report, job)| {
+            let jobs = step.report(*id).zip(&step.jobs).map(|(report, job)| {
                 let child = job.child.as_ref().map(|child| child.snapshot());
                 json!({"call": report.call, "status": report.status, "error": report.error,
                     "attempt": job.attempt, "child": child})
@@ -303,8 +347,11 @@ impl Session {
             "id": self.id,
             "now": self.now,
             "context": self.context.to_json(),
+            "mode": self.settings.mode,
             "turn": self.turn.snapshot(),
+            "spent": self.spent,
             "steps": steps.collect::<serde_json::Map<_, _>>(),
+            "state": self.state(),
             "questions": self.questions.all().map(Question::to_json).collect::<Vec<_>>(),
             "shown": self.shown.to_json(),
             "walk": self.walk.as_ref().map(Walk::snapshot),

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::expr::OutputPath;
 use crate::fault::{Fault, Rule};
 use crate::fold::type_name;
+use crate::leaves::Leave;
 use crate::origin::{Origin, Origins};
 use crate::schema::{self, Breach};
 use crate::template::Template;
@@ -77,6 +78,8 @@ pub struct Tool {
     pub target: Option<Vec<String>>,
     /// Paths of the result that the tool itself mints.
     pub issued: Vec<String>,
+    /// What a successful call leaves in memory beside its result.
+    pub leaves: Vec<Leave>,
     /// The schema of the parameters alone.
     params: Value,
     metas: Vec<(&'static str, Meta)>,
@@ -157,6 +160,7 @@ impl Tool {
             risky: names(definition, "x-risky")?.unwrap_or_default(),
             target: names(definition, "x-target")?,
             issued: names(definition, "x-issued")?.unwrap_or_default(),
+            leaves: Leave::parse_all(definition.get("x-leaves"))?,
             params: params_schema(definition, properties, &prescribed),
             metas,
             prescribed,

@@ -1,10 +1,14 @@
 //! Agents as files: `agents/NAME/agent.yaml`.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use obelus_kernel::session::{Approval, ConsentWords, Mode, ModelMayConfirm, Policy, Session, Settings};
+use obelus_kernel::dialect::Dialect;
+use obelus_kernel::session::{
+    Approval, ConsentWords, FollowUp, Kept, Mode, ModelMayConfirm, Policy, Session, Settings,
+};
 use obelus_kernel::steps::Steps;
 use obelus_kernel::{Context, Data, Fault, Message, Role, Tool};
 use serde::Deserialize;
@@ -40,6 +44,12 @@ struct File {
     approval: Approval,
     #[serde(default = "one")]
     repairs: u32,
+    #[serde(default)]
+    dialect: Dialect,
+    #[serde(default)]
+    follow_up: Option<FollowUp>,
+    #[serde(default)]
+    show: BTreeMap<String, String>,
     #[serde(default)]
     tools: Tools,
     #[serde(default)]
@@ -93,6 +103,8 @@ struct State {
     schema: Option<Value>,
     description: Option<String>,
     data: Option<Value>,
+    /// What the session keeps up by itself.
+    kept: Kept,
 }
 
 /// An agent, read and checked.
@@ -174,6 +186,11 @@ impl Agent {
                 reader.problem(&format!("graph.{field}"), format!("graph.{fault}"));
             }
         }
+        for (kind, filter) in &read.show {
+            if let Err(why) = obelus_kernel::jq::Filter::compile(filter) {
+                reader.problem(&format!("show.{kind}"), format!("show.{kind}: {why}"));
+            }
+        }
         if let Err(why) = read.policy.check(&|name| context.tool(name).cloned()) {
             reader.problem("policy", format!("policy: {why}"));
         }
@@ -210,6 +227,15 @@ fn settings(file: &File) -> Settings {
         consent: file.consent.clone(),
         approval: file.approval,
         repairs: file.repairs,
+        dialect: file.dialect,
+        // Whoever answers in blocks answers in words, and is asked again when there is something to answer from.
+        follow_up: file.follow_up.unwrap_or(match file.dialect {
+            Dialect::Json => FollowUp::Always,
+            Dialect::Blocks => FollowUp::AfterReads,
+        }),
+        kept: file.state.kept.clone(),
+        show: file.show.clone(),
+        language: file.language.clone(),
         max_requests: limits.requests.unwrap_or(default.max_requests),
         max_calls: limits.calls.unwrap_or(default.max_calls),
         max_tokens: limits.tokens.or(default.max_tokens),

@@ -35,6 +35,8 @@ pub enum Event<'a> {
     Ended(&'a str, &'a Outcome),
     /// A person is asked.
     Asked(&'a Question),
+    /// Something in the session has moved: whoever wants to know what can look.
+    Moved(&'a Session),
 }
 
 type Pending = Pin<Box<dyn Future<Output = Input> + Send>>;
@@ -196,7 +198,7 @@ impl Driver {
         &self.session
     }
 
-    /// The session, to change its mode or to take it elsewhere.
+    /// The session, to take it elsewhere: what it is told this way is in no journal.
     pub fn session_mut(&mut self) -> &mut Session {
         &mut self.session
     }
@@ -208,6 +210,16 @@ impl Driver {
     pub async fn turn(&mut self, input: Input) -> Result<Reply, Refused> {
         self.feed(vec![input])?;
         self.until_rest().await
+    }
+
+    /// Tells the session something that need not begin a turn, such as another mode or that time has passed.
+    /// Where it does set the session to work, the work is done, and there is a reply.
+    pub async fn tell(&mut self, input: Input) -> Result<Option<Reply>, Refused> {
+        self.feed(vec![input])?;
+        match self.hand_out() {
+            None if !self.session.is_at_rest() => self.until_rest().await.map(Some),
+            reply => Ok(reply),
+        }
     }
 
     async fn until_rest(&mut self) -> Result<Reply, Refused> {
@@ -317,6 +329,7 @@ impl Driver {
                 Task::Rest(rest) => reply = Some(*rest),
             }
         }
+        (self.watch)(Event::Moved(&self.session));
         reply
     }
 

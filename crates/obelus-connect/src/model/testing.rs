@@ -38,5 +38,5 @@ pub(super) fn thinking(call: Value) -> Prompt {
 /// A call of the plan.
 pub(super) fn report(call: Value, status: &'static str) -> CallReport {
     let error = (status == "failed").then(|| json!({"code": "broken", "message": "it broke"}));
-    CallReport { call: Arc::new(call), status, error }
+    CallReport { place: (0, 0), call: Arc::new(call), status, error }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::Manner;
 use super::graph::{Edge, Graph, Node, TooDense};
 use super::template::{Who, who_runs};
 use super::types::{self, Shape};
@@ -70,10 +71,18 @@ impl Check {
 
 /// Checks the calls of a plan against the context they would run in.
 pub fn check(proposals: &[Arc<Value>], mode: PlanMode, context: &Context) -> Check {
+    check_in_manner(proposals, mode, Manner::default(), context)
+}
+
+/// The same, for calls that are to be taken in another manner.
+pub(crate) fn check_in_manner(proposals: &[Arc<Value>], mode: PlanMode, manner: Manner, context: &Context) -> Check {
     let mut errors = Vec::new();
     let mut calls = Vec::with_capacity(proposals.len());
     for (index, proposal) in proposals.iter().enumerate() {
-        let (call, faults) = Call::read(proposal, context);
+        let (mut call, faults) = Call::read(proposal, context);
+        if manner.keeps_results {
+            call.keep_result();
+        }
         errors.extend(faults.into_iter().map(|fault| fault.in_call(index)));
         if mode == PlanMode::Lazy && call.output.as_ref().is_some_and(|output| !output.is_null()) {
             let text = "a lazy plan carries no results: leave `_output` out";
@@ -84,7 +93,7 @@ pub fn check(proposals: &[Arc<Value>], mode: PlanMode, context: &Context) -> Che
     errors.extend(context.tools().filter_map(|tool| tool.check().err()));
     let who = who_runs(&calls, context);
     let nodes: Vec<_> = calls.iter().zip(&who).map(|(call, who)| Node { call, who: who.clone() }).collect();
-    let graph = Graph::new(&nodes);
+    let graph = Graph::with(&nodes, |from, to| !manner.sequential || from < to);
     drop(nodes);
     let mut check = Check { calls, who, graph: Graph::default(), waves: Vec::new(), errors, warnings: Vec::new() };
     match graph {

@@ -75,10 +75,6 @@ pub(crate) struct Node<'a> {
 }
 
 impl Graph {
-    pub(crate) fn new(nodes: &[Node<'_>]) -> Result<Self, TooDense> {
-        Self::with(nodes, |_, _| true)
-    }
-
     /// The graph of the edges that may be.
     pub(crate) fn with(nodes: &[Node<'_>], may_feed: impl Fn(usize, usize) -> bool) -> Result<Self, TooDense> {
         let writers = Writers::new(nodes);

@@ -10,11 +10,16 @@ pub struct ConsentWords {
     pub yes: Vec<String>,
     /// With one of these it is none.
     pub but: Vec<String>,
+    /// A short message that begins with one of these declines.
+    pub no: Vec<String>,
+    /// A short message that begins with one of these wants the work to go on.
+    pub go_on: Vec<String>,
 }
 
 impl Default for ConsentWords {
     fn default() -> Self {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect();
+        let phrases = |text: &str| text.split('|').map(str::to_owned).collect();
         Self {
             yes: words(
                 "да ок подтверждаю согласен согласна одобряю разрешаю yes ok okay approve approved confirm confirmed agreed",
@@ -22,11 +27,31 @@ impl Default for ConsentWords {
             but: words(
                 "нет не нельзя стоп подожди подождите отмена но только кроме no not don't stop wait cancel but only except",
             ),
+            no: phrases(
+                "нет|не надо|не нужно|не стоит|отмена|отмени|отменить|отклоняю|отклонить|отказываюсь|стоп|no|nope|cancel|deny|denied|decline|reject|stop|don't",
+            ),
+            go_on: phrases("продолжай|продолжайте|продолжить|продолжаем|дальше|далее|continue|go on|proceed|resume"),
         }
     }
 }
 
+/// A yes, a no or a "go on" of more words than this wants something of its own.
+const SHORT: usize = 5;
+
 impl ConsentWords {
+    /// Whether the message only answers what was asked, and wishes for nothing new.
+    pub fn only_answers(&self, message: &str) -> bool {
+        let lower = message.to_lowercase().replace('’', "'");
+        let said: Vec<&str> =
+            lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).collect();
+        let begins = |phrase: &String| {
+            let phrase = phrase.to_lowercase();
+            said.starts_with(&phrase.split(' ').collect::<Vec<_>>())
+        };
+        let is_short = said.len() <= SHORT && !lower.contains(char::is_numeric);
+        self.consents(message) || (is_short && self.no.iter().chain(&self.go_on).any(begins))
+    }
+
     /// Whether the message consents: a yes first, no digit, and nothing that takes it back.
     pub fn consents(&self, message: &str) -> bool {
         let lower = message.to_lowercase().replace('’', "'");
@@ -41,6 +66,24 @@ impl ConsentWords {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_is_no_wish() {
+        let words = ConsentWords::default();
+        for answer in ["Да", "Нет, спасибо", "не надо", "Продолжай!", "go on", "Don’t", "Отмена"]
+        {
+            assert!(words.only_answers(answer), "{answer}");
+        }
+        for wish in [
+            "Создай сделку",
+            "Нет, поставь 200000",
+            "Не забудь позвонить",
+            "Продолжай работу со сделкой 5",
+            "дальность?",
+        ] {
+            assert!(!words.only_answers(wish), "{wish}");
+        }
+    }
 
     #[test]
     fn a_consent_is_a_plain_yes() {

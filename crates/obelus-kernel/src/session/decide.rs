@@ -1,248 +1,19 @@
-//! Asking people, and doing what they say.
+//! Doing what people say.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::describe::{Part, describe, word};
-use super::input::{CallError, Decision, Ends, Outcome, Task};
+use super::input::{CallError, Decision, Ends, Outcome};
 use super::job::{Frozen, JobRef, Origin as By, Status};
 use super::policy::Verdict;
-use super::question::{About, Approved, AskedCall, Asking, Question, QuestionStatus, hash};
-use super::settings::ModelMayConfirm;
+use super::question::{About, Approved, Question, QuestionStatus};
 use super::turn::{Phase, error_data};
 use super::{Input, Refused, Session};
-use crate::call::{ASIDES, Call, faults_of};
-use crate::message::{Message, Role};
+use crate::call::faults_of;
 use crate::origin::{Origin, Origins};
-use crate::plan::Who;
-
-/// A step, and the index of the call that was expanded over instances.
-type Template = (u32, usize);
-
-/// The calls of one template that are asked about together.
-#[derive(Default)]
-struct Group {
-    calls: Vec<AskedCall>,
-    words: Vec<String>,
-    reasons: BTreeSet<String>,
-}
 
 impl Session {
-    fn hash_of(&self, call: &Call, frozen: &Frozen) -> String {
-        let is_aside = |name: &str| ASIDES.contains(&name) && call.asides.contains_key(name);
-        hash(&self.id, self.settings.mode.name(), &frozen.call, is_aside)
-    }
-
-    /// Whether people have spoken of exactly this call before, or are being asked; then that settles it.
-    pub(super) fn settle_by_earlier_word(&mut self, at: JobRef, call: &Call, frozen: &Arc<Frozen>) -> bool {
-        let says = |name: &str| call.asides.get(name) == Some(&Value::Bool(true));
-        let refuses = call.asides.get("confirmation_decision").is_some_and(|said| said == "deny");
-        if self.questions.is_blank() && !refuses {
-            return false;
-        }
-        let hash = self.hash_of(call, frozen);
-        if refuses {
-            let reason =
-                call.asides.get("confirmation_reason").and_then(Value::as_str).unwrap_or("declined in conversation");
-            if let Some((id, index)) = self.questions.about(&hash) {
-                self.deny(&id, &[index], reason, "the agent, for the user");
-            }
-            self.deny_job(at, &hash, reason);
-            return true;
-        }
-        if let Some(&since) = self.questions.denied.get(&hash) {
-            let asked_anew = says("requires_confirmation") && self.words_since(since).is_some();
-            if !asked_anew {
-                self.drop_denied(at, "it was denied before");
-                return true;
-            }
-            self.questions.denied.remove(&hash);
-        }
-        let confirmed = says("confirmed");
-        if let Some((id, index)) = self.questions.about(&hash) {
-            if let Some(question) = self.questions.get_mut(&id) {
-                question.calls[index].jobs.push(at);
-            }
-            self.set_status(at, Status::Waiting);
-            self.wake_followers(at);
-            if confirmed && self.has_consent(&id) {
-                self.approve(&id, &[index], "the user, in conversation");
-            }
-            return true;
-        }
-        match self.questions.approved.get(&hash) {
-            Some(Approved::Done) if confirmed => {
-                self.close(at, Status::Done);
-                true
-            }
-            Some(Approved::Running(primary)) if confirmed => {
-                let primary = *primary;
-                self.join(at, primary);
-                self.wake_followers(at);
-                true
-            }
-            _ => false,
-        }
-    }
-
-    /// The model claims that the user agreed: is there evidence?
-    fn has_consent(&self, id: &str) -> bool {
-        let Some(question) = self.questions.get(id) else { return false };
-        self.settings.model_may_confirm == ModelMayConfirm::AfterConsent
-            && self.answerable.as_deref() == Some(id)
-            && self.words_since(question.asked_after).is_some_and(|words| self.settings.consent.consents(words))
-    }
-
-    /// The question about one call that waits now, if nothing else does, here or in a delegate.
-    pub(super) fn only_question(&self) -> Option<String> {
-        let mut open = self.questions().into_iter().filter(Question::is_open);
-        let (only, None) = (open.next()?, open.next()) else { return None };
-        (only.open_calls().count() == 1).then_some(only.id)
-    }
-
-    /// The user's latest words, if they came after the context had this many messages.
-    fn words_since(&self, length: usize) -> Option<&str> {
-        self.context.messages()[length.min(self.context.messages().len())..].iter().rev().find_map(|message| {
-            match message {
-                Message::Text(text) if text.role == Role::User => Some(text.text.as_str()),
-                _ => None,
-            }
-        })
-    }
-
-    /// A person must decide about a call.
-    pub(super) fn ask_about_call(&mut self, at: JobRef, call: &Call, frozen: &Arc<Frozen>, reasons: Vec<String>) {
-        let step = &self.steps[&at.step];
-        let described = self.described(at, call, frozen);
-        if step.who[step.jobs[at.job as usize].call] == Who::Each {
-            self.set_status(at, Status::Asking);
-            self.questions.asking.push(Asking { at, described, reasons });
-        } else {
-            self.set_status(at, Status::Waiting);
-            let asked = AskedCall {
-                call: frozen.call.clone(),
-                hash: self.hash_of(call, frozen),
-                decided: None,
-                jobs: vec![at],
-            };
-            self.ask(About::Call, vec![asked], described, reasons);
-        }
-        self.wake_followers(at);
-    }
-
-    /// A call about to run, in words, with what is not trusted marked.
-    fn described(&self, at: JobRef, call: &Call, frozen: &Frozen) -> String {
-        let sources = self.sources(at);
-        let origins = |part: Part<'_>| match part {
-            // That it was proposed after reading is among the reasons.
-            Part::Proposal => Origins::default(),
-            Part::Value(place, _) => sources.of_place(call, place),
-            Part::Scopes => sources.of_scopes(call),
-        };
-        describe(&frozen.call, &|name| call.asides.contains_key(name), &origins)
-    }
-
-    /// The calls of one template over instances are one question. Says whether something was asked.
-    pub(super) fn ask_about_groups(&mut self) -> bool {
-        let asking = std::mem::take(&mut self.questions.asking);
-        let mut groups: BTreeMap<Template, Group> = BTreeMap::new();
-        let mut seen: BTreeMap<String, (Template, usize)> = BTreeMap::new();
-        for Asking { at, described, reasons } in asking {
-            let Some(step) = self.steps.get(&at.step) else { continue };
-            let job = &step.jobs[at.job as usize];
-            let (Some(frozen), Status::Asking) = (&job.frozen, job.status) else { continue };
-            let hash = self.hash_of(step.call(at.job as usize), frozen);
-            let call = frozen.call.clone();
-            let template = (at.step, job.call);
-            self.set_status(at, Status::Waiting);
-            // An identical call joins the one that waits, be it of another template or asked about meanwhile.
-            let same = seen.get(&hash).and_then(|(of, index)| groups.get_mut(of)?.calls.get_mut(*index));
-            let open = self.questions.about(&hash);
-            if let Some(asked) = same {
-                asked.jobs.push(at);
-            } else if let Some((id, index)) = open
-                && let Some(question) = self.questions.get_mut(&id)
-            {
-                question.calls[index].jobs.push(at);
-            } else {
-                let group = groups.entry(template).or_default();
-                seen.insert(hash.clone(), (template, group.calls.len()));
-                group.calls.push(AskedCall { call, hash, decided: None, jobs: vec![at] });
-                group.words.push(described);
-                group.reasons.extend(reasons);
-            }
-        }
-        let asked_something = !groups.is_empty();
-        for Group { calls, words, reasons } in groups.into_values() {
-            let reasons = reasons.into_iter().collect();
-            self.ask(About::Call, calls, words.join("\n"), reasons);
-        }
-        asked_something
-    }
-
-    pub(super) fn ask_about_plan(&mut self, calls: Vec<Arc<Value>>, sequential: bool) {
-        let asked = |call| AskedCall { call, hash: String::new(), decided: None, jobs: Vec::new() };
-        let mut reasons = vec!["a plan runs when it is approved".to_owned()];
-        if !self.shown.is_trusted() {
-            let names: Vec<String> = self.shown.untrusted().map(word).collect();
-            reasons.push(format!("it was made after reading what is not trusted: {}", names.join(", ")));
-        }
-        let words: Vec<String> = calls.iter().map(|call| self.described_plan(call)).collect();
-        let id = self.ask(About::Plan, calls.into_iter().map(asked).collect(), words.join("\n"), reasons);
-        let before_reading = self.shown.is_trusted();
-        if let Some(question) = self.questions.get_mut(&id) {
-            question.sequential = sequential;
-            question.before_reading = before_reading;
-        }
-    }
-
-    /// A call of a plan in words. A person's yes covers its proposal and literals, so those are marked; what its
-    /// references bring is judged when it is there.
-    fn described_plan(&self, call: &Value) -> String {
-        let tool = call.get("_tool").and_then(Value::as_str).and_then(|name| self.context.tool(name));
-        let is_aside = |name: &str| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none());
-        let origins = |part: Part<'_>| match part {
-            Part::Value(_, Value::String(text)) if text.starts_with('†') && !text.starts_with("††") => {
-                Origins::default()
-            }
-            _ => self.shown.clone(),
-        };
-        describe(call, &is_aside, &origins)
-    }
-
-    /// A person is asked for something else than a yes.
-    pub(super) fn ask_for_input(&mut self, words: &str, schema: Option<Value>) {
-        let id = self.ask(About::Input, Vec::new(), crate::visible(words), Vec::new());
-        if let Some(question) = self.questions.get_mut(&id) {
-            question.schema = schema;
-        }
-    }
-
-    fn ask(&mut self, about: About, calls: Vec<AskedCall>, description: String, reasons: Vec<String>) -> String {
-        let question = Question {
-            id: String::new(),
-            about,
-            calls,
-            description,
-            reasons,
-            schema: None,
-            requested_at: self.now,
-            expires_at: self.now.plus_seconds(self.settings.question_seconds),
-            status: QuestionStatus::Requested,
-            decided_at: None,
-            by: None,
-            reason: None,
-            sequential: false,
-            before_reading: false,
-            asked_after: self.context.messages().len(),
-        };
-        let id = self.questions.add(question);
-        self.tasks.push_back(Task::Ask { id: id.clone() });
-        id
-    }
-
     /// A person decided. What does not fit is refused, and the question stays.
     pub(super) fn decide(&mut self, id: &str, decision: Decision, by: &str) -> Result<(), Refused> {
         if let Some((job, rest)) = id.split_once('/') {
@@ -285,11 +56,11 @@ impl Session {
             (About::Call, Decision::Edit { params }) => self.edit(id, params, by)?,
             (About::Plan, Decision::Approve { only: None }) => {
                 let calls: Vec<Arc<Value>> = question.calls.iter().map(|asked| asked.call.clone()).collect();
-                let sequential = question.sequential;
+                let manner = question.manner;
                 let origin = By::Approved { by_person: true, before_reading: question.before_reading };
                 self.questions.decided(id, QuestionStatus::Approved, self.now, by, None);
                 self.reopen();
-                self.start_step(&calls, origin, sequential);
+                self.start_step(&calls, origin, manner);
             }
             (About::InDoubt, Decision::Happened { result }) => {
                 // A result that nobody knows is not written, and breaks no schema: the effect is there all the same.
@@ -319,7 +90,7 @@ impl Session {
         Ok(())
     }
 
-    fn approve(&mut self, id: &str, indexes: &[usize], by: &str) {
+    pub(super) fn approve(&mut self, id: &str, indexes: &[usize], by: &str) {
         let Some(question) = self.questions.get_mut(id) else { return };
         let mut released = Vec::new();
         for &index in indexes {
@@ -348,7 +119,7 @@ impl Session {
         }
     }
 
-    fn deny(&mut self, id: &str, indexes: &[usize], reason: &str, by: &str) {
+    pub(super) fn deny(&mut self, id: &str, indexes: &[usize], reason: &str, by: &str) {
         let Some(question) = self.questions.get_mut(id) else { return };
         let is_plan = question.about == About::Plan;
         let mut dropped = Vec::new();
@@ -371,12 +142,12 @@ impl Session {
         }
     }
 
-    fn deny_job(&mut self, at: JobRef, hash: &str, reason: &str) {
+    pub(super) fn deny_job(&mut self, at: JobRef, hash: &str, reason: &str) {
         self.questions.denied.insert(hash.to_owned(), self.context.messages().len());
         self.drop_denied(at, reason);
     }
 
-    fn drop_denied(&mut self, at: JobRef, reason: &str) {
+    pub(super) fn drop_denied(&mut self, at: JobRef, reason: &str) {
         if let Some(step) = self.steps.get_mut(&at.step) {
             step.jobs[at.job as usize].error = Some(json!({"code": "denied", "message": reason}));
         }
@@ -423,7 +194,7 @@ impl Session {
     }
 
     /// One job runs for both.
-    fn join(&mut self, at: JobRef, primary: JobRef) {
+    pub(super) fn join(&mut self, at: JobRef, primary: JobRef) {
         self.set_status(at, Status::Waiting);
         self.questions.joined.entry(primary).or_default().push(at);
     }
@@ -451,6 +222,7 @@ impl Session {
                 // The limit was for the agent; what a person lets run, runs.
                 self.turn.calls = 0;
             }
+            self.turn.said.clear();
             self.turn.phase = Phase::Working;
         }
     }
@@ -485,46 +257,6 @@ impl Session {
         let children: Vec<String> = self.children().map(|(id, _)| id).collect();
         for id in children {
             self.tell_child(&id, Input::Tick);
-        }
-    }
-
-    /// A call was under way when its driver died.
-    pub(super) fn doubt(&mut self, id: &str) {
-        if let Some((job, rest)) = id.split_once('/') {
-            return self.tell_child(job, Input::InDoubt { id: rest.to_owned() });
-        }
-        let Some(at) = self.in_hand(id) else { return };
-        let step = &self.steps[&at.step];
-        let (job, call) = (&step.jobs[at.job as usize], step.call(at.job as usize));
-        let (Some(frozen), Some(tool), false) = (job.frozen.clone(), call.tool.clone(), job.resting) else { return };
-        if tool.idempotent {
-            return self.start_again(at);
-        }
-        let described = self.described(at, call, &frozen);
-        let asked = AskedCall { call: frozen.call.clone(), hash: String::new(), decided: None, jobs: vec![at] };
-        let reasons = vec!["the work was interrupted, and it is not known whether this happened".to_owned()];
-        self.ask(About::InDoubt, vec![asked], described, reasons);
-        self.set_resting(at, true);
-    }
-
-    /// The open question whether this job's effect has happened.
-    pub(super) fn doubt_about(&self, at: JobRef) -> Option<String> {
-        let mut doubts = self.questions.open().filter(|question| question.about == About::InDoubt);
-        doubts
-            .find(|question| question.calls.iter().any(|asked| asked.jobs == [at]))
-            .map(|question| question.id.clone())
-    }
-
-    pub(super) fn settle_doubt(&mut self, id: &str, by: &str, outcome: Option<Outcome>) {
-        let Some(at) = self.questions.get(id).and_then(|question| question.calls.first()?.jobs.first().copied()) else {
-            return;
-        };
-        self.questions.decided(id, QuestionStatus::Answered, self.now, by, None);
-        self.set_resting(at, false);
-        self.reopen();
-        match outcome {
-            Some(outcome) => self.finish(at, outcome),
-            None => self.start_again(at),
         }
     }
 }

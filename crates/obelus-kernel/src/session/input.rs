@@ -5,6 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::settings::Mode;
+use crate::plan::Manner;
 use crate::time::Time;
 use crate::tool::Tool;
 
@@ -20,6 +22,13 @@ pub enum Input {
     User {
         /// The words.
         text: String,
+    },
+    /// The state was put in place from outside: brought along from elsewhere, or edited by a person.
+    State {
+        /// The whole state.
+        state: Value,
+        /// Who, and from where.
+        by: String,
     },
     /// The model answered a request.
     Answer {
@@ -55,6 +64,11 @@ pub enum Input {
         decision: Decision,
         /// Who, and from where.
         by: String,
+    },
+    /// How far the session may go from now on: a person has changed it.
+    Mode {
+        /// The mode.
+        mode: Mode,
     },
     /// The turn is to stop: nothing more is started.
     Stop,
@@ -104,9 +118,17 @@ pub struct Solution {
     /// Whether the calls run in the order of writing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sequential: bool,
+    /// Whether the result of a call that names no place for it is pushed to `†results`, and so is waited for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_results: bool,
 }
 
 impl Solution {
+    /// How its calls are to be taken.
+    pub(crate) fn manner(&self) -> Manner {
+        Manner { sequential: self.sequential, keeps_results: self.keeps_results }
+    }
+
     /// Reads a solution from an answer in the composed schema. What is wrong is said in words for the model.
     pub fn from_value(value: Value) -> Result<Self, String> {
         let Value::Object(mut fields) = value else {
@@ -137,7 +159,7 @@ impl Solution {
         if crate::message::depth(&output) >= MOST {
             return Err(format!("`output` is nested deeper than {} levels", MOST - 1));
         }
-        Ok(Self { say, calls, output, sequential: false })
+        Ok(Self { say, calls, output, ..Self::default() })
     }
 
     /// Reads a solution from text: one JSON object, a code fence around it tolerated.
@@ -298,9 +320,31 @@ pub struct Reply {
     pub at: Time,
 }
 
+/// What the model was asked for, and what it took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Spent {
+    /// Requests that have an answer, those of delegates included.
+    pub requests: u64,
+    /// Tokens, as far as the models said.
+    pub tokens: u64,
+}
+
+impl Spent {
+    pub(super) fn add(&mut self, answer: &Answer) {
+        self.requests += 1;
+        self.tokens += match answer {
+            Answer::Solution { tokens, .. } | Answer::OutOfFormat { tokens, .. } => *tokens,
+            Answer::Failed { .. } => 0,
+        };
+    }
+}
+
 /// What happened to one call.
 #[derive(Clone, Debug, Serialize)]
 pub struct CallReport {
+    /// Its step, and its place among the calls of that step. A call that is started bears them as its id.
+    #[serde(skip)]
+    pub place: (u32, u32),
     /// The call: as it ran, else as it was proposed.
     pub call: Arc<Value>,
     /// Its state: `done`, `failed`, `skipped`, `denied`, `refused`, `waiting`, …

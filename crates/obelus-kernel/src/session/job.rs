@@ -12,7 +12,7 @@ use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::origin::Origins;
 use crate::path::Path;
-use crate::plan::{self, Graph, Who};
+use crate::plan::{self, Graph, Manner, Who};
 
 /// Where a job is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -182,14 +182,18 @@ impl Step {
     /// Reads the calls, expands them over instances and links them. Faults come back with the call's index.
     pub(crate) fn new(
         proposals: &[Arc<Value>],
-        sequential: bool,
+        manner: Manner,
         literal: Origins,
         context: &Context,
     ) -> (Self, Vec<Fault>) {
+        let Manner { sequential, keeps_results } = manner;
         let mut faults = Vec::new();
         let mut calls = Vec::with_capacity(proposals.len());
         for (index, proposal) in proposals.iter().enumerate() {
-            let (call, found) = Call::read(proposal, context);
+            let (mut call, found) = Call::read(proposal, context);
+            if keeps_results {
+                call.keep_result();
+            }
             faults.extend(found.into_iter().map(|fault| fault.in_call(index)));
             calls.push(Arc::new(call));
         }
@@ -324,8 +328,10 @@ impl Step {
         self.jobs.iter().any(|job| job.status == Status::Running)
     }
 
-    pub(crate) fn report(&self) -> impl Iterator<Item = CallReport> {
-        self.jobs.iter().map(|job| CallReport {
+    /// What happened to each job. The step is told its own number.
+    pub(crate) fn report(&self, number: u32) -> impl Iterator<Item = CallReport> {
+        (0..).zip(&self.jobs).map(move |(index, job)| CallReport {
+            place: (number, index),
             call: match &job.frozen {
                 Some(frozen) => frozen.call.clone(),
                 None => with_instance(&self.calls[job.call].raw, job.instance.as_deref()),

@@ -7,6 +7,8 @@ use super::Session;
 use super::input::CallReport;
 use super::job::JobRef;
 use crate::compose::{Composed, compose};
+use crate::context::View;
+use crate::dialect::Dialect;
 use crate::message::{Message, PlanMode, Role};
 use crate::tool::Tool;
 
@@ -50,6 +52,12 @@ pub struct Prompt {
     pub errors: Vec<Value>,
     /// The conversation: role and text, oldest first, as much as fits.
     pub texts: Vec<(String, String)>,
+    /// The form in which the answer is to be written.
+    pub dialect: Dialect,
+    /// The language of the agent's words, where its author says so.
+    pub language: Option<String>,
+    /// What time it is, for words such as "tomorrow".
+    pub now: String,
     /// An answer that could not be read, and what was wrong with it.
     pub out_of_format: Option<Value>,
     /// The schema of the answer.
@@ -102,6 +110,9 @@ impl Session {
                 .collect(),
             errors: self.latest_errors(),
             texts: self.texts(),
+            dialect: self.settings.dialect,
+            language: self.settings.language.clone(),
+            now: self.now.to_string(),
             out_of_format: self.turn.out_of_format.as_ref().map(|(text, error)| json!({"text": text, "error": error})),
             schema,
             loose,
@@ -134,6 +145,9 @@ impl Session {
             questions: Vec::new(),
             errors: Vec::new(),
             texts: Vec::new(),
+            dialect: Dialect::Json,
+            language: self.settings.language.clone(),
+            now: self.now.to_string(),
             out_of_format: None,
             schema: Value::Object(schema),
             loose: vec!["a single call's result".to_owned()],
@@ -155,7 +169,7 @@ impl Session {
             let optional = [
                 ("description", view.description(None).map(Value::from)),
                 ("schema", view.schema(None).cloned()),
-                ("value", view.read(&[], None).map(std::borrow::Cow::into_owned)),
+                ("value", self.value_shown(kind, view)),
             ];
             for (name, value) in optional {
                 if let Some(value) = value {
@@ -171,6 +185,16 @@ impl Session {
             kinds.push(shown);
         }
         kinds
+    }
+
+    /// A kind's value, or what the author lets the model see of it. A filter that fails hides nothing.
+    fn value_shown(&self, kind: &str, view: &View) -> Option<Value> {
+        let whole = match kind {
+            "state" => view.read(&[], None).map(|_| self.state()),
+            _ => view.read(&[], None).map(std::borrow::Cow::into_owned),
+        }?;
+        let part = self.views.get(kind).and_then(|filter| filter.one(&whole).ok()).filter(|part| !part.is_null());
+        Some(part.unwrap_or(whole))
     }
 
     fn latest_errors(&self) -> Vec<Value> {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::job::JobRef;
+use crate::plan::Manner;
 use crate::time::Time;
 
 /// What a question is about.
@@ -67,8 +68,8 @@ pub struct Question {
     pub by: Option<String>,
     /// Why, where it was denied.
     pub reason: Option<String>,
-    /// Whether the calls run in the order of writing, where it is about a plan.
-    pub(super) sequential: bool,
+    /// How the calls are to be taken, where it is about a plan.
+    pub(super) manner: Manner,
     /// Whether it was made before anything untrusted was shown, where it is about a plan.
     pub(super) before_reading: bool,
     /// How many messages the context had: words of the user after that may answer it.

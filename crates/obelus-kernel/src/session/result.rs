@@ -25,10 +25,18 @@ impl Session {
         self.running -= 1;
         if call.output_path.is_none() {
             self.forgotten -= 1;
+            if let Outcome::Value(result) = &outcome {
+                self.leave_behind(at, &call, result);
+            }
             let status = if matches!(outcome, Outcome::Error(_)) { Status::Failed } else { Status::Done };
             return self.close(at, status);
         }
         let outcome = self.checked(&call, outcome);
+        let leaves = call.tool.as_ref().is_some_and(|tool| !tool.leaves.is_empty());
+        let result = match &outcome {
+            Outcome::Value(result) if leaves => Some(result.clone()),
+            _ => None,
+        };
         let written = match outcome {
             Outcome::Value(value) => {
                 let mints = call.delegate.is_none();
@@ -37,6 +45,9 @@ impl Session {
             Outcome::Messages(messages) => self.write_messages(at, &call, messages),
             Outcome::Error(error) => self.write_error(at, &call, error),
         };
+        if let (Ok(()), Some(result)) = (&written, result) {
+            self.leave_behind(at, &call, &result);
+        }
         self.end_with(at, written);
     }
 

@@ -1,11 +1,12 @@
 //! What an agent's author decides: mode, limits, policy, who may confirm.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::consent::ConsentWords;
 use super::policy::Policy;
+use crate::dialect::Dialect;
 
 /// How far a session may go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +54,33 @@ pub enum Approval {
     Checked,
 }
 
+/// When the model is asked again after its calls have ended without a result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FollowUp {
+    /// Always, until there is a result.
+    #[default]
+    Always,
+    /// After calls that read something or failed, so that it can answer from that.
+    AfterReads,
+    /// Never: one request for each message.
+    Never,
+}
+
+/// Parts of the state that the session itself keeps up, each by the name of its field. Calls write the rest.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Kept {
+    /// What the user wished for, newest first.
+    pub goals: Option<String>,
+    /// What waits for a value or a decision.
+    pub in_progress: Option<String>,
+    /// Calls that are planned and have not run: those that wait, and those that the mode keeps back.
+    pub planned: Option<String>,
+    /// What people were asked and what they said, by what changes.
+    pub confirmations: Option<String>,
+}
+
 /// Everything an agent's author decides about how its sessions run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -67,6 +95,16 @@ pub struct Settings {
     pub consent: ConsentWords,
     /// Who lets a lazy plan run.
     pub approval: Approval,
+    /// When the model is asked again.
+    pub follow_up: FollowUp,
+    /// What of the state the session keeps up by itself.
+    pub kept: Kept,
+    /// What the model is shown of a kind, as a jq filter over its value; without one, all of it.
+    pub show: BTreeMap<String, String>,
+    /// The language of words for people, such as `ru`.
+    pub language: Option<String>,
+    /// The form of the model's answers.
+    pub dialect: Dialect,
     /// Requests that may follow an answer out of format, showing the error.
     pub repairs: u32,
     /// Requests to the model in one turn.
@@ -100,6 +138,11 @@ impl Default for Settings {
             model_may_confirm: ModelMayConfirm::default(),
             consent: ConsentWords::default(),
             approval: Approval::default(),
+            follow_up: FollowUp::default(),
+            kept: Kept::default(),
+            show: BTreeMap::new(),
+            language: None,
+            dialect: Dialect::default(),
             repairs: 0,
             max_requests: 16,
             max_calls: 1_000,

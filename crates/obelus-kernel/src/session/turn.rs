@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::input::{Answer, CallError, CallReport, Ends, Reply, Solution, Task};
+use super::input::{Answer, CallError, CallReport, Ends, Reply, Solution, Spent, Task};
 use super::job::{Origin, Status, Step};
 use super::policy::Verdict;
 use super::question::Question;
-use super::settings::{Approval, Mode, Settings};
+use super::settings::{Approval, FollowUp, Mode, Settings};
 use super::{Refused, Session};
 use crate::context::Context;
 use crate::fault::{Fault, Rule};
@@ -35,18 +35,22 @@ pub(super) enum Phase {
 pub(super) struct Turn {
     pub(super) phase: Phase,
     /// Whether a model is asked for calls and output at all.
-    asks_model: bool,
+    pub(super) asks_model: bool,
     requests: u32,
     pub(super) calls: u32,
     pub(super) tokens: u64,
+    /// What the model took altogether, delegates and thoughts included; limits look at the turn's own.
+    pub(super) spent: Spent,
     repairs_left: u32,
     /// The last answer that was out of format, and what was wrong with it.
     pub(super) out_of_format: Option<(String, String)>,
+    /// Whether something was read, or went wrong, that the model has not been shown yet.
+    pub(super) unseen: bool,
     /// Whether the latest solution breaks a rule, so that the model has something to mend.
     pub(super) faulty: bool,
     /// The result, held back while something waits for a person.
     output: Value,
-    said: Vec<String>,
+    pub(super) said: Vec<String>,
     /// The name of the end, where a graph of steps came to one.
     pub(super) named_end: Option<String>,
     pub(super) ended_calls: Vec<CallReport>,
@@ -80,8 +84,10 @@ impl Turn {
             requests: 0,
             calls: 0,
             tokens: 0,
+            spent: Spent::default(),
             repairs_left: settings.repairs,
             out_of_format: None,
+            unseen: false,
             faulty: false,
             output: Value::Null,
             said: Vec::new(),
@@ -126,6 +132,7 @@ impl Turn {
             "requests": self.requests,
             "calls": self.calls,
             "tokens": self.tokens,
+            "spent": self.spent,
             "output": self.output,
             "said": self.said,
             "endedCalls": self.ended_calls,
@@ -142,6 +149,7 @@ impl Session {
         self.turn = Turn::new(&self.settings);
         if let Some(words) = words {
             self.remember_words(Role::User, &words.text);
+            self.note_goal(&words.text);
             self.answerable = words.only_question;
         }
         if self.walk.is_some() {
@@ -194,7 +202,7 @@ impl Session {
         self.turn.asks_model = false;
         self.turn.phase = Phase::Working;
         let origin = Origin::Approved { by_person: true, before_reading: self.shown.is_trusted() };
-        self.start_step(&plan.calls, origin, false);
+        self.start_step(&plan.calls, origin, plan::Manner::default());
         Ok(())
     }
 
@@ -208,6 +216,7 @@ impl Session {
             return self.rest(Ends::Limit, Some(limit(format!("{most} tokens in one turn"))));
         }
         self.turn.requests += 1;
+        self.turn.unseen = false;
         self.shown.join(&self.in_view());
         let id = self.number_request();
         self.turn.phase = Phase::Asking(id);
@@ -273,6 +282,8 @@ impl Session {
             self.tasks.push_back(Task::Say(words));
         }
         self.turn.faulty = false;
+        self.desk.adopted_plan.clear();
+        let manner = solution.manner();
         self.turn.output = solution.output;
         let calls = self.offered_only(solution.calls);
         if calls.is_empty() {
@@ -286,15 +297,15 @@ impl Session {
         match mode {
             PlanMode::Eager => {
                 let origin = Origin::Eager { first: self.turn.requests == 1 };
-                self.start_step(&calls, origin, solution.sequential);
+                self.start_step(&calls, origin, manner);
             }
-            PlanMode::Lazy => self.offer(calls, solution.sequential),
+            PlanMode::Lazy => self.offer(calls, manner),
         }
     }
 
     /// A lazy plan is checked and offered to a person as a whole; a faulty one goes back to the model.
-    fn offer(&mut self, calls: Vec<Arc<Value>>, sequential: bool) {
-        let check = plan::check(&calls, PlanMode::Lazy, &self.context);
+    fn offer(&mut self, calls: Vec<Arc<Value>>, manner: plan::Manner) {
+        let check = plan::check_in_manner(&calls, PlanMode::Lazy, manner, &self.context);
         if !check.is_valid() {
             self.turn.faulty = true;
             for fault in &check.errors {
@@ -321,20 +332,20 @@ impl Session {
         });
         if self.settings.approval == Approval::Checked && !needs_person {
             let origin = Origin::Approved { by_person: false, before_reading: self.shown.is_trusted() };
-            self.start_step(&calls, origin, sequential);
+            self.start_step(&calls, origin, manner);
         } else {
-            self.ask_about_plan(calls, sequential);
+            self.ask_about_plan(calls, manner);
         }
     }
 
     /// Sets the calls of a solution or an approved plan to work.
-    pub(super) fn start_step(&mut self, calls: &[Arc<Value>], origin: Origin, sequential: bool) {
+    pub(super) fn start_step(&mut self, calls: &[Arc<Value>], origin: Origin, manner: plan::Manner) {
         let literal = match origin {
             Origin::Approved { by_person: true, .. } => Origins::of(Source::User),
             Origin::Graph => Origins::of(Source::Author),
             _ => self.shown.clone().joined(&Origins::of(Source::Model)),
         };
-        let (mut step, faults) = Step::new(calls, sequential, literal, &self.context);
+        let (mut step, faults) = Step::new(calls, manner, literal, &self.context);
         if let Origin::Approved { before_reading, .. } = origin {
             step.before_reading = before_reading;
         }
@@ -445,6 +456,11 @@ impl Session {
         }
     }
 
+    /// Whether no turn is at work: none has begun, or the latest has come to rest.
+    pub fn is_at_rest(&self) -> bool {
+        matches!(self.turn.phase, Phase::New | Phase::Rested(_))
+    }
+
     /// Whether it is at rest until a person says something.
     pub(super) fn is_waiting(&self) -> bool {
         self.turn.phase == Phase::Rested(Ends::Waiting)
@@ -468,6 +484,9 @@ impl Session {
             return self.rest(ends, Some(reason));
         }
         self.report_errors();
+        if self.must_follow_up() {
+            return self.request();
+        }
         if self.waits() {
             return self.rest(Ends::Waiting, None);
         }
@@ -483,7 +502,10 @@ impl Session {
             return self.rest(Ends::Output, None);
         }
         if self.turn.output.is_null() {
-            return self.request();
+            return match self.settings.follow_up {
+                FollowUp::Always => self.request(),
+                FollowUp::AfterReads | FollowUp::Never => self.rest(Ends::Output, None),
+            };
         }
         let broken =
             self.output_validator.as_ref().map(|validator| crate::schema::breaches(validator, &self.turn.output));
@@ -500,6 +522,13 @@ impl Session {
         }
     }
 
+    /// Whether the model has to see what its calls brought, whatever still waits for a person.
+    fn must_follow_up(&self) -> bool {
+        let turn = &self.turn;
+        let is_at_it = turn.asks_model && turn.over.is_none() && self.walk.is_none();
+        is_at_it && self.settings.follow_up == FollowUp::AfterReads && turn.unseen && turn.output.is_null()
+    }
+
     /// Whether a question waits for a person, here or in a delegate.
     fn waits(&self) -> bool {
         self.questions.open().next().is_some() || self.resting > 0
@@ -507,6 +536,11 @@ impl Session {
 
     pub(super) fn rest(&mut self, ends: Ends, reason: Option<CallError>) {
         self.turn.phase = Phase::Rested(ends);
+        let is_said = self.turn.output.as_str().is_some_and(|words| self.turn.said.iter().any(|said| said == words));
+        if ends == Ends::Waiting && is_said && self.settings.follow_up != FollowUp::Always {
+            // The words have reached the user: nothing is held back that a decision would have to let go.
+            self.turn.output = Value::Null;
+        }
         let output = if ends == Ends::Output { self.turn.output.clone() } else { Value::Null };
         if let Value::String(words) = &output
             && self.depth == 0
@@ -547,7 +581,7 @@ impl Session {
         for id in ended {
             if let Some(step) = self.steps.remove(&id) {
                 step.jobs.iter().for_each(|job| self.turn.ended_origins.join(&job.origins));
-                self.turn.ended_calls.extend(step.report());
+                self.turn.ended_calls.extend(step.report(id));
             }
         }
     }

@@ -70,7 +70,7 @@ impl Session {
             self.request();
         } else if let Some(call) = &node.call {
             match self.call_of(call) {
-                Ok(call) => self.start_step(&[Arc::new(call)], By::Graph, false),
+                Ok(call) => self.start_step(&[Arc::new(call)], By::Graph, crate::plan::Manner::default()),
                 Err(why) => self.lost(why),
             }
         } else if let Some(ask) = &node.ask {

@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::fault::{Fault, Rule};
 use crate::message::Message;
 use crate::path::Path;
-use crate::tool::Tool;
+use crate::tool::{Effect, Tool};
 
 impl Session {
     /// Looks at every job that something has changed for, and starts what may run.
@@ -363,6 +363,8 @@ impl Session {
             && job.frozen.as_ref().is_some_and(|_| job.attempt > 0);
         job.status = status;
         job.child = None;
+        let is_read = || step.calls[job.call].tool.as_ref().is_some_and(|tool| tool.effect == Effect::Read);
+        self.turn.unseen |= status == Status::Failed || (status == Status::Done && is_read());
         if !is_forgotten {
             step.open -= 1;
         }
@@ -406,6 +408,14 @@ impl Session {
     }
 }
 
+/// The call as an activity receives it, and as a person is shown it.
+pub(super) fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
+    let Value::Object(mut fields) = params else { return params };
+    fields.shift_insert(0, "_tool".to_owned(), call.tool_name.as_str().into());
+    add_metas(&mut fields, call, instance);
+    Value::Object(fields)
+}
+
 /// Adds to the tool and the parameters what else an activity receives of a call, and a person is shown.
 fn add_metas(fields: &mut Map<String, Value>, call: &Call, instance: Option<&str>) {
     fields.extend(call.asides.iter().map(|(name, value)| (name.clone(), value.clone())));
@@ -414,12 +424,14 @@ fn add_metas(fields: &mut Map<String, Value>, call: &Call, instance: Option<&str
             fields.insert(chosen.to_owned(), name.clone());
         }
     }
-    if let Some(path) = &call.output_path {
+    // What a person is asked about, and what is bound to the answer, is what was proposed.
+    let own_path = call.output_path.as_ref().filter(|_| !call.keeps_by_default);
+    if let Some(path) = own_path {
         // The words of the proposal, where it has some, are cheaper than writing the path out again.
         let said = call.said("_outputPath").filter(|said| said.is_string()).cloned();
         fields.insert("_outputPath".to_owned(), said.unwrap_or_else(|| path.to_string().into()));
     }
-    if call.output_method != crate::Method::Set {
+    if call.output_method != crate::Method::Set && !call.keeps_by_default {
         fields.insert("_outputMethod".to_owned(), call.output_method.name().into());
     }
     if !call.scopes.is_empty() {

@@ -169,7 +169,7 @@ impl Driver {
                 say: says.then(|| text.clone()),
                 calls: proposed,
                 output: if ends { text.into() } else { Value::Null },
-                sequential: false,
+                ..Solution::default()
             }
         };
         self.tell(Input::Answer { id: request.id, answer: Answer::Solution { solution, tokens: 1 } });

@@ -13,6 +13,7 @@ mod approval;
 mod consent;
 mod delegates;
 mod doubt;
+mod kept;
 mod limits;
 mod order;
 mod plans;

@@ -1,6 +1,6 @@
 //! LOOP-1, LOOP-4: how a turn begins, hears, and comes to rest.
 
-use obelus_kernel::session::{Ends, Input, Mode};
+use obelus_kernel::session::{Ends, Input, Mode, Spent};
 use obelus_kernel::{Message, Role};
 use serde_json::json;
 
@@ -137,7 +137,7 @@ fn a_mode_that_was_lowered_holds_for_what_has_not_begun() {
         call("child", "c", json!({}))
     ]);
     desk.solve(calls, json!("over"));
-    desk.session.set_mode(Mode::Shadow);
+    desk.tell(Input::Mode { mode: Mode::Shadow }).unwrap();
     desk.returns("change", json!(1));
     assert_eq!(desk.states("change"), ["done", "refused"]);
     desk.approve("q1");
@@ -145,10 +145,39 @@ fn a_mode_that_was_lowered_holds_for_what_has_not_begun() {
 }
 
 #[test]
+fn a_change_of_mode_is_an_input_like_any_other() {
+    let mut desk = Desk::with(json!({"mode": "shadow"}));
+    desk.user("look");
+    desk.solve(json!([call("read", "a", json!({}))]), json!(null));
+    assert_eq!((desk.states("read"), desk.session.is_at_rest()), (vec!["refused"], true));
+    desk.tell(Input::Mode { mode: Mode::Canary }).unwrap();
+    assert!(desk.session.is_at_rest() && desk.requests.is_empty(), "it starts nothing by itself");
+    desk.user("look again");
+    desk.solve(json!([call("read", "a", json!({}))]), json!("looked"));
+    assert_eq!((desk.states("read"), desk.session.is_at_rest()), (vec!["running"], false));
+    let text = serde_json::to_string(&Input::Mode { mode: Mode::Canary }).unwrap();
+    assert_eq!(text, r#"{"mode":{"mode":"canary"}}"#, "the form in which journals keep it");
+}
+
+#[test]
+fn what_the_model_took_is_counted_for_the_turn_and_for_the_session() {
+    let mut desk = Desk::with(json!({"repairs": 1}));
+    desk.user("one");
+    desk.answer(json!("nonsense"), false);
+    desk.solve(json!([call("child", "c", json!({}))]), json!("over"));
+    desk.solve(json!([]), json!("the delegate's answer"));
+    let spent = |requests, tokens| Spent { requests, tokens };
+    assert_eq!(desk.session.spent(), (spent(3, 30), spent(3, 30)));
+    desk.user("two");
+    desk.model_fails();
+    assert_eq!(desk.session.spent(), (spent(1, 0), spent(4, 30)));
+}
+
+#[test]
 fn a_mode_that_was_lowered_holds_for_children_too() {
     let mut desk = Desk::at_work(json!({}));
     desk.solve(json!([call("child", "c", json!({}))]), json!("over"));
-    desk.session.set_mode(Mode::Shadow);
+    desk.tell(Input::Mode { mode: Mode::Shadow }).unwrap();
     desk.solve(json!([call("read", "r", json!({}))]), json!("looked"));
     assert_eq!(desk.started.len(), 0);
 }

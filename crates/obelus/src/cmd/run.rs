@@ -201,7 +201,7 @@ fn show(event: Event<'_>) {
             let words = error_words(&json!({"code": error.code, "message": error.message}));
             output::note(&format!("  {RED}✗{RED:#} {}", visible(&words)));
         }
-        Event::Ended(..) => {}
+        Event::Ended(..) | Event::Moved(_) => {}
         Event::Asked(question) => {
             output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} needs a decision", visible(&question.id)));
         }

@@ -112,7 +112,7 @@ impl Draft {
             // The session would ask again, see the same, and go round until its limit.
             return Err("the answer is empty: no words, no calls, no output".to_owned());
         }
-        Ok(Solution { say, calls, output, sequential: false })
+        Ok(Solution { say, calls, output, ..Solution::default() })
     }
 }
 

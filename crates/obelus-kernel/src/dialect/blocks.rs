@@ -1,0 +1,256 @@
+//! The dialect `blocks`: an answer as text with the blocks `THOUGHT:`, `ACTION:` and `ASSISTANT:`.
+//!
+//! Tolerant of how it is dressed: a preamble, code fences, headings in any case, bold or as Markdown headings, prose
+//! around the array. Strict in what is executed: ACTION holds exactly one array of valid JSON, every key is known
+//! and stands once, and nothing is mended by guessing. What is not understood is an error that names the place.
+
+mod headings;
+mod json;
+mod step;
+
+use std::fmt;
+
+use headings::{Block, Heading, is_blank, is_fence, looks_like_heading};
+use json::Node;
+pub use step::Step;
+
+use crate::session::Solution;
+
+/// The longest answer that is read, in bytes.
+pub const MAX_BYTES: usize = 1 << 20;
+
+/// The most steps one answer may have.
+pub const MAX_STEPS: usize = 200;
+
+/// An answer, read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Blocks {
+    /// What the model thought; nobody is shown it but who looks at the log.
+    pub thought: String,
+    /// What is to be done, in this order.
+    pub steps: Vec<Step>,
+    /// Words for the user.
+    pub words: String,
+}
+
+/// Why an answer cannot be read, in words for the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormatError {
+    /// What is wrong, and what would be right.
+    pub message: String,
+    /// The step at fault, counted from 0.
+    pub step: Option<usize>,
+    /// Line and column in the answer, counted in characters from 1.
+    pub at: Option<(usize, usize)>,
+}
+
+impl fmt::Display for FormatError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(step) = self.step {
+            write!(f, "ACTION[{step}]: ")?;
+        }
+        f.write_str(&self.message)?;
+        match self.at {
+            Some((line, column)) => write!(f, " (line {line}, column {column})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for FormatError {}
+
+impl FormatError {
+    /// An error about the answer as a whole.
+    fn whole(message: impl Into<String>) -> Self {
+        Self { message: message.into(), step: None, at: None }
+    }
+
+    /// An error at a byte of the answer.
+    fn at(text: &str, offset: usize, message: impl Into<String>) -> Self {
+        let before = &text[..text.floor_char_boundary(offset)];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        let column = before[line_start..].chars().count() + 1;
+        Self { message: message.into(), step: None, at: Some((line, column)) }
+    }
+
+    fn in_step(self, step: usize) -> Self {
+        Self { step: Some(step), ..self }
+    }
+}
+
+impl Blocks {
+    /// The same answer as a solution: its steps are calls that run in order and keep their results. Without steps the
+    /// words are the result.
+    pub fn into_solution(self) -> Solution {
+        let calls: Vec<_> = self.steps.into_iter().map(Step::into_call).collect();
+        let words = Some(self.words).filter(|words| !words.is_empty());
+        // The words reach the user at once, whatever still waits; without steps they are the result as well.
+        let output = words.clone().filter(|_| calls.is_empty()).map_or_else(Default::default, Into::into);
+        Solution { say: words, calls, output, sequential: true, keeps_results: true }
+    }
+}
+
+/// Reads an answer.
+pub fn read(text: &str) -> Result<Blocks, FormatError> {
+    if text.len() > MAX_BYTES {
+        return Err(FormatError::whole(format!("the answer is longer than {MAX_BYTES} bytes")));
+    }
+    let headings = headings::all(text, after_thinking(text));
+    let (action, payload) = find_action(text, &headings)?;
+    let thought = headings.iter().find(|heading| heading.block == Block::Thought && heading.start < action.start);
+    let Some(thought) = thought else { return Err(missing(Block::Thought)) };
+    let (steps, end) = read_action(text, payload)?;
+    let assistant = find_assistant(text, &headings, end)?;
+    let after = headings.iter().filter(|heading| heading.start > assistant.start && heading.strong);
+    if let Some(again) = after.clone().find(|heading| heading.block != Block::Action) {
+        let name = again.block.name();
+        return Err(FormatError::at(text, again.start, format!("{name} stands twice: each block stands once")));
+    }
+    let mut words = tidy(&text[assistant.content..]);
+    let preamble = text[..thought.start].lines().rfind(|line| !is_blank(line));
+    if preamble.is_some_and(is_fence) {
+        // The whole answer stood in a code fence.
+        words = words.strip_suffix("```").map(tidy).unwrap_or(words);
+    }
+    if words.is_empty() && steps.is_empty() {
+        return Err(FormatError::whole("ACTION has no steps and ASSISTANT no words: the user must be told something"));
+    }
+    Ok(Blocks { thought: tidy(&text[thought.content..action.start]), steps, words })
+}
+
+/// Writes an answer as `read` reads it, for showing the model its own earlier answers, and examples.
+pub fn write(blocks: &Blocks) -> String {
+    let steps: Vec<String> = blocks.steps.iter().map(|step| step.to_json().to_string()).collect();
+    let action = match steps.is_empty() {
+        true => "[]".to_owned(),
+        false => format!("[\n  {}\n]", steps.join(",\n  ")),
+    };
+    format!("THOUGHT:\n{}\nACTION:\n{action}\nASSISTANT:\n{}", escaped(&blocks.thought), escaped(&blocks.words))
+}
+
+/// Some models put what they think into a tag before their answer, drafts of blocks included.
+fn after_thinking(text: &str) -> usize {
+    let body = text.trim_start_matches(headings::is_space);
+    match body.starts_with("<think>").then(|| text.find("</think>")).flatten() {
+        Some(end) => end + "</think>".len(),
+        None => 0,
+    }
+}
+
+fn missing(block: Block) -> FormatError {
+    let name = block.name();
+    let what = "the answer has the blocks THOUGHT:, ACTION: and ASSISTANT:, each heading at the start of a line";
+    FormatError::whole(format!("the block {name} is missing; {what}"))
+}
+
+/// The one heading ACTION that has an array below it, and where that begins.
+fn find_action<'a>(text: &str, headings: &'a [Heading]) -> Result<(&'a Heading, usize), FormatError> {
+    let mut first = None;
+    let mut found = None;
+    for (index, heading) in headings.iter().enumerate().filter(|(_, heading)| heading.block == Block::Action) {
+        first = first.or(Some(heading));
+        let end = headings.get(index + 1).map_or(text.len(), |next| next.start);
+        let Some(payload) = payload(text, heading.content, end) else { continue };
+        if found.is_some() {
+            let message = "there are several ACTION blocks; write one, with all steps in one array";
+            return Err(FormatError::at(text, heading.start, message));
+        }
+        found = Some((heading, payload));
+    }
+    let Some(first) = first else { return Err(missing(Block::Action)) };
+    let Some((action, payload)) = found else {
+        let message = "ACTION is a JSON array of steps; write [] where there is nothing to do";
+        return Err(FormatError::at(text, first.content, message));
+    };
+    // `Assistant:` in the prose of a thought is no heading; but what follows a whole answer is another one.
+    let is_spoken = |heading: &&Heading| {
+        heading.block == Block::Assistant
+            && heading.start < action.start
+            && (heading.strong || (!action.strong && first.start < heading.start))
+    };
+    if let Some(heading) = headings.iter().find(is_spoken) {
+        return Err(FormatError::at(text, heading.start, "ASSISTANT stands before ACTION; it is the last block"));
+    }
+    Ok((action, payload))
+}
+
+/// Where something begins that is JSON or a code fence, at the start of the block or of one of its lines.
+fn payload(text: &str, from: usize, to: usize) -> Option<usize> {
+    let mut start = from;
+    for line in text[from..to].split_inclusive('\n') {
+        let body = line.trim_start_matches(headings::is_space);
+        if body.starts_with(['[', '{']) || is_fence(body) {
+            return Some(start + line.len() - body.len());
+        }
+        start += line.len();
+    }
+    None
+}
+
+/// The steps, and where the array ends.
+fn read_action(text: &str, payload: usize) -> Result<(Vec<Step>, usize), FormatError> {
+    let mut start = payload;
+    if is_fence(&text[start..]) {
+        let fence = text[start..].trim_start_matches(['`', '~']);
+        let body = fence.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
+        start = text.len() - body.trim_start_matches(headings::is_space).len();
+    }
+    let (value, end) = json::parse(text, start)?;
+    let elements = match value {
+        Node::Array(elements) => elements,
+        Node::Object(..) => {
+            let message = "ACTION is an array, not an object: put the step into brackets, [{…}]";
+            return Err(FormatError::at(text, start, message));
+        }
+        Node::Scalar(_) => return Err(FormatError::at(text, start, "ACTION is a JSON array of steps")),
+    };
+    if elements.len() > MAX_STEPS {
+        let message = format!("ACTION has {} steps, and at most {MAX_STEPS} are read", elements.len());
+        return Err(FormatError::at(text, start, message));
+    }
+    let read = |(index, (offset, node))| {
+        Step::read(node).map_err(|message: String| FormatError::at(text, offset, message).in_step(index))
+    };
+    let steps = elements.into_iter().enumerate().map(read).collect::<Result<_, _>>()?;
+    Ok((steps, end))
+}
+
+/// The heading ASSISTANT after the array. Between them prose is passed over, but nothing that looks like more JSON.
+fn find_assistant(text: &str, headings: &[Heading], end: usize) -> Result<Heading, FormatError> {
+    let line_end = text[end..].find('\n').map_or(text.len(), |newline| end + newline);
+    let beside = headings::of_line(&text[end..line_end], end).filter(|heading| heading.block == Block::Assistant);
+    let below = || headings.iter().find(|heading| heading.block == Block::Assistant && heading.start >= end);
+    let found = beside.or_else(|| below().copied());
+    let between = end..found.map_or(text.len(), |heading| heading.start);
+    let mut start = end;
+    for line in text[between].split_inclusive('\n') {
+        let body = line.trim_start_matches(headings::is_space);
+        if body.starts_with(['[', '{', ']', '}', ',']) {
+            let message = "something stands after the end of the array; write one array that is valid JSON";
+            return Err(FormatError::at(text, start + line.len() - body.len(), message));
+        }
+        start += line.len();
+    }
+    found.ok_or_else(|| missing(Block::Assistant))
+}
+
+/// Text of a block: line ends alike, nothing around it, and lines that were escaped as they were meant.
+fn tidy(text: &str) -> String {
+    let lines: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
+    let meant = |line: &str| match line.strip_prefix('\\') {
+        Some(rest) if looks_like_heading(line.trim_start_matches('\\')) => rest.to_owned(),
+        _ => line.to_owned(),
+    };
+    let text = lines.join("\n");
+    text.trim().split('\n').map(meant).collect::<Vec<_>>().join("\n")
+}
+
+/// Lines that would be taken for headings get a backslash.
+fn escaped(text: &str) -> String {
+    let escape = |line: &str| match looks_like_heading(line.trim_start_matches('\\')) {
+        true => format!("\\{line}"),
+        false => line.to_owned(),
+    };
+    text.split('\n').map(escape).collect::<Vec<_>>().join("\n")
+}

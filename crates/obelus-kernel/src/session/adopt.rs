@@ -1,0 +1,219 @@
+//! A state that comes from elsewhere: the file of another program, or this session's own with a person's changes.
+//!
+//! What a person changed there counts as that person's word: data is written, a confirmation whose status was
+//! changed is decided. A question that came along is asked anew here, under the key and date it had.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::input::Decision;
+use super::job::Origin as By;
+use super::turn::{Phase, Turn};
+use super::work::frozen_call;
+use super::{Ends, Refused, Session};
+use crate::call::Call;
+use crate::dialect::blocks::Step;
+use crate::path::{Path, Segment};
+use crate::plan::Manner;
+use crate::schema;
+use crate::time::Time;
+
+/// A confirmation as the state has it.
+struct Entry {
+    key: String,
+    status: String,
+    requested_at: Option<Time>,
+    reason: String,
+    /// The step that it is about, as a call.
+    call: Option<Value>,
+    whole: Value,
+}
+
+impl Session {
+    /// Takes up a state. One that does not fit is refused with the place at fault, and nothing has changed.
+    pub(super) fn adopt(&mut self, state: Value, by: &str) -> Result<(), Refused> {
+        self.must_not_be_at_work()?;
+        let Value::Object(mut fields) = state else {
+            return Err(Refused::new("bad_state", "the state is an object"));
+        };
+        let kept = self.settings.kept.clone();
+        let mut taken = |name: &Option<String>| name.as_ref().and_then(|name| fields.shift_remove(name));
+        taken(&kept.in_progress);
+        let planned = taken(&kept.planned).unwrap_or_default();
+        let entries = self.entries(taken(&kept.confirmations).unwrap_or_default())?;
+        let planned = self.calls_of(&kept.planned, planned)?;
+        self.check_state(&fields)?;
+
+        let before = self.state();
+        for (name, value) in fields {
+            if before.get(&name) != Some(&value) {
+                self.write_state(Path { segments: vec![Segment::Key(name)], ..Path::root("state") }, value);
+            }
+        }
+        let asked: Vec<&Value> = entries.iter().filter_map(|entry| entry.call.as_ref()).collect();
+        let is_asked = |call: &Value| asked.iter().any(|known| without_asides(known) == without_asides(call));
+        if before[kept.planned.as_deref().unwrap_or_default()].as_array().is_none_or(Vec::is_empty) {
+            let steps = planned
+                .into_iter()
+                .filter(|call| !is_asked(call))
+                .map(|call| Step::from_call(&call, |_| false).to_json());
+            self.desk.adopted_plan = steps.collect();
+        }
+        for entry in entries {
+            self.adopt_entry(entry, by)?;
+        }
+        Ok(())
+    }
+
+    /// Data that breaks the state's schema is refused. What is missing keeps its value.
+    fn check_state(&self, fields: &Map<String, Value>) -> Result<(), Refused> {
+        let bad = |text: String| Err(Refused::new("bad_state", text));
+        let mut whole = self.state();
+        for (name, value) in fields {
+            whole[name] = value.clone();
+        }
+        let schema = self.context.view("state").and_then(|view| view.schema(None));
+        match schema.map(schema::compile) {
+            Some(Ok(validator)) => match schema::breaches(&validator, &whole).into_iter().next() {
+                Some(breach) => bad(format!("`{}`: {}", breach.place.join("."), breach.text)),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// The confirmations of a state, read and checked.
+    fn entries(&self, confirmations: Value) -> Result<Vec<Entry>, Refused> {
+        let entries = match confirmations {
+            Value::Null => return Ok(Vec::new()),
+            Value::Object(entries) => entries,
+            // PHP programs write an empty object as an empty list.
+            Value::Array(none) if none.is_empty() => return Ok(Vec::new()),
+            _ => return Err(Refused::new("bad_state", "`confirmations` is an object")),
+        };
+        let read = |(key, entry): (String, Value)| {
+            let bad = |what: &str| Refused::new("bad_state", format!("`confirmations.{key}`: {what}"));
+            let status = entry["status"].as_str().unwrap_or_default().to_owned();
+            if !["requested", "approved", "denied"].contains(&status.as_str()) {
+                return Err(bad("`status` is one of requested, approved, denied"));
+            }
+            let requested_at = match &entry["requested_at"] {
+                Value::Null => None,
+                at => Some(
+                    at.as_str()
+                        .and_then(Time::parse)
+                        .ok_or_else(|| bad("`requested_at` is a time in UTC such as 2024-05-01T10:00:00Z"))?,
+                ),
+            };
+            let call = match &entry["action"] {
+                Value::Null => None,
+                step => {
+                    Some(Step::from_json(step).map(Step::into_call).map_err(|why| bad(&format!("`action`: {why}")))?)
+                }
+            };
+            if status == "requested" && call.is_none() {
+                return Err(bad("`action` is missing: what is to be confirmed?"));
+            }
+            let reason = entry["reason"].as_str().unwrap_or_default().to_owned();
+            Ok(Entry { key: key.clone(), status, requested_at, reason, call, whole: entry })
+        };
+        entries.into_iter().map(read).collect()
+    }
+
+    fn calls_of(&self, name: &Option<String>, steps: Value) -> Result<Vec<Value>, Refused> {
+        let name = name.as_deref().unwrap_or_default();
+        let bad = |why: String| Refused::new("bad_state", format!("`{name}`{why}"));
+        match steps {
+            Value::Null => Ok(Vec::new()),
+            Value::Array(steps) => {
+                let read = |(index, step): (usize, &Value)| {
+                    Step::from_json(step).map(Step::into_call).map_err(|why| bad(format!("[{index}]: {why}")))
+                };
+                steps.iter().enumerate().map(read).collect()
+            }
+            _ => Err(bad(" is a list".to_owned())),
+        }
+    }
+
+    fn adopt_entry(&mut self, entry: Entry, by: &str) -> Result<(), Refused> {
+        if let Some((question, index)) = self.confirmation(&entry.key) {
+            return self.decide_as_written(&question, index, &entry, by);
+        }
+        if self.desk.adopted.contains_key(&entry.key) {
+            return Ok(());
+        }
+        match (entry.status.as_str(), entry.call) {
+            ("requested", Some(call)) => self.ask_as_before(&entry.key, entry.requested_at, call),
+            ("denied", Some(call)) => {
+                let hash = self.hash_of_proposal(&call);
+                self.questions.denied.insert(hash, self.context.messages().len());
+                self.desk.adopted.insert(entry.key, entry.whole);
+            }
+            _ => drop(self.desk.adopted.insert(entry.key, entry.whole)),
+        }
+        Ok(())
+    }
+
+    /// A status that a person has changed is a decision; parameters too, with a yes.
+    fn decide_as_written(&mut self, question: &str, index: usize, entry: &Entry, by: &str) -> Result<(), Refused> {
+        let open = self.questions.get(question).filter(|question| question.is_open());
+        let Some(asked) = open.and_then(|question| question.calls.get(index)).filter(|asked| asked.decided.is_none())
+        else {
+            return Ok(());
+        };
+        let decision = match entry.status.as_str() {
+            "approved" => {
+                let other = entry.call.as_ref().map(|call| changed(&asked.call, call)).unwrap_or_default();
+                match other.is_empty() {
+                    true => Decision::Approve { only: Some(vec![index]) },
+                    false => Decision::Edit { params: other },
+                }
+            }
+            "denied" => Decision::Deny { reason: entry.reason.clone() },
+            _ => return Ok(()),
+        };
+        self.decide(question, decision, by)
+    }
+
+    /// Asks what was asked elsewhere, under the same key and date.
+    fn ask_as_before(&mut self, key: &str, requested_at: Option<Time>, mut call: Value) {
+        call["requires_confirmation"] = true.into();
+        let hash = self.hash_of_proposal(&call);
+        self.desk.expected.insert(hash, (key.to_owned(), requested_at));
+        match self.turn.phase {
+            Phase::Rested(Ends::Waiting) => self.reopen(),
+            // Already begun by another question of the same state.
+            Phase::Working => {}
+            _ => {
+                self.turn = Turn::new(&self.settings);
+                self.turn.asks_model = false;
+                self.turn.phase = Phase::Working;
+            }
+        }
+        let origin = By::Approved { by_person: true, before_reading: true };
+        self.start_step(&[Arc::new(call)], origin, Manner { sequential: true, keeps_results: true });
+    }
+
+    /// What a decision about a proposal without references is bound to.
+    fn hash_of_proposal(&self, proposal: &Value) -> String {
+        let (mut call, _) = Call::read(&Arc::new(proposal.clone()), &self.context);
+        call.keep_result();
+        let params = call.params.iter().map(|(name, value)| (name.clone(), value.outline())).collect();
+        let frozen = frozen_call(&call, Value::Object(params), None);
+        self.hash_of_call(&call, &frozen)
+    }
+}
+
+/// The parameters that a call has otherwise than the one that was asked about.
+fn changed(asked: &Value, call: &Value) -> Map<String, Value> {
+    let fields = without_asides(call);
+    fields.into_iter().filter(|(name, value)| !name.starts_with('_') && asked.get(name) != Some(value)).collect()
+}
+
+fn without_asides(call: &Value) -> BTreeMap<String, Value> {
+    let fields = call.as_object().into_iter().flatten();
+    let own = fields.filter(|(name, _)| !crate::call::ASIDES.contains(&name.as_str()));
+    own.map(|(name, value)| (name.clone(), value.clone())).collect()
+}

@@ -1,0 +1,206 @@
+//! The state as the agent's author and its people know it: what calls have written, and beside it what the
+//! session itself keeps up. Goals are written; what waits, what is planned and what was confirmed are looked up
+//! anew each time, so that they can never differ from the questions and calls they speak of.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::Session;
+use super::question::{About, Question, QuestionStatus};
+use crate::dialect::blocks::Step;
+use crate::fold::Method;
+use crate::message::{Data, Message};
+use crate::origin::{Origin, Origins};
+use crate::path::{Path, Segment};
+use crate::time::Time;
+use crate::tool::Tool;
+
+/// Goals kept; older ones are forgotten.
+const MOST_GOALS: usize = 50;
+
+/// Letters of a confirmation's key.
+const LONGEST_KEY: usize = 80;
+
+/// What the session knows of confirmations beside the questions themselves.
+#[derive(Default)]
+pub(super) struct Desk {
+    /// The key of each call asked about, with its question and its place there, in the order of asking.
+    pub(super) keys: Vec<(String, String, usize)>,
+    /// Confirmations that came along from elsewhere and are decided.
+    pub(super) adopted: Map<String, Value>,
+    /// Keys and dates of questions that came along and are asked anew, by the hash of the call.
+    pub(super) expected: BTreeMap<String, (String, Option<Time>)>,
+    /// The plan that came along from elsewhere, until there is another one.
+    pub(super) adopted_plan: Vec<Value>,
+}
+
+impl Session {
+    /// The folded state, with what the session keeps up by itself in its place.
+    pub fn state(&self) -> Value {
+        let root = self.context.read(&Path::root("state"), None);
+        let mut state = root.map_or_else(|| json!({}), std::borrow::Cow::into_owned);
+        let kept = &self.settings.kept;
+        let projections = [
+            (&kept.in_progress, Self::in_progress as fn(&Self) -> Value),
+            (&kept.planned, Self::planned),
+            (&kept.confirmations, Self::confirmations),
+        ];
+        if let Value::Object(fields) = &mut state {
+            for (name, look) in projections.into_iter().filter_map(|(name, look)| Some((name.as_ref()?, look))) {
+                fields.insert(name.clone(), look(self));
+            }
+        }
+        state
+    }
+
+    /// The call that a confirmation of this key is about: its question, and its place there.
+    pub fn confirmation(&self, key: &str) -> Option<(String, usize)> {
+        self.desk.keys.iter().find(|(known, ..)| known == key).map(|(_, question, index)| (question.clone(), *index))
+    }
+
+    /// What the user wishes for is put in front of what was wished before.
+    pub(super) fn note_goal(&mut self, words: &str) {
+        let Some(name) = self.settings.kept.goals.clone() else { return };
+        if self.depth > 0 || self.settings.consent.only_answers(words) {
+            return;
+        }
+        let path = Path { segments: vec![Segment::Key(name)], ..Path::root("state") };
+        let before = self.context.read(&path, None);
+        let mut goals = before.and_then(|goals| goals.as_array().cloned()).unwrap_or_default();
+        if goals.first().is_some_and(|latest| latest == words) {
+            return;
+        }
+        goals.insert(0, words.into());
+        goals.truncate(MOST_GOALS);
+        self.write_state(path, goals.into());
+    }
+
+    /// Writes a part of the state for a person. What was there before may still be in it, so its origins stay.
+    pub(super) fn write_state(&mut self, path: Path, value: Value) {
+        let origins = self.context.origins(&path, None).joined(&Origins::of(Origin::User));
+        let call = Arc::new(json!({"_tool": "user"}));
+        let mut data = Data::result(call, Arc::new(path), Some(self.date()), value);
+        data.method = Some(Method::Set);
+        data.origins = Some(origins);
+        self.remember(Message::Data(Box::new(data)));
+    }
+
+    fn in_progress(&self) -> Value {
+        let entry = |question: &Question| json!({"description": self.headline(question), "requested_at": question.requested_at.to_string()});
+        self.questions().iter().filter(|question| question.is_open()).map(entry).collect()
+    }
+
+    /// The steps that wait, and those that the mode keeps back.
+    fn planned(&self) -> Value {
+        let mut steps = self.desk.adopted_plan.clone();
+        for report in self.calls() {
+            let by_mode = report.error.as_ref().is_some_and(|error| error["rule"] == "POL-1");
+            let waits = report.status == "waiting";
+            if waits || (report.status == "refused" && by_mode) {
+                let step = self.step_form(&report.call, waits);
+                if !steps.contains(&step) {
+                    steps.push(step);
+                }
+            }
+        }
+        steps.into()
+    }
+
+    fn confirmations(&self) -> Value {
+        let mut all = self.desk.adopted.clone();
+        for (key, question, index) in &self.desk.keys {
+            let Some(question) = self.questions.get(question) else { continue };
+            let Some(asked) = question.calls.get(*index) else { continue };
+            let status = match (asked.decided, question.status) {
+                (None, QuestionStatus::Requested) => "requested",
+                (Some(true), _) => "approved",
+                _ => "denied",
+            };
+            let mut entry = json!({"status": status, "requested_at": question.requested_at.to_string()});
+            if let Some(at) = question.decided_at.filter(|_| status != "requested") {
+                entry[format!("{status}_at")] = at.to_string().into();
+            }
+            entry["description"] = self.call_headline(&asked.call).into();
+            if let Some(reason) = question.reason.as_ref().filter(|_| status == "denied") {
+                entry["reason"] = reason.as_str().into();
+            }
+            entry["action"] = self.step_form(&asked.call, status == "requested");
+            all.insert(key.clone(), entry);
+        }
+        Value::Object(all)
+    }
+
+    /// Gives the calls of a new question the keys by which the state knows them.
+    pub(super) fn name_confirmations(&mut self, id: &str) {
+        if self.settings.kept.confirmations.is_none() {
+            return;
+        }
+        let Some(question) = self.questions.get(id).filter(|question| question.about == About::Call) else { return };
+        let calls: Vec<_> = question.calls.iter().map(|asked| (asked.hash.clone(), asked.call.clone())).collect();
+        for (index, (hash, call)) in calls.into_iter().enumerate() {
+            let expected = self.desk.expected.remove(&hash);
+            let key = match &expected {
+                Some((key, _)) => key.clone(),
+                None => self.free_key(self.key_of(&call)),
+            };
+            self.desk.keys.push((key, id.to_owned(), index));
+            if let (Some((_, Some(at))), Some(question)) = (expected, self.questions.get_mut(id)) {
+                question.requested_at = at;
+                question.expires_at = at.plus_seconds(self.settings.question_seconds);
+            }
+        }
+    }
+
+    fn free_key(&self, key: String) -> String {
+        let taken =
+            |key: &str| self.desk.adopted.contains_key(key) || self.desk.keys.iter().any(|(known, ..)| known == key);
+        let numbered = std::iter::once(key.clone()).chain((2..).map(|n: u64| format!("{key}_{n}")));
+        numbered.into_iter().find(|key| !taken(key)).unwrap_or(key)
+    }
+
+    /// What changes: the entity, its id, and the fields that deserve a person, or else all that are set.
+    fn key_of(&self, call: &Value) -> String {
+        let name = call["_tool"].as_str().unwrap_or_default();
+        let tool = self.context.tool(name);
+        let entity = tool.and_then(|tool| tool.schema.get("x-entity"));
+        let words = entity.and_then(|entity| entity["name"].as_str()).unwrap_or(name);
+        let id = entity.and_then(|entity| call.get(entity["id"].as_str()?));
+        let id = id.map_or_else(|| "new".to_owned(), plain);
+        let mut parts = vec![words.to_owned(), id];
+        parts.extend(changed_fields(call, tool.map(Arc::as_ref)));
+        let key = parts.join("_").to_lowercase();
+        key.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).take(LONGEST_KEY).collect()
+    }
+
+    /// A call as a step of the conversation's plan: what the model wrote, with references resolved.
+    fn step_form(&self, call: &Value, waits: bool) -> Value {
+        let tool = call["_tool"].as_str().and_then(|name| self.context.tool(name));
+        let mut step = Step::from_call(call, |name| tool.is_some_and(|tool| tool.param(name).is_some()));
+        if waits {
+            step.beside.insert("requires_confirmation".to_owned(), true.into());
+        }
+        step.to_json()
+    }
+}
+
+/// The fields that a call sets and that deserve a person; without such, all the fields it sets.
+fn changed_fields(call: &Value, tool: Option<&Tool>) -> Vec<String> {
+    let Value::Object(fields) = call else { return Vec::new() };
+    let set = fields.iter().filter(|(name, _)| !name.starts_with('_')).filter_map(|(_, value)| value.as_object());
+    let names: Vec<&String> = set.flat_map(|inner| inner.keys()).collect();
+    let last = |path: &String| path.rsplit('.').next().unwrap_or_default().to_lowercase();
+    let risky: Vec<String> = tool.map(|tool| tool.risky.iter().map(last).collect()).unwrap_or_default();
+    let is_risky = |name: &&&String| risky.contains(&name.to_lowercase());
+    let mut chosen: Vec<String> = names.iter().filter(is_risky).map(|name| name.to_lowercase()).collect();
+    if chosen.is_empty() {
+        chosen = names.iter().map(|name| name.to_lowercase()).collect();
+    }
+    chosen
+}
+
+/// A value as it is said.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

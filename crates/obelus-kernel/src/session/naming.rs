@@ -1,0 +1,108 @@
+//! Names that people know: of tools (`x-title`) and of their parameters (`x-labels`), in the session's language,
+//! and a call in one line made of them.
+
+use serde_json::Value;
+
+use super::Session;
+use super::question::{About, Question};
+use crate::call::ASIDES;
+use crate::tool::Tool;
+use crate::visible::visible;
+
+/// Letters of a call in one line.
+const LONGEST_LINE: usize = 200;
+
+/// A word of the author: plain, or one for each language. Without the language, the first there is.
+pub(super) fn in_language<'a>(said: &'a Value, language: Option<&str>) -> Option<&'a str> {
+    match said {
+        Value::String(word) => Some(word),
+        Value::Object(words) => {
+            let own = language.and_then(|language| words.get(language));
+            own.or_else(|| words.values().next()).and_then(Value::as_str)
+        }
+        _ => None,
+    }
+}
+
+/// What people call a tool, where its author says so.
+pub(super) fn title<'a>(tool: &'a Tool, language: Option<&str>) -> Option<&'a str> {
+    in_language(tool.schema.get("x-title")?, language)
+}
+
+/// What people call a parameter, by its dotted path without indexes; case does not matter.
+pub(super) fn label<'a>(tool: &'a Tool, path: &str, language: Option<&str>) -> Option<&'a str> {
+    let labels = tool.schema.get("x-labels")?.as_object()?;
+    let (_, said) = labels.iter().find(|(known, _)| known.to_lowercase() == path.to_lowercase())?;
+    in_language(said, language)
+}
+
+impl Session {
+    /// A call in the words of people: what is done, to what, and what is set. One line, nothing in it misleads.
+    pub fn call_headline(&self, call: &Value) -> String {
+        let name = call["_tool"].as_str().unwrap_or_default();
+        let tool = self.context.tool(name);
+        let language = self.settings.language.as_deref();
+        let mut line = tool.and_then(|tool| title(tool, language)).unwrap_or(name).to_owned();
+        let entity = tool.and_then(|tool| tool.schema.get("x-entity"));
+        let id = entity.and_then(|entity| entity["id"].as_str());
+        if let Some(id) = id.and_then(|id| call.get(id)) {
+            line.push_str(&format!(" {}", spoken(id)));
+        }
+        let mut set = Vec::new();
+        let is_param = |field: &str| {
+            let is_aside = ASIDES.contains(&field) && tool.is_none_or(|tool| tool.param(field).is_none());
+            !field.starts_with('_') && !is_aside && Some(field) != id
+        };
+        for (field, value) in call.as_object().into_iter().flatten().filter(|(field, _)| is_param(field)) {
+            gather(field, value, &mut |path, value| {
+                let name = tool.and_then(|tool| label(tool, path, language)).unwrap_or(path);
+                set.push(format!("{name}: {}", spoken(value)));
+            });
+        }
+        if !set.is_empty() {
+            line.push_str(&format!(" ({})", set.join(", ")));
+        }
+        let line = visible(&line);
+        match line.char_indices().nth(LONGEST_LINE) {
+            Some((end, _)) => format!("{}…", &line[..end]),
+            None => line,
+        }
+    }
+
+    /// What a question is about, in one line.
+    pub fn headline(&self, question: &Question) -> String {
+        let first = || question.description.lines().next().unwrap_or_default().to_owned();
+        match (question.about, question.calls.as_slice()) {
+            (About::Call | About::InDoubt, [asked]) => self.call_headline(&asked.call),
+            (About::Call | About::Plan, [first, ..]) => {
+                format!("{} … ({})", self.call_headline(&first.call), question.calls.len())
+            }
+            _ => first(),
+        }
+    }
+}
+
+/// Every value below, with its path; lists of plain values are one value.
+fn gather(path: &str, value: &Value, visit: &mut impl FnMut(&str, &Value)) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (name, value) in fields {
+                gather(&format!("{path}.{name}"), value, visit);
+            }
+        }
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            for item in items {
+                gather(path, item, visit);
+            }
+        }
+        other => visit(path, other),
+    }
+}
+
+fn spoken(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(spoken).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
+}
