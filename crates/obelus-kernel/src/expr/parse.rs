@@ -17,6 +17,14 @@ use crate::path::{MAX_DEPTH, Path, Segment};
 pub(super) fn expression(text: &str) -> Result<Expr, Fault> {
     let mut parser = Parser { text, rest: text, depth: 0 };
     parser.space();
+    // Nearly every expression is one reference and nothing else.
+    if parser.take("†") {
+        let path = parser.reference()?;
+        if parser.rest.is_empty() {
+            return Ok(Expr::Ref(Arc::new(path)));
+        }
+        parser.rest = text.trim_start();
+    }
     let expr = parser.or()?;
     match parser.peek() {
         None => Ok(expr),
@@ -216,7 +224,8 @@ pub(crate) fn is_kind_char(c: char) -> bool {
 /// The length of the bare segment that a text begins with. Nearly all are ASCII, which needs no decoding.
 fn end_of_name(text: &str) -> usize {
     let bytes = text.as_bytes();
-    match bytes.iter().position(|&b| !b.is_ascii() || is_special(b.into())) {
+    match bytes.iter().position(|&b| !b.is_ascii_alphanumeric() && b != b'_' && (!b.is_ascii() || is_special(b.into())))
+    {
         Some(at) if bytes[at].is_ascii() => at,
         Some(_) => text.find(is_special).unwrap_or(text.len()),
         None => text.len(),

@@ -136,7 +136,9 @@ pub(crate) struct Job {
     /// Calls that feed it and are not final yet.
     pub(crate) open_feeders: usize,
     /// The call with its references resolved, once it is to run.
-    pub(crate) frozen: Option<Arc<Frozen>>,
+    pub(crate) frozen: Option<Frozen>,
+    /// Whether the model itself carries it out, once it is to run.
+    pub(crate) latent: bool,
     /// The child that carries it out.
     pub(crate) child: Option<Box<Session>>,
     /// What the child, or the model, is given of the context.
@@ -155,7 +157,7 @@ pub(crate) struct Frozen {
     /// The whole call.
     pub(crate) call: Arc<Value>,
     /// Its parameters alone, where a person has changed them.
-    pub(crate) edited: Option<Value>,
+    pub(crate) edited: Option<Arc<Value>>,
     /// Whether a person has approved exactly this.
     pub(crate) approved: bool,
 }
@@ -164,7 +166,7 @@ impl Frozen {
     /// The parameters alone.
     pub(crate) fn params(&self, call: &Call) -> Value {
         let own = || call.params.iter().filter_map(|(name, _)| Some((name.clone(), self.call.get(name)?.clone())));
-        self.edited.clone().unwrap_or_else(|| Value::Object(own().collect()))
+        self.edited.as_deref().cloned().unwrap_or_else(|| Value::Object(own().collect()))
     }
 }
 
@@ -350,6 +352,7 @@ impl Job {
             status: Status::Blocked,
             open_feeders: 0,
             frozen: None,
+            latent: false,
             child: None,
             scope: Vec::new(),
             resting: false,

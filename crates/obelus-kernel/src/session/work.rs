@@ -109,11 +109,13 @@ impl Session {
         add_metas(&mut fields, call, instance);
         let origins = self.sources(at).of_call(call);
         let frozen = Frozen { call: Arc::new(Value::Object(fields)), edited: None, approved: false };
+        let latent = self.thinks(call, tool);
         let step = self.steps.get_mut(&at.step).expect("the job was just looked at");
         let job = &mut step.jobs[at.job as usize];
-        job.frozen = Some(Arc::new(frozen));
+        job.frozen = Some(frozen);
         job.origins = origins;
-        if self.thinks(call, tool) {
+        job.latent = latent;
+        if latent {
             return self.think(at, call);
         }
         self.judge(at, call);
@@ -194,7 +196,7 @@ impl Session {
         self.ready.push_back(at);
     }
 
-    pub(super) fn frozen(&self, at: JobRef) -> Option<Arc<Frozen>> {
+    pub(super) fn frozen(&self, at: JobRef) -> Option<Frozen> {
         self.steps.get(&at.step)?.jobs.get(at.job as usize)?.frozen.clone()
     }
 
@@ -202,8 +204,9 @@ impl Session {
         if self.status(at) != Some(Status::Ready) {
             return;
         }
-        let call = self.steps[&at.step].call(at.job as usize).clone();
-        if call.tool.as_deref().is_some_and(|tool| self.thinks(&call, tool)) {
+        let step = &self.steps[&at.step];
+        let call = step.call(at.job as usize).clone();
+        if step.jobs[at.job as usize].latent {
             return self.start_thought(at);
         }
         // The mode may have been lowered since the call was judged.
@@ -297,10 +300,10 @@ impl Session {
 
     /// The job of this id, if an activity has it in hand.
     pub(super) fn in_hand(&self, id: &str) -> Option<JobRef> {
-        let at = self.find(id).filter(|at| self.status(*at) == Some(Status::Running))?;
-        let call = self.steps[&at.step].call(at.job as usize);
-        let activity = self.activity_of(call.tool.as_deref()?, call.activity.as_deref());
-        (call.delegate.is_none() && activity.is_some()).then_some(at)
+        let at = self.find(id)?;
+        let step = &self.steps[&at.step];
+        let job = &step.jobs[at.job as usize];
+        (job.status == Status::Running && !job.latent && step.calls[job.call].delegate.is_none()).then_some(at)
     }
 
     /// A job that runs waits for a person from now on, or no more.
