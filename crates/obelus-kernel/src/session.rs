@@ -12,7 +12,7 @@
 //! | `input` | what comes in, what goes out |
 //! | `turn` | requests, solutions, limits, how a turn comes to rest |
 //! | `walk` | a turn along a graph of steps |
-//! | `job` | the calls of one solution and the graph between them |
+//! | `job`, `at_work` | the calls of one solution and the graph between them, and where those under way are kept |
 //! | `work` | a call's way from blocked to its end |
 //! | `result`, `leave` | what a call brings, and what it leaves beside that, written to memory |
 //! | `desk`, `adopt` | the state with what the session keeps up in it, and a state that comes from elsewhere |
@@ -25,6 +25,7 @@
 
 mod adopt;
 mod ask;
+mod at_work;
 mod consent;
 mod decide;
 mod delegate;
@@ -68,8 +69,9 @@ use crate::schema;
 use crate::steps::Steps;
 use crate::time::Time;
 use crate::tool::Tool;
+use at_work::AtWork;
 use desk::Desk;
-use job::{JobRef, Step};
+use job::JobRef;
 use question::Questions;
 use turn::{Turn, Words};
 use walk::Walk;
@@ -92,7 +94,7 @@ pub struct Session {
     turn: Turn,
     /// What the model took since the session began.
     spent: Spent,
-    steps: BTreeMap<u32, Step>,
+    steps: AtWork,
     next_step: u32,
     /// Jobs to be looked at again, because something they need has changed.
     dirty: VecDeque<JobRef>,
@@ -201,7 +203,7 @@ impl Session {
             now: Time::default(),
             date: None,
             spent: Spent::default(),
-            steps: BTreeMap::new(),
+            steps: AtWork::default(),
             next_step: 0,
             dirty: VecDeque::new(),
             ready: VecDeque::new(),

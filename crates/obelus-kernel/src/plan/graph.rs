@@ -257,35 +257,46 @@ impl Pairs {
 
 /// Writers by what they write, so that finding those of one path costs its depth and what is found.
 struct Writers<'a> {
-    kinds: BTreeMap<&'a str, BTreeMap<&'a Who, Trie<'a>>>,
+    kinds: BTreeMap<&'a str, OfKind<'a>>,
+}
+
+/// The writers of one kind, by whom they run for.
+#[derive(Default)]
+struct OfKind<'a> {
+    once: Trie<'a>,
+    each: Trie<'a>,
+    one: BTreeMap<&'a str, Trie<'a>>,
 }
 
 impl<'a> Writers<'a> {
     fn new(nodes: &'a [Node<'_>]) -> Self {
-        let mut kinds: BTreeMap<&str, BTreeMap<&Who, Trie<'_>>> = BTreeMap::new();
+        let mut kinds: BTreeMap<&str, OfKind<'_>> = BTreeMap::new();
         for (index, node) in nodes.iter().enumerate() {
             for path in node.call.writes() {
-                let trie = kinds.entry(&path.kind).or_default().entry(&node.who).or_default();
+                let of_kind = kinds.entry(&path.kind).or_default();
+                let trie = match &node.who {
+                    Who::Once => &mut of_kind.once,
+                    Who::Each => &mut of_kind.each,
+                    Who::One(name) => of_kind.one.entry(name).or_default(),
+                };
                 trie.insert(&path.segments, index);
             }
         }
         Self { kinds }
     }
 
+    /// Those whose writes a reader can see: global ones for all, those of an instance for that instance alone, and for
+    /// a call that runs for each.
     fn of(&self, path: &Path, reader: &Who, found: &mut Vec<usize>) {
-        let Some(tries) = self.kinds.get(path.kind.as_str()) else { return };
+        let Some(OfKind { once, each, one }) = self.kinds.get(path.kind.as_str()) else { return };
+        once.collect(&path.segments, found);
+        if *reader != Who::Once {
+            each.collect(&path.segments, found);
+        }
         match reader {
-            Who::Each => tries.values().for_each(|trie| trie.collect(&path.segments, found)),
-            _ => {
-                let own = Some(reader).filter(|reader| **reader != Who::Once);
-                for writer in [Some(&Who::Once), Some(&Who::Each), own].into_iter().flatten() {
-                    if reader.sees(writer)
-                        && let Some(trie) = tries.get(writer)
-                    {
-                        trie.collect(&path.segments, found);
-                    }
-                }
-            }
+            Who::Once => {}
+            Who::Each => one.values().for_each(|trie| trie.collect(&path.segments, found)),
+            Who::One(name) => one.get(name.as_str()).into_iter().for_each(|trie| trie.collect(&path.segments, found)),
         }
     }
 }

@@ -250,10 +250,10 @@ impl Session {
     /// was judged.
     fn shows(&mut self, at: JobRef) -> Vec<Value> {
         let step = &self.steps[&at.step];
-        let call = step.call(at.job as usize).clone();
-        if call.scopes.is_empty() {
+        if step.call(at.job as usize).scopes.is_empty() {
             return Vec::new();
         }
+        let call = step.call(at.job as usize).clone();
         let scope = scope_messages(&self.context, &call.scopes, step.jobs[at.job as usize].instance.as_deref());
         let origins = self.sources(at).of_scopes(&call);
         self.add_origins(at, &origins);
