@@ -464,3 +464,26 @@ fn depth_of_text(text: &str) -> usize {
     }
     deepest
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_the_same_message_whether_it_was_made_here_or_read() {
+        let Expr::Ref(path) = Expr::parse("†state.deal.rows[0]").unwrap() else { unreachable!() };
+        let call = Arc::new(json!({"_tool": "t"}));
+        let mut data = Data::result(call, path, None, json!({"sum": 5}));
+        data.method = Some(Method::Set);
+        assert_eq!(*data.data(), json!({"deal": {"rows": {"0": {"sum": 5}}}}));
+        let made = Message::Data(Box::new(data));
+        assert_eq!(Message::from_value(made.to_json()).unwrap().message, made);
+    }
+
+    #[test]
+    fn what_stands_beside_the_path_of_a_result_is_kept() {
+        let read = json!({"type": "state", "data": {"a": 1, "b": 2}, "_call": {"_tool": "t"}, "_outputPath": "†state.a",
+            "_outputMethod": "set"});
+        assert_eq!(Message::from_value(read.clone()).unwrap().message.to_json(), read);
+    }
+}

@@ -121,12 +121,10 @@ impl<'a> Parser<'a> {
     }
 
     fn kind(&mut self) -> Result<String, Fault> {
-        let bytes = self.rest.as_bytes();
-        if !bytes.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_') {
+        if !self.rest.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_') {
             return Err(self.expected("the name of a kind, such as `state` or `input`"));
         }
-        let end = bytes.iter().position(|&b| !is_kind_char(b.into())).unwrap_or(bytes.len());
-        Ok(self.take_bytes(end).to_owned())
+        Ok(self.take_bytes(plain_letters(self.rest)).to_owned())
     }
 
     fn segment(&mut self) -> Result<Segment, Fault> {
@@ -217,19 +215,31 @@ impl<'a> Parser<'a> {
 }
 
 /// Letters of a kind's name after the first.
-pub(crate) fn is_kind_char(c: char) -> bool {
+pub(crate) const fn is_kind_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// The length of the bare segment that a text begins with. Nearly all are ASCII, which needs no decoding.
-fn end_of_name(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    match bytes.iter().position(|&b| !b.is_ascii_alphanumeric() && b != b'_' && (!b.is_ascii() || is_special(b.into())))
-    {
-        Some(at) if bytes[at].is_ascii() => at,
-        Some(_) => text.find(is_special).unwrap_or(text.len()),
-        None => text.len(),
+/// The letters of kinds, of which most other names are made too, by their bytes.
+const PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        plain[byte as usize] = is_kind_char(byte as char);
+        byte += 1;
     }
+    plain
+};
+
+/// How many such letters a text begins with.
+fn plain_letters(text: &str) -> usize {
+    text.bytes().position(|byte| !PLAIN[byte as usize]).unwrap_or(text.len())
+}
+
+/// The length of the bare segment that a text begins with.
+fn end_of_name(text: &str) -> usize {
+    let plain = plain_letters(text);
+    let rest = &text[plain..];
+    plain + rest.find(is_special).unwrap_or(rest.len())
 }
 
 /// Characters that end a bare segment.

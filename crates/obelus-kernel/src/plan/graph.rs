@@ -4,11 +4,10 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
 use super::template::Who;
 use crate::call::Call;
 use crate::fault::{Fault, Rule};
+use crate::names::ByName;
 use crate::path::{Path, Segment, is_digits};
 
 /// `from` may write what `to` reads.
@@ -311,7 +310,7 @@ struct Trie<'a> {
 
 #[derive(Default)]
 struct Below<'a> {
-    children: IndexMap<Cow<'a, str>, Trie<'a>>,
+    children: ByName<Cow<'a, str>, Trie<'a>>,
     /// Writes by an index from the end, which can be any element.
     from_the_end: Trie<'a>,
 }

@@ -149,7 +149,7 @@ impl Session {
 
     pub(super) fn drop_denied(&mut self, at: JobRef, reason: &str) {
         if let Some(step) = self.steps.get_mut(&at.step) {
-            step.jobs[at.job as usize].error = Some(json!({"code": "denied", "message": reason}));
+            step.jobs[at.job as usize].error = Some(Box::new(json!({"code": "denied", "message": reason})));
         }
         self.close(at, Status::Denied);
     }

@@ -146,7 +146,7 @@ pub(crate) struct Job {
     /// It runs, and waits for a person: its child does, or it is in doubt.
     pub(crate) resting: bool,
     pub(crate) attempt: u32,
-    pub(crate) error: Option<Value>,
+    pub(crate) error: Option<Box<Value>>,
     /// Where everything comes from that its result is made of.
     pub(crate) origins: Origins,
 }
@@ -339,7 +339,7 @@ impl Step {
                 None => with_instance(&self.calls[job.call].raw, job.instance.as_deref()),
             },
             status: job.status.name(),
-            error: job.error.clone(),
+            error: job.error.as_deref().cloned(),
         })
     }
 }

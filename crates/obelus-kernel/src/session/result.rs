@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use smallvec::{SmallVec, smallvec};
 
 use super::Session;
 use super::input::{Answer, CallError, Ends, Outcome};
 use super::job::{JobRef, Status, with_instance};
 use crate::call::Call;
 use crate::context::Context;
-use crate::expr::OutputPath;
+use crate::expr::{Group, OutputPath};
 use crate::fault::{Fault, Rule};
 use crate::fold::Method;
 use crate::message::{Data, Message, depth};
@@ -153,9 +154,9 @@ impl Session {
         mints: bool,
     ) -> Result<(), Fault> {
         let Some(path) = &call.output_path else { return Ok(()) };
-        let first = path.alternatives.first().map(Vec::as_slice).unwrap_or_default();
-        let writes: Vec<(Arc<Path>, Value)> = match chosen.unwrap_or(first) {
-            [single] => vec![(single.clone(), value)],
+        let first = path.alternatives.first().map(Group::as_slice).unwrap_or_default();
+        let writes: Writes = match chosen.unwrap_or(first) {
+            [single] => smallvec![(single.clone(), value)],
             group => group.iter().map(|path| (path.clone(), value.clone())).collect(),
         };
         self.append_output(at, call, writes, mints)
@@ -174,7 +175,7 @@ impl Session {
         let outside = |text: String| Failure::Rule(Rule::Call5, text);
         let Some(allowed) = &call.output_path else { return Ok(()) };
         let instance = self.steps[&at.step].jobs[at.job as usize].instance.clone();
-        let mut writes = Vec::new();
+        let mut writes = Writes::new();
         let mut group = None;
         for value in messages {
             let parsed = Message::from_value(value).map_err(|fault| outside(fault.to_string()))?;
@@ -197,13 +198,7 @@ impl Session {
     }
 
     /// Appends what a call has brought. `mints` where the tool itself speaks, and not its error, the model or a delegate.
-    fn append_output(
-        &mut self,
-        at: JobRef,
-        call: &Arc<Call>,
-        writes: Vec<(Arc<Path>, Value)>,
-        mints: bool,
-    ) -> Result<(), Fault> {
+    fn append_output(&mut self, at: JobRef, call: &Arc<Call>, writes: Writes, mints: bool) -> Result<(), Fault> {
         let instance = self.steps[&at.step].jobs[at.job as usize].instance.clone();
         let raw = with_instance(&call.raw, instance.as_deref());
         let date = self.date();
@@ -229,10 +224,10 @@ impl Session {
             let broken = validators.iter().find_map(|(path, part)| part.breach(context, path, instance.as_deref()));
             broken.map_or(Ok(()), Err)
         })?;
-        for (issued, (path, value)) in
-            minted.into_iter().flat_map(|(issued, all)| all.into_iter().map(move |w| (issued, w)))
-        {
-            self.context.label_issued(&path, instance.as_deref(), method, &value, issued, &own);
+        if let Some((issued, writes)) = minted {
+            for (path, value) in writes {
+                self.context.label_issued(&path, instance.as_deref(), method, &value, issued, &own);
+            }
         }
         Ok(())
     }
@@ -268,6 +263,9 @@ impl Session {
         Ok(found)
     }
 }
+
+/// What goes where: most often one value to one path.
+type Writes = SmallVec<[(Arc<Path>, Value); 1]>;
 
 /// How a call failed.
 enum Failure {
@@ -317,7 +315,7 @@ fn permitted<'a>(allowed: &'a OutputPath, kind: &str, data: &'a Value) -> Option
 }
 
 /// A result, and the alternative it was chosen for.
-type Thought = (Value, Option<Vec<Arc<Path>>>);
+type Thought = (Value, Option<Group>);
 
 /// What a sub-request brought: plain output, or one call of the tool with its output and its path.
 fn chosen_output(call: &Call, solution: super::Solution) -> Result<Thought, String> {

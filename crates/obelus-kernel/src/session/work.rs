@@ -346,7 +346,7 @@ impl Session {
         let raw = step.call(at.job as usize).raw.clone();
         let job = &mut step.jobs[at.job as usize];
         let call = with_instance(&raw, job.instance.as_deref());
-        job.error = Some(error.clone());
+        job.error = Some(Box::new(error.clone()));
         let (name, words) = (call.to_string(), error.to_string());
         let origins = job.origins.clone().joined(&own);
         step.errors.push((error_data((*call).clone(), error), origins));
