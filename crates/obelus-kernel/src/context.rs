@@ -1,5 +1,6 @@
 //! The context: an append-only list of messages, and what it adds up to.
 
+mod past;
 mod view;
 
 use std::borrow::Cow;
@@ -10,12 +11,15 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use smallvec::SmallVec;
 
+pub(crate) use past::KeptContext;
+pub use past::LoadPast;
+use past::Past;
 pub use view::View;
 pub(crate) use view::named;
 
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
-use crate::fold::{self, Method, Undo};
+use crate::fold::{self, Undo};
 use crate::message::{Data, Message, Parsed, Plan, Text};
 use crate::origin::Origins;
 use crate::path::Path;
@@ -28,6 +32,8 @@ use crate::tool::Tool;
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     messages: Vec<Message>,
+    /// What is missing in that list, because nobody has asked for it yet.
+    past: Option<Past>,
     views: BTreeMap<String, View>,
     tools: BTreeMap<String, Arc<Tool>>,
     /// Names of tools in the order of their first definition, which is the order the model sees.
@@ -35,6 +41,8 @@ pub struct Context {
     instances: BTreeSet<String>,
     /// Index of the latest plan message.
     plan: Option<usize>,
+    /// The latest plan of before the context was taken up.
+    plan_before: Option<Plan>,
     ignored: Vec<(usize, String)>,
 }
 
@@ -152,6 +160,9 @@ impl Context {
             Message::Data(data) => {
                 if let ((path, method, Some(value)), Some(view)) = (data.operation(), self.views.get_mut(&data.kind)) {
                     view.label(data.instance.as_deref(), path, method, value, &data.sources());
+                    for (dotted, origins) in data.parts.iter().flat_map(|parts| parts.iter()) {
+                        view.label_part(data.instance.as_deref(), path, method, value, dotted, origins);
+                    }
                 }
                 if let Some(instance) = &data.instance
                     && !self.instances.contains(instance)
@@ -173,7 +184,7 @@ impl Context {
             }
             self.tools.insert(tool.name.clone(), Arc::new(tool));
         }
-        self.messages.push(message);
+        self.push(message);
     }
 
     /// The value at a path: the instance's own lies over the global. Without an instance, global data only.
@@ -184,28 +195,6 @@ impl Context {
     /// Where the value at a path comes from.
     pub fn origins(&self, path: &Path, instance: Option<&str>) -> Origins {
         self.views.get(&path.kind).map(|view| view.origins(&path.segments, instance)).unwrap_or_default()
-    }
-
-    /// What a tool itself has minted, such as an id, is the tool's own, whatever the call was made of.
-    /// `value` is what was just written: what stood there before, or came from others, is not minted.
-    pub(crate) fn label_issued(
-        &mut self,
-        path: &Path,
-        instance: Option<&str>,
-        method: Method,
-        value: &Value,
-        issued: &[String],
-        own: &Origins,
-    ) {
-        let Some(view) = self.views.get_mut(&path.kind) else { return };
-        for dotted in issued {
-            for (place, minted) in view.places(&path.segments, method, value, dotted, instance) {
-                // What is merged, and what was assigned as a whole, leaves alone what it did not bring.
-                let adds = method == Method::Merge || place == path.segments;
-                let method = if adds { method } else { Method::Set };
-                view.label(instance, &place, method, minted, own);
-            }
-        }
     }
 
     /// Where everything in the context comes from, as whoever sees all of it is told.
@@ -229,11 +218,6 @@ impl Context {
     /// The value of an expression.
     pub fn resolve(&self, expr: &Expr, instance: Option<&str>) -> Option<Cow<'_, Value>> {
         expr.value(&|path| self.read(path, instance))
-    }
-
-    /// Every message, oldest first.
-    pub fn messages(&self) -> &[Message] {
-        &self.messages
     }
 
     /// The folded kinds by name.
@@ -263,15 +247,15 @@ impl Context {
 
     /// The latest plan.
     pub fn plan(&self) -> Option<&Plan> {
-        match self.messages.get(self.plan?) {
+        match self.plan.and_then(|at| self.messages.get(at)) {
             Some(Message::Plan(plan)) => Some(plan),
-            _ => None,
+            _ => self.plan_before.as_ref(),
         }
     }
 
     /// The latest words of the user.
     pub fn last_user_text(&self) -> Option<&Text> {
-        self.messages.iter().rev().find_map(|message| match message {
+        self.latest().find_map(|message| match message {
             Message::Text(text) if text.role == crate::Role::User => Some(text),
             _ => None,
         })
@@ -285,7 +269,7 @@ impl Context {
     /// The same memory with its fold built anew from the list.
     pub fn refolded(&self) -> Result<Self, Fault> {
         let mut again = Self::new();
-        for (index, message) in self.messages.iter().enumerate() {
+        for (index, message) in self.messages().iter().enumerate() {
             again.append_one(message.clone()).map_err(|fault| fault.in_message(index))?;
         }
         Ok(again)
@@ -293,7 +277,7 @@ impl Context {
 
     /// The canonical form: a JSON array of messages.
     pub fn to_json(&self) -> Value {
-        self.messages.iter().map(Message::to_json).collect()
+        self.messages().iter().map(Message::to_json).collect()
     }
 }
 

@@ -27,7 +27,7 @@ pub use call::{Call, Scope, closest};
 pub mod compose;
 
 mod context;
-pub use context::{Context, View};
+pub use context::{Context, LoadPast, View};
 
 pub mod dialect;
 
@@ -49,7 +49,7 @@ pub use leaves::Leave;
 
 mod message;
 mod names;
-pub use message::{Data, Message, Output, Parsed, Plan, PlanMode, Role, Text};
+pub use message::{Data, Message, Output, Parsed, Parts, Plan, PlanMode, Role, Text};
 
 mod origin;
 pub use origin::{Origin, Origins};
@@ -72,7 +72,7 @@ mod time;
 pub use time::Time;
 
 mod tool;
-pub use tool::{Effect, Meta, Tool};
+pub use tool::{Before, Effect, Meta, Tool};
 
 mod visible;
 pub use visible::visible;

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::fold::Method;
@@ -123,6 +124,18 @@ impl Origins {
     }
 }
 
+impl Serialize for Origins {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.to_json().serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Origins {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Value::deserialize(from).map(|value| Self::from_json(&value))
+    }
+}
+
 /// The origins of one kind's values, path by path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Labels {
@@ -132,6 +145,21 @@ pub(crate) struct Labels {
     anew: bool,
     /// Looked up by name with every read and write. Most places have nothing below.
     children: Option<Box<ByName<String, Labels>>>,
+}
+
+/// Written as a list: what is here, whether it is anew, and what is below by name.
+impl Serialize for Labels {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let below: Vec<(&String, &Labels)> = self.children.iter().flat_map(|children| children.iter()).collect();
+        (&self.own, self.anew, below, self.children.is_some()).serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Labels {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let (own, anew, below, has) = <(Origins, bool, Vec<(String, Labels)>, bool)>::deserialize(from)?;
+        Ok(Self { own, anew, children: has.then(|| Box::new(below.into_iter().collect())) })
+    }
 }
 
 impl Labels {

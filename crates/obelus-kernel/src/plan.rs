@@ -13,10 +13,11 @@ pub(crate) use graph::Node;
 pub use graph::{Cycle, Edge, Graph, TooDense};
 pub use picture::picture;
 pub use simulate::{Simulation, simulate};
+pub(crate) use template::instances_of;
 pub use template::{Who, who_runs};
 
 /// How the calls of a solution are to be taken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Manner {
     /// They run in the order of writing.
     pub(crate) sequential: bool,

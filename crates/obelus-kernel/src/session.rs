@@ -14,18 +14,21 @@
 //! | `walk` | a turn along a graph of steps |
 //! | `job`, `at_work` | the calls of one solution and the graph between them, and where those under way are kept |
 //! | `work` | a call's way from blocked to its end |
-//! | `result`, `leave` | what a call brings, and what it leaves beside that, written to memory |
+//! | `result`, `instances`, `leave` | what a call brings, and what it leaves beside that, written to memory |
 //! | `desk`, `adopt` | the state with what the session keeps up in it, and a state that comes from elsewhere |
 //! | `naming` | names that people know, and a call in one line |
-//! | `question`, `ask`, `describe` | what waits for a person, and in which words |
+//! | `question`, `ask`, `describe`, `look` | what waits for a person, in which words, and what it would change |
 //! | `decide`, `earlier`, `consent`, `doubt` | what a person may say, has said, and what that does |
-//! | `policy`, `provenance` | what may happen, and what the origins of values decide |
+//! | `checkpoint` | a session at rest as it is kept |
+//! | `policy`, `provenance`, `explain` | what may happen, what the origins of values decide, and why |
+//! | `why` | the chain of calls behind a value |
 //! | `delegate` | calls carried out by a session of their own |
 //! | `prompt` | what the model is shown |
 
 mod adopt;
 mod ask;
 mod at_work;
+mod checkpoint;
 mod consent;
 mod decide;
 mod delegate;
@@ -33,9 +36,12 @@ mod describe;
 mod desk;
 mod doubt;
 mod earlier;
+mod explain;
 mod input;
+mod instances;
 mod job;
 mod leave;
+mod look;
 mod naming;
 mod policy;
 mod prompt;
@@ -45,6 +51,7 @@ mod result;
 mod settings;
 mod turn;
 mod walk;
+mod why;
 mod work;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -54,11 +61,15 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 pub use consent::ConsentWords;
-pub use input::{Answer, CallError, CallReport, Decision, Ends, Input, Outcome, Reply, Solution, Spent, Start, Task};
-pub use policy::{Examples, Match, Policy, Rule as PolicyRule, Say, Verdict};
+pub use explain::explain;
+pub use input::{
+    Answer, AskedAgain, CallError, CallReport, Decision, Ends, Input, Outcome, Reply, Solution, Spent, Start, Task,
+};
+pub use policy::{Examples, Explanation, Match, Policy, Rule as PolicyRule, Say, Spoken, Verdict};
 pub use prompt::{Prompt, Purpose};
-pub use question::{About, AskedCall, Question, QuestionStatus};
+pub use question::{About, AskedCall, Change, Question, QuestionStatus};
 pub use settings::{Approval, FollowUp, Kept, Mode, ModelMayConfirm, Settings};
+pub use why::{Because, Given, Why, Writer, why};
 
 use crate::context::Context;
 use crate::fault::{Fault, Rule};
@@ -71,7 +82,9 @@ use crate::time::Time;
 use crate::tool::Tool;
 use at_work::AtWork;
 use desk::Desk;
+use doubt::INTERRUPTED;
 use job::JobRef;
+use look::Looks;
 use question::Questions;
 use turn::{Turn, Words};
 use walk::Walk;
@@ -110,6 +123,8 @@ pub struct Session {
     sub_requests: BTreeMap<u64, JobRef>,
     next_request: u64,
     questions: Questions,
+    /// Looks at what calls are about to change, for whoever decides about them.
+    looks: Looks,
     /// What the state tells of confirmations beside the questions.
     desk: Desk,
     /// What the model is shown of kinds that are not shown whole.
@@ -123,6 +138,8 @@ pub struct Session {
     /// The question that the user's latest words can be an answer to.
     answerable: Option<String>,
     tasks: VecDeque<Task>,
+    /// Who has paused it.
+    paused: Option<String>,
     /// Where the turn is, if the agent's loop is a graph of steps.
     walk: Option<Walk>,
     /// Validators for parts of kinds' schemas, by kind, instance and pointer.
@@ -192,7 +209,7 @@ impl Session {
         let shown = context.text_origins();
         Ok(Self {
             id: id.into(),
-            base: context.messages().len(),
+            base: context.length(),
             turn: Turn::new(&settings),
             settings,
             schema,
@@ -213,6 +230,7 @@ impl Session {
             sub_requests: BTreeMap::new(),
             next_request: 0,
             questions: Questions::default(),
+            looks: Looks::default(),
             desk: Desk::default(),
             views,
             shown,
@@ -220,6 +238,7 @@ impl Session {
             pending_words: VecDeque::new(),
             answerable: None,
             tasks: VecDeque::new(),
+            paused: None,
             part_validators: BTreeMap::new(),
             walk: None,
         })
@@ -260,9 +279,12 @@ impl Session {
             }
             Input::Ended { id, outcome } => self.take_outcome(&id, outcome),
             Input::Loaded { id, request } => self.take_loaded(&id, request),
-            Input::InDoubt { id } => self.doubt(&id),
+            Input::InDoubt { id } => self.doubt(&id, INTERRUPTED),
+            Input::DidNot { id, attempt } => self.did_not(&id, attempt),
             Input::Decide { question, decision, by } => self.decide(&question, decision, &by)?,
             Input::Mode { mode } => self.set_mode(mode),
+            Input::Pause { by } => drop(self.paused.get_or_insert(by)),
+            Input::Resume { .. } => self.paused = None,
             Input::Stop => self.stop(),
             Input::Tick => self.expire(),
         }
@@ -272,7 +294,17 @@ impl Session {
 
     /// The next thing to do, if there is one.
     pub fn poll(&mut self) -> Option<Task> {
-        self.tasks.pop_front()
+        if self.paused.is_none() {
+            return self.tasks.pop_front();
+        }
+        // What would start something stays until the session goes on.
+        let starts = |task: &Task| matches!(task, Task::Call(_) | Task::AskModel { .. } | Task::Load { .. });
+        self.tasks.iter().position(|task| !starts(task)).and_then(|at| self.tasks.remove(at))
+    }
+
+    /// Who has paused it, if it is paused.
+    pub fn paused(&self) -> Option<&str> {
+        self.paused.as_deref()
     }
 
     /// When to come back at the latest, with [`Input::Tick`].
@@ -345,7 +377,7 @@ impl Session {
             let errors: Vec<&Value> = step.errors.iter().map(|(error, _)| error).collect();
             (id.to_string(), json!({"jobs": jobs.collect::<Vec<_>>(), "errors": errors}))
         });
-        json!({
+        let mut all = json!({
             "id": self.id,
             "now": self.now,
             "context": self.context.to_json(),
@@ -358,7 +390,11 @@ impl Session {
             "shown": self.shown.to_json(),
             "walk": self.walk.as_ref().map(Walk::snapshot),
             "pendingWords": self.pending_words.iter().map(|words| &words.text).collect::<Vec<_>>(),
-        })
+        });
+        if let Some(by) = &self.paused {
+            all["paused"] = by.as_str().into();
+        }
+        all
     }
 
     fn children(&self) -> impl Iterator<Item = (String, &Session)> {

@@ -34,6 +34,20 @@ impl From<Start> for Work {
 /// What an activity returns while it works. Dropping it must stop the work.
 pub type ActivityFuture = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
+/// What was found out about a call whose answer was lost.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reconciled {
+    /// It happened, and this is what it brought.
+    Happened(Outcome),
+    /// It did not happen, and cannot happen any more: it may be done again.
+    DidNot,
+    /// There is no telling; what is known, in words for the person who is asked.
+    Unknown(String),
+}
+
+/// What an activity returns while it looks. Dropping it must stop the looking.
+pub type ReconcileFuture = Pin<Box<dyn Future<Output = Reconciled> + Send>>;
+
 /// Something that carries out calls.
 pub trait Activity: Send + Sync + 'static {
     /// Carries out a call. An error is an outcome like any other.
@@ -41,6 +55,12 @@ pub trait Activity: Send + Sync + 'static {
 
     /// How long a call may take, if the session's own limit does not fit.
     fn time_limit(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Looks whether a call whose answer was lost has happened. None: this activity cannot tell.
+    fn reconcile(&self, work: Work) -> Option<ReconcileFuture> {
+        let _ = work;
         None
     }
 }

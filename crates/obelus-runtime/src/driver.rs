@@ -3,6 +3,8 @@
 //! Work runs as futures on the driver's own task, as many at once as the session permits, so that a call
 //! that needs no waiting costs no hand-over between threads.
 
+mod doubt;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -14,13 +16,16 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use obelus_kernel::Time;
-use obelus_kernel::session::{Answer, CallError, Input, Outcome, Question, Refused, Reply, Session, Start, Task};
+use obelus_kernel::session::{
+    Answer, AskedAgain, CallError, Input, Outcome, Question, Refused, Reply, Session, Start, Task,
+};
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 
 use crate::activity::{Activities, Work};
 use crate::clock::Clock;
 use crate::model::Model;
+use doubt::Doubt;
 
 /// Something that a person may want to see while a turn is at work.
 #[derive(Clone, Debug)]
@@ -35,6 +40,8 @@ pub enum Event<'a> {
     Ended(&'a str, &'a Outcome),
     /// A person is asked.
     Asked(&'a Question),
+    /// A question that waits is shown once more.
+    AskedAgain(&'a Question, AskedAgain),
     /// Something in the session has moved: whoever wants to know what can look.
     Moved(&'a Session),
 }
@@ -52,13 +59,15 @@ pub struct Driver {
     pending: FuturesUnordered<Pending>,
     /// What was done as soon as it was started.
     done: VecDeque<Input>,
-    /// Room for what is taken in at once, kept from one time to the next.
-    batch: Vec<(Time, Input)>,
     watch: Box<dyn FnMut(Event<'_>) + Send>,
     words: Option<mpsc::UnboundedReceiver<Input>>,
     journal: Option<Box<dyn Journal>>,
+    /// What is on its way into the journal. It is told to the session even if whoever waited has gone.
+    writing: Option<(Vec<(Time, Input)>, Kept)>,
     /// What a recovered session has to be told first.
     unsettled: Vec<Input>,
+    /// What a recovered session had under way, while it is paused.
+    shelved: Vec<Task>,
     /// Ends what is at work when a person says stop.
     stop: Arc<Notify>,
 }
@@ -66,10 +75,29 @@ pub struct Driver {
 /// The code of a refusal because the journal could not be written: nothing has happened, and nothing may.
 pub const NOT_DURABLE: &str = "not_durable";
 
+/// The code of a refusal because the session is paused.
+pub const PAUSED: &str = "paused";
+
+/// The code of a refusal because an earlier part of the session, which was needed, cannot be read.
+pub const DAMAGED: &str = "damaged";
+
+/// Ends when inputs are durable, or with the reason why nothing of them was kept.
+pub type Kept = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+
 /// Where inputs are kept before they are acted on.
 pub trait Journal: Send {
-    /// Keeps inputs. They must be durable when this returns.
-    fn append(&mut self, inputs: &[(Time, Input)]) -> Result<(), String>;
+    /// Keeps inputs, all or none. They must be durable when what is returned has ended.
+    fn append(&mut self, inputs: &[(Time, Input)]) -> Kept;
+
+    /// Whether enough has come since the latest snapshot for another one.
+    fn wants_snapshot(&self) -> bool {
+        false
+    }
+
+    /// Keeps a snapshot of the session as it is after everything that was appended. It may be lost without harm.
+    fn keep_snapshot(&mut self, state: &Value) {
+        let _ = state;
+    }
 }
 
 /// What a session that was read from its journal still had under way.
@@ -97,11 +125,12 @@ impl Driver {
             clock,
             pending: FuturesUnordered::new(),
             done: VecDeque::new(),
-            batch: Vec::new(),
             watch: Box::new(|_| {}),
             words: None,
             journal: None,
+            writing: None,
             unsettled: Vec::new(),
+            shelved: Vec::new(),
             stop: Arc::default(),
         }
     }
@@ -125,7 +154,8 @@ impl Driver {
             if let Input::Answer { id, .. }
             | Input::Ended { id, .. }
             | Input::Loaded { id, .. }
-            | Input::InDoubt { id } = &input
+            | Input::InDoubt { id }
+            | Input::DidNot { id, .. } = &input
             {
                 open.remove(id);
             }
@@ -137,38 +167,52 @@ impl Driver {
                     Task::Load { id, path } => drop(open.insert(id.clone(), Task::Load { id, path })),
                     Task::Call(start) => drop(open.insert(start.id.clone(), Task::Call(start))),
                     Task::Rest(reply) => recovered.reply = Some(*reply),
-                    Task::Say(_) | Task::Ask { .. } => {}
+                    Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } => {}
                 }
             }
         }
-        for task in open.into_values() {
+        recovered.in_doubt = open.values().filter(|task| matches!(task, Task::Call(_))).count();
+        recovered.requests = open.values().filter(|task| matches!(task, Task::AskModel { .. })).count();
+        self.shelved = open.into_values().collect();
+        self.take_from_shelf();
+        recovered.reply = recovered.reply.or_else(|| self.session.reply());
+        recovered
+    }
+
+    /// Goes on with what a recovered session had under way; a paused one leaves it where it is.
+    fn take_from_shelf(&mut self) {
+        if self.session.paused().is_some() {
+            return;
+        }
+        for task in std::mem::take(&mut self.shelved) {
             match task {
-                Task::Call(start) => {
-                    recovered.in_doubt += 1;
-                    self.unsettled.push(Input::InDoubt { id: start.id });
-                }
-                Task::AskModel { id } => {
-                    recovered.requests += 1;
-                    self.ask(id);
-                }
+                Task::Call(start) => self.reconcile(*start),
+                Task::AskModel { id } => self.ask(id),
                 Task::Load { id, path } => self.load(id, path),
                 _ => {}
             }
         }
-        recovered
     }
 
     /// Goes on with what was under way when the journal ended; nothing, if nothing was.
     pub async fn resume(&mut self) -> Result<Option<Reply>, Refused> {
+        if let Some(by) = self.session.paused() {
+            return Err(Refused { code: PAUSED, text: format!("the session was paused by {by}: let it go on first") });
+        }
         let doubts = std::mem::take(&mut self.unsettled);
         if doubts.is_empty() && !self.is_at_work() {
             return Ok(None);
         }
-        self.feed(doubts)?;
-        match self.hand_out() {
-            Some(reply) => Ok(Some(reply)),
-            None if !self.is_at_work() => Ok(None),
-            None => self.until_rest().await.map(Some),
+        self.feed(doubts).await?;
+        loop {
+            if let Some(reply) = self.hand_out() {
+                return Ok(Some(reply));
+            }
+            // What nobody waits for, such as a look for a question, ends without the turn coming to rest anew.
+            if !self.is_at_work() {
+                return Ok(None);
+            }
+            self.take_some().await?;
         }
     }
 
@@ -208,14 +252,14 @@ impl Driver {
     /// What was started and not waited for goes on with the next turn, or with [`Driver::finish`]. A stop ends
     /// everything that is at work, calls included: whether such a call has had its effect is then not known.
     pub async fn turn(&mut self, input: Input) -> Result<Reply, Refused> {
-        self.feed(vec![input])?;
+        self.feed(vec![input]).await?;
         self.until_rest().await
     }
 
     /// Tells the session something that need not begin a turn, such as another mode or that time has passed.
     /// Where it does set the session to work, the work is done, and there is a reply.
     pub async fn tell(&mut self, input: Input) -> Result<Option<Reply>, Refused> {
-        self.feed(vec![input])?;
+        self.feed(vec![input]).await?;
         match self.hand_out() {
             None if !self.session.is_at_rest() => self.until_rest().await.map(Some),
             reply => Ok(reply),
@@ -244,8 +288,9 @@ impl Driver {
             },
         };
         let is_stop = matches!(input, Input::Stop);
-        match self.feed_with_others_ready(input) {
-            Err(refused) if refused.code == NOT_DURABLE => return Err(refused),
+        let inputs = self.with_others_ready(input);
+        match self.feed(inputs).await {
+            Err(refused) if [NOT_DURABLE, DAMAGED].contains(&refused.code) => return Err(refused),
             _ => {}
         }
         if is_stop {
@@ -254,48 +299,64 @@ impl Driver {
         Ok(())
     }
 
-    /// Feeds what has completed, and what else has meanwhile, so that one commit serves all of it.
-    fn feed_with_others_ready(&mut self, first: Input) -> Result<(), Refused> {
-        let now = (self.clock)();
-        self.batch.push((now, first));
-        while self.batch.len() < MOST_AT_ONCE {
-            let next = self.done.pop_front().or_else(|| self.next_completed());
+    /// What else has completed meanwhile, so that one commit serves all of it.
+    fn with_others_ready(&mut self, first: Input) -> Vec<Input> {
+        let mut inputs = vec![first];
+        while inputs.len() < MOST_AT_ONCE {
+            let next = self.done.pop_front().or_else(|| self.pending.next().now_or_never().flatten());
             match next {
-                Some(input) => self.batch.push((now, input)),
+                Some(input) => inputs.push(input),
                 None => break,
             }
         }
-        self.feed_batch()
-    }
-
-    /// What has completed among that which waits, if something has.
-    fn next_completed(&mut self) -> Option<Input> {
-        // To ask is not free even where nothing is there.
-        if self.pending.is_empty() { None } else { self.pending.next().now_or_never().flatten() }
+        inputs
     }
 
     /// Keeps inputs in the journal, then tells the session. The first refusal is returned.
-    fn feed(&mut self, inputs: Vec<Input>) -> Result<(), Refused> {
+    async fn feed(&mut self, inputs: Vec<Input>) -> Result<(), Refused> {
+        // What was being written when an earlier turn was given up comes first.
+        let _ = self.written().await;
+        if inputs.is_empty() {
+            return Ok(());
+        }
         let now = (self.clock)();
-        self.batch.extend(inputs.into_iter().map(|input| (now, input)));
-        self.feed_batch()
+        let inputs: Vec<(Time, Input)> = inputs.into_iter().map(|input| (now, input)).collect();
+        match &mut self.journal {
+            None => self.handle(inputs),
+            Some(journal) => {
+                let kept = journal.append(&inputs);
+                self.writing = Some((inputs, kept));
+                self.written().await
+            }
+        }
     }
 
-    fn feed_batch(&mut self) -> Result<(), Refused> {
-        let mut inputs = std::mem::take(&mut self.batch);
-        let kept = self.journal.as_mut().map_or(Ok(()), |journal| journal.append(&inputs));
-        let mut refusal = kept.map_err(|text| Refused { code: NOT_DURABLE, text });
-        if refusal.is_err() {
-            inputs.clear();
+    /// Waits until what is on its way into the journal is durable, and tells the session.
+    async fn written(&mut self) -> Result<(), Refused> {
+        let Some((_, kept)) = &mut self.writing else { return Ok(()) };
+        let kept = kept.await;
+        let Some((inputs, _)) = self.writing.take() else { return Ok(()) };
+        if let Err(text) = kept {
+            // What people said is refused. What was done is done, and is kept as soon as there is room for it.
+            let done = inputs.into_iter().map(|(_, input)| input).filter(is_completion).rev();
+            done.for_each(|input| self.done.push_front(input));
+            return Err(Refused { code: NOT_DURABLE, text });
         }
-        for (at, input) in inputs.drain(..) {
+        self.handle(inputs)
+    }
+
+    fn handle(&mut self, inputs: Vec<(Time, Input)>) -> Result<(), Refused> {
+        let mut refusal = Ok(());
+        for (at, input) in inputs {
             if let Input::Ended { id, outcome } = &input {
                 (self.watch)(Event::Ended(id, outcome));
             }
             refusal = refusal.and(self.session.handle(at, input));
         }
-        self.batch = inputs;
-        refusal
+        match self.session.context().unreadable() {
+            None => refusal,
+            Some(why) => Err(Refused { code: DAMAGED, text: format!("what came before cannot be read: {why}") }),
+        }
     }
 
     /// Waits for what was started and not waited for.
@@ -314,6 +375,10 @@ impl Driver {
 
     /// Starts everything that the session wants done; says so when the turn has come to rest.
     fn hand_out(&mut self) -> Option<Reply> {
+        if !self.shelved.is_empty() {
+            self.take_from_shelf();
+            self.done.extend(self.unsettled.drain(..));
+        }
         let mut reply = None;
         while let Some(task) = self.session.poll() {
             match task {
@@ -326,10 +391,21 @@ impl Driver {
                         (self.watch)(Event::Asked(&question));
                     }
                 }
+                Task::AskAgain { id, because } => {
+                    if let Some(question) = self.session.question(&id).filter(Question::is_open) {
+                        (self.watch)(Event::AskedAgain(&question, because));
+                    }
+                }
                 Task::Rest(rest) => reply = Some(*rest),
             }
         }
         (self.watch)(Event::Moved(&self.session));
+        if let (Some(_), Some(journal)) = (&reply, &mut self.journal)
+            && journal.wants_snapshot()
+            && let Some(state) = self.session.checkpoint()
+        {
+            journal.keep_snapshot(&state);
+        }
         reply
     }
 
@@ -369,32 +445,86 @@ impl Driver {
         };
         let limit = activity.time_limit().unwrap_or(Duration::from_secs(start.seconds));
         let is_harmless = start.tool.idempotent;
-        let work = AssertUnwindSafe(activity.run(Work::from(start))).catch_unwind();
-        let mut work = work.map(|ended| {
-            let panicked = || CallError::new("panic", "the activity failed; this is a mistake in its code");
-            ended.unwrap_or_else(|_| Outcome::Error(panicked()))
+        let work = Work::from(start);
+        // What may not be done twice is kept, to look whether it happened if its answer gets lost.
+        let doubt =
+            (!is_harmless).then(|| Doubt { id: id.clone(), activity: Arc::clone(activity), work: work.clone(), limit });
+        let work = AssertUnwindSafe(activity.run(work)).catch_unwind();
+        let mut work = work.map(move |ended| {
+            ended.unwrap_or_else(|_| {
+                let words = "the activity failed; this is a mistake in its code";
+                failed(is_harmless, "panic", words.to_owned())
+            })
         });
         // What needs no waiting needs no clock either, and no place among those that wait.
-        if let Some(outcome) = (&mut work).now_or_never() {
-            self.done.push_back(Input::Ended { id, outcome });
-            return;
-        }
+        let ready = match ((&mut work).now_or_never(), &doubt) {
+            (Some(outcome), None) => return self.done.push_back(Input::Ended { id, outcome }),
+            (Some(outcome), Some(_)) if !matches!(outcome, Outcome::Lost { .. }) => {
+                return self.done.push_back(Input::Ended { id, outcome });
+            }
+            (ready, _) => ready,
+        };
         let stopped = Arc::clone(&self.stop).notified_owned();
-        let failed = |code: &str, words: String| Outcome::Error(CallError::new(code, words));
         self.pending.push(Box::pin(async move {
-            let outcome = tokio::select! {
-                biased;
-                done = tokio::time::timeout(limit, work) => {
-                    done.unwrap_or_else(|_| failed("timeout", format!("no result within {}", seconds(limit))))
+            let to_end = async {
+                let outcome = match ready {
+                    Some(outcome) => outcome,
+                    None => tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
+                        failed(is_harmless, "timeout", format!("no result within {}", seconds(limit)))
+                    }),
+                };
+                match (outcome, doubt) {
+                    (Outcome::Lost { message }, Some(doubt)) => doubt.settle(message).await,
+                    (outcome, _) => Input::Ended { id: id.clone(), outcome },
                 }
-                () = stopped => match is_harmless {
-                    true => failed("stopped", "ended before it had a result".to_owned()),
-                    // It may have happened: a person is asked, as after a crash.
-                    false => return Input::InDoubt { id },
-                },
             };
-            Input::Ended { id, outcome }
+            tokio::select! {
+                biased;
+                input = to_end => input,
+                () = stopped => match is_harmless {
+                    true => {
+                        let outcome = failed(true, "stopped", "ended before it had a result".to_owned());
+                        Input::Ended { id, outcome }
+                    }
+                    // It may have happened: a person is asked, as after a crash.
+                    false => Input::InDoubt { id },
+                },
+            }
         }));
+    }
+
+    /// A call that was under way when everything stopped. Its activity may be able to tell what became of it.
+    fn reconcile(&mut self, mut start: Start) {
+        let id = std::mem::take(&mut start.id);
+        let activity = self.activities.get(&start.activity).filter(|_| !start.tool.idempotent);
+        let limit = activity.and_then(|activity| activity.time_limit()).unwrap_or(Duration::from_secs(start.seconds));
+        let attempt = start.attempt;
+        match activity.and_then(|activity| activity.reconcile(Work::from(start))) {
+            None => self.unsettled.push(Input::InDoubt { id }),
+            Some(look) => self.pending.push(Box::pin(async move {
+                doubt::found(id, attempt, limit, look, "the work was interrupted").await
+            })),
+        }
+    }
+}
+
+/// Whether an input tells what became of something that was handed out.
+fn is_completion(input: &Input) -> bool {
+    matches!(
+        input,
+        Input::Answer { .. }
+            | Input::Ended { .. }
+            | Input::Loaded { .. }
+            | Input::InDoubt { .. }
+            | Input::DidNot { .. }
+    )
+}
+
+/// How a call ends that has no result: in doubt, unless doing it again does no harm.
+fn failed(is_harmless: bool, code: &str, message: String) -> Outcome {
+    match is_harmless {
+        true => Outcome::Error(CallError::new(code, message)),
+        false => Outcome::Lost { message },
     }
 }
 

@@ -8,22 +8,28 @@
 //! | [`Activity`], [`Activities`] | what carries out calls |
 //! | [`Model`] | what answers requests |
 //! | [`Agent`] | an agent as a file |
+//! | [`bundled_agents`] | the agents that come with the program |
 //! | [`Request`] | a request as a file |
+//! | [`Secret`] | texts that can be used and cannot be shown |
 //! | [`Store`] | journals of sessions on disk |
+//! | [`take_up`] | a session where its journal ends |
 //! | [`read_text`] | files that may hold anything |
 //! | [`why_it_ended`] | what a turn came to, in words |
 
 mod activity;
-pub use activity::{Activities, Activity, ActivityFuture, Work};
+pub use activity::{Activities, Activity, ActivityFuture, ReconcileFuture, Reconciled, Work};
 
 mod agent;
 pub use agent::{Agent, Problem};
+
+mod bundled;
+pub use bundled::{bundled_agent, bundled_agents, is_bundled};
 
 mod clock;
 pub use clock::{Clock, system_clock};
 
 mod driver;
-pub use driver::{Driver, Event, Journal, NOT_DURABLE, Recovered};
+pub use driver::{DAMAGED, Driver, Event, Journal, Kept, NOT_DURABLE, PAUSED, Recovered};
 
 mod model;
 pub use model::{AnswerFuture, Model, NoModel};
@@ -36,8 +42,17 @@ pub use read::{Unreadable, read_text, read_text_from};
 mod request;
 pub use request::{Request, RequestError, read_document};
 
+mod secret;
+pub use secret::{MASKED, Secret};
+
 mod store;
-pub use store::{SessionJournal, SessionRow, Store, StoreError};
+pub use store::{Cut, Journaled, SessionJournal, SessionRow, Snapshot, Store, StoreError};
+
+mod take_up;
+pub use take_up::{Remake, TakeUpError, TakenUp, look_at, take_up};
+
+mod told;
+pub use told::{steps, told};
 
 mod words;
-pub use words::{Language, error_words, one_line, why_it_ended};
+pub use words::{Ending, Language, error_words, how_it_ended, one_line, why_it_ended};

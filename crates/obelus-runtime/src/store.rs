@@ -1,29 +1,51 @@
-//! The store: the journals of sessions on one machine, in one SQLite file.
+//! Sessions on disk: an SQLite file with a journal for each.
 //!
-//! A session is the fold of its journal: the inputs in order, each with its time. An input is durable when
-//! [`Store::append`] returns. One process at a time holds a store; the lock ends with the process, however it ends.
+//! # Layout
+//!
+//! | file | subject |
+//! |---|---|
+//! | `lock` | one process at a time |
+//! | `schema` | the tables and their form |
+//! | `writer` | the thread that writes for all sessions |
+//! | `journal` | records, written and read |
+//! | `snapshot` | sessions at rest as they are kept |
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
+mod journal;
+mod lock;
+mod schema;
+mod snapshot;
+mod writer;
+
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 
 use obelus_kernel::Time;
 use obelus_kernel::session::Input;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
+use tokio::sync::oneshot;
 
-use crate::driver::Journal;
-
-/// The form of the records. A store of a later form is refused, not guessed at.
-const FORM: i64 = 1;
+use crate::driver::{Journal, Kept};
+use journal::Record;
+pub use journal::{Cut, Journaled};
+pub use snapshot::Snapshot;
+use writer::Writer;
 
 /// Journals of sessions.
 #[derive(Clone)]
 pub struct Store {
-    connection: Arc<Mutex<Connection>>,
-    /// Holds the lock as long as the store is open.
-    _lock: Arc<File>,
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// Reads go their own way, and never wait for a sync.
+    reader: Mutex<Connection>,
+    /// None where the store is only looked at.
+    writer: Option<Writer>,
+    folder: PathBuf,
+    /// Holds the lock as long as the store is open; after the writer, which must be done first.
+    _lock: Option<File>,
 }
 
 /// Why a store cannot be used, or something in it cannot be done.
@@ -38,8 +60,22 @@ pub enum StoreError {
         holder: String,
     },
     /// It was written by a later version.
-    #[error("{folder}: the store is of form {found}, and this version knows forms up to {FORM}: use a newer obelus")]
+    #[error(
+        "{folder}: the store is of form {found}, and this version knows forms up to {}: use a newer obelus",
+        schema::FORM
+    )]
     Newer {
+        /// The store's folder.
+        folder: PathBuf,
+        /// Its form.
+        found: i64,
+    },
+    /// It was written by an earlier version, and can be looked at once somebody has opened it to write.
+    #[error(
+        "{folder}: the store is of the older form {found}: run a session in it once to bring it to form {}",
+        schema::FORM
+    )]
+    Older {
         /// The store's folder.
         folder: PathBuf,
         /// Its form.
@@ -61,12 +97,38 @@ pub enum StoreError {
         /// What is wrong with it.
         problem: String,
     },
+    /// An input has no written form.
+    #[error("session `{session}`: an input cannot be written down: {problem}")]
+    Unwritable {
+        /// The session.
+        session: String,
+        /// Why.
+        problem: String,
+    },
+    /// Somebody else has written to the session meanwhile.
+    #[error(
+        "session `{session}`: its journal has {found} records, and not {after}: somebody else writes it; take it up again"
+    )]
+    MovedOn {
+        /// The session.
+        session: String,
+        /// The last record that the writer knew of.
+        after: u64,
+        /// The last record there is.
+        found: u64,
+    },
     /// A name that is no name.
     #[error("`{0}` is no name for a session: letters, digits, `-` and `_`, at most 64")]
     BadName(String),
     /// The disk said no: full, read-only, or broken. Nothing was written.
     #[error("the store cannot be written or read: {0}")]
     Disk(#[from] rusqlite::Error),
+    /// The same, told to all that waited for one commit.
+    #[error("nothing was written: {0}")]
+    NotWritten(String),
+    /// It was opened to look only.
+    #[error("{0}: the store was opened to look at it only")]
+    OnlyLooking(PathBuf),
     /// The folder cannot be used.
     #[error("{0}: {1}")]
     Folder(PathBuf, std::io::Error),
@@ -86,53 +148,83 @@ pub struct SessionRow {
 impl Store {
     /// Opens the store in a folder, which is made if it is not there.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
+        let lock = lock::take(folder)?;
+        let connection = schema::open(folder)?;
+        let reader = Mutex::new(schema::look(folder)?);
         let at = |error| StoreError::Folder(folder.to_owned(), error);
-        fs::create_dir_all(folder).map_err(at)?;
-        let lock = lock(folder)?;
-        let connection = Connection::open(folder.join("obelus.db"))?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-        // Every commit is on the disk before it is acknowledged.
-        connection.pragma_update(None, "synchronous", "FULL")?;
-        let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        if found > FORM {
-            return Err(StoreError::Newer { folder: folder.to_owned(), found });
-        }
-        // A rowid table with a unique index: without rowids, large values take several times the space.
-        connection.execute_batch(&format!(
-            "CREATE TABLE IF NOT EXISTS session (
-                 number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, created INTEGER NOT NULL, genesis TEXT NOT NULL);
-             CREATE TABLE IF NOT EXISTS record (
-                 session INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, input TEXT NOT NULL,
-                 UNIQUE (session, seq));
-             PRAGMA user_version = {FORM};"
-        ))?;
-        Ok(Self { connection: Arc::new(Mutex::new(connection)), _lock: Arc::new(lock) })
+        let writer = Some(Writer::start(connection, folder.to_owned()).map_err(at)?);
+        Ok(Self { inner: Arc::new(Inner { reader, writer, folder: folder.to_owned(), _lock: Some(lock) }) })
     }
 
-    fn connection(&self) -> MutexGuard<'_, Connection> {
-        // A panic elsewhere cannot leave half a transaction: SQLite rolls it back.
-        self.connection.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    /// Opens a store to look at it only, beside whoever holds it.
+    pub fn look(folder: &Path) -> Result<Self, StoreError> {
+        if !schema::exists(folder) {
+            let missing = std::io::Error::new(std::io::ErrorKind::NotFound, "there is no store here");
+            return Err(StoreError::Folder(folder.to_owned(), missing));
+        }
+        let reader = Mutex::new(schema::look(folder)?);
+        Ok(Self { inner: Arc::new(Inner { reader, writer: None, folder: folder.to_owned(), _lock: None }) })
+    }
+
+    /// Where it lies.
+    pub fn folder(&self) -> &Path {
+        &self.inner.folder
+    }
+
+    fn reader(&self) -> MutexGuard<'_, Connection> {
+        // A panic elsewhere leaves nothing half done: this connection only reads.
+        self.inner.reader.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Has something written, and tells when it is durable.
+    fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+        tell: impl FnOnce(Result<T, StoreError>) + Send + 'static,
+    ) {
+        let Some(writer) = &self.inner.writer else {
+            return tell(Err(StoreError::OnlyLooking(self.inner.folder.clone())));
+        };
+        let made = Arc::new(Mutex::new(None));
+        let slot = Arc::clone(&made);
+        let keep = move |value| *slot.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(value);
+        writer.order(
+            move |connection| work(connection).map(keep),
+            move |outcome| {
+                let made = made.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+                let nothing = || StoreError::NotWritten("the store's writer has ended".to_owned());
+                tell(outcome.and_then(|()| made.ok_or_else(nothing)));
+            },
+        );
+    }
+
+    /// The same, and waits for it.
+    fn write_now<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (sender, receiver) = mpsc::channel();
+        self.write(work, move |outcome| drop(sender.send(outcome)));
+        receiver.recv().unwrap_or_else(|_| Err(StoreError::NotWritten("the store's writer has ended".to_owned())))
     }
 
     /// Begins a session: what it was begun with is its first record.
     pub fn create(&self, id: &str, at: Time, genesis: &Value) -> Result<(), StoreError> {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if id.is_empty() || id.len() > 64 || !id.chars().all(is_plain) {
-            return Err(StoreError::BadName(id.to_owned()));
-        }
-        let made = self.connection().execute(
-            "INSERT INTO session (id, created, genesis) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO NOTHING",
-            params![id, at.0, genesis.to_string()],
-        )?;
-        if made == 0 { Err(StoreError::Exists(id.to_owned())) } else { Ok(()) }
+        check_name(id)?;
+        let (id, genesis) = (id.to_owned(), genesis.to_string());
+        self.write_now(move |connection| {
+            let made = connection.execute(
+                "INSERT INTO session (id, created, genesis) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO NOTHING",
+                params![id, at.0, genesis],
+            )?;
+            if made == 0 { Err(StoreError::Exists(id)) } else { Ok(()) }
+        })
     }
 
     /// What a session was begun with.
     pub fn genesis(&self, id: &str) -> Result<Option<Value>, StoreError> {
-        let found: Option<String> = self
-            .connection()
-            .query_row("SELECT genesis FROM session WHERE id = ?1", [id], |row| row.get(0))
-            .optional()?;
+        let found: Option<String> =
+            self.reader().query_row("SELECT genesis FROM session WHERE id = ?1", [id], |row| row.get(0)).optional()?;
         let damaged = |error: serde_json::Error| StoreError::Damaged {
             session: id.to_owned(),
             seq: 0,
@@ -143,57 +235,38 @@ impl Store {
 
     /// Appends inputs to a session's journal, all or none. They are durable when this returns.
     pub fn append(&self, id: &str, inputs: &[(Time, Input)]) -> Result<(), StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        {
-            let number: Option<i64> = transaction
-                .prepare_cached("SELECT number FROM session WHERE id = ?1")?
-                .query_row([id], |row| row.get(0))
-                .optional()?;
-            let number = number.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
-            let mut seq: i64 = transaction
-                .prepare_cached("SELECT coalesce(max(seq), 0) FROM record WHERE session = ?1")?
-                .query_row([number], |row| row.get(0))?;
-            let mut insert =
-                transaction.prepare_cached("INSERT INTO record (session, seq, at, input) VALUES (?1, ?2, ?3, ?4)")?;
-            for (at, input) in inputs {
-                seq += 1;
-                let text = serde_json::to_string(input).map_err(|error| StoreError::Damaged {
-                    session: id.to_owned(),
-                    seq,
-                    problem: error.to_string(),
-                })?;
-                insert.execute(params![number, seq, at.0, text])?;
-            }
-        }
-        transaction.commit()?;
-        Ok(())
+        let records = records(id, inputs)?;
+        let id = id.to_owned();
+        self.write_now(move |connection| journal::append(connection, &id, None, &records)).map(drop)
     }
 
-    /// A session's journal, oldest first.
+    /// A session's journal, oldest first. A damaged end is an error here; [`Store::read_journal`] leaves it out.
     pub fn journal(&self, id: &str) -> Result<Vec<(Time, Input)>, StoreError> {
-        let connection = self.connection();
-        let mut select = connection.prepare_cached(
-            "SELECT seq, at, input FROM record WHERE session = (SELECT number FROM session WHERE id = ?1) ORDER BY seq",
-        )?;
-        let rows = select
-            .query_map([id], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, String>(2)?)))?;
-        let mut journal = Vec::new();
-        for row in rows {
-            let (seq, at, text) = row?;
-            let damaged = |problem: String| StoreError::Damaged { session: id.to_owned(), seq, problem };
-            if seq != i64::try_from(journal.len()).unwrap_or(i64::MAX) + 1 {
-                return Err(damaged("a record before it is missing".to_owned()));
+        let Journaled { inputs, cut } = self.read_journal(id, 0, None)?;
+        match cut {
+            None => Ok(inputs),
+            Some(Cut { seq, problem, .. }) => {
+                let seq = i64::try_from(seq).unwrap_or(i64::MAX);
+                Err(StoreError::Damaged { session: id.to_owned(), seq, problem })
             }
-            let input = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
-            journal.push((Time(at), input));
         }
-        Ok(journal)
+    }
+
+    /// The records of a session after one and up to another. A damaged end is left out and said; damage in the
+    /// middle is an error.
+    pub fn read_journal(&self, id: &str, after: u64, upto: Option<u64>) -> Result<Journaled, StoreError> {
+        journal::read(&self.reader(), id, after, upto)
+    }
+
+    /// Takes the damaged end of a journal away, so that the session can go on from before it.
+    pub fn cut(&self, id: &str, from: u64) -> Result<(), StoreError> {
+        let id = id.to_owned();
+        self.write_now(move |connection| journal::cut(connection, &id, from))
     }
 
     /// Every session, newest first.
     pub fn list(&self) -> Result<Vec<SessionRow>, StoreError> {
-        let connection = self.connection();
+        let connection = self.reader();
         let mut select = connection.prepare(
             "SELECT id, created, (SELECT coalesce(max(seq), 0) FROM record WHERE session = number)
              FROM session ORDER BY number DESC",
@@ -207,60 +280,107 @@ impl Store {
 
     /// Removes a session and its journal.
     pub fn remove(&self, id: &str) -> Result<(), StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        transaction.execute("DELETE FROM record WHERE session = (SELECT number FROM session WHERE id = ?1)", [id])?;
-        let removed = transaction.execute("DELETE FROM session WHERE id = ?1", [id])?;
-        transaction.commit()?;
-        if removed == 0 { Err(StoreError::Unknown(id.to_owned())) } else { Ok(()) }
+        let id = id.to_owned();
+        self.write_now(move |connection| {
+            let number = journal::number(connection, &id)?;
+            for table in ["record", "snapshot"] {
+                connection.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [number])?;
+            }
+            connection.execute("DELETE FROM session WHERE number = ?1", [number])?;
+            Ok(())
+        })
     }
+}
+
+fn check_name(id: &str) -> Result<(), StoreError> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    match !id.is_empty() && id.len() <= 64 && id.chars().all(is_plain) {
+        true => Ok(()),
+        false => Err(StoreError::BadName(id.to_owned())),
+    }
+}
+
+fn records(id: &str, inputs: &[(Time, Input)]) -> Result<Vec<Record>, StoreError> {
+    inputs.iter().map(|(at, input)| Record::of(id, *at, input)).collect()
 }
 
 /// The journal of one session in a store.
 pub struct SessionJournal {
     store: Store,
     id: String,
+    /// The last record that this writer knows of; shared with what is still being written.
+    last: Arc<Mutex<Option<u64>>>,
+    /// Records since the latest snapshot, and their bytes.
+    since: (u64, usize),
+    /// The bytes of the latest snapshot.
+    snapshot: usize,
 }
+
+/// A session is kept anew after so many records, and not before they take as much room as what is kept: so keeping
+/// it at most doubles what is written.
+const RECORDS_PER_SNAPSHOT: u64 = 256;
 
 impl SessionJournal {
     /// The journal of a session that exists.
     pub fn new(store: Store, id: impl Into<String>) -> Self {
-        Self { store, id: id.into() }
+        Self { store, id: id.into(), last: Arc::default(), since: (0, 0), snapshot: 0 }
+    }
+
+    /// The same, known to have so many records, so many of them since the latest snapshot.
+    #[must_use]
+    pub fn after(mut self, records: u64, since: u64) -> Self {
+        self.last = Arc::new(Mutex::new(Some(records)));
+        self.since.0 = since;
+        self
     }
 }
 
 impl Journal for SessionJournal {
-    fn append(&mut self, inputs: &[(Time, Input)]) -> Result<(), String> {
-        self.store.append(&self.id, inputs).map_err(|error| error.to_string())
+    fn append(&mut self, inputs: &[(Time, Input)]) -> Kept {
+        let records = match records(&self.id, inputs) {
+            Ok(records) => records,
+            Err(error) => return Box::pin(std::future::ready(Err(error.to_string()))),
+        };
+        self.since.0 += records.len() as u64;
+        self.since.1 += records.iter().map(Record::bytes).sum::<usize>();
+        let (sender, receiver) = oneshot::channel();
+        let (id, last) = (self.id.clone(), Arc::clone(&self.last));
+        let after = *last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.store.write(
+            move |connection| journal::append(connection, &id, after, &records),
+            move |outcome| {
+                if let Ok(seq) = &outcome {
+                    *last.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(*seq);
+                }
+                let _ = sender.send(outcome.map(drop));
+            },
+        );
+        Box::pin(async move {
+            match receiver.await {
+                Ok(outcome) => outcome.map_err(|error| error.to_string()),
+                Err(_) => Err("the store's writer has ended".to_owned()),
+            }
+        })
     }
-}
 
-/// Takes the folder's lock, or says who has it. The operating system gives it back when the holder is gone.
-fn lock(folder: &Path) -> Result<File, StoreError> {
-    let at = |error| StoreError::Folder(folder.to_owned(), error);
-    let path = folder.join("lock");
-    let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(at)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            let mut holder = String::new();
-            let _ = file.read_to_string(&mut holder);
-            let holder = obelus_kernel::visible(holder.trim());
-            let holder = if holder.is_empty() { "another process".to_owned() } else { holder };
-            return Err(StoreError::Held { folder: folder.to_owned(), holder });
-        }
-        Err(TryLockError::Error(error)) => return Err(at(error)),
+    fn wants_snapshot(&self) -> bool {
+        self.since.0 >= RECORDS_PER_SNAPSHOT && (self.since.1 == 0 || self.since.1 >= self.snapshot)
     }
-    let program = std::env::args().next().unwrap_or_default();
-    let program = Path::new(&program).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    file.set_len(0).map_err(at)?;
-    file.rewind().map_err(at)?;
-    write!(file, "process {} ({program})", std::process::id()).map_err(at)?;
-    Ok(file)
+
+    fn keep_snapshot(&mut self, state: &Value) {
+        let Some(seq) = *self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner) else { return };
+        let (id, state) = (self.id.clone(), state.to_string());
+        self.since = (0, 0);
+        self.snapshot = state.len();
+        // Nobody waits for it: without it the session is taken up from the one before.
+        self.store.write(move |connection| snapshot::keep(connection, &id, seq, &state), drop);
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use serde_json::json;
 
@@ -308,25 +428,95 @@ mod tests {
         let folder = folder("form");
         drop(Store::open(&folder).unwrap());
         let connection = Connection::open(folder.join("obelus.db")).unwrap();
-        connection.pragma_update(None, "user_version", FORM + 1).unwrap();
+        connection.pragma_update(None, "user_version", schema::FORM + 1).unwrap();
         drop(connection);
-        assert!(matches!(Store::open(&folder), Err(StoreError::Newer { found: 2, .. })));
+        assert!(matches!(Store::open(&folder), Err(StoreError::Newer { found: 3, .. })));
         fs::remove_dir_all(folder).unwrap();
     }
 
+    fn spoil(folder: &Path, sql: &str) {
+        Connection::open(folder.join("obelus.db")).unwrap().execute(sql, []).unwrap();
+    }
+
     #[test]
-    fn damage_in_one_journal_is_said_and_the_others_are_served() {
+    fn damage_in_the_middle_of_one_journal_is_said_and_the_others_are_served() {
         let folder = folder("damage");
         let store = Store::open(&folder).unwrap();
         for id in ["a", "b"] {
             store.create(id, Time(0), &json!({})).unwrap();
-            store.append(id, &[(Time(1), Input::Start), (Time(2), Input::Tick)]).unwrap();
+            store.append(id, &[(Time(1), Input::Start), (Time(2), Input::Tick), (Time(3), Input::Stop)]).unwrap();
         }
-        store.connection().execute("UPDATE record SET input = '{' WHERE session = 1 AND seq = 2", []).unwrap();
-        assert!(matches!(store.journal("a"), Err(StoreError::Damaged { seq: 2, .. })));
-        store.connection().execute("DELETE FROM record WHERE session = 1 AND seq = 1", []).unwrap();
-        assert!(matches!(store.journal("a"), Err(StoreError::Damaged { .. })));
-        assert_eq!(store.journal("b").unwrap().len(), 2);
+        // Words that can be read, and are not those that were written.
+        spoil(&folder, "UPDATE record SET input = '\"stop\"' WHERE session = 1 AND seq = 2");
+        assert!(matches!(store.read_journal("a", 0, None), Err(StoreError::Damaged { seq: 2, .. })));
+        spoil(&folder, "DELETE FROM record WHERE session = 1 AND seq = 1");
+        assert!(matches!(store.read_journal("a", 0, None), Err(StoreError::Damaged { .. })));
+        assert_eq!(store.journal("b").unwrap().len(), 3);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_damaged_end_is_left_out_and_said_and_the_journal_goes_on_before_it() {
+        let folder = folder("tail");
+        let store = Store::open(&folder).unwrap();
+        store.create("a", Time(0), &json!({})).unwrap();
+        store.append("a", &[(Time(1), Input::Start), (Time(2), Input::Tick), (Time(3), Input::Tick)]).unwrap();
+        spoil(&folder, "UPDATE record SET input = '{' WHERE seq = 2");
+        spoil(&folder, "UPDATE record SET input = x'ff' WHERE seq = 3");
+        let read = store.read_journal("a", 0, None).unwrap();
+        let cut = read.cut.unwrap();
+        assert_eq!((read.inputs.len(), cut.seq, cut.records), (1, 2, 2));
+        assert!(store.journal("a").is_err(), "nothing is left out without saying so");
+        store.cut("a", cut.seq).unwrap();
+        store.append("a", &[(Time(4), Input::Stop)]).unwrap();
+        assert_eq!(store.journal("a").unwrap(), [(Time(1), Input::Start), (Time(4), Input::Stop)]);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[tokio::test]
+    async fn sessions_written_at_once_share_commits_and_a_refused_order_spoils_no_other() {
+        let folder = folder("group");
+        let store = Store::open(&folder).unwrap();
+        let mut all = Vec::new();
+        for i in 0..64 {
+            let id = format!("s-{i}");
+            if i % 2 == 0 {
+                store.create(&id, Time(0), &json!({})).unwrap();
+            }
+            let mut journal = SessionJournal::new(store.clone(), id);
+            all.push(journal.append(&[(Time(1), Input::Start), (Time(2), Input::Tick)]));
+        }
+        for (i, kept) in all.into_iter().enumerate() {
+            assert_eq!(kept.await.is_ok(), i % 2 == 0, "{i}");
+        }
+        assert!(store.list().unwrap().iter().all(|row| row.records == 2));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_second_writer_of_a_session_is_refused() {
+        let folder = folder("fence");
+        let store = Store::open(&folder).unwrap();
+        store.create("s", Time(0), &json!({})).unwrap();
+        let mut first = SessionJournal::new(store.clone(), "s");
+        first.append(&[(Time(1), Input::Start)]).await.unwrap();
+        store.append("s", &[(Time(2), Input::Tick)]).unwrap();
+        let refused = first.append(&[(Time(3), Input::Tick)]).await.unwrap_err();
+        assert!(refused.contains("somebody else writes it"), "{refused}");
+        assert_eq!(store.journal("s").unwrap().len(), 2);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn who_only_looks_needs_no_lock_and_writes_nothing() {
+        let folder = folder("look");
+        assert!(matches!(Store::look(&folder), Err(StoreError::Folder(..))));
+        let store = Store::open(&folder).unwrap();
+        store.create("s", Time(0), &json!({})).unwrap();
+        let beside = Store::look(&folder).unwrap();
+        store.append("s", &[(Time(1), Input::Start)]).unwrap();
+        assert_eq!(beside.journal("s").unwrap().len(), 1);
+        assert!(matches!(beside.append("s", &[]), Err(StoreError::OnlyLooking(_))));
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use obelus_kernel::session::{About, Decision, Ends, Input, Mode, Question, Session, Settings};
 use obelus_kernel::{Context, Expr, Time};
-use obelus_runtime::{Activities, Driver, Journal, NOT_DURABLE, NoModel, SessionJournal, Store};
+use obelus_runtime::{Activities, Driver, Journal, Kept, NOT_DURABLE, NoModel, SessionJournal, Store};
 use serde_json::{Value, json};
 
 /// A journal in memory that fails, as a disk does, when it has taken so many records.
@@ -17,13 +17,13 @@ struct Paper {
 }
 
 impl Journal for Paper {
-    fn append(&mut self, inputs: &[(Time, Input)]) -> Result<(), String> {
+    fn append(&mut self, inputs: &[(Time, Input)]) -> Kept {
         let mut written = self.written.lock().unwrap();
         if written.len() + inputs.len() > self.room {
-            return Err("no space left".to_owned());
+            return Box::pin(std::future::ready(Err("no space left".to_owned())));
         }
         written.extend(inputs.iter().cloned());
-        Ok(())
+        Box::pin(std::future::ready(Ok(())))
     }
 }
 
@@ -96,6 +96,29 @@ async fn wherever_the_journal_ends_the_session_goes_on_to_the_same_end() {
 }
 
 #[tokio::test]
+async fn what_was_done_while_the_disk_was_full_is_kept_when_there_is_room() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let paper = Paper { room: 2, ..Paper::default() };
+    let shared = Arc::new(Mutex::new(paper));
+    let mut driver = driver("create", chain(3), &calls).journaled_by(Shared(shared.clone()));
+    assert_eq!(driver.turn(Input::RunPlan).await.unwrap_err().code, NOT_DURABLE);
+    assert_eq!(driver.resume().await.unwrap_err().code, NOT_DURABLE, "still full");
+    assert_eq!(calls.load(Ordering::SeqCst), 2, "nothing starts while nothing can be kept");
+    shared.lock().unwrap().room = 100;
+    assert_eq!(driver.resume().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!((calls.load(Ordering::SeqCst), read(&driver, "†state.v2")), (3, Some(json!(3))));
+}
+
+/// A journal whose room changes while it is in use.
+struct Shared(Arc<Mutex<Paper>>);
+
+impl Journal for Shared {
+    fn append(&mut self, inputs: &[(Time, Input)]) -> Kept {
+        self.0.lock().unwrap().append(inputs)
+    }
+}
+
+#[tokio::test]
 async fn replaying_the_journal_gives_the_same_session_byte_for_byte() {
     let calls = Arc::new(AtomicUsize::new(0));
     let paper = Paper { room: 100, ..Paper::default() };
@@ -143,9 +166,9 @@ async fn calls_that_end_together_are_kept_by_one_commit() {
     #[derive(Clone, Default)]
     struct Counting(Arc<AtomicUsize>);
     impl Journal for Counting {
-        fn append(&mut self, _: &[(Time, Input)]) -> Result<(), String> {
+        fn append(&mut self, _: &[(Time, Input)]) -> Kept {
             self.0.fetch_add(1, Ordering::SeqCst);
-            Ok(())
+            Box::pin(std::future::ready(Ok(())))
         }
     }
     let commits = Counting::default();

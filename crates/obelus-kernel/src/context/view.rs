@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::fold::{self, Method};
@@ -10,18 +11,37 @@ use crate::origin::{Labels, Origins};
 use crate::path::Segment;
 
 /// The fold of one kind.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct View {
     global: Layer,
     instances: BTreeMap<String, Layer>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Layer {
+    /// A kind may be null, and that is something else than not being there.
+    #[serde(with = "present", default, skip_serializing_if = "Option::is_none")]
     value: Option<Value>,
+    #[serde(with = "present", default, skip_serializing_if = "Option::is_none")]
     schema: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     labels: Labels,
+}
+
+/// What is written down is there, even if it is null.
+mod present {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::Value;
+
+    #[expect(clippy::ref_option, reason = "serde calls it so")]
+    pub(super) fn serialize<S: Serializer>(value: &Option<Value>, to: S) -> Result<S::Ok, S::Error> {
+        value.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+        Value::deserialize(from).map(Some)
+    }
 }
 
 impl View {
@@ -60,8 +80,26 @@ impl View {
         found
     }
 
+    /// A part of what was just written comes from elsewhere than the rest of it. What stood there before, or is
+    /// written by others, is no such part.
+    pub(super) fn label_part(
+        &mut self,
+        instance: Option<&str>,
+        path: &[Segment],
+        method: Method,
+        value: &Value,
+        dotted: &str,
+        origins: &Origins,
+    ) {
+        for (place, part) in self.places(path, method, value, dotted, instance) {
+            // What is merged, and what was assigned as a whole, leaves alone what it did not bring.
+            let adds = method == Method::Merge || place == path;
+            self.label(instance, &place, if adds { method } else { Method::Set }, part, origins);
+        }
+    }
+
     /// Where the parts of a value just written now lie that a dotted path names, and what they are.
-    pub(super) fn places<'v>(
+    fn places<'v>(
         &self,
         path: &[Segment],
         method: Method,
@@ -116,6 +154,11 @@ impl View {
     /// The description for an instance, else the global one.
     pub fn description(&self, instance: Option<&str>) -> Option<&str> {
         self.layered(instance, |layer| layer.description.as_deref())
+    }
+
+    /// Whether this instance has data of this kind.
+    pub fn has_instance(&self, name: &str) -> bool {
+        self.instances.get(name).is_some_and(|layer| layer.value.is_some())
     }
 
     /// Whether any instance has data of this kind.

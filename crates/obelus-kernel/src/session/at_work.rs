@@ -16,6 +16,10 @@ impl AtWork {
         }
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(super) fn get(&self, number: &u32) -> Option<&Step> {
         self.place(*number).map(|place| &self.0[place].1)
     }

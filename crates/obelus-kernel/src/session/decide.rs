@@ -143,7 +143,7 @@ impl Session {
     }
 
     pub(super) fn deny_job(&mut self, at: JobRef, hash: &str, reason: &str) {
-        self.questions.denied.insert(hash.to_owned(), self.context.messages().len());
+        self.questions.denied.insert(hash.to_owned(), self.context.length());
         self.drop_denied(at, reason);
     }
 

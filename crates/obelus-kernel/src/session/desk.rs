@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::Session;
@@ -24,7 +25,7 @@ const MOST_GOALS: usize = 50;
 const LONGEST_KEY: usize = 80;
 
 /// What the session knows of confirmations beside the questions themselves.
-#[derive(Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Desk {
     /// The key of each call asked about, with its question and its place there, in the order of asking.
     pub(super) keys: Vec<(String, String, usize)>,

@@ -81,11 +81,10 @@ impl Session {
 
     /// The user's latest words, if they came after the context had this many messages.
     fn words_since(&self, length: usize) -> Option<&str> {
-        self.context.messages()[length.min(self.context.messages().len())..].iter().rev().find_map(|message| {
-            match message {
-                Message::Text(text) if text.role == Role::User => Some(text.text.as_str()),
-                _ => None,
-            }
+        let since = self.context.length().saturating_sub(length);
+        self.context.latest().take(since).find_map(|message| match message {
+            Message::Text(text) if text.role == Role::User => Some(text.text.as_str()),
+            _ => None,
         })
     }
 }

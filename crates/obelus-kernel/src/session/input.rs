@@ -56,6 +56,13 @@ pub enum Input {
         /// The call's id.
         id: String,
     },
+    /// It was looked whether a call in doubt has happened, and it has not: it is done again under the same key.
+    DidNot {
+        /// The call's id.
+        id: String,
+        /// The attempt that had no effect.
+        attempt: u32,
+    },
     /// A person decided.
     Decide {
         /// The question's id.
@@ -69,6 +76,16 @@ pub enum Input {
     Mode {
         /// The mode.
         mode: Mode,
+    },
+    /// A person lets the session pause: what runs goes on to its end, and nothing starts.
+    Pause {
+        /// Who, and from where.
+        by: String,
+    },
+    /// A person lets a paused session go on.
+    Resume {
+        /// Who, and from where.
+        by: String,
     },
     /// The turn is to stop: nothing more is started.
     Stop,
@@ -182,6 +199,11 @@ pub enum Outcome {
     Messages(Vec<Value>),
     /// An error.
     Error(CallError),
+    /// The call went out, and its answer was lost: whether it happened is not known.
+    Lost {
+        /// What is known, in words.
+        message: String,
+    },
 }
 
 /// Why a call failed.
@@ -257,8 +279,24 @@ pub enum Task {
         /// The question's id.
         id: String,
     },
+    /// Show a question once more.
+    AskAgain {
+        /// The question's id.
+        id: String,
+        /// Why.
+        because: AskedAgain,
+    },
     /// The turn has come to rest.
     Rest(Box<Reply>),
+}
+
+/// Why a question that waits is shown once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AskedAgain {
+    /// What it would change is known now.
+    MoreIsKnown,
+    /// Nobody has answered, and it will lapse.
+    ItWillLapse,
 }
 
 /// A call that may run now.
@@ -321,7 +359,7 @@ pub struct Reply {
 }
 
 /// What the model was asked for, and what it took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// Requests that have an answer, those of delegates included.
     pub requests: u64,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Session;
@@ -15,7 +16,7 @@ use crate::path::Path;
 use crate::plan::{self, Graph, Manner, Who};
 
 /// Where a job is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct JobRef {
     pub(crate) step: u32,
     pub(crate) job: u32,
@@ -79,6 +80,19 @@ pub(crate) enum Status {
 }
 
 impl Status {
+    pub(crate) const ALL: [Status; 10] = [
+        Status::Blocked,
+        Status::Ready,
+        Status::Asking,
+        Status::Waiting,
+        Status::Running,
+        Status::Done,
+        Status::Failed,
+        Status::Skipped,
+        Status::Denied,
+        Status::Refused,
+    ];
+
     pub(crate) fn is_final(self) -> bool {
         matches!(self, Status::Done | Status::Failed | Status::Skipped | Status::Denied | Status::Refused)
     }
@@ -200,17 +214,18 @@ impl Step {
             calls.push(Arc::new(call));
         }
         let who = plan::who_runs(&calls, context);
+        let instances = plan::instances_of(&calls, context);
         let mut jobs = Vec::with_capacity(calls.len());
         for (index, who) in who.iter().enumerate() {
             match who {
                 Who::Once => jobs.push(Job::new(index, None)),
                 Who::One(name) => jobs.push(Job::new(index, Some(name.clone()))),
-                Who::Each if context.instances().is_empty() => {
+                Who::Each if instances.is_empty() => {
                     jobs.push(Job::new(index, None));
                     let text = "the call is for every instance, and there is none";
                     faults.push(Fault::new(Rule::Call3, text).in_call(index));
                 }
-                Who::Each => jobs.extend(context.instances().iter().map(|name| Job::new(index, Some(name.clone())))),
+                Who::Each => jobs.extend(instances.iter().map(|name| Job::new(index, Some((*name).clone())))),
             }
         }
         let node =

@@ -29,7 +29,8 @@ impl Session {
             if let Outcome::Value(result) = &outcome {
                 self.leave_behind(at, &call, result);
             }
-            let status = if matches!(outcome, Outcome::Error(_)) { Status::Failed } else { Status::Done };
+            let status =
+                if matches!(outcome, Outcome::Error(_) | Outcome::Lost { .. }) { Status::Failed } else { Status::Done };
             return self.close(at, status);
         }
         let outcome = self.checked(&call, outcome);
@@ -39,12 +40,16 @@ impl Session {
             _ => None,
         };
         let written = match outcome {
+            Outcome::Value(Value::Array(rows)) if call.tool.as_ref().is_some_and(|tool| tool.instances.is_some()) => {
+                self.write_instances(at, &call, rows)
+            }
             Outcome::Value(value) => {
                 let mints = call.delegate.is_none();
                 self.write_value(at, &call, value, None, mints).map_err(Failure::Structural)
             }
             Outcome::Messages(messages) => self.write_messages(at, &call, messages),
             Outcome::Error(error) => self.write_error(at, &call, error),
+            Outcome::Lost { message } => self.write_error(at, &call, CallError::new("lost", message)),
         };
         if let (Ok(()), Some(result)) = (&written, result) {
             self.leave_behind(at, &call, &result);
@@ -124,7 +129,7 @@ impl Session {
         let bytes = match &outcome {
             Outcome::Value(value) => size(value, most),
             Outcome::Messages(messages) => messages.iter().map(|message| size(message, most)).sum(),
-            Outcome::Error(_) => 0,
+            Outcome::Error(_) | Outcome::Lost { .. } => 0,
         };
         if bytes > most {
             let text = format!("the result is larger than the {most} bytes that are kept; ask for less");
@@ -203,33 +208,27 @@ impl Session {
         let raw = with_instance(&call.raw, instance.as_deref());
         let date = self.date();
         let method = call.output_method;
-        let own = self.own_origin(call);
-        let origins = self.steps[&at.step].jobs[at.job as usize].origins.clone().joined(&own);
+        let made_of = &self.steps[&at.step].jobs[at.job as usize].origins;
+        let own = if mints { self.own_origin(call) } else { self.origin_of_error(call) };
+        let parts = call.tool.as_ref().filter(|_| mints).and_then(|tool| tool.parts_of_result(made_of));
+        let origins = made_of.clone().joined(&own);
         if writes.iter().any(|(path, value)| path.segments.len() + depth(value) > MAX_DEPTH) {
             return Err(Fault::new(Rule::Ctx3, format!("the result is nested deeper than {MAX_DEPTH} levels")));
         }
         let validators = self.validators_for(writes.iter().map(|(path, _)| path), instance.as_deref(), method)?;
-        let issued =
-            call.tool.as_deref().map(|tool| tool.issued.as_slice()).filter(|issued| mints && !issued.is_empty());
-        let minted = issued.map(|issued| (issued, writes.clone()));
         let mut batch = Vec::with_capacity(writes.len());
         for (path, value) in writes {
             let mut data = Box::new(Data::result(raw.clone(), path, Some(date.clone()), value));
             data.instance.clone_from(&instance);
             data.method = Some(method);
             data.origins = Some(origins.clone());
+            data.parts.clone_from(&parts);
             batch.push(Message::Data(data));
         }
         self.context.append_checked(batch, |context| {
             let broken = validators.iter().find_map(|(path, part)| part.breach(context, path, instance.as_deref()));
             broken.map_or(Ok(()), Err)
-        })?;
-        if let Some((issued, writes)) = minted {
-            for (path, value) in writes {
-                self.context.label_issued(&path, instance.as_deref(), method, &value, issued, &own);
-            }
-        }
-        Ok(())
+        })
     }
 
     /// What the written paths must look like by the schemas of their kinds, made once and kept.
@@ -268,7 +267,7 @@ impl Session {
 type Writes = SmallVec<[(Arc<Path>, Value); 1]>;
 
 /// How a call failed.
-enum Failure {
+pub(super) enum Failure {
     /// The call itself was wrong: the model can mend it.
     Structural(Fault),
     /// Its activity failed.

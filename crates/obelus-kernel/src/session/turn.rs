@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::input::{Answer, CallError, CallReport, Ends, Reply, Solution, Spent, Task};
@@ -19,7 +20,7 @@ use crate::plan;
 use crate::tool::Effect;
 
 /// What the turn is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Phase {
     /// Nothing yet.
     New,
@@ -32,6 +33,7 @@ pub(super) enum Phase {
 }
 
 /// From what was asked to what came of it.
+#[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Turn {
     pub(super) phase: Phase,
     /// Whether a model is asked for calls and output at all.
@@ -53,11 +55,14 @@ pub(super) struct Turn {
     pub(super) said: Vec<String>,
     /// The name of the end, where a graph of steps came to one.
     pub(super) named_end: Option<String>,
+    #[serde(with = "super::checkpoint::reports")]
     pub(super) ended_calls: Vec<CallReport>,
     /// Where the values in those calls come from.
     ended_origins: Origins,
     /// How often in a row a call failed in the same way.
     failures: BTreeMap<String, (String, u32)>,
+    /// Why it came to rest, where that needs a reason.
+    reason: Option<CallError>,
     /// Why the turn must end.
     stop: Option<(Ends, CallError)>,
     /// How it has ended, where only the user's words begin anew: what people still decide changes nothing in that.
@@ -95,6 +100,7 @@ impl Turn {
             ended_calls: Vec::new(),
             ended_origins: Origins::default(),
             failures: BTreeMap::new(),
+            reason: None,
             stop: None,
             over: None,
             errors: Vec::new(),
@@ -461,6 +467,11 @@ impl Session {
         matches!(self.turn.phase, Phase::New | Phase::Rested(_))
     }
 
+    /// Whether the turn waits for the model's answer.
+    pub fn is_asking(&self) -> bool {
+        matches!(self.turn.phase, Phase::Asking(_))
+    }
+
     /// Whether it is at rest until a person says something.
     pub(super) fn is_waiting(&self) -> bool {
         self.turn.phase == Phase::Rested(Ends::Waiting)
@@ -536,6 +547,7 @@ impl Session {
 
     pub(super) fn rest(&mut self, ends: Ends, reason: Option<CallError>) {
         self.turn.phase = Phase::Rested(ends);
+        self.turn.reason = reason;
         let is_said = self.turn.output.as_str().is_some_and(|words| self.turn.said.iter().any(|said| said == words));
         if ends == Ends::Waiting && is_said && self.settings.follow_up != FollowUp::Always {
             // The words have reached the user: nothing is held back that a decision would have to let go.
@@ -548,19 +560,25 @@ impl Session {
         {
             self.remember_words(Role::Assistant, &words.clone());
         }
+        if let Some(reply) = self.reply() {
+            self.tasks.push_back(Task::Rest(Box::new(reply)));
+        }
+    }
+
+    /// How the latest turn came to rest; none before the first one and while one is at work.
+    pub fn reply(&self) -> Option<Reply> {
+        let Phase::Rested(ends) = self.turn.phase else { return None };
         let waiting = self.questions().into_iter().filter(Question::is_open).map(|question| question.id);
-        let waiting = waiting.collect();
-        let reply = Reply {
+        Some(Reply {
             ends,
-            output,
+            output: if ends == Ends::Output { self.turn.output.clone() } else { Value::Null },
             said: self.turn.said.clone(),
             calls: self.calls(),
-            waiting,
-            reason,
+            waiting: waiting.collect(),
+            reason: self.turn.reason.clone(),
             end: self.turn.named_end.clone(),
             at: self.now,
-        };
-        self.tasks.push_back(Task::Rest(Box::new(reply)));
+        })
     }
 
     /// Errors become messages when the step has come to rest, so that the next request can correct itself.

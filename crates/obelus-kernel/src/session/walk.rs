@@ -37,6 +37,14 @@ impl Walk {
         self.graph.nodes.get(&self.node)
     }
 
+    pub(super) fn kept(&self) -> (String, u32, Value) {
+        (self.node.clone(), self.steps, self.last.clone())
+    }
+
+    pub(super) fn take_up(&mut self, kept: (String, u32, Value)) {
+        (self.node, self.steps, self.last) = kept;
+    }
+
     pub(super) fn snapshot(&self) -> Value {
         json!({"node": self.node, "steps": self.steps, "last": self.last})
     }

@@ -34,7 +34,7 @@ impl Session {
 
     fn may_start(&self) -> bool {
         // What waits for a person takes no room.
-        !self.turn.stops() && self.running - self.resting < self.settings.max_parallel.max(1)
+        !self.turn.stops() && self.paused.is_none() && self.running - self.resting < self.settings.max_parallel.max(1)
     }
 
     fn status(&self, at: JobRef) -> Option<Status> {
@@ -289,8 +289,14 @@ impl Session {
         if let Some((job, rest)) = split_at_sign(id, b'/') {
             return self.tell_child(job, super::Input::Ended { id: rest.to_owned(), outcome });
         }
+        if self.take_look(id, &outcome) {
+            return;
+        }
         // A second word about the same call is no news, nor is one about a call that was never handed out.
         let Some(at) = self.in_hand(id) else { return };
+        if let Outcome::Lost { message } = &outcome {
+            return self.lose(at, message);
+        }
         let rests = self.steps[&at.step].jobs[at.job as usize].resting;
         match rests.then(|| self.doubt_about(at)).flatten() {
             Some(question) => self.settle_doubt(&question, "the call itself", Some(outcome)),
@@ -341,7 +347,7 @@ impl Session {
 
     pub(super) fn record_error(&mut self, at: JobRef, error: Value) {
         let Some(step) = self.steps.get(&at.step) else { return };
-        let own = self.own_origin(step.call(at.job as usize));
+        let own = self.origin_of_error(step.call(at.job as usize));
         let Some(step) = self.steps.get_mut(&at.step) else { return };
         let raw = step.call(at.job as usize).raw.clone();
         let job = &mut step.jobs[at.job as usize];

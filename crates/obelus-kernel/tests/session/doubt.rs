@@ -101,3 +101,62 @@ fn doubt_does_not_hold_the_next_of_a_sequence() {
     desk.tell(Input::InDoubt { id: "0.0".into() }).unwrap();
     assert_eq!(desk.handed_out("read").len(), 1);
 }
+
+/// A call went out and its answer was lost.
+fn lost(doubtful: Value) -> Desk {
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve(json!([doubtful]), json!("over"));
+    desk.tell(lost_answer()).unwrap();
+    desk
+}
+
+fn lost_answer() -> Input {
+    Input::Ended { id: "0.0".into(), outcome: Outcome::Lost { message: "the line went dead".into() } }
+}
+
+#[test]
+fn a_lost_answer_of_a_read_is_tried_again_and_then_is_an_error() {
+    let mut desk = lost(call("read", "r", json!({})));
+    assert_eq!((desk.started.len(), desk.asked.len()), (2, 0));
+    desk.tell(lost_answer()).unwrap();
+    desk.tell(lost_answer()).unwrap();
+    assert_eq!((desk.started.len(), desk.states("read"), desk.errors()), (3, vec!["failed"], vec!["lost".to_owned()]));
+}
+
+#[test]
+fn a_lost_answer_of_an_effect_asks_a_person_with_what_is_known() {
+    let mut desk = lost(call("change", "c", json!({"id": 1})));
+    assert_eq!((desk.rested(), desk.started.len()), (Ends::Waiting, 1));
+    desk.tell(lost_answer()).unwrap();
+    assert_eq!(desk.waiting(), ["q1"]);
+    let question = desk.session.question("q1").unwrap();
+    assert!(question.reasons[0].contains("the line went dead"), "{:?}", question.reasons);
+    desk.decide("q1", Decision::Happened { result: json!("changed") }).unwrap();
+    assert_eq!((desk.rested(), desk.read("†state.c")), (Ends::Output, json!("changed")));
+}
+
+#[test]
+fn what_a_look_shows_not_to_have_happened_is_done_again_once_for_each_attempt() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve(json!([call("change", "c", json!({"id": 1}))]), json!("over"));
+    let did_not = |attempt| Input::DidNot { id: "0.0".into(), attempt };
+    desk.tell(did_not(1)).unwrap();
+    desk.tell(did_not(1)).unwrap();
+    let starts: Vec<_> = desk.started.iter().map(|start| (start.key.as_str(), start.attempt)).collect();
+    assert_eq!((starts, desk.asked.len()), (vec![("s:0.0", 1), ("s:0.0", 2)], 0));
+    desk.tell(did_not(2)).unwrap();
+    desk.tell(did_not(3)).unwrap();
+    assert_eq!(
+        (desk.started.len(), desk.states("change"), desk.errors()),
+        (3, vec!["failed"], vec!["lost".to_owned()])
+    );
+}
+
+#[test]
+fn a_look_may_answer_the_question_that_waits() {
+    let mut desk = lost(call("change", "c", json!({"id": 1})));
+    desk.tell(Input::DidNot { id: "0.0".into(), attempt: 1 }).unwrap();
+    assert_eq!((desk.waiting().len(), desk.started.len()), (0, 2));
+    desk.returns("change", json!("changed"));
+    assert_eq!((desk.rested(), desk.read("†state.c")), (Ends::Output, json!("changed")));
+}

@@ -16,7 +16,10 @@ use crate::output::{self, BOLD, DIM, Exit, visible};
 pub(crate) fn run(args: &Sessions) -> Result<Exit> {
     match args {
         Sessions::List { store, json } => list(&open(store)?, *json),
-        Sessions::Show { id, at, store, json } => show(&open(store)?, id, *at, *json),
+        Sessions::Show { id, at, why: Some(expr), instance, store, json } => {
+            why(&read(&open(store)?, id, *at)?, expr, instance.as_deref(), *json)
+        }
+        Sessions::Show { id, at, store, json, .. } => show(&open(store)?, id, *at, *json),
         Sessions::Log { id, store } => log(&open(store)?, id),
         Sessions::Rm { id, store } => {
             open(store)?.remove(id)?;
@@ -113,6 +116,17 @@ fn show(store: &Store, id: &str, at: Option<usize>, as_json: bool) -> Result<Exi
         output::answer(&people::shown(question));
     }
     Ok(Exit::Done)
+}
+
+/// The chain behind a value.
+fn why(driver: &Driver, expr: &str, instance: Option<&str>, as_json: bool) -> Result<Exit> {
+    let why = driver.session().why(expr, instance).with_context(|| format!("--why '{expr}'"))?;
+    if as_json {
+        output::json(&why.to_json());
+    } else {
+        why.lines().iter().for_each(|line| output::answer(&visible(line)));
+    }
+    Ok(if why.is_absent() { Exit::Failed } else { Exit::Done })
 }
 
 fn log(store: &Store, id: &str) -> Result<Exit> {

@@ -1,10 +1,12 @@
 //! What holds for every session, whatever its model, its activities and its people do.
 
+use std::sync::Arc;
+
 use obelus_kernel::Time;
 use obelus_kernel::session::Input;
 use proptest::prelude::*;
 
-use super::driver::{Driver, shown};
+use super::driver::{Driver, in_words, shown};
 use super::world::world;
 use crate::cases;
 
@@ -28,6 +30,30 @@ proptest! {
             transcript.push(format!("{:?}", session.handle(now, input)));
             while let Some(task) = session.poll() {
                 transcript.push(shown(&task));
+            }
+        }
+        prop_assert_eq!(transcript, played.transcript);
+        prop_assert_eq!(session.snapshot().to_string(), played.session.snapshot().to_string());
+    }
+
+    /// DUR-1: wherever it is taken up from what was kept of it, it goes on as if nothing had been.
+    #[test]
+    fn a_session_taken_up_from_a_checkpoint_goes_on_as_if_it_had_never_stopped(world in world(), every in 1..5usize) {
+        let played = Driver::play(&world);
+        let mut session = world.session();
+        let mut transcript = Vec::new();
+        for (place, (now, input)) in played.journal.iter().enumerate() {
+            transcript.push(in_words(&session.handle(*now, input.clone())));
+            while let Some(task) = session.poll() {
+                transcript.push(shown(&task));
+            }
+            if place % every == 0 && let Some(kept) = session.checkpoint() {
+                let kept = serde_json::from_str(&kept.to_string()).expect("a checkpoint is JSON");
+                let past = session.past();
+                let before = session.snapshot().to_string();
+                let again = world.session().restore(kept, Arc::new(move || Ok(past.clone()))).expect("it is taken up");
+                prop_assert_eq!(again.snapshot().to_string(), before);
+                session = again;
             }
         }
         prop_assert_eq!(transcript, played.transcript);

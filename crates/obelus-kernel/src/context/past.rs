@@ -1,0 +1,160 @@
+//! Messages of long ago, which are read only when somebody asks for them.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Context, View};
+use crate::message::{Message, Role};
+
+/// Brings the messages that a kept context has left out, oldest first.
+pub type LoadPast = Arc<dyn Fn() -> Result<Vec<Message>, String> + Send + Sync>;
+
+/// A hole in the list of messages, and how it is filled.
+#[derive(Clone)]
+pub(super) struct Past {
+    /// Where in the list the hole is.
+    at: usize,
+    /// How many messages are missing there.
+    count: usize,
+    load: LoadPast,
+    loaded: Arc<OnceLock<Result<Vec<Message>, String>>>,
+    /// The whole list, for whoever wants it in one piece; made anew after every append.
+    whole: OnceLock<Vec<Message>>,
+}
+
+impl fmt::Debug for Past {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Past").field("at", &self.at).field("count", &self.count).finish_non_exhaustive()
+    }
+}
+
+impl Past {
+    fn messages(&self) -> &[Message] {
+        let load = || {
+            let messages = (self.load)()?;
+            match messages.len() == self.count {
+                true => Ok(messages),
+                false => Err(format!("{} messages were kept, and {} are there", self.count, messages.len())),
+            }
+        };
+        self.loaded.get_or_init(load).as_deref().unwrap_or_default()
+    }
+}
+
+/// A context as it is kept: its fold, its end, and how much came before.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KeptContext {
+    /// Messages in all.
+    length: usize,
+    /// Messages at the beginning that whoever takes it up has already.
+    opening: usize,
+    /// The latest messages.
+    recent: Vec<Value>,
+    views: Vec<(String, View)>,
+    instances: Vec<String>,
+    /// The latest plan, where it is among what is left out.
+    plan: Option<Value>,
+}
+
+/// So many of the latest messages are kept with the fold: what a prompt shows is most often among them.
+const RECENT: usize = 64;
+
+impl Context {
+    /// Every message, oldest first. Where some were left out when the context was taken up, they are read now.
+    pub fn messages(&self) -> &[Message] {
+        match &self.past {
+            None => &self.messages,
+            Some(past) => past.whole.get_or_init(|| {
+                let (opening, recent) = self.messages.split_at(past.at);
+                [opening, past.messages(), recent].concat()
+            }),
+        }
+    }
+
+    /// Appends to the list.
+    pub(super) fn push(&mut self, message: Message) {
+        if let Some(past) = &mut self.past {
+            past.whole = OnceLock::new();
+        }
+        self.messages.push(message);
+    }
+
+    /// How many messages there are.
+    pub fn length(&self) -> usize {
+        self.messages.len() + self.past.as_ref().map_or(0, |past| past.count)
+    }
+
+    /// Every message, newest first; what was left out is read only by whoever comes to it.
+    pub fn latest(&self) -> impl Iterator<Item = &Message> {
+        let (opening, recent) = self.messages.split_at(self.past.as_ref().map_or(0, |past| past.at));
+        let before = std::iter::once_with(|| self.past.as_ref().map_or(&[][..], Past::messages).iter().rev());
+        recent.iter().rev().chain(before.flatten()).chain(opening.iter().rev())
+    }
+
+    /// The words of the author. They stand at the beginning, which is never left out.
+    pub(crate) fn system_texts(&self) -> impl Iterator<Item = &str> {
+        self.messages.iter().filter_map(|message| match message {
+            Message::Text(text) if text.role == Role::System => Some(text.text.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Why what was left out cannot be read, if somebody needed it and it could not.
+    pub fn unreadable(&self) -> Option<&str> {
+        self.past.as_ref()?.loaded.get()?.as_ref().err().map(String::as_str)
+    }
+
+    /// What is needed to go on with it: `opening` messages are known to whoever takes it up.
+    pub(crate) fn kept(&self, opening: usize) -> Option<KeptContext> {
+        let length = self.length();
+        let first = (length - RECENT.min(length)).max(opening);
+        let recent: Vec<Value> = self.latest().take(length - first).map(Message::to_json).collect();
+        let is_here = |message: &Message| !matches!(message, Message::Text(text) if text.role == Role::System);
+        // Tools and the author's words come with the request; a session that got more of them is not kept this way.
+        let later = self.messages.iter().skip(opening);
+        let is_plain = later.clone().all(|message| is_here(message) && !matches!(message, Message::Tool(_)));
+        let is_open = self.past.as_ref().is_none_or(|past| past.at == opening);
+        let plan = self.plan().map(|plan| Message::Plan(plan.clone()).to_json());
+        (is_plain && is_open && self.messages.len() >= opening).then(|| KeptContext {
+            length,
+            opening,
+            recent: recent.into_iter().rev().collect(),
+            views: self.views.iter().map(|(kind, view)| (kind.clone(), view.clone())).collect(),
+            instances: self.instances.iter().cloned().collect(),
+            plan,
+        })
+    }
+
+    /// Takes up what was kept, on the context that it began with.
+    pub(crate) fn take_up(&mut self, kept: KeptContext, load: LoadPast) -> Result<(), String> {
+        let KeptContext { length, opening, recent, views, instances, plan } = kept;
+        if self.past.is_some() || self.messages.len() != opening || opening + recent.len() > length {
+            return Err(format!("it began with {opening} messages, and not {}", self.messages.len()));
+        }
+        let read = |value: Value| Message::from_value(value).map(|parsed| parsed.message).map_err(|e| e.to_string());
+        let count = length - opening - recent.len();
+        let recent: Vec<Message> = recent.into_iter().map(read).collect::<Result<_, _>>()?;
+        self.plan_before = match plan.map(read).transpose()? {
+            Some(Message::Plan(plan)) => Some(plan),
+            _ => None,
+        };
+        self.plan = None;
+        self.messages.extend(recent);
+        self.views = views.into_iter().collect();
+        self.instances = instances.into_iter().collect();
+        if count > 0 {
+            self.past = Some(Past { at: opening, count, load, loaded: Arc::default(), whole: OnceLock::new() });
+        }
+        Ok(())
+    }
+
+    /// The messages that [`Context::kept`] leaves out, of a context that has them all.
+    pub fn left_out(&self, opening: usize) -> Vec<Message> {
+        let length = self.length();
+        let first = (length - RECENT.min(length)).max(opening);
+        self.messages()[opening.min(first)..first].to_vec()
+    }
+}

@@ -1,0 +1,111 @@
+//! Sessions that are taken up from what was kept of them, and sessions that are paused.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use obelus_kernel::session::{Ends, Input};
+use serde_json::json;
+
+use crate::desk::{Desk, call};
+
+fn agent() -> Desk {
+    Desk::on(json!([{"type": "text", "role": "system", "text": "be brief"}]), json!({"persistent": true}))
+}
+
+/// A conversation of so many turns, each with a call.
+fn conversation(turns: usize) -> Desk {
+    let mut desk = agent();
+    for turn in 0..turns {
+        desk.tell(Input::User { text: format!("words {turn}") }).unwrap();
+        desk.solve(json!([call("read", "r", json!({"q": turn}))]), json!(null));
+        desk.returns("read", json!(turn));
+        desk.solve(json!([]), json!(format!("answer {turn}")));
+    }
+    desk
+}
+
+#[test]
+fn what_was_long_ago_is_read_only_when_somebody_needs_it() {
+    let mut old = conversation(60);
+    let (kept, past) = (old.session.checkpoint().unwrap(), old.session.past());
+    assert!(past.len() > 100, "{}", past.len());
+    assert!(kept.to_string().len() < old.session.snapshot().to_string().len() / 2);
+    let loads = Arc::new(AtomicUsize::new(0));
+    let counter = loads.clone();
+    let load = move || {
+        counter.fetch_add(1, Ordering::SeqCst);
+        Ok(past.clone())
+    };
+    let mut new = agent();
+    new.session = new.session.restore(kept, Arc::new(load)).unwrap();
+    for desk in [&mut old, &mut new] {
+        desk.tell(Input::User { text: "more".into() }).unwrap();
+    }
+    let prompt = |desk: &Desk| serde_json::to_value(desk.session.prompt(&desk.requests[0]).unwrap()).unwrap();
+    assert_eq!((prompt(&new)["instructions"].clone(), new.read("†state.r")), (json!(["be brief"]), json!(59)));
+    assert_eq!(loads.load(Ordering::SeqCst), 1, "this conversation is short enough to be shown as a whole");
+    assert_eq!(prompt(&new), prompt(&old));
+    assert_eq!(new.session.snapshot().to_string(), old.session.snapshot().to_string());
+    assert_eq!(loads.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_past_that_cannot_be_read_is_said() {
+    let old = conversation(40);
+    let kept = old.session.checkpoint().unwrap();
+    let new = agent().session.restore(kept.clone(), Arc::new(|| Err("the disk is gone".into()))).unwrap();
+    assert_eq!(new.context().unreadable(), None, "nobody has asked yet");
+    let _ = new.context().to_json();
+    assert_eq!(new.context().unreadable(), Some("the disk is gone"));
+    let short = agent().session.restore(kept, Arc::new(|| Ok(Vec::new()))).unwrap();
+    let _ = short.context().to_json();
+    assert!(short.context().unreadable().is_some());
+}
+
+#[test]
+fn nothing_is_kept_while_something_is_under_way() {
+    let mut desk = agent();
+    assert!(desk.session.checkpoint().is_some());
+    desk.tell(Input::User { text: "go".into() }).unwrap();
+    assert!(desk.session.checkpoint().is_none());
+    desk.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
+    assert_eq!(desk.rested(), Ends::Waiting);
+    assert!(desk.session.checkpoint().is_none(), "a call waits for a person");
+}
+
+#[test]
+fn a_checkpoint_of_another_session_is_refused() {
+    let kept = conversation(1).session.checkpoint().unwrap();
+    let nothing = || Arc::new(|| Ok(Vec::new()));
+    let mut other = kept.clone();
+    other["id"] = json!("t");
+    assert!(agent().session.restore(other, nothing()).unwrap_err().contains('t'));
+    assert!(Desk::with(json!({})).session.restore(kept.clone(), nothing()).is_err(), "another beginning");
+    let mut form = kept;
+    form["form"] = json!(99);
+    assert!(agent().session.restore(form, nothing()).unwrap_err().contains("form 99"));
+}
+
+#[test]
+fn nothing_starts_while_a_session_is_paused() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve(json!([call("read", "a", json!({})), call("make", "b", json!({"q": "†state.a"}))]), json!("over"));
+    desk.tell(Input::Pause { by: "ann".into() }).unwrap();
+    desk.returns("read", json!(1));
+    assert_eq!((desk.started.len(), desk.session.paused()), (1, Some("ann")));
+    desk.tell(Input::User { text: "what now?".into() }).unwrap();
+    desk.tell(Input::Resume { by: "bob".into() }).unwrap();
+    assert_eq!((desk.started.len(), desk.session.paused()), (2, None));
+    desk.returns("make", json!(2));
+    assert_eq!((desk.rested(), desk.requests.len()), (Ends::Output, 1), "the words are heard after the pause");
+}
+
+#[test]
+fn no_request_goes_out_while_a_session_is_paused() {
+    let mut desk = Desk::with(json!({}));
+    desk.tell(Input::Pause { by: "ann".into() }).unwrap();
+    desk.tell(Input::Start).unwrap();
+    assert_eq!(desk.requests.len(), 0);
+    desk.tell(Input::Resume { by: "ann".into() }).unwrap();
+    assert_eq!(desk.requests.len(), 1);
+}

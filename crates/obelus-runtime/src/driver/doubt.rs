@@ -1,0 +1,48 @@
+//! DUR-4: what is done about a call whose answer was lost, whether by a peer, a time limit or a crash.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use obelus_kernel::session::{Input, Outcome};
+
+use crate::activity::{Activity, ReconcileFuture, Reconciled, Work};
+
+/// A call of which nobody knows whether it happened.
+pub(super) struct Doubt {
+    pub(super) id: String,
+    pub(super) activity: Arc<dyn Activity>,
+    pub(super) work: Work,
+    /// How long a look may take.
+    pub(super) limit: Duration,
+}
+
+impl Doubt {
+    /// Looks whether it happened, where its activity can; else the session is told what is known, and asks a person.
+    pub(super) async fn settle(self, known: String) -> Input {
+        let Self { id, activity, work, limit } = self;
+        let attempt = work.attempt;
+        match activity.reconcile(work) {
+            Some(look) => found(id, attempt, limit, look, &known).await,
+            None => lost(id, known),
+        }
+    }
+}
+
+/// What a look found, as the session is told.
+pub(super) async fn found(id: String, attempt: u32, limit: Duration, look: ReconcileFuture, known: &str) -> Input {
+    let looked = tokio::time::timeout(limit, AssertUnwindSafe(look).catch_unwind()).await;
+    let nothing = |why: &str| lost(id.clone(), format!("{known}; {why}"));
+    match looked {
+        Ok(Ok(Reconciled::Happened(Outcome::Lost { message }) | Reconciled::Unknown(message))) => nothing(&message),
+        Ok(Ok(Reconciled::Happened(outcome))) => Input::Ended { id, outcome },
+        Ok(Ok(Reconciled::DidNot)) => Input::DidNot { id, attempt },
+        Ok(Err(_)) => nothing("looking whether it happened failed; this is a mistake in the activity's code"),
+        Err(_) => nothing("looking whether it happened took too long"),
+    }
+}
+
+fn lost(id: String, message: String) -> Input {
+    Input::Ended { id, outcome: Outcome::Lost { message } }
+}

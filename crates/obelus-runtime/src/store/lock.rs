@@ -1,0 +1,32 @@
+//! DUR-5: one process holds a store, and says who it is.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::Path;
+
+use super::StoreError;
+
+/// Takes the folder's lock, or says who has it. The operating system gives it back when the holder is gone.
+pub(super) fn take(folder: &Path) -> Result<File, StoreError> {
+    let at = |error| StoreError::Folder(folder.to_owned(), error);
+    fs::create_dir_all(folder).map_err(at)?;
+    let path = folder.join("lock");
+    let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(at)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut holder = String::new();
+            let _ = (&mut file).take(1000).read_to_string(&mut holder);
+            let holder = obelus_kernel::visible(holder.trim());
+            let holder = if holder.is_empty() { "another process".to_owned() } else { holder };
+            return Err(StoreError::Held { folder: folder.to_owned(), holder });
+        }
+        Err(TryLockError::Error(error)) => return Err(at(error)),
+    }
+    let program = std::env::args().next().unwrap_or_default();
+    let program = Path::new(&program).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    // Only a courtesy to whoever comes second: a full disk is no reason not to read what is there.
+    let _ = file.set_len(0).and_then(|()| file.rewind());
+    let _ = write!(file, "process {} ({program})", std::process::id());
+    Ok(file)
+}

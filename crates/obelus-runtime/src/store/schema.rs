@@ -1,0 +1,76 @@
+//! The tables, their form, and how an older form becomes today's (DUR-10).
+
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::StoreError;
+
+/// The form of the tables. A store of a later form is refused, not guessed at.
+pub(super) const FORM: i64 = 2;
+
+/// The name of the file in the store's folder.
+const FILE: &str = "obelus.db";
+
+/// What leads from each form to the next; the first makes the tables of form 1 where nothing is.
+const STEPS: [&str; FORM as usize] = [
+    // A rowid table with a unique index: without rowids, large values take several times the space.
+    "CREATE TABLE session (
+         number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, created INTEGER NOT NULL, genesis TEXT NOT NULL);
+     CREATE TABLE record (
+         session INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, input TEXT NOT NULL,
+         UNIQUE (session, seq));",
+    // Each record says its own form and has a sum, so that damage is known from words that merely look odd.
+    "ALTER TABLE record ADD COLUMN form INTEGER NOT NULL DEFAULT 1;
+     ALTER TABLE record ADD COLUMN sum INTEGER;
+     CREATE TABLE snapshot (
+         session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, form INTEGER NOT NULL, state TEXT NOT NULL,
+         sum INTEGER NOT NULL);",
+];
+
+/// Opens the store's file for writing, in today's form.
+pub(super) fn open(folder: &Path) -> Result<Connection, StoreError> {
+    let mut connection = Connection::open(folder.join(FILE))?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    // Every commit is on the disk before it is acknowledged.
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "journal_size_limit", 4 << 20)?;
+    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    let found = form_of(&connection, folder)?;
+    if found < FORM {
+        let transaction = connection.transaction()?;
+        for step in STEPS.iter().skip(usize::try_from(found).unwrap_or_default()) {
+            transaction.execute_batch(step)?;
+        }
+        transaction.pragma_update(None, "user_version", FORM)?;
+        transaction.commit()?;
+    }
+    Ok(connection)
+}
+
+/// Opens the store's file to look only, beside whoever holds it.
+pub(super) fn look(folder: &Path) -> Result<Connection, StoreError> {
+    let connection = Connection::open_with_flags(
+        folder.join(FILE),
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    let found = form_of(&connection, folder)?;
+    if found < FORM {
+        return Err(StoreError::Older { folder: folder.to_owned(), found });
+    }
+    Ok(connection)
+}
+
+/// Whether there is a store in this folder.
+pub(super) fn exists(folder: &Path) -> bool {
+    folder.join(FILE).exists()
+}
+
+fn form_of(connection: &Connection, folder: &Path) -> Result<i64, StoreError> {
+    let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if found > FORM {
+        return Err(StoreError::Newer { folder: folder.to_owned(), found });
+    }
+    Ok(found)
+}
