@@ -12,7 +12,7 @@
 //! | `input` | what comes in, what goes out |
 //! | `turn` | requests, solutions, limits, how a turn comes to rest |
 //! | `walk` | a turn along a graph of steps |
-//! | `job` | the calls of one solution and the graph between them |
+//! | `job`, `at_work` | the calls of one solution and the graph between them, and where those under way are kept |
 //! | `work` | a call's way from blocked to its end |
 //! | `result`, `instances`, `leave` | what a call brings, and what it leaves beside that, written to memory |
 //! | `desk`, `adopt` | the state with what the session keeps up in it, and a state that comes from elsewhere |
@@ -27,6 +27,7 @@
 
 mod adopt;
 mod ask;
+mod at_work;
 mod checkpoint;
 mod consent;
 mod decide;
@@ -80,9 +81,10 @@ use crate::schema;
 use crate::steps::Steps;
 use crate::time::Time;
 use crate::tool::Tool;
+use at_work::AtWork;
 use desk::Desk;
 use doubt::INTERRUPTED;
-use job::{JobRef, Step};
+use job::JobRef;
 use look::Looks;
 use question::Questions;
 use turn::{Turn, Words};
@@ -106,7 +108,7 @@ pub struct Session {
     turn: Turn,
     /// What the model took since the session began.
     spent: Spent,
-    steps: BTreeMap<u32, Step>,
+    steps: AtWork,
     next_step: u32,
     /// Jobs to be looked at again, because something they need has changed.
     dirty: VecDeque<JobRef>,
@@ -219,7 +221,7 @@ impl Session {
             now: Time::default(),
             date: None,
             spent: Spent::default(),
-            steps: BTreeMap::new(),
+            steps: AtWork::default(),
             next_step: 0,
             dirty: VecDeque::new(),
             ready: VecDeque::new(),
@@ -412,8 +414,7 @@ impl Session {
 
     /// The job of this id, if it still exists.
     fn find(&self, id: &str) -> Option<JobRef> {
-        let (step, job) = id.split_once('.')?;
-        let at = JobRef { step: step.parse().ok()?, job: job.parse().ok()? };
+        let at = JobRef::of_id(id)?;
         self.steps.get(&at.step)?.jobs.get(at.job as usize)?;
         Some(at)
     }
