@@ -3,6 +3,7 @@
 mod agents;
 mod completions;
 mod doctor;
+mod holder;
 mod host;
 mod people;
 mod plan;
