@@ -41,7 +41,12 @@ const fn calls(what: &'static str, subject: &'static str, sizes: [u64; 2], piece
     Row { what, program: "chain", subject, sizes, repetitions: 1, pieces, target }
 }
 
-const ROWS: [Row; 10] = [
+/// What a policy says of a call that one of its rules is about.
+const fn verdict(what: &'static str, subject: &'static str) -> Row {
+    Row { what, program: "cost", subject, sizes: [5, 200], repetitions: 1_000, pieces: 1, target: 3.0 }
+}
+
+const ROWS: [Row; 14] = [
     memory("read, by messages", "read"),
     memory("append, by messages", "append"),
     plan("plan check, a chain", "plan-chain"),
@@ -49,6 +54,10 @@ const ROWS: [Row; 10] = [
     plan("plan check, independent", "plan-independent"),
     plan("plan check, at random", "plan-random"),
     plan("plan check, rivals", "plan-rivals"),
+    verdict("verdict, by names", "verdict-names"),
+    verdict("verdict, by patterns", "verdict-patterns"),
+    verdict("verdict, by parameters", "verdict-params"),
+    verdict("verdict, by origins", "verdict-origins"),
     calls("a call, by messages", "history", [1_000, 100_000], 1_000, 1.2),
     calls("a chain of calls", "chain", [1_000, 10_000], 1, 12.0),
     calls("a fan-out of calls", "fan", [1_000, 10_000], 1, 12.0),

@@ -1,8 +1,9 @@
 //! Work whose cost is counted in instructions by `cargo xtask bench`: reading from and appending to a context of
-//! a given length, and checking a plan of a given number of calls.
+//! a given length, checking a plan of a given number of calls, and the verdict of a policy of a given number of rules.
 //!
 //! ```text
 //! cost read|append MESSAGES REPETITIONS
+//! cost verdict-names|verdict-patterns|verdict-params|verdict-origins RULES REPETITIONS
 //! cost plan-chain|plan-fan|plan-independent|plan-random|plan-rivals CALLS REPETITIONS
 //! ```
 
@@ -10,11 +11,12 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use obelus_kernel::plan::check;
-use obelus_kernel::{Context, Expr, Message, PlanMode};
+use obelus_kernel::session::{Mode, Policy, Verdict};
+use obelus_kernel::{Call, Context, Expr, Message, Origins, PlanMode};
 use serde_json::{Value, json};
 
-const USAGE: &str =
-    "usage: cost read|append|plan-chain|plan-fan|plan-independent|plan-random|plan-rivals SIZE REPETITIONS";
+const USAGE: &str = "usage: cost read|append|plan-chain|plan-fan|plan-independent|plan-random|plan-rivals|verdict-names|\
+    verdict-patterns|verdict-params|verdict-origins SIZE REPETITIONS";
 
 #[expect(clippy::disallowed_methods, reason = "an example is a program, and has arguments")]
 fn main() -> Result<(), &'static str> {
@@ -30,6 +32,14 @@ fn main() -> Result<(), &'static str> {
         "plan-independent" => plan(size, repetitions, independent),
         "plan-random" => plan(size, repetitions, random),
         "plan-rivals" => plan(size, repetitions, rivals),
+        "verdict-names" => verdict(size, repetitions, |i| json!({"tool": format!("crm.kind{i}.update")})),
+        "verdict-patterns" => {
+            verdict(size, repetitions, |i| json!({"tool": format!("crm.kind{i}.*"), "effect": "update"}));
+        }
+        "verdict-params" => verdict(size, repetitions, |i| json!({"tool": "crm.*", "param": format!("fields.F{i}")})),
+        "verdict-origins" => {
+            verdict(size, repetitions, |i| json!({"param": "fields.TITLE", "from": format!("untrusted:source{i}")}));
+        }
         _ => return Err(USAGE),
     }
     Ok(())
@@ -127,6 +137,28 @@ fn plan(count: usize, repetitions: usize, shape: fn(usize) -> Vec<Value>) {
     assert!(found.is_valid(), "{:?}", found.errors.first());
     counted_work(repetitions, &mut |_| {
         black_box(check(black_box(&calls), PlanMode::Eager, &context));
+    });
+}
+
+/// What a policy of so many rules says of a call that one of them is about.
+fn verdict(count: usize, repetitions: usize, matching: fn(usize) -> Value) {
+    let rules =
+        (0..count).map(|i| json!({"match": matching(i), "verdict": "confirm", "reason": "it is ours to check"}));
+    let policy: Policy = serde_json::from_value(rules.collect()).expect("a policy");
+    let tool = json!({"properties": {"id": {}, "fields": {"type": "object"}}, "x-effect": "update", "x-target": []});
+    let messages = json!([{"type": "tool", "tool": {"crm.kind3.update": tool}}]);
+    let context = Context::from_value(messages).expect("the context is accepted");
+    let params = json!({"id": 7, "fields": {"TITLE": "Supply", "F3": 1, "COMMENTS": "none", "STAGE": "NEW"}});
+    let proposal = json!({"_tool": "crm.kind3.update", "id": 7, "fields": params["fields"]});
+    let (call, faults) = Call::read(&Arc::new(proposal), &context);
+    assert!(faults.is_empty(), "{faults:?}");
+    let tool = call.tool.clone().expect("the tool is known");
+    let from = Origins::from_json(&json!(["user", "untrusted:source3"]));
+    let origins = |_: Option<&str>| from.clone();
+    let expected = Verdict::Confirm(vec!["it is ours to check".to_owned()]);
+    assert_eq!(policy.verdict(&call, &tool, &params, Mode::Full, &origins), expected);
+    counted_work(repetitions, &mut |_| {
+        black_box(policy.verdict(black_box(&call), &tool, &params, Mode::Full, &origins));
     });
 }
 

@@ -18,7 +18,7 @@ pub(crate) use view::named;
 
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
-use crate::fold::{self, Method, Undo};
+use crate::fold::{self, Undo};
 use crate::message::{Data, Message, Parsed, Plan, Text};
 use crate::origin::Origins;
 use crate::path::Path;
@@ -156,6 +156,9 @@ impl Context {
             Message::Data(data) => {
                 if let ((path, method, Some(value)), Some(view)) = (data.operation(), self.views.get_mut(&data.kind)) {
                     view.label(data.instance.as_deref(), path, method, value, &data.sources());
+                    for (dotted, origins) in data.parts.iter().flat_map(|parts| parts.iter()) {
+                        view.label_part(data.instance.as_deref(), path, method, value, dotted, origins);
+                    }
                 }
                 if let Some(instance) = &data.instance
                     && !self.instances.contains(instance)
@@ -188,28 +191,6 @@ impl Context {
     /// Where the value at a path comes from.
     pub fn origins(&self, path: &Path, instance: Option<&str>) -> Origins {
         self.views.get(&path.kind).map(|view| view.origins(&path.segments, instance)).unwrap_or_default()
-    }
-
-    /// What a tool itself has minted, such as an id, is the tool's own, whatever the call was made of.
-    /// `value` is what was just written: what stood there before, or came from others, is not minted.
-    pub(crate) fn label_issued(
-        &mut self,
-        path: &Path,
-        instance: Option<&str>,
-        method: Method,
-        value: &Value,
-        issued: &[String],
-        own: &Origins,
-    ) {
-        let Some(view) = self.views.get_mut(&path.kind) else { return };
-        for dotted in issued {
-            for (place, minted) in view.places(&path.segments, method, value, dotted, instance) {
-                // What is merged, and what was assigned as a whole, leaves alone what it did not bring.
-                let adds = method == Method::Merge || place == path.segments;
-                let method = if adds { method } else { Method::Set };
-                view.label(instance, &place, method, minted, own);
-            }
-        }
     }
 
     /// Where everything in the context comes from, as whoever sees all of it is told.

@@ -1,7 +1,8 @@
 //! What a successful call leaves in memory beside its result, as its tool declares it in `x-leaves`.
 //!
-//! Each entry is `{to: †path, method?, value: FILTER}`; the filter reads `{call, result, now}`. One that yields
-//! nothing, or null, leaves nothing, so an entry can speak of what an answer only sometimes has.
+//! Each entry is `{to: †path, method?, value: FILTER}`; the filter reads `{call, result, now, was}`,
+//! where `was` is what is there already. One that yields nothing, or null, leaves nothing, so an entry can speak of
+//! what an answer only sometimes has.
 
 use serde_json::Value;
 
@@ -53,7 +54,7 @@ impl Leave {
                 format!("`method` is one of {known}, not {said}")
             })?,
         };
-        let value = text("value").ok_or("`value` is a jq filter over {call, result, now}")?;
+        let value = text("value").ok_or("`value` is a jq filter over {call, result, now, was}")?;
         let value = Filter::compile(value).map_err(|why| format!("`value`: {why}"))?;
         Ok(Self { to, method, value })
     }

@@ -48,7 +48,7 @@ mod leaves;
 pub use leaves::Leave;
 
 mod message;
-pub use message::{Data, Message, Output, Parsed, Plan, PlanMode, Role, Text};
+pub use message::{Data, Message, Output, Parsed, Parts, Plan, PlanMode, Role, Text};
 
 mod origin;
 pub use origin::{Origin, Origins};
@@ -71,7 +71,7 @@ mod time;
 pub use time::Time;
 
 mod tool;
-pub use tool::{Effect, Meta, Tool};
+pub use tool::{Before, Effect, Meta, Tool};
 
 mod visible;
 pub use visible::visible;

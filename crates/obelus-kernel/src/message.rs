@@ -73,9 +73,14 @@ pub struct Data {
     pub output: Option<Output>,
     /// Where the data comes from, where that is known.
     pub origins: Option<Origins>,
+    /// Parts of what is written that come from elsewhere, by dotted path, upper ones first.
+    pub parts: Option<Parts>,
     /// Other meta fields, kept as they came.
     pub meta: Map<String, Value>,
 }
+
+/// Dotted paths, and where what lies there comes from. Arrays are looked through; the empty path is the whole.
+pub type Parts = Arc<Vec<(String, Origins)>>;
 
 /// What a call's result carries beside its data.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,7 +123,8 @@ impl PlanMode {
 }
 
 /// Fields of the engine that the model never sees.
-const META: [&str; 7] = ["_call", "_date", "_instance", "_labels", "_outputMethod", "_outputPath", "_reasoningForCall"];
+const META: [&str; 8] =
+    ["_call", "_date", "_instance", "_labels", "_outputMethod", "_outputPath", "_partLabels", "_reasoningForCall"];
 
 impl Data {
     /// A plain data message of a kind.
@@ -132,6 +138,7 @@ impl Data {
             method: None,
             output: None,
             origins: None,
+            parts: None,
             meta: Map::new(),
         }
     }
@@ -153,6 +160,12 @@ impl Data {
             Some(said) => by_kind.joined(said),
             None => by_kind,
         }
+    }
+
+    /// Everything it carries, its parts included.
+    pub(crate) fn all_sources(&self) -> Origins {
+        let parts = self.parts.iter().flat_map(|parts| parts.iter());
+        parts.fold(self.sources(), |all, (_, of)| all.joined(of))
     }
 
     /// The one operation this message is: path, method, and the value within `data`.
@@ -289,7 +302,11 @@ fn data(type_: &str, fields: &mut Map<String, Value>) -> Result<Data, Fault> {
         }
     };
     let origins = meta.get("_labels").map(Origins::from_json);
-    Ok(Data { kind, instance, data, schema, description, method, output, origins, meta })
+    let parts =
+        meta.shift_remove("_partLabels").as_ref().and_then(Value::as_object).map(|parts| {
+            Arc::new(parts.iter().map(|(path, labels)| (path.clone(), Origins::from_json(labels))).collect())
+        });
+    Ok(Data { kind, instance, data, schema, description, method, output, origins, parts, meta })
 }
 
 /// `data`, else the field named like the type, else, for `input` and `state`, all that remains.
@@ -401,6 +418,8 @@ fn data_to_json(data: &Data) -> Value {
     }
     let labels = data.origins.as_ref().map(Origins::to_json);
     put("_labels", labels.or_else(|| data.meta.get("_labels").cloned()));
+    let part = |(path, of): &(String, Origins)| (path.clone(), of.to_json());
+    put("_partLabels", data.parts.as_ref().map(|parts| Value::Object(parts.iter().map(part).collect())));
     Value::Object(fields)
 }
 

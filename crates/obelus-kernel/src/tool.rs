@@ -1,5 +1,8 @@
 //! Tools: what can be called, what it does to the world, and what a call of it must look like.
 
+mod before;
+mod trust;
+
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -13,6 +16,7 @@ use crate::leaves::Leave;
 use crate::origin::{Origin, Origins};
 use crate::schema::{self, Breach};
 use crate::template::Template;
+pub use before::Before;
 
 /// What a tool does to the world. Unknown means dangerous.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +74,7 @@ pub struct Tool {
     pub effect: Effect,
     /// Whether doing it twice is doing it once.
     pub idempotent: bool,
-    /// Whether what it returns is believed.
+    /// Whether what it returns is believed, as far as nothing is said of its parts.
     pub trusted: bool,
     /// Parameters that always deserve a person, as dotted paths.
     pub risky: Vec<String>,
@@ -78,6 +82,8 @@ pub struct Tool {
     pub target: Option<Vec<String>>,
     /// Paths of the result that the tool itself mints.
     pub issued: Vec<String>,
+    /// How to read what a call is about to change.
+    pub before: Option<Before>,
     /// What a successful call leaves in memory beside its result.
     pub leaves: Vec<Leave>,
     /// The schema of the parameters alone.
@@ -90,6 +96,21 @@ pub struct Tool {
     output_validator: OnceLock<Result<Validator, String>>,
     /// Where its own words come from: itself.
     origin: Origins,
+    /// Where the words of its errors come from: itself, believed only if all of it is.
+    error_origin: Origins,
+    /// Parts of the result with labels of their own, upper ones first.
+    parts: Vec<Part>,
+}
+
+/// A part of a result that is believed otherwise than the rest, or that the tool itself mints.
+#[derive(Debug)]
+struct Part {
+    /// A dotted path.
+    path: String,
+    /// The tool, as it is believed there.
+    origin: Origins,
+    /// Whether it has nothing of what the call was made of.
+    minted: bool,
 }
 
 /// The meta-properties a tool may define. `_tool` is its name.
@@ -141,11 +162,15 @@ impl Tool {
                 said.as_bool().ok_or_else(|| wrong("`x-idempotent` is true or false"))? || effect == Effect::Read
             }
         };
-        let trusted = match definition.get("x-trust").map(|said| said.as_str()) {
-            None | Some(Some("untrusted")) => false,
-            Some(Some("trusted")) => true,
-            _ => return Err(wrong("`x-trust` is `trusted` or `untrusted`")),
-        };
+        let trust = trust::read(definition.get("x-trust"))?;
+        let issued = names(definition, "x-issued")?.unwrap_or_default();
+        let trusted = trust::at(&trust, "");
+        let origin_of = |trusted: bool| Origins::of(Origin::Tool { name: name.into(), trusted });
+        let parts = trust::parts(&trust, &issued).map(|(path, trusted, minted)| Part {
+            path,
+            origin: origin_of(trusted),
+            minted,
+        });
         let prescribed = properties
             .iter()
             .filter_map(|(name, schema)| Some((name.clone(), schema.get("const")?.clone())))
@@ -159,15 +184,18 @@ impl Tool {
             trusted,
             risky: names(definition, "x-risky")?.unwrap_or_default(),
             target: names(definition, "x-target")?,
-            issued: names(definition, "x-issued")?.unwrap_or_default(),
             leaves: Leave::parse_all(definition.get("x-leaves"))?,
+            parts: parts.collect(),
+            before: before::read(definition.get("x-before"))?,
+            issued,
             params: params_schema(definition, properties, &prescribed),
             metas,
             prescribed,
             validator: OnceLock::new(),
             plain: OnceLock::new(),
             output_validator: OnceLock::new(),
-            origin: Origins::of(Origin::Tool { name: name.into(), trusted }),
+            origin: origin_of(trusted),
+            error_origin: origin_of(trust.iter().all(|(_, trusted)| *trusted) && trusted),
         })
     }
 
@@ -199,6 +227,48 @@ impl Tool {
     /// The origin of the tool's own words.
     pub(crate) fn origin(&self) -> &Origins {
         &self.origin
+    }
+
+    /// The origin of the words of its errors.
+    pub(crate) fn error_origin(&self) -> &Origins {
+        &self.error_origin
+    }
+
+    /// The origin of what lies at a dotted path of a result.
+    pub(crate) fn origin_at(&self, path: &str) -> &Origins {
+        let part = self.parts.iter().rev().find(|part| trust::within(path, &part.path));
+        part.map_or(&self.origin, |part| &part.origin)
+    }
+
+    /// The labels of the parts of a result that was made of this; none where all of it is alike.
+    pub(crate) fn parts_of_result(&self, made_of: &Origins) -> Option<crate::message::Parts> {
+        let origins = |part: &Part| match part.minted {
+            true => part.origin.clone(),
+            false => made_of.clone().joined(&part.origin),
+        };
+        let parts = || self.parts.iter().map(|part| (part.path.clone(), origins(part))).collect();
+        (!self.parts.is_empty()).then(|| std::sync::Arc::new(parts()))
+    }
+
+    /// Paths in annotations that lead nowhere in the tool's own schemas: the annotation, and what is wrong in words.
+    pub fn stray_paths(&self) -> Vec<(&'static str, String)> {
+        let of_params = [("x-risky", self.risky.as_slice()), ("x-target", self.target.as_deref().unwrap_or_default())];
+        let of_params = of_params.map(|(name, paths)| (name, paths, Some(&self.params), true));
+        let trusted: Vec<String> = match self.schema.get("x-trust") {
+            Some(Value::Object(paths)) => paths.keys().cloned().collect(),
+            _ => Vec::new(),
+        };
+        let of_result = [("x-issued", self.issued.as_slice()), ("x-trust", trusted.as_slice())];
+        let of_result = of_result.map(|(name, paths)| (name, paths, self.output(), false));
+        let mut stray = Vec::new();
+        for (name, paths, schema, is_closed) in of_params.into_iter().chain(of_result) {
+            for path in paths {
+                if let Some(words) = schema.and_then(|schema| trust::stray(schema, path, is_closed)) {
+                    stray.push((name, format!("`{name}` names `{path}`: {words}")));
+                }
+            }
+        }
+        stray
     }
 
     /// Parameters that the tool itself fills in with a reference.

@@ -27,6 +27,8 @@ struct File {
     #[serde(default)]
     language: Option<String>,
     #[serde(default)]
+    time_zone: Option<String>,
+    #[serde(default)]
     model: Option<String>,
     #[serde(default)]
     instructions: Option<String>,
@@ -42,6 +44,8 @@ struct File {
     consent: ConsentWords,
     #[serde(default)]
     approval: Approval,
+    #[serde(default = "yes")]
+    before: bool,
     #[serde(default = "one")]
     repairs: u32,
     #[serde(default)]
@@ -66,6 +70,10 @@ struct File {
 
 fn one() -> u32 {
     1
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// How much a turn may take; what is not said keeps its default.
@@ -158,7 +166,8 @@ impl std::error::Error for Problem {}
 impl Agent {
     /// Reads an agent's file, or the `agent.yaml` in a folder, and says everything that is wrong with it.
     pub fn load(path: &Path) -> Result<Self, Vec<Problem>> {
-        let file = if path.is_dir() { path.join("agent.yaml") } else { path.to_owned() };
+        let file =
+            if path.is_dir() || crate::bundled::is_folder(path) { path.join("agent.yaml") } else { path.to_owned() };
         let folder = file.parent().map(Path::to_owned).unwrap_or_default();
         let text = read_text(&file)
             .map_err(|error| vec![Problem { file: file.clone(), place: None, text: error.to_string() }])?;
@@ -236,6 +245,7 @@ fn settings(file: &File) -> Settings {
         kept: file.state.kept.clone(),
         show: file.show.clone(),
         language: file.language.clone(),
+        time_zone: file.time_zone.clone(),
         max_requests: limits.requests.unwrap_or(default.max_requests),
         max_calls: limits.calls.unwrap_or(default.max_calls),
         max_tokens: limits.tokens.or(default.max_tokens),
@@ -244,6 +254,7 @@ fn settings(file: &File) -> Settings {
         max_depth: limits.depth.unwrap_or(default.max_depth),
         call_seconds: limits.call_seconds.unwrap_or(default.call_seconds),
         question_seconds: limits.question_seconds.unwrap_or(default.question_seconds),
+        before: file.before,
         activities: default.activities,
         persistent: true,
     }
@@ -292,6 +303,18 @@ impl Reader<'_> {
                 Err(fault) => self.problem(&field, fault.in_message(index).to_string()),
             }
         }
+        for tool in context.tools() {
+            let Some(before) = &tool.before else { continue };
+            let why = match context.tool(&before.tool) {
+                None => format!("there is no tool `{}`", before.tool),
+                Some(reader) if reader.effect.name() != "read" => format!("`{}` is no tool that reads", before.tool),
+                Some(_) => continue,
+            };
+            self.problem(
+                &format!("tools.{}.x-before", tool.name),
+                format!("TOOL-1: `x-before` of `{}`: {why}", tool.name),
+            );
+        }
         context
     }
 
@@ -314,8 +337,11 @@ impl Reader<'_> {
     }
 
     fn tool(&mut self, context: &mut Context, field: &str, name: &str, schema: &Value) {
-        match Tool::parse(name, schema).and_then(|tool| tool.check()) {
-            Ok(()) => {
+        match Tool::parse(name, schema).and_then(|tool| tool.check().map(|()| tool)) {
+            Ok(tool) => {
+                for (annotation, words) in tool.stray_paths() {
+                    self.problem(&format!("{field}.{annotation}"), format!("TOOL-1: {words}"));
+                }
                 let tools = Map::from_iter([(name.to_owned(), schema.clone())]);
                 self.append(context, field, Message::Tool(tools));
             }

@@ -17,7 +17,9 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use obelus_kernel::Time;
-use obelus_kernel::session::{Answer, CallError, Input, Outcome, Question, Refused, Reply, Session, Start, Task};
+use obelus_kernel::session::{
+    Answer, AskedAgain, CallError, Input, Outcome, Question, Refused, Reply, Session, Start, Task,
+};
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 
@@ -40,6 +42,8 @@ pub enum Event<'a> {
     Ended(&'a str, &'a Outcome),
     /// A person is asked.
     Asked(&'a Question),
+    /// A question that waits is shown once more.
+    AskedAgain(&'a Question, AskedAgain),
     /// Something in the session has moved: whoever wants to know what can look.
     Moved(&'a Session),
 }
@@ -167,7 +171,7 @@ impl Driver {
                     Task::Load { id, path } => drop(open.insert(id.clone(), Task::Load { id, path })),
                     Task::Call(start) => drop(open.insert(start.id.clone(), Task::Call(start))),
                     Task::Rest(reply) => recovered.reply = Some(*reply),
-                    Task::Say(_) | Task::Ask { .. } => {}
+                    Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } => {}
                 }
             }
         }
@@ -204,10 +208,15 @@ impl Driver {
             return Ok(None);
         }
         self.feed(doubts).await?;
-        match self.hand_out() {
-            Some(reply) => Ok(Some(reply)),
-            None if !self.is_at_work() => Ok(None),
-            None => self.until_rest().await.map(Some),
+        loop {
+            if let Some(reply) = self.hand_out() {
+                return Ok(Some(reply));
+            }
+            // What nobody waits for, such as a look for a question, ends without the turn coming to rest anew.
+            if !self.is_at_work() {
+                return Ok(None);
+            }
+            self.take_some().await?;
         }
     }
 
@@ -385,6 +394,11 @@ impl Driver {
                 Task::Ask { id } => {
                     if let Some(question) = self.session.question(&id) {
                         (self.watch)(Event::Asked(&question));
+                    }
+                }
+                Task::AskAgain { id, because } => {
+                    if let Some(question) = self.session.question(&id).filter(Question::is_open) {
+                        (self.watch)(Event::AskedAgain(&question, because));
                     }
                 }
                 Task::Rest(rest) => reply = Some(*rest),

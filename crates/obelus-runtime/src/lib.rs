@@ -8,7 +8,9 @@
 //! | [`Activity`], [`Activities`] | what carries out calls |
 //! | [`Model`] | what answers requests |
 //! | [`Agent`] | an agent as a file |
+//! | [`bundled_agents`] | the agents that come with the program |
 //! | [`Request`] | a request as a file |
+//! | [`Secret`] | texts that can be used and cannot be shown |
 //! | [`Store`] | journals of sessions on disk |
 //! | [`take_up`] | a session where its journal ends |
 //! | [`read_text`] | files that may hold anything |
@@ -19,6 +21,9 @@ pub use activity::{Activities, Activity, ActivityFuture, ReconcileFuture, Reconc
 
 mod agent;
 pub use agent::{Agent, Problem};
+
+mod bundled;
+pub use bundled::{bundled_agent, bundled_agents, is_bundled};
 
 mod clock;
 pub use clock::{Clock, system_clock};
@@ -40,11 +45,17 @@ pub use read::{Unreadable, read_text, read_text_from};
 mod request;
 pub use request::{Request, RequestError, read_document};
 
+mod secret;
+pub use secret::{MASKED, Secret};
+
 mod store;
 pub use store::{Cut, Journaled, SessionJournal, SessionRow, Snapshot, Store, StoreError};
 
 mod take_up;
 pub use take_up::{Remake, TakeUpError, TakenUp, look_at, take_up};
 
+mod told;
+pub use told::{steps, told};
+
 mod words;
-pub use words::{Language, error_words, one_line, why_it_ended};
+pub use words::{Ending, Language, error_words, how_it_ended, one_line, why_it_ended};

@@ -42,8 +42,11 @@ impl From<io::Error> for Unreadable {
     }
 }
 
-/// Reads a text file.
+/// Reads a text file, or one that comes with the program.
 pub fn read_text(path: &Path) -> Result<String, Unreadable> {
+    if let Some(text) = crate::bundled::text(path) {
+        return Ok(text.to_owned());
+    }
     let file = File::open(path)?;
     let about = file.metadata()?;
     if about.is_file() && about.len() > MOST_BYTES {

@@ -21,7 +21,7 @@ impl Language {
         if cyrillic > latin { Language::Russian } else { Language::English }
     }
 
-    fn choose<'a>(self, russian: &'a str, english: &'a str) -> &'a str {
+    pub(crate) fn choose(self, russian: &'static str, english: &'static str) -> &'static str {
         match self {
             Language::Russian => russian,
             Language::English => english,
@@ -29,39 +29,51 @@ impl Language {
     }
 }
 
-/// The sum of a turn that did not end with a result; empty for one that did.
-pub fn why_it_ended(reply: &Reply, language: Language) -> String {
+/// How a turn ended that has no result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// What happened.
+    pub what: String,
+    /// What to do about it.
+    pub advice: Option<&'static str>,
+}
+
+/// What to say of a turn that did not end with a result; nothing for one that did, or that waits.
+pub fn how_it_ended(reply: &Reply, language: Language) -> Option<Ending> {
     let reason = reply.reason.as_ref().map(|reason| visible(&reason.message)).unwrap_or_default();
-    let mut lines = Vec::new();
-    match reply.ends {
-        Ends::Output | Ends::Waiting => return String::new(),
+    let (what, advice) = match reply.ends {
+        Ends::Output | Ends::Waiting => return None,
         Ends::Degraded => {
             let is_unreadable = reply.reason.as_ref().is_some_and(|reason| reason.code == "out_of_format");
             let what = match is_unreadable {
                 true => language.choose("Ответ модели нельзя прочесть", "The model's answer cannot be read"),
                 false => language.choose("Модель сейчас недоступна", "The model cannot be asked now"),
             };
-            lines.push(format!("{what}: {reason}"));
+            let advice = language.choose(
+                "Автоматические действия пока выключены. Ваши слова и состояние сохранены: устраните причину и повторите.",
+                "Automatic actions are off for now. Your words and the state are kept: mend the cause and try again.",
+            );
+            (format!("{what}: {reason}"), Some(advice))
         }
         Ends::Limit => {
             let what = language.choose("Достигнут предел", "A limit was reached");
-            lines.push(format!("{what}: {reason}"));
+            let advice = language.choose("Скажите «продолжай», и работа пойдёт дальше.", "Say “continue” to go on.");
+            (format!("{what}: {reason}"), Some(advice))
         }
-        Ends::Stopped => lines.push(language.choose("Остановлено.", "Stopped.").to_owned()),
-    }
+        // Whoever stopped it knows what they want.
+        Ends::Stopped => (language.choose("Остановлено.", "Stopped.").to_owned(), None),
+    };
+    Some(Ending { what, advice })
+}
+
+/// The sum of a turn that did not end with a result; empty for one that did.
+pub fn why_it_ended(reply: &Reply, language: Language) -> String {
+    let Some(Ending { what, advice }) = how_it_ended(reply, language) else { return String::new() };
+    let mut lines = vec![what];
     lines.extend(listed(language.choose("Сделано", "Done"), &reply.calls, "done"));
     lines.extend(listed(language.choose("Не сделано", "Not done"), &reply.calls, "skipped"));
     lines.extend(listed(language.choose("Не вышло", "Failed"), &reply.calls, "failed"));
-    let advice = match reply.ends {
-        Ends::Degraded => language.choose(
-            "Автоматические действия пока выключены. Ваши слова и состояние сохранены: устраните причину и повторите.",
-            "Automatic actions are off for now. Your words and the state are kept: mend the cause and try again.",
-        ),
-        Ends::Limit => language.choose("Скажите «продолжай», и работа пойдёт дальше.", "Say “continue” to go on."),
-        // Whoever stopped it knows what they want.
-        _ => return lines.join("\n"),
-    };
-    lines.push(advice.to_owned());
+    lines.extend(advice.map(str::to_owned));
     lines.join("\n")
 }
 

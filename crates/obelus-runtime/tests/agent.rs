@@ -45,6 +45,16 @@ fn what_is_wrong_is_said_with_line_and_column() {
         ("name: a\ntools:\n  get:\n    x-effect: raed\n", 4, "x-effect"),
         ("name: a\ntools:\n  get:\n    properties:\n      id: {type: intger}\n", 4, "not a valid JSON Schema"),
         ("name: a\ntools:\n  ok: {type: object}\n  get:\n    _outputPath: state.x\n", 5, "column 1"),
+        (
+            "name: a\ntools:\n  get:\n    properties: {email: {type: string}}\n    x-target: [emial]\n",
+            5,
+            "`x-target` names `emial`: there is no `emial`; there are: email",
+        ),
+        (
+            "name: a\ntools:\n  get:\n    _output: {properties: {items: {items: {properties: {id: {}}}}}}\n    x-trust: {'items[].ix': trusted}\n",
+            5,
+            "`x-trust` names `items[].ix`: there is no `ix`; did you mean `id`?",
+        ),
         ("name: a\ncontext:\n  - {type: state, data: {}}\n  - {type: memo}\n", 4, "unknown type `memo`"),
         (
             "name: a\ngraph:\n  start: x\n  nodes:\n    x: {end: {name: done}}\n    y:\n      end: {name: b}\n",

@@ -182,9 +182,12 @@ fn run(file: &Path, index: usize, case: &Case<'_>) -> Outcome {
             Ok((why, seen)) => (outcome.why, outcome.seen) = (why, seen),
             Err(error) => outcome.why = vec![error],
         },
-        "conversation" => outcome.unsupported = true,
-        "" => outcome.why = vec!["it has no `kind`: use resolve, plan or run".to_owned()],
-        other => outcome.why = vec![format!("unknown kind `{other}`: use resolve, plan or run")],
+        "conversation" => match crate::conversation::run(case) {
+            Ok((why, seen)) => (outcome.why, outcome.seen) = (why, seen),
+            Err(error) => outcome.why = vec![error],
+        },
+        "" => outcome.why = vec!["it has no `kind`: use resolve, plan, run or conversation".to_owned()],
+        other => outcome.why = vec![format!("unknown kind `{other}`: use resolve, plan, run or conversation")],
     }
     outcome
 }

@@ -49,18 +49,23 @@ impl Color {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Run(Run),
+    Chat(Chat),
     #[command(subcommand, after_help = "Example:\n  obelus plan check plan.json && obelus plan run plan.json")]
     Plan(Plan),
     #[command(subcommand, after_help = "Example:\n  obelus agents check agents/notes")]
     Agents(Agents),
     #[command(subcommand, after_help = "Example:\n  obelus sessions list")]
     Sessions(Sessions),
+    #[command(subcommand, after_help = "Example:\n  obelus policy explain agents/notes call.json")]
+    Policy(Policy),
     Inbox(Inbox),
     Answer(Answer),
     Approve(Approve),
     Deny(Deny),
     Resolve(Resolve),
     Vectors(Vectors),
+    #[command(subcommand, after_help = "Example:\n  obelus sandbox bitrix24")]
+    Sandbox(crate::cmd::sandbox::Sandbox),
     Doctor(Doctor),
     Completions(Completions),
 }
@@ -113,6 +118,44 @@ pub(crate) struct Run {
     pub(crate) how: How,
 }
 
+/// Talk with an agent in the terminal.
+///
+/// Words and steps appear as they come, and what needs a person is asked when it does: `y` is yes to just what is
+/// shown, `e` changes it first, `n` is no, with a reason. Enter approves nothing. Commands begin with `/`: /help
+/// lists them. Ctrl-C stops the turn, twice leaves; Ctrl-D leaves.
+///
+/// Without a terminal every line of stdin is a message, and nothing is ever approved: exit code 3 if something
+/// still waits for a person at the end.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  obelus chat --agent notes
+  obelus chat --agent notes --session monday      kept: the same command goes on where it was
+  obelus chat --agent agents/crm --mode canary --model playbook:answers.yaml
+  echo 'What did we decide?' | obelus chat --agent notes")]
+pub(crate) struct Chat {
+    /// An agent's name, folder or file. By default the agent of the session, `crm`, or the only one there is.
+    #[arg(long, value_name = "A")]
+    pub(crate) agent: Option<String>,
+    /// Keep the conversation under this name: the same command goes on where it was, also after a crash.
+    #[arg(long, value_name = "S")]
+    pub(crate) session: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreAt,
+    /// The model to ask: playbook:FILE, replay:FILE or openai:NAME. Wins over what the agent's file says.
+    #[arg(long, value_name = "M")]
+    pub(crate) model: Option<String>,
+    /// How far it may go: shadow executes nothing, canary reads and creates, full does everything allowed.
+    #[arg(long, value_enum)]
+    pub(crate) mode: Option<Mode>,
+    /// A file that binds names of activities to programs, HTTP requests or jq filters.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) activities: Option<PathBuf>,
+    /// Write every exchange with the model to this file, for `--model replay:FILE`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+}
+
 /// How a request or a plan is run.
 #[derive(Args)]
 pub(crate) struct How {
@@ -159,13 +202,22 @@ pub(crate) enum Sessions {
         json: bool,
     },
     /// Show a session: its memory, its calls, what waits.
-    #[command(after_help = "Example:\n  obelus sessions show letters --at 12")]
+    #[command(after_help = "\
+Examples:
+  obelus sessions show letters --at 12
+  obelus sessions show letters --why '†state.letter.to'     the chain of calls behind a value")]
     Show {
         /// The session.
         id: String,
         /// As it was after this record of its journal.
         #[arg(long, value_name = "SEQ")]
         at: Option<u64>,
+        /// The chain of messages and calls behind the value of an expression, instead of the whole session.
+        #[arg(long, value_name = "EXPR")]
+        why: Option<String>,
+        /// With --why, as this instance reads it.
+        #[arg(long, value_name = "I", requires = "why")]
+        instance: Option<String>,
         #[command(flatten)]
         store: StoreAt,
         /// Print JSON.
@@ -425,6 +477,37 @@ pub(crate) enum Agents {
         #[arg(long)]
         json: bool,
     },
+}
+
+/// Look at what an agent's policy says.
+#[derive(Subcommand)]
+pub(crate) enum Policy {
+    Explain(Explain),
+}
+
+/// Say what would hold for a call, who says so, and why.
+///
+/// The call stands in a file as the model would propose it. Beside its parameters it may say where they come from:
+/// `_from`, a list of labels for all of them or such a list for each by its path, and `_shown`, what the model had
+/// been shown before it proposed the call. Nothing runs. Exit 1 if the call is faulty.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  obelus policy explain agents/notes call.json
+  obelus policy explain notes call.json --mode canary --json | jq -r .verdict
+  echo '{\"_tool\": \"pay\", \"to\": \"x\", \"_from\": {\"to\": [\"untrusted:read_mail\"]}}' | obelus policy explain bank -")]
+pub(crate) struct Explain {
+    /// A name, a folder or a file.
+    pub(crate) agent: String,
+    /// A call in JSON or YAML; `-` is stdin.
+    #[arg(value_name = "CALL.json")]
+    pub(crate) call: PathBuf,
+    /// As if the agent were in this mode.
+    #[arg(long, value_enum, value_name = "M")]
+    pub(crate) mode: Option<Mode>,
+    /// Print `{verdict, reasons, spoken: [{by, says, why}], tool, effect, mode, notes}`.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Say what works on this machine and what is missing.

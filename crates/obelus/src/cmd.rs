@@ -1,14 +1,17 @@
 //! The commands.
 
 mod agents;
+mod chat;
 mod completions;
 mod doctor;
 mod holder;
 mod host;
 mod people;
 mod plan;
+mod policy;
 mod resolve;
 mod run;
+pub(crate) mod sandbox;
 mod sessions;
 mod vectors;
 
@@ -22,14 +25,17 @@ use crate::output::Exit;
 pub(crate) fn run(command: Command) -> Result<Exit> {
     match command {
         Command::Run(args) => run::request(&args),
+        Command::Chat(args) => chat::run(&args),
         Command::Agents(args) => agents::run(&args),
         Command::Sessions(args) => sessions::run(&args),
+        Command::Policy(args) => policy::run(&args),
         Command::Inbox(args) => sessions::inbox(&args),
         Command::Answer(args) => sessions::answer(&args),
         Command::Approve(args) => sessions::decide(&args.id, Decision::Approve { only: None }, &args.store, args.json),
         Command::Deny(args) => {
             sessions::decide(&args.id, Decision::Deny { reason: args.reason }, &args.store, args.json)
         }
+        Command::Sandbox(args) => sandbox::run(args),
         Command::Doctor(args) => Ok(doctor::run(&args)),
         Command::Resolve(args) => resolve::run(&args),
         Command::Plan(Plan::Check(args)) => plan::check(&args),

@@ -80,8 +80,26 @@ impl View {
         found
     }
 
+    /// A part of what was just written comes from elsewhere than the rest of it. What stood there before, or is
+    /// written by others, is no such part.
+    pub(super) fn label_part(
+        &mut self,
+        instance: Option<&str>,
+        path: &[Segment],
+        method: Method,
+        value: &Value,
+        dotted: &str,
+        origins: &Origins,
+    ) {
+        for (place, part) in self.places(path, method, value, dotted, instance) {
+            // What is merged, and what was assigned as a whole, leaves alone what it did not bring.
+            let adds = method == Method::Merge || place == path;
+            self.label(instance, &place, if adds { method } else { Method::Set }, part, origins);
+        }
+    }
+
     /// Where the parts of a value just written now lie that a dotted path names, and what they are.
-    pub(super) fn places<'v>(
+    fn places<'v>(
         &self,
         path: &[Segment],
         method: Method,

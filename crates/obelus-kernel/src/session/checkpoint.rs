@@ -70,6 +70,7 @@ impl Session {
             next_request,
             questions,
             desk,
+            looks,
             views: _,
             shown,
             said,
@@ -82,6 +83,7 @@ impl Session {
         } = self;
         let rests = matches!(turn.phase, Phase::New | Phase::Rested(_));
         let is_idle = steps.is_empty() && tasks.is_empty() && sub_requests.is_empty() && pending_words.is_empty();
+        let is_idle = is_idle && looks.is_empty();
         if !(rests && is_idle && *depth == 0) {
             return None;
         }

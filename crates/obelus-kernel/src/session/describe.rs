@@ -88,7 +88,7 @@ impl Words {
     }
 }
 
-fn mark(origins: &Origins) -> String {
+pub(super) fn mark(origins: &Origins) -> String {
     let names: Vec<String> = origins.untrusted().map(word).collect();
     if names.is_empty() { String::new() } else { format!("   ← from {}, not trusted", names.join(", ")) }
 }
@@ -122,7 +122,7 @@ pub(super) fn word(name: &str) -> String {
 }
 
 /// A value as JSON on one line, in which every character is what it seems to be.
-fn json(value: &Value) -> String {
+pub(super) fn json(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
         Value::Array(items) => format!("[{}]", items.iter().map(json).collect::<Vec<_>>().join(", ")),

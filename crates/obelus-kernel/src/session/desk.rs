@@ -25,7 +25,7 @@ const MOST_GOALS: usize = 50;
 const LONGEST_KEY: usize = 80;
 
 /// What the session knows of confirmations beside the questions themselves.
-#[derive(Clone, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Desk {
     /// The key of each call asked about, with its question and its place there, in the order of asking.
     pub(super) keys: Vec<(String, String, usize)>,

@@ -1,12 +1,22 @@
 //! What may happen: a table of rules that a manager can read, three-valued, the strictest wins.
 
+mod index;
+mod matching;
+
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+pub use matching::Match;
+pub(crate) use matching::present;
 
 use super::settings::Mode;
 use crate::call::Call;
-use crate::origin::{Origin, Origins};
+use crate::origin::Origins;
 use crate::tool::{Effect, Tool};
+use index::{Index, Line};
+use matching::glob_fits;
 
 /// What the policy says of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,13 +39,16 @@ pub enum Verdict {
 #[serde(from = "PolicyForm")]
 pub struct Policy {
     /// Tools that run; with such a list, what no rule names is refused.
-    pub allow: Vec<String>,
+    allow: Vec<String>,
     /// Tools that a person confirms.
-    pub confirm: Vec<String>,
+    confirm: Vec<String>,
     /// Tools that never run.
-    pub refuse: Vec<String>,
+    refuse: Vec<String>,
     /// Rules.
-    pub rules: Vec<Rule>,
+    rules: Vec<Rule>,
+    /// Finds the lines that may speak of a call without looking at the others.
+    #[serde(skip)]
+    index: Arc<Index>,
 }
 
 /// One rule: whatever matches gets the verdict.
@@ -53,21 +66,6 @@ pub struct Rule {
     /// Calls that it must and must not match, looked at when the file is loaded.
     #[serde(default)]
     pub examples: Option<Examples>,
-}
-
-/// What a rule is about; everything that is said must hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Match {
-    /// A name with `*` for any letters.
-    pub tool: Option<String>,
-    /// An effect.
-    pub effect: Option<String>,
-    /// A dotted path of a parameter that is present.
-    pub param: Option<String>,
-    /// Where that parameter, or any, comes from: `user`, `author`, `model`, `trusted`, `untrusted`, a tool, or a label
-    /// such as `untrusted:TOOL`.
-    pub from: Option<String>,
 }
 
 /// A rule's word.
@@ -111,14 +109,62 @@ struct PolicyFields {
 
 impl From<PolicyForm> for Policy {
     fn from(form: PolicyForm) -> Self {
-        match form {
-            PolicyForm::Rules(rules) => Policy { rules, ..Policy::default() },
-            PolicyForm::Full(PolicyFields { allow, confirm, refuse, rules }) => {
-                Policy { allow, confirm, refuse, rules }
-            }
+        let PolicyFields { allow, confirm, refuse, rules } = match form {
+            PolicyForm::Rules(rules) => PolicyFields { rules, ..PolicyFields::default() },
+            PolicyForm::Full(fields) => fields,
+        };
+        let index = Arc::new(Index::of(&allow, &confirm, &refuse, &rules));
+        Policy { allow, confirm, refuse, rules, index }
+    }
+}
+
+/// What was said of a call: by the mode, a line of the policy, the tool's own annotations, the agent, or by where
+/// its values come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spoken {
+    /// Who speaks: `mode`, `policy.rules[2]`, `x-risky`, …
+    pub by: String,
+    /// What it says.
+    pub says: Say,
+    /// Why, in words for a person.
+    pub why: String,
+}
+
+/// A verdict with everything that was said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// What holds.
+    pub verdict: Verdict,
+    /// Everything that was said, the lines that lost included.
+    pub spoken: Vec<Spoken>,
+}
+
+impl Explanation {
+    /// The form in which other programs read it.
+    pub fn to_json(&self) -> Value {
+        let spoken = self.spoken.iter().map(|one| json!({"by": one.by, "says": one.says, "why": one.why}));
+        let reasons = match &self.verdict {
+            Verdict::Allow => Vec::new(),
+            Verdict::Confirm(reasons) => reasons.clone(),
+            Verdict::Refuse { reason, .. } => vec![reason.clone()],
+        };
+        json!({"verdict": self.verdict.name(), "reasons": reasons, "spoken": spoken.collect::<Vec<_>>()})
+    }
+}
+
+impl Verdict {
+    /// The verdict in one word.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Verdict::Allow => "allow",
+            Verdict::Confirm(_) => "confirm",
+            Verdict::Refuse { .. } => "refuse",
         }
     }
 }
+
+/// Takes who speaks, what it says, and, where it is wanted, why.
+type EachWord<'a> = dyn FnMut(&dyn std::fmt::Display, Say, &dyn Fn() -> String) + 'a;
 
 impl Policy {
     /// What holds for a call whose parameters are these, in this mode.
@@ -136,28 +182,96 @@ impl Policy {
         if let Some(reason) = outside_mode(mode, tool.effect) {
             return Verdict::Refuse { by_mode: true, reason };
         }
-        let said = self.said(tool, params, origins);
-        if let Some(reason) = said.refuse {
-            return Verdict::Refuse { by_mode: false, reason };
+        let mut reasons = Vec::new();
+        let mut refusal = None;
+        self.each_word(call, tool, params, origins, &mut |_, says, why| match says {
+            Say::Allow => {}
+            Say::Confirm => reasons.push(why()),
+            Say::Refuse => refusal = Some(why()),
+        });
+        match refusal {
+            Some(reason) => Verdict::Refuse { by_mode: false, reason },
+            None if reasons.is_empty() => Verdict::Allow,
+            None => Verdict::Confirm(reasons),
         }
-        let mut reasons = said.confirm;
+    }
+
+    /// The same, with everything that was said and by whom. `doubts` are what the origins of values say.
+    pub(super) fn explain(
+        &self,
+        call: &Call,
+        tool: &Tool,
+        params: &Value,
+        mode: Mode,
+        origins: &dyn Fn(Option<&str>) -> Origins,
+        doubts: Vec<String>,
+    ) -> Explanation {
+        let spoken = |by: String, says, why| Spoken { by, says, why };
+        let by_mode = outside_mode(mode, tool.effect).map(|why| spoken("mode".to_owned(), Say::Refuse, why));
+        let mut all: Vec<Spoken> = by_mode.into_iter().collect();
+        self.each_word(call, tool, params, origins, &mut |by, says, why| all.push(spoken(by.to_string(), says, why())));
+        let verdict = match self.verdict(call, tool, params, mode, origins) {
+            Verdict::Allow if doubts.is_empty() => Verdict::Allow,
+            Verdict::Allow => Verdict::Confirm(doubts.clone()),
+            Verdict::Confirm(reasons) => Verdict::Confirm(reasons.into_iter().chain(doubts.clone()).collect()),
+            refused @ Verdict::Refuse { .. } => refused,
+        };
+        all.extend(doubts.into_iter().map(|why| spoken("origins".to_owned(), Say::Confirm, why)));
+        Explanation { verdict, spoken: all }
+    }
+
+    /// Everything that is said of a call within the mode, in the order of the file.
+    fn each_word(
+        &self,
+        call: &Call,
+        tool: &Tool,
+        params: &Value,
+        origins: &dyn Fn(Option<&str>) -> Origins,
+        word: &mut EachWord<'_>,
+    ) {
+        let lines = self.lines_about(tool, params, origins);
+        for line in &lines {
+            match *line {
+                Line::Allow(_) => word(line, Say::Allow, &|| "it is on the allow-list".to_owned()),
+                Line::Confirm(_) => word(line, Say::Confirm, &|| "the policy asks for it".to_owned()),
+                Line::Refuse(_) => word(line, Say::Refuse, &|| "the policy forbids it".to_owned()),
+                Line::Rule(index) => {
+                    let rule = &self.rules[index];
+                    let silent = match rule.verdict {
+                        Say::Allow => "the policy allows it",
+                        Say::Confirm => "the policy asks for it",
+                        Say::Refuse => "the policy forbids it",
+                    };
+                    word(line, rule.verdict, &|| rule.reason.clone().unwrap_or_else(|| silent.to_owned()));
+                }
+            }
+        }
+        if lines.is_empty() && self.index.has_allow_list() {
+            word(&"policy", Say::Refuse, &|| format!("`{}` is not on the allow-list", tool.name));
+        }
         for path in tool.risky.iter().filter(|path| present(params, path)) {
-            reasons.push(format!("it sets `{path}`"));
+            word(&"x-risky", Say::Confirm, &|| format!("it sets `{path}`"));
         }
         match tool.effect {
-            Effect::Delete => reasons.push("it deletes".to_owned()),
-            Effect::Configure => reasons.push("it changes how things behave from now on".to_owned()),
+            Effect::Delete => word(&"x-effect", Say::Confirm, &|| "it deletes".to_owned()),
+            Effect::Configure => {
+                word(&"x-effect", Say::Confirm, &|| "it changes how things behave from now on".to_owned());
+            }
             Effect::Read | Effect::Create | Effect::Update => {}
         }
         if call.asides.get("requires_confirmation") == Some(&Value::Bool(true)) {
-            reasons.push("the agent asks for it".to_owned());
+            word(&"the agent", Say::Confirm, &|| "the agent asks for it".to_owned());
         }
-        if reasons.is_empty() { Verdict::Allow } else { Verdict::Confirm(reasons) }
     }
 
     /// Whether anything depends on which parameters a call of this tool has.
     pub(crate) fn looks_at_params(&self, tool: &Tool) -> bool {
-        !tool.risky.is_empty() || self.rules.iter().any(|rule| rule.matching.param.is_some())
+        !tool.risky.is_empty() || self.index.looks_at_params()
+    }
+
+    /// The rules, in the order of the file.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
     }
 
     /// Looks whether every rule's examples come out as they say.
@@ -173,7 +287,7 @@ impl Policy {
             for (matches, example) in expected.into_iter().flat_map(|(m, all)| all.into_iter().map(move |e| (m, e))) {
                 let name = example.get("_tool").and_then(Value::as_str).unwrap_or_default();
                 let effect = tools(name).map(|tool| tool.effect).unwrap_or_default();
-                if rule.matching.holds(name, effect, &example, &|_| example_origins(&example)) != matches {
+                if rule.matching.holds(name, effect, &example, &|path| example_origins(&example, path)) != matches {
                     let what = if matches { "should match" } else { "should not match" };
                     return Err(format!("rule {index} {what} its example {example}"));
                 }
@@ -182,68 +296,43 @@ impl Policy {
         Ok(())
     }
 
-    fn said(&self, tool: &Tool, params: &Value, origins: &dyn Fn(Option<&str>) -> Origins) -> Said {
-        let lists = [(&self.allow, Say::Allow), (&self.confirm, Say::Confirm), (&self.refuse, Say::Refuse)];
-        let mut said = Said::default();
-        let mut words = Vec::new();
-        for (list, say) in lists {
-            if list.iter().any(|glob| glob_fits(glob, &tool.name)) {
-                words.push((say, None));
-            }
-        }
-        for rule in self.rules.iter().filter(|rule| rule.matching.holds(&tool.name, tool.effect, params, origins)) {
-            words.push((rule.verdict, rule.reason.clone()));
-        }
-        for (say, reason) in &words {
-            match say {
-                Say::Allow => {}
-                Say::Confirm => {
-                    said.confirm.push(reason.clone().unwrap_or_else(|| "the policy asks for it".to_owned()));
-                }
-                Say::Refuse => said.refuse = Some(reason.clone().unwrap_or_else(|| "the policy forbids it".to_owned())),
-            }
-        }
-        let has_allow_list = !self.allow.is_empty() || self.rules.iter().any(|rule| rule.verdict == Say::Allow);
-        if words.is_empty() && has_allow_list {
-            said.refuse = Some(format!("`{}` is not on the allow-list", tool.name));
-        }
-        said
+    /// The lines that speak of a call, in the order of the file; of each list, the first one.
+    fn lines_about(&self, tool: &Tool, params: &Value, origins: &dyn Fn(Option<&str>) -> Origins) -> Vec<Line> {
+        let mut lines = self.index.candidates(tool, params, origins);
+        lines.retain(|line| match *line {
+            Line::Allow(index) => glob_fits(&self.allow[index], &tool.name),
+            Line::Confirm(index) => glob_fits(&self.confirm[index], &tool.name),
+            Line::Refuse(index) => glob_fits(&self.refuse[index], &tool.name),
+            Line::Rule(index) => self.rules[index].matching.holds(&tool.name, tool.effect, params, origins),
+        });
+        lines.dedup_by_key(|line| match *line {
+            Line::Rule(index) => Line::Rule(index),
+            Line::Allow(_) => Line::Allow(0),
+            Line::Confirm(_) => Line::Confirm(0),
+            Line::Refuse(_) => Line::Refuse(0),
+        });
+        lines
     }
 }
 
-#[derive(Default)]
-struct Said {
-    confirm: Vec<String>,
-    refuse: Option<String>,
-}
-
-impl Match {
-    fn holds(&self, tool: &str, effect: Effect, params: &Value, origins: &dyn Fn(Option<&str>) -> Origins) -> bool {
-        self.tool.as_ref().is_none_or(|glob| glob_fits(glob, tool))
-            && self.effect.as_ref().is_none_or(|name| effect.name() == name)
-            && self.param.as_ref().is_none_or(|path| present(params, path))
-            && self
-                .from
-                .as_ref()
-                .is_none_or(|from| origins(self.param.as_deref()).iter().any(|origin| is_from(origin, from)))
-    }
-}
-
-fn is_from(origin: &Origin, from: &str) -> bool {
-    match origin {
-        Origin::User => from == "user",
-        Origin::Author => from == "author",
-        Origin::Model => from == "model",
-        Origin::Tool { name, trusted } => {
-            let trust = if *trusted { "trusted" } else { "untrusted" };
-            from == name.as_ref() || from == trust || from.strip_prefix(trust) == Some(&format!(":{name}"))
+/// A call in a file says where its parameters come from by `_from`: a list of labels for all of them, or such a list
+/// for each by its path.
+pub(super) fn example_origins(example: &Value, path: Option<&str>) -> Origins {
+    match (example.get("_from"), path) {
+        (Some(Value::Object(each)), None) => {
+            each.values().map(Origins::from_json).fold(Origins::default(), |a, b| a.joined(&b))
         }
+        (Some(Value::Object(each)), Some(path)) => {
+            // What is said of a whole holds for its parts, and what is said of a part reaches the whole.
+            let within = |a: &str, b: &str| a == b || a.strip_prefix(b).is_some_and(|rest| rest.starts_with('.'));
+            let path = path.to_lowercase();
+            let about = |name: &str| within(&name.to_lowercase(), &path) || within(&path, &name.to_lowercase());
+            let said = each.iter().filter(|(name, _)| about(name)).map(|(_, labels)| Origins::from_json(labels));
+            said.fold(Origins::default(), |all, of| all.joined(&of))
+        }
+        (Some(labels), _) => Origins::from_json(labels),
+        (None, _) => Origins::default(),
     }
-}
-
-/// An example says where its parameters come from by `_from`, a list of labels.
-fn example_origins(example: &Value) -> Origins {
-    example.get("_from").map(Origins::from_json).unwrap_or_default()
 }
 
 /// Why the mode does not permit an effect, if it does not.
@@ -257,61 +346,10 @@ pub(super) fn outside_mode(mode: Mode, effect: Effect) -> Option<String> {
     }
 }
 
-/// Whether a dotted path leads somewhere. Arrays are looked through; case does not matter.
-pub(crate) fn present(params: &Value, path: &str) -> bool {
-    let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
-    match params {
-        Value::Array(items) => items.iter().any(|item| present(item, path)),
-        Value::Object(fields) => fields
-            .iter()
-            .filter(|(name, _)| *name == first || name.to_lowercase() == first.to_lowercase())
-            .any(|(_, value)| rest.is_none_or(|rest| present(value, rest))),
-        // What a reference leads to is not known yet, so it may hold the parameter.
-        Value::String(text) => text.starts_with('†'),
-        _ => false,
-    }
-}
-
-/// `*` stands for any letters.
-fn glob_fits(glob: &str, name: &str) -> bool {
-    match glob.split_once('*') {
-        None => glob == name,
-        Some((head, tail)) => match name.strip_prefix(head) {
-            None => false,
-            Some(rest) => {
-                tail.is_empty()
-                    || rest.char_indices().map(|(i, _)| i).chain([rest.len()]).any(|i| glob_fits(tail, &rest[i..]))
-            }
-        },
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn a_glob_stands_for_any_letters() {
-        for (glob, name, fits) in [
-            ("crm.deal.*", "crm.deal.get", true),
-            ("*.get", "crm.deal.get", true),
-            ("crm.*.get", "crm.deal.get", true),
-            ("crm.*.get", "crm.deal.getter", false),
-            ("*", "", true),
-            ("crm", "crm.deal", false),
-        ] {
-            assert_eq!(glob_fits(glob, name), fits, "{glob} {name}");
-        }
-    }
-
-    #[test]
-    fn a_risky_path_is_found_in_any_case_and_through_arrays() {
-        assert!(present(&json!({"fields": {"opportunity": 1}}), "fields.OPPORTUNITY"));
-        assert!(present(&json!({"rows": [{}, {"SUM": 1}]}), "rows.sum"));
-        assert!(!present(&json!({"fields": {"TITLE": 1}}), "fields.OPPORTUNITY"));
-        assert!(present(&json!({"fields": "†state.fields"}), "fields.OPPORTUNITY"));
-    }
+    use proptest::prelude::*;
 
     #[test]
     fn an_example_that_comes_out_otherwise_is_an_error() {
@@ -325,5 +363,59 @@ mod tests {
                 .is_ok()
         );
         assert!(rules(json!({"matching": [{"_tool": "read"}]})).check(&|_| None).is_err());
+    }
+
+    /// Names, paths and origins that meet each other often, patterns of every form among them.
+    fn any_match() -> impl Strategy<Value = Value> {
+        let one_of = |words: &'static [&'static str]| prop::option::of(prop::sample::select(words));
+        let tool =
+            one_of(&["crm.deal.get", "crm.deal.*", "crm.*", "*.get", "*deal*", "*", "c*t", "pay", "", "**", "платёж*"]);
+        let effect = one_of(&["read", "update", "delete"]);
+        let param = one_of(&["fields", "FIELDS.sum", "fields.SUM.x", "rows.id", "to", "a.b", ""]);
+        let from = one_of(&["user", "untrusted", "trusted:crm", "mail", "untrusted:mail", "model"]);
+        (tool, effect, param, from).prop_map(|(tool, effect, param, from)| {
+            let said = [("tool", tool), ("effect", effect), ("param", param), ("from", from)];
+            said.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value?)))).collect()
+        })
+    }
+
+    fn any_params() -> impl Strategy<Value = Value> {
+        let sum = prop::sample::select(vec![json!(1), json!({"X": 1}), json!("†state.x"), json!([{"x": 1}, {}])]);
+        let fields = sum.prop_flat_map(|sum| {
+            let name = prop::sample::select(vec!["sum", "SUM", "title", "a.b"]);
+            name.prop_map(move |name| json!({name: sum, "Sum": 2}))
+        });
+        let fields = prop_oneof![fields, Just(json!("†state.f")), Just(json!([{"id": 1}, {"ID": 2}])), Just(json!(5))];
+        let name = prop::sample::select(vec!["fields", "Fields", "rows", "to", "a", "a.b", ""]);
+        prop::collection::vec((name, fields), 0..4)
+            .prop_map(|all| all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn the_index_finds_every_line_that_a_look_at_all_of_them_finds(
+            rules in prop::collection::vec(any_match(), 0..12),
+            lists in prop::collection::vec(prop::sample::select(vec!["crm.*", "*", "pay", "*get", "crm.deal.get"]), 0..4),
+            name in prop::sample::select(vec!["crm.deal.get", "crm.deal.update", "pay", "cat", "платёж", "get"]),
+            effect in prop::sample::select(vec!["read", "update", "delete", "create"]),
+            params in any_params(),
+            labels in prop::collection::vec(prop::sample::select(vec!["user", "model", "trusted:crm", "untrusted:mail"]), 0..3),
+        ) {
+            let rule = |matching: &Value| json!({"match": matching, "verdict": "confirm"});
+            let policy: Policy = serde_json::from_value(json!({
+                "confirm": lists, "rules": rules.iter().map(rule).collect::<Vec<_>>(),
+            })).unwrap();
+            let tool = Tool::parse(name, &json!({"x-effect": effect})).unwrap();
+            let origins = |path: Option<&str>| match path {
+                // Not all parameters come from the same places.
+                Some(path) if path.to_lowercase().starts_with('t') => Origins::default(),
+                _ => Origins::from_json(&json!(labels)),
+            };
+            let mut all: Vec<Line> = Vec::new();
+            all.extend(policy.confirm.iter().position(|glob| glob_fits(glob, name)).map(Line::Confirm));
+            let holds = |rule: &Rule| rule.matching.holds(name, tool.effect, &params, &origins);
+            all.extend((0..policy.rules.len()).filter(|index| holds(&policy.rules[*index])).map(Line::Rule));
+            prop_assert_eq!(policy.lines_about(&tool, &params, &origins), all);
+        }
     }
 }

@@ -10,6 +10,7 @@ use crate::compose::{Composed, compose};
 use crate::context::View;
 use crate::dialect::Dialect;
 use crate::message::{Message, PlanMode, Role};
+use crate::time::Time;
 use crate::tool::Tool;
 
 /// What a request asks of the model.
@@ -53,11 +54,17 @@ pub struct Prompt {
     /// The conversation: role and text, oldest first, as much as fits.
     pub texts: Vec<(String, String)>,
     /// The form in which the answer is to be written.
+    #[serde(skip_serializing_if = "Dialect::is_json")]
     pub dialect: Dialect,
     /// The language of the agent's words, where its author says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
-    /// What time it is, for words such as "tomorrow".
-    pub now: String,
+    /// What time it is, for words such as "tomorrow". No part of the form: a recording is played at another hour.
+    #[serde(skip_serializing)]
+    pub now: Time,
+    /// The time zone of the people it works for, where its author says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
     /// An answer that could not be read, and what was wrong with it.
     pub out_of_format: Option<Value>,
     /// The schema of the answer.
@@ -106,13 +113,14 @@ impl Session {
                 .questions()
                 .iter()
                 .filter(|question| question.is_open())
-                .map(super::question::Question::to_json)
+                .map(super::question::Question::for_model)
                 .collect(),
             errors: self.latest_errors(),
             texts: self.texts(),
             dialect: self.settings.dialect,
             language: self.settings.language.clone(),
-            now: self.now.to_string(),
+            now: self.now,
+            time_zone: self.settings.time_zone.clone(),
             out_of_format: self.turn.out_of_format.as_ref().map(|(text, error)| json!({"text": text, "error": error})),
             schema,
             loose,
@@ -147,7 +155,8 @@ impl Session {
             texts: Vec::new(),
             dialect: Dialect::Json,
             language: self.settings.language.clone(),
-            now: self.now.to_string(),
+            now: self.now,
+            time_zone: self.settings.time_zone.clone(),
             out_of_format: None,
             schema: Value::Object(schema),
             loose: vec!["a single call's result".to_owned()],

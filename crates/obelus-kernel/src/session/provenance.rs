@@ -21,7 +21,7 @@ pub(super) struct Sources<'a> {
     /// What a literal carries.
     pub(super) literal: &'a Origins,
     /// What the agent's own words of this session carry.
-    said: &'a Origins,
+    pub(super) said: &'a Origins,
 }
 
 impl Sources<'_> {
@@ -149,6 +149,28 @@ fn holds(whole: &Value, value: &Value) -> bool {
     }
 }
 
+/// Why a person must look at a call, by what its proposal and its targets carry; empty if none must.
+pub(super) fn doubts(
+    tool: &Tool,
+    proposal: &Origins,
+    targets: Vec<(String, Origins)>,
+    is_excused: &dyn Fn(&str) -> bool,
+) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if tool.effect != Effect::Read && !proposal.is_trusted() {
+        let names: Vec<String> = proposal.untrusted().map(word).collect();
+        reasons.push(format!("it was proposed after reading what is not trusted: {}", names.join(", ")));
+    }
+    for (path, origins) in targets {
+        let names: Vec<String> = origins.untrusted().map(word).collect();
+        if !names.is_empty() && !is_excused(&path) {
+            let path: Vec<String> = path.split('.').map(word).collect();
+            reasons.push(format!("{} comes from what is not trusted: {}", path.join("."), names.join(", ")));
+        }
+    }
+    reasons
+}
+
 fn join_all(parts: impl Iterator<Item = Origins>) -> Option<Origins> {
     parts.fold(None, |all: Option<Origins>, part| Some(all.unwrap_or_default().joined(&part)))
 }
@@ -170,28 +192,13 @@ impl Session {
         let step = &self.steps[&at.step];
         let sources = self.sources(at);
         let acts = tool.effect != Effect::Read;
-        let mut reasons = Vec::new();
-        if acts && !step.literal.is_trusted() {
-            let names: Vec<String> = step.literal.untrusted().map(word).collect();
-            reasons.push(format!("it was proposed after reading what is not trusted: {}", names.join(", ")));
-        }
         let targets: Vec<(String, Origins)> = match &tool.target {
             Some(paths) => paths.iter().filter_map(|path| Some((path.clone(), sources.of_path(call, path)?))).collect(),
             None if acts => call.params.iter().map(|(name, _)| (name.clone(), sources.of_param(call, name))).collect(),
             None => Vec::new(),
         };
-        for (path, origins) in targets {
-            let names: Vec<String> = origins.untrusted().map(word).collect();
-            if names.is_empty() || (!acts && step.before_reading && self.stands_letter_for_letter(at, call, &path)) {
-                continue;
-            }
-            reasons.push(format!(
-                "{} comes from what is not trusted: {}",
-                path.split('.').map(word).collect::<Vec<_>>().join("."),
-                names.join(", ")
-            ));
-        }
-        reasons
+        let is_excused = |path: &str| !acts && step.before_reading && self.stands_letter_for_letter(at, call, path);
+        doubts(tool, &step.literal, targets, &is_excused)
     }
 
     /// A read that was planned before reading may follow an address that stands in one tool's result as it is: so
@@ -212,7 +219,7 @@ impl Session {
                 // The model's and a delegate's answers are no tool's results.
                 let own = |origin: &Origin| matches!(origin, Origin::Tool { name, .. } if Some(name.as_ref()) == tool);
                 tool.is_some()
-                    && data.sources().iter().any(own)
+                    && data.all_sources().iter().any(own)
                     && data.operation().2.is_some_and(|result| holds(result, value))
             }
             _ => false,
@@ -225,6 +232,15 @@ impl Session {
         match call.tool.as_deref() {
             Some(tool) if call.delegate.is_none() && !self.thinks(call, tool) => tool.origin().clone(),
             _ => Origins::default(),
+        }
+    }
+
+    /// The origin of the words of an error: what is said of parts of a result does not hold for it.
+    pub(super) fn origin_of_error(&self, call: &Call) -> Origins {
+        let own = self.own_origin(call);
+        match call.tool.as_deref() {
+            Some(tool) if own != Origins::default() => own.joined(tool.error_origin()),
+            _ => own,
         }
     }
 }

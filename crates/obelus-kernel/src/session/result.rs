@@ -210,15 +210,14 @@ impl Session {
         let raw = with_instance(&call.raw, instance.as_deref());
         let date = self.date();
         let method = call.output_method;
-        let own = self.own_origin(call);
-        let origins = self.steps[&at.step].jobs[at.job as usize].origins.clone().joined(&own);
+        let made_of = &self.steps[&at.step].jobs[at.job as usize].origins;
+        let own = if mints { self.own_origin(call) } else { self.origin_of_error(call) };
+        let parts = call.tool.as_ref().filter(|_| mints).and_then(|tool| tool.parts_of_result(made_of));
+        let origins = made_of.clone().joined(&own);
         if writes.iter().any(|(path, value)| path.segments.len() + depth(value) > MAX_DEPTH) {
             return Err(Fault::new(Rule::Ctx3, format!("the result is nested deeper than {MAX_DEPTH} levels")));
         }
         let validators = self.validators_for(writes.iter().map(|(path, _)| path), instance.as_deref(), method)?;
-        let issued =
-            call.tool.as_deref().map(|tool| tool.issued.as_slice()).filter(|issued| mints && !issued.is_empty());
-        let minted = issued.map(|issued| (issued, writes.clone()));
         let batch = writes
             .into_iter()
             .map(|(path, value)| {
@@ -226,6 +225,7 @@ impl Session {
                 data.instance.clone_from(&instance);
                 data.method = Some(method);
                 data.origins = Some(origins.clone());
+                data.parts.clone_from(&parts);
                 data.output = Some(Output { call: raw.clone(), path, date: Some(date.clone()) });
                 Message::Data(Box::new(data))
             })
@@ -233,13 +233,7 @@ impl Session {
         self.context.append_checked(batch, |context| {
             let broken = validators.iter().find_map(|(path, part)| part.breach(context, path, instance.as_deref()));
             broken.map_or(Ok(()), Err)
-        })?;
-        for (issued, (path, value)) in
-            minted.into_iter().flat_map(|(issued, all)| all.into_iter().map(move |w| (issued, w)))
-        {
-            self.context.label_issued(&path, instance.as_deref(), method, &value, issued, &own);
-        }
-        Ok(())
+        })
     }
 
     /// What the written paths must look like by the schemas of their kinds, made once and kept.

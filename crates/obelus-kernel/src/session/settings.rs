@@ -103,6 +103,8 @@ pub struct Settings {
     pub show: BTreeMap<String, String>,
     /// The language of words for people, such as `ru`.
     pub language: Option<String>,
+    /// The time zone of the people it works for, such as `Europe/Moscow`.
+    pub time_zone: Option<String>,
     /// The form of the model's answers.
     pub dialect: Dialect,
     /// Requests that may follow an answer out of format, showing the error.
@@ -123,6 +125,8 @@ pub struct Settings {
     pub call_seconds: u64,
     /// Seconds after which a question lapses.
     pub question_seconds: u64,
+    /// Whether questions show what is there now beside what would be, where a tool says how to read it.
+    pub before: bool,
     /// Names of the activities that exist.
     #[serde(skip_deserializing)]
     pub activities: BTreeSet<String>,
@@ -142,6 +146,7 @@ impl Default for Settings {
             kept: Kept::default(),
             show: BTreeMap::new(),
             language: None,
+            time_zone: None,
             dialect: Dialect::default(),
             repairs: 0,
             max_requests: 16,
@@ -152,6 +157,7 @@ impl Default for Settings {
             max_depth: 8,
             call_seconds: 60,
             question_seconds: 24 * 60 * 60,
+            before: true,
             activities: BTreeSet::new(),
             persistent: false,
         }

@@ -467,6 +467,11 @@ impl Session {
         matches!(self.turn.phase, Phase::New | Phase::Rested(_))
     }
 
+    /// Whether the turn waits for the model's answer.
+    pub fn is_asking(&self) -> bool {
+        matches!(self.turn.phase, Phase::Asking(_))
+    }
+
     /// Whether it is at rest until a person says something.
     pub(super) fn is_waiting(&self) -> bool {
         self.turn.phase == Phase::Rested(Ends::Waiting)

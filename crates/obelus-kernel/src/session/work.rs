@@ -279,6 +279,9 @@ impl Session {
         if let Some((job, rest)) = id.split_once('/') {
             return self.tell_child(job, super::Input::Ended { id: rest.to_owned(), outcome });
         }
+        if self.take_look(id, &outcome) {
+            return;
+        }
         // A second word about the same call is no news, nor is one about a call that was never handed out.
         let Some(at) = self.in_hand(id) else { return };
         if let Outcome::Lost { message } = &outcome {
@@ -334,7 +337,7 @@ impl Session {
 
     pub(super) fn record_error(&mut self, at: JobRef, error: Value) {
         let Some(step) = self.steps.get(&at.step) else { return };
-        let own = self.own_origin(step.call(at.job as usize));
+        let own = self.origin_of_error(step.call(at.job as usize));
         let Some(step) = self.steps.get_mut(&at.step) else { return };
         let raw = step.call(at.job as usize).raw.clone();
         let job = &mut step.jobs[at.job as usize];

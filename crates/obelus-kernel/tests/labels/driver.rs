@@ -6,7 +6,7 @@ use std::sync::Arc;
 use obelus_kernel::session::{
     About, Answer, CallError, Decision, Input, Outcome, Purpose, Question, Session, Settings, Solution, Start, Task,
 };
-use obelus_kernel::{Context, Time};
+use obelus_kernel::{Context, Path, Segment, Time};
 use serde_json::{Value, json};
 
 use crate::world::{ACTIVITIES, MARK, Move, Planned, Shape, World, acts, targets, tools};
@@ -79,7 +79,26 @@ impl Driver {
         for next in &world.moves {
             driver.make(next);
         }
+        driver.labels_survive_writing_and_reading();
         driver
+    }
+
+    /// Memory that is written down and read again, or folded anew, carries what it carried, place by place.
+    fn labels_survive_writing_and_reading(&self) {
+        let context = self.session.context();
+        let read = Context::from_value(context.to_json()).expect("what a session wrote can be read");
+        let folded = context.refolded().expect("what was folded once folds again");
+        for (kind, view) in context.views() {
+            let mut places = vec![Vec::new()];
+            let value = view.read(&[], None).map(std::borrow::Cow::into_owned).unwrap_or_default();
+            places_in(&value, &mut Vec::new(), &mut places);
+            for segments in places {
+                let path = Path { kind: kind.to_owned(), segments };
+                let carried = context.origins(&path, None);
+                assert_eq!(read.origins(&path, None), carried, "{path} as it was read");
+                assert_eq!(folded.origins(&path, None), carried, "{path} as it was folded");
+            }
+        }
     }
 
     fn make(&mut self, next: &Move) {
@@ -130,7 +149,7 @@ impl Driver {
                     self.handed_out.push((*start).clone());
                     self.calls.push(*start);
                 }
-                Task::Load { .. } | Task::Ask { .. } | Task::Say(_) | Task::Rest(_) => {}
+                Task::Load { .. } | Task::Ask { .. } | Task::AskAgain { .. } | Task::Say(_) | Task::Rest(_) => {}
             }
         }
     }
@@ -183,6 +202,8 @@ impl Driver {
             Shape::Error => Outcome::Error(CallError::new("broken", text)),
             // What a tool mints has nothing of what it was given.
             _ if start.tool.name == "mint" => Outcome::Value(json!({"id": self.text(false), "x": text})),
+            // A part that is believed repeats what it was given all the same.
+            _ if start.tool.name == "card" => Outcome::Value(json!({"id": self.text(given), "x": text})),
             Shape::Text => Outcome::Value(text.into()),
             Shape::Record => Outcome::Value(json!({"x": text})),
             Shape::List => Outcome::Value(json!([text])),
@@ -191,7 +212,7 @@ impl Driver {
             Outcome::Value(value) => self.results.push(value.clone()),
             // Where an error is handled, it is what the tool has brought.
             Outcome::Error(error) => self.results.push(json!({"code": error.code, "message": error.message})),
-            Outcome::Messages(_) => {}
+            Outcome::Messages(_) | Outcome::Lost { .. } => {}
         }
         self.tell(Input::Ended { id: start.id, outcome });
     }
@@ -239,6 +260,20 @@ impl Driver {
     /// Whether anything was handed out whose target has a mark.
     pub(crate) fn has_steered(&self, tool: &str) -> bool {
         self.handed_out.iter().any(|start| start.tool.name == tool && start.call.to_string().contains(MARK))
+    }
+}
+
+fn places_in(value: &Value, way: &mut Vec<Segment>, places: &mut Vec<Vec<Segment>>) {
+    let below: Vec<(Segment, &Value)> = match value {
+        Value::Object(fields) => fields.iter().map(|(name, inner)| (Segment::Key(name.clone()), inner)).collect(),
+        Value::Array(items) => (0..).map(Segment::Index).zip(items).collect(),
+        _ => Vec::new(),
+    };
+    for (step, inner) in below {
+        way.push(step);
+        places.push(way.clone());
+        places_in(inner, way, places);
+        way.pop();
     }
 }
 

@@ -67,12 +67,13 @@ enum Param {
 }
 
 /// The tools, and the parameters of each.
-const TOOLS: [(&str, &[&str]); 9] = [
+const TOOLS: [(&str, &[&str]); 10] = [
     ("web", &["q"]),
     ("book", &["q"]),
     ("digest", &["q"]),
     ("fetch", &["url"]),
     ("mint", &["q"]),
+    ("card", &["q"]),
     ("send", &["to", "body"]),
     ("note", &["a", "b"]),
     ("muse", &["q"]),
@@ -94,7 +95,7 @@ pub(crate) fn acts(tool: &str) -> bool {
 }
 
 /// Everything but the thought and the delegate.
-pub(crate) const ACTIVITIES: [&str; 7] = ["web", "book", "digest", "fetch", "mint", "send", "note"];
+pub(crate) const ACTIVITIES: [&str; 8] = ["web", "book", "card", "digest", "fetch", "mint", "send", "note"];
 
 pub(crate) fn tools() -> Value {
     json!({"type": "tool", "tool": {
@@ -103,6 +104,7 @@ pub(crate) fn tools() -> Value {
         "digest": {"x-effect": "read", "x-trust": "trusted", "_scopes": {"type": "array"}, "properties": {"q": {}}},
         "fetch": {"x-effect": "read", "x-trust": "untrusted", "x-target": ["url"], "properties": {"url": {}}},
         "mint": {"x-effect": "create", "x-trust": "trusted", "x-target": [], "x-issued": ["id"], "properties": {"q": {}}},
+        "card": {"x-effect": "read", "x-trust": {"": "untrusted", "id": "trusted"}, "properties": {"q": {}}},
         "send": {"x-effect": "create", "x-trust": "trusted", "x-target": ["to"], "properties": {"to": {}, "body": {}}},
         "note": {"x-effect": "update", "x-trust": "trusted", "properties": {"a": {}, "b": {}}},
         "muse": {"x-trust": "trusted", "_scopes": {"type": "array"}, "_output": {}, "properties": {"q": {}}},

@@ -10,6 +10,7 @@
 mod desk;
 
 mod approval;
+mod before;
 mod checkpoint;
 mod consent;
 mod delegates;
@@ -21,6 +22,7 @@ mod plans;
 mod questions;
 mod results;
 mod turns;
+mod why;
 
 mod simulation;
 

@@ -29,6 +29,10 @@ pub(crate) struct Job {
     model: Option<(String, PathBuf)>,
     /// What its file is called in messages.
     pub(crate) name: String,
+    /// What the agent is called; empty for a request.
+    pub(crate) agent: String,
+    /// The language the agent speaks first.
+    pub(crate) language: Option<String>,
     /// Where paths in its file begin.
     pub(crate) folder: PathBuf,
 }
@@ -54,6 +58,8 @@ impl Job {
             activities: vec![(folder.clone(), request.activities)],
             model: request.model.map(|model| (model, folder.clone())),
             name: input::name(path),
+            agent: String::new(),
+            language: None,
             folder,
         })
     }
@@ -67,6 +73,8 @@ impl Job {
             activities: vec![(agent.folder.clone(), agent.activities)],
             model: agent.model.map(|model| (model, agent.folder.clone())),
             name: input::name(&agent.folder),
+            agent: agent.name,
+            language: agent.language,
             folder: agent.folder,
         }
     }
@@ -93,7 +101,10 @@ impl Job {
     /// Everything that is needed to go on with it later, from wherever.
     pub(crate) fn genesis(&self) -> Result<Value> {
         let here = |path: &Path| if path.as_os_str().is_empty() { PathBuf::from(".") } else { path.to_owned() };
-        let whole = |path: &Path| std::path::absolute(here(path)).with_context(|| path.display().to_string());
+        let whole = |path: &Path| match obelus_runtime::is_bundled(path) {
+            true => Ok(path.to_owned()),
+            false => std::path::absolute(here(path)).with_context(|| path.display().to_string()),
+        };
         let mut activities = Vec::new();
         for (folder, bound) in &self.activities {
             activities.push(json!({"folder": whole(folder)?, "bound": bound}));
@@ -114,6 +125,8 @@ impl Job {
             "activities": activities,
             "model": model,
             "name": self.name,
+            "agent": self.agent,
+            "language": self.language,
             "folder": whole(&self.folder)?,
         }))
     }
@@ -135,6 +148,8 @@ impl Job {
             activities: take("activities").as_array().into_iter().flatten().map(lot).collect(),
             model: model.is_object().then(|| (text(&model["model"]), PathBuf::from(text(&model["folder"])))),
             name: text(&take("name")),
+            agent: text(&take("agent")),
+            language: take("language").as_str().map(str::to_owned),
             folder: PathBuf::from(text(&take("folder"))),
         })
     }

@@ -27,7 +27,10 @@ use crate::output::Exit;
 pub(crate) fn run(args: &Sessions) -> Result<Exit> {
     match args {
         Sessions::List { store, json } => look::list(store, *json),
-        Sessions::Show { id, at, store, json } => look::show(&look::open_for(store, id)?, id, *at, *json),
+        Sessions::Show { id, at, why: Some(expr), instance, store, json } => {
+            look::why(&look::read(&look::open_for(store, id)?, id, *at)?, expr, instance.as_deref(), *json)
+        }
+        Sessions::Show { id, at, store, json, .. } => look::show(&look::open_for(store, id)?, id, *at, *json),
         Sessions::Log { id, store } => look::log(&look::open_for(store, id)?, id),
         Sessions::Export { id, out, store } => carry::export(&look::open_for(store, id)?, id, out.as_deref()),
         Sessions::Import { file, name, store } => carry::import(&open(store)?, file, name.as_deref()),

@@ -1,6 +1,6 @@
 //! Looking at what is kept. None of this needs the store for itself: it works beside whoever holds it.
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use obelus_kernel::session::{Question, Session};
 use obelus_runtime::{SessionRow, Store, StoreError, look_at, one_line};
 use serde_json::json;
@@ -89,6 +89,17 @@ pub(super) fn show(store: &Store, id: &str, at: Option<u64>, as_json: bool) -> R
         Some(why) => bail!("a part of `{id}` cannot be read: {why}"),
         None => Ok(Exit::Done),
     }
+}
+
+/// The chain behind a value.
+pub(super) fn why(session: &Session, expr: &str, instance: Option<&str>, as_json: bool) -> Result<Exit> {
+    let why = session.why(expr, instance).with_context(|| format!("--why '{expr}'"))?;
+    if as_json {
+        output::json(&why.to_json());
+    } else {
+        why.lines().iter().for_each(|line| output::answer(&visible(line)));
+    }
+    Ok(if why.is_absent() { Exit::Failed } else { Exit::Done })
 }
 
 pub(super) fn log(store: &Store, id: &str) -> Result<Exit> {

@@ -1,0 +1,143 @@
+//! What is believed of a result, part by part.
+
+use serde_json::Value;
+
+use super::wrong;
+use crate::fault::Fault;
+
+/// `trusted`, `untrusted`, or an object of these by dotted path: the empty path is the whole, arrays are looked
+/// through (`items.id`, or `items[].id`). Upper paths come first.
+pub(super) fn read(said: Option<&Value>) -> Result<Vec<(String, bool)>, Fault> {
+    let word = |said: &Value| match said.as_str() {
+        Some("trusted") => Some(true),
+        Some("untrusted") => Some(false),
+        _ => None,
+    };
+    let mut trust = match said {
+        None => Vec::new(),
+        Some(Value::Object(paths)) => {
+            let part = |(path, said): (&String, &Value)| {
+                let unfit = || wrong(format!("`x-trust` of `{path}` is `trusted` or `untrusted`"));
+                Ok((plain(path)?, word(said).ok_or_else(unfit)?))
+            };
+            paths.iter().map(part).collect::<Result<Vec<_>, Fault>>()?
+        }
+        Some(said) => {
+            let unfit = || wrong("`x-trust` is `trusted`, `untrusted`, or an object of these by path of the result");
+            vec![(String::new(), word(said).ok_or_else(unfit)?)]
+        }
+    };
+    trust.sort_by_key(|(path, _)| depth(path));
+    Ok(trust)
+}
+
+/// A path without the signs that say what is known anyway: that a list is looked through.
+fn plain(path: &str) -> Result<String, Fault> {
+    let plain = path.replace("[]", "");
+    let plain = plain.strip_prefix('.').unwrap_or(&plain);
+    if !plain.is_empty() && plain.split('.').any(|step| step.is_empty() || step.contains(['[', ']', '†'])) {
+        return Err(wrong(format!("`x-trust` names `{path}`: a path is written like `items.id` or `items[].id`")));
+    }
+    Ok(plain.to_owned())
+}
+
+fn depth(path: &str) -> usize {
+    if path.is_empty() { 0 } else { path.split('.').count() }
+}
+
+/// Whether a path lies at or below another.
+pub(super) fn within(path: &str, upper: &str) -> bool {
+    upper.is_empty() || path == upper || path.strip_prefix(upper).is_some_and(|rest| rest.starts_with('.'))
+}
+
+/// Whether what lies at a path is believed: by the longest path that is said of it, and not where nothing is.
+pub(super) fn at(trust: &[(String, bool)], path: &str) -> bool {
+    trust.iter().rev().find(|(upper, _)| within(path, upper)).is_some_and(|(_, trusted)| *trusted)
+}
+
+/// Parts with labels of their own: path, whether it is believed, whether it is minted. Upper ones come first.
+pub(super) fn parts(trust: &[(String, bool)], issued: &[String]) -> impl Iterator<Item = (String, bool, bool)> {
+    let mut paths: Vec<&String> = trust.iter().map(|(path, _)| path).filter(|path| !path.is_empty()).collect();
+    paths.extend(issued);
+    paths.sort_by_key(|path| depth(path));
+    paths.dedup();
+    let part = |path: &String| {
+        let minted = issued.iter().any(|upper| within(path, upper));
+        (path.clone(), at(trust, path), minted)
+    };
+    paths.into_iter().map(part).collect::<Vec<_>>().into_iter()
+}
+
+/// Why a path leads nowhere in a schema. An object that leaves room for other names is given the benefit of the
+/// doubt, unless a name that it has is nearly the same. `is_closed` where the first step must be a name that is listed.
+pub(super) fn stray(schema: &Value, path: &str, mut is_closed: bool) -> Option<String> {
+    let plain = path.replace("[]", "");
+    let mut schema = schema;
+    for step in plain.split('.').filter(|step| !step.is_empty()) {
+        while let Some(items) = schema.get("items").filter(|items| items.is_object()) {
+            schema = items;
+        }
+        let fields = schema.get("properties").and_then(Value::as_object).filter(|fields| !fields.is_empty())?;
+        let composed = ["$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if"];
+        if composed.iter().any(|word| schema.get(word).is_some()) {
+            return None;
+        }
+        let more = schema.get("additionalProperties");
+        is_closed = more == Some(&Value::Bool(false)) || (is_closed && more.is_none());
+        let found = fields.iter().find(|(name, _)| *name == step || name.to_lowercase() == step.to_lowercase());
+        let Some((_, inner)) = found else {
+            let known: Vec<&str> = fields.keys().filter(|name| !name.starts_with('_')).map(String::as_str).collect();
+            return match crate::closest(step, &known) {
+                Some(near) => Some(format!("there is no `{step}`; did you mean `{near}`?")),
+                None if is_closed => Some(format!("there is no `{step}`; there are: {}", known.join(", "))),
+                None => None,
+            };
+        };
+        (schema, is_closed) = (inner, false);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_longest_path_decides_and_silence_is_not_believed() {
+        let trust = read(Some(&json!({"items[].id": "trusted", "": "untrusted", "items": "untrusted"}))).unwrap();
+        assert!(at(&trust, "items.id") && at(&trust, "items.id.x"));
+        assert!(!at(&trust, "items.identity") && !at(&trust, "items") && !at(&trust, ""));
+        assert!(!at(&read(None).unwrap(), "x") && !at(&read(Some(&json!({"a": "trusted"}))).unwrap(), ""));
+        let minted: Vec<_> = parts(&trust, &["items".to_owned()]).collect();
+        assert_eq!(minted, [("items".to_owned(), false, true), ("items.id".to_owned(), true, true)]);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_with_its_path() {
+        for (said, words) in [
+            (json!("maybe"), "by path"),
+            (json!({"a": true}), "`a`"),
+            (json!({"a[0].b": "trusted"}), "items[].id"),
+            (json!({"a..b": "trusted"}), "a..b"),
+        ] {
+            let fault = read(Some(&said)).unwrap_err().to_string();
+            assert!(fault.contains(words), "{fault}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_held_against_what_the_schema_tells() {
+        let schema = json!({"properties": {"ID": {}, "items": {"type": "array", "items": {"properties": {"id": {}}}}}});
+        assert_eq!(stray(&schema, "items[].id", true), None);
+        assert_eq!(stray(&schema, "id.anything", true), None);
+        assert!(stray(&schema, "item.id", false).is_some_and(|words| words.contains("did you mean `items`")));
+        assert!(stray(&schema, "phone", true).is_some_and(|words| words.contains("there are: ID, items")));
+        assert_eq!(stray(&schema, "phone", false), None);
+        assert_eq!(stray(&schema, "items.name", true), None);
+        let closed = json!({"additionalProperties": false, "properties": {"a": {}}});
+        assert!(stray(&closed, "phone", false).is_some());
+        assert_eq!(stray(&json!({"additionalProperties": true, "properties": {"a": {}}}), "phone", true), None);
+        assert_eq!(stray(&json!({}), "b", true), None);
+    }
+}

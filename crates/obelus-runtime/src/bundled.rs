@@ -1,0 +1,89 @@
+//! The agents that come with the program.
+//!
+//! Their files are read like any others, from the folder [`FOLDER`], which is nowhere on the disk.
+
+use std::path::{Path, PathBuf};
+
+/// Where the bundled agents seem to lie.
+const FOLDER: &str = "@bundled";
+
+macro_rules! bundled {
+    ($($file:literal),* $(,)?) => {
+        [$(($file, include_str!(concat!("../../../agents/", $file)))),*]
+    };
+}
+
+const FILES: [(&str, &str); 10] = bundled![
+    "crm/agent.yaml",
+    "crm/tools/activities.yaml",
+    "crm/tools/contacts.yaml",
+    "crm/tools/deals.yaml",
+    "crm/tools/events.yaml",
+    "crm/tools/groups.yaml",
+    "crm/tools/tasks.yaml",
+    "crm/tools/users.yaml",
+    "notes/agent.yaml",
+    "notes/playbook.yaml",
+];
+
+/// The folders of the bundled agents.
+pub fn bundled_agents() -> Vec<PathBuf> {
+    let names = FILES.iter().filter_map(|(file, _)| file.strip_suffix("/agent.yaml"));
+    names.map(|name| Path::new(FOLDER).join(name)).collect()
+}
+
+/// The folder of the bundled agent of this name.
+pub fn bundled_agent(name: &str) -> Option<PathBuf> {
+    bundled_agents().into_iter().find(|folder| folder.file_name().is_some_and(|known| known == name))
+}
+
+/// Whether a path is one of those that lie nowhere on the disk.
+pub fn is_bundled(path: &Path) -> bool {
+    path.starts_with(FOLDER)
+}
+
+/// The text of a bundled file.
+pub(crate) fn text(path: &Path) -> Option<&'static str> {
+    let inner = path.strip_prefix(FOLDER).ok()?;
+    FILES.iter().find(|(file, _)| Path::new(file) == inner).map(|(_, text)| *text)
+}
+
+/// Whether a bundled agent lies in this folder.
+pub(crate) fn is_folder(path: &Path) -> bool {
+    text(&path.join("agent.yaml")).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Agent;
+
+    #[test]
+    fn every_file_of_the_agents_comes_along() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents");
+        let mut folders = vec![root.clone()];
+        let mut count = 0;
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    let inner = path.strip_prefix(&root).unwrap();
+                    assert!(text(&Path::new(FOLDER).join(inner)).is_some(), "{} is not bundled", inner.display());
+                    count += 1;
+                }
+            }
+        }
+        assert_eq!(count, FILES.len());
+    }
+
+    #[test]
+    fn every_bundled_agent_is_in_order() {
+        for folder in bundled_agents() {
+            if let Err(problems) = Agent::load(&folder) {
+                panic!("{}", problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
+            }
+        }
+    }
+}

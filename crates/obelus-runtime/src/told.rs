@@ -1,0 +1,89 @@
+//! What a turn did, step by step, in words for the user: a numbered plan with a result for each step.
+
+use obelus_kernel::session::{CallReport, Ends, Reply, Session};
+use obelus_kernel::visible;
+use serde_json::Value;
+
+use crate::words::{Language, why_it_ended};
+
+/// Everything the user is told at the end of a turn, the words that were said on the way excepted.
+pub fn told(session: &Session, reply: &Reply, language: Language) -> String {
+    let mut lines = steps(session, reply, language);
+    let why = why_it_ended(reply, language);
+    if !why.is_empty() {
+        lines.push(why);
+    }
+    if let Value::String(words) = &reply.output
+        && !reply.said.contains(words)
+    {
+        lines.push(visible(words));
+    }
+    lines.join("\n")
+}
+
+/// The steps of the turn, each with what became of it. A turn that only read needs none: its answer shows it.
+pub fn steps(session: &Session, reply: &Reply, language: Language) -> Vec<String> {
+    let is_read = |report: &CallReport| {
+        let tool = report.call["_tool"].as_str().and_then(|name| session.context().tool(name));
+        report.status == "done" && tool.is_some_and(|tool| tool.effect == obelus_kernel::Effect::Read)
+    };
+    if reply.ends == Ends::Output && reply.calls.iter().all(is_read) {
+        return Vec::new();
+    }
+    let line = |(number, report): (usize, &CallReport)| {
+        let what = session.call_headline(&report.call);
+        let (mark, note) = outcome(report, session, language);
+        let note = if note.is_empty() { String::new() } else { format!(" — {note}") };
+        format!("{}. {mark} {what}{note}", number + 1)
+    };
+    reply.calls.iter().enumerate().map(line).collect()
+}
+
+/// A sign, and what is to be said.
+fn outcome(report: &CallReport, session: &Session, language: Language) -> (char, String) {
+    let error = report.error.as_ref();
+    match report.status {
+        "done" => ('✓', language.choose("сделано", "done").to_owned()),
+        "failed" => ('✗', failure(error, language)),
+        "waiting" => ('?', language.choose("ждёт вашего подтверждения", "waits for your confirmation").to_owned()),
+        "denied" => {
+            let reason = error.and_then(|error| error["message"].as_str()).unwrap_or_default();
+            ('✗', format!("{}: {}", language.choose("отклонено", "denied"), visible(reason)))
+        }
+        "refused" if error.is_some_and(|error| error["rule"] == "POL-1") => {
+            let mode = session.settings().mode.name();
+            let words = match language {
+                Language::Russian => format!("не выполнено: режим {mode} этого не позволяет, шаг остаётся в плане"),
+                Language::English => format!("not done: the mode {mode} does not permit it, the step stays planned"),
+            };
+            ('·', words)
+        }
+        "refused" => {
+            let reason = error.and_then(|error| error["message"].as_str()).unwrap_or_default();
+            ('✗', format!("{}: {}", language.choose("запрещено", "refused"), visible(reason)))
+        }
+        "skipped" => {
+            let words =
+                language.choose("пропущено: нет данных от другого шага", "skipped: another step brought no data");
+            ('·', words.to_owned())
+        }
+        _ => ('…', language.choose("в работе", "under way").to_owned()),
+    }
+}
+
+/// What went wrong: what is missing in the user's language, a service's error with its code and words.
+fn failure(error: Option<&Value>, language: Language) -> String {
+    let text = |name: &str| error.and_then(|error| error[name].as_str()).unwrap_or_default();
+    let message = text("message");
+    if let Some((before, _)) = message.split_once(" is a required property") {
+        let name = before.rsplit(' ').next().unwrap_or_default().trim_matches('"');
+        let place = before.rsplit_once(' ').map(|(place, _)| place.trim_matches(['`', ':', ' '])).unwrap_or_default();
+        let whole = if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
+        return format!("{}: {}", language.choose("не хватает данных", "something is missing"), visible(&whole));
+    }
+    let failed = language.choose("не вышло", "failed");
+    match text("code") {
+        "" => format!("{failed}: {}", visible(message)),
+        code => format!("{failed}: {} ({})", visible(message), visible(code)),
+    }
+}

@@ -1,0 +1,86 @@
+//! What was expected of a turn, held against what was seen.
+
+use serde_json::Value;
+
+use super::{Talk, ends};
+
+/// What is otherwise than expected.
+pub(super) fn differences(talk: &Talk, expect: &Value) -> Vec<String> {
+    let mut why = Vec::new();
+    for (name, expected) in expect.as_object().into_iter().flatten() {
+        let difference = match name.as_str() {
+            "state" => differs("state", &talk.session.state(), expected),
+            "calls" => calls(talk, expected),
+            "reply" => parts("reply", &talk.seen.words.join("\n"), expected),
+            "prompt" => match &talk.seen.prompt {
+                Some(prompt) => parts("prompt", prompt, expected),
+                None => Some("the model was not asked".to_owned()),
+            },
+            "ends" => {
+                let found = talk.seen.reply.as_ref().map_or("never", |reply| ends(reply.ends));
+                (expected != found).then(|| format!("it ends with {found} instead of {expected}"))
+            }
+            other => Some(format!("cannot look for `{other}`")),
+        };
+        why.extend(difference);
+    }
+    why
+}
+
+fn calls(talk: &Talk, expected: &Value) -> Option<String> {
+    let expected: Vec<&str> = expected.as_array()?.iter().filter_map(Value::as_str).collect();
+    let found = &talk.seen.calls;
+    let same = found.len() == expected.len() && found.iter().zip(&expected).all(|(a, b)| same_method(a, b));
+    (!same).then(|| format!("calls: {found:?} instead of {expected:?}"))
+}
+
+/// Parts that a text has and lacks, whatever the case of the letters.
+fn parts(what: &str, text: &str, expected: &Value) -> Option<String> {
+    let lower = text.to_lowercase();
+    let has = |part: &&str| lower.contains(&part.to_lowercase());
+    let all = |name: &str| expected[name].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let missing = all("has").find(|part| !has(part)).map(|part| format!("{what} lacks {part:?}: {text}"));
+    missing.or_else(|| all("lacks").find(|part| has(part)).map(|part| format!("{what} has {part:?}: {text}")))
+}
+
+/// The first place where a value is not as expected: objects by containment, arrays element by element, `"*"` for
+/// anything that is there.
+fn differs(place: &str, found: &Value, expected: &Value) -> Option<String> {
+    match (found, expected) {
+        (_, Value::String(any)) if any == "*" => None,
+        (Value::Object(own), Value::Object(expected)) => expected.iter().find_map(|(name, expected)| {
+            let below = format!("{place}.{name}");
+            match own.get(name) {
+                Some(value) => differs(&below, value, expected),
+                None => Some(format!("{below} is missing in {found}")),
+            }
+        }),
+        (Value::Array(own), Value::Array(expected)) if own.len() == expected.len() => {
+            let pairs = own.iter().zip(expected).enumerate();
+            pairs.filter_map(|(index, (own, expected))| differs(&format!("{place}[{index}]"), own, expected)).next()
+        }
+        (found, expected) if found == expected => None,
+        (found, expected) => Some(format!("{place}: {found} instead of {expected}")),
+    }
+}
+
+/// Whether a value has everything that is expected of it.
+pub(super) fn fits(found: &Value, expected: &Value) -> bool {
+    differs("", found, expected).is_none()
+}
+
+/// The same method, be it by the name that the agent's tools have or by the portal's own.
+pub(super) fn same_method(a: &str, b: &str) -> bool {
+    wire(a) == wire(b)
+}
+
+fn wire(method: &str) -> String {
+    let lower = method.to_lowercase();
+    match lower.as_str() {
+        "crm.deal.category.list" => "crm.dealcategory.list".to_owned(),
+        "crm.deal.category.stage.list" => "crm.dealcategory.stage.list".to_owned(),
+        "sonet.group.get" => "sonet_group.get".to_owned(),
+        "sonet.group.user.get" => "sonet_group.user.get".to_owned(),
+        _ => lower,
+    }
+}

@@ -1,0 +1,196 @@
+//! `obelus chat`: a conversation with an agent.
+//!
+//! # Layout
+//!
+//! | file | subject |
+//! |---|---|
+//! | `talk` | the conversation: turns, commands, how it ends |
+//! | `terminal`, `lines` | who is at the other end: a person at a terminal, or lines from anywhere |
+//! | `editor` | the line at the keyboard |
+//! | `screen` | where everything is written, and what is drawn anew |
+//! | `steps`, `results` | the steps of a turn, and what they brought |
+//! | `why` | where a value comes from |
+//! | `question`, `approve` | a question in words, and the keys that answer it |
+//! | `commands` | lines that begin with `/` |
+//! | `titles`, `phrases`, `outline`, `text` | names, our own words, data, and styled lines |
+
+mod approve;
+mod commands;
+mod editor;
+mod lines;
+mod outline;
+mod phrases;
+mod question;
+mod results;
+mod screen;
+mod steps;
+mod talk;
+mod terminal;
+mod text;
+mod titles;
+mod why;
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
+use obelus_kernel::session::Mode;
+use obelus_runtime::{Driver, SessionJournal, Store, system_clock};
+
+use super::agents;
+use super::host::{Job, store_folder};
+use super::run::load_agent;
+use crate::cli::{Chat, How, StoreAt};
+use crate::output::Exit;
+use editor::Editor;
+use phrases::{Phrases, fill};
+use screen::Part;
+use talk::{Talk, Work, Worked};
+use terminal::Terminal;
+
+/// The conversation that was asked for.
+struct Opened {
+    driver: Driver,
+    /// The agent's name, and the language it speaks.
+    agent: String,
+    language: Option<String>,
+    /// Whether it was there already.
+    goes_on: bool,
+    /// A mode that it is to be set to.
+    mode: Option<Mode>,
+}
+
+pub(crate) fn run(args: &Chat) -> Result<Exit> {
+    let opened = open(args)?;
+    let phrases = Phrases::of(opened.language.as_deref());
+    let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let ended = runtime.block_on(async {
+        let mut talk = Talk::new(opened.driver, opened.agent, args.session.clone(), phrases, is_terminal)?;
+        if let Some(mode) = opened.mode.filter(|mode| *mode != talk.mode())
+            && let Worked::Left = talk.work(Work::Tell(obelus_kernel::session::Input::Mode { mode })).await?
+        {
+            return Ok(Exit::Interrupted);
+        }
+        greet(&talk, opened.goes_on, is_terminal);
+        if !is_terminal {
+            return lines::converse(talk).await;
+        }
+        let history = store_folder(&args.store).ok().map(|folder| folder.join("chat_history"));
+        let has_colours = talk.screen.lock().has_colours();
+        let editor = Editor::new(history.as_deref(), has_colours);
+        Terminal::new(talk, editor).converse().await
+    });
+    // A thread may still wait for a line that nobody will type.
+    runtime.shutdown_background();
+    ended
+}
+
+/// Who is there, how far it may go, and where it was.
+fn greet(talk: &Talk, goes_on: bool, is_terminal: bool) {
+    let phrases = talk.phrases;
+    let mut screen = talk.screen.lock();
+    if !is_terminal {
+        // What the conversation is about itself stays out of the way of whoever reads the answers.
+        drop(screen);
+        let mode = talk.mode();
+        crate::output::note(&format!(
+            "{} · {}",
+            crate::output::visible(&talk.agent),
+            fill(phrases.mode_is, &[mode.name(), phrases.mode_means(mode)])
+        ));
+        return;
+    }
+    let head = text::Line::new().shown(crate::output::BOLD, &talk.agent);
+    let kept = match &talk.session {
+        Some(session) => fill(phrases.kept, &[session]),
+        None => phrases.not_kept.to_owned(),
+    };
+    let mut lines = vec![head.own(crate::output::DIM, format!("  {kept}")).hanging(2)];
+    drop(screen);
+    lines.extend(talk.mode_lines());
+    lines.push(text::Line::of(crate::output::DIM, phrases.hello));
+    screen = talk.screen.lock();
+    screen.write(Part::Note, &lines);
+    drop(screen);
+    if goes_on {
+        let mut lines = vec![text::Line::of(crate::output::DIM, phrases.going_on)];
+        lines.extend(talk.latest_words());
+        talk.screen.lock().write(Part::Words, &lines);
+    }
+}
+
+/// The session, new or as its journal has it.
+fn open(args: &Chat) -> Result<Opened> {
+    let record = args.record.as_deref();
+    let Some(id) = &args.session else {
+        let job = begun(args)?;
+        let (agent, language) = (job.agent.clone(), job.language.clone());
+        return Ok(Opened { driver: job.drive("chat", record)?, agent, language, goes_on: false, mode: None });
+    };
+    let store = Store::open(&store_folder(&args.store)?)?;
+    let Some(genesis) = store.genesis(id)? else {
+        let job = begun(args)?;
+        let (agent, language) = (job.agent.clone(), job.language.clone());
+        store.create(id, system_clock(), &job.genesis()?)?;
+        let driver = job.drive(id, record)?.journaled_by(SessionJournal::new(store, id));
+        return Ok(Opened { driver, agent, language, goes_on: false, mode: None });
+    };
+    let job = Job::from_genesis(genesis)?;
+    if let Some(named) = &args.agent {
+        let folder = agents::locate(named)?;
+        let is_file = folder.file_name().is_some_and(|name| name == "agent.yaml");
+        let folder = if is_file { folder.parent().map(PathBuf::from).unwrap_or_default() } else { folder };
+        let whole = |path: &std::path::Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if whole(&folder) != whole(&job.folder) {
+            bail!(
+                "the session `{id}` is with the agent in {}, not with `{named}`: leave --agent out, or name another session",
+                job.folder.display()
+            );
+        }
+    }
+    let (agent, language) = (job.agent.clone(), job.language.clone());
+    // The mode is a matter of the journal; another model may answer whenever one likes.
+    let job = job.told(&how(args, None))?;
+    let journal = store.journal(id)?;
+    let goes_on = !journal.is_empty();
+    let mut driver = job.drive(id, record)?;
+    driver.recover(journal);
+    let driver = driver.journaled_by(SessionJournal::new(store, id));
+    Ok(Opened { driver, agent, language, goes_on, mode: args.mode.map(Into::into) })
+}
+
+/// The agent that is named, else `crm`, else the only one there is; the one that comes along where there is none.
+fn begun(args: &Chat) -> Result<Job> {
+    let folder = match &args.agent {
+        Some(agent) => agents::locate(agent)?,
+        None => the_only_agent()?,
+    };
+    Job::from_agent(load_agent(&folder)?).told(&how(args, args.mode)).context("the agent cannot be started")
+}
+
+fn the_only_agent() -> Result<PathBuf> {
+    let found = agents::found();
+    let is_crm = |path: &&PathBuf| path.file_name().is_some_and(|name| name == "crm");
+    match (found.iter().find(is_crm), &found[..]) {
+        (Some(crm), _) => Ok(crm.clone()),
+        (None, [only]) => Ok(only.clone()),
+        (None, []) => agents::locate("crm"),
+        (None, all) => {
+            let names: Vec<_> = all.iter().filter_map(|path| path.file_name()?.to_str()).collect();
+            bail!("which agent? name one with --agent: {}", names.join(", "))
+        }
+    }
+}
+
+fn how(args: &Chat, mode: Option<crate::cli::Mode>) -> How {
+    How {
+        model: args.model.clone(),
+        mode,
+        activities: args.activities.clone(),
+        record: None,
+        session: None,
+        store: StoreAt { store: None },
+        json: false,
+    }
+}

@@ -1,0 +1,324 @@
+//! Answering a question by keys: a small machine that knows no terminal.
+//!
+//! Nothing is yes by default: Enter, an unknown key, or several keys at once decide nothing.
+
+use std::collections::BTreeSet;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use obelus_kernel::session::{About, Decision, Question};
+use serde_json::Value;
+
+use super::phrases::{Phrases, fill};
+use super::question;
+use super::text::{Line, PLAIN};
+use crate::output::{BOLD, DIM};
+
+/// What a key leads to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Pressed {
+    /// It is decided.
+    Decided(Decision),
+    /// A line is to be typed, and read by [`Asked::typed`].
+    Type(Typing),
+    /// Not now.
+    Later,
+    /// The person breaks off.
+    BreakOff,
+    /// The person leaves.
+    Leave,
+    /// Nothing is decided; these words say why.
+    Nothing(String),
+}
+
+/// What is typed.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Typing {
+    /// Why not.
+    Reason,
+    /// Parameters as JSON, beginning with these.
+    Params(String),
+    /// Which calls.
+    Numbers,
+    /// The answer.
+    Answer,
+}
+
+/// A question in front of a person.
+pub(crate) struct Asked<'a> {
+    question: &'a Question,
+    phrases: &'a Phrases,
+}
+
+impl<'a> Asked<'a> {
+    pub(crate) fn new(question: &'a Question, phrases: &'a Phrases) -> Self {
+        Self { question, phrases }
+    }
+
+    fn is_many(&self) -> bool {
+        self.question.about == About::Call && question::open_calls(self.question).len() > 1
+    }
+
+    /// The keys that answer it: each with the letters it goes by, and what it means.
+    fn keys(&self) -> Vec<(&'static [char], &'static str)> {
+        let ask = &self.phrases.ask;
+        match self.question.about {
+            About::Call if self.is_many() => vec![(YES, ask.key_all), (PART, ask.key_part), (NO, ask.key_no)],
+            About::Call => vec![(YES, ask.key_yes), (EDIT, ask.key_edit), (NO, ask.key_no)],
+            About::Plan => vec![(YES, ask.key_yes), (NO, ask.key_no)],
+            About::Input => vec![(ANSWER, ask.key_answer), (NO, ask.key_decline)],
+            About::InDoubt => vec![(HAPPENED, ask.key_happened), (DID_NOT, ask.key_did_not), (NO, ask.key_give_up)],
+        }
+    }
+
+    /// The line that names the keys.
+    pub(crate) fn key_line(&self) -> Line {
+        let mut line = Line::of(PLAIN, "  ");
+        for (letters, words) in self.keys() {
+            line = line.own(BOLD, letters[0].to_string()).own(DIM, format!(" {words}   "));
+        }
+        line.own(BOLD, "Esc").own(DIM, format!(" {}", self.phrases.ask.key_later)).hanging(2)
+    }
+
+    /// What a key means here. `more` are the keys that came with it, before anybody could have read the answer.
+    pub(crate) fn key(&self, key: KeyEvent, more: &[KeyEvent]) -> Pressed {
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('c') if is_control => return Pressed::BreakOff,
+            KeyCode::Char('d') if is_control => return Pressed::Leave,
+            KeyCode::Esc if more.is_empty() => return Pressed::Later,
+            _ => {}
+        }
+        // An Enter after the letter is a habit; anything else is a paste, or somebody who types blindly.
+        if !more.iter().all(|key| key.code == KeyCode::Enter) {
+            return Pressed::Nothing(self.phrases.ask.one_key.to_owned());
+        }
+        let KeyCode::Char(letter) = key.code else { return self.nothing() };
+        if is_control || key.modifiers.contains(KeyModifiers::ALT) {
+            return self.nothing();
+        }
+        let letter = letter.to_lowercase().next().unwrap_or(letter);
+        match self.keys().into_iter().map(|(letters, _)| letters).find(|letters| letters.contains(&letter)) {
+            Some(YES) => Pressed::Decided(Decision::Approve { only: None }),
+            Some(NO) => Pressed::Type(Typing::Reason),
+            Some(PART) => Pressed::Type(Typing::Numbers),
+            Some(ANSWER) => Pressed::Type(Typing::Answer),
+            Some(HAPPENED) => Pressed::Decided(Decision::Happened { result: Value::Null }),
+            Some(DID_NOT) => Pressed::Decided(Decision::DidNot),
+            Some(EDIT) => match question::params(self.question) {
+                Some(params) => Pressed::Type(Typing::Params(params.to_string())),
+                None => Pressed::Nothing(self.phrases.ask.no_edit.to_owned()),
+            },
+            _ if self.is_many() && EDIT.contains(&letter) => Pressed::Nothing(self.phrases.ask.no_edit.to_owned()),
+            _ => self.nothing(),
+        }
+    }
+
+    fn nothing(&self) -> Pressed {
+        let mut names: Vec<String> = self.keys().iter().map(|(letters, _)| letters[0].to_string()).collect();
+        names.push("Esc".to_owned());
+        Pressed::Nothing(fill(self.phrases.ask.press_a_key, &[&names.join(", ")]))
+    }
+
+    /// What was typed, as a decision; or what is wrong with it. None where it changes nothing.
+    pub(crate) fn typed(&self, what: &Typing, line: &str) -> Result<Option<Decision>, String> {
+        let ask = &self.phrases.ask;
+        let line = line.trim();
+        match what {
+            Typing::Reason => {
+                let reason = if line.is_empty() { ask.no_reason } else { line };
+                Ok(Some(Decision::Deny { reason: reason.to_owned() }))
+            }
+            Typing::Answer if line.is_empty() => Ok(None),
+            Typing::Answer => Ok(Some(Decision::Value { value: self.answer(line) })),
+            Typing::Numbers if line.is_empty() => Ok(None),
+            Typing::Numbers => {
+                let open = question::open_calls(self.question);
+                let only = numbers(line, &open).map_err(|wrong| fill(ask.bad_numbers, &[&wrong, &listed(&open)]))?;
+                Ok(Some(Decision::Approve { only: Some(only.into_iter().collect()) }))
+            }
+            Typing::Params(before) => {
+                if line.is_empty() || line == before {
+                    return Ok(None);
+                }
+                let read: Value =
+                    serde_json::from_str(line).map_err(|error| fill(ask.bad_params, &[&error.to_string()]))?;
+                match read {
+                    Value::Object(params) => Ok(Some(Decision::Edit { params })),
+                    _ => Err(ask.not_an_object.to_owned()),
+                }
+            }
+        }
+    }
+
+    /// A value that was typed: text where text is asked for, else JSON if it is any.
+    fn answer(&self, line: &str) -> Value {
+        let wants_text = self.question.schema.as_ref().is_none_or(|schema| schema["type"] == "string");
+        match serde_json::from_str(line) {
+            Ok(value) if !wants_text => value,
+            _ => line.into(),
+        }
+    }
+
+    /// What was decided, in words.
+    pub(crate) fn confirmed(&self, decision: &Decision) -> String {
+        let ask = &self.phrases.ask;
+        match decision {
+            Decision::Approve { only: Some(only) } => fill(ask.approved_some, &[&listed(only)]),
+            Decision::Approve { only: None } => ask.approved.to_owned(),
+            Decision::Deny { reason } => fill(ask.denied, &[reason]),
+            Decision::Edit { .. } => ask.edited.to_owned(),
+            Decision::Value { .. } => ask.answered.to_owned(),
+            Decision::Happened { .. } => ask.happened.to_owned(),
+            Decision::DidNot => ask.did_not.to_owned(),
+        }
+    }
+}
+
+// Russian letters by their words, not by their place on the keyboard: on the place of `y` stands `н`, which is «нет».
+const YES: &[char] = &['y', 'д'];
+const NO: &[char] = &['n', 'н'];
+const EDIT: &[char] = &['e', 'и'];
+const PART: &[char] = &['p', 'ч'];
+const ANSWER: &[char] = &['a', 'о'];
+const HAPPENED: &[char] = &['h', 'п'];
+const DID_NOT: &[char] = &['r', 'в'];
+
+/// Reads `1-3, 7` as indexes of open calls; else says what is no number of the list.
+fn numbers(line: &str, open: &[usize]) -> Result<BTreeSet<usize>, String> {
+    let mut all = BTreeSet::new();
+    for part in line.split([',', ' ', ';']).filter(|part| !part.is_empty()) {
+        let number = |text: &str| text.trim().parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+        let range = part.split_once(['-', '–']).map_or((number(part), number(part)), |(a, b)| (number(a), number(b)));
+        let (Some(first), Some(last)) = range else { return Err(part.to_owned()) };
+        let last_open = open.last().copied().unwrap_or_default();
+        if first > last || last > last_open || (first..=last).any(|index| !open.contains(&index)) {
+            return Err(part.to_owned());
+        }
+        all.extend(first..=last);
+    }
+    if all.is_empty() { Err(line.to_owned()) } else { Ok(all) }
+}
+
+/// Indexes as people count them: `1-3, 7`.
+fn listed(indexes: &[usize]) -> String {
+    let mut parts: Vec<(usize, usize)> = Vec::new();
+    for index in indexes.iter().map(|index| index + 1) {
+        match parts.last_mut() {
+            Some((_, last)) if *last + 1 == index => *last = index,
+            _ => parts.push((index, index)),
+        }
+    }
+    let part =
+        |(first, last): &(usize, usize)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    parts.iter().map(part).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::question::tests::{about_one, about_three};
+    use super::*;
+    use serde_json::json;
+
+    fn key(c: char) -> KeyEvent {
+        KeyEvent::from(KeyCode::Char(c))
+    }
+
+    fn enter() -> KeyEvent {
+        KeyEvent::from(KeyCode::Enter)
+    }
+
+    fn with_one<T>(see: impl FnOnce(&Asked<'_>) -> T) -> T {
+        see(&Asked::new(&about_one(), Phrases::of(Some("en"))))
+    }
+
+    #[test]
+    fn y_approves_once_and_enter_never() {
+        with_one(|asked| {
+            assert_eq!(asked.key(key('y'), &[]), Pressed::Decided(Decision::Approve { only: None }));
+            assert_eq!(asked.key(key('д'), &[enter()]), Pressed::Decided(Decision::Approve { only: None }));
+            for nothing in [enter(), key(' '), key('x'), key('\t'), KeyEvent::from(KeyCode::F(1))] {
+                assert!(matches!(asked.key(nothing, &[]), Pressed::Nothing(_)), "{nothing:?}");
+            }
+            assert!(matches!(
+                asked.key(KeyEvent::new(KeyCode::Char('y'), KeyModifiers::CONTROL), &[]),
+                Pressed::Nothing(_)
+            ));
+            assert!(matches!(
+                asked.key(KeyEvent::new(KeyCode::Char('y'), KeyModifiers::ALT), &[]),
+                Pressed::Nothing(_)
+            ));
+        });
+    }
+
+    #[test]
+    fn a_paste_that_begins_with_y_approves_nothing() {
+        with_one(|asked| {
+            assert!(matches!(asked.key(key('y'), &[key('e'), key('s')]), Pressed::Nothing(_)));
+            assert!(matches!(asked.key(key('y'), &[enter(), key('y')]), Pressed::Nothing(_)));
+        });
+    }
+
+    #[test]
+    fn no_key_that_means_yes_stands_where_another_key_means_something_else() {
+        // The Russian letter on the place of each Latin one.
+        let places = "qйwцeуrкtеyнuгiшoщpзaфsыdвfаgпhрjоkлlдzяxчcсvмbиnтmь";
+        let places: Vec<char> = places.chars().collect();
+        with_one(|asked| {
+            for pair in places.chunks(2) {
+                let means_yes = |c| asked.key(key(c), &[]) == Pressed::Decided(Decision::Approve { only: None });
+                if means_yes(pair[1]) {
+                    assert!(matches!(asked.key(key(pair[0]), &[]), Pressed::Nothing(_)), "{pair:?}");
+                }
+            }
+        });
+    }
+
+    #[test]
+    fn n_asks_for_a_reason_and_takes_none_for_an_answer() {
+        with_one(|asked| {
+            assert_eq!(asked.key(key('n'), &[]), Pressed::Type(Typing::Reason));
+            let said = |line| asked.typed(&Typing::Reason, line);
+            assert_eq!(said(" too much "), Ok(Some(Decision::Deny { reason: "too much".to_owned() })));
+            assert_eq!(said(""), Ok(Some(Decision::Deny { reason: "declined".to_owned() })));
+        });
+    }
+
+    #[test]
+    fn an_edit_is_checked_and_its_errors_are_named() {
+        with_one(|asked| {
+            let Pressed::Type(typing @ Typing::Params(_)) = asked.key(key('e'), &[]) else { panic!("it is edited") };
+            let Typing::Params(before) = &typing else { unreachable!() };
+            assert_eq!(asked.typed(&typing, before), Ok(None), "what was not changed is not approved");
+            assert_eq!(asked.typed(&typing, ""), Ok(None));
+            assert!(asked.typed(&typing, "{\"id\": 7,").unwrap_err().contains("line 1 column"));
+            assert!(asked.typed(&typing, "[1]").unwrap_err().contains("JSON object"));
+            let params = json!({"id": 8}).as_object().cloned().unwrap();
+            assert_eq!(asked.typed(&typing, "{\"id\": 8}"), Ok(Some(Decision::Edit { params })));
+        });
+    }
+
+    #[test]
+    fn of_many_calls_some_can_be_chosen() {
+        let question = about_three();
+        let asked = Asked::new(&question, Phrases::of(Some("en")));
+        assert_eq!(asked.key(key('y'), &[]), Pressed::Decided(Decision::Approve { only: None }));
+        assert_eq!(asked.key(key('p'), &[]), Pressed::Type(Typing::Numbers));
+        assert!(matches!(asked.key(key('e'), &[]), Pressed::Nothing(words) if words.contains("edited as one")));
+        let chosen = |line| asked.typed(&Typing::Numbers, line);
+        assert_eq!(chosen("1, 3"), Ok(Some(Decision::Approve { only: Some(vec![0, 2]) })));
+        assert_eq!(chosen("2-3"), Ok(Some(Decision::Approve { only: Some(vec![1, 2]) })));
+        assert_eq!(chosen(""), Ok(None));
+        for wrong in ["0", "4", "3-1", "1-99999999999", "one", "-", ","] {
+            assert!(chosen(wrong).unwrap_err().contains("There are: 1-3"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn leaving_is_no_decision() {
+        with_one(|asked| {
+            assert_eq!(asked.key(KeyEvent::from(KeyCode::Esc), &[]), Pressed::Later);
+            assert_eq!(asked.key(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL), &[]), Pressed::BreakOff);
+            assert_eq!(asked.key(KeyEvent::new(KeyCode::Char('d'), KeyModifiers::CONTROL), &[]), Pressed::Leave);
+        });
+    }
+}

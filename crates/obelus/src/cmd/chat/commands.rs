@@ -1,0 +1,169 @@
+//! Lines that begin with `/`: what they mean, or what is wrong with them.
+
+use obelus_kernel::session::Mode;
+use obelus_kernel::{Expr, Path, closest};
+
+use super::phrases::{Phrases, fill};
+
+/// A command typed into the conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Command {
+    Plan,
+    State,
+    Inbox,
+    Approve(String),
+    Deny(String, Option<String>),
+    /// Another mode, or a look at the present one.
+    Mode(Option<Mode>),
+    Why(Path),
+    Cost,
+    Help,
+    Quit,
+}
+
+/// The commands, for completion.
+pub(crate) const NAMES: [&str; 10] =
+    ["/plan", "/state", "/inbox", "/approve", "/deny", "/mode", "/why", "/cost", "/help", "/quit"];
+
+/// The modes by name.
+pub(crate) const MODES: [(&str, Mode); 3] = [("shadow", Mode::Shadow), ("canary", Mode::Canary), ("full", Mode::Full)];
+
+/// Reads a line. None if it is no command but words for the agent.
+pub(crate) fn parse(line: &str, phrases: &Phrases) -> Option<Result<Command, String>> {
+    let line = line.trim();
+    if !line.starts_with('/') {
+        return None;
+    }
+    let (name, rest) = line.split_once(char::is_whitespace).map_or((line, ""), |(name, rest)| (name, rest.trim()));
+    Some(read(name, rest, phrases))
+}
+
+fn read(name: &str, rest: &str, phrases: &Phrases) -> Result<Command, String> {
+    let errors = &phrases.errors;
+    let alone = |command: Command| match rest {
+        "" => Ok(command),
+        _ => Err(fill(errors.no_arguments, &[name])),
+    };
+    match name {
+        "/plan" => alone(Command::Plan),
+        "/state" => alone(Command::State),
+        "/inbox" => alone(Command::Inbox),
+        "/cost" => alone(Command::Cost),
+        "/help" | "/?" => alone(Command::Help),
+        "/quit" | "/exit" | "/q" => alone(Command::Quit),
+        "/approve" | "/deny" if rest.is_empty() => Err(fill(errors.which_question, &[name])),
+        "/approve" if rest.contains(char::is_whitespace) => Err(fill(errors.which_question, &[name])),
+        "/approve" => Ok(Command::Approve(rest.to_owned())),
+        "/deny" => {
+            let (id, reason) = rest.split_once(char::is_whitespace).map_or((rest, ""), |(id, why)| (id, why.trim()));
+            Ok(Command::Deny(id.to_owned(), (!reason.is_empty()).then(|| reason.to_owned())))
+        }
+        "/mode" if rest.is_empty() => Ok(Command::Mode(None)),
+        "/mode" => match MODES.iter().find(|(known, _)| *known == rest) {
+            Some((_, mode)) => Ok(Command::Mode(Some(*mode))),
+            None => Err(errors.which_mode.to_owned()),
+        },
+        "/why" if rest.is_empty() => Err(errors.which_path.to_owned()),
+        "/why" => path(rest).map(Command::Why).map_err(|why| fill(errors.bad_path, &[rest, &why])),
+        other => {
+            let near = closest(other, &NAMES).map(|near| fill(errors.did_you_mean, &[near]));
+            let hint = near.unwrap_or_else(|| errors.see_help.to_owned());
+            Err(format!("{} {hint}", fill(errors.unknown, &[other])))
+        }
+    }
+}
+
+/// A path such as `†state.deal.title`. Whoever has no dagger on the keyboard may leave it out.
+fn path(text: &str) -> Result<Path, String> {
+    let text = if text.starts_with('†') { text.to_owned() } else { format!("†{text}") };
+    let expr = Expr::parse(&text).map_err(|fault| fault.to_string())?;
+    match expr.refs()[..] {
+        [only] => Ok((**only).clone()),
+        _ => Err("one path, such as †state.deal.title".to_owned()),
+    }
+}
+
+/// What a line that is being typed can be completed to: where the replaced part begins, and what may stand there.
+pub(crate) fn completions(line: &str, open: &[String]) -> (usize, Vec<String>) {
+    if !line.starts_with('/') {
+        return (0, Vec::new());
+    }
+    let starting = |all: &[&str], with: &str| -> Vec<String> {
+        all.iter().filter(|word| word.starts_with(with)).map(|word| (*word).to_owned()).collect()
+    };
+    match line.split_once(' ') {
+        None => (0, starting(&NAMES, line)),
+        Some((name, rest)) => {
+            let at = name.len() + 1;
+            let words: Vec<&str> = match name {
+                "/mode" => MODES.iter().map(|(name, _)| *name).collect(),
+                "/approve" | "/deny" => open.iter().map(String::as_str).collect(),
+                "/why" => vec!["†state"],
+                _ => Vec::new(),
+            };
+            (at, starting(&words, rest))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Command, String> {
+        parse(line, Phrases::of(Some("en"))).expect("a command")
+    }
+
+    #[test]
+    fn words_are_not_commands() {
+        for line in ["hello", "", "1/2", "да"] {
+            assert!(parse(line, Phrases::of(None)).is_none());
+        }
+    }
+
+    #[test]
+    fn commands_are_read() {
+        assert_eq!(read("/plan"), Ok(Command::Plan));
+        assert_eq!(read("  /quit "), Ok(Command::Quit));
+        assert_eq!(read("/mode canary"), Ok(Command::Mode(Some(Mode::Canary))));
+        assert_eq!(read("/mode"), Ok(Command::Mode(None)));
+        assert_eq!(read("/approve q1"), Ok(Command::Approve("q1".to_owned())));
+        assert_eq!(
+            read("/deny q2 not today, please"),
+            Ok(Command::Deny("q2".to_owned(), Some("not today, please".to_owned())))
+        );
+        assert_eq!(read("/deny q2"), Ok(Command::Deny("q2".to_owned(), None)));
+        assert!(matches!(read("/why †state.tasks[0].who"), Ok(Command::Why(_))));
+        assert_eq!(read("/why state.tasks"), read("/why †state.tasks"));
+    }
+
+    #[test]
+    fn nonsense_is_told_what_would_be_right() {
+        for (line, part) in [
+            ("/pln", "Did you mean /plan?"),
+            ("/frobnicate", "/help lists them"),
+            ("/", "/help lists them"),
+            ("/mode yolo", "shadow, canary and full"),
+            ("/approve", "/inbox shows the ids"),
+            ("/approve q1 q2", "Which question?"),
+            ("/deny", "/inbox shows the ids"),
+            ("/why", "For example: /why †state.tasks"),
+            ("/why †", "†"),
+            ("/why †state.a || †state.b", "one path"),
+            ("/cost 5", "Nothing is written after /cost"),
+        ] {
+            let said = read(line).unwrap_err();
+            assert!(said.contains(part), "{line}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_command_is_completed_and_so_are_its_words() {
+        let open = ["q1".to_owned(), "q12".to_owned()];
+        assert_eq!(completions("/st", &open), (0, vec!["/state".to_owned()]));
+        assert_eq!(completions("/mode ", &open).1, ["shadow", "canary", "full"]);
+        assert_eq!(completions("/mode c", &open), (6, vec!["canary".to_owned()]));
+        assert_eq!(completions("/approve q", &open), (9, open.to_vec()));
+        assert_eq!(completions("hello /st", &open).1.len(), 0);
+    }
+}

@@ -1,0 +1,144 @@
+//! The conversation where there is no terminal: a line is what the user says. Nothing is ever approved here.
+
+use anyhow::Result;
+use tokio::sync::mpsc;
+
+use super::commands::{Command, parse};
+use super::phrases::fill;
+use super::question;
+use super::screen::Part;
+use super::talk::{Talk, Work, Worked};
+use super::text::{Line, PLAIN};
+use crate::output::{DIM, Exit};
+
+/// Reads lines to their end, and answers them.
+pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
+    let mut lines = stdin_lines();
+    if let Worked::Left = talk.work(Work::Resume).await? {
+        return Ok(Exit::Interrupted);
+    }
+    let mut told = Vec::new();
+    tell_questions(&talk, &mut told);
+    loop {
+        let line = tokio::select! {
+            line = lines.recv() => line,
+            () = talk.signal() => return Ok(Exit::Interrupted),
+        };
+        let Some(line) = line.transpose()? else { break };
+        if line.trim().is_empty() {
+            continue;
+        }
+        let worked = match parse(&line, talk.phrases) {
+            None => talk.work(Work::Say(line)).await?,
+            Some(Err(words)) => Worked::Refused(words),
+            Some(Ok(Command::Quit)) => break,
+            Some(Ok(Command::Approve(_))) => Worked::Refused(needs_terminal(&talk, "/approve")),
+            Some(Ok(Command::Deny(id, reason))) => deny(&mut talk, id, reason).await?,
+            Some(Ok(Command::Mode(Some(mode)))) => talk.change_mode(mode).await?,
+            Some(Ok(command)) => {
+                let shown = talk.shown(&command);
+                talk.screen.lock().write(Part::Note, &shown);
+                continue;
+            }
+        };
+        match worked {
+            Worked::Rested => tell_questions(&talk, &mut told),
+            Worked::Refused(words) => talk.screen.lock().complain(&words),
+            Worked::Left => return Ok(Exit::Interrupted),
+        }
+    }
+    // What was started and not waited for is done before the process ends.
+    talk.driver.finish().await;
+    Ok(talk.exit())
+}
+
+/// A no needs no terminal: it lets nothing happen.
+async fn deny(talk: &mut Talk, id: String, reason: Option<String>) -> Result<Worked> {
+    if !talk.open().iter().any(|question| question.id == id) {
+        return Ok(Worked::Refused(fill(talk.phrases.errors.no_question, &[&id])));
+    }
+    let reason = reason.unwrap_or_else(|| talk.phrases.ask.no_reason.to_owned());
+    talk.work(Work::Decide(id, obelus_kernel::session::Decision::Deny { reason })).await
+}
+
+fn needs_terminal(talk: &Talk, command: &str) -> String {
+    fill(talk.phrases.errors.needs_terminal, &[command])
+}
+
+/// Shows each open question once, and where it can be answered.
+fn tell_questions(talk: &Talk, told: &mut Vec<String>) {
+    let ask = &talk.phrases.ask;
+    let open = talk.open();
+    if !open.is_empty() && open.iter().all(|asked| told.contains(&asked.id)) {
+        let count = (talk.phrases.questions)(open.len() as u64);
+        talk.screen.lock().note(&fill(talk.phrases.waits, &[&count]));
+    }
+    for asked in open {
+        if told.contains(&asked.id) {
+            continue;
+        }
+        let mut screen = talk.screen.lock();
+        let mut lines = question::lines(&asked, screen.titles(), talk.phrases);
+        let where_to = match &talk.session {
+            Some(session) => fill(ask.elsewhere, &[session, &format!("{session}:{}", asked.id)]),
+            None => ask.not_kept.to_owned(),
+        };
+        lines.push(Line::of(PLAIN, "  ").own(DIM, where_to));
+        screen.write(Part::Question, &lines);
+        told.push(asked.id);
+    }
+}
+
+/// The lines of stdin, read in a thread of their own, because reading blocks.
+fn stdin_lines() -> mpsc::Receiver<Result<String>> {
+    let (sender, receiver) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        let mut stdin = std::io::stdin().lock();
+        loop {
+            let line = read_line(&mut stdin);
+            let is_last = !matches!(line, Some(Ok(_)));
+            if let Some(line) = line
+                && sender.blocking_send(line).is_err()
+            {
+                return;
+            }
+            if is_last {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+/// A line longer than this is no message to anybody.
+const LONGEST: u64 = 1024 * 1024;
+
+fn read_line(from: &mut impl std::io::BufRead) -> Option<Result<String>> {
+    use std::io::{BufRead, Read};
+    let mut bytes = Vec::new();
+    match from.take(LONGEST).read_until(b'\n', &mut bytes) {
+        Ok(0) => None,
+        Ok(_) if bytes.len() as u64 == LONGEST => Some(Err(anyhow::anyhow!("stdin: a line is longer than 1 MiB"))),
+        Ok(_) => {
+            let text = String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("stdin: a line is not UTF-8"));
+            Some(text.map(|text| text.trim_end_matches(['\n', '\r']).to_owned()))
+        }
+        Err(error) => Some(Err(anyhow::anyhow!("stdin: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_and_what_is_no_text_is_an_error() {
+        let mut from = std::io::Cursor::new(b"one\r\n\xff\nthree".to_vec());
+        assert_eq!(read_line(&mut from).unwrap().unwrap(), "one");
+        assert!(read_line(&mut from).unwrap().unwrap_err().to_string().contains("UTF-8"));
+        assert_eq!(read_line(&mut from).unwrap().unwrap(), "three");
+        assert!(read_line(&mut from).is_none());
+        let mut endless = std::io::Cursor::new(vec![b'x'; 2 * 1024 * 1024]);
+        assert!(read_line(&mut endless).unwrap().unwrap_err().to_string().contains("longer"));
+    }
+}

@@ -1,0 +1,338 @@
+//! A question as a person reads it: what would happen, by the author's names, and why it is asked.
+//!
+//! The words and values are the kernel's, made from the frozen call, with nothing left out. Here names of tools and
+//! parameters are replaced by what their author calls them, and everything else is passed on as it is.
+
+use anstyle::AnsiColor;
+use obelus_kernel::session::{About, Question};
+use serde_json::Value;
+
+use super::phrases::{Phrases, fill};
+use super::text::{Line, PLAIN, paragraphs};
+use super::titles::Titles;
+use crate::output::{BOLD, DIM, YELLOW};
+
+/// One call of a question in words.
+struct Told {
+    title: String,
+    /// What it is for, where it is one of many.
+    instance: Option<String>,
+    fields: Vec<Line>,
+}
+
+impl Told {
+    /// What it is, and what it is for.
+    fn head(&self, line: Line) -> Line {
+        let line = line.shown(BOLD, &self.title);
+        match &self.instance {
+            Some(instance) => line.own(PLAIN, "  ").shown(PLAIN, instance),
+            None => line,
+        }
+    }
+}
+
+/// A question in lines, without the keys that answer it.
+pub(crate) fn lines(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Line> {
+    let ask = &phrases.ask;
+    let told: Vec<Told> = told(question, titles, phrases);
+    let open: Vec<usize> = open_calls(question);
+    let many = question.about == About::Call && question.calls.len() > 1;
+    let head = match question.about {
+        About::Call if many => fill(ask.calls, &[&(phrases.steps)(open.len() as u64)]),
+        About::Call => ask.call.to_owned(),
+        About::Plan => ask.plan.to_owned(),
+        About::Input => ask.input.to_owned(),
+        About::InDoubt => ask.in_doubt.to_owned(),
+    };
+    let mut lines = vec![Line::of(YELLOW, "? ").own(BOLD, head).own(DIM, format!("  {}", question.id))];
+    match question.about {
+        About::Input => lines.extend(paragraphs(PLAIN, &question.description, "  ")),
+        About::Call if many => {
+            let title = told.first().map(|told| told.title.clone()).unwrap_or_default();
+            lines.push(Line::of(PLAIN, "  ").shown(BOLD, &title));
+            let common = in_common(&told);
+            let is_own = |field: &Line| !common.contains(field);
+            for (index, told) in told.into_iter().enumerate().filter(|(index, _)| open.contains(index)) {
+                let own = told.fields.into_iter().filter(is_own).collect();
+                lines.push(in_a_row(index, Told { fields: own, ..told }));
+            }
+            lines.extend(common.into_iter().map(|field| indented(field, 4)));
+        }
+        About::Plan => {
+            for (index, told) in told.into_iter().enumerate() {
+                lines.push(told.head(Line::of(PLAIN, format!("  {}. ", index + 1))).hanging(5));
+                lines.extend(told.fields.into_iter().map(|field| indented(field, 5)));
+            }
+        }
+        About::Call | About::InDoubt => {
+            for told in told {
+                lines.push(told.head(Line::of(PLAIN, "  ")));
+                lines.extend(told.fields.into_iter().map(|field| indented(field, 4)));
+            }
+        }
+    }
+    let tool = question.calls.first().and_then(|asked| asked.call["_tool"].as_str()).unwrap_or_default();
+    for reason in &question.reasons {
+        let words = reason_in_words(reason, tool, titles, phrases);
+        lines.push(Line::of(PLAIN, "  ").own(DIM, ask.because).shown(DIM, &words).hanging(4));
+    }
+    lines
+}
+
+/// Indexes of the calls that are still to be decided.
+pub(crate) fn open_calls(question: &Question) -> Vec<usize> {
+    (0..question.calls.len()).filter(|index| question.calls[*index].decided.is_none()).collect()
+}
+
+/// The parameters of a question's only open call, to be edited.
+pub(crate) fn params(question: &Question) -> Option<Value> {
+    let [index] = open_calls(question)[..] else { return None };
+    let fields = question.calls[index].call.as_object()?;
+    let is_param = |name: &str| !name.starts_with('_') && !ASIDES.contains(&name);
+    Some(fields.iter().filter(|(name, _)| is_param(name)).map(|(name, value)| (name.clone(), value.clone())).collect())
+}
+
+/// What a call may say beside its parameters.
+const ASIDES: [&str; 6] =
+    ["comment", "requires_confirmation", "confirmed", "confirmation_decision", "confirmation_reason", "http_method"];
+
+fn indented(field: Line, columns: usize) -> Line {
+    let mut line = Line::of(PLAIN, " ".repeat(columns));
+    line.append(field);
+    line.hanging(columns + 2)
+}
+
+/// What is the same in all of them is said once.
+fn in_common(told: &[Told]) -> Vec<Line> {
+    let Some((first, rest)) = told.split_first() else { return Vec::new() };
+    first.fields.iter().filter(|field| rest.iter().all(|other| other.fields.contains(field))).cloned().collect()
+}
+
+/// One of many calls on one line.
+fn in_a_row(index: usize, told: Told) -> Line {
+    let mut line = Line::of(PLAIN, format!("  {:>3}. ", index + 1));
+    if let Some(instance) = &told.instance {
+        line = line.shown(BOLD, instance).own(PLAIN, "  ");
+    }
+    for (n, field) in told.fields.into_iter().enumerate() {
+        if n > 0 {
+            line = line.own(DIM, " · ");
+        }
+        line.append(field);
+    }
+    line.hanging(7)
+}
+
+/// The calls of a question, taken apart from its description: each begins with a line that does not stand in.
+fn told(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Told> {
+    let mut all: Vec<Told> = Vec::new();
+    let mut tool = String::new();
+    for line in question.description.lines() {
+        match line.strip_prefix("  ") {
+            None => {
+                let (name, mark) = split_mark(line);
+                let call = question.calls.get(all.len()).map(|asked| &*asked.call);
+                tool = call.and_then(|call| call["_tool"].as_str()).unwrap_or(name).to_owned();
+                let title = titles.tool(&tool) + &mark.map(|from| marked(from, titles, phrases)).unwrap_or_default();
+                all.push(Told { title, instance: None, fields: Vec::new() });
+            }
+            Some(field) if field.starts_with("for ") => {
+                if let Some(told) = all.last_mut() {
+                    told.instance = Some(field["for ".len()..].to_owned());
+                }
+            }
+            Some(field) if field.starts_with("result joins by ") => {
+                let how = field["result joins by ".len()..].trim_matches('"');
+                if let Some(last) = all.last_mut().and_then(|told| told.fields.last_mut()) {
+                    last.append(Line::new().shown(DIM, &format!(" ({how})")));
+                }
+            }
+            Some(field) => {
+                if let (Some(told), Some(line)) = (all.last_mut(), field_line(field, &tool, titles, phrases)) {
+                    told.fields.push(line);
+                }
+            }
+        }
+    }
+    all
+}
+
+/// A line of a call's description, with the names that people know.
+fn field_line(field: &str, tool: &str, titles: &Titles, phrases: &Phrases) -> Option<Line> {
+    let (field, mark) = split_mark(field);
+    let line = if let Some(aside) = field.strip_prefix("beside the call, in the agent's words: ") {
+        let (name, value) = aside.split_once(" = ")?;
+        match name {
+            "comment" | "confirmation_reason" => Line::of(DIM, phrases.ask.in_agents_words).shown(DIM, value),
+            // They ask for this very question, or are no part of what would happen.
+            "requires_confirmation" | "confirmed" => return None,
+            _ => Line::new().shown(DIM, aside),
+        }
+    } else if let Some(path) = field.strip_prefix("result to ") {
+        Line::of(DIM, phrases.ask.result_to).shown(DIM, path.trim_matches('"'))
+    } else {
+        match field.split_once(" = ") {
+            Some((name, value)) => {
+                let name = titles.param(tool, name).unwrap_or_else(|| name.to_owned());
+                Line::new().shown(PLAIN, &name).own(PLAIN, ": ").shown(BOLD, value)
+            }
+            None => Line::new().shown(PLAIN, field),
+        }
+    };
+    Some(match mark {
+        Some(from) => line.own(AnsiColor::Yellow.on_default(), marked(from, titles, phrases)),
+        None => line,
+    })
+}
+
+/// The kernel's mark of what is not trusted, apart from the line. Values stand in quotes, so nothing else ends so.
+fn split_mark(line: &str) -> (&str, Option<&str>) {
+    let found = line.strip_suffix(", not trusted").and_then(|rest| rest.rsplit_once("   ← from "));
+    found.map_or((line, None), |(line, from)| (line, Some(from)))
+}
+
+fn marked(from: &str, titles: &Titles, phrases: &Phrases) -> String {
+    format!("   ← {}", fill(phrases.ask.not_trusted, &[&sources(from, titles)]))
+}
+
+/// Names of tools in a list, as their author calls them.
+fn sources(names: &str, titles: &Titles) -> String {
+    let one = |name: &str| format!("«{}»", titles.tool(name.trim_matches('"')));
+    names.split(", ").map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// Why a person is asked: the kernel's reasons in the language of the conversation, those of the author as they are.
+fn reason_in_words(reason: &str, tool: &str, titles: &Titles, phrases: &Phrases) -> String {
+    let why = &phrases.why;
+    let param = |name: &str| titles.param(tool, name).map_or_else(|| name.to_owned(), |title| format!("«{title}»"));
+    if let Some(name) = reason.strip_prefix("it sets `").and_then(|rest| rest.strip_suffix('`')) {
+        return fill(why.sets, &[&param(name)]);
+    }
+    if let Some(names) = reason.strip_prefix("it was proposed after reading what is not trusted: ") {
+        return fill(why.after_reading, &[&sources(names, titles)]);
+    }
+    if let Some(names) = reason.strip_prefix("it was made after reading what is not trusted: ") {
+        return fill(why.after_reading, &[&sources(names, titles)]);
+    }
+    if let Some((name, names)) = reason.split_once(" comes from what is not trusted: ") {
+        return fill(why.comes_from, &[&param(name), &sources(names, titles)]);
+    }
+    if let Some(known) = reason.strip_prefix("its answer was lost, and it is not known whether this happened: ") {
+        return fill(why.lost, &[known]);
+    }
+    match reason {
+        "it deletes" => why.deletes.to_owned(),
+        "it changes how things behave from now on" => why.configures.to_owned(),
+        "the agent asks for it" => why.agent_asks.to_owned(),
+        "the policy asks for it" => why.policy_asks.to_owned(),
+        "a plan runs when it is approved" => why.plan.to_owned(),
+        "the work was interrupted, and it is not known whether this happened" => why.interrupted.to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::cmd::chat::titles::tests::sample;
+    use obelus_kernel::Context;
+    use obelus_kernel::session::{Answer, Input, Mode, Session, Settings, Solution, Task};
+    use serde_json::json;
+    use std::sync::Arc;
+
+    /// The question that a session asks when its model answers with these calls.
+    pub(crate) fn asked(extra: Value, calls: Value) -> Question {
+        let tools = json!({"type": "tool", "tool": {
+            "crm.deal.update": {"x-trust": "trusted", "x-effect": "update", "x-risky": ["fields.OPPORTUNITY"], "properties": {
+                "id": {"type": "integer"}, "fields": {"type": "object"}, "to": {}, "items": {"type": "array", "items": {"type": "integer"}}}},
+        }});
+        let mut messages = vec![tools];
+        messages.extend(extra.as_array().cloned().unwrap_or_default());
+        let context = Context::from_value(messages.into()).expect("a context");
+        let settings =
+            Settings { mode: Mode::Full, activities: ["crm.deal.update".to_owned()].into(), ..Settings::default() };
+        let mut session = Session::new("s", context, None, Arc::new(settings)).expect("a session");
+        session.handle(obelus_kernel::Time(0), Input::User { text: "go".to_owned() }).expect("words");
+        let Some(Task::AskModel { id }) = session.poll() else { panic!("the model is asked") };
+        let solution = Solution::from_value(json!({"calls": calls})).expect("a solution");
+        session
+            .handle(obelus_kernel::Time(0), Input::Answer { id, answer: Answer::Solution { solution, tokens: 1 } })
+            .expect("an answer");
+        session.questions().into_iter().next().expect("a question")
+    }
+
+    /// A question about one call.
+    pub(crate) fn about_one() -> Question {
+        asked(
+            json!([]),
+            json!([{"_tool": "crm.deal.update", "id": 7, "fields": {"OPPORTUNITY": 100_000}, "comment": "как просили",
+            "requires_confirmation": true}]),
+        )
+    }
+
+    /// A question about the same call for three instances.
+    pub(crate) fn about_three() -> Question {
+        let data: Vec<Value> = ["Анна", "Борис", "Глеб"]
+            .iter()
+            .zip(1..)
+            .map(|(name, id)| json!({"type": "input", "_instance": name, "data": {"id": id}}))
+            .collect();
+        asked(data.into(), json!([{"_tool": "crm.deal.update", "id": "†input.id", "fields": {"OPPORTUNITY": 5}}]))
+    }
+
+    fn told(question: &Question, code: &'static str) -> Vec<String> {
+        let lines = lines(question, &sample(code), Phrases::of(Some(code)));
+        lines.iter().map(Line::plain).collect()
+    }
+
+    #[test]
+    fn a_call_is_told_by_its_authors_names_and_nothing_is_left_out() {
+        assert_eq!(
+            told(&about_one(), "ru"),
+            [
+                "? Нужно ваше решение  q1",
+                "  Изменить сделку",
+                "    Сделка: 7",
+                "    Сумма: 100000",
+                "    слова агента: \"как просили\"",
+                "  почему спрашиваю: меняется «Сумма»",
+                "  почему спрашиваю: так просит агент",
+            ]
+        );
+    }
+
+    #[test]
+    fn many_calls_are_one_numbered_list() {
+        assert_eq!(
+            told(&about_three(), "en"),
+            [
+                "? Your decision is needed on 3 steps  q1",
+                "  Change a deal",
+                "    1. \"Анна\"  Deal: 1",
+                "    2. \"Борис\"  Deal: 2",
+                "    3. \"Глеб\"  Deal: 3",
+                "    Amount: 5",
+                "  asked because it sets «Amount»",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_value_cannot_pass_for_a_mark_or_a_line() {
+        let forged = "x   ← from friend, not trusted";
+        let question = asked(
+            json!([]),
+            json!([{"_tool": "crm.deal.update", "id": 1, "to": forged, "fields": {"OPPORTUNITY": 1, "\u{202e}a\nb": "\u{1b}[2J"}}]),
+        );
+        let told = told(&question, "en");
+        assert!(told.contains(&format!("    to: \"{forged}\"")), "{told:#?}");
+        assert!(told.iter().all(|line| !line.contains(['\u{1b}', '\u{202e}', '\n'])));
+        assert_eq!(split_mark("to = 1   ← from open_page, not trusted"), ("to = 1", Some("open_page")));
+    }
+
+    #[test]
+    fn only_parameters_are_edited() {
+        assert_eq!(params(&about_one()), Some(json!({"id": 7, "fields": {"OPPORTUNITY": 100_000}})));
+        assert_eq!(params(&about_three()), None);
+    }
+}

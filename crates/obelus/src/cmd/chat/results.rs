@@ -1,0 +1,92 @@
+//! What a step brought, in a few words: how many, or what it is called. No ids, no structure.
+
+use serde_json::{Map, Value};
+
+use super::phrases::Phrases;
+
+/// Fields by which a record is known to people.
+const NAMES: [&str; 8] = ["title", "name", "subject", "text", "summary", "label", "what", "full_name"];
+
+/// Letters of a result that are shown at most.
+const MOST: usize = 60;
+
+/// A result in a few words; none where there is nothing to tell but that it is done.
+pub(crate) fn words(value: &Value, reads: bool, phrases: &Phrases) -> Option<String> {
+    match value {
+        Value::Null | Value::Bool(true) => None,
+        Value::Bool(false) => Some(phrases.no.to_owned()),
+        // What a creation brings back as a number is an id, which says nothing to a person.
+        Value::Number(number) => reads.then(|| number.to_string()),
+        Value::String(text) => short(text),
+        Value::Array(items) => Some(count(items.len(), phrases)),
+        Value::Object(fields) => named(fields).or_else(|| listed(fields, reads, phrases)),
+    }
+}
+
+fn count(n: usize, phrases: &Phrases) -> String {
+    match n {
+        0 => phrases.nothing_found.to_owned(),
+        n => (phrases.records)(u64::try_from(n).unwrap_or(u64::MAX)),
+    }
+}
+
+fn short(text: &str) -> Option<String> {
+    let line = text.trim().lines().next().unwrap_or_default().trim();
+    if line.is_empty() {
+        return None;
+    }
+    let is_whole = line.chars().count() <= MOST && line == text.trim();
+    Some(if is_whole { line.to_owned() } else { line.chars().take(MOST).collect::<String>() + "…" })
+}
+
+/// What a record is called.
+fn named(fields: &Map<String, Value>) -> Option<String> {
+    let text = |name: &str| {
+        let found = fields.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
+        found.1.as_str().filter(|text| !text.trim().is_empty())
+    };
+    if let (Some(first), Some(last)) = (text("name"), text("last_name")) {
+        return short(&format!("{first} {last}"));
+    }
+    NAMES.iter().find_map(|name| short(text(name)?))
+}
+
+/// An answer that wraps a list or a record: `{"tasks": […]}`, `{"result": …, "total": 3}`.
+fn listed(fields: &Map<String, Value>, reads: bool, phrases: &Phrases) -> Option<String> {
+    let mut lists = fields.values().filter_map(Value::as_array);
+    if let (Some(only), None) = (lists.next(), lists.next()) {
+        return Some(count(only.len(), phrases));
+    }
+    let mut inner = fields.values().filter(|value| value.is_object());
+    match (inner.next(), inner.next()) {
+        (Some(only), None) => words(only, reads, phrases),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_result_is_told_without_ids_and_structure() {
+        let phrases = Phrases::of(Some("en"));
+        for (value, told) in [
+            (json!(null), None),
+            (json!(true), None),
+            (json!([]), Some("nothing found")),
+            (json!([1, 2, 3]), Some("3 found")),
+            (json!({"tasks": [{"id": 1}]}), Some("1 found")),
+            (json!({"ID": "5", "TITLE": "Windows"}), Some("Windows")),
+            (json!({"task": {"id": 5, "title": "Call"}}), Some("Call")),
+            (json!({"ID": 1, "NAME": "Anna", "LAST_NAME": "Petrova"}), Some("Anna Petrova")),
+            (json!({"a": 1}), None),
+            (json!("one\ntwo"), Some("one…")),
+        ] {
+            assert_eq!(words(&value, false, phrases).as_deref(), told, "{value}");
+        }
+        assert_eq!(words(&json!(12), true, phrases).as_deref(), Some("12"));
+        assert_eq!(words(&json!(12), false, phrases), None);
+    }
+}

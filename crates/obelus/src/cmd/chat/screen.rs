@@ -1,0 +1,355 @@
+//! Where the conversation is written: what is said stays, and the steps under way are drawn anew below it.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use obelus_kernel::session::{CallReport, Ends, Mode, Outcome, Reply, Session};
+use obelus_runtime::{Event, how_it_ended};
+use serde_json::Value;
+
+use super::phrases::Phrases;
+use super::results;
+use super::steps::{Look, Place, Steps};
+use super::text::{Line, PLAIN, paragraphs};
+use super::titles::Titles;
+use crate::output::{DIM, RED, YELLOW};
+
+/// Lines are broken here at the latest: wider ones are hard to read.
+const WIDEST: usize = 100;
+
+const SPINNER: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇", "⠏", "⠛"];
+
+/// What was written last, so that unlike things stand apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Nothing,
+    Prompt,
+    Words,
+    Steps,
+    Note,
+    Question,
+}
+
+/// The screen, or a plain stream of lines where there is no terminal.
+pub(crate) struct Screen {
+    is_terminal: bool,
+    has_colours: bool,
+    phrases: &'static Phrases,
+    titles: Titles,
+    mode: Mode,
+    steps: Steps,
+    /// Lines below what stays, which are drawn anew.
+    drawn: usize,
+    thinking: bool,
+    stopping: bool,
+    frame: usize,
+    /// Somebody is typing: nothing is drawn meanwhile.
+    is_held: bool,
+    last: Part,
+    /// Said as soon as what a person decided has been taken.
+    confirmed: Option<String>,
+}
+
+/// A screen that the driver's events and the conversation write to.
+#[derive(Clone)]
+pub(crate) struct Shared(Arc<Mutex<Screen>>);
+
+impl Shared {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Screen> {
+        // A panic elsewhere leaves at worst a line half drawn.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Screen {
+    pub(crate) fn shared(is_terminal: bool, session: &Session, phrases: &'static Phrases) -> Shared {
+        let choice = anstream::AutoStream::choice(&std::io::stdout());
+        Shared(Arc::new(Mutex::new(Self {
+            is_terminal,
+            has_colours: choice != anstream::ColorChoice::Never,
+            phrases,
+            titles: Titles::of(session.context(), phrases.code),
+            mode: session.settings().mode,
+            steps: Steps::default(),
+            drawn: 0,
+            thinking: false,
+            stopping: false,
+            frame: 0,
+            is_held: false,
+            last: Part::Nothing,
+            confirmed: None,
+        })))
+    }
+
+    pub(crate) fn has_colours(&self) -> bool {
+        self.has_colours
+    }
+
+    pub(crate) fn titles(&self) -> &Titles {
+        &self.titles
+    }
+
+    /// Something happened while a turn is at work.
+    pub(crate) fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Say(words) => {
+                self.thinking = false;
+                let steps = self.due(false);
+                self.write(Part::Steps, &steps);
+                self.words(words);
+            }
+            Event::Asking => self.thinking = true,
+            Event::Ended(id, Outcome::Value(value)) => {
+                if let Some(place) = place_of(id) {
+                    let reads = self.steps.tool(place).is_some_and(|tool| self.titles.reads(tool));
+                    if let Some(words) = results::words(value, reads, self.phrases) {
+                        self.steps.brought(place, words);
+                    }
+                }
+            }
+            Event::Moved(session) => {
+                if let Some(words) = self.confirmed.take() {
+                    self.note(&words);
+                }
+                self.mode = session.settings().mode;
+                let calls = session.calls();
+                // Once an answer has led to calls, or to rest, nobody thinks any more.
+                self.thinking &= session.is_asking();
+                let titles = &self.titles;
+                self.steps.see(&calls, &|report| title_of(report, session, titles));
+                if self.is_terminal {
+                    self.draw();
+                } else {
+                    let steps = self.due(false);
+                    self.write(Part::Steps, &steps);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A turn begins; with words of the user, or with an answer to a question.
+    pub(crate) fn begin(&mut self, session: &Session, is_new: bool) {
+        self.is_held = false;
+        self.stopping = false;
+        self.titles = Titles::of(session.context(), self.phrases.code);
+        if is_new {
+            self.steps.begin();
+        }
+        if self.is_terminal {
+            self.put("\x1b[?25l");
+        }
+    }
+
+    /// What to say when a decision is taken; one that is refused is not confirmed.
+    pub(crate) fn will_confirm(&mut self, words: String) {
+        self.confirmed = Some(words);
+    }
+
+    /// A turn has come to rest: its steps, its words, and how it ended.
+    pub(crate) fn end(&mut self, reply: Option<&Reply>) {
+        self.thinking = false;
+        self.confirmed = None;
+        let steps = self.due(true);
+        self.write(Part::Steps, &steps);
+        if let Some(reply) = reply {
+            match &reply.output {
+                Value::Null => {}
+                Value::String(words) if reply.said.contains(words) => {}
+                Value::String(words) => self.words(words),
+                other => self.write(Part::Words, &super::outline::lines(other)),
+            }
+            let ending = ending(reply, self.phrases);
+            self.write(Part::Note, &ending);
+        }
+        self.stopping = false;
+        if self.is_terminal {
+            self.draw();
+            self.put("\x1b[?25h");
+        }
+    }
+
+    /// A line is about to be typed: it stands apart from what was said.
+    pub(crate) fn before_prompt(&mut self) {
+        self.erase();
+        if self.last != Part::Nothing {
+            self.put("\n");
+        }
+    }
+
+    /// Somebody begins to type: what was drawn below goes, and nothing is drawn until the next turn.
+    pub(crate) fn hold(&mut self) {
+        self.erase();
+        self.is_held = true;
+        self.last = Part::Prompt;
+    }
+
+    /// A person asked to stop.
+    pub(crate) fn stops(&mut self) {
+        self.stopping = true;
+        if self.is_terminal {
+            self.draw();
+        } else {
+            self.write(Part::Note, &[Line::of(DIM, self.phrases.stopping)]);
+        }
+    }
+
+    /// A moment has passed.
+    pub(crate) fn tick(&mut self) {
+        self.frame += 1;
+        if self.is_terminal && !self.is_held {
+            self.draw();
+        }
+    }
+
+    /// Every step of the turn.
+    pub(crate) fn plan(&self) -> Vec<Line> {
+        self.steps.all(&self.look())
+    }
+
+    fn look(&self) -> Look<'_> {
+        Look { phrases: self.phrases, titles: &self.titles, mode: self.mode }
+    }
+
+    fn due(&mut self, all: bool) -> Vec<Line> {
+        let look = Look { phrases: self.phrases, titles: &self.titles, mode: self.mode };
+        self.steps.write(all, &look)
+    }
+
+    /// The agent's words.
+    fn words(&mut self, words: &str) {
+        self.write(Part::Words, &paragraphs(PLAIN, words, ""));
+    }
+
+    /// A remark of the conversation's own.
+    pub(crate) fn note(&mut self, text: &str) {
+        let lines: Vec<Line> = text.lines().map(|line| Line::new().shown(DIM, line)).collect();
+        self.write(Part::Note, &lines);
+    }
+
+    /// Something that was typed makes no sense, or cannot be.
+    pub(crate) fn complain(&mut self, text: &str) {
+        self.write(Part::Note, &[Line::of(YELLOW, "! ").shown(PLAIN, text).hanging(2)]);
+    }
+
+    /// Lines that stay.
+    pub(crate) fn write(&mut self, part: Part, lines: &[Line]) {
+        if lines.is_empty() {
+            return;
+        }
+        let mut text = self.erasing();
+        // What follows a prompt, and what is unlike the thing before it, stands apart.
+        let apart = self.last != Part::Nothing && (self.last != part || part == Part::Words || part == Part::Question);
+        if apart {
+            text.push('\n');
+        }
+        self.last = part;
+        let (columns, _) = size();
+        for line in lines {
+            match self.is_terminal {
+                true => line.wrap(columns.min(WIDEST)).iter().for_each(|line| text.push_str(&self.ended(line))),
+                false => text.push_str(&self.ended(line)),
+            }
+        }
+        self.put(&text);
+        if !self.is_held {
+            self.draw();
+        }
+    }
+
+    fn ended(&self, line: &Line) -> String {
+        format!("{}\n", if self.has_colours { line.styled() } else { line.plain() })
+    }
+
+    /// Draws what is under way.
+    fn draw(&mut self) {
+        if !self.is_terminal || self.is_held {
+            return;
+        }
+        let (columns, rows) = size();
+        let spinner = SPINNER[self.frame % SPINNER.len()];
+        let mut lines = self.steps.live(&self.look(), spinner);
+        if self.stopping {
+            lines.push(Line::of(YELLOW, format!("   {spinner} ")).own(DIM, self.phrases.stopping));
+        } else if self.thinking {
+            lines.push(Line::of(DIM, format!("   {spinner} {}", self.phrases.thinking)));
+        }
+        let most = rows.saturating_sub(3).max(1);
+        let lines = &lines[lines.len().saturating_sub(most)..];
+        let mut text = self.erasing();
+        if !lines.is_empty() && self.last != Part::Steps {
+            text.push('\n');
+            self.drawn = 1;
+        }
+        for line in lines {
+            text.push_str(&self.ended(&line.cut(columns.saturating_sub(1).min(WIDEST))));
+        }
+        self.drawn += lines.len();
+        self.put(&text);
+    }
+
+    fn erase(&mut self) {
+        let text = self.erasing();
+        self.put(&text);
+    }
+
+    /// What takes away the lines that are drawn anew.
+    fn erasing(&mut self) -> String {
+        match std::mem::take(&mut self.drawn) {
+            0 => String::new(),
+            n => format!("\x1b[{n}A\r\x1b[J"),
+        }
+    }
+
+    fn put(&self, text: &str) {
+        // A reader that has gone away is no error.
+        let mut out = std::io::stdout().lock();
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+}
+
+/// Why a turn ended without a result, and what to do about it; the steps have been told already.
+fn ending(reply: &Reply, phrases: &Phrases) -> Vec<Line> {
+    let Some(how) = how_it_ended(reply, phrases.language) else { return Vec::new() };
+    let mark = if reply.ends == Ends::Degraded { RED } else { YELLOW };
+    let mut lines = vec![Line::of(mark, "! ").shown(PLAIN, &how.what).hanging(2)];
+    lines.extend(how.advice.map(|advice| Line::of(PLAIN, "  ").own(DIM, advice).hanging(2)));
+    lines
+}
+
+/// What a step is called. One that acts says what it does to what, once that is settled; one that looks, only what
+/// it looks at: how it looks is nothing to a person.
+fn title_of(report: &CallReport, session: &Session, titles: &Titles) -> String {
+    let tool = report.call["_tool"].as_str().unwrap_or_default();
+    let is_settled = !matches!(report.status, "blocked" | "ready") && !report.call.to_string().contains("\"†");
+    match titles.has_own_words(tool) && !titles.reads(tool) && is_settled {
+        true => session.call_headline(&report.call),
+        false => titles.tool(tool),
+    }
+}
+
+/// The place of a call by the id it was started with; those of delegates are parts of a step.
+fn place_of(id: &str) -> Option<Place> {
+    let (step, job) = id.split_once('.')?;
+    Some((step.parse().ok()?, job.parse().ok()?))
+}
+
+/// Columns and rows.
+fn size() -> (usize, usize) {
+    match crossterm::terminal::size() {
+        Ok((columns, rows)) if columns > 0 && rows > 0 => (columns.into(), rows.into()),
+        _ => (80, 24),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_place_of_a_call_is_in_its_id() {
+        assert_eq!(place_of("2.13"), Some((2, 13)));
+        assert_eq!(place_of("2.1/0.0"), None);
+        assert_eq!(place_of("x"), None);
+    }
+}

@@ -1,0 +1,374 @@
+//! The steps of a turn as a person follows them: numbered, each with how it stands and what it brought.
+
+use std::collections::BTreeMap;
+
+use anstyle::{AnsiColor, Style};
+use obelus_kernel::session::{CallReport, Mode};
+use serde_json::Value;
+
+use super::phrases::{Phrases, fill};
+use super::text::{Line, PLAIN};
+use super::titles::Titles;
+use crate::output::{DIM, GREEN, RED, YELLOW};
+
+const NUMBER: Style = AnsiColor::Cyan.on_default();
+
+/// Where a call stands in the session: its step, and its place there.
+pub(crate) type Place = (u32, u32);
+
+/// The steps of a turn.
+#[derive(Default)]
+pub(crate) struct Steps {
+    shown: BTreeMap<Place, Shown>,
+    /// What calls brought, in words.
+    results: BTreeMap<Place, String>,
+    /// The number that the next step gets.
+    next: usize,
+}
+
+/// One step as it was last seen.
+#[derive(Clone, Debug, PartialEq)]
+struct Shown {
+    number: usize,
+    tool: String,
+    title: String,
+    comment: Option<String>,
+    instance: Option<String>,
+    status: &'static str,
+    error: Option<Value>,
+    /// How it stood when it was last written for good.
+    written: Option<&'static str>,
+    /// It was there before the turn began.
+    is_old: bool,
+}
+
+/// A step, or the same step over many instances.
+struct Row<'a> {
+    first: Place,
+    of: Vec<(Place, &'a Shown)>,
+}
+
+impl Steps {
+    /// A turn begins: what has ended is history, and what waits is not told again until it moves.
+    pub(crate) fn begin(&mut self) {
+        self.shown.retain(|_, step| !is_final(step.status));
+        for step in self.shown.values_mut() {
+            (step.is_old, step.written) = (true, Some(step.status));
+        }
+        self.results.clear();
+        self.next = 0;
+    }
+
+    /// How the calls stand now.
+    pub(crate) fn see(&mut self, calls: &[CallReport], title: &dyn Fn(&CallReport) -> String) {
+        for report in calls {
+            let text = |name: &str| report.call.get(name).and_then(Value::as_str);
+            let known = self.shown.get(&report.place);
+            let moved = known.is_none_or(|known| known.is_old && known.status != report.status);
+            if moved {
+                self.next += 1;
+            }
+            let shown = Shown {
+                number: if moved { self.next } else { known.map_or(0, |known| known.number) },
+                tool: text("_tool").unwrap_or_default().to_owned(),
+                title: title(report),
+                comment: text("comment").filter(|words| !words.trim().is_empty()).map(str::to_owned),
+                instance: text("_instance").map(str::to_owned),
+                status: report.status,
+                error: report.error.clone(),
+                written: known.and_then(|known| known.written),
+                is_old: known.is_some_and(|known| known.is_old) && !moved,
+            };
+            self.shown.insert(report.place, shown);
+        }
+    }
+
+    /// What a call brought.
+    pub(crate) fn brought(&mut self, place: Place, words: String) {
+        self.results.insert(place, words);
+    }
+
+    /// The tool of a call.
+    pub(crate) fn tool(&self, place: Place) -> Option<&str> {
+        self.shown.get(&place).map(|step| step.tool.as_str())
+    }
+
+    /// Steps that moved since they were last written, as they are to be written now; they count as written.
+    /// Without `all`, only those that need not be written again.
+    pub(crate) fn write(&mut self, all: bool, look: &Look<'_>) -> Vec<Line> {
+        let is_due = |step: &Shown| step.written != Some(step.status) && (all || is_final(step.status));
+        let mut lines = Vec::new();
+        let mut written = Vec::new();
+        for row in self.rows() {
+            // A step over many instances is written when all of it can be.
+            if row.of.iter().all(|(_, step)| is_due(step) || step.written == Some(step.status))
+                && row.of.iter().any(|(_, step)| is_due(step))
+            {
+                written.extend(row.of.iter().map(|(place, _)| *place));
+                lines.extend(self.lines(&row, look, None));
+            }
+        }
+        for place in written {
+            if let Some(step) = self.shown.get_mut(&place) {
+                step.written = Some(step.status);
+            }
+        }
+        lines
+    }
+
+    /// The steps that are not written yet, as they stand: one line each.
+    pub(crate) fn live(&self, look: &Look<'_>, spinner: &str) -> Vec<Line> {
+        let is_live = |row: &Row<'_>| row.of.iter().any(|(_, step)| step.written != Some(step.status));
+        self.rows().iter().filter(|row| is_live(row)).flat_map(|row| self.lines(row, look, Some(spinner))).collect()
+    }
+
+    /// Every step of the turn, however often it was written.
+    pub(crate) fn all(&self, look: &Look<'_>) -> Vec<Line> {
+        self.rows().iter().flat_map(|row| self.lines(row, look, None)).collect()
+    }
+
+    /// The steps in their order, those of one template together.
+    fn rows(&self) -> Vec<Row<'_>> {
+        let mut rows: Vec<Row<'_>> = Vec::new();
+        for (place, step) in &self.shown {
+            let is_same = |row: &&mut Row<'_>| {
+                let (first, other) = row.of[0];
+                first.0 == place.0 && other.tool == step.tool && other.instance.is_some() && step.instance.is_some()
+            };
+            match rows.iter_mut().find(is_same) {
+                Some(row) => row.of.push((*place, step)),
+                None => rows.push(Row { first: *place, of: vec![(*place, step)] }),
+            }
+        }
+        rows.sort_by_key(|row| self.shown[&row.first].number);
+        rows
+    }
+
+    fn lines(&self, row: &Row<'_>, look: &Look<'_>, spinner: Option<&str>) -> Vec<Line> {
+        let (_, step) = row.of[0];
+        let status = the_least(row.of.iter().map(|(_, step)| step.status));
+        let (mark, colour) = mark(status, spinner);
+        let mut line = Line::of(NUMBER, format!("{:>2} ", step.number))
+            .own(colour, mark)
+            .own(PLAIN, " ")
+            .shown(PLAIN, &if row.of.len() > 1 { look.titles.tool(&step.tool) } else { step.title.clone() })
+            .hanging(5);
+        if let (Some(comment), 1) = (&step.comment, row.of.len()) {
+            line = line.own(DIM, " · ").shown(DIM, comment);
+        }
+        if row.of.len() > 1 {
+            let ended = row.of.iter().filter(|(_, step)| step.status == "done").count();
+            let count = fill(look.phrases.of_so_many, &[&ended.to_string(), &row.of.len().to_string()]);
+            line = line.own(DIM, format!(" × {}", row.of.len()));
+            return self.over_instances(row, look, line, status, count);
+        }
+        if let Some(said) = self.said(row.first, step, look) {
+            line = line.own(PLAIN, ": ").shown(colour_of(status), &said);
+        }
+        vec![line]
+    }
+
+    /// One line for the same step over many instances, and one for each that did not do well.
+    fn over_instances(&self, row: &Row<'_>, look: &Look<'_>, line: Line, status: &str, count: String) -> Vec<Line> {
+        let line = match status {
+            "done" => line.own(PLAIN, ": ").own(colour_of("done"), look.phrases.status.done),
+            "waiting" => {
+                let some_done = row.of.iter().any(|(_, step)| step.status == "done");
+                let line = line.own(PLAIN, ": ").own(DIM, if some_done { format!("{count}, ") } else { String::new() });
+                line.own(colour_of("waiting"), look.phrases.status.waiting)
+            }
+            _ => line.own(PLAIN, ": ").own(DIM, count),
+        };
+        let mut lines = vec![line];
+        for (place, step) in row.of.iter().filter(|(_, step)| matches!(step.status, "failed" | "refused" | "denied")) {
+            let (mark, colour) = mark(step.status, None);
+            let name = step.comment.as_deref().or(step.instance.as_deref()).unwrap_or_default();
+            let said = self.said(*place, step, look).unwrap_or_default();
+            let line = Line::of(PLAIN, "     ").own(colour, mark).own(PLAIN, " ").shown(PLAIN, name);
+            lines.push(line.own(PLAIN, ": ").shown(colour_of(step.status), &said).hanging(7));
+        }
+        lines
+    }
+
+    /// What there is to say of a step beside its name.
+    fn said(&self, place: Place, step: &Shown, look: &Look<'_>) -> Option<String> {
+        let status = &look.phrases.status;
+        let text = |name: &str| step.error.as_ref().and_then(|error| error[name].as_str()).unwrap_or_default();
+        let with =
+            |head: &str, why: &str| Some(if why.is_empty() { head.to_owned() } else { format!("{head}: {why}") });
+        match step.status {
+            "done" => Some(self.results.get(&place).cloned().unwrap_or_else(|| status.done.to_owned())),
+            "failed" => with(status.failed, &failure(step.error.as_ref())),
+            "skipped" => Some(status.skipped.to_owned()),
+            "denied" => with(status.denied, text("message")),
+            "refused" if text("rule") == "POL-1" => Some(match look.mode {
+                Mode::Shadow => status.only_planned.to_owned(),
+                mode => fill(status.outside_mode, &[mode.name()]),
+            }),
+            "refused" => with(status.refused, text("message")),
+            "waiting" => Some(status.waiting.to_owned()),
+            "running" => None,
+            _ => Some(status.planned.to_owned()),
+        }
+    }
+}
+
+/// What is needed to put steps into words.
+pub(crate) struct Look<'a> {
+    pub(crate) phrases: &'a Phrases,
+    pub(crate) titles: &'a Titles,
+    pub(crate) mode: Mode,
+}
+
+/// Why a call failed: the words, and the code of whoever refused it.
+fn failure(error: Option<&Value>) -> String {
+    let text = |name: &str| error.and_then(|error| error[name].as_str()).unwrap_or_default();
+    match (text("message"), text("code")) {
+        ("", code) => code.to_owned(),
+        (message, "") => message.to_owned(),
+        (message, code) => format!("{message} ({code})"),
+    }
+}
+
+fn is_final(status: &str) -> bool {
+    matches!(status, "done" | "failed" | "skipped" | "denied" | "refused")
+}
+
+/// How a step over many instances stands: as the one of them that is furthest from well.
+fn the_least(all: impl Iterator<Item = &'static str>) -> &'static str {
+    const ORDER: [&str; 9] =
+        ["running", "waiting", "ready", "blocked", "failed", "refused", "denied", "skipped", "done"];
+    all.min_by_key(|status| ORDER.iter().position(|known| known == status)).unwrap_or("done")
+}
+
+fn mark<'a>(status: &str, spinner: Option<&'a str>) -> (&'a str, Style) {
+    match status {
+        "done" => ("✓", GREEN),
+        "failed" => ("✗", RED),
+        "refused" | "denied" => ("⊘", YELLOW),
+        "skipped" => ("–", DIM),
+        "waiting" => ("?", YELLOW),
+        "running" => (spinner.unwrap_or("▸"), NUMBER),
+        _ => ("·", DIM),
+    }
+}
+
+fn colour_of(status: &str) -> Style {
+    match status {
+        "failed" => AnsiColor::Red.on_default(),
+        "waiting" | "refused" | "denied" => AnsiColor::Yellow.on_default(),
+        _ => DIM,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cmd::chat::titles::tests::sample;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    fn report(place: Place, call: Value, status: &'static str) -> CallReport {
+        CallReport { place, call: Arc::new(call), status, error: None }
+    }
+
+    fn see(steps: &mut Steps, calls: &[CallReport]) {
+        steps.see(calls, &|report| sample("ru").tool(report.call["_tool"].as_str().unwrap_or_default()));
+    }
+
+    fn told(lines: &[Line]) -> Vec<String> {
+        lines.iter().map(|line| line.plain().trim().to_owned()).collect()
+    }
+
+    fn with_look<T>(mode: Mode, see: impl FnOnce(&Look<'_>) -> T) -> T {
+        let titles = sample("ru");
+        see(&Look { phrases: Phrases::of(Some("ru")), titles: &titles, mode })
+    }
+
+    #[test]
+    fn steps_are_numbered_and_told_without_method_names() {
+        with_look(Mode::Full, |look| {
+            let mut steps = Steps::default();
+            let change = json!({"_tool": "crm.deal.update", "id": 7, "comment": "Меняю сумму"});
+            see(
+                &mut steps,
+                &[report((0, 0), json!({"_tool": "open_page"}), "running"), report((0, 1), change.clone(), "blocked")],
+            );
+            assert_eq!(told(&steps.live(look, "⠋")), ["1 ⠋ open page", "2 · Изменить сделку · Меняю сумму: в плане"]);
+            assert!(steps.write(false, look).is_empty(), "nothing has ended");
+            steps.brought((0, 0), "3 раза".to_owned());
+            see(
+                &mut steps,
+                &[report((0, 0), json!({"_tool": "open_page"}), "done"), report((0, 1), change.clone(), "waiting")],
+            );
+            assert_eq!(told(&steps.write(false, look)), ["1 ✓ open page: 3 раза"]);
+            assert_eq!(told(&steps.write(true, look)), ["2 ? Изменить сделку · Меняю сумму: ждёт вашего решения"]);
+            assert!(steps.write(true, look).is_empty(), "what was written is not written again");
+            see(&mut steps, &[report((0, 1), change, "done")]);
+            assert_eq!(told(&steps.write(true, look)), ["2 ✓ Изменить сделку · Меняю сумму: готово"]);
+        });
+    }
+
+    #[test]
+    fn what_went_wrong_is_said_plainly() {
+        with_look(Mode::Canary, |look| {
+            let mut steps = Steps::default();
+            let call = || json!({"_tool": "add_note"});
+            let with = |at, status, error| CallReport { error: Some(error), ..report((0, at), call(), status) };
+            see(
+                &mut steps,
+                &[
+                    with(0, "failed", json!({"code": "ERROR_NOT_FOUND", "message": "Not found"})),
+                    with(1, "refused", json!({"rule": "POL-1", "message": "…"})),
+                    with(2, "denied", json!({"code": "denied", "message": "не сегодня"})),
+                    with(3, "refused", json!({"rule": "POL-2", "message": "никогда"})),
+                    report((0, 4), call(), "skipped"),
+                ],
+            );
+            assert_eq!(
+                told(&steps.write(true, look)),
+                [
+                    "1 ✗ Writes a note down: не вышло: Not found (ERROR_NOT_FOUND)",
+                    "2 ⊘ Writes a note down: режим canary этого не выполняет",
+                    "3 ⊘ Writes a note down: отклонено: не сегодня",
+                    "4 ⊘ Writes a note down: не разрешено: никогда",
+                    "5 – Writes a note down: пропущено: нет данных от предыдущих шагов",
+                ]
+            );
+        });
+    }
+
+    #[test]
+    fn a_step_over_many_instances_is_one_line() {
+        with_look(Mode::Full, |look| {
+            let mut steps = Steps::default();
+            let call = |n: u32| json!({"_tool": "crm.deal.update", "_instance": format!("deal-{n}")});
+            let all = |status| (0..20).map(|n| report((0, n), call(n), status)).collect::<Vec<_>>();
+            see(&mut steps, &all("running"));
+            assert_eq!(told(&steps.live(look, "⠋")), ["1 ⠋ Изменить сделку × 20: 0 из 20"]);
+            let mut some = all("done");
+            some[3] =
+                CallReport { error: Some(json!({"message": "нет прав"})), ..report((0, 3), call(3), "failed") };
+            see(&mut steps, &some);
+            assert_eq!(
+                told(&steps.write(true, look)),
+                ["1 ✗ Изменить сделку × 20: 19 из 20", "✗ deal-3: не вышло: нет прав"]
+            );
+        });
+    }
+
+    #[test]
+    fn what_waited_before_is_not_told_again_until_it_moves() {
+        with_look(Mode::Full, |look| {
+            let mut steps = Steps::default();
+            let old = |status| report((0, 0), json!({"_tool": "add_note"}), status);
+            see(&mut steps, &[old("waiting")]);
+            assert_eq!(steps.write(true, look).len(), 1);
+            steps.begin();
+            see(&mut steps, &[old("waiting"), report((1, 0), json!({"_tool": "open_page"}), "done")]);
+            assert_eq!(told(&steps.write(true, look)), ["1 ✓ open page: готово"]);
+            see(&mut steps, &[old("done")]);
+            assert_eq!(told(&steps.write(true, look)), ["2 ✓ Writes a note down: готово"]);
+        });
+    }
+}

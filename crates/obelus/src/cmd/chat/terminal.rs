@@ -1,0 +1,394 @@
+//! The conversation at a terminal: a person types, watches, and decides by key.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::Result;
+use crossterm::event::{self, Event, KeyEvent, KeyEventKind};
+use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
+use obelus_kernel::session::{Decision, Input, Question};
+use obelus_runtime::system_clock;
+use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
+
+use super::approve::{Asked, Pressed, Typing};
+use super::commands::{Command, parse};
+use super::editor::{Editor, Face, Typed};
+use super::phrases::fill;
+use super::question;
+use super::screen::Part;
+use super::talk::{Talk, Work, Worked};
+use crate::output::Exit;
+
+/// How often somebody who waits for a key looks whether to go on waiting.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A conversation with a person at a terminal.
+pub(crate) struct Terminal {
+    talk: Talk,
+    /// It is elsewhere while somebody types.
+    editor: Option<Editor>,
+    /// Questions that the person does not want to answer now.
+    put_off: BTreeSet<String>,
+    /// Whether the last thing that came from the keyboard was a Ctrl-C.
+    broke_off: bool,
+    /// Somebody outside wants the process to end.
+    is_told_to_end: bool,
+    /// As long as it lasts, what is typed is not written on the screen but by whoever reads it.
+    _quiet: Quiet,
+}
+
+/// What a question in front of a person came to.
+enum Answered {
+    Decided(Decision),
+    Later,
+    Leave,
+    /// Somebody outside wants the process to end.
+    Ended,
+}
+
+impl Terminal {
+    pub(crate) fn new(talk: Talk, editor: Editor) -> Self {
+        Self {
+            talk,
+            editor: Some(editor),
+            put_off: BTreeSet::new(),
+            broke_off: false,
+            is_told_to_end: false,
+            _quiet: Quiet::begin(),
+        }
+    }
+
+    /// Talks until the person leaves.
+    pub(crate) async fn converse(mut self) -> Result<Exit> {
+        if let Some(exit) = self.work(Work::Resume).await? {
+            return Ok(exit);
+        }
+        loop {
+            if let Some(exit) = self.ask_what_is_open().await? {
+                return Ok(exit);
+            }
+            let next = match self.read().await? {
+                Typed::Line(line) => {
+                    self.broke_off = false;
+                    self.hear(line).await?
+                }
+                Typed::Interrupted if self.is_told_to_end => Some(Exit::Interrupted),
+                Typed::Interrupted => self.work(Work::Tell(Input::Tick)).await?,
+                Typed::BreakOff if self.broke_off => Some(Exit::Interrupted),
+                Typed::BreakOff => {
+                    self.broke_off = true;
+                    self.talk.screen.lock().note(self.talk.phrases.again_to_quit);
+                    None
+                }
+                Typed::Leave => Some(self.leave()),
+            };
+            if let Some(exit) = next {
+                return Ok(exit);
+            }
+        }
+    }
+
+    fn leave(&mut self) -> Exit {
+        let phrases = self.talk.phrases;
+        let words = match &self.talk.session {
+            Some(session) => fill(phrases.bye_kept, &[session]),
+            None => phrases.bye.to_owned(),
+        };
+        self.talk.screen.lock().note(&words);
+        self.talk.exit()
+    }
+
+    /// Words, or a command.
+    async fn hear(&mut self, line: String) -> Result<Option<Exit>> {
+        if line.trim().is_empty() {
+            return Ok(None);
+        }
+        match parse(&line, self.talk.phrases) {
+            None => return self.work(Work::Say(line)).await,
+            Some(Err(words)) => self.talk.screen.lock().complain(&words),
+            Some(Ok(Command::Quit)) => return Ok(Some(self.leave())),
+            Some(Ok(Command::Approve(id))) => return self.decide(id, Decision::Approve { only: None }).await,
+            Some(Ok(Command::Deny(id, reason))) => {
+                let reason = reason.unwrap_or_else(|| self.talk.phrases.ask.no_reason.to_owned());
+                return self.decide(id, Decision::Deny { reason }).await;
+            }
+            Some(Ok(Command::Inbox)) if !self.talk.open().is_empty() => self.put_off.clear(),
+            Some(Ok(Command::Mode(Some(mode)))) => {
+                let worked = self.talk.change_mode(mode).await?;
+                return Ok(self.after(worked));
+            }
+            Some(Ok(command)) => {
+                let shown = self.talk.shown(&command);
+                self.talk.screen.lock().write(Part::Note, &shown);
+            }
+        }
+        Ok(None)
+    }
+
+    /// What a command decides about a question by name.
+    async fn decide(&mut self, id: String, decision: Decision) -> Result<Option<Exit>> {
+        let Some(question) = self.talk.open().into_iter().find(|question| question.id == id) else {
+            let words = fill(self.talk.phrases.errors.no_question, &[&id]);
+            self.talk.screen.lock().complain(&words);
+            return Ok(None);
+        };
+        let words = Asked::new(&question, self.talk.phrases).confirmed(&decision);
+        self.talk.screen.lock().will_confirm(words);
+        self.work(Work::Decide(id, decision)).await
+    }
+
+    async fn work(&mut self, work: Work) -> Result<Option<Exit>> {
+        let worked = self.talk.work(work).await?;
+        Ok(self.after(worked))
+    }
+
+    fn after(&mut self, worked: Worked) -> Option<Exit> {
+        match worked {
+            Worked::Rested => None,
+            Worked::Refused(words) => {
+                self.talk.screen.lock().complain(&words);
+                None
+            }
+            Worked::Left => Some(Exit::Interrupted),
+        }
+    }
+
+    /// Puts every open question before the person, one after the other.
+    async fn ask_what_is_open(&mut self) -> Result<Option<Exit>> {
+        loop {
+            let open = self.talk.open();
+            self.put_off.retain(|id| open.iter().any(|question| question.id == *id));
+            let Some(asked) = open.into_iter().find(|question| !self.put_off.contains(&question.id)) else {
+                return Ok(None);
+            };
+            let next = match self.ask(&asked).await? {
+                Answered::Decided(decision) => {
+                    let words = Asked::new(&asked, self.talk.phrases).confirmed(&decision);
+                    self.talk.screen.lock().will_confirm(words);
+                    self.work(Work::Decide(asked.id.clone(), decision)).await?
+                }
+                Answered::Later => {
+                    self.put_off.insert(asked.id.clone());
+                    self.talk.screen.lock().note(self.talk.phrases.ask.put_off);
+                    None
+                }
+                Answered::Leave => Some(self.leave()),
+                Answered::Ended => Some(Exit::Interrupted),
+            };
+            if let Some(exit) = next {
+                return Ok(Some(exit));
+            }
+        }
+    }
+
+    /// One question, until it is decided or put off.
+    async fn ask(&mut self, question: &Question) -> Result<Answered> {
+        let asked = Asked::new(question, self.talk.phrases);
+        // What was typed before the question could be read is no answer to it.
+        forget_typed();
+        {
+            let mut screen = self.talk.screen.lock();
+            let mut lines = question::lines(question, screen.titles(), self.talk.phrases);
+            lines.push(asked.key_line());
+            screen.write(Part::Question, &lines);
+        }
+        loop {
+            let Some((key, more)) = self.key().await? else { return Ok(Answered::Ended) };
+            match asked.key(key, &more) {
+                Pressed::Decided(decision) => return Ok(Answered::Decided(decision)),
+                Pressed::Later => return Ok(Answered::Later),
+                Pressed::Leave => return Ok(Answered::Leave),
+                Pressed::BreakOff if self.broke_off => return Ok(Answered::Ended),
+                Pressed::BreakOff => {
+                    self.broke_off = true;
+                    return Ok(Answered::Later);
+                }
+                Pressed::Nothing(words) => self.talk.screen.lock().complain(&words),
+                Pressed::Type(typing) => match self.type_answer(&asked, typing).await? {
+                    Some(answered) => return Ok(answered),
+                    None => {
+                        let line = asked.key_line();
+                        self.talk.screen.lock().write(Part::Note, &[line]);
+                    }
+                },
+            }
+            self.broke_off = false;
+        }
+    }
+
+    /// A line that belongs to an answer, until it makes sense. None if the person thought better of it.
+    async fn type_answer(&mut self, asked: &Asked<'_>, typing: Typing) -> Result<Option<Answered>> {
+        let ask = &self.talk.phrases.ask;
+        let (label, mut begin) = match &typing {
+            Typing::Reason => (ask.reason, String::new()),
+            Typing::Params(params) => (ask.params, params.clone()),
+            Typing::Numbers => (ask.numbers, String::new()),
+            Typing::Answer => (ask.answer, String::new()),
+        };
+        loop {
+            let line = match self.read_answer(label, &begin).await? {
+                Typed::Line(line) => line,
+                Typed::Interrupted if self.is_told_to_end => return Ok(Some(Answered::Ended)),
+                Typed::BreakOff | Typed::Interrupted => return Ok(None),
+                Typed::Leave => return Ok(Some(Answered::Leave)),
+            };
+            match asked.typed(&typing, &line) {
+                Ok(Some(decision)) => return Ok(Some(Answered::Decided(decision))),
+                Ok(None) => {
+                    self.talk.screen.lock().note(ask.nothing_edited);
+                    return Ok(None);
+                }
+                Err(words) => {
+                    self.talk.screen.lock().complain(&words);
+                    begin = line;
+                }
+            }
+        }
+    }
+
+    /// A line of words or a command. What goes on in the background goes on; where it needs the screen, the line
+    /// is interrupted, and taken up again later.
+    async fn read(&mut self) -> Result<Typed> {
+        let open = self.talk.open();
+        let Some(mut editor) = self.editor.take() else { return Ok(Typed::Leave) };
+        let waits = match open.len() {
+            0 => String::new(),
+            n => fill(self.talk.phrases.waits, &[&(self.talk.phrases.questions)(n as u64)]),
+        };
+        let has_colours = self.talk.screen.lock().has_colours();
+        let face = Face { agent: self.talk.agent.clone(), mode: self.talk.mode(), waits, has_colours };
+        editor.questions(open.into_iter().map(|question| question.id).collect());
+        let interrupt = editor.interrupt();
+        self.make_room();
+        let reading = tokio::task::spawn_blocking(move || {
+            let typed = editor.words(&face);
+            (editor, typed)
+        });
+        let (editor, typed) = self.meanwhile(reading, &interrupt).await?;
+        self.editor = Some(editor);
+        Ok(typed?)
+    }
+
+    async fn read_answer(&mut self, label: &str, begin: &str) -> Result<Typed> {
+        let Some(mut editor) = self.editor.take() else { return Ok(Typed::Leave) };
+        let (label, begin, interrupt) = (label.to_owned(), begin.to_owned(), editor.interrupt());
+        let has_colours = self.talk.screen.lock().has_colours();
+        self.talk.screen.lock().hold();
+        let reading = tokio::task::spawn_blocking(move || {
+            let typed = editor.answer(&label, &begin, has_colours);
+            (editor, typed)
+        });
+        let (editor, typed) = self.meanwhile(reading, &interrupt).await?;
+        self.editor = Some(editor);
+        Ok(typed?)
+    }
+
+    /// A blank line between what was said and what is typed.
+    fn make_room(&mut self) {
+        let mut screen = self.talk.screen.lock();
+        screen.before_prompt();
+        screen.hold();
+    }
+
+    /// Waits for whoever reads from the keyboard, while the session goes on with what nobody waits for.
+    async fn meanwhile<T>(&mut self, mut reading: tokio::task::JoinHandle<T>, interrupt: &AtomicBool) -> Result<T> {
+        let due = self.talk.session().timeout();
+        let wait = due.map_or(Duration::from_secs(u32::MAX.into()), |due| {
+            Duration::from_millis(u64::try_from(due.0 - system_clock().0).unwrap_or(0))
+        });
+        let mut lapse = std::pin::pin!(tokio::time::sleep(wait));
+        let mut is_idle = false;
+        let (driver, interrupted, terminated) = self.talk.apart();
+        loop {
+            tokio::select! {
+                read = &mut reading => return Ok(read?),
+                () = &mut lapse => break,
+                () = driver.finish(), if !is_idle => is_idle = true,
+                _ = interrupted.recv() => {
+                    self.is_told_to_end = true;
+                    break;
+                }
+                _ = terminated.recv() => {
+                    self.is_told_to_end = true;
+                    break;
+                }
+            }
+        }
+        interrupt.store(true, Ordering::Relaxed);
+        Ok(reading.await?)
+    }
+
+    /// The next key, and those that came with it. None where somebody outside wants the process to end.
+    async fn key(&mut self) -> Result<Option<(KeyEvent, Vec<KeyEvent>)>> {
+        static GIVE_UP: AtomicBool = AtomicBool::new(false);
+        GIVE_UP.store(false, Ordering::Relaxed);
+        let mut reading = tokio::task::spawn_blocking(|| read_key(&GIVE_UP));
+        tokio::select! {
+            key = &mut reading => Ok(key??),
+            () = self.talk.signal() => {
+                GIVE_UP.store(true, Ordering::Relaxed);
+                let _ = reading.await;
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Reads a key in raw mode.
+fn read_key(give_up: &AtomicBool) -> io::Result<Option<(KeyEvent, Vec<KeyEvent>)>> {
+    enable_raw_mode()?;
+    let read = (|| {
+        let mut first = None;
+        while first.is_none() && !give_up.load(Ordering::Relaxed) {
+            first = if event::poll(LOOK)? { pressed(event::read()?) } else { None };
+        }
+        let mut more = Vec::new();
+        while event::poll(Duration::ZERO)? {
+            more.extend(pressed(event::read()?));
+        }
+        Ok(first.map(|first| (first, more)))
+    })();
+    disable_raw_mode()?;
+    read
+}
+
+fn pressed(event: Event) -> Option<KeyEvent> {
+    match event {
+        Event::Key(key) if key.kind == KeyEventKind::Press => Some(key),
+        _ => None,
+    }
+}
+
+/// Drops what has been typed and not been read.
+fn forget_typed() {
+    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+    while event::poll(Duration::ZERO).unwrap_or(false) {
+        let _ = event::read();
+    }
+}
+
+/// Keeps the keyboard from writing on the screen where nobody reads it: what is typed waits for the next line.
+/// Ctrl-C is still a signal.
+struct Quiet(Option<Termios>);
+
+impl Quiet {
+    fn begin() -> Self {
+        let before = tcgetattr(io::stdin()).ok();
+        if let Some(before) = &before {
+            let mut quiet = before.clone();
+            quiet.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON);
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &quiet);
+        }
+        Self(before)
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        if let Some(before) = &self.0 {
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Styled lines: what a conversation looks like, before it is written anywhere.
+//!
+//! Text from outside comes in by [`Line::shown`], which escapes whatever could steer the terminal.
+
+use anstyle::Style;
+use unicode_width::UnicodeWidthStr;
+
+use crate::output::visible;
+
+/// A line of text in pieces, each with its style.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Line {
+    pieces: Vec<(Style, String)>,
+    /// How far the lines stand in that it is broken into.
+    hang: usize,
+}
+
+pub(crate) const PLAIN: Style = Style::new();
+
+impl Line {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// A line of our own words.
+    pub(crate) fn of(style: Style, text: impl Into<String>) -> Self {
+        Self::new().own(style, text)
+    }
+
+    /// Our own words.
+    pub(crate) fn own(mut self, style: Style, text: impl Into<String>) -> Self {
+        let text = text.into();
+        if !text.is_empty() {
+            self.pieces.push((style, text));
+        }
+        self
+    }
+
+    /// Words from outside, with everything as an escape that is not what it seems. They stay on this line.
+    pub(crate) fn shown(self, style: Style, text: &str) -> Self {
+        let one_line = text.split(['\n', '\r', '\t']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+        self.own(style, visible(&one_line))
+    }
+
+    /// The pieces of another line behind its own.
+    pub(crate) fn append(&mut self, other: Line) {
+        self.pieces.extend(other.pieces);
+    }
+
+    /// This line, then another.
+    pub(crate) fn followed_by(mut self, other: Line) -> Self {
+        self.append(other);
+        self
+    }
+
+    /// The line, so far in.
+    pub(crate) fn indented(mut self, blanks: &str) -> Self {
+        self.pieces.insert(0, (PLAIN, blanks.to_owned()));
+        self.hang += blanks.len();
+        self
+    }
+
+    /// The line without the blanks that it begins with.
+    pub(crate) fn without_indent(mut self) -> Self {
+        if self.pieces.first().is_some_and(|(_, text)| text.trim().is_empty()) {
+            self.pieces.remove(0);
+        }
+        self
+    }
+
+    /// Where the line is broken, what follows stands so far in.
+    pub(crate) fn hanging(mut self, columns: usize) -> Self {
+        self.hang = columns;
+        self
+    }
+
+    /// Columns it takes.
+    pub(crate) fn width(&self) -> usize {
+        self.pieces.iter().map(|(_, text)| text.width()).sum()
+    }
+
+    /// The text without styles.
+    pub(crate) fn plain(&self) -> String {
+        self.pieces.iter().map(|(_, text)| text.as_str()).collect()
+    }
+
+    /// With its styles as the terminal's codes.
+    pub(crate) fn styled(&self) -> String {
+        self.pieces.iter().map(|(style, text)| format!("{style}{text}{style:#}")).collect()
+    }
+
+    /// The line in so many columns at most, with a sign where something was left out.
+    pub(crate) fn cut(&self, columns: usize) -> Line {
+        if self.width() <= columns {
+            return self.clone();
+        }
+        let mut left = columns.saturating_sub(1);
+        let mut cut = Line { pieces: Vec::new(), hang: self.hang };
+        for (style, text) in &self.pieces {
+            let mut kept = String::new();
+            let mut is_whole = true;
+            for c in text.chars() {
+                let width = c.to_string().width();
+                if width > left {
+                    is_whole = false;
+                    break;
+                }
+                left -= width;
+                kept.push(c);
+            }
+            cut = cut.own(*style, kept);
+            if !is_whole {
+                return cut.own(*style, "…");
+            }
+        }
+        cut
+    }
+
+    /// The line broken between words into lines of so many columns at most.
+    pub(crate) fn wrap(&self, columns: usize) -> Vec<Line> {
+        let columns = columns.max(self.hang + 10);
+        let mut lines = vec![Line::new()];
+        let mut used = 0;
+        let mut is_bare = true;
+        for (style, text) in &self.pieces {
+            for token in text.split_inclusive(' ') {
+                let word = token.trim_end_matches(' ');
+                if used + word.width() > columns && !is_bare {
+                    used = self.hang;
+                    lines.push(Line::of(PLAIN, " ".repeat(self.hang)));
+                    is_bare = true;
+                }
+                for part in split(token, columns, self.hang, &mut used) {
+                    if part.is_new_line {
+                        lines.push(Line::of(PLAIN, " ".repeat(self.hang)));
+                    }
+                    let line = lines.pop().unwrap_or_default();
+                    lines.push(line.own(*style, part.text));
+                }
+                is_bare = is_bare && word.is_empty();
+            }
+        }
+        lines
+    }
+}
+
+struct Part<'a> {
+    is_new_line: bool,
+    text: &'a str,
+}
+
+/// A word in pieces, where it is longer than a line.
+fn split<'a>(token: &'a str, columns: usize, hang: usize, used: &mut usize) -> Vec<Part<'a>> {
+    if *used + token.trim_end().width() <= columns {
+        *used += token.width();
+        return vec![Part { is_new_line: false, text: token }];
+    }
+    let (mut parts, mut begin, mut is_new_line) = (Vec::new(), 0, false);
+    for (at, c) in token.char_indices() {
+        let width = c.to_string().width();
+        if *used + width > columns {
+            parts.push(Part { is_new_line, text: &token[begin..at] });
+            (begin, is_new_line, *used) = (at, true, hang);
+        }
+        *used += width;
+    }
+    parts.push(Part { is_new_line, text: &token[begin..] });
+    parts
+}
+
+/// Words of several lines, from outside: a line for each of them.
+pub(crate) fn paragraphs(style: Style, text: &str, indent: &str) -> Vec<Line> {
+    let line = |line: &str| {
+        let begin = line.len() - line.trim_start_matches(' ').len();
+        let mark = ["- ", "* ", "• "].iter().any(|mark| line[begin..].starts_with(mark));
+        let hang = indent.width() + begin + if mark { 2 } else { 0 };
+        Line::of(PLAIN, indent).shown(style, &line.replace('\t', "    ")).hanging(hang)
+    };
+    text.trim_end().lines().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::output::BOLD;
+
+    fn plain(lines: &[Line]) -> Vec<String> {
+        lines.iter().map(|line| line.plain().trim_end().to_owned()).collect()
+    }
+
+    #[test]
+    fn a_line_is_broken_between_words_and_hangs() {
+        let line = Line::of(BOLD, "1. ").own(PLAIN, "Поставка окон на Ленина").hanging(3);
+        assert_eq!(plain(&line.wrap(15)), ["1. Поставка", "   окон на", "   Ленина"]);
+        assert_eq!(plain(&line.wrap(80)), ["1. Поставка окон на Ленина"]);
+    }
+
+    #[test]
+    fn a_word_longer_than_a_line_is_broken_too() {
+        let lines = Line::of(PLAIN, "x".repeat(25)).wrap(10);
+        assert_eq!(plain(&lines), ["x".repeat(10), "x".repeat(10), "x".repeat(5)]);
+        assert!(lines.iter().all(|line| line.width() <= 10));
+    }
+
+    #[test]
+    fn what_is_cut_says_so() {
+        let line = Line::of(BOLD, "один ").own(PLAIN, "два три");
+        assert_eq!(line.cut(8).plain(), "один дв…");
+        assert_eq!(line.cut(12).plain(), "один два три");
+        assert_eq!(Line::of(PLAIN, "日本語").cut(4).width(), 3);
+    }
+
+    #[test]
+    fn text_from_outside_stays_on_its_line_and_steers_nothing() {
+        let line = Line::new().shown(PLAIN, "a\nb\u{1b}[2J\u{202e}");
+        assert_eq!(line.plain(), "a b\\u{1b}[2J\\u{202e}");
+        let lines = paragraphs(PLAIN, "one\n  - two\u{7}\n", "  ");
+        assert_eq!(plain(&lines), ["  one", "    - two\\u{7}"]);
+    }
+}

@@ -1,0 +1,145 @@
+//! What tools and their parameters are called when a person is spoken to: by the words of the agent's author.
+//!
+//! A tool, and any parameter in its schema, may carry `x-title`: a text, or one for each language; and a tool may name
+//! its parameters by their places in `x-labels`. Else a `title` or `description` serves, and only then the name.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use obelus_kernel::{Context, Tool};
+use serde_json::Value;
+
+/// The tools of a session, and how they are named.
+#[derive(Clone)]
+pub(crate) struct Titles {
+    tools: BTreeMap<String, Arc<Tool>>,
+    code: &'static str,
+}
+
+impl Titles {
+    /// The names of everything that a context offers, in a language.
+    pub(crate) fn of(context: &Context, code: &'static str) -> Self {
+        Self { tools: context.tools().map(|tool| (tool.name.clone(), Arc::clone(tool))).collect(), code }
+    }
+
+    /// What a tool does, in words.
+    pub(crate) fn tool(&self, name: &str) -> String {
+        let said = self.tools.get(name).and_then(|tool| {
+            let description = || tool.schema.get("description")?.as_str().map(first_sentence);
+            titled(&tool.schema, self.code).or_else(description)
+        });
+        said.unwrap_or_else(|| name.replace(['_', '.'], " "))
+    }
+
+    /// Whether the author says what a tool and its parameters are called.
+    pub(crate) fn has_own_words(&self, name: &str) -> bool {
+        self.tools.get(name).is_some_and(|tool| tool.schema.get("x-title").is_some())
+    }
+
+    /// Whether a tool only looks.
+    pub(crate) fn reads(&self, name: &str) -> bool {
+        self.tools.get(name).is_some_and(|tool| tool.effect == obelus_kernel::Effect::Read)
+    }
+
+    /// What a parameter is called, if its author gave it a name. `place` is as in `fields.SUM` or `rows[0].price`.
+    pub(crate) fn param(&self, tool: &str, place: &str) -> Option<String> {
+        self.labelled(tool, place).or_else(|| self.titled_param(tool, place))
+    }
+
+    /// By the tool's own list, in which indexes do not matter.
+    fn labelled(&self, tool: &str, place: &str) -> Option<String> {
+        let labels = self.tools.get(tool)?.schema.get("x-labels")?.as_object()?;
+        let place: String =
+            place.split('.').map(|step| step.split('[').next().unwrap_or(step)).collect::<Vec<_>>().join(".");
+        let (_, said) = labels.iter().find(|(known, _)| known.eq_ignore_ascii_case(&place))?;
+        in_language(said, self.code).map(str::to_owned)
+    }
+
+    /// By the title in its schema.
+    fn titled_param(&self, tool: &str, place: &str) -> Option<String> {
+        let mut schema = self.tools.get(tool)?.params();
+        for step in place.split('.') {
+            let (name, indexes) = step.split_once('[').map_or((step, 0), |(name, _)| (name, step.matches('[').count()));
+            let properties = schema.get("properties")?.as_object()?;
+            // Some services do not care about the case of their fields.
+            let found =
+                || properties.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, found)| found);
+            schema = properties.get(name).or_else(found)?;
+            for _ in 0..indexes {
+                schema = schema.get("items")?;
+            }
+        }
+        titled(schema, self.code)
+    }
+}
+
+/// The title of a schema in a language.
+fn titled(schema: &Value, code: &str) -> Option<String> {
+    let own = schema.get("x-title").and_then(|said| in_language(said, code));
+    own.or_else(|| schema.get("title")?.as_str()).filter(|title| !title.trim().is_empty()).map(str::to_owned)
+}
+
+/// A word of the author: plain, or one for each language.
+fn in_language<'a>(said: &'a Value, code: &str) -> Option<&'a str> {
+    match said {
+        Value::String(word) => Some(word),
+        Value::Object(words) => {
+            words.get(code).or_else(|| words.get("en")).or_else(|| words.values().next()).and_then(Value::as_str)
+        }
+        _ => None,
+    }
+}
+
+/// The beginning of a description, up to where it becomes detailed.
+fn first_sentence(text: &str) -> String {
+    let end = text.find([';', '\n']).or_else(|| text.find(". ")).unwrap_or(text.len());
+    text[..end].trim_end_matches('.').trim().to_owned()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Tools as an author writes them.
+    pub(crate) fn sample(code: &'static str) -> Titles {
+        let context = Context::from_value(json!([{"type": "tool", "tool": {
+            "crm.deal.update": {
+                "x-title": {"ru": "Изменить сделку", "en": "Change a deal"}, "x-effect": "update",
+                "x-labels": {"fields.STAGE_ID": {"ru": "стадия", "en": "stage"}, "rows.count": "количество"},
+                "description": "Changes a deal. Every field that is given is written.",
+                "properties": {
+                    "id": {"type": "integer", "x-title": {"ru": "Сделка", "en": "Deal"}},
+                    "fields": {"type": "object", "properties": {
+                        "OPPORTUNITY": {"type": "number", "x-title": {"ru": "Сумма", "en": "Amount"}},
+                        "TITLE": {"type": "string", "title": "Name"}}},
+                    "rows": {"type": "array", "items": {"type": "object", "properties": {"price": {"x-title": "Цена"}}}},
+                }},
+            "add_note": {"description": "Writes a note down; keeps the words", "x-effect": "create"},
+            "open_page": {"x-effect": "read"},
+        }}]));
+        Titles::of(&context.expect("a context"), code)
+    }
+
+    #[test]
+    fn a_tool_is_called_by_its_authors_words() {
+        assert_eq!(sample("ru").tool("crm.deal.update"), "Изменить сделку");
+        assert_eq!(sample("en").tool("crm.deal.update"), "Change a deal");
+        assert_eq!(sample("ru").tool("add_note"), "Writes a note down");
+        assert_eq!(sample("ru").tool("open_page"), "open page");
+        assert_eq!(sample("ru").tool("not.there"), "not there");
+    }
+
+    #[test]
+    fn a_parameter_is_found_by_its_place() {
+        let titles = sample("ru");
+        assert_eq!(titles.param("crm.deal.update", "fields.OPPORTUNITY").as_deref(), Some("Сумма"));
+        assert_eq!(titles.param("crm.deal.update", "fields.opportunity").as_deref(), Some("Сумма"));
+        assert_eq!(titles.param("crm.deal.update", "fields.TITLE").as_deref(), Some("Name"));
+        assert_eq!(titles.param("crm.deal.update", "rows[3].price").as_deref(), Some("Цена"));
+        assert_eq!(titles.param("crm.deal.update", "fields.stage_id").as_deref(), Some("стадия"));
+        assert_eq!(titles.param("crm.deal.update", "rows[2].count").as_deref(), Some("количество"));
+        assert_eq!(titles.param("crm.deal.update", "fields.UF_X"), None);
+        assert_eq!(titles.param("not.there", "id"), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! `obelus policy explain`
+
+use anyhow::Result;
+use obelus_kernel::session::{Explanation, Say, Verdict, explain};
+use obelus_kernel::{Context, Tool};
+use obelus_runtime::{Agent, read_document};
+use serde_json::{Value, json};
+
+use super::agents::locate;
+use super::run::load_agent;
+use crate::cli::{Explain, Policy};
+use crate::input;
+use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
+
+pub(crate) fn run(args: &Policy) -> Result<Exit> {
+    match args {
+        Policy::Explain(args) => explained(args),
+    }
+}
+
+fn explained(args: &Explain) -> Result<Exit> {
+    let agent = load_agent(&locate(&args.agent)?)?;
+    let name = input::name(&args.call);
+    let call = read_document(std::path::Path::new(&name), &input::text(&args.call)?)?;
+    let mode = args.mode.map_or(agent.settings.mode, Into::into);
+    let found = match explain(&call, &agent.context, &agent.settings, mode) {
+        Ok(found) => found,
+        Err(faults) => {
+            let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+            if args.json {
+                output::json(&json!({"verdict": "faulty", "errors": faults}));
+            } else {
+                output::answer(&format!("{RED}faulty{RED:#}: no such call comes before the policy"));
+                for fault in &faults {
+                    output::answer(&format!("  {RED}error{RED:#} {}", visible(fault)));
+                }
+            }
+            return Ok(Exit::Failed);
+        }
+    };
+    let tool = tool_of(&agent.context, &call);
+    let is_latent = tool.is_some_and(|tool| is_latent(&agent, tool));
+    let found = if is_latent { thought() } else { found };
+    let untold = if is_latent { None } else { tool.and_then(|tool| untold(&call, tool)) };
+    if args.json {
+        let mut document = found.to_json();
+        document["tool"] = call["_tool"].clone();
+        document["effect"] = tool.map(|tool| tool.effect.name()).into();
+        document["mode"] = mode.name().into();
+        document["notes"] = untold.into_iter().collect();
+        output::json(&document);
+    } else {
+        report(&found, &call, tool, mode.name(), &agent, untold.as_deref());
+    }
+    Ok(Exit::Done)
+}
+
+fn tool_of<'a>(context: &'a Context, call: &Value) -> Option<&'a Tool> {
+    context.tool(call.get("_tool")?.as_str()?).map(AsRef::as_ref)
+}
+
+/// Whether the model itself carries out calls of a tool.
+fn is_latent(agent: &Agent, tool: &Tool) -> bool {
+    let named = [tool.fixed_name("_activity"), Some(tool.name.as_str())];
+    tool.fixed_name("_delegate").is_none()
+        && !named.into_iter().flatten().any(|name| agent.activities.contains_key(name))
+}
+
+/// What holds for calls that do not act.
+fn thought() -> Explanation {
+    let why = "no activity carries it out, so the model itself does: it does not act, and runs in every mode";
+    let by = "activities".to_owned();
+    let spoken = vec![obelus_kernel::session::Spoken { by, says: Say::Allow, why: why.to_owned() }];
+    Explanation { verdict: Verdict::Allow, spoken }
+}
+
+/// What the file leaves open of where the values come from, where that could change the verdict.
+fn untold(call: &Value, tool: &Tool) -> Option<String> {
+    let targets = match &tool.target {
+        Some(paths) if paths.is_empty() => Vec::new(),
+        Some(paths) => paths.iter().map(|path| format!("`{path}`")).collect(),
+        None if tool.effect.name() == "read" => Vec::new(),
+        None => vec!["any parameter".to_owned()],
+    };
+    let acts = tool.effect.name() != "read";
+    let mut open = Vec::new();
+    if call.get("_from").is_none() && !targets.is_empty() {
+        open.push(format!(
+            "where its values come from is not said: an untrusted one in {} asks a person (say it by `_from`)",
+            targets.join(", ")
+        ));
+    }
+    if call.get("_shown").is_none() && acts {
+        open.push("what the model had read before is not said: if that was not trusted, a person is asked (say it by `_shown`)".to_owned());
+    }
+    (!open.is_empty()).then(|| open.join("; "))
+}
+
+fn report(found: &Explanation, call: &Value, tool: Option<&Tool>, mode: &str, agent: &Agent, untold: Option<&str>) {
+    let name = call["_tool"].as_str().unwrap_or_default();
+    let (colour, verdict, means) = match &found.verdict {
+        Verdict::Allow => (GREEN, "allow", "it runs"),
+        Verdict::Confirm(_) => (YELLOW, "confirm", "a person decides"),
+        Verdict::Refuse { .. } => (RED, "refuse", "it does not run"),
+    };
+    let effect = tool.map(|tool| tool.effect.name()).unwrap_or_default();
+    output::answer(&format!(
+        "{colour}{verdict}{colour:#} {BOLD}{}{BOLD:#}: {means}   {DIM}effect {effect}, mode {mode}{DIM:#}",
+        visible(name)
+    ));
+    for one in &found.spoken {
+        let (colour, says) = match one.says {
+            Say::Allow => (GREEN, "allow"),
+            Say::Confirm => (YELLOW, "confirm"),
+            Say::Refuse => (RED, "refuse"),
+        };
+        let rule = rule_of(agent, &one.by).map(|rule| format!(" ({rule})")).unwrap_or_default();
+        output::answer(&format!(
+            "  {colour}{says:<8}{colour:#}{}{DIM}{}{DIM:#}: {}",
+            visible(&one.by),
+            visible(&rule),
+            visible(&one.why)
+        ));
+    }
+    if found.spoken.is_empty() {
+        output::answer(&format!("  {DIM}nothing speaks against it{DIM:#}"));
+    }
+    if let Some(words) = untold {
+        output::answer(&format!("  {DIM}not told: {words}{DIM:#}"));
+    }
+}
+
+/// What the rule that spoke is about, in words.
+fn rule_of(agent: &Agent, by: &str) -> Option<String> {
+    let index: usize = by.strip_prefix("policy.rules[")?.strip_suffix(']')?.parse().ok()?;
+    agent.settings.policy.rules().get(index).map(|rule| rule.matching.to_string())
+}

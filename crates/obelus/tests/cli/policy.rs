@@ -1,0 +1,119 @@
+//! What `obelus policy explain` says of a call.
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Ran, obelus, obelus_reading};
+
+const BANK: &str = "
+name: bank
+mode: full
+tools:
+  pay:
+    type: object
+    properties: {to: {type: string}, amount: {type: number}, note: {type: string}}
+    required: [to, amount]
+    x-effect: create
+    x-target: [to]
+    x-risky: [amount]
+  balance: {type: object, x-effect: read, x-trust: trusted}
+  close_account: {type: object, x-effect: delete}
+  summarise: {type: object, properties: {text: {type: string}}}
+activities:
+  pay: {jq: .}
+  balance: {jq: .}
+  close_account: {jq: .}
+policy:
+  allow: ['*']
+  rules:
+    - match: {tool: p*, param: note}
+      verdict: confirm
+      reason: a note is read by the bank
+    - match: {tool: pay, param: to, from: 'untrusted:read_mail'}
+      verdict: refuse
+      reason: no money goes where a letter says
+    - match: {effect: read}
+      verdict: allow
+";
+
+fn explain(folder: &Folder, call: &Value, more: &[&str]) -> Ran {
+    let agent = folder.file("bank/agent.yaml", BANK);
+    let call = folder.file("call.json", call.to_string());
+    obelus(&[&["policy", "explain", &agent, &call], more].concat())
+}
+
+#[track_caller]
+fn spoken(document: &Value) -> Vec<(&str, &str)> {
+    let all = document["spoken"].as_array().expect("a list");
+    all.iter().map(|one| (one["by"].as_str().expect("who"), one["says"].as_str().expect("what"))).collect()
+}
+
+#[test]
+fn every_line_that_spoke_is_named_and_the_strictest_wins() {
+    let folder = Folder::new("policy-explain");
+    let call = json!({"_tool": "pay", "to": "DE1", "amount": 5, "note": "rent", "_from": ["user"], "_shown": ["user"]});
+    let document = explain(&folder, &call, &["--json"]).exits(0).json();
+    assert_eq!(document["verdict"], "confirm");
+    assert_eq!(
+        spoken(&document),
+        [("policy.allow[0]", "allow"), ("policy.rules[0]", "confirm"), ("x-risky", "confirm")]
+    );
+    assert_eq!(document["reasons"], json!(["a note is read by the bank", "it sets `amount`"]));
+    assert_eq!((&document["effect"], &document["mode"]), (&json!("create"), &json!("full")));
+    assert_eq!(document["notes"], json!([]));
+    explain(&folder, &call, &[])
+        .exits(0)
+        .prints("confirm pay: a person decides   effect create, mode full")
+        .prints("confirm policy.rules[0] (tool `p*`, parameter `note`): a note is read by the bank")
+        .prints("confirm x-risky: it sets `amount`");
+}
+
+#[test]
+fn where_values_come_from_is_told_by_markers() {
+    let folder = Folder::new("policy-origins");
+    let call = |from: Value| json!({"_tool": "pay", "to": "DE1", "amount": 5, "_from": from, "_shown": ["user"]});
+    let verdict = |call: &Value| explain(&folder, call, &["--json"]).exits(0).json();
+    let refused = verdict(&call(json!({"to": ["untrusted:read_mail"]})));
+    assert_eq!(refused["verdict"], "refuse");
+    assert_eq!(refused["reasons"], json!(["no money goes where a letter says"]));
+    let doubted = verdict(&call(json!({"to": ["untrusted:page"]})));
+    assert_eq!(doubted["reasons"], json!(["it sets `amount`", "to comes from what is not trusted: page"]));
+    let elsewhere = verdict(&call(json!({"amount": ["untrusted:page"]})));
+    assert_eq!(spoken(&elsewhere), [("policy.allow[0]", "allow"), ("x-risky", "confirm")]);
+    let steered = verdict(&json!({"_tool": "close_account", "_shown": ["untrusted:page"]}));
+    let reasons = ["it deletes", "it was proposed after reading what is not trusted: page"];
+    assert_eq!(steered["reasons"], json!(reasons));
+    let untold = verdict(&json!({"_tool": "pay", "to": "DE1", "amount": 5}));
+    assert!(untold["notes"][0].as_str().is_some_and(|note| note.contains("`_from`") && note.contains("`_shown`")));
+}
+
+#[test]
+fn the_mode_speaks_first_and_what_the_model_does_itself_is_no_act() {
+    let folder = Folder::new("policy-modes");
+    let delete = json!({"_tool": "close_account"});
+    let document = explain(&folder, &delete, &["--mode", "canary", "--json"]).exits(0).json();
+    assert_eq!(document["verdict"], "refuse");
+    assert_eq!(spoken(&document)[0], ("mode", "refuse"));
+    assert!(spoken(&document).contains(&("x-effect", "confirm")), "{document}");
+    let thought = json!({"_tool": "summarise", "text": "x"});
+    explain(&folder, &thought, &["--mode", "shadow"])
+        .exits(0)
+        .prints("allow summarise")
+        .prints("the model itself does");
+    explain(&folder, &json!({"_tool": "balance"}), &[]).exits(0).prints("allow balance").prints("policy.rules[2]");
+}
+
+#[test]
+fn a_faulty_call_is_told_what_is_wrong_with_it() {
+    let folder = Folder::new("policy-faulty");
+    explain(&folder, &json!({"_tool": "payy", "to": "x"}), &[]).exits(1).prints("did you mean `pay`?");
+    let document = explain(&folder, &json!({"_tool": "pay", "to": 5, "amount": 1}), &["--json"]).exits(1).json();
+    assert_eq!(document["verdict"], "faulty");
+    assert!(document["errors"][0].as_str().is_some_and(|error| error.contains("to")), "{document}");
+    let agent = folder.path("bank/agent.yaml");
+    obelus_reading("_tool: balance", &["policy", "explain", &agent, "-"]).exits(0).prints("allow balance");
+    obelus_reading("{", &["policy", "explain", &agent, "-"]).exits(2).prints_nothing().says("stdin");
+    obelus(&["policy", "explain", "nobody", "-"]).exits(2).prints_nothing().says("no agent `nobody`");
+    let hostile = json!({"_tool": "pay\u{202e}", "to": "x"});
+    let shown = explain(&folder, &hostile, &[]).exits(1);
+    assert!(!shown.stdout.contains('\u{202e}'), "{}", shown.stdout);
+}
