@@ -1,4 +1,4 @@
-//! What the project does to itself: `cargo xtask test`, `bench`, `demo`.
+//! What the project does to itself: `cargo xtask test`, `bench`, `sim`, `demo`.
 //!
 //! # Layout
 //!
@@ -16,6 +16,7 @@ usage: cargo xtask COMMAND
 
   test [--long]   formatting, lints, tests, vectors; --long tries many more random inputs
   bench           cost of memory, plans and calls in instructions (needs valgrind), and of a call beside LangGraph
+  sim SEED        plays one seed of the simulation of crashes again
   demo            checks, draws, tries out and runs the examples; no key, no network
 ";
 
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(false),
         ["test", "--long"] => test::run(true),
         ["bench"] => bench::run(),
+        ["sim", seed] => test::simulate(seed),
         ["demo"] => demo::run(),
         _ => {
             eprint!("{HELP}");
