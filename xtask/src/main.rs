@@ -1,4 +1,4 @@
-//! What the project does to itself: `cargo xtask test`, `bench`, `demo`.
+//! What the project does to itself: `cargo xtask test`, `bench`, `sim`, `demo`.
 //!
 //! # Layout
 //!
@@ -17,6 +17,7 @@ usage: cargo xtask COMMAND
   test [--long]   formatting, lints, tests, vectors; --long tries many more random inputs
   bench           cost of memory, plans and calls in instructions (needs valgrind), and of a call beside LangGraph
   bench peer      of these, a call beside LangGraph alone (needs python3 and the network, the first time)
+  sim SEED        plays one seed of the simulation of crashes again
   demo            checks, draws, tries out and runs the examples; no key, no network
 ";
 
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         ["test", "--long"] => test::run(true),
         ["bench"] => bench::run(),
         ["bench", "peer"] => bench::run_peer(),
+        ["sim", seed] => test::simulate(seed),
         ["demo"] => demo::run(),
         _ => {
             eprint!("{HELP}");

@@ -5,6 +5,7 @@ mod chat;
 mod completions;
 pub(crate) mod demo;
 mod doctor;
+mod holder;
 mod host;
 mod people;
 mod plan;
