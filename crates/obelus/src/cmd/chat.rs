@@ -37,9 +37,9 @@ use anyhow::{Context as _, Result, bail};
 use obelus_kernel::session::Mode;
 use obelus_runtime::{Driver, SessionJournal, Store, system_clock};
 
-use super::agents;
 use super::host::{Job, store_folder};
 use super::run::load_agent;
+use super::{agents, sessions};
 use crate::cli::{Chat, How, StoreAt};
 use crate::output::Exit;
 use editor::Editor;
@@ -150,13 +150,10 @@ fn open(args: &Chat) -> Result<Opened> {
         }
     }
     let (agent, language) = (job.agent.clone(), job.language.clone());
+    let goes_on = !store.journal(id)?.is_empty();
     // The mode is a matter of the journal; another model may answer whenever one likes.
-    let job = job.told(&how(args, None))?;
-    let journal = store.journal(id)?;
-    let goes_on = !journal.is_empty();
-    let mut driver = job.drive(id, record)?;
-    driver.recover(journal);
-    let driver = driver.journaled_by(SessionJournal::new(store, id));
+    let genesis = job.told(&how(args, None))?.genesis()?;
+    let (driver, _) = sessions::take_up(&store, id, genesis, record, None)?;
     Ok(Opened { driver, agent, language, goes_on, mode: args.mode.map(Into::into) })
 }
 

@@ -104,6 +104,7 @@ pub(crate) struct Asking {
     pub(crate) in_agents_words: &'static str,
     pub(crate) not_trusted: &'static str,
     pub(crate) result_to: &'static str,
+    pub(crate) number: &'static str,
     pub(crate) now: &'static str,
     pub(crate) now_unknown: &'static str,
     pub(crate) no_change: &'static str,

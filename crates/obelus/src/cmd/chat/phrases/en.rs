@@ -79,6 +79,7 @@ pub(super) const PHRASES: Phrases = Phrases {
         did_not: "Noted: it did not happen, doing it now.",
         in_agents_words: "in the agent's words: ",
         result_to: "the result goes to ",
+        number: "number",
         now: "now ",
         now_unknown: "now not known",
         no_change: " (no change)",

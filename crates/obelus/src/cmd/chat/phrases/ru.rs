@@ -79,6 +79,7 @@ pub(super) const PHRASES: Phrases = Phrases {
         did_not: "Записано: этого не было, выполняю.",
         in_agents_words: "слова агента: ",
         result_to: "результат запишется в ",
+        number: "номер",
         now: "сейчас ",
         now_unknown: "сейчас неизвестно",
         no_change: " (без изменений)",
