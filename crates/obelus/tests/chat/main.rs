@@ -205,8 +205,8 @@ fn commands_are_completed_and_nonsense_is_answered() {
 fn the_history_is_private_and_without_answers() {
     let desk = Desk::new("history", "en");
     let person = asked(&desk, 500);
-    person.types("n").sees("Why not ›").types("a secret reason").types(ENTER).prompted(2);
-    person.types(" spaced out").types(ENTER).prompted(3).types(CTRL_D);
+    person.types("n").sees("Why not ›").types("a secret reason").types(ENTER).prompted(3);
+    person.types(" spaced out").types(ENTER).prompted(4).types(CTRL_D);
     assert_eq!(person.exit().0, Some(0));
     let file = desk.0.join("home/chat_history");
     let kept = fs::read_to_string(&file).expect("a history");

@@ -154,9 +154,19 @@ impl Person {
                 thread::sleep(Duration::from_millis(50));
                 return (status.code(), self.screen());
             }
-            assert!(begun.elapsed() < AT_MOST, "it does not end\n{}", self.screen());
+            assert!(begun.elapsed() < AT_MOST, "it does not end\n{}\n{}", self.screen(), self.threads());
             thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    /// What the threads of the process wait for, for whoever looks into a test that hangs.
+    fn threads(&self) -> String {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
+        let waits = |task: fs::DirEntry| {
+            let read = |name: &str| fs::read_to_string(task.path().join(name)).unwrap_or_default();
+            format!("{}: {}", read("comm").trim(), read("wchan").trim())
+        };
+        tasks.map(waits).collect::<Vec<_>>().join("\n")
     }
 
     /// Pulls the plug.
