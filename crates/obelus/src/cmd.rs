@@ -4,6 +4,7 @@ mod agents;
 mod chat;
 mod completions;
 mod doctor;
+mod holder;
 mod host;
 mod people;
 mod plan;
