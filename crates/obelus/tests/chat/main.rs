@@ -175,6 +175,26 @@ fn after_a_crash_the_open_question_comes_first() {
 }
 
 #[test]
+fn a_question_can_be_answered_from_elsewhere_meanwhile() {
+    let desk = Desk::new("elsewhere", "en");
+    let person = Person::at(&desk, &["--session", "s"]);
+    person.prompted(1).types("several").types(ENTER).sees("Amount: 11").sees("Esc later");
+    desk.obelus(&["approve", "s:q1"]);
+    person
+        .sees("An answer came from elsewhere.")
+        .sees("1 ✓ Change a deal")
+        .sees("Amount: 12")
+        .sees_times("Esc later", 2);
+    person.types(ESC).prompted(2).types("half a thought").sees("half a thought");
+    desk.obelus(&["deny", "s:q2", "--reason", "no"]);
+    person.sees_times("An answer came from elsewhere.", 2).sees("denied: no").sees("Both decided.");
+    assert_eq!(desk.changed(), "\"sum\":11\n");
+    // What was being typed is still there.
+    person.sees_times("half a thought", 2).types(CTRL_U).types(CTRL_D);
+    assert_eq!(person.exit().0, Some(0));
+}
+
+#[test]
 fn commands_are_completed_and_nonsense_is_answered() {
     let desk = Desk::new("commands", "en");
     let person = Person::at(&desk, &[]);

@@ -202,6 +202,15 @@ impl Desk {
         fs::read_to_string(self.0.join("agents/desk/changed")).unwrap_or_default()
     }
 
+    /// Runs another command over the same store.
+    #[track_caller]
+    pub(crate) fn obelus(&self, args: &[&str]) {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_obelus"));
+        let ran = command.args(args).current_dir(&self.0).env("OBELUS_HOME", self.0.join("home")).output();
+        let ran = ran.expect("obelus");
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    }
+
     /// Lets the slow step go on.
     pub(crate) fn open_the_gate(&self) {
         fs::write(self.0.join("agents/desk/gate"), "").expect("a gate");

@@ -21,6 +21,7 @@ pub(crate) struct Phrases {
     pub(crate) modes: [&'static str; 3],
     pub(crate) thinking: &'static str,
     pub(crate) stopping: &'static str,
+    pub(crate) told_elsewhere: &'static str,
     pub(crate) again_to_quit: &'static str,
     pub(crate) status: Statuses,
     pub(crate) of_so_many: &'static str,

@@ -20,6 +20,7 @@ pub(super) const PHRASES: Phrases = Phrases {
         "everything that is allowed; what is risky, after your yes",
     ],
     thinking: "thinking",
+    told_elsewhere: "An answer came from elsewhere.",
     stopping: "stopping; Ctrl-C again leaves",
     again_to_quit: "Ctrl-C again leaves.",
     status: Statuses {

@@ -20,6 +20,7 @@ pub(super) const PHRASES: Phrases = Phrases {
         "всё разрешённое; рискованное — после вашего «да»",
     ],
     thinking: "думаю",
+    told_elsewhere: "Пришёл ответ из другого места.",
     stopping: "останавливаюсь; ещё раз Ctrl-C — выход",
     again_to_quit: "Ещё раз Ctrl-C — выход.",
     status: Statuses {
