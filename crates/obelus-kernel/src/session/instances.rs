@@ -38,6 +38,10 @@ impl Session {
         let date = self.date();
         let mut batch = Vec::with_capacity(rows.len());
         for row in rows {
+            // A connector's own mark, such as that rows were left out, is no row.
+            if row.as_object().is_some_and(|fields| fields.keys().all(|name| name.starts_with('_'))) {
+                continue;
+            }
             let Some(name) = row.get(&field).map(|id| id.as_str().map_or_else(|| id.to_string(), str::to_owned)) else {
                 return fail("bad_row", format!("a row without `{field}` cannot be told from the others"));
             };

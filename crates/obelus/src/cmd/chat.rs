@@ -11,6 +11,7 @@
 //! | `steps`, `results` | the steps of a turn, and what they brought |
 //! | `why` | where a value comes from |
 //! | `question`, `approve` | a question in words, and the keys that answer it |
+//! | `tour` | a conversation that plays itself |
 //! | `commands` | lines that begin with `/` |
 //! | `titles`, `phrases`, `outline`, `text` | names, our own words, data, and styled lines |
 
@@ -28,6 +29,7 @@ mod talk;
 mod terminal;
 mod text;
 mod titles;
+mod tour;
 mod why;
 
 use std::io::IsTerminal;
@@ -48,6 +50,7 @@ use phrases::{Phrases, fill};
 use screen::Part;
 use talk::{Talk, Work, Worked};
 use terminal::Terminal;
+pub(crate) use tour::Move;
 
 /// The conversation that was asked for.
 struct Opened {
@@ -106,6 +109,19 @@ async fn converse(talk: Talk, args: &Chat, is_terminal: bool) -> Result<Exit> {
     let has_colours = talk.screen.lock().has_colours();
     let editor = Editor::new(history.as_deref(), has_colours);
     Terminal::new(talk, editor).converse().await
+}
+
+/// Plays a conversation that is written down, and shows it as it would be seen.
+pub(crate) fn tour(args: &Chat, moves: &[Move]) -> Result<Exit> {
+    let opened = open(args)?;
+    let phrases = Phrases::of(opened.language.as_deref());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut talk = Talk::new(opened.driver, opened.agent, args.session.clone(), phrases, false)?;
+        talk.plays_itself = true;
+        tour::play(&mut talk, moves).await
+    })?;
+    Ok(Exit::Done)
 }
 
 /// Who is there, how far it may go, and where it was.

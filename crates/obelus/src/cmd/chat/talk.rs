@@ -32,6 +32,8 @@ pub(crate) struct Talk {
     pub(crate) agent: String,
     /// The name under which it is kept, if it is.
     pub(crate) session: Option<String>,
+    /// Whether what people say is written down beforehand.
+    pub(crate) plays_itself: bool,
     is_terminal: bool,
     stop: UnboundedSender<Input>,
     signals: (Signal, Signal),
@@ -80,6 +82,7 @@ impl Talk {
             phrases,
             agent,
             session,
+            plays_itself: false,
             is_terminal,
             stop,
             signals: (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?),
