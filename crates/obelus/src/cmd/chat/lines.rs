@@ -20,9 +20,17 @@ pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
     let mut told = Vec::new();
     tell_questions(&mut talk, &mut told).await;
     loop {
+        let (driver, interrupted, terminated) = talk.apart();
         let line = tokio::select! {
             line = lines.recv() => line,
-            () = talk.signal() => return Ok(Exit::Interrupted),
+            told = driver.heard() => {
+                match talk.work(Work::Told(told)).await? {
+                    Worked::Left => return Ok(Exit::Interrupted),
+                    _ => continue,
+                }
+            }
+            _ = interrupted.recv() => return Ok(Exit::Interrupted),
+            _ = terminated.recv() => return Ok(Exit::Interrupted),
         };
         let Some(line) = line.transpose()? else { break };
         if line.trim().is_empty() {
