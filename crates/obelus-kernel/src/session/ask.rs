@@ -172,6 +172,7 @@ impl Session {
             changes: Vec::new(),
             schema: None,
             requested_at: self.now,
+            remind_at: self.settings.remind_after().map(|seconds| self.now.plus_seconds(seconds)),
             expires_at: self.now.plus_seconds(self.settings.question_seconds),
             status: QuestionStatus::Requested,
             decided_at: None,
