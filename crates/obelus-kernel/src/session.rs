@@ -287,7 +287,10 @@ impl Session {
             Input::Pause { by } => drop(self.paused.get_or_insert(by)),
             Input::Resume { .. } => self.paused = None,
             Input::Stop => self.stop(),
-            Input::Tick => self.expire(),
+            Input::Tick => {
+                self.expire();
+                self.remind();
+            }
         }
         self.go_on();
         Ok(())
@@ -310,7 +313,8 @@ impl Session {
 
     /// When to come back at the latest, with [`Input::Tick`].
     pub fn timeout(&self) -> Option<Time> {
-        let own = self.questions.open().map(|question| question.expires_at);
+        let due = |question: &Question| question.remind_at.unwrap_or(question.expires_at).min(question.expires_at);
+        let own = self.questions.open().map(due);
         own.chain(self.children().filter_map(|(_, child)| child.timeout())).min()
     }
 

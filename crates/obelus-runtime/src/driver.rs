@@ -203,7 +203,9 @@ impl Driver {
         if let Some(by) = self.session.paused() {
             return Err(Refused { code: PAUSED, text: format!("the session was paused by {by}: let it go on first") });
         }
-        let doubts = std::mem::take(&mut self.unsettled);
+        let mut doubts = std::mem::take(&mut self.unsettled);
+        // Questions may have lapsed while nobody looked.
+        doubts.extend(self.session.timeout().filter(|due| *due <= (self.clock)()).map(|_| Input::Tick));
         if doubts.is_empty() && !self.is_at_work() {
             return Ok(None);
         }
@@ -273,6 +275,12 @@ impl Driver {
     async fn until_rest(&mut self) -> Result<Reply, Refused> {
         loop {
             if let Some(reply) = self.hand_out() {
+                return Ok(reply);
+            }
+            // What was said, such as that time has passed, has moved nothing.
+            if !self.is_at_work()
+                && let Some(reply) = self.session.reply()
+            {
                 return Ok(reply);
             }
             self.take_some().await?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::input::{CallError, Decision, Ends, Outcome};
+use super::input::{AskedAgain, CallError, Decision, Ends, Outcome, Task};
 use super::job::{Frozen, JobRef, Origin as By, Status};
 use super::policy::Verdict;
 use super::question::{About, Approved, Question, QuestionStatus};
@@ -27,6 +27,10 @@ impl Session {
             let status = serde_json::to_value(question.status).unwrap_or_default();
             let text = format!("the question `{id}` is {} already, by {by}", status.as_str().unwrap_or_default());
             return Err(Refused::new("already_decided", text));
+        }
+        if question.expires_at <= self.now {
+            let text = format!("the question `{id}` lapsed at {}: it is taken as a no", question.expires_at);
+            return Err(Refused::new("expired", text));
         }
         if self.turn.stops() && matches!(decision, Decision::Approve { .. } | Decision::Edit { .. } | Decision::DidNot)
         {
@@ -224,6 +228,18 @@ impl Session {
             }
             self.turn.said.clear();
             self.turn.phase = Phase::Working;
+        }
+    }
+
+    /// Whoever may answer is reminded of questions that will lapse.
+    pub(super) fn remind(&mut self) {
+        let is_due = |question: &&Question| question.remind_at.is_some_and(|at| at <= self.now);
+        let due: Vec<String> = self.questions.open().filter(is_due).map(|question| question.id.clone()).collect();
+        for id in due {
+            if let Some(question) = self.questions.get_mut(&id) {
+                question.remind_at = None;
+            }
+            self.tasks.push_back(Task::AskAgain { id, because: AskedAgain::ItWillLapse });
         }
     }
 

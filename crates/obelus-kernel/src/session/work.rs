@@ -242,6 +242,11 @@ impl Session {
 
     /// The same call once more, under the same key.
     pub(super) fn start_again(&mut self, at: JobRef) {
+        // The mode may have been lowered since it was started.
+        let effect = self.steps.get(&at.step).and_then(|step| Some(step.call(at.job as usize).tool.as_ref()?.effect));
+        if let Some(reason) = effect.and_then(|effect| outside_mode(self.settings.mode, effect)) {
+            return self.finish(at, Outcome::Error(CallError::new(Rule::Pol1.name(), reason)));
+        }
         if let Some(step) = self.steps.get_mut(&at.step) {
             step.jobs[at.job as usize].attempt += 1;
         }
