@@ -5,7 +5,7 @@
 //! | module | subject |
 //! |---|---|
 //! | [`activity`] | activities bound in a file: `exec`, `http`, `jq` |
-//! | [`model`] | models: `playbook`, `replay`, and recording |
+//! | [`model`] | models: `openai`, `playbook`, `replay`, and recording |
 
 pub mod activity;
 pub mod model;

@@ -12,6 +12,7 @@
 //! | `input` | what comes in, what goes out |
 //! | `turn` | requests, solutions, limits, how a turn comes to rest |
 //! | `walk` | a turn along a graph of steps |
+//! | `partial` | calls that start while the model is still writing |
 //! | `job` | the calls of one solution and the graph between them |
 //! | `work` | a call's way from blocked to its end |
 //! | `result`, `leave` | what a call brings, and what it leaves beside that, written to memory |
@@ -40,6 +41,7 @@ mod input;
 mod job;
 mod leave;
 mod naming;
+mod partial;
 mod policy;
 mod prompt;
 mod provenance;
@@ -78,6 +80,7 @@ use crate::tool::Tool;
 use desk::Desk;
 use doubt::INTERRUPTED;
 use job::{JobRef, Step};
+use partial::Early;
 use question::Questions;
 use turn::{Turn, Words};
 use walk::Walk;
@@ -115,6 +118,8 @@ pub struct Session {
     /// The jobs behind requests to the model that are not the turn's own.
     sub_requests: BTreeMap<u64, JobRef>,
     next_request: u64,
+    /// What was started before the solution was there.
+    early: Early,
     questions: Questions,
     /// What the state tells of confirmations beside the questions.
     desk: Desk,
@@ -220,6 +225,7 @@ impl Session {
             resting: 0,
             sub_requests: BTreeMap::new(),
             next_request: 0,
+            early: Early::new(),
             questions: Questions::default(),
             desk: Desk::default(),
             views,
@@ -267,6 +273,7 @@ impl Session {
                 self.turn.spent.add(&answer);
                 self.take_answer(&id, answer);
             }
+            Input::Partial { id, index, call } => self.take_partial(&id, index, call),
             Input::Ended { id, outcome } => self.take_outcome(&id, outcome),
             Input::Loaded { id, request } => self.take_loaded(&id, request),
             Input::InDoubt { id } => self.doubt(&id, INTERRUPTED),

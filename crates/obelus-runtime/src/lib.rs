@@ -31,7 +31,7 @@ mod driver;
 pub use driver::{Driver, Event, Journal, Kept, NOT_DURABLE, Recovered};
 
 mod model;
-pub use model::{AnswerFuture, Model, NoModel};
+pub use model::{AnswerFuture, Model, NoModel, Part, Parts, Used};
 
 mod places;
 

@@ -14,6 +14,7 @@ mod checkpoint;
 mod consent;
 mod delegates;
 mod doubt;
+mod early;
 mod kept;
 mod limits;
 mod order;

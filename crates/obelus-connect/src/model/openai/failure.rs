@@ -160,7 +160,9 @@ impl Said {
     }
 
     fn is_quota(&self) -> bool {
-        self.kind.contains("quota") || self.kind.contains("billing") || self.words.contains("exceeded your current quota")
+        self.kind.contains("quota")
+            || self.kind.contains("billing")
+            || self.words.contains("exceeded your current quota")
     }
 }
 
@@ -176,6 +178,58 @@ pub(super) fn short(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const ALL: [Code; 21] = [
+        Code::NoKey,
+        Code::NoSecret,
+        Code::BadSettings,
+        Code::Unauthorised,
+        Code::Forbidden,
+        Code::UnknownModel,
+        Code::Quota,
+        Code::RateLimited,
+        Code::BadRequest,
+        Code::Redirected,
+        Code::Unreachable,
+        Code::ServerError,
+        Code::TimeoutFirstByte,
+        Code::TimeoutIdle,
+        Code::TimeoutTotal,
+        Code::CutOff,
+        Code::TooLarge,
+        Code::NotUtf8,
+        Code::Empty,
+        Code::BadAnswer,
+        Code::Declined,
+    ];
+
+    #[test]
+    fn the_user_is_told_of_each_failure_in_words_of_its_own() {
+        use obelus_kernel::session::{CallError, Ends, Reply};
+        use obelus_runtime::{Language, why_it_ended};
+
+        let told = |code: &str, language| {
+            let reply = Reply {
+                ends: Ends::Degraded,
+                output: Value::Null,
+                said: Vec::new(),
+                calls: Vec::new(),
+                waiting: Vec::new(),
+                reason: Some(CallError::new(code, "the server's words")),
+                end: None,
+                at: obelus_kernel::Time::default(),
+            };
+            why_it_ended(&reply, language)
+        };
+        for language in [Language::Russian, Language::English] {
+            let mut all: Vec<String> = ALL.iter().map(|code| told(code.name(), language)).collect();
+            all.push(told("something else", language));
+            assert!(all.iter().all(|words| words.contains("the server's words")));
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!(all.len(), ALL.len() + 1);
+        }
+    }
 
     #[test]
     fn a_status_says_what_is_wrong() {

@@ -22,7 +22,11 @@ pub(super) struct Events {
 
 impl Events {
     /// Takes bytes, and gives the data of each event that they complete.
-    pub(super) fn push(&mut self, bytes: &[u8], mut event: impl FnMut(&str) -> Result<(), Failure>) -> Result<(), Failure> {
+    pub(super) fn push(
+        &mut self,
+        bytes: &[u8],
+        mut event: impl FnMut(&str) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         let mut rest = bytes;
         while let Some(first) = rest.first() {
             if std::mem::take(&mut self.after_return) && *first == b'\n' {
