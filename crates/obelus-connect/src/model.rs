@@ -11,6 +11,7 @@
 //! | [`ModelSpec`], [`open`] | a model by its name, such as `playbook:FILE` |
 //! | `jinja` | templates, as this crate uses them |
 
+mod calendar;
 mod jinja;
 
 pub mod openai;

@@ -15,16 +15,16 @@
 //! | `partial` | calls that start while the model is still writing |
 //! | `job` | the calls of one solution and the graph between them |
 //! | `work` | a call's way from blocked to its end |
-//! | `result`, `leave` | what a call brings, and what it leaves beside that, written to memory |
+//! | `result`, `instances`, `leave` | what a call brings, and what it leaves beside that, written to memory |
 //! | `desk`, `adopt` | the state with what the session keeps up in it, and a state that comes from elsewhere |
 //! | `naming` | names that people know, and a call in one line |
-//! | `question`, `ask`, `describe` | what waits for a person, and in which words |
+//! | `question`, `ask`, `describe`, `look` | what waits for a person, in which words, and what it would change |
 //! | `decide`, `earlier`, `consent`, `doubt` | what a person may say, has said, and what that does |
 //! | `checkpoint` | a session at rest as it is kept |
 //! | `policy`, `provenance`, `explain` | what may happen, what the origins of values decide, and why |
 //! | `why` | the chain of calls behind a value |
 //! | `delegate` | calls carried out by a session of their own |
-//! | `prompt` | what the model is shown |
+//! | `prompt`, `shelter` | what the model is shown, and what a planner is not |
 
 mod adopt;
 mod ask;
@@ -38,8 +38,10 @@ mod doubt;
 mod earlier;
 mod explain;
 mod input;
+mod instances;
 mod job;
 mod leave;
+mod look;
 mod naming;
 mod partial;
 mod policy;
@@ -48,6 +50,7 @@ mod provenance;
 mod question;
 mod result;
 mod settings;
+mod shelter;
 mod turn;
 mod walk;
 mod why;
@@ -61,11 +64,13 @@ use serde_json::{Value, json};
 
 pub use consent::ConsentWords;
 pub use explain::explain;
-pub use input::{Answer, CallError, CallReport, Decision, Ends, Input, Outcome, Reply, Solution, Spent, Start, Task};
+pub use input::{
+    Answer, AskedAgain, CallError, CallReport, Decision, Ends, Input, Outcome, Reply, Solution, Spent, Start, Task,
+};
 pub use policy::{Examples, Explanation, Match, Policy, Rule as PolicyRule, Say, Spoken, Verdict};
 pub use prompt::{Prompt, Purpose};
-pub use question::{About, AskedCall, Question, QuestionStatus};
-pub use settings::{Approval, FollowUp, Kept, Mode, ModelMayConfirm, Settings};
+pub use question::{About, AskedCall, Change, Question, QuestionStatus};
+pub use settings::{Approval, FollowUp, Kept, Mode, ModelMayConfirm, Planning, Settings};
 pub use why::{Because, Given, Why, Writer, why};
 
 use crate::context::Context;
@@ -80,6 +85,7 @@ use crate::tool::Tool;
 use desk::Desk;
 use doubt::INTERRUPTED;
 use job::{JobRef, Step};
+use look::Looks;
 use partial::Early;
 use question::Questions;
 use turn::{Turn, Words};
@@ -121,6 +127,8 @@ pub struct Session {
     /// What was started before the solution was there.
     early: Early,
     questions: Questions,
+    /// Looks at what calls are about to change, for whoever decides about them.
+    looks: Looks,
     /// What the state tells of confirmations beside the questions.
     desk: Desk,
     /// What the model is shown of kinds that are not shown whole.
@@ -227,6 +235,7 @@ impl Session {
             next_request: 0,
             early: Early::new(),
             questions: Questions::default(),
+            looks: Looks::default(),
             desk: Desk::default(),
             views,
             shown,
@@ -417,6 +426,9 @@ impl Session {
     }
 
     fn plan_mode(&self) -> PlanMode {
+        if self.plans_before_reading() {
+            return PlanMode::Lazy;
+        }
         self.context.plan().map(|plan| plan.mode).unwrap_or_default()
     }
 

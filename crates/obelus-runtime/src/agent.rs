@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::{
-    Approval, ConsentWords, FollowUp, Kept, Mode, ModelMayConfirm, Policy, Session, Settings,
+    Approval, ConsentWords, FollowUp, Kept, Mode, ModelMayConfirm, Planning, Policy, Session, Settings,
 };
 use obelus_kernel::steps::Steps;
 use obelus_kernel::{Context, Data, Fault, Message, Role, Tool};
@@ -44,6 +44,10 @@ struct File {
     consent: ConsentWords,
     #[serde(default)]
     approval: Approval,
+    #[serde(default)]
+    planning: Planning,
+    #[serde(default = "yes")]
+    before: bool,
     #[serde(default = "one")]
     repairs: u32,
     #[serde(default)]
@@ -68,6 +72,10 @@ struct File {
 
 fn one() -> u32 {
     1
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// How much a turn may take; what is not said keeps its default.
@@ -235,6 +243,7 @@ fn settings(file: &File) -> Settings {
         model_may_confirm: file.model_may_confirm,
         consent: file.consent.clone(),
         approval: file.approval,
+        planning: file.planning,
         repairs: file.repairs,
         dialect: file.dialect,
         // Whoever answers in blocks answers in words, and is asked again when there is something to answer from.
@@ -254,6 +263,7 @@ fn settings(file: &File) -> Settings {
         max_depth: limits.depth.unwrap_or(default.max_depth),
         call_seconds: limits.call_seconds.unwrap_or(default.call_seconds),
         question_seconds: limits.question_seconds.unwrap_or(default.question_seconds),
+        before: file.before,
         activities: default.activities,
         persistent: true,
     }
@@ -301,6 +311,18 @@ impl Reader<'_> {
                 Ok(parsed) => self.append(&mut context, &field, parsed.message),
                 Err(fault) => self.problem(&field, fault.in_message(index).to_string()),
             }
+        }
+        for tool in context.tools() {
+            let Some(before) = &tool.before else { continue };
+            let why = match context.tool(&before.tool) {
+                None => format!("there is no tool `{}`", before.tool),
+                Some(reader) if reader.effect.name() != "read" => format!("`{}` is no tool that reads", before.tool),
+                Some(_) => continue,
+            };
+            self.problem(
+                &format!("tools.{}.x-before", tool.name),
+                format!("TOOL-1: `x-before` of `{}`: {why}", tool.name),
+            );
         }
         context
     }

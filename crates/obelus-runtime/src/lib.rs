@@ -12,6 +12,7 @@
 //! | [`Request`] | a request as a file |
 //! | [`Secret`] | texts that can be used and cannot be shown |
 //! | [`Store`] | journals of sessions on disk |
+//! | [`take_up`] | a session where its journal ends |
 //! | [`read_text`] | files that may hold anything |
 //! | [`why_it_ended`] | what a turn came to, in words |
 
@@ -22,13 +23,13 @@ mod agent;
 pub use agent::{Agent, Problem};
 
 mod bundled;
-pub use bundled::{bundled_agent, bundled_agents};
+pub use bundled::{bundled_agent, bundled_agents, is_bundled};
 
 mod clock;
 pub use clock::{Clock, system_clock};
 
 mod driver;
-pub use driver::{Driver, Event, Journal, Kept, NOT_DURABLE, Recovered};
+pub use driver::{DAMAGED, Driver, Event, Journal, Kept, NOT_DURABLE, PAUSED, Recovered};
 
 mod model;
 pub use model::{AnswerFuture, Model, NoModel, Part, Parts, Used};
@@ -45,7 +46,10 @@ mod secret;
 pub use secret::{MASKED, Secret};
 
 mod store;
-pub use store::{Cut, Journaled, SessionJournal, SessionRow, Store, StoreError};
+pub use store::{Cut, Journaled, SessionJournal, SessionRow, Snapshot, Store, StoreError};
+
+mod take_up;
+pub use take_up::{Remake, TakeUpError, TakenUp, look_at, take_up};
 
 mod told;
 pub use told::{steps, told};

@@ -22,7 +22,7 @@ pub(super) fn bare() -> Prompt {
         texts: Vec::new(),
         dialect: Dialect::Json,
         language: None,
-        now: Time::default(),
+        now: Time(0),
         time_zone: None,
         out_of_format: None,
         schema: json!({"type": "object"}),

@@ -98,17 +98,19 @@ impl Session {
             };
         }
         let params = Value::Object(params);
+        let origins = self.sources(at).of_call(call);
+        let step = self.steps.get_mut(&at.step).expect("the job was just looked at");
+        // A fault quotes what it finds fault with, so its words carry that too.
+        step.jobs[at.job as usize].origins = origins;
         if call.has_refs()
             && let Some(fault) = faults_of(tool.breaches(&params)).into_iter().next()
         {
             return self.fail_by(at, &fault);
         }
-        let origins = self.sources(at).of_call(call);
         let whole = frozen_call(call, params, instance.as_deref());
         let frozen = Frozen { call: Arc::new(whole), edited: None, approved: false };
         let step = self.steps.get_mut(&at.step).expect("the job was just looked at");
         step.jobs[at.job as usize].frozen = Some(Arc::new(frozen));
-        step.jobs[at.job as usize].origins = origins;
         if self.thinks(call, &tool) {
             return self.think(at, call);
         }
@@ -280,6 +282,9 @@ impl Session {
     pub(super) fn take_outcome(&mut self, id: &str, outcome: Outcome) {
         if let Some((job, rest)) = id.split_once('/') {
             return self.tell_child(job, super::Input::Ended { id: rest.to_owned(), outcome });
+        }
+        if self.take_look(id, &outcome) {
+            return;
         }
         let Some(outcome) = self.take_early_outcome(id, outcome) else { return };
         // A second word about the same call is no news, nor is one about a call that was never handed out.

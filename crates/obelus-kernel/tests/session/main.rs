@@ -10,6 +10,7 @@
 mod desk;
 
 mod approval;
+mod before;
 mod checkpoint;
 mod consent;
 mod delegates;

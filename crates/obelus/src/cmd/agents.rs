@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use obelus_connect::bitrix24;
 use obelus_connect::model::{PromptOptions, render};
 use obelus_kernel::session::{Input, Task};
 use obelus_runtime::{Agent, Problem, system_clock};
@@ -44,17 +45,17 @@ pub(crate) fn locate(agent: &str) -> Result<PathBuf> {
     if path.exists() {
         return Ok(path.to_owned());
     }
-    let all = found();
+    // Those that come with the program last: whoever has an agent of that name means their own.
+    let all: Vec<PathBuf> = found().into_iter().chain(obelus_runtime::bundled_agents()).collect();
     let by_name = |path: &&PathBuf| path.file_name().is_some_and(|name| name == agent);
     match all.iter().find(by_name) {
         Some(path) => Ok(path.clone()),
         None => {
-            let names: Vec<_> = all.iter().filter_map(|path| path.file_name()?.to_str()).collect();
+            let mut names: Vec<_> = all.iter().filter_map(|path| path.file_name()?.to_str()).collect();
+            names.sort_unstable();
+            names.dedup();
             let hint = match obelus_kernel::closest(agent, &names) {
                 Some(near) => format!("; did you mean `{near}`?"),
-                None if names.is_empty() => {
-                    "; there is no folder `agents` here, and OBELUS_AGENTS names none".to_owned()
-                }
                 None => format!("; there are: {}", names.join(", ")),
             };
             bail!("there is no agent `{agent}`{hint}")
@@ -135,8 +136,12 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
         let folder = file.parent().unwrap_or(Path::new(""));
         match Agent::parse(&file, &input::text(&file)?, folder) {
             Ok(agent) => {
-                if let Err(error) = obelus_connect::activity::bind(&agent.activities, &agent.folder) {
-                    problems.push(Problem { file, place: None, text: error.to_string() });
+                let bound = obelus_connect::activity::bind(&agent.activities, &agent.folder);
+                let wrong = bound.err().map(|error| error.to_string()).into_iter();
+                let wrong: Vec<_> =
+                    wrong.chain(agent.context.tools().filter_map(|tool| bitrix24::check_tool(tool).err())).collect();
+                if !wrong.is_empty() {
+                    problems.extend(wrong.into_iter().map(|text| Problem { file: file.clone(), place: None, text }));
                 } else if !as_json {
                     output::answer(&format!("{GREEN}ok{GREEN:#} {}", visible(&path.display().to_string())));
                 }

@@ -25,14 +25,15 @@ pub(crate) struct Phrases {
     pub(crate) status: Statuses,
     pub(crate) of_so_many: &'static str,
     pub(crate) nothing_found: &'static str,
+    pub(crate) records_of: &'static str,
     pub(crate) no: &'static str,
     pub(crate) ask: Asking,
     pub(crate) why: Why,
+    pub(crate) because: Because,
     pub(crate) waits: &'static str,
     pub(crate) nothing_waits: &'static str,
     pub(crate) no_plan: &'static str,
     pub(crate) no_state: &'static str,
-    pub(crate) nothing_there: &'static str,
     pub(crate) cost: &'static str,
     pub(crate) cost_turn: &'static str,
     pub(crate) cost_session: &'static str,
@@ -52,6 +53,8 @@ pub(crate) struct Statuses {
     pub(crate) done: &'static str,
     pub(crate) waiting: &'static str,
     pub(crate) failed: &'static str,
+    pub(crate) stopped: &'static str,
+    pub(crate) too_late: &'static str,
     pub(crate) skipped: &'static str,
     pub(crate) denied: &'static str,
     pub(crate) refused: &'static str,
@@ -101,6 +104,10 @@ pub(crate) struct Asking {
     pub(crate) in_agents_words: &'static str,
     pub(crate) not_trusted: &'static str,
     pub(crate) result_to: &'static str,
+    pub(crate) now: &'static str,
+    pub(crate) now_unknown: &'static str,
+    pub(crate) no_change: &'static str,
+    pub(crate) will_lapse: &'static str,
     pub(crate) elsewhere: &'static str,
     pub(crate) not_kept: &'static str,
 }
@@ -116,6 +123,24 @@ pub(crate) struct Why {
     pub(crate) policy_asks: &'static str,
     pub(crate) plan: &'static str,
     pub(crate) interrupted: &'static str,
+    pub(crate) lost: &'static str,
+}
+
+/// Where a value comes from.
+pub(crate) struct Because {
+    pub(crate) nothing: &'static str,
+    pub(crate) author: &'static str,
+    pub(crate) person: &'static str,
+    pub(crate) tool: &'static str,
+    pub(crate) untrusted_tool: &'static str,
+    pub(crate) model: &'static str,
+    pub(crate) delegate: &'static str,
+    pub(crate) elsewhere: &'static str,
+    pub(crate) runtime: &'static str,
+    pub(crate) as_proposed: &'static str,
+    pub(crate) was_shown: &'static str,
+    pub(crate) earlier: &'static str,
+    pub(crate) told_already: &'static str,
 }
 
 /// What is wrong with what was typed.

@@ -4,7 +4,7 @@
 //! parameters are replaced by what their author calls them, and everything else is passed on as it is.
 
 use anstyle::AnsiColor;
-use obelus_kernel::session::{About, Question};
+use obelus_kernel::session::{About, Change, Question};
 use serde_json::Value;
 
 use super::phrases::{Phrases, fill};
@@ -50,8 +50,13 @@ pub(crate) fn lines(question: &Question, titles: &Titles, phrases: &Phrases) -> 
         About::Call if many => {
             let title = told.first().map(|told| told.title.clone()).unwrap_or_default();
             lines.push(Line::of(PLAIN, "  ").shown(BOLD, &title));
-            let all = told.into_iter().enumerate();
-            lines.extend(all.filter(|(index, _)| open.contains(index)).map(|(index, told)| in_a_row(index, told)));
+            let common = in_common(&told);
+            let is_own = |field: &Line| !common.contains(field);
+            for (index, told) in told.into_iter().enumerate().filter(|(index, _)| open.contains(index)) {
+                let own = told.fields.into_iter().filter(is_own).collect();
+                lines.push(in_a_row(index, Told { fields: own, ..told }));
+            }
+            lines.extend(common.into_iter().map(|field| indented(field, 4)));
         }
         About::Plan => {
             for (index, told) in told.into_iter().enumerate() {
@@ -97,6 +102,12 @@ fn indented(field: Line, columns: usize) -> Line {
     line.hanging(columns + 2)
 }
 
+/// What is the same in all of them is said once.
+fn in_common(told: &[Told]) -> Vec<Line> {
+    let Some((first, rest)) = told.split_first() else { return Vec::new() };
+    first.fields.iter().filter(|field| rest.iter().all(|other| other.fields.contains(field))).cloned().collect()
+}
+
 /// One of many calls on one line.
 fn in_a_row(index: usize, told: Told) -> Line {
     let mut line = Line::of(PLAIN, format!("  {:>3}. ", index + 1));
@@ -137,7 +148,8 @@ fn told(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Told> {
                 }
             }
             Some(field) => {
-                if let (Some(told), Some(line)) = (all.last_mut(), field_line(field, &tool, titles, phrases)) {
+                let now = now_of(question, all.len().saturating_sub(1), field, &tool, titles);
+                if let (Some(told), Some(line)) = (all.last_mut(), field_line(field, now, &tool, titles, phrases)) {
                     told.fields.push(line);
                 }
             }
@@ -146,8 +158,14 @@ fn told(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Told> {
     all
 }
 
-/// A line of a call's description, with the names that people know.
-fn field_line(field: &str, tool: &str, titles: &Titles, phrases: &Phrases) -> Option<Line> {
+/// What stands now where a line of a description says what would: none if nobody looked.
+fn now_of<'a>(question: &'a Question, call: usize, field: &str, tool: &str, titles: &Titles) -> Option<&'a Change> {
+    let (name, _) = field.split_once(" = ")?;
+    question.changes.iter().find(|change| change.call == call && titles.place_of(tool, &change.field) == name)
+}
+
+/// A line of a call's description, with the names that people know, and beside it what is there now.
+fn field_line(field: &str, now: Option<&Change>, tool: &str, titles: &Titles, phrases: &Phrases) -> Option<Line> {
     let (field, mark) = split_mark(field);
     let line = if let Some(aside) = field.strip_prefix("beside the call, in the agent's words: ") {
         let (name, value) = aside.split_once(" = ")?;
@@ -163,7 +181,18 @@ fn field_line(field: &str, tool: &str, titles: &Titles, phrases: &Phrases) -> Op
         match field.split_once(" = ") {
             Some((name, value)) => {
                 let name = titles.param(tool, name).unwrap_or_else(|| name.to_owned());
-                Line::new().shown(PLAIN, &name).own(PLAIN, ": ").shown(BOLD, value)
+                let line = Line::new().shown(PLAIN, &name).own(PLAIN, ": ");
+                match now {
+                    None => line.shown(BOLD, value),
+                    Some(Change { before: None, .. }) => {
+                        line.own(DIM, phrases.ask.now_unknown).own(PLAIN, " → ").shown(BOLD, value)
+                    }
+                    Some(Change { before: Some(before), after, .. }) => {
+                        let line = line.own(DIM, phrases.ask.now).shown(PLAIN, &short(before));
+                        let line = line.own(PLAIN, " → ").shown(BOLD, value);
+                        if before == after { line.own(DIM, phrases.ask.no_change) } else { line }
+                    }
+                }
             }
             None => Line::new().shown(PLAIN, field),
         }
@@ -172,6 +201,16 @@ fn field_line(field: &str, tool: &str, titles: &Titles, phrases: &Phrases) -> Op
         Some(from) => line.own(AnsiColor::Yellow.on_default(), marked(from, titles, phrases)),
         None => line,
     })
+}
+
+/// A value on one line, in the form in which the kernel shows values.
+fn short(value: &Value) -> String {
+    const MOST: usize = 200;
+    let text = value.to_string();
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
 }
 
 /// The kernel's mark of what is not trusted, apart from the line. Values stand in quotes, so nothing else ends so.
@@ -205,6 +244,9 @@ fn reason_in_words(reason: &str, tool: &str, titles: &Titles, phrases: &Phrases)
     }
     if let Some((name, names)) = reason.split_once(" comes from what is not trusted: ") {
         return fill(why.comes_from, &[&param(name), &sources(names, titles)]);
+    }
+    if let Some(known) = reason.strip_prefix("its answer was lost, and it is not known whether this happened: ") {
+        return fill(why.lost, &[known]);
     }
     match reason {
         "it deletes" => why.deletes.to_owned(),
@@ -294,9 +336,10 @@ pub(crate) mod tests {
             [
                 "? Your decision is needed on 3 steps  q1",
                 "  Change a deal",
-                "    1. \"Анна\"  Deal: 1 · Amount: 5",
-                "    2. \"Борис\"  Deal: 2 · Amount: 5",
-                "    3. \"Глеб\"  Deal: 3 · Amount: 5",
+                "    1. \"Анна\"  Deal: 1",
+                "    2. \"Борис\"  Deal: 2",
+                "    3. \"Глеб\"  Deal: 3",
+                "    Amount: 5",
                 "  asked because it sets «Amount»",
             ]
         );
@@ -313,6 +356,27 @@ pub(crate) mod tests {
         assert!(told.contains(&format!("    to: \"{forged}\"")), "{told:#?}");
         assert!(told.iter().all(|line| !line.contains(['\u{1b}', '\u{202e}', '\n'])));
         assert_eq!(split_mark("to = 1   ← from open_page, not trusted"), ("to = 1", Some("open_page")));
+    }
+
+    #[test]
+    fn what_is_there_now_stands_beside_what_would_be() {
+        let mut question = about_one();
+        let change = |before: Value| Change {
+            call: 0,
+            field: "OPPORTUNITY".to_owned(),
+            before: Some(before).filter(|value| !value.is_null()),
+            after: json!(100_000),
+            before_from: Default::default(),
+            after_from: Default::default(),
+        };
+        for (before, line) in [
+            (json!("50000.00\u{202e}"), "    Сумма: сейчас \"50000.00\\u{202e}\" → 100000"),
+            (json!(100_000), "    Сумма: сейчас 100000 → 100000 (без изменений)"),
+            (json!(null), "    Сумма: сейчас неизвестно → 100000"),
+        ] {
+            question.changes = vec![change(before)];
+            assert_eq!(told(&question, "ru")[3], line);
+        }
     }
 
     #[test]

@@ -26,12 +26,20 @@ pub(crate) struct Steps {
     next: usize,
 }
 
+/// What a step is called.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Named {
+    pub(crate) title: String,
+    /// What the agent says of it.
+    pub(crate) comment: Option<String>,
+}
+
 /// One step as it was last seen.
 #[derive(Clone, Debug, PartialEq)]
 struct Shown {
     number: usize,
     tool: String,
-    comment: Option<String>,
+    named: Named,
     instance: Option<String>,
     status: &'static str,
     error: Option<Value>,
@@ -59,7 +67,7 @@ impl Steps {
     }
 
     /// How the calls stand now.
-    pub(crate) fn see(&mut self, calls: &[CallReport]) {
+    pub(crate) fn see(&mut self, calls: &[CallReport], name: &dyn Fn(&CallReport) -> Named) {
         for report in calls {
             let text = |name: &str| report.call.get(name).and_then(Value::as_str);
             let known = self.shown.get(&report.place);
@@ -70,7 +78,7 @@ impl Steps {
             let shown = Shown {
                 number: if moved { self.next } else { known.map_or(0, |known| known.number) },
                 tool: text("_tool").unwrap_or_default().to_owned(),
-                comment: text("comment").filter(|words| !words.trim().is_empty()).map(str::to_owned),
+                named: name(report),
                 instance: text("_instance").map(str::to_owned),
                 status: report.status,
                 error: report.error.clone(),
@@ -149,9 +157,9 @@ impl Steps {
         let mut line = Line::of(NUMBER, format!("{:>2} ", step.number))
             .own(colour, mark)
             .own(PLAIN, " ")
-            .shown(PLAIN, &look.titles.tool(&step.tool))
+            .shown(PLAIN, &if row.of.len() > 1 { look.titles.tool(&step.tool) } else { step.named.title.clone() })
             .hanging(5);
-        if let (Some(comment), 1) = (&step.comment, row.of.len()) {
+        if let (Some(comment), 1) = (&step.named.comment, row.of.len()) {
             line = line.own(DIM, " · ").shown(DIM, comment);
         }
         if row.of.len() > 1 {
@@ -170,13 +178,17 @@ impl Steps {
     fn over_instances(&self, row: &Row<'_>, look: &Look<'_>, line: Line, status: &str, count: String) -> Vec<Line> {
         let line = match status {
             "done" => line.own(PLAIN, ": ").own(colour_of("done"), look.phrases.status.done),
-            "waiting" => line.own(PLAIN, ": ").own(colour_of("waiting"), look.phrases.status.waiting),
+            "waiting" => {
+                let some_done = row.of.iter().any(|(_, step)| step.status == "done");
+                let line = line.own(PLAIN, ": ").own(DIM, if some_done { format!("{count}, ") } else { String::new() });
+                line.own(colour_of("waiting"), look.phrases.status.waiting)
+            }
             _ => line.own(PLAIN, ": ").own(DIM, count),
         };
         let mut lines = vec![line];
         for (place, step) in row.of.iter().filter(|(_, step)| matches!(step.status, "failed" | "refused" | "denied")) {
             let (mark, colour) = mark(step.status, None);
-            let name = step.comment.as_deref().or(step.instance.as_deref()).unwrap_or_default();
+            let name = step.named.comment.as_deref().or(step.instance.as_deref()).unwrap_or_default();
             let said = self.said(*place, step, look).unwrap_or_default();
             let line = Line::of(PLAIN, "     ").own(colour, mark).own(PLAIN, " ").shown(PLAIN, name);
             lines.push(line.own(PLAIN, ": ").shown(colour_of(step.status), &said).hanging(7));
@@ -192,6 +204,8 @@ impl Steps {
             |head: &str, why: &str| Some(if why.is_empty() { head.to_owned() } else { format!("{head}: {why}") });
         match step.status {
             "done" => Some(self.results.get(&place).cloned().unwrap_or_else(|| status.done.to_owned())),
+            "failed" if text("code") == "stopped" => Some(status.stopped.to_owned()),
+            "failed" if text("code") == "timeout" => Some(status.too_late.to_owned()),
             "failed" => with(status.failed, &failure(step.error.as_ref())),
             "skipped" => Some(status.skipped.to_owned()),
             "denied" => with(status.denied, text("message")),
@@ -266,6 +280,13 @@ mod tests {
         CallReport { place, call: Arc::new(call), status, error: None }
     }
 
+    fn see(steps: &mut Steps, calls: &[CallReport]) {
+        steps.see(calls, &|report| Named {
+            title: sample("ru").tool(report.call["_tool"].as_str().unwrap_or_default()),
+            comment: report.call["comment"].as_str().map(str::to_owned),
+        });
+    }
+
     fn told(lines: &[Line]) -> Vec<String> {
         lines.iter().map(|line| line.plain().trim().to_owned()).collect()
     }
@@ -280,21 +301,21 @@ mod tests {
         with_look(Mode::Full, |look| {
             let mut steps = Steps::default();
             let change = json!({"_tool": "crm.deal.update", "id": 7, "comment": "Меняю сумму"});
-            steps.see(&[
-                report((0, 0), json!({"_tool": "open_page"}), "running"),
-                report((0, 1), change.clone(), "blocked"),
-            ]);
+            see(
+                &mut steps,
+                &[report((0, 0), json!({"_tool": "open_page"}), "running"), report((0, 1), change.clone(), "blocked")],
+            );
             assert_eq!(told(&steps.live(look, "⠋")), ["1 ⠋ open page", "2 · Изменить сделку · Меняю сумму: в плане"]);
             assert!(steps.write(false, look).is_empty(), "nothing has ended");
             steps.brought((0, 0), "3 раза".to_owned());
-            steps.see(&[
-                report((0, 0), json!({"_tool": "open_page"}), "done"),
-                report((0, 1), change.clone(), "waiting"),
-            ]);
+            see(
+                &mut steps,
+                &[report((0, 0), json!({"_tool": "open_page"}), "done"), report((0, 1), change.clone(), "waiting")],
+            );
             assert_eq!(told(&steps.write(false, look)), ["1 ✓ open page: 3 раза"]);
             assert_eq!(told(&steps.write(true, look)), ["2 ? Изменить сделку · Меняю сумму: ждёт вашего решения"]);
             assert!(steps.write(true, look).is_empty(), "what was written is not written again");
-            steps.see(&[report((0, 1), change, "done")]);
+            see(&mut steps, &[report((0, 1), change, "done")]);
             assert_eq!(told(&steps.write(true, look)), ["2 ✓ Изменить сделку · Меняю сумму: готово"]);
         });
     }
@@ -305,13 +326,16 @@ mod tests {
             let mut steps = Steps::default();
             let call = || json!({"_tool": "add_note"});
             let with = |at, status, error| CallReport { error: Some(error), ..report((0, at), call(), status) };
-            steps.see(&[
-                with(0, "failed", json!({"code": "ERROR_NOT_FOUND", "message": "Not found"})),
-                with(1, "refused", json!({"rule": "POL-1", "message": "…"})),
-                with(2, "denied", json!({"code": "denied", "message": "не сегодня"})),
-                with(3, "refused", json!({"rule": "POL-2", "message": "никогда"})),
-                report((0, 4), call(), "skipped"),
-            ]);
+            see(
+                &mut steps,
+                &[
+                    with(0, "failed", json!({"code": "ERROR_NOT_FOUND", "message": "Not found"})),
+                    with(1, "refused", json!({"rule": "POL-1", "message": "…"})),
+                    with(2, "denied", json!({"code": "denied", "message": "не сегодня"})),
+                    with(3, "refused", json!({"rule": "POL-2", "message": "никогда"})),
+                    report((0, 4), call(), "skipped"),
+                ],
+            );
             assert_eq!(
                 told(&steps.write(true, look)),
                 [
@@ -331,12 +355,12 @@ mod tests {
             let mut steps = Steps::default();
             let call = |n: u32| json!({"_tool": "crm.deal.update", "_instance": format!("deal-{n}")});
             let all = |status| (0..20).map(|n| report((0, n), call(n), status)).collect::<Vec<_>>();
-            steps.see(&all("running"));
+            see(&mut steps, &all("running"));
             assert_eq!(told(&steps.live(look, "⠋")), ["1 ⠋ Изменить сделку × 20: 0 из 20"]);
             let mut some = all("done");
             some[3] =
                 CallReport { error: Some(json!({"message": "нет прав"})), ..report((0, 3), call(3), "failed") };
-            steps.see(&some);
+            see(&mut steps, &some);
             assert_eq!(
                 told(&steps.write(true, look)),
                 ["1 ✗ Изменить сделку × 20: 19 из 20", "✗ deal-3: не вышло: нет прав"]
@@ -349,12 +373,12 @@ mod tests {
         with_look(Mode::Full, |look| {
             let mut steps = Steps::default();
             let old = |status| report((0, 0), json!({"_tool": "add_note"}), status);
-            steps.see(&[old("waiting")]);
+            see(&mut steps, &[old("waiting")]);
             assert_eq!(steps.write(true, look).len(), 1);
             steps.begin();
-            steps.see(&[old("waiting"), report((1, 0), json!({"_tool": "open_page"}), "done")]);
+            see(&mut steps, &[old("waiting"), report((1, 0), json!({"_tool": "open_page"}), "done")]);
             assert_eq!(told(&steps.write(true, look)), ["1 ✓ open page: готово"]);
-            steps.see(&[old("done")]);
+            see(&mut steps, &[old("done")]);
             assert_eq!(told(&steps.write(true, look)), ["2 ✓ Writes a note down: готово"]);
         });
     }

@@ -2,7 +2,7 @@
 
 use obelus_runtime::Language;
 
-use super::{Asking, Errors, Phrases, Statuses, Why};
+use super::{Asking, Because, Errors, Phrases, Statuses, Why};
 
 pub(super) const PHRASES: Phrases = Phrases {
     language: Language::English,
@@ -27,6 +27,8 @@ pub(super) const PHRASES: Phrases = Phrases {
         done: "done",
         waiting: "waits for your decision",
         failed: "failed",
+        stopped: "stopped by you",
+        too_late: "failed: no answer in time",
         skipped: "skipped: earlier steps brought nothing for it",
         denied: "denied",
         refused: "not allowed",
@@ -34,6 +36,7 @@ pub(super) const PHRASES: Phrases = Phrases {
         only_planned: "kept in the plan, the mode shadow executes nothing",
     },
     of_so_many: "{} of {}",
+    records_of: "{} found, {} shown",
     nothing_found: "nothing found",
     no: "no",
     ask: Asking {
@@ -76,6 +79,10 @@ pub(super) const PHRASES: Phrases = Phrases {
         did_not: "Noted: it did not happen, doing it now.",
         in_agents_words: "in the agent's words: ",
         result_to: "the result goes to ",
+        now: "now ",
+        now_unknown: "now not known",
+        no_change: " (no change)",
+        will_lapse: "The question {} waits until {}, then it counts as a no. /inbox answers it.",
         not_trusted: "from {}, not trusted",
         elsewhere: "It cannot be approved here: that needs a terminal. Open obelus chat --session {} at one, or answer: obelus answer {} approve",
         not_kept: "It cannot be approved here: that needs a terminal. Run obelus chat at one, or with --session NAME, to answer later.",
@@ -90,12 +97,27 @@ pub(super) const PHRASES: Phrases = Phrases {
         policy_asks: "the policy asks for it",
         plan: "a plan runs when it is approved",
         interrupted: "the work was interrupted, and it is not known whether this happened",
+        lost: "its answer was lost, and it is not known whether this happened: {}",
+    },
+    because: Because {
+        nothing: "nothing has written it",
+        author: "from the agent's own file",
+        person: "from a person",
+        tool: "the step «{}»",
+        untrusted_tool: "the step «{}», a source that is not trusted",
+        model: "the model itself, in the step «{}»",
+        delegate: "a delegate, in the step «{}»",
+        elsewhere: "the step «{}», made elsewhere",
+        runtime: "a message about an error",
+        as_proposed: "as it was proposed",
+        was_shown: "was shown ",
+        earlier: "and {} earlier writes",
+        told_already: "told above",
     },
     waits: "{}: /inbox",
     nothing_waits: "Nothing waits for a decision.",
     no_plan: "There is no plan.",
     no_state: "There is no state yet.",
-    nothing_there: "There is nothing at {}.",
     cost: "Requests to the model",
     cost_turn: "this turn",
     cost_session: "the conversation",

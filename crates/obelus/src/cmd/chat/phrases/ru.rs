@@ -2,7 +2,7 @@
 
 use obelus_runtime::Language;
 
-use super::{Asking, Errors, Phrases, Statuses, Why};
+use super::{Asking, Because, Errors, Phrases, Statuses, Why};
 
 pub(super) const PHRASES: Phrases = Phrases {
     language: Language::Russian,
@@ -27,6 +27,8 @@ pub(super) const PHRASES: Phrases = Phrases {
         done: "готово",
         waiting: "ждёт вашего решения",
         failed: "не вышло",
+        stopped: "остановлено вами",
+        too_late: "не вышло: нет ответа за отведённое время",
         skipped: "пропущено: нет данных от предыдущих шагов",
         denied: "отклонено",
         refused: "не разрешено",
@@ -34,6 +36,7 @@ pub(super) const PHRASES: Phrases = Phrases {
         only_planned: "записано в план, режим shadow ничего не выполняет",
     },
     of_so_many: "{} из {}",
+    records_of: "найдено: {}, показано: {}",
     nothing_found: "ничего не найдено",
     no: "нет",
     ask: Asking {
@@ -76,6 +79,10 @@ pub(super) const PHRASES: Phrases = Phrases {
         did_not: "Записано: этого не было, выполняю.",
         in_agents_words: "слова агента: ",
         result_to: "результат запишется в ",
+        now: "сейчас ",
+        now_unknown: "сейчас неизвестно",
+        no_change: " (без изменений)",
+        will_lapse: "Вопрос {} ждёт до {}, потом будет считаться отказом. /inbox — ответить.",
         not_trusted: "взято из {}, непроверенный источник",
         elsewhere: "Здесь подтвердить нельзя: нужен терминал. Откройте obelus chat --session {} в терминале или ответьте: obelus answer {} approve",
         not_kept: "Здесь подтвердить нельзя: нужен терминал. Запустите obelus chat в терминале или с --session ИМЯ, тогда ответить можно и потом.",
@@ -90,12 +97,27 @@ pub(super) const PHRASES: Phrases = Phrases {
         policy_asks: "так требуют правила",
         plan: "план выполняется только с вашего согласия",
         interrupted: "работа прервалась, и неизвестно, было ли это сделано",
+        lost: "ответ потерян, и неизвестно, было ли это сделано: {}",
+    },
+    because: Because {
+        nothing: "сюда никто ничего не записывал",
+        author: "из настроек агента",
+        person: "от человека",
+        tool: "шаг «{}»",
+        untrusted_tool: "шаг «{}», непроверенный источник",
+        model: "сама модель, шаг «{}»",
+        delegate: "помощник, шаг «{}»",
+        elsewhere: "шаг «{}», выполненный не здесь",
+        runtime: "сообщение об ошибке",
+        as_proposed: "так предложено в плане",
+        was_shown: "видел ",
+        earlier: "и ещё записей раньше: {}",
+        told_already: "об этом уже сказано выше",
     },
     waits: "{}: /inbox",
     nothing_waits: "Ничего не ждёт решения.",
     no_plan: "Плана нет.",
     no_state: "Состояния пока нет.",
-    nothing_there: "По пути {} ничего нет.",
     cost: "Запросы к модели",
     cost_turn: "этот ход",
     cost_session: "весь разговор",

@@ -1,0 +1,49 @@
+//! What the manual shows, and what the agent's files say, can be used.
+
+use std::path::Path;
+
+use obelus_connect::activity::bind;
+use obelus_connect::bitrix24::check_tool;
+use obelus_kernel::Tool;
+use serde_json::Value;
+
+#[test]
+fn every_example_of_the_manual_can_be_used() {
+    let manual = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/bitrix24.md")).unwrap();
+    let blocks = manual.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let mut seen = 0;
+    for block in blocks {
+        let document: Value = serde_saphyr::from_str(block).unwrap();
+        for (name, schema) in document["tools"].as_object().into_iter().flatten() {
+            let tool = Tool::parse(name, schema).unwrap();
+            check_tool(&tool).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(tool.fixed_name("_activity"), Some("bitrix24"));
+            seen += 1;
+        }
+        if let Some(bindings) = document["activities"].as_object() {
+            bind(bindings, Path::new(".")).unwrap();
+            seen += 1;
+        }
+    }
+    assert!(seen >= 8, "{seen}");
+}
+
+#[test]
+fn every_tool_of_the_crm_agent_can_be_used() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../agents/crm");
+    let agent: Value = read(Path::new(folder).join("agent.yaml").as_path());
+    bind(agent["activities"].as_object().unwrap(), Path::new(folder)).unwrap();
+    let mut seen = 0;
+    for file in agent["tools"].as_array().unwrap() {
+        let tools = read(&Path::new(folder).join(file.as_str().unwrap()));
+        for (name, schema) in tools.as_object().unwrap() {
+            check_tool(&Tool::parse(name, schema).unwrap()).unwrap_or_else(|error| panic!("{error}"));
+            seen += 1;
+        }
+    }
+    assert!(seen >= 24, "{seen}");
+}
+
+fn read(path: &Path) -> Value {
+    serde_saphyr::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
