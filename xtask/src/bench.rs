@@ -2,8 +2,9 @@
 //!
 //! # Layout
 //!
-//! Here the rows in instructions; [`peer`] compares the CPU time of a call with that of a step of LangGraph.
+//! Here the rows in instructions; [`durable`] measures what durability costs beside a plain file; [`peer`] compares the CPU time of a call with that of a step of LangGraph.
 
+mod durable;
 mod peer;
 
 use std::path::Path;
@@ -92,10 +93,21 @@ pub(crate) fn run() -> Result<()> {
     if !peer::compare(&programs.join("chain"))? {
         missed.push("CPU of a call beside LangGraph");
     }
+    if !durable::measure()? {
+        missed.push("durability");
+    }
     if !missed.is_empty() {
         bail!("target missed: {}", missed.join("; "));
     }
     Ok(())
+}
+
+/// What durability costs, alone.
+pub(crate) fn durable() -> Result<()> {
+    match durable::measure()? {
+        true => Ok(()),
+        false => bail!("target missed: durability"),
+    }
 }
 
 fn build(package: &str, example: &str) -> Result<()> {

@@ -16,6 +16,7 @@ usage: cargo xtask COMMAND
 
   test [--long]   formatting, lints, tests, vectors; --long tries many more random inputs
   bench           cost of memory, plans and calls in instructions (needs valgrind), and of a call beside LangGraph
+  bench durable   only what durability costs, beside a plain append and sync
   sim SEED        plays one seed of the simulation of crashes again
   demo            checks, draws, tries out and runs the examples; no key, no network
 ";
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(false),
         ["test", "--long"] => test::run(true),
         ["bench"] => bench::run(),
+        ["bench", "durable"] => bench::durable(),
         ["sim", seed] => test::simulate(seed),
         ["demo"] => demo::run(),
         _ => {
