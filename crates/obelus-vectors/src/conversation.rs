@@ -3,6 +3,8 @@
 
 mod expect;
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use obelus_connect::model::{PromptOptions, render};
@@ -62,9 +64,7 @@ pub(crate) fn run(case: &Case<'_>) -> Result<(Vec<String>, Value), String> {
 impl Talk {
     fn new(case: &Case<'_>) -> Result<Self, String> {
         let name = case.get("agent")?.as_str().unwrap_or("crm").to_owned();
-        let folder = bundled_agent(&name).ok_or_else(|| format!("there is no bundled agent `{name}`"))?;
-        let agent = Agent::load(&folder)
-            .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
+        let agent = agent(&name)?;
         let mut settings = with_settings(agent.settings, &case.get("settings")?)?;
         settings.activities = agent.activities.keys().cloned().collect();
         // A portal answers what a case has written down, and nobody wrote down what is read for people's eyes only.
@@ -229,6 +229,19 @@ impl Talk {
         };
         self.tell(Input::Ended { id: start.id, outcome });
     }
+}
+
+/// A bundled agent, read once: many cases talk to the same one.
+fn agent(name: &str) -> Result<Agent, String> {
+    thread_local! { static KNOWN: RefCell<BTreeMap<String, Agent>> = const { RefCell::new(BTreeMap::new()) } }
+    if let Some(agent) = KNOWN.with_borrow(|known| known.get(name).cloned()) {
+        return Ok(agent);
+    }
+    let folder = bundled_agent(name).ok_or_else(|| format!("there is no bundled agent `{name}`"))?;
+    let agent = Agent::load(&folder)
+        .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
+    KNOWN.with_borrow_mut(|known| known.insert(name.to_owned(), agent.clone()));
+    Ok(agent)
 }
 
 /// The agent's own settings, with those of the case in their place.

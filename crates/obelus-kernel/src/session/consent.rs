@@ -30,7 +30,9 @@ impl Default for ConsentWords {
             no: phrases(
                 "нет|не надо|не нужно|не стоит|не подтверждаю|не согласен|не согласна|не одобряю|не разрешаю|не меняй|не меняйте|не делай|не делайте|отмена|отмени|отмените|отменить|отклоняю|отклони|отклоните|отклонить|отказываюсь|стоп|no|nope|not now|cancel|deny|denied|decline|reject|rejected|stop|don't|do not",
             ),
-            go_on: phrases("продолжай|продолжайте|продолжи|продолжите|продолжить|продолжаем|давай дальше|дальше|далее|continue|go on|go ahead|keep going|carry on|proceed|resume"),
+            go_on: phrases(
+                "продолжай|продолжайте|продолжи|продолжите|продолжить|продолжаем|давай дальше|дальше|далее|continue|go on|go ahead|keep going|carry on|proceed|resume",
+            ),
         }
     }
 }
