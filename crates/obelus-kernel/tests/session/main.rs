@@ -12,6 +12,7 @@ mod desk;
 mod approval;
 mod before;
 mod checkpoint;
+mod clock;
 mod consent;
 mod delegates;
 mod doubt;
