@@ -182,7 +182,7 @@ fn what_is_no_request() {
         (r#"{"context": 5}"#, "CTX-3: a context is an array of messages, not a number"),
         (r#"{"context": [], "schema": 5}"#, "`schema` is a JSON Schema, not a number"),
         (r#"{"context": [], "activities": 5}"#, "`activities` maps names to what they do; here it is a number"),
-        (r#"{"context": [], "model": 5}"#, "`model` is a string, not a number"),
+        (r#"{"context": [], "model": 5}"#, "`model` is a string, or an object such as {openai: NAME}, not a number"),
         (r#"{"context": [], "settings": 5}"#, "`settings` is an object, not a number"),
     ] {
         // What is JSON is YAML, too.
