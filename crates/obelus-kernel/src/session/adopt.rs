@@ -9,7 +9,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::input::Decision;
-use super::job::Origin as By;
+use super::job::{Frozen, Origin as By};
+use super::settings::FollowUp;
 use super::turn::{Phase, Turn};
 use super::work::frozen_call;
 use super::{Ends, Refused, Session};
@@ -145,7 +146,12 @@ impl Session {
             return Ok(());
         }
         match (entry.status.as_str(), entry.call) {
-            ("requested", Some(call)) => self.ask_as_before(&entry.key, entry.requested_at, call),
+            ("requested", Some(call)) if self.can_ask(&call) => {
+                if let Some(words) = entry.whole["description"].as_str() {
+                    self.desk.words.insert(entry.key.clone(), words.to_owned());
+                }
+                self.ask_as_before(&entry.key, entry.requested_at, call);
+            }
             ("denied", Some(call)) => {
                 let hash = self.hash_of_proposal(&call);
                 self.questions.denied.insert(hash, self.context.messages().len());
@@ -171,7 +177,7 @@ impl Session {
                     false => Decision::Edit { params: other },
                 }
             }
-            "denied" => Decision::Deny { reason: entry.reason.clone() },
+            "denied" => Decision::DenySome { only: vec![index], reason: entry.reason.clone() },
             _ => return Ok(()),
         };
         self.decide(question, decision, by)
@@ -189,11 +195,22 @@ impl Session {
             _ => {
                 self.turn = Turn::new(&self.settings);
                 self.turn.asks_model = false;
+                self.turn.asks_when_decided = self.settings.follow_up == FollowUp::AfterReads;
                 self.turn.phase = Phase::Working;
             }
         }
         let origin = By::Approved { by_person: true, before_reading: true };
         self.start_step(&[Arc::new(call)], origin, Manner { sequential: true, keeps_results: true });
+    }
+
+    /// Whether a question about this can be answered here: a step that is no call of this agent is kept as it came.
+    fn can_ask(&self, call: &Value) -> bool {
+        Call::read(&Arc::new(call.clone()), &self.context).1.is_empty()
+    }
+
+    /// Whether a call comes from a question that came along.
+    pub(super) fn was_asked_elsewhere(&self, call: &Call, frozen: &Frozen) -> bool {
+        !self.desk.expected.is_empty() && self.desk.expected.contains_key(&self.hash_of(call, frozen))
     }
 
     /// What a decision about a proposal without references is bound to.

@@ -245,6 +245,13 @@ pub enum Decision {
         /// Why.
         reason: String,
     },
+    /// No to some of the calls; the others still wait.
+    DenySome {
+        /// Indexes of calls in the question.
+        only: Vec<usize>,
+        /// Why.
+        reason: String,
+    },
     /// Yes, with these parameters instead.
     Edit {
         /// The parameters that replace those of the same name.

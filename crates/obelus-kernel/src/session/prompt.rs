@@ -75,6 +75,8 @@ pub struct Prompt {
 
 /// Errors shown at once.
 const MOST_ERRORS: usize = 10;
+/// Questions shown at once, where the state tells of them too.
+const MOST_WAITING: usize = 5;
 /// Characters of conversation shown.
 const MOST_TEXT: usize = 24_000;
 
@@ -114,11 +116,12 @@ impl Session {
             mode: self.settings.mode.name(),
             plan_mode: mode.name(),
             kinds: self.kinds(),
-            plan: self.calls(),
+            plan: self.plan_shown(),
             questions: self
                 .questions()
                 .iter()
                 .filter(|question| question.is_open())
+                .take(self.most_waiting())
                 .map(super::question::Question::for_model)
                 .collect(),
             errors: self.latest_errors(),
@@ -206,6 +209,23 @@ impl Session {
         }?;
         let part = self.views.get(kind).and_then(|filter| filter.one(&whole).ok()).filter(|part| !part.is_null());
         Some(part.unwrap_or(whole))
+    }
+
+    /// What became of the calls: what the model has not been told of earlier turns, and those of this one.
+    fn plan_shown(&self) -> Vec<CallReport> {
+        let mut room = self.most_waiting();
+        let mut fits = |report: &CallReport| {
+            let waits = report.status == "waiting";
+            let fits = !waits || room > 0;
+            room -= usize::from(waits && fits);
+            fits
+        };
+        self.turn.untold.iter().cloned().chain(self.calls()).filter(|report| fits(report)).collect()
+    }
+
+    /// How much of what waits for a person is shown. Where the state tells of it, the first ones are enough.
+    fn most_waiting(&self) -> usize {
+        if self.settings.kept.confirmations.is_some() { MOST_WAITING } else { usize::MAX }
     }
 
     fn latest_errors(&self) -> Vec<Value> {
