@@ -17,6 +17,7 @@ usage: cargo xtask COMMAND
   test [--long]   formatting, lints, tests, vectors; --long tries many more random inputs
   bench           cost of memory, plans and calls in instructions (needs valgrind), and of a call beside LangGraph
   bench durable   only what durability costs, beside a plain append and sync
+  bench peer      of these, a call beside LangGraph alone (needs python3 and the network, the first time)
   sim SEED        plays one seed of the simulation of crashes again
   demo            checks, draws, tries out and runs the examples; no key, no network
 ";
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         ["test", "--long"] => test::run(true),
         ["bench"] => bench::run(),
         ["bench", "durable"] => bench::durable(),
+        ["bench", "peer"] => bench::run_peer(),
         ["sim", seed] => test::simulate(seed),
         ["demo"] => demo::run(),
         _ => {

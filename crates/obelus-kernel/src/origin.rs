@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::fold::Method;
 use crate::message::Role;
+use crate::names::ByName;
 use crate::path::Segment;
 
 /// One source of values.
@@ -103,6 +103,17 @@ impl Origins {
         self.untrusted().next().is_none()
     }
 
+    /// The sources without the tools that are not believed.
+    #[must_use]
+    pub(crate) fn believed(self) -> Self {
+        if self.is_trusted() {
+            return self;
+        }
+        let is_believed = |origin: &&Origin| !matches!(origin, Origin::Tool { trusted: false, .. });
+        let all: BTreeSet<Origin> = self.iter().filter(is_believed).cloned().collect();
+        Self((!all.is_empty()).then(|| Arc::new(all)))
+    }
+
     /// The form in which a message carries it.
     pub fn to_json(&self) -> Value {
         self.iter().map(ToString::to_string).collect()
@@ -144,7 +155,7 @@ pub(crate) struct Labels {
     /// Whether what is above does not reach here, because this place was written over as a whole.
     anew: bool,
     /// Looked up by name with every read and write. Most places have nothing below.
-    children: Option<Box<IndexMap<String, Labels>>>,
+    children: Option<Box<ByName<String, Labels>>>,
 }
 
 /// Written as a list: what is here, whether it is anew, and what is below by name.

@@ -12,9 +12,10 @@
 //! | `input` | what comes in, what goes out |
 //! | `turn` | requests, solutions, limits, how a turn comes to rest |
 //! | `walk` | a turn along a graph of steps |
-//! | `job` | the calls of one solution and the graph between them |
+//! | `partial` | calls that start while the model is still writing |
+//! | `job`, `at_work` | the calls of one solution and the graph between them, and where those under way are kept |
 //! | `work` | a call's way from blocked to its end |
-//! | `result`, `leave` | what a call brings, and what it leaves beside that, written to memory |
+//! | `result`, `instances`, `leave` | what a call brings, and what it leaves beside that, written to memory |
 //! | `desk`, `adopt` | the state with what the session keeps up in it, and a state that comes from elsewhere |
 //! | `naming` | names that people know, and a call in one line |
 //! | `question`, `ask`, `describe`, `look` | what waits for a person, in which words, and what it would change |
@@ -23,10 +24,11 @@
 //! | `policy`, `provenance`, `explain` | what may happen, what the origins of values decide, and why |
 //! | `why` | the chain of calls behind a value |
 //! | `delegate` | calls carried out by a session of their own |
-//! | `prompt` | what the model is shown |
+//! | `prompt`, `shelter` | what the model is shown, and what a planner is not |
 
 mod adopt;
 mod ask;
+mod at_work;
 mod checkpoint;
 mod consent;
 mod decide;
@@ -37,16 +39,19 @@ mod doubt;
 mod earlier;
 mod explain;
 mod input;
+mod instances;
 mod job;
 mod leave;
 mod look;
 mod naming;
+mod partial;
 mod policy;
 mod prompt;
 mod provenance;
 mod question;
 mod result;
 mod settings;
+mod shelter;
 mod turn;
 mod walk;
 mod why;
@@ -66,7 +71,7 @@ pub use input::{
 pub use policy::{Examples, Explanation, Match, Policy, Rule as PolicyRule, Say, Spoken, Verdict};
 pub use prompt::{Prompt, Purpose};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
-pub use settings::{Approval, FollowUp, Kept, Mode, ModelMayConfirm, Settings};
+pub use settings::{Approval, FollowUp, Kept, Mode, ModelMayConfirm, Planning, Settings};
 pub use why::{Because, Given, Why, Writer, why};
 
 use crate::context::Context;
@@ -78,10 +83,12 @@ use crate::schema;
 use crate::steps::Steps;
 use crate::time::Time;
 use crate::tool::Tool;
+use at_work::AtWork;
 use desk::Desk;
 use doubt::INTERRUPTED;
-use job::{JobRef, Step};
+use job::JobRef;
 use look::Looks;
+use partial::Early;
 use question::Questions;
 use turn::{Turn, Words};
 use walk::Walk;
@@ -104,7 +111,7 @@ pub struct Session {
     turn: Turn,
     /// What the model took since the session began.
     spent: Spent,
-    steps: BTreeMap<u32, Step>,
+    steps: AtWork,
     next_step: u32,
     /// Jobs to be looked at again, because something they need has changed.
     dirty: VecDeque<JobRef>,
@@ -119,6 +126,8 @@ pub struct Session {
     /// The jobs behind requests to the model that are not the turn's own.
     sub_requests: BTreeMap<u64, JobRef>,
     next_request: u64,
+    /// What was started before the solution was there.
+    early: Early,
     questions: Questions,
     /// Looks at what calls are about to change, for whoever decides about them.
     looks: Looks,
@@ -217,7 +226,7 @@ impl Session {
             now: Time::default(),
             date: None,
             spent: Spent::default(),
-            steps: BTreeMap::new(),
+            steps: AtWork::default(),
             next_step: 0,
             dirty: VecDeque::new(),
             ready: VecDeque::new(),
@@ -226,6 +235,7 @@ impl Session {
             resting: 0,
             sub_requests: BTreeMap::new(),
             next_request: 0,
+            early: Early::new(),
             questions: Questions::default(),
             looks: Looks::default(),
             desk: Desk::default(),
@@ -274,6 +284,7 @@ impl Session {
                 self.turn.spent.add(&answer);
                 self.take_answer(&id, answer);
             }
+            Input::Partial { id, index, call } => self.take_partial(&id, index, call),
             Input::Ended { id, outcome } => self.take_outcome(&id, outcome),
             Input::Loaded { id, request } => self.take_loaded(&id, request),
             Input::InDoubt { id } => self.doubt(&id, INTERRUPTED),
@@ -283,7 +294,10 @@ impl Session {
             Input::Pause { by } => drop(self.paused.get_or_insert(by)),
             Input::Resume { .. } => self.paused = None,
             Input::Stop => self.stop(),
-            Input::Tick => self.expire(),
+            Input::Tick => {
+                self.expire();
+                self.remind();
+            }
         }
         self.go_on();
         Ok(())
@@ -306,7 +320,8 @@ impl Session {
 
     /// When to come back at the latest, with [`Input::Tick`].
     pub fn timeout(&self) -> Option<Time> {
-        let own = self.questions.open().map(|question| question.expires_at);
+        let due = |question: &Question| question.remind_at.unwrap_or(question.expires_at).min(question.expires_at);
+        let own = self.questions.open().map(due);
         own.chain(self.children().filter_map(|(_, child)| child.timeout())).min()
     }
 
@@ -410,13 +425,15 @@ impl Session {
 
     /// The job of this id, if it still exists.
     fn find(&self, id: &str) -> Option<JobRef> {
-        let (step, job) = id.split_once('.')?;
-        let at = JobRef { step: step.parse().ok()?, job: job.parse().ok()? };
+        let at = JobRef::of_id(id)?;
         self.steps.get(&at.step)?.jobs.get(at.job as usize)?;
         Some(at)
     }
 
     fn plan_mode(&self) -> PlanMode {
+        if self.plans_before_reading() {
+            return PlanMode::Lazy;
+        }
         self.context.plan().map(|plan| plan.mode).unwrap_or_default()
     }
 

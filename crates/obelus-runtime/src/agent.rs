@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::{
-    Approval, ConsentWords, FollowUp, Kept, Mode, ModelMayConfirm, Policy, Session, Settings,
+    Approval, ConsentWords, FollowUp, Kept, Mode, ModelMayConfirm, Planning, Policy, Session, Settings,
 };
 use obelus_kernel::steps::Steps;
 use obelus_kernel::{Context, Data, Fault, Message, Role, Tool};
@@ -29,7 +29,7 @@ struct File {
     #[serde(default)]
     time_zone: Option<String>,
     #[serde(default)]
-    model: Option<String>,
+    model: Option<Value>,
     #[serde(default)]
     instructions: Option<String>,
     #[serde(default)]
@@ -44,6 +44,8 @@ struct File {
     consent: ConsentWords,
     #[serde(default)]
     approval: Approval,
+    #[serde(default)]
+    planning: Planning,
     #[serde(default = "yes")]
     before: bool,
     #[serde(default = "one")]
@@ -88,6 +90,7 @@ struct Limits {
     depth: Option<u32>,
     call_seconds: Option<u64>,
     question_seconds: Option<u64>,
+    reminder_seconds: Option<u64>,
 }
 
 /// Tools stand in the file, or in files beside it.
@@ -124,8 +127,8 @@ pub struct Agent {
     pub description: Option<String>,
     /// The language it speaks first.
     pub language: Option<String>,
-    /// The model it asks.
-    pub model: Option<String>,
+    /// The model it asks: its name, or an object that also says how it is asked.
+    pub model: Option<Value>,
     /// What it is given at the start of every session.
     pub context: Context,
     /// What its result must look like.
@@ -200,6 +203,12 @@ impl Agent {
                 reader.problem(&format!("show.{kind}"), format!("show.{kind}: {why}"));
             }
         }
+        if let Some(model) = read.model.as_ref().filter(|model| !model.is_string() && !model.is_object()) {
+            let kind = obelus_kernel::type_name(model);
+            let words =
+                format!("model: it is a name such as openai:NAME, or an object such as {{openai: NAME}}, not {kind}");
+            reader.problem("model", words);
+        }
         if let Err(why) = read.policy.check(&|name| context.tool(name).cloned()) {
             reader.problem("policy", format!("policy: {why}"));
         }
@@ -235,6 +244,7 @@ fn settings(file: &File) -> Settings {
         model_may_confirm: file.model_may_confirm,
         consent: file.consent.clone(),
         approval: file.approval,
+        planning: file.planning,
         repairs: file.repairs,
         dialect: file.dialect,
         // Whoever answers in blocks answers in words, and is asked again when there is something to answer from.
@@ -254,6 +264,7 @@ fn settings(file: &File) -> Settings {
         max_depth: limits.depth.unwrap_or(default.max_depth),
         call_seconds: limits.call_seconds.unwrap_or(default.call_seconds),
         question_seconds: limits.question_seconds.unwrap_or(default.question_seconds),
+        reminder_seconds: limits.reminder_seconds.unwrap_or(default.reminder_seconds),
         before: file.before,
         activities: default.activities,
         persistent: true,

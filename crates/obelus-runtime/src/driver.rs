@@ -5,6 +5,7 @@
 
 mod counter;
 mod doubt;
+mod parts;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -25,15 +26,20 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::activity::{Activities, Work};
 use crate::clock::Clock;
-use crate::model::Model;
+use crate::model::{Model, Used};
 pub use counter::{Counter, Told};
 use doubt::Doubt;
+use parts::PartsInlet;
 
 /// Something that a person may want to see while a turn is at work.
 #[derive(Clone, Debug)]
 pub enum Event<'a> {
     /// The agent says something.
     Say(&'a str),
+    /// The model is writing words for the user; the whole of them comes with [`Event::Say`].
+    Writing(&'a str),
+    /// What a request to the model took.
+    Used(Used),
     /// The model is asked.
     Asking,
     /// A call begins.
@@ -64,6 +70,8 @@ pub struct Driver {
     watch: Box<dyn FnMut(Event<'_>) + Send>,
     words: Option<mpsc::UnboundedReceiver<Input>>,
     counter: Option<counter::Ends>,
+    /// Parts of answers that are not whole yet.
+    parts: PartsInlet,
     journal: Option<Box<dyn Journal>>,
     /// What is on its way into the journal. It is told to the session even if whoever waited has gone.
     writing: Option<(Vec<(Time, Input)>, Kept)>,
@@ -131,6 +139,7 @@ impl Driver {
             watch: Box::new(|_| {}),
             words: None,
             counter: None,
+            parts: PartsInlet::default(),
             journal: None,
             writing: None,
             unsettled: Vec::new(),
@@ -203,7 +212,9 @@ impl Driver {
         if let Some(by) = self.session.paused() {
             return Err(Refused { code: PAUSED, text: format!("the session was paused by {by}: let it go on first") });
         }
-        let doubts = std::mem::take(&mut self.unsettled);
+        let mut doubts = std::mem::take(&mut self.unsettled);
+        // Questions may have lapsed while nobody looked.
+        doubts.extend(self.session.timeout().filter(|due| *due <= (self.clock)()).map(|_| Input::Tick));
         if doubts.is_empty() && !self.is_at_work() {
             return Ok(None);
         }
@@ -275,6 +286,12 @@ impl Driver {
             if let Some(reply) = self.hand_out() {
                 return Ok(reply);
             }
+            // What was said, such as that time has passed, has moved nothing.
+            if !self.is_at_work()
+                && let Some(reply) = self.session.reply()
+            {
+                return Ok(reply);
+            }
             self.take_some().await?;
         }
     }
@@ -288,11 +305,18 @@ impl Driver {
         let input = match self.words.as_mut().and_then(|words| words.try_recv().ok()).or_else(|| self.done.pop_front())
         {
             Some(input) => input,
-            None => tokio::select! {
-                biased;
-                Some(done) = self.pending.next() => done,
-                said = next_word(&mut self.words) => said,
-                told = next_told(&mut self.counter) => return self.take_told(told).await.or_else(unless_broken),
+            None => loop {
+                let part = tokio::select! {
+                    biased;
+                    // What was told of an answer comes before the answer.
+                    part = self.parts.next() => part,
+                    Some(done) = self.pending.next() => break done,
+                    said = next_word(&mut self.words) => break said,
+                    told = next_told(&mut self.counter) => return self.take_told(told).await.or_else(unless_broken),
+                };
+                if let Some(input) = self.take_part(part) {
+                    break input;
+                }
             },
         };
         let is_stop = matches!(input, Input::Stop);
@@ -308,6 +332,15 @@ impl Driver {
     fn with_others_ready(&mut self, first: Input) -> Vec<Input> {
         let mut inputs = vec![first];
         while inputs.len() < MOST_AT_ONCE {
+            // What was told of an answer comes before the answer, which may be among these.
+            if let Some(part) = self.parts.ready() {
+                let early = self.take_part(part);
+                // With the whole answer at hand nothing is early any more.
+                if !inputs.iter().any(|input| matches!(input, Input::Answer { .. })) {
+                    inputs.extend(early);
+                }
+                continue;
+            }
             let next = self.done.pop_front().or_else(|| self.pending.next().now_or_never().flatten());
             match next {
                 Some(input) => inputs.push(input),
@@ -425,7 +458,7 @@ impl Driver {
     fn ask(&mut self, id: String) {
         (self.watch)(Event::Asking);
         let Some(prompt) = self.session.prompt(&id) else { return };
-        let answer = AssertUnwindSafe(self.model.ask(prompt)).catch_unwind();
+        let answer = AssertUnwindSafe(self.model.ask_aloud(prompt, self.parts.of(&id))).catch_unwind();
         let stopped = Arc::clone(&self.stop).notified_owned();
         let failed = |code: &str, words: &str| Answer::Failed { code: code.to_owned(), message: words.to_owned() };
         self.pending.push(Box::pin(async move {

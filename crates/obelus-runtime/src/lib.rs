@@ -35,7 +35,7 @@ mod fork;
 pub use fork::fork;
 
 mod model;
-pub use model::{AnswerFuture, Model, NoModel};
+pub use model::{AnswerFuture, Model, NoModel, Part, Parts, Used};
 
 mod places;
 

@@ -50,6 +50,7 @@ impl Color {
 pub(crate) enum Command {
     Run(Run),
     Chat(Chat),
+    Demo(crate::cmd::demo::Demo),
     #[command(subcommand, after_help = "Example:\n  obelus plan check plan.json && obelus plan run plan.json")]
     Plan(Plan),
     #[command(subcommand, after_help = "Example:\n  obelus agents check agents/notes")]

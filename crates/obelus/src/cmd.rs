@@ -3,6 +3,7 @@
 mod agents;
 mod chat;
 mod completions;
+pub(crate) mod demo;
 mod doctor;
 mod holder;
 mod host;
@@ -26,6 +27,7 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
     match command {
         Command::Run(args) => run::request(&args),
         Command::Chat(args) => chat::run(&args),
+        Command::Demo(args) => demo::run(args),
         Command::Agents(args) => agents::run(&args),
         Command::Sessions(args) => sessions::run(&args),
         Command::Policy(args) => policy::run(&args),

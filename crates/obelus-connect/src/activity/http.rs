@@ -21,6 +21,7 @@ use reqwest::{Method, Url};
 use serde_json::Value;
 
 use self::address::Address;
+#[cfg(feature = "bitrix24")]
 pub(crate) use self::answer::cause as innermost;
 use self::body::Body;
 pub(super) use self::client::Client;

@@ -20,7 +20,7 @@ impl Session {
         if let Some((job, rest)) = id.split_once('/') {
             return self.tell_child(job, Input::InDoubt { id: rest.to_owned() });
         }
-        if self.look_again(id) {
+        if self.look_again(id) || self.doubt_early(id, why) {
             return;
         }
         let Some(at) = self.in_hand(id) else { return };

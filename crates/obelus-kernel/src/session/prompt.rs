@@ -86,7 +86,13 @@ impl Session {
         }
         match self.sub_requests.get(&id.parse().ok()?) {
             Some(at) => self.thought(*at),
-            None => Some(self.solving()),
+            None => {
+                let mut prompt = self.solving();
+                if self.plans_before_reading() {
+                    self.shelter(&mut prompt);
+                }
+                Some(prompt)
+            }
         }
     }
 
@@ -209,7 +215,7 @@ impl Session {
         });
         let mut errors: Vec<Value> = recent
             .filter_map(|message| match message {
-                Message::Data(data) if data.kind == "error" => Some(data.data.clone()),
+                Message::Data(data) if data.kind == "error" => Some(data.data().into_owned()),
                 _ => None,
             })
             .take(MOST_ERRORS)

@@ -54,6 +54,17 @@ pub enum Approval {
     Checked,
 }
 
+/// What whoever plans may see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Planning {
+    /// Everything in memory.
+    #[default]
+    WhileReading,
+    /// What is trusted, and of everything else its shape: plans are made before reading.
+    BeforeReading,
+}
+
 /// When the model is asked again after its calls have ended without a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -95,6 +106,8 @@ pub struct Settings {
     pub consent: ConsentWords,
     /// Who lets a lazy plan run.
     pub approval: Approval,
+    /// What whoever plans may see.
+    pub planning: Planning,
     /// When the model is asked again.
     pub follow_up: FollowUp,
     /// What of the state the session keeps up by itself.
@@ -125,6 +138,8 @@ pub struct Settings {
     pub call_seconds: u64,
     /// Seconds after which a question lapses.
     pub question_seconds: u64,
+    /// Seconds before a question lapses at which whoever may answer is reminded; 0 for never.
+    pub reminder_seconds: u64,
     /// Whether questions show what is there now beside what would be, where a tool says how to read it.
     pub before: bool,
     /// Names of the activities that exist.
@@ -142,6 +157,7 @@ impl Default for Settings {
             model_may_confirm: ModelMayConfirm::default(),
             consent: ConsentWords::default(),
             approval: Approval::default(),
+            planning: Planning::default(),
             follow_up: FollowUp::default(),
             kept: Kept::default(),
             show: BTreeMap::new(),
@@ -157,9 +173,18 @@ impl Default for Settings {
             max_depth: 8,
             call_seconds: 60,
             question_seconds: 24 * 60 * 60,
+            reminder_seconds: 4 * 60 * 60,
             before: true,
             activities: BTreeSet::new(),
             persistent: false,
         }
+    }
+}
+
+impl Settings {
+    /// Seconds after which somebody is reminded of a question: never in the first half of its time.
+    pub(super) fn remind_after(&self) -> Option<u64> {
+        let before = self.reminder_seconds.min(self.question_seconds / 2);
+        (before > 0).then(|| self.question_seconds - before)
     }
 }

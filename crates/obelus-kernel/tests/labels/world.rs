@@ -12,6 +12,8 @@ pub(crate) const MARK: char = '☠';
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) lazy: bool,
+    /// Whether plans are made before reading.
+    pub(crate) sheltered: bool,
     pub(crate) max_parallel: u32,
     pub(crate) moves: Vec<Move>,
 }
@@ -67,13 +69,14 @@ enum Param {
 }
 
 /// The tools, and the parameters of each.
-const TOOLS: [(&str, &[&str]); 10] = [
+const TOOLS: [(&str, &[&str]); 11] = [
     ("web", &["q"]),
     ("book", &["q"]),
     ("digest", &["q"]),
     ("fetch", &["url"]),
     ("mint", &["q"]),
     ("card", &["q"]),
+    ("tally", &["q"]),
     ("send", &["to", "body"]),
     ("note", &["a", "b"]),
     ("muse", &["q"]),
@@ -95,7 +98,7 @@ pub(crate) fn acts(tool: &str) -> bool {
 }
 
 /// Everything but the thought and the delegate.
-pub(crate) const ACTIVITIES: [&str; 8] = ["web", "book", "card", "digest", "fetch", "mint", "send", "note"];
+pub(crate) const ACTIVITIES: [&str; 9] = ["web", "book", "card", "tally", "digest", "fetch", "mint", "send", "note"];
 
 pub(crate) fn tools() -> Value {
     json!({"type": "tool", "tool": {
@@ -105,6 +108,7 @@ pub(crate) fn tools() -> Value {
         "fetch": {"x-effect": "read", "x-trust": "untrusted", "x-target": ["url"], "properties": {"url": {}}},
         "mint": {"x-effect": "create", "x-trust": "trusted", "x-target": [], "x-issued": ["id"], "properties": {"q": {}}},
         "card": {"x-effect": "read", "x-trust": {"": "untrusted", "id": "trusted"}, "properties": {"q": {}}},
+        "tally": {"x-effect": "read", "x-trust": "trusted", "properties": {"q": {"type": "number"}}},
         "send": {"x-effect": "create", "x-trust": "trusted", "x-target": ["to"], "properties": {"to": {}, "body": {}}},
         "note": {"x-effect": "update", "x-trust": "trusted", "properties": {"a": {}, "b": {}}},
         "muse": {"x-trust": "trusted", "_scopes": {"type": "array"}, "_output": {}, "properties": {"q": {}}},
@@ -193,6 +197,11 @@ fn next() -> impl Strategy<Value = Move> {
 }
 
 pub(crate) fn world() -> impl Strategy<Value = World> {
-    let parts = (any::<bool>(), select(vec![1, 2, 16]), vec(next(), 4..40));
-    parts.prop_map(|(lazy, max_parallel, moves)| World { lazy, max_parallel, moves })
+    let parts = (0..3_u8, select(vec![1, 2, 16]), vec(next(), 4..40));
+    parts.prop_map(|(planning, max_parallel, moves)| World {
+        lazy: planning > 0,
+        sheltered: planning > 1,
+        max_parallel,
+        moves,
+    })
 }

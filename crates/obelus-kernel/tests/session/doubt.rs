@@ -159,3 +159,14 @@ fn a_look_may_answer_the_question_that_waits() {
     desk.returns("change", json!("changed"));
     assert_eq!((desk.rested(), desk.read("†state.c")), (Ends::Output, json!("changed")));
 }
+
+#[test]
+fn what_did_not_happen_is_not_done_in_a_mode_that_forbids_it() {
+    let mut desk = in_doubt(call("change", "c", json!({"id": 1})), &[]);
+    desk.tell(Input::Mode { mode: obelus_kernel::session::Mode::Canary }).unwrap();
+    desk.decide("q1", Decision::DidNot).unwrap();
+    assert_eq!(
+        (desk.started.len(), desk.states("change"), desk.errors()),
+        (1, vec!["failed"], vec!["POL-1".to_owned()])
+    );
+}

@@ -16,6 +16,7 @@ mod clock;
 mod consent;
 mod delegates;
 mod doubt;
+mod early;
 mod kept;
 mod limits;
 mod order;

@@ -259,7 +259,8 @@ fn show(event: Event<'_>) {
         Event::Ended(_, Outcome::Lost { message }) => {
             output::note(&format!("  {YELLOW}?{YELLOW:#} its answer was lost: {}", visible(message)));
         }
-        Event::Ended(..) | Event::Moved(_) => {}
+        // Words are shown when they are whole: standard error may be a file.
+        Event::Ended(..) | Event::Moved(_) | Event::Writing(_) | Event::Used(_) => {}
         Event::Asked(question) => {
             output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} needs a decision", visible(&question.id)));
         }
