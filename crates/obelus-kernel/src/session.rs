@@ -12,9 +12,10 @@
 //! | `input` | what comes in, what goes out |
 //! | `turn` | requests, solutions, limits, how a turn comes to rest |
 //! | `walk` | a turn along a graph of steps |
-//! | `job` | the calls of one solution and the graph between them |
+//! | `partial` | calls that start while the model is still writing |
+//! | `job`, `at_work` | the calls of one solution and the graph between them, and where those under way are kept |
 //! | `work` | a call's way from blocked to its end |
-//! | `result`, `leave` | what a call brings, and what it leaves beside that, written to memory |
+//! | `result`, `instances`, `leave` | what a call brings, and what it leaves beside that, written to memory |
 //! | `desk`, `adopt` | the state with what the session keeps up in it, and a state that comes from elsewhere |
 //! | `naming` | names that people know, and a call in one line |
 //! | `question`, `ask`, `describe`, `look` | what waits for a person, in which words, and what it would change |
@@ -27,6 +28,7 @@
 
 mod adopt;
 mod ask;
+mod at_work;
 mod checkpoint;
 mod consent;
 mod decide;
@@ -37,10 +39,12 @@ mod doubt;
 mod earlier;
 mod explain;
 mod input;
+mod instances;
 mod job;
 mod leave;
 mod look;
 mod naming;
+mod partial;
 mod policy;
 mod prompt;
 mod provenance;
@@ -79,10 +83,12 @@ use crate::schema;
 use crate::steps::Steps;
 use crate::time::Time;
 use crate::tool::Tool;
+use at_work::AtWork;
 use desk::Desk;
 use doubt::INTERRUPTED;
-use job::{JobRef, Step};
+use job::JobRef;
 use look::Looks;
+use partial::Early;
 use question::Questions;
 use turn::{Turn, Words};
 use walk::Walk;
@@ -105,7 +111,7 @@ pub struct Session {
     turn: Turn,
     /// What the model took since the session began.
     spent: Spent,
-    steps: BTreeMap<u32, Step>,
+    steps: AtWork,
     next_step: u32,
     /// Jobs to be looked at again, because something they need has changed.
     dirty: VecDeque<JobRef>,
@@ -120,6 +126,8 @@ pub struct Session {
     /// The jobs behind requests to the model that are not the turn's own.
     sub_requests: BTreeMap<u64, JobRef>,
     next_request: u64,
+    /// What was started before the solution was there.
+    early: Early,
     questions: Questions,
     /// Looks at what calls are about to change, for whoever decides about them.
     looks: Looks,
@@ -218,7 +226,7 @@ impl Session {
             now: Time::default(),
             date: None,
             spent: Spent::default(),
-            steps: BTreeMap::new(),
+            steps: AtWork::default(),
             next_step: 0,
             dirty: VecDeque::new(),
             ready: VecDeque::new(),
@@ -227,6 +235,7 @@ impl Session {
             resting: 0,
             sub_requests: BTreeMap::new(),
             next_request: 0,
+            early: Early::new(),
             questions: Questions::default(),
             looks: Looks::default(),
             desk: Desk::default(),
@@ -275,6 +284,7 @@ impl Session {
                 self.turn.spent.add(&answer);
                 self.take_answer(&id, answer);
             }
+            Input::Partial { id, index, call } => self.take_partial(&id, index, call),
             Input::Ended { id, outcome } => self.take_outcome(&id, outcome),
             Input::Loaded { id, request } => self.take_loaded(&id, request),
             Input::InDoubt { id } => self.doubt(&id, INTERRUPTED),
@@ -415,8 +425,7 @@ impl Session {
 
     /// The job of this id, if it still exists.
     fn find(&self, id: &str) -> Option<JobRef> {
-        let (step, job) = id.split_once('.')?;
-        let at = JobRef { step: step.parse().ok()?, job: job.parse().ok()? };
+        let at = JobRef::of_id(id)?;
         self.steps.get(&at.step)?.jobs.get(at.job as usize)?;
         Some(at)
     }

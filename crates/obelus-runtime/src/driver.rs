@@ -3,7 +3,9 @@
 //! Work runs as futures on the driver's own task, as many at once as the session permits, so that a call
 //! that needs no waiting costs no hand-over between threads.
 
+mod counter;
 mod doubt;
+mod parts;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -24,14 +26,20 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::activity::{Activities, Work};
 use crate::clock::Clock;
-use crate::model::Model;
+use crate::model::{Model, Used};
+pub use counter::{Counter, Told};
 use doubt::Doubt;
+use parts::PartsInlet;
 
 /// Something that a person may want to see while a turn is at work.
 #[derive(Clone, Debug)]
 pub enum Event<'a> {
     /// The agent says something.
     Say(&'a str),
+    /// The model is writing words for the user; the whole of them comes with [`Event::Say`].
+    Writing(&'a str),
+    /// What a request to the model took.
+    Used(Used),
     /// The model is asked.
     Asking,
     /// A call begins.
@@ -61,6 +69,9 @@ pub struct Driver {
     done: VecDeque<Input>,
     watch: Box<dyn FnMut(Event<'_>) + Send>,
     words: Option<mpsc::UnboundedReceiver<Input>>,
+    counter: Option<counter::Ends>,
+    /// Parts of answers that are not whole yet.
+    parts: PartsInlet,
     journal: Option<Box<dyn Journal>>,
     /// What is on its way into the journal. It is told to the session even if whoever waited has gone.
     writing: Option<(Vec<(Time, Input)>, Kept)>,
@@ -127,6 +138,8 @@ impl Driver {
             done: VecDeque::new(),
             watch: Box::new(|_| {}),
             words: None,
+            counter: None,
+            parts: PartsInlet::default(),
             journal: None,
             writing: None,
             unsettled: Vec::new(),
@@ -286,21 +299,29 @@ impl Driver {
     /// Waits for the next thing that was done or said, and tells the session. Only a journal that cannot be
     /// written is an error: what a person says may come too late, and that is no end of the turn.
     async fn take_some(&mut self) -> Result<(), Refused> {
+        if let Some(told) = self.counter.as_mut().and_then(counter::Ends::take_now) {
+            return self.take_told(told).await.or_else(unless_broken);
+        }
         let input = match self.words.as_mut().and_then(|words| words.try_recv().ok()).or_else(|| self.done.pop_front())
         {
             Some(input) => input,
-            None => tokio::select! {
-                biased;
-                Some(done) = self.pending.next() => done,
-                said = next_word(&mut self.words) => said,
+            None => loop {
+                let part = tokio::select! {
+                    biased;
+                    // What was told of an answer comes before the answer.
+                    part = self.parts.next() => part,
+                    Some(done) = self.pending.next() => break done,
+                    said = next_word(&mut self.words) => break said,
+                    told = next_told(&mut self.counter) => return self.take_told(told).await.or_else(unless_broken),
+                };
+                if let Some(input) = self.take_part(part) {
+                    break input;
+                }
             },
         };
         let is_stop = matches!(input, Input::Stop);
         let inputs = self.with_others_ready(input);
-        match self.feed(inputs).await {
-            Err(refused) if [NOT_DURABLE, DAMAGED].contains(&refused.code) => return Err(refused),
-            _ => {}
-        }
+        self.feed(inputs).await.or_else(unless_broken)?;
         if is_stop {
             self.stop.notify_waiters();
         }
@@ -311,6 +332,15 @@ impl Driver {
     fn with_others_ready(&mut self, first: Input) -> Vec<Input> {
         let mut inputs = vec![first];
         while inputs.len() < MOST_AT_ONCE {
+            // What was told of an answer comes before the answer, which may be among these.
+            if let Some(part) = self.parts.ready() {
+                let early = self.take_part(part);
+                // With the whole answer at hand nothing is early any more.
+                if !inputs.iter().any(|input| matches!(input, Input::Answer { .. })) {
+                    inputs.extend(early);
+                }
+                continue;
+            }
             let next = self.done.pop_front().or_else(|| self.pending.next().now_or_never().flatten());
             match next {
                 Some(input) => inputs.push(input),
@@ -428,7 +458,7 @@ impl Driver {
     fn ask(&mut self, id: String) {
         (self.watch)(Event::Asking);
         let Some(prompt) = self.session.prompt(&id) else { return };
-        let answer = AssertUnwindSafe(self.model.ask(prompt)).catch_unwind();
+        let answer = AssertUnwindSafe(self.model.ask_aloud(prompt, self.parts.of(&id))).catch_unwind();
         let stopped = Arc::clone(&self.stop).notified_owned();
         let failed = |code: &str, words: &str| Answer::Failed { code: code.to_owned(), message: words.to_owned() };
         self.pending.push(Box::pin(async move {
@@ -539,6 +569,18 @@ fn failed(is_harmless: bool, code: &str, message: String) -> Outcome {
 fn seconds(limit: Duration) -> String {
     let seconds = limit.as_secs_f64();
     format!("{seconds} second{}", if seconds == 1.0 { "" } else { "s" })
+}
+
+/// A refusal is no end of the turn, unless nothing can be kept or read any more.
+fn unless_broken(refused: Refused) -> Result<(), Refused> {
+    if [NOT_DURABLE, DAMAGED].contains(&refused.code) { Err(refused) } else { Ok(()) }
+}
+
+async fn next_told(counter: &mut Option<counter::Ends>) -> Told {
+    match counter {
+        Some(ends) => ends.take().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The next thing said from outside; never, where nobody can say anything.

@@ -29,10 +29,13 @@ mod clock;
 pub use clock::{Clock, system_clock};
 
 mod driver;
-pub use driver::{DAMAGED, Driver, Event, Journal, Kept, NOT_DURABLE, PAUSED, Recovered};
+pub use driver::{Counter, DAMAGED, Driver, Event, Journal, Kept, NOT_DURABLE, PAUSED, Recovered, Told};
+
+mod fork;
+pub use fork::fork;
 
 mod model;
-pub use model::{AnswerFuture, Model, NoModel};
+pub use model::{AnswerFuture, Model, NoModel, Part, Parts, Used};
 
 mod places;
 

@@ -1,5 +1,7 @@
 //! What a turn came to, in words for a person: what was done, what waits, what was not done and why.
 
+mod degraded;
+
 use obelus_kernel::session::{CallReport, Ends, Reply};
 use obelus_kernel::visible;
 use serde_json::Value;
@@ -44,15 +46,8 @@ pub fn how_it_ended(reply: &Reply, language: Language) -> Option<Ending> {
     let (what, advice) = match reply.ends {
         Ends::Output | Ends::Waiting => return None,
         Ends::Degraded => {
-            let is_unreadable = reply.reason.as_ref().is_some_and(|reason| reason.code == "out_of_format");
-            let what = match is_unreadable {
-                true => language.choose("Ответ модели нельзя прочесть", "The model's answer cannot be read"),
-                false => language.choose("Модель сейчас недоступна", "The model cannot be asked now"),
-            };
-            let advice = language.choose(
-                "Автоматические действия пока выключены. Ваши слова и состояние сохранены: устраните причину и повторите.",
-                "Automatic actions are off for now. Your words and the state are kept: mend the cause and try again.",
-            );
+            let code = reply.reason.as_ref().map_or("", |reason| reason.code.as_str());
+            let (what, advice) = degraded::words(code, language);
             (format!("{what}: {reason}"), Some(advice))
         }
         Ends::Limit => {

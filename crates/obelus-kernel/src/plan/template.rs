@@ -17,17 +17,6 @@ pub enum Who {
     One(String),
 }
 
-impl Who {
-    /// Whether a call of `self` can see what a call of `writer` has written.
-    pub fn sees(&self, writer: &Who) -> bool {
-        match (self, writer) {
-            (_, Who::Once) | (Who::Each, _) | (Who::One(_), Who::Each) => true,
-            (Who::Once, _) => false,
-            (Who::One(a), Who::One(b)) => a == b,
-        }
-    }
-}
-
 /// A call without an instance that touches an instanced kind runs for each instance, and so makes the kinds
 /// that it writes instanced in turn.
 pub fn who_runs(calls: &[impl Borrow<Call>], context: &Context) -> Vec<Who> {
@@ -60,4 +49,13 @@ pub fn who_runs(calls: &[impl Borrow<Call>], context: &Context) -> Vec<Who> {
         }
     }
     who
+}
+/// The instances that a plan is for: those that have data of a kind it touches, else all there are. So one list of
+/// records is treated apart from another.
+pub(crate) fn instances_of<'a>(calls: &[impl Borrow<Call>], context: &'a Context) -> Vec<&'a String> {
+    let all = context.instances();
+    let kinds: BTreeSet<&str> = calls.iter().flat_map(|call| Borrow::<Call>::borrow(call).kinds()).collect();
+    let views: Vec<_> = kinds.into_iter().filter_map(|kind| context.view(kind)).collect();
+    let touched: Vec<&String> = all.iter().filter(|name| views.iter().any(|view| view.has_instance(name))).collect();
+    if touched.is_empty() { all.iter().collect() } else { touched }
 }

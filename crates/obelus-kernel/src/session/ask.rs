@@ -38,7 +38,7 @@ impl Session {
     }
 
     /// A person must decide about a call.
-    pub(super) fn ask_about_call(&mut self, at: JobRef, call: &Call, frozen: &Arc<Frozen>, reasons: Vec<String>) {
+    pub(super) fn ask_about_call(&mut self, at: JobRef, call: &Call, frozen: &Frozen, reasons: Vec<String>) {
         let step = &self.steps[&at.step];
         let described = self.described(at, call, frozen);
         if step.who[step.jobs[at.job as usize].call] == Who::Each {

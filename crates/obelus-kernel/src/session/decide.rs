@@ -113,7 +113,7 @@ impl Session {
             if let Some(step) = self.steps.get_mut(&primary.step) {
                 let job = &mut step.jobs[primary.job as usize];
                 if let Some(frozen) = &mut job.frozen {
-                    Arc::make_mut(frozen).approved = true;
+                    frozen.approved = true;
                 }
             }
             self.make_ready(primary);
@@ -153,7 +153,7 @@ impl Session {
 
     pub(super) fn drop_denied(&mut self, at: JobRef, reason: &str) {
         if let Some(step) = self.steps.get_mut(&at.step) {
-            step.jobs[at.job as usize].error = Some(json!({"code": "denied", "message": reason}));
+            step.jobs[at.job as usize].error = Some(Box::new(json!({"code": "denied", "message": reason})));
         }
         self.close(at, Status::Denied);
     }
@@ -186,13 +186,13 @@ impl Session {
         {
             return Err(Refused::new("bad_edit", reason));
         }
-        let edited = Frozen { call: Arc::new(whole), edited: Some(edited), ..(*frozen).clone() };
+        let edited = Frozen { call: Arc::new(whole), edited: Some(Arc::new(edited)), ..frozen };
         let hash = self.hash_of(&call, &edited);
         let question = self.questions.get_mut(id).expect("looked up by the caller");
         question.calls[index].call = edited.call.clone();
         question.calls[index].hash = hash;
         let step = self.steps.get_mut(&at.step).expect("the job waits");
-        step.jobs[at.job as usize].frozen = Some(Arc::new(edited));
+        step.jobs[at.job as usize].frozen = Some(edited);
         self.approve(id, &[index], by);
         Ok(())
     }

@@ -37,6 +37,15 @@ pub enum Input {
         /// The answer.
         answer: Answer,
     },
+    /// While the model still writes, a call has come whole that may start: see `Session::may_start_early`.
+    Partial {
+        /// The request's id.
+        id: String,
+        /// The call's place in the answer.
+        index: u32,
+        /// The call.
+        call: Value,
+    },
     /// A call came to its end.
     Ended {
         /// The call's id.

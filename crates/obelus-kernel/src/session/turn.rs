@@ -229,6 +229,7 @@ impl Session {
         if let Some(most) = self.settings.max_tokens.filter(|most| self.turn.tokens >= *most) {
             return self.rest(Ends::Limit, Some(limit(format!("{most} tokens in one turn"))));
         }
+        self.forget_early();
         self.turn.requests += 1;
         self.turn.unseen = false;
         self.shown.join(&self.in_sight(self.in_view()));
@@ -567,6 +568,7 @@ impl Session {
 
     pub(super) fn rest(&mut self, ends: Ends, reason: Option<CallError>) {
         self.turn.phase = Phase::Rested(ends);
+        self.forget_early();
         self.turn.reason = reason;
         let is_said = self.turn.output.as_str().is_some_and(|words| self.turn.said.iter().any(|said| said == words));
         if ends == Ends::Waiting && is_said && self.settings.follow_up != FollowUp::Always {

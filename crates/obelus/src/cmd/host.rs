@@ -9,11 +9,13 @@ use obelus_connect::model::{ModelSpec, Recorder, open};
 use obelus_kernel::Context;
 use obelus_kernel::session::{Mode, Session, Settings};
 use obelus_kernel::steps::Steps;
-use obelus_runtime::{Activities, Agent, Driver, Model, NoModel, Request, read_document, system_clock};
+use obelus_runtime::{
+    Activities, Agent, Driver, Model, NoModel, Remake, Request, Store, TakenUp, read_document, system_clock, take_up,
+};
 use serde_json::{Map, Value, json};
 
 use crate::cli::{How, StoreAt};
-use crate::input;
+use crate::{input, output};
 
 /// Something that can be run: a request or an agent.
 pub(crate) struct Job {
@@ -24,7 +26,7 @@ pub(crate) struct Job {
     /// Activities, each lot with the folder where its paths begin.
     activities: Vec<(PathBuf, Map<String, Value>)>,
     /// The model, and where its paths begin.
-    model: Option<(String, PathBuf)>,
+    model: Option<(Value, PathBuf)>,
     /// What its file is called in messages.
     pub(crate) name: String,
     /// What the agent is called; empty for a request.
@@ -91,7 +93,7 @@ impl Job {
         if let Some(model) = &how.model {
             ModelSpec::parse(model).context("--model")?;
             // Not `.`, which would stand before every file that is complained of.
-            self.model = Some((model.clone(), PathBuf::new()));
+            self.model = Some((model.as_str().into(), PathBuf::new()));
         }
         Ok(self)
     }
@@ -144,7 +146,7 @@ impl Job {
             settings: serde_json::from_value(take("settings"))?,
             steps: serde_json::from_value::<Option<Steps>>(take("steps"))?.map(Arc::new),
             activities: take("activities").as_array().into_iter().flatten().map(lot).collect(),
-            model: model.is_object().then(|| (text(&model["model"]), PathBuf::from(text(&model["folder"])))),
+            model: model.is_object().then(|| (model["model"].clone(), PathBuf::from(text(&model["folder"])))),
             name: text(&take("name")),
             agent: text(&take("agent")),
             language: take("language").as_str().map(str::to_owned),
@@ -153,29 +155,68 @@ impl Job {
     }
 
     /// Gives it hands.
-    pub(crate) fn drive(mut self, id: &str, record: Option<&Path>) -> Result<Driver> {
+    pub(crate) fn drive(self, id: &str, record: Option<&Path>) -> Result<Driver> {
+        let hands = self.hands(record)?;
+        Ok(hands(self.session(id)?))
+    }
+
+    /// What carries out its calls and answers its requests, for a session that is made elsewhere.
+    fn hands(&self, record: Option<&Path>) -> Result<impl FnOnce(Session) -> Driver + use<>> {
+        let activities = Arc::new(self.bound()?);
+        let (model, folder) = (self.open_model(record)?, self.folder.clone());
+        Ok(move |session| Driver::new(session, activities, model, system_clock).with_folder(folder))
+    }
+
+    fn bound(&self) -> Result<Activities> {
         let mut activities = Activities::new();
         for (folder, bound) in &self.activities {
             bind_into(&mut activities, bound, folder).with_context(|| self.name.clone())?;
         }
-        self.settings.activities = activities.names();
-        let model = self.open_model(record)?;
-        let mut session = Session::new(id, self.context, self.schema, Arc::new(self.settings)).context(self.name)?;
-        if let Some(steps) = self.steps {
-            session = session.with_steps(steps);
+        Ok(activities)
+    }
+
+    fn session(mut self, id: &str) -> Result<Session> {
+        self.settings.activities = self.bound()?.names();
+        let session = Session::new(id, self.context, self.schema, Arc::new(self.settings)).context(self.name)?;
+        Ok(match self.steps {
+            Some(steps) => session.with_steps(steps),
+            None => session,
+        })
+    }
+
+    /// Takes up a kept session where its journal ends. A damaged end is cut off, and that is said.
+    pub(crate) fn take_up(store: &Store, id: &str, genesis: Value, record: Option<&Path>) -> Result<TakenUp> {
+        let hands = Self::from_genesis(genesis.clone())?.hands(record)?;
+        let taken = take_up(store, id, &remake(genesis, id), hands)?;
+        if let Some(cut) = &taken.cut {
+            let records = if cut.records == 1 { "record is" } else { "records are" };
+            output::warning(&format!(
+                "{id}: the end of its journal was damaged from record {} on ({}), and was cut off: {} {records} lost. \
+                 What was under way there is in doubt.",
+                cut.seq, cut.problem, cut.records
+            ));
         }
-        Ok(Driver::new(session, Arc::new(activities), model, system_clock).with_folder(self.folder))
+        Ok(taken)
     }
 
     fn open_model(&self, record: Option<&Path>) -> Result<Arc<dyn Model>> {
         let Some((said, folder)) = &self.model else { return Ok(Arc::new(NoModel)) };
-        let spec = ModelSpec::parse(said).with_context(|| format!("{}: the model `{said}`", self.name))?;
+        let spec = ModelSpec::from_value(said).with_context(|| format!("{}: the model", self.name))?;
         let model = open(&spec, folder)?;
         match record {
             Some(file) => Ok(Arc::new(Recorder::open(model, file).with_context(|| input::name(file))?)),
             None => Ok(model),
         }
     }
+}
+
+/// How a kept session is made anew, as it was when it began.
+pub(crate) fn remake(genesis: Value, id: &str) -> Remake {
+    let id = id.to_owned();
+    Arc::new(move || {
+        let made = Job::from_genesis(genesis.clone()).and_then(|job| job.session(&id));
+        made.map_err(|error| format!("{error:#}"))
+    })
 }
 
 /// The folder of a file; of a bare name, this one.

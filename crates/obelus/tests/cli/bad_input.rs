@@ -182,7 +182,7 @@ fn what_is_no_request() {
         (r#"{"context": 5}"#, "CTX-3: a context is an array of messages, not a number"),
         (r#"{"context": [], "schema": 5}"#, "`schema` is a JSON Schema, not a number"),
         (r#"{"context": [], "activities": 5}"#, "`activities` maps names to what they do; here it is a number"),
-        (r#"{"context": [], "model": 5}"#, "`model` is a string, not a number"),
+        (r#"{"context": [], "model": 5}"#, "`model` is a string, or an object such as {openai: NAME}, not a number"),
         (r#"{"context": [], "settings": 5}"#, "`settings` is an object, not a number"),
     ] {
         // What is JSON is YAML, too.
@@ -376,7 +376,9 @@ fn cases_that_cannot_be_run_are_failures_with_a_name() {
     let folder = Folder::new("vectors");
     let file =
         folder.file("cases.json", r#"[{"name": "odd", "kind": "sing"}, {}, {"kind": "resolve", "name": "bare"}]"#);
-    let ran = obelus(&["vectors", &file]).exits(1).prints(": odd: unknown kind `sing`: use resolve, plan or run");
+    let ran = obelus(&["vectors", &file])
+        .exits(1)
+        .prints(": odd: unknown kind `sing`: use resolve, plan, run or conversation");
     let ran = ran.prints(": case 1: it has no `kind`").prints(": bare: the case has no `context`");
     assert!(ran.stdout.ends_with("0 passed, 3 failed\n"), "{}", ran.stdout);
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);

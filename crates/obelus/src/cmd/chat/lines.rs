@@ -18,11 +18,19 @@ pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
         return Ok(Exit::Interrupted);
     }
     let mut told = Vec::new();
-    tell_questions(&talk, &mut told);
+    tell_questions(&mut talk, &mut told).await;
     loop {
+        let (driver, interrupted, terminated) = talk.apart();
         let line = tokio::select! {
             line = lines.recv() => line,
-            () = talk.signal() => return Ok(Exit::Interrupted),
+            told = driver.heard() => {
+                match talk.work(Work::Told(told)).await? {
+                    Worked::Left => return Ok(Exit::Interrupted),
+                    _ => continue,
+                }
+            }
+            _ = interrupted.recv() => return Ok(Exit::Interrupted),
+            _ = terminated.recv() => return Ok(Exit::Interrupted),
         };
         let Some(line) = line.transpose()? else { break };
         if line.trim().is_empty() {
@@ -42,7 +50,7 @@ pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
             }
         };
         match worked {
-            Worked::Rested => tell_questions(&talk, &mut told),
+            Worked::Rested => tell_questions(&mut talk, &mut told).await,
             Worked::Refused(words) => talk.screen.lock().complain(&words),
             Worked::Left => return Ok(Exit::Interrupted),
         }
@@ -66,7 +74,10 @@ fn needs_terminal(talk: &Talk, command: &str) -> String {
 }
 
 /// Shows each open question once, and where it can be answered.
-fn tell_questions(talk: &Talk, told: &mut Vec<String>) {
+pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<String>) {
+    if !talk.open().is_empty() {
+        talk.settle().await;
+    }
     let ask = &talk.phrases.ask;
     let open = talk.open();
     if !open.is_empty() && open.iter().all(|asked| told.contains(&asked.id)) {
@@ -79,11 +90,13 @@ fn tell_questions(talk: &Talk, told: &mut Vec<String>) {
         }
         let mut screen = talk.screen.lock();
         let mut lines = question::lines(&asked, screen.titles(), talk.phrases);
-        let where_to = match &talk.session {
-            Some(session) => fill(ask.elsewhere, &[session, &format!("{session}:{}", asked.id)]),
-            None => ask.not_kept.to_owned(),
-        };
-        lines.push(Line::of(PLAIN, "  ").own(DIM, where_to));
+        if !talk.plays_itself {
+            let where_to = match &talk.session {
+                Some(session) => fill(ask.elsewhere, &[session, &format!("{session}:{}", asked.id)]),
+                None => ask.not_kept.to_owned(),
+            };
+            lines.push(Line::of(PLAIN, "  ").own(DIM, where_to));
+        }
         screen.write(Part::Question, &lines);
         told.push(asked.id);
     }

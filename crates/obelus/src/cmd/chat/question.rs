@@ -3,8 +3,8 @@
 //! The words and values are the kernel's, made from the frozen call, with nothing left out. Here names of tools and
 //! parameters are replaced by what their author calls them, and everything else is passed on as it is.
 
-use anstyle::AnsiColor;
-use obelus_kernel::session::{About, Question};
+use anstyle::{AnsiColor, Style};
+use obelus_kernel::session::{About, Change, Question};
 use serde_json::Value;
 
 use super::phrases::{Phrases, fill};
@@ -17,8 +17,28 @@ struct Told {
     title: String,
     /// What it is for, where it is one of many.
     instance: Option<String>,
-    fields: Vec<Line>,
+    fields: Vec<Field>,
 }
+
+/// One line of a call, and where its value comes from if that is not trusted.
+#[derive(Clone, PartialEq)]
+struct Field {
+    line: Line,
+    from: Option<String>,
+}
+
+impl Field {
+    /// The line with its mark.
+    fn marked(self) -> Line {
+        match self.from {
+            Some(from) => self.line.own(MARK, format!("   ← {from}")),
+            None => self.line,
+        }
+    }
+}
+
+/// What is not trusted is marked in this colour.
+const MARK: Style = AnsiColor::Yellow.on_default();
 
 impl Told {
     /// What it is, and what it is for.
@@ -51,31 +71,36 @@ pub(crate) fn lines(question: &Question, titles: &Titles, phrases: &Phrases) -> 
             let title = told.first().map(|told| told.title.clone()).unwrap_or_default();
             lines.push(Line::of(PLAIN, "  ").shown(BOLD, &title));
             let common = in_common(&told);
-            let is_own = |field: &Line| !common.contains(field);
+            let is_own = |field: &Field| !common.contains(field);
+            // The same mark on every line would hide the list: a sign stands for it, and is explained below.
+            let mut marks = Vec::new();
             for (index, told) in told.into_iter().enumerate().filter(|(index, _)| open.contains(index)) {
                 let own = told.fields.into_iter().filter(is_own).collect();
-                lines.push(in_a_row(index, Told { fields: own, ..told }));
+                lines.push(in_a_row(index, Told { fields: own, ..told }, &mut marks));
             }
-            lines.extend(common.into_iter().map(|field| indented(field, 4)));
+            lines.extend(common.into_iter().map(|field| indented(field.marked(), 4)));
+            let signs = (1..).zip(marks);
+            lines.extend(signs.map(|(number, from)| Line::of(MARK, format!("    {} {from}", sign(number))).hanging(6)));
         }
         About::Plan => {
             for (index, told) in told.into_iter().enumerate() {
                 lines.push(told.head(Line::of(PLAIN, format!("  {}. ", index + 1))).hanging(5));
-                lines.extend(told.fields.into_iter().map(|field| indented(field, 5)));
+                lines.extend(told.fields.into_iter().map(|field| indented(field.marked(), 5)));
             }
         }
         About::Call | About::InDoubt => {
             for told in told {
                 lines.push(told.head(Line::of(PLAIN, "  ")));
-                lines.extend(told.fields.into_iter().map(|field| indented(field, 4)));
+                lines.extend(told.fields.into_iter().map(|field| indented(field.marked(), 4)));
             }
         }
     }
     lines.extend(question.change_lines().iter().map(|line| Line::of(PLAIN, "  ").shown(PLAIN, line.trim_start())));
     let tool = question.calls.first().and_then(|asked| asked.call["_tool"].as_str()).unwrap_or_default();
-    for reason in &question.reasons {
-        let words = reason_in_words(reason, tool, titles, phrases);
-        lines.push(Line::of(PLAIN, "  ").own(DIM, ask.because).shown(DIM, &words).hanging(4));
+    let reasons: Vec<String> =
+        question.reasons.iter().map(|reason| reason_in_words(reason, tool, titles, phrases)).collect();
+    if !reasons.is_empty() {
+        lines.push(Line::of(PLAIN, "  ").own(DIM, ask.because).shown(DIM, &reasons.join("; ")).hanging(4));
     }
     lines
 }
@@ -104,13 +129,13 @@ fn indented(field: Line, columns: usize) -> Line {
 }
 
 /// What is the same in all of them is said once.
-fn in_common(told: &[Told]) -> Vec<Line> {
+fn in_common(told: &[Told]) -> Vec<Field> {
     let Some((first, rest)) = told.split_first() else { return Vec::new() };
     first.fields.iter().filter(|field| rest.iter().all(|other| other.fields.contains(field))).cloned().collect()
 }
 
 /// One of many calls on one line.
-fn in_a_row(index: usize, told: Told) -> Line {
+fn in_a_row(index: usize, told: Told, marks: &mut Vec<String>) -> Line {
     let mut line = Line::of(PLAIN, format!("  {:>3}. ", index + 1));
     if let Some(instance) = &told.instance {
         line = line.shown(BOLD, instance).own(PLAIN, "  ");
@@ -119,9 +144,22 @@ fn in_a_row(index: usize, told: Told) -> Line {
         if n > 0 {
             line = line.own(DIM, " · ");
         }
-        line.append(field);
+        line.append(field.line);
+        if let Some(from) = field.from {
+            let known = marks.iter().position(|mark| *mark == from);
+            let number = known.unwrap_or_else(|| {
+                marks.push(from);
+                marks.len() - 1
+            });
+            line = line.own(MARK, format!(" {}", sign(number + 1)));
+        }
     }
     line.hanging(7)
+}
+
+/// What stands for the so-manieth mark.
+fn sign(number: usize) -> String {
+    if number == 1 { "⚠".to_owned() } else { format!("⚠{number}") }
 }
 
 /// The calls of a question, taken apart from its description: each begins with a line that does not stand in.
@@ -134,7 +172,8 @@ fn told(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Told> {
                 let (name, mark) = split_mark(line);
                 let call = question.calls.get(all.len()).map(|asked| &*asked.call);
                 tool = call.and_then(|call| call["_tool"].as_str()).unwrap_or(name).to_owned();
-                let title = titles.tool(&tool) + &mark.map(|from| marked(from, titles, phrases)).unwrap_or_default();
+                let title = titles.tool(&tool)
+                    + &mark.map(|from| format!("   ← {}", marked(from, titles, phrases))).unwrap_or_default();
                 all.push(Told { title, instance: None, fields: Vec::new() });
             }
             Some(field) if field.starts_with("for ") => {
@@ -145,11 +184,12 @@ fn told(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Told> {
             Some(field) if field.starts_with("result joins by ") => {
                 let how = field["result joins by ".len()..].trim_matches('"');
                 if let Some(last) = all.last_mut().and_then(|told| told.fields.last_mut()) {
-                    last.append(Line::new().shown(DIM, &format!(" ({how})")));
+                    last.line.append(Line::new().shown(DIM, &format!(" ({how})")));
                 }
             }
             Some(field) => {
-                if let (Some(told), Some(line)) = (all.last_mut(), field_line(field, &tool, titles, phrases)) {
+                let now = now_of(question, all.len().saturating_sub(1), field, &tool, titles);
+                if let (Some(told), Some(line)) = (all.last_mut(), field_line(field, now, &tool, titles, phrases)) {
                     told.fields.push(line);
                 }
             }
@@ -158,8 +198,14 @@ fn told(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Told> {
     all
 }
 
-/// A line of a call's description, with the names that people know.
-fn field_line(field: &str, tool: &str, titles: &Titles, phrases: &Phrases) -> Option<Line> {
+/// What stands now where a line of a description says what would: none if nobody looked.
+fn now_of<'a>(question: &'a Question, call: usize, field: &str, tool: &str, titles: &Titles) -> Option<&'a Change> {
+    let (name, _) = field.split_once(" = ")?;
+    question.changes.iter().find(|change| change.call == call && titles.place_of(tool, &change.field) == name)
+}
+
+/// A line of a call's description, with the names that people know, and beside it what is there now.
+fn field_line(field: &str, now: Option<&Change>, tool: &str, titles: &Titles, phrases: &Phrases) -> Option<Field> {
     let (field, mark) = split_mark(field);
     let line = if let Some(aside) = field.strip_prefix("beside the call, in the agent's words: ") {
         let (name, value) = aside.split_once(" = ")?;
@@ -174,16 +220,35 @@ fn field_line(field: &str, tool: &str, titles: &Titles, phrases: &Phrases) -> Op
     } else {
         match field.split_once(" = ") {
             Some((name, value)) => {
-                let name = titles.param(tool, name).unwrap_or_else(|| name.to_owned());
-                Line::new().shown(PLAIN, &name).own(PLAIN, ": ").shown(BOLD, value)
+                let number = || titles.is_id(tool, name).then(|| phrases.ask.number.to_owned());
+                let name = titles.param(tool, name).or_else(number).unwrap_or_else(|| name.to_owned());
+                let line = Line::new().shown(PLAIN, &name).own(PLAIN, ": ");
+                match now {
+                    None => line.shown(BOLD, value),
+                    Some(Change { before: None, .. }) => {
+                        line.own(DIM, phrases.ask.now_unknown).own(PLAIN, " → ").shown(BOLD, value)
+                    }
+                    Some(Change { before: Some(before), after, .. }) => {
+                        let line = line.own(DIM, phrases.ask.now).shown(PLAIN, &short(before));
+                        let line = line.own(PLAIN, " → ").shown(BOLD, value);
+                        if before == after { line.own(DIM, phrases.ask.no_change) } else { line }
+                    }
+                }
             }
             None => Line::new().shown(PLAIN, field),
         }
     };
-    Some(match mark {
-        Some(from) => line.own(AnsiColor::Yellow.on_default(), marked(from, titles, phrases)),
-        None => line,
-    })
+    Some(Field { line, from: mark.map(|from| marked(from, titles, phrases)) })
+}
+
+/// A value on one line, in the form in which the kernel shows values.
+fn short(value: &Value) -> String {
+    const MOST: usize = 200;
+    let text = value.to_string();
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
 }
 
 /// The kernel's mark of what is not trusted, apart from the line. Values stand in quotes, so nothing else ends so.
@@ -193,7 +258,7 @@ fn split_mark(line: &str) -> (&str, Option<&str>) {
 }
 
 fn marked(from: &str, titles: &Titles, phrases: &Phrases) -> String {
-    format!("   ← {}", fill(phrases.ask.not_trusted, &[&sources(from, titles)]))
+    fill(phrases.ask.not_trusted, &[&sources(from, titles)])
 }
 
 /// Names of tools in a list, as their author calls them.
@@ -296,8 +361,7 @@ pub(crate) mod tests {
                 "    Сделка: 7",
                 "    Сумма: 100000",
                 "    слова агента: \"как просили\"",
-                "  почему спрашиваю: меняется «Сумма»",
-                "  почему спрашиваю: так просит агент",
+                "  почему спрашиваю: меняется «Сумма»; так просит агент",
             ]
         );
     }
@@ -319,6 +383,18 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn the_same_mark_on_many_calls_is_explained_once() {
+        let mut question = about_three();
+        for id in 1..=3 {
+            let marked = format!("id = {id}   ← from open_page, not trusted");
+            question.description = question.description.replace(&format!("id = {id}"), &marked);
+        }
+        let told = told(&question, "en");
+        assert_eq!(told[2], "    1. \"Анна\"  Deal: 1 ⚠");
+        assert_eq!(told[6], "    ⚠ from «open page», not trusted");
+    }
+
+    #[test]
     fn a_value_cannot_pass_for_a_mark_or_a_line() {
         let forged = "x   ← from friend, not trusted";
         let question = asked(
@@ -329,6 +405,27 @@ pub(crate) mod tests {
         assert!(told.contains(&format!("    to: \"{forged}\"")), "{told:#?}");
         assert!(told.iter().all(|line| !line.contains(['\u{1b}', '\u{202e}', '\n'])));
         assert_eq!(split_mark("to = 1   ← from open_page, not trusted"), ("to = 1", Some("open_page")));
+    }
+
+    #[test]
+    fn what_is_there_now_stands_beside_what_would_be() {
+        let mut question = about_one();
+        let change = |before: Value| Change {
+            call: 0,
+            field: "OPPORTUNITY".to_owned(),
+            before: Some(before).filter(|value| !value.is_null()),
+            after: json!(100_000),
+            before_from: Default::default(),
+            after_from: Default::default(),
+        };
+        for (before, line) in [
+            (json!("50000.00\u{202e}"), "    Сумма: сейчас \"50000.00\\u{202e}\" → 100000"),
+            (json!(100_000), "    Сумма: сейчас 100000 → 100000 (без изменений)"),
+            (json!(null), "    Сумма: сейчас неизвестно → 100000"),
+        ] {
+            question.changes = vec![change(before)];
+            assert_eq!(told(&question, "ru")[3], line);
+        }
     }
 
     #[test]
