@@ -176,12 +176,15 @@ impl Talk {
     fn ask_model(&mut self, id: &str) {
         let Some(prompt) = self.session.prompt(id) else { return };
         let dialect = prompt.dialect;
-        match render(&prompt, &PromptOptions::default()) {
-            Ok(messages) => {
-                let text = messages.iter().map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n");
-                self.seen.prompt.get_or_insert(text);
+        // Only the first request of a turn is looked at.
+        if self.seen.prompt.is_none() {
+            match render(&prompt, &PromptOptions::default()) {
+                Ok(messages) => {
+                    let texts: Vec<&str> = messages.iter().map(|message| message.content.as_str()).collect();
+                    self.seen.prompt = Some(texts.join("\n"));
+                }
+                Err(error) => self.fail(error.to_string()),
             }
-            Err(error) => self.fail(error.to_string()),
         }
         let answer = match self.model.next() {
             Some(Value::String(text)) => match dialect.read(&text) {
@@ -201,7 +204,9 @@ impl Talk {
     }
 
     fn call(&mut self, start: Start) {
-        let method = start.tool.name.clone();
+        // A tool may call another method than the one it is named after.
+        let named = start.tool.schema.get("x-bitrix24").and_then(|said| said.get("method")?.as_str());
+        let method = named.unwrap_or(&start.tool.name).to_owned();
         self.seen.calls.push(method.clone());
         self.all_calls.push((*start.call).clone());
         let outcome = match self.portal.next() {

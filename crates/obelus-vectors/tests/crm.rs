@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use obelus_vectors::Outcome;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The conversations of each rule, with how they went.
 static BY_RULE: LazyLock<BTreeMap<String, Vec<Outcome>>> = LazyLock::new(|| {
@@ -115,5 +115,44 @@ fn questions_modes_and_the_loop_hold_in_conversation_too() {
     }
     for (rule, at_least) in [("POL-5", 2), ("POL-6", 3), ("LOOP-2", 1), ("LOOP-3", 1), ("LOOP-4", 5), ("PLAN-4", 1)] {
         holds(rule, at_least);
+    }
+}
+
+#[test]
+fn a_conversation_that_goes_otherwise_than_expected_fails() {
+    let answer = "THOUGHT:\nx\nACTION:\n[{\"method\": \"crm.deal.add\", \"params\": {\"fields\": {\"TITLE\": \"A\"}}}]\nASSISTANT:\nСоздаю.";
+    let turn = |changed: Value| {
+        let mut turn = json!({
+            "now": "2024-05-01T10:00:00Z", "user": "Создай", "model": [answer],
+            "portal": [{"method": "crm.deal.add", "params": {"fields": {"TITLE": "A"}}, "result": 5}],
+            "expect": {"ends": "output", "calls": ["crm.deal.add"], "state": {"objects": {"current_deal_id": 5}}},
+        });
+        for (name, value) in changed.as_object().expect("fields") {
+            turn[name] = value.clone();
+        }
+        let case = json!([{"name": "x", "kind": "conversation", "agent": "crm", "settings": {"mode": "canary"}, "turns": [turn]}]);
+        obelus_vectors::run_file("x.json".as_ref(), &case.to_string()).expect("a case").remove(0)
+    };
+    let same = turn(json!({}));
+    assert!(same.ok(), "{:?}", same.why);
+    for changed in [
+        json!({"model": []}),
+        json!({"model": [answer, answer]}),
+        json!({"portal": []}),
+        json!({"portal": [{"method": "crm.deal.add", "result": 5}, {"method": "crm.deal.add", "result": 6}]}),
+        json!({"portal": [{"method": "crm.deal.get", "result": 5}]}),
+        json!({"portal": [{"method": "crm.deal.add", "params": {"fields": {"TITLE": "B"}}, "result": 5}]}),
+        json!({"expect": {"ends": "waiting"}}),
+        json!({"expect": {"calls": []}}),
+        json!({"expect": {"state": {"objects": {"current_deal_id": 6}}}}),
+        json!({"expect": {"state": {"done": []}}}),
+        json!({"expect": {"state": {"nothing": "*"}}}),
+        json!({"expect": {"reply": {"has": ["Удаляю"]}}}),
+        json!({"expect": {"reply": {"lacks": ["создаю"]}}}),
+        json!({"expect": {"prompt": {"lacks": ["crm.deal.add"]}}}),
+        json!({"expect": {"mood": "good"}}),
+        json!({"user": null, "answer": {"approve": "deal_5_opportunity"}}),
+    ] {
+        assert!(!turn(changed.clone()).ok(), "{changed}");
     }
 }

@@ -47,6 +47,9 @@ pub struct Prompt {
     pub kinds: Vec<Value>,
     /// The plan so far, and what became of its calls.
     pub plan: Vec<CallReport>,
+    /// Calls of earlier turns of which the model has not been told yet that they were denied or failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<CallReport>,
     /// Questions that wait for a person.
     pub questions: Vec<Value>,
     /// The latest errors.
@@ -117,6 +120,7 @@ impl Session {
             plan_mode: mode.name(),
             kinds: self.kinds(),
             plan: self.plan_shown(),
+            earlier: self.turn.untold.clone(),
             questions: self
                 .questions()
                 .iter()
@@ -158,6 +162,7 @@ impl Session {
             mode: self.settings.mode.name(),
             plan_mode: PlanMode::Lazy.name(),
             kinds: Vec::new(),
+            earlier: Vec::new(),
             plan: Vec::new(),
             questions: Vec::new(),
             errors: Vec::new(),
@@ -211,7 +216,7 @@ impl Session {
         Some(part.unwrap_or(whole))
     }
 
-    /// What became of the calls: what the model has not been told of earlier turns, and those of this one.
+    /// What became of the calls.
     fn plan_shown(&self) -> Vec<CallReport> {
         let mut room = self.most_waiting();
         let mut fits = |report: &CallReport| {
@@ -220,7 +225,7 @@ impl Session {
             room -= usize::from(waits && fits);
             fits
         };
-        self.turn.untold.iter().cloned().chain(self.calls()).filter(|report| fits(report)).collect()
+        self.calls().into_iter().filter(|report| fits(report)).collect()
     }
 
     /// How much of what waits for a person is shown. Where the state tells of it, the first ones are enough.
