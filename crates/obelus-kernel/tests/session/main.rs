@@ -9,6 +9,7 @@
 
 mod desk;
 
+mod adopt;
 mod approval;
 mod checkpoint;
 mod consent;
