@@ -2,7 +2,7 @@
 //! session itself keeps up. Goals are written; what waits, what is planned and what was confirmed are looked up
 //! anew each time, so that they can never differ from the questions and calls they speak of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,9 @@ pub(super) struct Desk {
     pub(super) expected: BTreeMap<String, (String, Option<Time>)>,
     /// The plan that came along from elsewhere, until there is another one.
     pub(super) adopted_plan: Vec<Value>,
+    /// Ids of the latest events.
+    #[serde(default)]
+    pub(super) events: VecDeque<String>,
 }
 
 impl Session {

@@ -15,6 +15,7 @@ mod checkpoint;
 mod consent;
 mod delegates;
 mod doubt;
+mod events;
 mod kept;
 mod limits;
 mod order;
