@@ -12,6 +12,7 @@
 //! | [`Request`] | a request as a file |
 //! | [`Secret`] | texts that can be used and cannot be shown |
 //! | [`Store`] | journals of sessions on disk |
+//! | [`StateFile`] | the state of a session as a file that people can edit |
 //! | [`read_text`] | files that may hold anything |
 //! | [`why_it_ended`] | what a turn came to, in words |
 
@@ -44,11 +45,16 @@ pub use request::{Request, RequestError, read_document};
 mod secret;
 pub use secret::{MASKED, Secret};
 
+mod state_file;
+pub use state_file::{Found, StateFile, StateNews};
+
 mod store;
 pub use store::{Cut, Journaled, SessionJournal, SessionRow, Store, StoreError};
 
 mod told;
 pub use told::{steps, told};
+
+mod whole_file;
 
 mod words;
 pub use words::{Ending, Language, error_words, how_it_ended, one_line, why_it_ended};

@@ -289,7 +289,7 @@ impl Store {
     }
 }
 
-fn check_name(id: &str) -> Result<(), StoreError> {
+pub(crate) fn check_name(id: &str) -> Result<(), StoreError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     match !id.is_empty() && id.len() <= 64 && id.chars().all(is_plain) {
         true => Ok(()),
