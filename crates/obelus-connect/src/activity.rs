@@ -1,7 +1,7 @@
 //! Activities bound in a file, so that they need no Rust.
 //!
-//! A binding is a JSON object: `{exec: [program, args…]}`, `{http: {method, url, headers, body}}` or
-//! `{jq: FILTER}`, with a `timeout` and what else its kind knows. [`bind`] makes activities of them; everything
+//! A binding is a JSON object: `{exec: [program, args…]}`, `{http: {method, url, headers, body}}`,
+//! `{bitrix24: {webhook: $NAME}}` or `{jq: FILTER}`, with a `timeout` and what else its kind knows. [`bind`] makes activities of them; everything
 //! that can be wrong with a binding is found there, before any call. `docs/activities.md` tells users about it.
 //!
 //! # Layout
@@ -17,11 +17,12 @@
 //! | `text` | excerpts of what others wrote |
 
 #![cfg_attr(
-    not(all(feature = "exec", feature = "http", feature = "jq")),
+    not(all(feature = "bitrix24", feature = "exec", feature = "http", feature = "jq")),
     allow(dead_code, unreachable_code, unused_variables, reason = "some of what they share is for a kind left out")
 )]
 
 mod binding;
+pub(crate) use binding::Fields;
 pub use binding::{BindingError, bind, bind_into};
 
 #[cfg(feature = "exec")]
@@ -29,11 +30,14 @@ mod exec;
 
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "http")]
+pub(crate) use http::innermost;
 
 #[cfg(feature = "jq")]
 mod jq;
 
 mod mask;
+pub(crate) use mask::Mask;
 
 mod retry;
 
@@ -41,4 +45,4 @@ mod text;
 
 /// Results beyond this are an error: a result becomes part of the agent's memory, and that is for people and
 /// models to read.
-const MOST_OUTPUT: usize = 8 * 1024 * 1024;
+pub(crate) const MOST_OUTPUT: usize = 8 * 1024 * 1024;

@@ -4,8 +4,11 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`activity`] | activities bound in a file: `exec`, `http`, `jq` |
+//! | [`activity`] | activities bound in a file: `exec`, `http`, `jq`, `bitrix24` |
+//! | `bitrix24` | the client of a Bitrix24 portal |
 //! | [`model`] | models: `playbook`, `replay`, and recording |
 
 pub mod activity;
+#[cfg(feature = "bitrix24")]
+pub mod bitrix24;
 pub mod model;

@@ -10,6 +10,7 @@
 //! | [`ModelSpec`], [`open`] | a model by its name, such as `playbook:FILE` |
 //! | `jinja` | templates, as this crate uses them |
 
+mod calendar;
 mod jinja;
 
 mod playbook;

@@ -18,6 +18,11 @@ pub enum Dialect {
 }
 
 impl Dialect {
+    /// Whether it is the plain one.
+    pub fn is_json(&self) -> bool {
+        *self == Dialect::Json
+    }
+
     /// Reads an answer. What is wrong with it is said in words for the model.
     pub fn read(self, text: &str) -> Result<Solution, String> {
         match self {

@@ -71,7 +71,7 @@ mod time;
 pub use time::Time;
 
 mod tool;
-pub use tool::{Effect, Meta, Tool};
+pub use tool::{Before, Effect, Meta, Tool};
 
 mod visible;
 pub use visible::visible;

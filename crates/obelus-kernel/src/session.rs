@@ -18,7 +18,7 @@
 //! | `desk`, `adopt` | the state with what the session keeps up in it, and a state that comes from elsewhere |
 //! | `event` | what a service tells of its own accord |
 //! | `naming` | names that people know, and a call in one line |
-//! | `question`, `ask`, `describe` | what waits for a person, and in which words |
+//! | `question`, `ask`, `describe`, `look` | what waits for a person, in which words, and what it would change |
 //! | `decide`, `earlier`, `consent`, `doubt` | what a person may say, has said, and what that does |
 //! | `checkpoint` | a session at rest as it is kept |
 //! | `policy`, `provenance`, `explain` | what may happen, what the origins of values decide, and why |
@@ -41,6 +41,7 @@ mod explain;
 mod input;
 mod job;
 mod leave;
+mod look;
 mod naming;
 mod policy;
 mod prompt;
@@ -61,10 +62,12 @@ use serde_json::{Value, json};
 
 pub use consent::ConsentWords;
 pub use explain::explain;
-pub use input::{Answer, CallError, CallReport, Decision, Ends, Input, Outcome, Reply, Solution, Spent, Start, Task};
+pub use input::{
+    Answer, AskedAgain, CallError, CallReport, Decision, Ends, Input, Outcome, Reply, Solution, Spent, Start, Task,
+};
 pub use policy::{Examples, Explanation, Match, Policy, Rule as PolicyRule, Say, Spoken, Verdict};
 pub use prompt::{Prompt, Purpose};
-pub use question::{About, AskedCall, Question, QuestionStatus};
+pub use question::{About, AskedCall, Change, Question, QuestionStatus};
 pub use settings::{Approval, FollowUp, Kept, Mode, ModelMayConfirm, Settings};
 pub use why::{Because, Given, Why, Writer, why};
 
@@ -80,6 +83,7 @@ use crate::tool::Tool;
 use desk::Desk;
 use doubt::INTERRUPTED;
 use job::{JobRef, Step};
+use look::Looks;
 use question::Questions;
 use turn::{Turn, Words};
 use walk::Walk;
@@ -118,6 +122,8 @@ pub struct Session {
     sub_requests: BTreeMap<u64, JobRef>,
     next_request: u64,
     questions: Questions,
+    /// Looks at what calls are about to change, for whoever decides about them.
+    looks: Looks,
     /// What the state tells of confirmations beside the questions.
     desk: Desk,
     /// What the model is shown of kinds that are not shown whole.
@@ -223,6 +229,7 @@ impl Session {
             sub_requests: BTreeMap::new(),
             next_request: 0,
             questions: Questions::default(),
+            looks: Looks::default(),
             desk: Desk::default(),
             views,
             shown,

@@ -1,5 +1,6 @@
 //! Tools: what can be called, what it does to the world, and what a call of it must look like.
 
+mod before;
 mod trust;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use crate::leaves::Leave;
 use crate::origin::{Origin, Origins};
 use crate::schema::{self, Breach};
 use crate::template::Template;
+pub use before::Before;
 
 /// What a tool does to the world. Unknown means dangerous.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,6 +82,8 @@ pub struct Tool {
     pub target: Option<Vec<String>>,
     /// Paths of the result that the tool itself mints.
     pub issued: Vec<String>,
+    /// How to read what a call is about to change.
+    pub before: Option<Before>,
     /// What a successful call leaves in memory beside its result.
     pub leaves: Vec<Leave>,
     /// The schema of the parameters alone.
@@ -182,6 +186,7 @@ impl Tool {
             target: names(definition, "x-target")?,
             leaves: Leave::parse_all(definition.get("x-leaves"))?,
             parts: parts.collect(),
+            before: before::read(definition.get("x-before"))?,
             issued,
             params: params_schema(definition, properties, &prescribed),
             metas,
@@ -229,6 +234,12 @@ impl Tool {
         &self.error_origin
     }
 
+    /// The origin of what lies at a dotted path of a result.
+    pub(crate) fn origin_at(&self, path: &str) -> &Origins {
+        let part = self.parts.iter().rev().find(|part| trust::within(path, &part.path));
+        part.map_or(&self.origin, |part| &part.origin)
+    }
+
     /// The labels of the parts of a result that was made of this; none where all of it is alike.
     pub(crate) fn parts_of_result(&self, made_of: &Origins) -> Option<crate::message::Parts> {
         let origins = |part: &Part| match part.minted {
@@ -242,17 +253,17 @@ impl Tool {
     /// Paths in annotations that lead nowhere in the tool's own schemas: the annotation, and what is wrong in words.
     pub fn stray_paths(&self) -> Vec<(&'static str, String)> {
         let of_params = [("x-risky", self.risky.as_slice()), ("x-target", self.target.as_deref().unwrap_or_default())];
-        let of_params = of_params.map(|(name, paths)| (name, paths, Some(&self.params)));
+        let of_params = of_params.map(|(name, paths)| (name, paths, Some(&self.params), true));
         let trusted: Vec<String> = match self.schema.get("x-trust") {
             Some(Value::Object(paths)) => paths.keys().cloned().collect(),
             _ => Vec::new(),
         };
         let of_result = [("x-issued", self.issued.as_slice()), ("x-trust", trusted.as_slice())];
-        let of_result = of_result.map(|(name, paths)| (name, paths, self.output()));
+        let of_result = of_result.map(|(name, paths)| (name, paths, self.output(), false));
         let mut stray = Vec::new();
-        for (name, paths, schema) in of_params.into_iter().chain(of_result) {
+        for (name, paths, schema, is_closed) in of_params.into_iter().chain(of_result) {
             for path in paths {
-                if let Some(words) = schema.and_then(|schema| trust::stray(schema, path)) {
+                if let Some(words) = schema.and_then(|schema| trust::stray(schema, path, is_closed)) {
                     stray.push((name, format!("`{name}` names `{path}`: {words}")));
                 }
             }

@@ -44,6 +44,8 @@ struct File {
     consent: ConsentWords,
     #[serde(default)]
     approval: Approval,
+    #[serde(default = "yes")]
+    before: bool,
     #[serde(default = "one")]
     repairs: u32,
     #[serde(default)]
@@ -68,6 +70,10 @@ struct File {
 
 fn one() -> u32 {
     1
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// How much a turn may take; what is not said keeps its default.
@@ -248,6 +254,7 @@ fn settings(file: &File) -> Settings {
         max_depth: limits.depth.unwrap_or(default.max_depth),
         call_seconds: limits.call_seconds.unwrap_or(default.call_seconds),
         question_seconds: limits.question_seconds.unwrap_or(default.question_seconds),
+        before: file.before,
         activities: default.activities,
         persistent: true,
     }
@@ -295,6 +302,18 @@ impl Reader<'_> {
                 Ok(parsed) => self.append(&mut context, &field, parsed.message),
                 Err(fault) => self.problem(&field, fault.in_message(index).to_string()),
             }
+        }
+        for tool in context.tools() {
+            let Some(before) = &tool.before else { continue };
+            let why = match context.tool(&before.tool) {
+                None => format!("there is no tool `{}`", before.tool),
+                Some(reader) if reader.effect.name() != "read" => format!("`{}` is no tool that reads", before.tool),
+                Some(_) => continue,
+            };
+            self.problem(
+                &format!("tools.{}.x-before", tool.name),
+                format!("TOOL-1: `x-before` of `{}`: {why}", tool.name),
+            );
         }
         context
     }

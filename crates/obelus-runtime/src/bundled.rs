@@ -37,6 +37,11 @@ pub fn bundled_agent(name: &str) -> Option<PathBuf> {
     bundled_agents().into_iter().find(|folder| folder.file_name().is_some_and(|known| known == name))
 }
 
+/// Whether a path is one of those that lie nowhere on the disk.
+pub fn is_bundled(path: &Path) -> bool {
+    path.starts_with(FOLDER)
+}
+
 /// The text of a bundled file.
 pub(crate) fn text(path: &Path) -> Option<&'static str> {
     let inner = path.strip_prefix(FOLDER).ok()?;

@@ -16,7 +16,9 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use obelus_kernel::Time;
-use obelus_kernel::session::{Answer, CallError, Input, Outcome, Question, Refused, Reply, Session, Start, Task};
+use obelus_kernel::session::{
+    Answer, AskedAgain, CallError, Input, Outcome, Question, Refused, Reply, Session, Start, Task,
+};
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 
@@ -38,6 +40,8 @@ pub enum Event<'a> {
     Ended(&'a str, &'a Outcome),
     /// A person is asked.
     Asked(&'a Question),
+    /// A question that waits is shown once more.
+    AskedAgain(&'a Question, AskedAgain),
     /// Something in the session has moved: whoever wants to know what can look.
     Moved(&'a Session),
 }
@@ -62,12 +66,20 @@ pub struct Driver {
     writing: Option<(Vec<(Time, Input)>, Kept)>,
     /// What a recovered session has to be told first.
     unsettled: Vec<Input>,
+    /// What a recovered session had under way, while it is paused.
+    shelved: Vec<Task>,
     /// Ends what is at work when a person says stop.
     stop: Arc<Notify>,
 }
 
 /// The code of a refusal because the journal could not be written: nothing has happened, and nothing may.
 pub const NOT_DURABLE: &str = "not_durable";
+
+/// The code of a refusal because the session is paused.
+pub const PAUSED: &str = "paused";
+
+/// The code of a refusal because an earlier part of the session, which was needed, cannot be read.
+pub const DAMAGED: &str = "damaged";
 
 /// Ends when inputs are durable, or with the reason why nothing of them was kept.
 pub type Kept = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
@@ -76,6 +88,16 @@ pub type Kept = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 pub trait Journal: Send {
     /// Keeps inputs, all or none. They must be durable when what is returned has ended.
     fn append(&mut self, inputs: &[(Time, Input)]) -> Kept;
+
+    /// Whether enough has come since the latest snapshot for another one.
+    fn wants_snapshot(&self) -> bool {
+        false
+    }
+
+    /// Keeps a snapshot of the session as it is after everything that was appended. It may be lost without harm.
+    fn keep_snapshot(&mut self, state: &Value) {
+        let _ = state;
+    }
 }
 
 /// What a session that was read from its journal still had under way.
@@ -108,6 +130,7 @@ impl Driver {
             journal: None,
             writing: None,
             unsettled: Vec::new(),
+            shelved: Vec::new(),
             stop: Arc::default(),
         }
     }
@@ -144,38 +167,52 @@ impl Driver {
                     Task::Load { id, path } => drop(open.insert(id.clone(), Task::Load { id, path })),
                     Task::Call(start) => drop(open.insert(start.id.clone(), Task::Call(start))),
                     Task::Rest(reply) => recovered.reply = Some(*reply),
-                    Task::Say(_) | Task::Ask { .. } => {}
+                    Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } => {}
                 }
             }
         }
-        for task in open.into_values() {
+        recovered.in_doubt = open.values().filter(|task| matches!(task, Task::Call(_))).count();
+        recovered.requests = open.values().filter(|task| matches!(task, Task::AskModel { .. })).count();
+        self.shelved = open.into_values().collect();
+        self.take_from_shelf();
+        recovered.reply = recovered.reply.or_else(|| self.session.reply());
+        recovered
+    }
+
+    /// Goes on with what a recovered session had under way; a paused one leaves it where it is.
+    fn take_from_shelf(&mut self) {
+        if self.session.paused().is_some() {
+            return;
+        }
+        for task in std::mem::take(&mut self.shelved) {
             match task {
-                Task::Call(start) => {
-                    recovered.in_doubt += 1;
-                    self.reconcile(*start);
-                }
-                Task::AskModel { id } => {
-                    recovered.requests += 1;
-                    self.ask(id);
-                }
+                Task::Call(start) => self.reconcile(*start),
+                Task::AskModel { id } => self.ask(id),
                 Task::Load { id, path } => self.load(id, path),
                 _ => {}
             }
         }
-        recovered
     }
 
     /// Goes on with what was under way when the journal ended; nothing, if nothing was.
     pub async fn resume(&mut self) -> Result<Option<Reply>, Refused> {
+        if let Some(by) = self.session.paused() {
+            return Err(Refused { code: PAUSED, text: format!("the session was paused by {by}: let it go on first") });
+        }
         let doubts = std::mem::take(&mut self.unsettled);
         if doubts.is_empty() && !self.is_at_work() {
             return Ok(None);
         }
         self.feed(doubts).await?;
-        match self.hand_out() {
-            Some(reply) => Ok(Some(reply)),
-            None if !self.is_at_work() => Ok(None),
-            None => self.until_rest().await.map(Some),
+        loop {
+            if let Some(reply) = self.hand_out() {
+                return Ok(Some(reply));
+            }
+            // What nobody waits for, such as a look for a question, ends without the turn coming to rest anew.
+            if !self.is_at_work() {
+                return Ok(None);
+            }
+            self.take_some().await?;
         }
     }
 
@@ -253,7 +290,7 @@ impl Driver {
         let is_stop = matches!(input, Input::Stop);
         let inputs = self.with_others_ready(input);
         match self.feed(inputs).await {
-            Err(refused) if refused.code == NOT_DURABLE => return Err(refused),
+            Err(refused) if [NOT_DURABLE, DAMAGED].contains(&refused.code) => return Err(refused),
             _ => {}
         }
         if is_stop {
@@ -316,7 +353,10 @@ impl Driver {
             }
             refusal = refusal.and(self.session.handle(at, input));
         }
-        refusal
+        match self.session.context().unreadable() {
+            None => refusal,
+            Some(why) => Err(Refused { code: DAMAGED, text: format!("what came before cannot be read: {why}") }),
+        }
     }
 
     /// Waits for what was started and not waited for.
@@ -335,6 +375,10 @@ impl Driver {
 
     /// Starts everything that the session wants done; says so when the turn has come to rest.
     fn hand_out(&mut self) -> Option<Reply> {
+        if !self.shelved.is_empty() {
+            self.take_from_shelf();
+            self.done.extend(self.unsettled.drain(..));
+        }
         let mut reply = None;
         while let Some(task) = self.session.poll() {
             match task {
@@ -347,10 +391,21 @@ impl Driver {
                         (self.watch)(Event::Asked(&question));
                     }
                 }
+                Task::AskAgain { id, because } => {
+                    if let Some(question) = self.session.question(&id).filter(Question::is_open) {
+                        (self.watch)(Event::AskedAgain(&question, because));
+                    }
+                }
                 Task::Rest(rest) => reply = Some(*rest),
             }
         }
         (self.watch)(Event::Moved(&self.session));
+        if let (Some(_), Some(journal)) = (&reply, &mut self.journal)
+            && journal.wants_snapshot()
+            && let Some(state) = self.session.checkpoint()
+        {
+            journal.keep_snapshot(&state);
+        }
         reply
     }
 

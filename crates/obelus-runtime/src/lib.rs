@@ -10,9 +10,11 @@
 //! | [`Agent`] | an agent as a file |
 //! | [`bundled_agents`] | the agents that come with the program |
 //! | [`Request`] | a request as a file |
+//! | [`masked`] | what must not stand in a log |
 //! | [`Secret`] | texts that can be used and cannot be shown |
 //! | [`Store`] | journals of sessions on disk |
 //! | [`StateFile`] | the state of a session as a file that people can edit |
+//! | [`take_up`] | a session where its journal ends |
 //! | [`read_text`] | files that may hold anything |
 //! | [`why_it_ended`] | what a turn came to, in words |
 
@@ -23,13 +25,16 @@ mod agent;
 pub use agent::{Agent, Problem};
 
 mod bundled;
-pub use bundled::{bundled_agent, bundled_agents};
+pub use bundled::{bundled_agent, bundled_agents, is_bundled};
 
 mod clock;
 pub use clock::{Clock, system_clock};
 
 mod driver;
-pub use driver::{Driver, Event, Journal, Kept, NOT_DURABLE, Recovered};
+pub use driver::{DAMAGED, Driver, Event, Journal, Kept, NOT_DURABLE, PAUSED, Recovered};
+
+mod mask;
+pub use mask::{masked, masked_value};
 
 mod model;
 pub use model::{AnswerFuture, Model, NoModel};
@@ -43,13 +48,16 @@ mod request;
 pub use request::{Request, RequestError, read_document};
 
 mod secret;
-pub use secret::{MASKED, Secret};
+pub use secret::{MASKED, Secret, without_secrets};
 
 mod state_file;
 pub use state_file::{Found, StateFile, StateNews};
 
 mod store;
-pub use store::{Cut, Journaled, SessionJournal, SessionRow, Store, StoreError};
+pub use store::{Cut, Journaled, SessionJournal, SessionRow, Snapshot, Store, StoreError};
+
+mod take_up;
+pub use take_up::{Remake, TakeUpError, TakenUp, look_at, take_up};
 
 mod told;
 pub use told::{steps, told};

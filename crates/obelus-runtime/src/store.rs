@@ -8,10 +8,12 @@
 //! | `schema` | the tables and their form |
 //! | `writer` | the thread that writes for all sessions |
 //! | `journal` | records, written and read |
+//! | `snapshot` | sessions at rest as they are kept |
 
 mod journal;
 mod lock;
 mod schema;
+mod snapshot;
 mod writer;
 
 use std::fs::File;
@@ -27,6 +29,7 @@ use tokio::sync::oneshot;
 use crate::driver::{Journal, Kept};
 use journal::Record;
 pub use journal::{Cut, Journaled};
+pub use snapshot::Snapshot;
 use writer::Writer;
 
 /// Journals of sessions.
@@ -307,12 +310,28 @@ pub struct SessionJournal {
     id: String,
     /// The last record that this writer knows of; shared with what is still being written.
     last: Arc<Mutex<Option<u64>>>,
+    /// Records since the latest snapshot, and their bytes.
+    since: (u64, usize),
+    /// The bytes of the latest snapshot.
+    snapshot: usize,
 }
+
+/// A session is kept anew after so many records, and not before they take as much room as what is kept: so keeping
+/// it at most doubles what is written.
+const RECORDS_PER_SNAPSHOT: u64 = 256;
 
 impl SessionJournal {
     /// The journal of a session that exists.
     pub fn new(store: Store, id: impl Into<String>) -> Self {
-        Self { store, id: id.into(), last: Arc::default() }
+        Self { store, id: id.into(), last: Arc::default(), since: (0, 0), snapshot: 0 }
+    }
+
+    /// The same, known to have so many records, so many of them since the latest snapshot.
+    #[must_use]
+    pub fn after(mut self, records: u64, since: u64) -> Self {
+        self.last = Arc::new(Mutex::new(Some(records)));
+        self.since.0 = since;
+        self
     }
 }
 
@@ -322,6 +341,8 @@ impl Journal for SessionJournal {
             Ok(records) => records,
             Err(error) => return Box::pin(std::future::ready(Err(error.to_string()))),
         };
+        self.since.0 += records.len() as u64;
+        self.since.1 += records.iter().map(Record::bytes).sum::<usize>();
         let (sender, receiver) = oneshot::channel();
         let (id, last) = (self.id.clone(), Arc::clone(&self.last));
         let after = *last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -340,6 +361,19 @@ impl Journal for SessionJournal {
                 Err(_) => Err("the store's writer has ended".to_owned()),
             }
         })
+    }
+
+    fn wants_snapshot(&self) -> bool {
+        self.since.0 >= RECORDS_PER_SNAPSHOT && (self.since.1 == 0 || self.since.1 >= self.snapshot)
+    }
+
+    fn keep_snapshot(&mut self, state: &Value) {
+        let Some(seq) = *self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner) else { return };
+        let (id, state) = (self.id.clone(), state.to_string());
+        self.since = (0, 0);
+        self.snapshot = state.len();
+        // Nobody waits for it: without it the session is taken up from the one before.
+        self.store.write(move |connection| snapshot::keep(connection, &id, seq, &state), drop);
     }
 }
 

@@ -68,6 +68,8 @@ impl Talk {
             .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
         let mut settings = with_settings(agent.settings, &case.get("settings")?)?;
         settings.activities = agent.activities.keys().cloned().collect();
+        // A portal answers what a case has written down, and nobody wrote down what is read for people's eyes only.
+        settings.before = false;
         let session = Session::new("conversation", agent.context, agent.schema, Arc::new(settings))
             .map_err(|fault| fault.to_string())?;
         let mut talk = Self {
@@ -146,6 +148,7 @@ impl Talk {
                 Task::Call(start) => self.call(*start),
                 Task::Say(words) => self.seen.words.push(words),
                 Task::Ask { .. } => self.questions += 1,
+                Task::AskAgain { .. } => {}
                 Task::Rest(reply) => {
                     let language = self.language();
                     self.seen.words.push(told(&self.session, &reply, language));

@@ -53,7 +53,7 @@ pub(crate) fn run(case: &Case<'_>) -> Result<(Vec<String>, Value), String> {
     let request = case.get("request")?;
     let context = Context::from_value(request["context"].clone()).map_err(|fault| fault.to_string())?;
     let mut settings: Settings = match case.get("settings")? {
-        Value::Null => Settings { mode: Mode::Full, ..Settings::default() },
+        Value::Null => Settings { mode: Mode::Full, before: false, ..Settings::default() },
         given => settings(given)?,
     };
     let activities = Activities::new(case.get("activities")?);
@@ -96,6 +96,8 @@ fn settings(given: Value) -> Result<Settings, String> {
     let Value::Object(mut fields) = given else { return Err("`settings` is not an object".to_owned()) };
     fields.retain(|name, _| known.get(name).is_some());
     fields.entry("mode").or_insert_with(|| "full".into());
+    // A case that says nothing of it is about something else.
+    fields.entry("before").or_insert(Value::Bool(false));
     serde_json::from_value(Value::Object(fields)).map_err(|error| format!("settings: {error}"))
 }
 
@@ -134,7 +136,7 @@ impl Run {
                     .extend(question.map(|question| question.calls.iter().map(|call| call.hash.clone()).collect()));
             }
             Task::Rest(reply) => self.reply = Some(reply),
-            Task::Say(_) => {}
+            Task::Say(_) | Task::AskAgain { .. } => {}
         }
     }
 

@@ -64,6 +64,8 @@ pub(crate) enum Command {
     Deny(Deny),
     Resolve(Resolve),
     Vectors(Vectors),
+    #[command(subcommand, after_help = "Example:\n  obelus sandbox bitrix24")]
+    Sandbox(crate::cmd::sandbox::Sandbox),
     Doctor(Doctor),
     Completions(Completions),
 }

@@ -10,6 +10,7 @@ mod plan;
 mod policy;
 mod resolve;
 mod run;
+pub(crate) mod sandbox;
 mod sessions;
 mod vectors;
 
@@ -33,6 +34,7 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
         Command::Deny(args) => {
             sessions::decide(&args.id, Decision::Deny { reason: args.reason }, &args.store, args.json)
         }
+        Command::Sandbox(args) => sandbox::run(args),
         Command::Doctor(args) => Ok(doctor::run(&args)),
         Command::Resolve(args) => resolve::run(&args),
         Command::Plan(Plan::Check(args)) => plan::check(&args),

@@ -14,7 +14,8 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const MOST_RETRIES: u64 = 10;
 
 /// The kinds of bindings, each with the fields that may stand beside it.
-const KINDS: [(&str, &[&str]); 4] = [
+const KINDS: [(&str, &[&str]); 5] = [
+    ("bitrix24", &["bitrix24", "timeout"]),
     ("exec", &["exec", "timeout", "retry", "cwd", "env"]),
     ("http", &["http", "timeout", "retry", "secrets"]),
     ("jq", &["jq", "timeout"]),
@@ -81,7 +82,7 @@ fn bind_one(all: &mut Activities, name: &str, binding: &Value, shared: &Shared<'
         [] => {
             let guess = map.keys().find_map(|field| closest(field, &KINDS.map(|(kind, _)| kind)));
             let guess = guess.map_or_else(String::new, |kind| format!("; did you mean `{kind}`?"));
-            return Err(whole(format!("it says nothing to do: give one of exec, http, jq{guess}")));
+            return Err(whole(format!("it says nothing to do: give one of exec, http, jq, bitrix24{guess}")));
         }
         [(first, _), (second, _), ..] => {
             return Err(whole(format!(
@@ -91,6 +92,8 @@ fn bind_one(all: &mut Activities, name: &str, binding: &Value, shared: &Shared<'
     };
     let fields = Fields::new(name, "", map, known)?;
     match kind {
+        #[cfg(feature = "bitrix24")]
+        "bitrix24" => drop(all.add(name, crate::bitrix24::Bitrix24::parse(&fields)?)),
         #[cfg(feature = "exec")]
         "exec" => drop(all.add(name, super::exec::Exec::parse(&fields, shared.base)?)),
         #[cfg(feature = "http")]
@@ -104,7 +107,7 @@ fn bind_one(all: &mut Activities, name: &str, binding: &Value, shared: &Shared<'
 }
 
 /// The fields of a binding, or of an object in it. A field that is null is absent.
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     binding: &'a str,
     /// Where the object stands in the binding: empty, or a path that ends with a dot.
     prefix: &'static str,
@@ -134,7 +137,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The fields of an object in the binding.
-    pub(super) fn inner(&self, name: &str, prefix: &'static str, known: &[&str]) -> Result<Self, BindingError> {
+    pub(crate) fn inner(&self, name: &str, prefix: &'static str, known: &[&str]) -> Result<Self, BindingError> {
         match self.map.get(name) {
             Some(Value::Object(map)) => Self::new(self.binding, prefix, map, known),
             other => Err(self.mistyped(name, &format!("an object with {}", known.join(", ")), other)),
@@ -142,24 +145,24 @@ impl<'a> Fields<'a> {
     }
 
     /// An error about a field.
-    pub(super) fn wrong(&self, field: &str, problem: impl Into<String>) -> BindingError {
+    pub(crate) fn wrong(&self, field: &str, problem: impl Into<String>) -> BindingError {
         let field = format!("`{}{field}`", self.prefix);
         BindingError { binding: self.binding.to_owned(), field, problem: problem.into() }
     }
 
     /// An error about a field that holds something else.
-    pub(super) fn mistyped(&self, field: &str, expected: &str, found: Option<&Value>) -> BindingError {
+    pub(crate) fn mistyped(&self, field: &str, expected: &str, found: Option<&Value>) -> BindingError {
         let found = found.map_or("missing", type_name);
         self.wrong(field, format!("it must be {expected}; it is {found}"))
     }
 
     /// A field, if it is there.
-    pub(super) fn get(&self, name: &str) -> Option<&'a Value> {
+    pub(crate) fn get(&self, name: &str) -> Option<&'a Value> {
         self.map.get(name).filter(|value| !value.is_null())
     }
 
     /// A field that is a text, if it is there.
-    pub(super) fn text(&self, name: &str) -> Result<Option<&'a str>, BindingError> {
+    pub(crate) fn text(&self, name: &str) -> Result<Option<&'a str>, BindingError> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -168,7 +171,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A field that is a list of texts; empty if it is not there.
-    pub(super) fn texts(&self, name: &str) -> Result<Vec<String>, BindingError> {
+    pub(crate) fn texts(&self, name: &str) -> Result<Vec<String>, BindingError> {
         let value = match self.get(name) {
             None => return Ok(Vec::new()),
             Some(Value::Array(items)) => items.iter().map(|item| item.as_str().map(str::to_owned)).collect(),
@@ -178,7 +181,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The time limit of calls.
-    pub(super) fn time_limit(&self) -> Result<Duration, BindingError> {
+    pub(crate) fn time_limit(&self) -> Result<Duration, BindingError> {
         let Some(value) = self.get("timeout") else { return Ok(TIMEOUT) };
         let seconds = value.as_f64().filter(|seconds| *seconds > 0.0);
         let limit = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());

@@ -20,6 +20,7 @@ use reqwest::{Method, Url};
 use serde_json::Value;
 
 use self::address::Address;
+pub(crate) use self::answer::cause as innermost;
 use self::body::Body;
 pub(super) use self::client::Client;
 use self::template::Template;

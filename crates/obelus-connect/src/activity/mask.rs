@@ -1,10 +1,8 @@
 //! Secrets, and keeping them out of what an activity tells.
 
 use obelus_kernel::session::{CallError, Outcome};
+use obelus_runtime::MASKED;
 use serde_json::Value;
-
-/// What stands where a secret stood.
-const MASKED: &str = "***";
 
 /// Words that make the name of a variable look like that of a secret, wherever they stand in it.
 const TELLING: [&str; 6] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "WEBHOOK", "CREDENTIAL"];
@@ -21,13 +19,13 @@ const SHORTEST_IN_RESULTS: usize = 8;
 
 /// The secrets that an activity was given.
 #[derive(Clone, Default)]
-pub(super) struct Mask {
+pub(crate) struct Mask {
     /// The longest first.
     secrets: Vec<String>,
 }
 
 impl Mask {
-    pub(super) fn new(given: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn new(given: impl IntoIterator<Item = String>) -> Self {
         let mut secrets: Vec<_> = given.into_iter().filter(|secret| !secret.is_empty()).collect();
         // A secret may begin with another one: the longest first, or its end would be left standing.
         secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
@@ -53,7 +51,7 @@ impl Mask {
     }
 
     /// What an activity tells, without the secrets. A peer may send them back, and a result is kept for good.
-    pub(super) fn outcome(&self, result: Result<Outcome, CallError>) -> Outcome {
+    pub(crate) fn outcome(&self, result: Result<Outcome, CallError>) -> Outcome {
         let mut outcome = result.unwrap_or_else(Outcome::Error);
         match &mut outcome {
             Outcome::Value(value) => self.value(value),

@@ -121,7 +121,9 @@ impl Rules {
             }
         }
         if let Some(reply) = &self.otherwise {
-            return reply.answer(&facts.view(None), &self.templates).map_err(|error| format!("otherwise, {error}"));
+            return reply
+                .answer(&facts.view(None), &self.templates, prompt.dialect)
+                .map_err(|error| format!("otherwise, {error}"));
         }
         let message = format!("no rule of {} matches: {}", self.path.display(), asked(prompt));
         Ok(Answer::Failed { code: CODE.to_owned(), message })

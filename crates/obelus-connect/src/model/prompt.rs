@@ -12,10 +12,12 @@ use minijinja::Environment;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value as Shown;
 use obelus_kernel::Tool;
+use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::{Prompt, Purpose};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::calendar::calendar;
 use super::{jinja, said_since};
 
 /// Who speaks.
@@ -62,6 +64,8 @@ const SYSTEM: &str = "system.jinja";
 const STATE: &str = "state.jinja";
 const BEGIN: &str = "begin.jinja";
 const REPAIR: &str = "repair.jinja";
+const SYSTEM_BLOCKS: &str = "system_blocks.jinja";
+const REPAIR_BLOCKS: &str = "repair_blocks.jinja";
 const THINK_SYSTEM: &str = "think_system.jinja";
 const THINK: &str = "think.jinja";
 
@@ -78,6 +82,8 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
         (STATE, include_str!("prompts/state.jinja")),
         (BEGIN, include_str!("prompts/begin.jinja")),
         (REPAIR, include_str!("prompts/repair.jinja")),
+        (SYSTEM_BLOCKS, include_str!("prompts/system_blocks.jinja")),
+        (REPAIR_BLOCKS, include_str!("prompts/repair_blocks.jinja")),
         (THINK_SYSTEM, include_str!("prompts/think_system.jinja")),
         (THINK, include_str!("prompts/think.jinja")),
     ] {
@@ -95,13 +101,17 @@ pub fn render(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessag
     if let Some(answer) = &prompt.out_of_format {
         let text: String = answer["text"].as_str().unwrap_or_default().chars().take(MOST_UNREADABLE).collect();
         let data = json!({"text": text, "error": answer["error"]});
-        messages.push(message(ChatRole::User, REPAIR, data)?);
+        let template = if prompt.dialect == Dialect::Blocks { REPAIR_BLOCKS } else { REPAIR };
+        messages.push(message(ChatRole::User, template, data)?);
     }
     Ok(messages)
 }
 
 fn solve(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, RenderError> {
-    let tools: Vec<Value> = prompt.tools.iter().map(|tool| tool_on_offer(&tool["name"], &tool["schema"])).collect();
+    let is_blocks = prompt.dialect == Dialect::Blocks;
+    // In blocks there is no schema of the answer, so each tool says what its parameters are.
+    let offer = if is_blocks { method_on_offer } else { tool_on_offer };
+    let tools: Vec<Value> = prompt.tools.iter().map(|tool| offer(&tool["name"], &tool["schema"])).collect();
     let has_instances = prompt.kinds.iter().any(|kind| kind.get("instances").is_some());
     let system = json!({
         "instructions": prompt.instructions,
@@ -109,16 +119,18 @@ fn solve(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, R
         "mode": prompt.mode,
         "plan_mode": prompt.plan_mode,
         "has_instances": has_instances,
-        "language": options.language,
-        "schema": (!options.without_schema).then_some(&prompt.schema),
+        "language": options.language.as_ref().or(prompt.language.as_ref()),
+        "schema": (!options.without_schema && !is_blocks).then_some(&prompt.schema),
     });
-    let mut messages = vec![message(ChatRole::System, SYSTEM, system)?];
+    let template = if is_blocks { SYSTEM_BLOCKS } else { SYSTEM };
+    let mut messages = vec![message(ChatRole::System, template, system)?];
 
     // What the agent has said in this turn is told as such: the user's message stays the last.
     let said: Vec<&str> = said_since(prompt).collect();
     let heard = &prompt.texts[..prompt.texts.len() - said.len()];
     let questions: Vec<Value> = prompt.questions.iter().map(question_in_short).collect();
     let state = json!({
+        "time": prompt.time_zone.as_deref().map(|zone| calendar(prompt.now, Some(zone), prompt.language.as_deref())),
         "kinds": prompt.kinds,
         "has_instances": has_instances,
         "plan": prompt.plan,
@@ -163,6 +175,20 @@ fn tool_on_offer(name: &Value, schema: &Value) -> Value {
         ("tool", Some(name)),
         ("description", schema.get("description")),
         ("effect", tool.as_ref().map(|tool| tool.effect.name().into()).as_ref()),
+        ("returns", tool.as_ref().and_then(Tool::output)),
+    ])
+}
+
+/// The same with its parameters, for a dialect without a schema.
+fn method_on_offer(name: &Value, schema: &Value) -> Value {
+    let tool = Tool::parse(name.as_str().unwrap_or_default(), schema).ok();
+    shown(&[
+        ("method", Some(name)),
+        ("description", schema.get("description")),
+        ("effect", tool.as_ref().map(|tool| tool.effect.name().into()).as_ref()),
+        ("params", tool.as_ref().and_then(|tool| tool.params().get("properties"))),
+        ("required", tool.as_ref().and_then(|tool| tool.params().get("required"))),
+        ("asks_about", schema.get("x-risky")),
         ("returns", tool.as_ref().and_then(Tool::output)),
     ])
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use obelus_kernel::Time;
+use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::{CallReport, Prompt, Purpose};
 use serde_json::{Value, json};
 
@@ -18,6 +20,10 @@ pub(super) fn bare() -> Prompt {
         questions: Vec::new(),
         errors: Vec::new(),
         texts: Vec::new(),
+        dialect: Dialect::Json,
+        language: None,
+        now: Time(0),
+        time_zone: None,
         out_of_format: None,
         schema: json!({"type": "object"}),
         loose: Vec::new(),

@@ -52,7 +52,8 @@ impl Session {
                 decided: None,
                 jobs: vec![at],
             };
-            self.ask(About::Call, vec![asked], described, reasons);
+            let id = self.ask(About::Call, vec![asked], described, reasons);
+            self.look_before(&id);
         }
         self.wake_followers(at);
     }
@@ -102,7 +103,8 @@ impl Session {
         let asked_something = !groups.is_empty();
         for Group { calls, words, reasons } in groups.into_values() {
             let reasons = reasons.into_iter().collect();
-            self.ask(About::Call, calls, words.join("\n"), reasons);
+            let id = self.ask(About::Call, calls, words.join("\n"), reasons);
+            self.look_before(&id);
         }
         asked_something
     }
@@ -167,6 +169,7 @@ impl Session {
             calls,
             description,
             reasons,
+            changes: Vec::new(),
             schema: None,
             requested_at: self.now,
             expires_at: self.now.plus_seconds(self.settings.question_seconds),

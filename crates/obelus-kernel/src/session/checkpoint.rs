@@ -34,7 +34,6 @@ struct Kept {
     next_step: u32,
     next_request: u64,
     questions: KeptQuestions,
-    #[serde(default)]
     desk: Desk,
     shown: Origins,
     said: Origins,
@@ -46,31 +45,65 @@ struct Kept {
 impl Session {
     /// What is needed to go on from here; none while something is under way, or waits for a person about a call.
     pub fn checkpoint(&self) -> Option<Value> {
-        let rests = matches!(self.turn.phase, Phase::New | Phase::Rested(_));
-        let is_idle = self.steps.is_empty()
-            && self.tasks.is_empty()
-            && self.sub_requests.is_empty()
-            && self.pending_words.is_empty();
-        if !(rests && is_idle && self.depth == 0) {
+        // Every field stands here, so that a new one is kept, or left out on purpose.
+        let Self {
+            id,
+            settings,
+            schema: _,
+            output_validator: _,
+            context,
+            base,
+            persistent: _,
+            depth,
+            now,
+            date: _,
+            turn,
+            spent,
+            steps,
+            next_step,
+            dirty: _,
+            ready: _,
+            running: _,
+            forgotten: _,
+            resting: _,
+            sub_requests,
+            next_request,
+            questions,
+            desk,
+            looks,
+            views: _,
+            shown,
+            said,
+            pending_words,
+            answerable,
+            tasks,
+            paused,
+            walk,
+            part_validators: _,
+        } = self;
+        let rests = matches!(turn.phase, Phase::New | Phase::Rested(_));
+        let is_idle = steps.is_empty() && tasks.is_empty() && sub_requests.is_empty() && pending_words.is_empty();
+        let is_idle = is_idle && looks.is_empty();
+        if !(rests && is_idle && *depth == 0) {
             return None;
         }
         let kept = Kept {
             form: FORM,
-            id: self.id.clone(),
-            now: self.now,
-            mode: self.settings.mode,
-            context: self.context.kept(self.base)?,
-            turn: self.turn.clone(),
-            spent: self.spent,
-            next_step: self.next_step,
-            next_request: self.next_request,
-            questions: self.questions.kept()?,
-            desk: self.desk.clone(),
-            shown: self.shown.clone(),
-            said: self.said.clone(),
-            answerable: self.answerable.clone(),
-            paused: self.paused.clone(),
-            walk: self.walk.as_ref().map(super::Walk::kept),
+            id: id.clone(),
+            now: *now,
+            mode: settings.mode,
+            context: context.kept(*base)?,
+            turn: turn.clone(),
+            spent: *spent,
+            next_step: *next_step,
+            next_request: *next_request,
+            questions: questions.kept()?,
+            desk: desk.clone(),
+            shown: shown.clone(),
+            said: said.clone(),
+            answerable: answerable.clone(),
+            paused: paused.clone(),
+            walk: walk.as_ref().map(super::Walk::kept),
         };
         serde_json::to_value(kept).ok()
     }

@@ -135,6 +135,9 @@ impl Session {
                     self.tasks.push_back(Task::Load { id: format!("{id}/{inner}"), path });
                 }
                 Task::Ask { id: inner } => self.tasks.push_back(Task::Ask { id: format!("{id}/{inner}") }),
+                Task::AskAgain { id: inner, because } => {
+                    self.tasks.push_back(Task::AskAgain { id: format!("{id}/{inner}"), because });
+                }
                 Task::Call(mut start) => {
                     start.id = format!("{id}/{}", start.id);
                     self.tasks.push_back(Task::Call(start));

@@ -17,6 +17,9 @@ impl Session {
         if let Some((job, rest)) = id.split_once('/') {
             return self.tell_child(job, Input::InDoubt { id: rest.to_owned() });
         }
+        if self.look_again(id) {
+            return;
+        }
         let Some(at) = self.in_hand(id) else { return };
         if self.is_harmless(at) {
             return self.start_again(at);

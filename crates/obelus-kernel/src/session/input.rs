@@ -289,8 +289,24 @@ pub enum Task {
         /// The question's id.
         id: String,
     },
+    /// Show a question once more.
+    AskAgain {
+        /// The question's id.
+        id: String,
+        /// Why.
+        because: AskedAgain,
+    },
     /// The turn has come to rest.
     Rest(Box<Reply>),
+}
+
+/// Why a question that waits is shown once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AskedAgain {
+    /// What it would change is known now.
+    MoreIsKnown,
+    /// Nobody has answered, and it will lapse.
+    ItWillLapse,
 }
 
 /// A call that may run now.

@@ -54,12 +54,16 @@ pub struct Prompt {
     /// The conversation: role and text, oldest first, as much as fits.
     pub texts: Vec<(String, String)>,
     /// The form in which the answer is to be written.
+    #[serde(skip_serializing_if = "Dialect::is_json")]
     pub dialect: Dialect,
     /// The language of the agent's words, where its author says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub language: Option<String>,
-    /// What time it is, for words such as "tomorrow".
+    /// What time it is, for words such as "tomorrow". No part of the form: a recording is played at another hour.
+    #[serde(skip_serializing)]
     pub now: Time,
     /// The time zone of the people it works for, where its author says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
     /// An answer that could not be read, and what was wrong with it.
     pub out_of_format: Option<Value>,
@@ -109,7 +113,7 @@ impl Session {
                 .questions()
                 .iter()
                 .filter(|question| question.is_open())
-                .map(super::question::Question::to_json)
+                .map(super::question::Question::for_model)
                 .collect(),
             errors: self.latest_errors(),
             texts: self.texts(),

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use super::describe::{mark, word};
 use super::job::JobRef;
+use crate::origin::Origins;
 use crate::plan::Manner;
 use crate::time::Time;
 
@@ -54,6 +56,9 @@ pub struct Question {
     pub description: String,
     /// Why a person is asked.
     pub reasons: Vec<String>,
+    /// What will change, field by field, as far as somebody looked.
+    #[serde(default)]
+    pub changes: Vec<Change>,
     /// What an answer must look like, where it is a value.
     pub schema: Option<Value>,
     /// When it was asked.
@@ -76,6 +81,57 @@ pub struct Question {
     pub(super) asked_after: usize,
 }
 
+/// A field that a call would change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// The place of the call in the question.
+    pub call: usize,
+    /// The field.
+    pub field: String,
+    /// What it holds now; none where that was not found.
+    pub before: Option<Value>,
+    /// What it would hold.
+    pub after: Value,
+    /// Where the one comes from.
+    pub before_from: Origins,
+    /// Where the other comes from.
+    pub after_from: Origins,
+}
+
+impl Change {
+    fn to_json(&self) -> Value {
+        let mut form = json!({"call": self.call, "field": self.field, "after": self.after});
+        form["before"] = self.before.clone().unwrap_or_default();
+        form["known"] = self.before.is_some().into();
+        for (name, origins) in [("before_untrusted", &self.before_from), ("after_untrusted", &self.after_from)] {
+            if !origins.is_trusted() {
+                form[name] = origins.untrusted().collect();
+            }
+        }
+        form
+    }
+
+    /// On one line: `"STAGE": "NEW" → "WON"`.
+    fn words(&self) -> String {
+        let before = match &self.before {
+            Some(value) => format!("{}{}", cut(value), mark(&self.before_from)),
+            None => "not known".to_owned(),
+        };
+        let same = if self.before.as_ref() == Some(&self.after) { " (no change)" } else { "" };
+        format!("{}: {before} → {}{}{same}", word(&self.field), cut(&self.after), mark(&self.after_from))
+    }
+}
+
+/// A value on one line. What is long stands whole among the parameters.
+fn cut(value: &Value) -> String {
+    const MOST: usize = 200;
+    let text = super::describe::json(value);
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}… ({} characters)", &text[..end], text.chars().count()),
+        None => text,
+    }
+}
+
 /// A call that a person is asked about.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AskedCall {
@@ -95,6 +151,37 @@ impl Question {
         self.status == QuestionStatus::Requested
     }
 
+    /// What a person is told: the description, and then what will change: a line for each field, or, where there are
+    /// several calls, for each call.
+    pub fn words(&self) -> String {
+        let mut lines = vec![self.description.clone()];
+        if self.calls.len() < 2 {
+            lines.extend(self.changes.iter().map(|change| format!("  changes {}", change.words())));
+            return lines.join("\n");
+        }
+        for (index, asked) in self.calls.iter().enumerate() {
+            let changes = self.changes.iter().filter(|change| change.call == index);
+            let changes: Vec<String> = changes.map(Change::words).collect();
+            let whose = match asked.call.get("_instance").and_then(Value::as_str) {
+                Some(instance) => format!("for {}", word(instance)),
+                None => format!("call {}", index + 1),
+            };
+            if !changes.is_empty() {
+                lines.push(format!("  changes {whose}: {}", changes.join("; ")));
+            }
+        }
+        lines.join("\n")
+    }
+
+    /// What the model is told of it: nothing that was read for people's eyes.
+    pub(super) fn for_model(&self) -> Value {
+        let mut form = self.to_json();
+        if let Value::Object(fields) = &mut form {
+            fields.shift_remove("changes");
+        }
+        form
+    }
+
     /// The form in which other programs read it.
     pub fn to_json(&self) -> Value {
         let calls: Vec<Value> = self.calls.iter().map(|asked| (*asked.call).clone()).collect();
@@ -110,6 +197,7 @@ impl Question {
             "status": self.status,
         });
         let optional = [
+            ("changes", (!self.changes.is_empty()).then(|| self.changes.iter().map(Change::to_json).collect())),
             ("schema", self.schema.clone()),
             ("by", self.by.clone().map(Value::from)),
             ("reason", self.reason.clone().map(Value::from)),

@@ -125,6 +125,8 @@ pub struct Settings {
     pub call_seconds: u64,
     /// Seconds after which a question lapses.
     pub question_seconds: u64,
+    /// Whether questions show what is there now beside what would be, where a tool says how to read it.
+    pub before: bool,
     /// Names of the activities that exist.
     #[serde(skip_deserializing)]
     pub activities: BTreeSet<String>,
@@ -155,6 +157,7 @@ impl Default for Settings {
             max_depth: 8,
             call_seconds: 60,
             question_seconds: 24 * 60 * 60,
+            before: true,
             activities: BTreeSet::new(),
             persistent: false,
         }

@@ -547,12 +547,12 @@ impl Session {
 
     pub(super) fn rest(&mut self, ends: Ends, reason: Option<CallError>) {
         self.turn.phase = Phase::Rested(ends);
+        self.turn.reason = reason;
         let is_said = self.turn.output.as_str().is_some_and(|words| self.turn.said.iter().any(|said| said == words));
         if ends == Ends::Waiting && is_said && self.settings.follow_up != FollowUp::Always {
             // The words have reached the user: nothing is held back that a decision would have to let go.
             self.turn.output = Value::Null;
         }
-        self.turn.reason = reason;
         let output = if ends == Ends::Output { self.turn.output.clone() } else { Value::Null };
         if let Value::String(words) = &output
             && self.depth == 0

@@ -279,6 +279,9 @@ impl Session {
         if let Some((job, rest)) = id.split_once('/') {
             return self.tell_child(job, super::Input::Ended { id: rest.to_owned(), outcome });
         }
+        if self.take_look(id, &outcome) {
+            return;
+        }
         // A second word about the same call is no news, nor is one about a call that was never handed out.
         let Some(at) = self.in_hand(id) else { return };
         if let Outcome::Lost { message } = &outcome {

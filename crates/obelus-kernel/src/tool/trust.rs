@@ -46,7 +46,7 @@ fn depth(path: &str) -> usize {
 }
 
 /// Whether a path lies at or below another.
-fn within(path: &str, upper: &str) -> bool {
+pub(super) fn within(path: &str, upper: &str) -> bool {
     upper.is_empty() || path == upper || path.strip_prefix(upper).is_some_and(|rest| rest.starts_with('.'))
 }
 
@@ -68,8 +68,9 @@ pub(super) fn parts(trust: &[(String, bool)], issued: &[String]) -> impl Iterato
     paths.into_iter().map(part).collect::<Vec<_>>().into_iter()
 }
 
-/// Why a path leads nowhere in a schema, as far as the schema tells.
-pub(super) fn stray(schema: &Value, path: &str) -> Option<String> {
+/// Why a path leads nowhere in a schema. An object that leaves room for other names is given the benefit of the
+/// doubt, unless a name that it has is nearly the same. `is_closed` where the first step must be a name that is listed.
+pub(super) fn stray(schema: &Value, path: &str, mut is_closed: bool) -> Option<String> {
     let plain = path.replace("[]", "");
     let mut schema = schema;
     for step in plain.split('.').filter(|step| !step.is_empty()) {
@@ -77,24 +78,22 @@ pub(super) fn stray(schema: &Value, path: &str) -> Option<String> {
             schema = items;
         }
         let fields = schema.get("properties").and_then(Value::as_object).filter(|fields| !fields.is_empty())?;
-        let found = fields.iter().find(|(name, _)| *name == step || name.to_lowercase() == step.to_lowercase());
-        // A schema that is put together of others, or that leaves room, may know more names than these.
-        let tells_all = ["$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if"]
-            .iter()
-            .all(|word| schema.get(word).is_none())
-            && schema.get("additionalProperties").is_none_or(|more| *more == Value::Bool(false));
-        match found {
-            Some((_, inner)) => schema = inner,
-            None if tells_all => {
-                let known: Vec<&str> =
-                    fields.keys().filter(|name| !name.starts_with('_')).map(String::as_str).take(12).collect();
-                return Some(match crate::closest(step, &known) {
-                    Some(near) => format!("there is no `{step}`; did you mean `{near}`?"),
-                    None => format!("there is no `{step}`; there are: {}", known.join(", ")),
-                });
-            }
-            None => return None,
+        let composed = ["$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if"];
+        if composed.iter().any(|word| schema.get(word).is_some()) {
+            return None;
         }
+        let more = schema.get("additionalProperties");
+        is_closed = more == Some(&Value::Bool(false)) || (is_closed && more.is_none());
+        let found = fields.iter().find(|(name, _)| *name == step || name.to_lowercase() == step.to_lowercase());
+        let Some((_, inner)) = found else {
+            let known: Vec<&str> = fields.keys().filter(|name| !name.starts_with('_')).map(String::as_str).collect();
+            return match crate::closest(step, &known) {
+                Some(near) => Some(format!("there is no `{step}`; did you mean `{near}`?")),
+                None if is_closed => Some(format!("there is no `{step}`; there are: {}", known.join(", "))),
+                None => None,
+            };
+        };
+        (schema, is_closed) = (inner, false);
     }
     None
 }
@@ -130,11 +129,15 @@ mod tests {
     #[test]
     fn a_path_is_held_against_what_the_schema_tells() {
         let schema = json!({"properties": {"ID": {}, "items": {"type": "array", "items": {"properties": {"id": {}}}}}});
-        assert_eq!(stray(&schema, "items[].id"), None);
-        assert_eq!(stray(&schema, "id.anything"), None);
-        assert!(stray(&schema, "item.id").is_some_and(|words| words.contains("did you mean `items`")));
-        assert!(stray(&schema, "items.name").is_some_and(|words| words.contains("there are: id")));
-        assert_eq!(stray(&json!({"additionalProperties": true, "properties": {"a": {}}}), "b"), None);
-        assert_eq!(stray(&json!({}), "b"), None);
+        assert_eq!(stray(&schema, "items[].id", true), None);
+        assert_eq!(stray(&schema, "id.anything", true), None);
+        assert!(stray(&schema, "item.id", false).is_some_and(|words| words.contains("did you mean `items`")));
+        assert!(stray(&schema, "phone", true).is_some_and(|words| words.contains("there are: ID, items")));
+        assert_eq!(stray(&schema, "phone", false), None);
+        assert_eq!(stray(&schema, "items.name", true), None);
+        let closed = json!({"additionalProperties": false, "properties": {"a": {}}});
+        assert!(stray(&closed, "phone", false).is_some());
+        assert_eq!(stray(&json!({"additionalProperties": true, "properties": {"a": {}}}), "phone", true), None);
+        assert_eq!(stray(&json!({}), "b", true), None);
     }
 }

@@ -149,7 +149,7 @@ impl Driver {
                     self.handed_out.push((*start).clone());
                     self.calls.push(*start);
                 }
-                Task::Load { .. } | Task::Ask { .. } | Task::Say(_) | Task::Rest(_) => {}
+                Task::Load { .. } | Task::Ask { .. } | Task::AskAgain { .. } | Task::Say(_) | Task::Rest(_) => {}
             }
         }
     }

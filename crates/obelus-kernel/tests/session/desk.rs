@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use obelus_kernel::session::{
-    Answer, CallError, Decision, Ends, Input, Outcome, Question, QuestionStatus, Refused, Reply, Session, Settings,
-    Solution, Start, Task,
+    Answer, AskedAgain, CallError, Decision, Ends, Input, Outcome, Question, QuestionStatus, Refused, Reply, Session,
+    Settings, Solution, Start, Task,
 };
 use obelus_kernel::{Context, Message, Time};
 use serde_json::{Value, json};
@@ -21,6 +21,8 @@ pub(crate) struct Desk {
     pub(crate) started: Vec<Start>,
     /// Questions in the order in which they were asked.
     pub(crate) asked: Vec<String>,
+    /// Questions that were shown once more.
+    pub(crate) asked_again: Vec<(String, AskedAgain)>,
     pub(crate) said: Vec<String>,
     pub(crate) rests: Vec<Reply>,
 }
@@ -62,6 +64,7 @@ impl Desk {
             open: Vec::new(),
             started: Vec::new(),
             asked: Vec::new(),
+            asked_again: Vec::new(),
             said: Vec::new(),
             rests: Vec::new(),
         }
@@ -85,6 +88,7 @@ impl Desk {
                 }
                 Task::Ask { id } => self.asked.push(id),
                 Task::Say(words) => self.said.push(words),
+                Task::AskAgain { id, because } => self.asked_again.push((id, because)),
                 Task::Rest(reply) => self.rests.push(*reply),
                 Task::Load { .. } => {}
             }

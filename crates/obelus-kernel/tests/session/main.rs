@@ -11,6 +11,7 @@ mod desk;
 
 mod adopt;
 mod approval;
+mod before;
 mod checkpoint;
 mod consent;
 mod delegates;

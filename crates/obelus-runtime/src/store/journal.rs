@@ -26,6 +26,12 @@ impl Record {
     }
 }
 
+impl Record {
+    pub(super) fn bytes(&self) -> usize {
+        self.text.len()
+    }
+}
+
 /// What was read of a journal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Journaled {
@@ -131,6 +137,7 @@ pub(super) fn cut(connection: &Connection, id: &str, from: u64) -> Result<(), St
     let number = number(connection, id)?;
     let from = i64::try_from(from).unwrap_or(i64::MAX);
     connection.execute("DELETE FROM record WHERE session = ?1 AND seq >= ?2", params![number, from])?;
+    connection.execute("DELETE FROM snapshot WHERE session = ?1 AND seq >= ?2", params![number, from])?;
     Ok(())
 }
 

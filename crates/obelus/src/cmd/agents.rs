@@ -44,17 +44,17 @@ pub(crate) fn locate(agent: &str) -> Result<PathBuf> {
     if path.exists() {
         return Ok(path.to_owned());
     }
-    let all = found();
+    // Those that come with the program last: whoever has an agent of that name means their own.
+    let all: Vec<PathBuf> = found().into_iter().chain(obelus_runtime::bundled_agents()).collect();
     let by_name = |path: &&PathBuf| path.file_name().is_some_and(|name| name == agent);
     match all.iter().find(by_name) {
         Some(path) => Ok(path.clone()),
         None => {
-            let names: Vec<_> = all.iter().filter_map(|path| path.file_name()?.to_str()).collect();
+            let mut names: Vec<_> = all.iter().filter_map(|path| path.file_name()?.to_str()).collect();
+            names.sort_unstable();
+            names.dedup();
             let hint = match obelus_kernel::closest(agent, &names) {
                 Some(near) => format!("; did you mean `{near}`?"),
-                None if names.is_empty() => {
-                    "; there is no folder `agents` here, and OBELUS_AGENTS names none".to_owned()
-                }
                 None => format!("; there are: {}", names.join(", ")),
             };
             bail!("there is no agent `{agent}`{hint}")

@@ -9,6 +9,7 @@
 //! | `editor` | the line at the keyboard |
 //! | `screen` | where everything is written, and what is drawn anew |
 //! | `steps`, `results` | the steps of a turn, and what they brought |
+//! | `why` | where a value comes from |
 //! | `question`, `approve` | a question in words, and the keys that answer it |
 //! | `commands` | lines that begin with `/` |
 //! | `titles`, `phrases`, `outline`, `text` | names, our own words, data, and styled lines |
@@ -27,6 +28,7 @@ mod talk;
 mod terminal;
 mod text;
 mod titles;
+mod why;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -137,9 +139,10 @@ fn open(args: &Chat) -> Result<Opened> {
     let job = Job::from_genesis(genesis)?;
     if let Some(named) = &args.agent {
         let folder = agents::locate(named)?;
-        let folder = if folder.is_dir() { folder } else { folder.parent().map(PathBuf::from).unwrap_or_default() };
-        let same = |a: &std::path::Path, b: &std::path::Path| a.canonicalize().ok() == b.canonicalize().ok();
-        if !same(&folder, &job.folder) {
+        let is_file = folder.file_name().is_some_and(|name| name == "agent.yaml");
+        let folder = if is_file { folder.parent().map(PathBuf::from).unwrap_or_default() } else { folder };
+        let whole = |path: &std::path::Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if whole(&folder) != whole(&job.folder) {
             bail!(
                 "the session `{id}` is with the agent in {}, not with `{named}`: leave --agent out, or name another session",
                 job.folder.display()
@@ -157,7 +160,7 @@ fn open(args: &Chat) -> Result<Opened> {
     Ok(Opened { driver, agent, language, goes_on, mode: args.mode.map(Into::into) })
 }
 
-/// The agent that is named, or the only one there is.
+/// The agent that is named, else `crm`, else the only one there is; the one that comes along where there is none.
 fn begun(args: &Chat) -> Result<Job> {
     let folder = match &args.agent {
         Some(agent) => agents::locate(agent)?,
@@ -172,7 +175,7 @@ fn the_only_agent() -> Result<PathBuf> {
     match (found.iter().find(is_crm), &found[..]) {
         (Some(crm), _) => Ok(crm.clone()),
         (None, [only]) => Ok(only.clone()),
-        (None, []) => bail!("no agent: name one with --agent, or stand where there is a folder `agents`"),
+        (None, []) => agents::locate("crm"),
         (None, all) => {
             let names: Vec<_> = all.iter().filter_map(|path| path.file_name()?.to_str()).collect();
             bail!("which agent? name one with --agent: {}", names.join(", "))

@@ -99,7 +99,10 @@ impl Job {
     /// Everything that is needed to go on with it later, from wherever.
     pub(crate) fn genesis(&self) -> Result<Value> {
         let here = |path: &Path| if path.as_os_str().is_empty() { PathBuf::from(".") } else { path.to_owned() };
-        let whole = |path: &Path| std::path::absolute(here(path)).with_context(|| path.display().to_string());
+        let whole = |path: &Path| match obelus_runtime::is_bundled(path) {
+            true => Ok(path.to_owned()),
+            false => std::path::absolute(here(path)).with_context(|| path.display().to_string()),
+        };
         let mut activities = Vec::new();
         for (folder, bound) in &self.activities {
             activities.push(json!({"folder": whole(folder)?, "bound": bound}));

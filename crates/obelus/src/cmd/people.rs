@@ -17,7 +17,7 @@ pub(crate) fn shown(question: &Question) -> String {
         About::InDoubt => "did this happen?",
     };
     let mut text = format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} {what}\n", visible(&question.id));
-    for line in question.description.lines() {
+    for line in question.words().lines() {
         text.push_str(&format!("    {}\n", visible(line)));
     }
     for reason in &question.reasons {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::pin::pin;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use obelus_kernel::session::{Ends, Input, Outcome, Question, Reply};
+use obelus_kernel::session::{AskedAgain, Ends, Input, Outcome, Question, Reply};
 use obelus_kernel::{Data, Message, Role};
 use obelus_runtime::{
     Agent, Driver, Event, Language, SessionJournal, Store, error_words, one_line, system_clock, why_it_ended,
@@ -79,6 +79,9 @@ fn run(job: Job, begin: Input, how: &How, is_plan: bool) -> Result<Exit> {
     play(driver, begin, how.json, is_plan)
 }
 
+/// How long a question waits at a terminal for what it would change.
+const LOOKING: std::time::Duration = std::time::Duration::from_secs(5);
+
 /// How a command gets a session going.
 pub(crate) enum Begin {
     /// With something that is said.
@@ -133,6 +136,8 @@ async fn turns(driver: &mut Driver, begin: Begin, as_json: bool) -> Result<(Repl
     };
     let has_people = !as_json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     while reply.ends == Ends::Waiting && has_people {
+        // What the question would change is still being read, perhaps; nobody waits long for that.
+        let _ = tokio::time::timeout(LOOKING, break_off.watch(driver.finish())).await;
         let open: Vec<Question> = driver.session().questions().into_iter().filter(Question::is_open).collect();
         // In a thread of its own, because a terminal blocks whoever reads from it.
         let decided = tokio::select! {
@@ -201,6 +206,12 @@ fn show(event: Event<'_>) {
             let words = error_words(&json!({"code": error.code, "message": error.message}));
             output::note(&format!("  {RED}✗{RED:#} {}", visible(&words)));
         }
+        Event::AskedAgain(question, AskedAgain::ItWillLapse) => {
+            let until = question.expires_at;
+            output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} lapses at {until}", visible(&question.id)));
+        }
+        // It is shown whole before anybody is asked to decide.
+        Event::AskedAgain(_, AskedAgain::MoreIsKnown) => {}
         Event::Ended(_, Outcome::Lost { message }) => {
             output::note(&format!("  {YELLOW}?{YELLOW:#} its answer was lost: {}", visible(message)));
         }

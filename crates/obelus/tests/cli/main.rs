@@ -2,9 +2,12 @@
 
 mod activities;
 mod bad_input;
+mod before;
+mod chat;
 mod examples;
 mod help;
 mod json;
 mod policy;
+mod sandbox;
 mod support;
 mod why;

@@ -110,7 +110,7 @@ fn too_large() -> Failure {
 }
 
 /// The innermost cause, which is the one that tells; the outer ones name the URL and the library's own steps.
-pub(super) fn cause(error: &reqwest::Error) -> String {
+pub(crate) fn cause(error: &reqwest::Error) -> String {
     causes(error).last().map_or_else(|| "it cannot be sent".to_owned(), ToString::to_string)
 }
 

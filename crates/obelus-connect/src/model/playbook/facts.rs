@@ -5,11 +5,12 @@ use obelus_kernel::session::{Prompt, Purpose};
 use regex::{Captures, Regex};
 use serde_json::{Map, Value, json};
 
+use crate::model::calendar::calendar;
 use crate::model::jinja;
 use crate::model::{last_words, said_since};
 
 /// What conditions and templates can name. Beside these there is `m`, what a pattern found.
-pub(super) const NAMES: [&str; 14] = [
+pub(super) const NAMES: [&str; 15] = [
     "user",
     "texts",
     "kinds",
@@ -24,6 +25,7 @@ pub(super) const NAMES: [&str; 14] = [
     "scope",
     "mode",
     "out_of_format",
+    "time",
 ];
 
 /// A request, as conditions and templates see it.
@@ -74,6 +76,7 @@ impl<'a> Facts<'a> {
             "scope": scope,
             "mode": prompt.mode,
             "out_of_format": prompt.out_of_format,
+            "time": calendar(prompt.now, prompt.time_zone.as_deref(), prompt.language.as_deref()),
         });
         let Value::Object(json) = json else { unreachable!("it was written as an object") };
         Self { prompt, user, json }

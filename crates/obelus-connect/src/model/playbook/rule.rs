@@ -1,5 +1,6 @@
 //! One rule: whether it answers, and what.
 
+use obelus_kernel::dialect::Dialect;
 use obelus_kernel::jq::Filter;
 use obelus_kernel::session::{Answer, Prompt, Solution};
 use regex::Regex;
@@ -60,7 +61,7 @@ impl Rule {
         {
             return Ok(None);
         }
-        let answer = self.reply.answer(&view, templates)?;
+        let answer = self.reply.answer(&view, templates, facts.prompt.dialect)?;
         let is_repeated =
             self.once && matches!(&answer, Answer::Solution { solution, .. } if shows(facts.prompt, solution));
         Ok(if is_repeated { None } else { Some(answer) })
@@ -69,16 +70,19 @@ impl Rule {
 
 impl Reply {
     /// The answer for a request. An error names the field.
-    pub(super) fn answer(&self, view: &View, templates: &Templates) -> Result<Answer, String> {
+    pub(super) fn answer(&self, view: &View, templates: &Templates, dialect: Dialect) -> Result<Answer, String> {
         let text = |node: &Node| {
             let value = templates.render(node, &view.shown, Stands::Verbatim).map_err(in_words)?;
             Ok::<_, String>(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
         };
         match self {
-            Reply::Solution(draft) => Ok(Answer::Solution { solution: draft.solution(view, templates)?, tokens: 0 }),
+            Reply::Solution(draft) => {
+                let solution = in_manner(draft.solution(view, templates)?, dialect);
+                Ok(Answer::Solution { solution, tokens: 0 })
+            }
             Reply::Raw(node) => {
                 let text = text(node)?;
-                Ok(match Solution::from_text(&text) {
+                Ok(match dialect.read(&text) {
                     Ok(solution) => Answer::Solution { solution, tokens: 0 },
                     Err(error) => Answer::OutOfFormat { text, error, tokens: 0 },
                 })
@@ -113,6 +117,18 @@ impl Draft {
             return Err("the answer is empty: no words, no calls, no output".to_owned());
         }
         Ok(Solution { say, calls, output, ..Solution::default() })
+    }
+}
+
+/// The solution as the dialect would have it: in blocks, calls run in order and keep their results, and the words
+/// are always said.
+fn in_manner(solution: Solution, dialect: Dialect) -> Solution {
+    match dialect {
+        Dialect::Json => solution,
+        Dialect::Blocks => {
+            let say = solution.say.clone().or_else(|| solution.output.as_str().map(str::to_owned));
+            Solution { say, sequential: true, keeps_results: true, ..solution }
+        }
     }
 }
 

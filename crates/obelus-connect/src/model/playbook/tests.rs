@@ -89,6 +89,7 @@ fn conditions_and_templates_see_what_the_request_shows() {
         "scope": null,
         "mode": "full",
         "out_of_format": {"text": "?", "error": "!"},
+        "time": crate::model::calendar::calendar(prompt.now, None, None),
     });
     assert_eq!(seen.as_object().unwrap().keys().collect::<Vec<_>>(), super::facts::NAMES);
     // Both languages are asked for everything, one after the other.

@@ -63,7 +63,7 @@ impl<'a> Driver<'a> {
             match task {
                 Task::AskModel { id } => self.requests.push(id.clone()),
                 Task::Call(start) => self.calls.push((**start).clone()),
-                Task::Load { .. } | Task::Say(_) | Task::Ask { .. } | Task::Rest(_) => {}
+                Task::Load { .. } | Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } | Task::Rest(_) => {}
             }
         }
         self.watch.after(&self.session, &input, answer.is_ok(), &tasks, &self.calls, self.requests.is_empty());
@@ -203,6 +203,8 @@ pub(crate) fn shown(task: &Task) -> String {
             json!([id, activity, call, scope, key, attempt, seconds, tool.name]).to_string()
         }
         Task::Rest(reply) => json!(reply).to_string(),
-        Task::AskModel { .. } | Task::Load { .. } | Task::Say(_) | Task::Ask { .. } => format!("{task:?}"),
+        Task::AskModel { .. } | Task::Load { .. } | Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } => {
+            format!("{task:?}")
+        }
     }
 }

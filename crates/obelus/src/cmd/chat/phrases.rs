@@ -28,11 +28,11 @@ pub(crate) struct Phrases {
     pub(crate) no: &'static str,
     pub(crate) ask: Asking,
     pub(crate) why: Why,
+    pub(crate) because: Because,
     pub(crate) waits: &'static str,
     pub(crate) nothing_waits: &'static str,
     pub(crate) no_plan: &'static str,
     pub(crate) no_state: &'static str,
-    pub(crate) nothing_there: &'static str,
     pub(crate) cost: &'static str,
     pub(crate) cost_turn: &'static str,
     pub(crate) cost_session: &'static str,
@@ -116,6 +116,24 @@ pub(crate) struct Why {
     pub(crate) policy_asks: &'static str,
     pub(crate) plan: &'static str,
     pub(crate) interrupted: &'static str,
+    pub(crate) lost: &'static str,
+}
+
+/// Where a value comes from.
+pub(crate) struct Because {
+    pub(crate) nothing: &'static str,
+    pub(crate) author: &'static str,
+    pub(crate) person: &'static str,
+    pub(crate) tool: &'static str,
+    pub(crate) untrusted_tool: &'static str,
+    pub(crate) model: &'static str,
+    pub(crate) delegate: &'static str,
+    pub(crate) elsewhere: &'static str,
+    pub(crate) runtime: &'static str,
+    pub(crate) as_proposed: &'static str,
+    pub(crate) was_shown: &'static str,
+    pub(crate) earlier: &'static str,
+    pub(crate) told_already: &'static str,
 }
 
 /// What is wrong with what was typed.

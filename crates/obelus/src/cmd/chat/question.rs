@@ -50,8 +50,13 @@ pub(crate) fn lines(question: &Question, titles: &Titles, phrases: &Phrases) -> 
         About::Call if many => {
             let title = told.first().map(|told| told.title.clone()).unwrap_or_default();
             lines.push(Line::of(PLAIN, "  ").shown(BOLD, &title));
-            let all = told.into_iter().enumerate();
-            lines.extend(all.filter(|(index, _)| open.contains(index)).map(|(index, told)| in_a_row(index, told)));
+            let common = in_common(&told);
+            let is_own = |field: &Line| !common.contains(field);
+            for (index, told) in told.into_iter().enumerate().filter(|(index, _)| open.contains(index)) {
+                let own = told.fields.into_iter().filter(is_own).collect();
+                lines.push(in_a_row(index, Told { fields: own, ..told }));
+            }
+            lines.extend(common.into_iter().map(|field| indented(field, 4)));
         }
         About::Plan => {
             for (index, told) in told.into_iter().enumerate() {
@@ -95,6 +100,12 @@ fn indented(field: Line, columns: usize) -> Line {
     let mut line = Line::of(PLAIN, " ".repeat(columns));
     line.append(field);
     line.hanging(columns + 2)
+}
+
+/// What is the same in all of them is said once.
+fn in_common(told: &[Told]) -> Vec<Line> {
+    let Some((first, rest)) = told.split_first() else { return Vec::new() };
+    first.fields.iter().filter(|field| rest.iter().all(|other| other.fields.contains(field))).cloned().collect()
 }
 
 /// One of many calls on one line.
@@ -206,6 +217,9 @@ fn reason_in_words(reason: &str, tool: &str, titles: &Titles, phrases: &Phrases)
     if let Some((name, names)) = reason.split_once(" comes from what is not trusted: ") {
         return fill(why.comes_from, &[&param(name), &sources(names, titles)]);
     }
+    if let Some(known) = reason.strip_prefix("its answer was lost, and it is not known whether this happened: ") {
+        return fill(why.lost, &[known]);
+    }
     match reason {
         "it deletes" => why.deletes.to_owned(),
         "it changes how things behave from now on" => why.configures.to_owned(),
@@ -294,9 +308,10 @@ pub(crate) mod tests {
             [
                 "? Your decision is needed on 3 steps  q1",
                 "  Change a deal",
-                "    1. \"Анна\"  Deal: 1 · Amount: 5",
-                "    2. \"Борис\"  Deal: 2 · Amount: 5",
-                "    3. \"Глеб\"  Deal: 3 · Amount: 5",
+                "    1. \"Анна\"  Deal: 1",
+                "    2. \"Борис\"  Deal: 2",
+                "    3. \"Глеб\"  Deal: 3",
+                "    Amount: 5",
                 "  asked because it sets «Amount»",
             ]
         );

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use obelus_kernel::session::{Ends, Mode, Outcome, Reply, Session};
+use obelus_kernel::session::{CallReport, Ends, Mode, Outcome, Reply, Session};
 use obelus_runtime::{Event, how_it_ended};
 use serde_json::Value;
 
@@ -46,6 +46,8 @@ pub(crate) struct Screen {
     /// Somebody is typing: nothing is drawn meanwhile.
     is_held: bool,
     last: Part,
+    /// Said as soon as what a person decided has been taken.
+    confirmed: Option<String>,
 }
 
 /// A screen that the driver's events and the conversation write to.
@@ -75,6 +77,7 @@ impl Screen {
             frame: 0,
             is_held: false,
             last: Part::Nothing,
+            confirmed: None,
         })))
     }
 
@@ -105,11 +108,15 @@ impl Screen {
                 }
             }
             Event::Moved(session) => {
+                if let Some(words) = self.confirmed.take() {
+                    self.note(&words);
+                }
                 self.mode = session.settings().mode;
                 let calls = session.calls();
                 // Once an answer has led to calls, or to rest, nobody thinks any more.
                 self.thinking &= session.is_asking();
-                self.steps.see(&calls);
+                let titles = &self.titles;
+                self.steps.see(&calls, &|report| title_of(report, session, titles));
                 if self.is_terminal {
                     self.draw();
                 } else {
@@ -134,9 +141,15 @@ impl Screen {
         }
     }
 
+    /// What to say when a decision is taken; one that is refused is not confirmed.
+    pub(crate) fn will_confirm(&mut self, words: String) {
+        self.confirmed = Some(words);
+    }
+
     /// A turn has come to rest: its steps, its words, and how it ended.
     pub(crate) fn end(&mut self, reply: Option<&Reply>) {
         self.thinking = false;
+        self.confirmed = None;
         let steps = self.due(true);
         self.write(Part::Steps, &steps);
         if let Some(reply) = reply {
@@ -227,7 +240,7 @@ impl Screen {
         let mut text = self.erasing();
         // What follows a prompt, and what is unlike the thing before it, stands apart.
         let apart = self.last != Part::Nothing && (self.last != part || part == Part::Words || part == Part::Question);
-        if apart && !(self.last == Part::Prompt && !self.is_terminal) {
+        if apart {
             text.push('\n');
         }
         self.last = part;
@@ -302,6 +315,17 @@ fn ending(reply: &Reply, phrases: &Phrases) -> Vec<Line> {
     let mut lines = vec![Line::of(mark, "! ").shown(PLAIN, &how.what).hanging(2)];
     lines.extend(how.advice.map(|advice| Line::of(PLAIN, "  ").own(DIM, advice).hanging(2)));
     lines
+}
+
+/// What a step is called. One that acts says what it does to what, once that is settled; one that looks, only what
+/// it looks at: how it looks is nothing to a person.
+fn title_of(report: &CallReport, session: &Session, titles: &Titles) -> String {
+    let tool = report.call["_tool"].as_str().unwrap_or_default();
+    let is_settled = !matches!(report.status, "blocked" | "ready") && !report.call.to_string().contains("\"†");
+    match titles.has_own_words(tool) && !titles.reads(tool) && is_settled {
+        true => session.call_headline(&report.call),
+        false => titles.tool(tool),
+    }
 }
 
 /// The place of a call by the id it was started with; those of delegates are parts of a step.

@@ -31,6 +31,7 @@ pub(crate) struct Steps {
 struct Shown {
     number: usize,
     tool: String,
+    title: String,
     comment: Option<String>,
     instance: Option<String>,
     status: &'static str,
@@ -59,7 +60,7 @@ impl Steps {
     }
 
     /// How the calls stand now.
-    pub(crate) fn see(&mut self, calls: &[CallReport]) {
+    pub(crate) fn see(&mut self, calls: &[CallReport], title: &dyn Fn(&CallReport) -> String) {
         for report in calls {
             let text = |name: &str| report.call.get(name).and_then(Value::as_str);
             let known = self.shown.get(&report.place);
@@ -70,6 +71,7 @@ impl Steps {
             let shown = Shown {
                 number: if moved { self.next } else { known.map_or(0, |known| known.number) },
                 tool: text("_tool").unwrap_or_default().to_owned(),
+                title: title(report),
                 comment: text("comment").filter(|words| !words.trim().is_empty()).map(str::to_owned),
                 instance: text("_instance").map(str::to_owned),
                 status: report.status,
@@ -149,7 +151,7 @@ impl Steps {
         let mut line = Line::of(NUMBER, format!("{:>2} ", step.number))
             .own(colour, mark)
             .own(PLAIN, " ")
-            .shown(PLAIN, &look.titles.tool(&step.tool))
+            .shown(PLAIN, &if row.of.len() > 1 { look.titles.tool(&step.tool) } else { step.title.clone() })
             .hanging(5);
         if let (Some(comment), 1) = (&step.comment, row.of.len()) {
             line = line.own(DIM, " · ").shown(DIM, comment);
@@ -170,7 +172,11 @@ impl Steps {
     fn over_instances(&self, row: &Row<'_>, look: &Look<'_>, line: Line, status: &str, count: String) -> Vec<Line> {
         let line = match status {
             "done" => line.own(PLAIN, ": ").own(colour_of("done"), look.phrases.status.done),
-            "waiting" => line.own(PLAIN, ": ").own(colour_of("waiting"), look.phrases.status.waiting),
+            "waiting" => {
+                let some_done = row.of.iter().any(|(_, step)| step.status == "done");
+                let line = line.own(PLAIN, ": ").own(DIM, if some_done { format!("{count}, ") } else { String::new() });
+                line.own(colour_of("waiting"), look.phrases.status.waiting)
+            }
             _ => line.own(PLAIN, ": ").own(DIM, count),
         };
         let mut lines = vec![line];
@@ -266,6 +272,10 @@ mod tests {
         CallReport { place, call: Arc::new(call), status, error: None }
     }
 
+    fn see(steps: &mut Steps, calls: &[CallReport]) {
+        steps.see(calls, &|report| sample("ru").tool(report.call["_tool"].as_str().unwrap_or_default()));
+    }
+
     fn told(lines: &[Line]) -> Vec<String> {
         lines.iter().map(|line| line.plain().trim().to_owned()).collect()
     }
@@ -280,21 +290,21 @@ mod tests {
         with_look(Mode::Full, |look| {
             let mut steps = Steps::default();
             let change = json!({"_tool": "crm.deal.update", "id": 7, "comment": "Меняю сумму"});
-            steps.see(&[
-                report((0, 0), json!({"_tool": "open_page"}), "running"),
-                report((0, 1), change.clone(), "blocked"),
-            ]);
+            see(
+                &mut steps,
+                &[report((0, 0), json!({"_tool": "open_page"}), "running"), report((0, 1), change.clone(), "blocked")],
+            );
             assert_eq!(told(&steps.live(look, "⠋")), ["1 ⠋ open page", "2 · Изменить сделку · Меняю сумму: в плане"]);
             assert!(steps.write(false, look).is_empty(), "nothing has ended");
             steps.brought((0, 0), "3 раза".to_owned());
-            steps.see(&[
-                report((0, 0), json!({"_tool": "open_page"}), "done"),
-                report((0, 1), change.clone(), "waiting"),
-            ]);
+            see(
+                &mut steps,
+                &[report((0, 0), json!({"_tool": "open_page"}), "done"), report((0, 1), change.clone(), "waiting")],
+            );
             assert_eq!(told(&steps.write(false, look)), ["1 ✓ open page: 3 раза"]);
             assert_eq!(told(&steps.write(true, look)), ["2 ? Изменить сделку · Меняю сумму: ждёт вашего решения"]);
             assert!(steps.write(true, look).is_empty(), "what was written is not written again");
-            steps.see(&[report((0, 1), change, "done")]);
+            see(&mut steps, &[report((0, 1), change, "done")]);
             assert_eq!(told(&steps.write(true, look)), ["2 ✓ Изменить сделку · Меняю сумму: готово"]);
         });
     }
@@ -305,13 +315,16 @@ mod tests {
             let mut steps = Steps::default();
             let call = || json!({"_tool": "add_note"});
             let with = |at, status, error| CallReport { error: Some(error), ..report((0, at), call(), status) };
-            steps.see(&[
-                with(0, "failed", json!({"code": "ERROR_NOT_FOUND", "message": "Not found"})),
-                with(1, "refused", json!({"rule": "POL-1", "message": "…"})),
-                with(2, "denied", json!({"code": "denied", "message": "не сегодня"})),
-                with(3, "refused", json!({"rule": "POL-2", "message": "никогда"})),
-                report((0, 4), call(), "skipped"),
-            ]);
+            see(
+                &mut steps,
+                &[
+                    with(0, "failed", json!({"code": "ERROR_NOT_FOUND", "message": "Not found"})),
+                    with(1, "refused", json!({"rule": "POL-1", "message": "…"})),
+                    with(2, "denied", json!({"code": "denied", "message": "не сегодня"})),
+                    with(3, "refused", json!({"rule": "POL-2", "message": "никогда"})),
+                    report((0, 4), call(), "skipped"),
+                ],
+            );
             assert_eq!(
                 told(&steps.write(true, look)),
                 [
@@ -331,12 +344,12 @@ mod tests {
             let mut steps = Steps::default();
             let call = |n: u32| json!({"_tool": "crm.deal.update", "_instance": format!("deal-{n}")});
             let all = |status| (0..20).map(|n| report((0, n), call(n), status)).collect::<Vec<_>>();
-            steps.see(&all("running"));
+            see(&mut steps, &all("running"));
             assert_eq!(told(&steps.live(look, "⠋")), ["1 ⠋ Изменить сделку × 20: 0 из 20"]);
             let mut some = all("done");
             some[3] =
                 CallReport { error: Some(json!({"message": "нет прав"})), ..report((0, 3), call(3), "failed") };
-            steps.see(&some);
+            see(&mut steps, &some);
             assert_eq!(
                 told(&steps.write(true, look)),
                 ["1 ✗ Изменить сделку × 20: 19 из 20", "✗ deal-3: не вышло: нет прав"]
@@ -349,12 +362,12 @@ mod tests {
         with_look(Mode::Full, |look| {
             let mut steps = Steps::default();
             let old = |status| report((0, 0), json!({"_tool": "add_note"}), status);
-            steps.see(&[old("waiting")]);
+            see(&mut steps, &[old("waiting")]);
             assert_eq!(steps.write(true, look).len(), 1);
             steps.begin();
-            steps.see(&[old("waiting"), report((1, 0), json!({"_tool": "open_page"}), "done")]);
+            see(&mut steps, &[old("waiting"), report((1, 0), json!({"_tool": "open_page"}), "done")]);
             assert_eq!(told(&steps.write(true, look)), ["1 ✓ open page: готово"]);
-            steps.see(&[old("done")]);
+            see(&mut steps, &[old("done")]);
             assert_eq!(told(&steps.write(true, look)), ["2 ✓ Writes a note down: готово"]);
         });
     }

@@ -95,6 +95,11 @@ impl Talk {
         self.session().questions().into_iter().filter(Question::is_open).collect()
     }
 
+    /// The driver, and the signals to break off and to end.
+    pub(crate) fn apart(&mut self) -> (&mut Driver, &mut Signal, &mut Signal) {
+        (&mut self.driver, &mut self.signals.0, &mut self.signals.1)
+    }
+
     /// Somebody outside wants it to end.
     pub(crate) async fn signal(&mut self) {
         tokio::select! {
@@ -240,14 +245,9 @@ impl Talk {
     }
 
     fn why(&self, path: &Path) -> Vec<Line> {
-        let context = self.session().context();
-        match context.read(path, None) {
-            None => vec![Line::new().shown(DIM, &fill(self.phrases.nothing_there, &[&path.to_string()]))],
-            Some(value) => {
-                let mut lines = vec![Line::new().shown(BOLD, &path.to_string())];
-                lines.extend(outline::lines(&value).into_iter().map(|line| line.indented("  ")));
-                lines
-            }
+        match self.session().why(&path.to_string(), None) {
+            Ok(why) => super::why::lines(&why, self.screen.lock().titles(), self.phrases),
+            Err(fault) => vec![Line::new().shown(PLAIN, &fault.to_string())],
         }
     }
 

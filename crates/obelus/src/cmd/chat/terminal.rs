@@ -33,6 +33,10 @@ pub(crate) struct Terminal {
     put_off: BTreeSet<String>,
     /// Whether the last thing that came from the keyboard was a Ctrl-C.
     broke_off: bool,
+    /// Somebody outside wants the process to end.
+    is_told_to_end: bool,
+    /// As long as it lasts, what is typed is not written on the screen but by whoever reads it.
+    _quiet: Quiet,
 }
 
 /// What a question in front of a person came to.
@@ -46,7 +50,14 @@ enum Answered {
 
 impl Terminal {
     pub(crate) fn new(talk: Talk, editor: Editor) -> Self {
-        Self { talk, editor: Some(editor), put_off: BTreeSet::new(), broke_off: false }
+        Self {
+            talk,
+            editor: Some(editor),
+            put_off: BTreeSet::new(),
+            broke_off: false,
+            is_told_to_end: false,
+            _quiet: Quiet::begin(),
+        }
     }
 
     /// Talks until the person leaves.
@@ -63,6 +74,7 @@ impl Terminal {
                     self.broke_off = false;
                     self.hear(line).await?
                 }
+                Typed::Interrupted if self.is_told_to_end => Some(Exit::Interrupted),
                 Typed::Interrupted => self.work(Work::Tell(Input::Tick)).await?,
                 Typed::BreakOff if self.broke_off => Some(Exit::Interrupted),
                 Typed::BreakOff => {
@@ -123,16 +135,13 @@ impl Terminal {
             return Ok(None);
         };
         let words = Asked::new(&question, self.talk.phrases).confirmed(&decision);
-        self.talk.screen.lock().note(&words);
+        self.talk.screen.lock().will_confirm(words);
         self.work(Work::Decide(id, decision)).await
     }
 
-    /// Works, with the keyboard kept quiet meanwhile.
     async fn work(&mut self, work: Work) -> Result<Option<Exit>> {
-        let quiet = Quiet::begin();
-        let worked = self.talk.work(work).await;
-        drop(quiet);
-        Ok(self.after(worked?))
+        let worked = self.talk.work(work).await?;
+        Ok(self.after(worked))
     }
 
     fn after(&mut self, worked: Worked) -> Option<Exit> {
@@ -157,7 +166,7 @@ impl Terminal {
             let next = match self.ask(&asked).await? {
                 Answered::Decided(decision) => {
                     let words = Asked::new(&asked, self.talk.phrases).confirmed(&decision);
-                    self.talk.screen.lock().note(&words);
+                    self.talk.screen.lock().will_confirm(words);
                     self.work(Work::Decide(asked.id.clone(), decision)).await?
                 }
                 Answered::Later => {
@@ -221,6 +230,7 @@ impl Terminal {
         loop {
             let line = match self.read_answer(label, &begin).await? {
                 Typed::Line(line) => line,
+                Typed::Interrupted if self.is_told_to_end => return Ok(Some(Answered::Ended)),
                 Typed::BreakOff | Typed::Interrupted => return Ok(None),
                 Typed::Leave => return Ok(Some(Answered::Leave)),
             };
@@ -290,11 +300,20 @@ impl Terminal {
         });
         let mut lapse = std::pin::pin!(tokio::time::sleep(wait));
         let mut is_idle = false;
+        let (driver, interrupted, terminated) = self.talk.apart();
         loop {
             tokio::select! {
                 read = &mut reading => return Ok(read?),
                 () = &mut lapse => break,
-                () = self.talk.driver.finish(), if !is_idle => is_idle = true,
+                () = driver.finish(), if !is_idle => is_idle = true,
+                _ = interrupted.recv() => {
+                    self.is_told_to_end = true;
+                    break;
+                }
+                _ = terminated.recv() => {
+                    self.is_told_to_end = true;
+                    break;
+                }
             }
         }
         interrupt.store(true, Ordering::Relaxed);
@@ -350,7 +369,7 @@ fn forget_typed() {
     }
 }
 
-/// Keeps the keyboard from writing on the screen while a turn is at work. What is typed waits for the next line;
+/// Keeps the keyboard from writing on the screen where nobody reads it: what is typed waits for the next line.
 /// Ctrl-C is still a signal.
 struct Quiet(Option<Termios>);
 

@@ -1,7 +1,7 @@
 //! What tools and their parameters are called when a person is spoken to: by the words of the agent's author.
 //!
-//! A tool, and any parameter in its schema, may carry `x-title`: a text, or one for each language. Else its `title`
-//! or `description` serves, and only then its name.
+//! A tool, and any parameter in its schema, may carry `x-title`: a text, or one for each language; and a tool may name
+//! its parameters by their places in `x-labels`. Else a `title` or `description` serves, and only then the name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,6 +31,11 @@ impl Titles {
         said.unwrap_or_else(|| name.replace(['_', '.'], " "))
     }
 
+    /// Whether the author says what a tool and its parameters are called.
+    pub(crate) fn has_own_words(&self, name: &str) -> bool {
+        self.tools.get(name).is_some_and(|tool| tool.schema.get("x-title").is_some())
+    }
+
     /// Whether a tool only looks.
     pub(crate) fn reads(&self, name: &str) -> bool {
         self.tools.get(name).is_some_and(|tool| tool.effect == obelus_kernel::Effect::Read)
@@ -38,6 +43,20 @@ impl Titles {
 
     /// What a parameter is called, if its author gave it a name. `place` is as in `fields.SUM` or `rows[0].price`.
     pub(crate) fn param(&self, tool: &str, place: &str) -> Option<String> {
+        self.labelled(tool, place).or_else(|| self.titled_param(tool, place))
+    }
+
+    /// By the tool's own list, in which indexes do not matter.
+    fn labelled(&self, tool: &str, place: &str) -> Option<String> {
+        let labels = self.tools.get(tool)?.schema.get("x-labels")?.as_object()?;
+        let place: String =
+            place.split('.').map(|step| step.split('[').next().unwrap_or(step)).collect::<Vec<_>>().join(".");
+        let (_, said) = labels.iter().find(|(known, _)| known.eq_ignore_ascii_case(&place))?;
+        in_language(said, self.code).map(str::to_owned)
+    }
+
+    /// By the title in its schema.
+    fn titled_param(&self, tool: &str, place: &str) -> Option<String> {
         let mut schema = self.tools.get(tool)?.params();
         for step in place.split('.') {
             let (name, indexes) = step.split_once('[').map_or((step, 0), |(name, _)| (name, step.matches('[').count()));
@@ -56,14 +75,19 @@ impl Titles {
 
 /// The title of a schema in a language.
 fn titled(schema: &Value, code: &str) -> Option<String> {
-    let own = match schema.get("x-title") {
-        Some(Value::String(title)) => Some(title.as_str()),
-        Some(Value::Object(titles)) => {
-            titles.get(code).or_else(|| titles.get("en")).or_else(|| titles.values().next()).and_then(Value::as_str)
+    let own = schema.get("x-title").and_then(|said| in_language(said, code));
+    own.or_else(|| schema.get("title")?.as_str()).filter(|title| !title.trim().is_empty()).map(str::to_owned)
+}
+
+/// A word of the author: plain, or one for each language.
+fn in_language<'a>(said: &'a Value, code: &str) -> Option<&'a str> {
+    match said {
+        Value::String(word) => Some(word),
+        Value::Object(words) => {
+            words.get(code).or_else(|| words.get("en")).or_else(|| words.values().next()).and_then(Value::as_str)
         }
         _ => None,
-    };
-    own.or_else(|| schema.get("title")?.as_str()).filter(|title| !title.trim().is_empty()).map(str::to_owned)
+    }
 }
 
 /// The beginning of a description, up to where it becomes detailed.
@@ -82,6 +106,7 @@ pub(crate) mod tests {
         let context = Context::from_value(json!([{"type": "tool", "tool": {
             "crm.deal.update": {
                 "x-title": {"ru": "Изменить сделку", "en": "Change a deal"}, "x-effect": "update",
+                "x-labels": {"fields.STAGE_ID": {"ru": "стадия", "en": "stage"}, "rows.count": "количество"},
                 "description": "Changes a deal. Every field that is given is written.",
                 "properties": {
                     "id": {"type": "integer", "x-title": {"ru": "Сделка", "en": "Deal"}},
@@ -112,6 +137,8 @@ pub(crate) mod tests {
         assert_eq!(titles.param("crm.deal.update", "fields.opportunity").as_deref(), Some("Сумма"));
         assert_eq!(titles.param("crm.deal.update", "fields.TITLE").as_deref(), Some("Name"));
         assert_eq!(titles.param("crm.deal.update", "rows[3].price").as_deref(), Some("Цена"));
+        assert_eq!(titles.param("crm.deal.update", "fields.stage_id").as_deref(), Some("стадия"));
+        assert_eq!(titles.param("crm.deal.update", "rows[2].count").as_deref(), Some("количество"));
         assert_eq!(titles.param("crm.deal.update", "fields.UF_X"), None);
         assert_eq!(titles.param("not.there", "id"), None);
     }

@@ -2,7 +2,7 @@
 
 use obelus_runtime::Language;
 
-use super::{Asking, Errors, Phrases, Statuses, Why};
+use super::{Asking, Because, Errors, Phrases, Statuses, Why};
 
 pub(super) const PHRASES: Phrases = Phrases {
     language: Language::English,
@@ -90,12 +90,27 @@ pub(super) const PHRASES: Phrases = Phrases {
         policy_asks: "the policy asks for it",
         plan: "a plan runs when it is approved",
         interrupted: "the work was interrupted, and it is not known whether this happened",
+        lost: "its answer was lost, and it is not known whether this happened: {}",
+    },
+    because: Because {
+        nothing: "nothing has written it",
+        author: "from the agent's own file",
+        person: "from a person",
+        tool: "the step «{}»",
+        untrusted_tool: "the step «{}», a source that is not trusted",
+        model: "the model itself, in the step «{}»",
+        delegate: "a delegate, in the step «{}»",
+        elsewhere: "the step «{}», made elsewhere",
+        runtime: "a message about an error",
+        as_proposed: "as it was proposed",
+        was_shown: "was shown ",
+        earlier: "and {} earlier writes",
+        told_already: "told above",
     },
     waits: "{}: /inbox",
     nothing_waits: "Nothing waits for a decision.",
     no_plan: "There is no plan.",
     no_state: "There is no state yet.",
-    nothing_there: "There is nothing at {}.",
     cost: "Requests to the model",
     cost_turn: "this turn",
     cost_session: "the conversation",

@@ -2,7 +2,7 @@
 
 use obelus_runtime::Language;
 
-use super::{Asking, Errors, Phrases, Statuses, Why};
+use super::{Asking, Because, Errors, Phrases, Statuses, Why};
 
 pub(super) const PHRASES: Phrases = Phrases {
     language: Language::Russian,
@@ -90,12 +90,27 @@ pub(super) const PHRASES: Phrases = Phrases {
         policy_asks: "так требуют правила",
         plan: "план выполняется только с вашего согласия",
         interrupted: "работа прервалась, и неизвестно, было ли это сделано",
+        lost: "ответ потерян, и неизвестно, было ли это сделано: {}",
+    },
+    because: Because {
+        nothing: "сюда никто ничего не записывал",
+        author: "из настроек агента",
+        person: "от человека",
+        tool: "шаг «{}»",
+        untrusted_tool: "шаг «{}», непроверенный источник",
+        model: "сама модель, шаг «{}»",
+        delegate: "помощник, шаг «{}»",
+        elsewhere: "шаг «{}», выполненный не здесь",
+        runtime: "сообщение об ошибке",
+        as_proposed: "так предложено в плане",
+        was_shown: "видел ",
+        earlier: "и ещё записей раньше: {}",
+        told_already: "об этом уже сказано выше",
     },
     waits: "{}: /inbox",
     nothing_waits: "Ничего не ждёт решения.",
     no_plan: "Плана нет.",
     no_state: "Состояния пока нет.",
-    nothing_there: "По пути {} ничего нет.",
     cost: "Запросы к модели",
     cost_turn: "этот ход",
     cost_session: "весь разговор",

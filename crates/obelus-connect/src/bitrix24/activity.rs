@@ -1,0 +1,319 @@
+//! The activity `bitrix24`: a call becomes a request to the portal.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use obelus_kernel::Effect;
+use obelus_kernel::session::{CallError, Outcome};
+use obelus_runtime::{Activity, ActivityFuture, Language, ReconcileFuture, Reconciled, Secret, Work};
+use serde_json::{Map, Value};
+
+use super::annotation::Annotation;
+use super::errors::{Failure, pick};
+use super::pace::Rate;
+use super::page::Lister;
+use super::plant;
+use super::portal::Line;
+use super::webhook::Webhook;
+use super::wire::{self, Request, Verb};
+use crate::activity::{BindingError, Fields, Mask};
+
+/// How long a call may take, waiting for its turn included.
+const TIME_LIMIT: Duration = Duration::from_secs(600);
+
+/// The first looks for something that may still be under way come soon, later ones seldom.
+const FIRST_LOOK: Duration = Duration::from_secs(2);
+
+/// Words of the engine that may stand among the parameters.
+const ASIDES: [&str; 6] =
+    ["requires_confirmation", "confirmed", "confirmation_decision", "confirmation_reason", "comment", "http_method"];
+
+/// How a portal is to be treated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// How fast it may be asked; none where it has no limit.
+    pub rate: Option<Rate>,
+    /// How long a call may wait for a portal that is busy or out of time.
+    pub patience: Duration,
+    /// How long something may still be done after its answer was lost: the portal ends a request after a minute.
+    pub settle: Duration,
+    /// How long a call may take in all.
+    pub time_limit: Duration,
+    /// The language of hints in errors.
+    pub language: Language,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            rate: Some(Rate::default()),
+            patience: Duration::from_secs(120),
+            settle: Duration::from_secs(60),
+            time_limit: TIME_LIMIT,
+            language: Language::English,
+        }
+    }
+}
+
+/// Where the webhook comes from.
+#[derive(Clone, Debug)]
+enum Source {
+    /// A variable of the environment, read when it is needed.
+    Variable(String),
+    Given(Webhook),
+}
+
+/// The activity.
+#[derive(Clone, Debug)]
+pub struct Bitrix24 {
+    source: Source,
+    options: Options,
+}
+
+impl Bitrix24 {
+    /// An activity for a portal whose webhook is in this variable of the environment.
+    pub fn from_env(variable: impl Into<String>, options: Options) -> Self {
+        Self { source: Source::Variable(variable.into()), options }
+    }
+
+    /// An activity for a portal whose webhook is known.
+    pub fn new(webhook: Webhook, options: Options) -> Self {
+        Self { source: Source::Given(webhook), options }
+    }
+
+    pub(crate) fn parse(fields: &Fields<'_>) -> Result<Self, BindingError> {
+        let inner = fields.inner("bitrix24", "bitrix24.", &["webhook", "rate", "patience", "settle", "language"])?;
+        let webhook = inner.text("webhook")?.ok_or_else(|| inner.mistyped("webhook", "a text such as $NAME", None))?;
+        let is_name =
+            |name: &&str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let Some(variable) = webhook.strip_prefix('$').filter(is_name) else {
+            let problem = "the address is a secret: put it into a variable of the environment, and write $NAME here";
+            return Err(inner.wrong("webhook", problem));
+        };
+        let mut options = Options { rate: rate(&inner)?, ..Options::default() };
+        if fields.get("timeout").is_some() {
+            options.time_limit = fields.time_limit()?;
+        }
+        for (name, option) in [("patience", &mut options.patience), ("settle", &mut options.settle)] {
+            if let Some(value) = inner.get(name) {
+                let seconds = value.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+                *option = seconds.ok_or_else(|| inner.mistyped(name, "a number of seconds", Some(value)))?;
+            }
+        }
+        options.language = match inner.text("language")? {
+            None | Some("en") => Language::English,
+            Some("ru") => Language::Russian,
+            Some(other) => return Err(inner.wrong("language", format!("it must be en or ru; it is `{other}`"))),
+        };
+        Ok(Self::from_env(variable, options))
+    }
+
+    fn webhook(&self) -> Result<Webhook, CallError> {
+        let variable = match &self.source {
+            Source::Given(webhook) => return Ok(webhook.clone()),
+            Source::Variable(variable) => variable,
+        };
+        let Some(secret) = Secret::from_env(variable) else {
+            let words = match self.options.language {
+                Language::English => format!(
+                    "there is no portal: set {variable} to the address of its incoming webhook; \
+                     `obelus demo` runs on the sandbox portal"
+                ),
+                Language::Russian => format!(
+                    "портал не задан: укажите в {variable} адрес его входящего вебхука; \
+                     `obelus demo` работает на учебном портале"
+                ),
+            };
+            return Err(CallError::new("no_webhook", words));
+        };
+        Webhook::parse(secret.expose()).map_err(|error| CallError::new("bad_webhook", format!("{variable}: {error}")))
+    }
+
+    fn job(&self, work: &Work) -> Result<Job, CallError> {
+        let webhook = self.webhook()?;
+        let annotation = Annotation::of(&work.tool).map_err(|error| CallError::new("bad_tool", error))?;
+        let method = annotation.method.clone().unwrap_or_else(|| work.tool.name.clone());
+        let is_read = work.tool.effect == Effect::Read;
+        let mut params = params_of(work);
+        let verb = verb_of(work)?;
+        if !is_read && wire::mentions_results(&params) {
+            let text =
+                "a parameter refers to `$result[…]`, which means nothing outside of a batch; give the value itself";
+            return Err(CallError::new("unresolved_reference", text));
+        }
+        let key = plant::key_of(&work.key, &params);
+        let planted = !is_read && plant::plant(&annotation, &key, &mut params);
+        let line = Line::to(&webhook, self.options.rate);
+        let request = Request { method, params, verb };
+        Ok(Job { line, annotation, request, is_read, key, planted, options: self.options })
+    }
+}
+
+/// How fast the portal may be asked, as a binding says it.
+fn rate(fields: &Fields<'_>) -> Result<Option<Rate>, BindingError> {
+    let what = "`off`, or an object such as {burst: 50, per_second: 2} with numbers above 0";
+    match fields.get("rate") {
+        None => Ok(Some(Rate::default())),
+        Some(Value::Bool(false)) => Ok(None),
+        Some(Value::String(text)) if text == "off" => Ok(None),
+        Some(value @ Value::Object(_)) => {
+            let rate = fields.inner("rate", "bitrix24.rate.", &["burst", "per_second"])?;
+            let usual = Rate::default();
+            let number = |name: &str, usual: f64| match rate.get(name) {
+                None => Some(usual),
+                Some(value) => value.as_f64().filter(|number| *number > 0.0 && number.is_finite()),
+            };
+            match (number("burst", usual.burst), number("per_second", usual.per_second)) {
+                (Some(burst), Some(per_second)) => Ok(Some(Rate { burst, per_second })),
+                _ => Err(fields.wrong("rate", format!("it must be {what}; it is {value}"))),
+            }
+        }
+        other => Err(fields.mistyped("rate", what, other)),
+    }
+}
+
+/// What a call says to the portal: not what it says to the engine.
+fn params_of(work: &Work) -> Map<String, Value> {
+    let is_param = |name: &str| !name.starts_with('_') && (!ASIDES.contains(&name) || work.tool.param(name).is_some());
+    let fields = work.call.as_object().into_iter().flatten();
+    fields.filter(|(name, _)| is_param(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+fn verb_of(work: &Work) -> Result<Verb, CallError> {
+    match work.call.get("http_method").filter(|_| work.tool.param("http_method").is_none()) {
+        None | Some(Value::Null) => Ok(Verb::Post),
+        Some(Value::String(verb)) if verb.eq_ignore_ascii_case("POST") => Ok(Verb::Post),
+        Some(Value::String(verb)) if verb.eq_ignore_ascii_case("GET") => Ok(Verb::Get),
+        Some(other) => Err(CallError::new("bad_http_method", format!("`http_method` is GET or POST, not {other}"))),
+    }
+}
+
+/// A call on its way.
+struct Job {
+    line: Arc<Line>,
+    annotation: Annotation,
+    request: Request,
+    is_read: bool,
+    /// What was planted, or would have been.
+    key: String,
+    planted: bool,
+    options: Options,
+}
+
+impl Job {
+    async fn run(self) -> Outcome {
+        let mask = Mask::new(self.line.webhook.secrets());
+        let outcome = match self.result().await {
+            Ok(value) => Outcome::Value(value),
+            Err(Failure::Lost(cause)) if !self.is_read => {
+                let words = pick(
+                    self.options.language,
+                    "the request was sent, and its answer is lost",
+                    "запрос отправлен, но ответ потерян",
+                );
+                Outcome::Lost { message: format!("{}: {words}: {cause}", self.line.webhook.portal()) }
+            }
+            Err(failure) => Outcome::Error(self.error(failure)),
+        };
+        mask.outcome(Ok(outcome))
+    }
+
+    fn error(&self, failure: Failure) -> CallError {
+        failure.into_error(&self.request.method, self.line.webhook.portal(), self.options.language)
+    }
+
+    async fn result(&self) -> Result<Value, Failure> {
+        let (line, patience) = (&self.line, self.options.patience);
+        if let (true, Some(list)) = (self.is_read, self.annotation.list()) {
+            let lister = Lister { line, list: &list, patience, language: self.options.language };
+            return lister.run(self.request.clone()).await;
+        }
+        let request = &self.request;
+        let answer = match self.is_read {
+            true => line.tried(&request.method, true, patience, || line.read(request)).await?,
+            false => line.tried(&request.method, false, patience, || line.send(request)).await?,
+        };
+        Ok(answer.result)
+    }
+
+    /// Looks whether it happened. What is not there yet may still be under way, so it is looked for until the portal
+    /// would have given up.
+    async fn look(self) -> Reconciled {
+        let began = Instant::now();
+        let mut pause = FIRST_LOOK;
+        loop {
+            match self.look_once().await {
+                Reconciled::DidNot if began.elapsed() < self.options.settle => {
+                    let left = self.options.settle.saturating_sub(began.elapsed());
+                    tokio::time::sleep(pause.min(left)).await;
+                    pause *= 2;
+                }
+                found => return found,
+            }
+        }
+    }
+
+    async fn look_once(&self) -> Reconciled {
+        let params = &self.request.params;
+        let (method, template) = match (&self.annotation.find, &self.annotation.same) {
+            (Some(find), _) if self.planted => (&find.method, &find.params),
+            (_, Some(same)) => (&same.method, &same.params),
+            _ => return Reconciled::Unknown(self.words("it cannot be looked up", "проверить это нельзя")),
+        };
+        let Some(asked) = plant::filled_fields(template, &self.key, params) else {
+            return Reconciled::Unknown(
+                self.words("the call lacks what is needed to look it up", "в вызове нет нужного для проверки"),
+            );
+        };
+        let request = Request::post(method, asked);
+        let answer = self.line.tried(method, true, self.options.patience, || self.line.read(&request)).await;
+        let result = match answer {
+            Ok(answer) => answer.result,
+            Err(failure) => {
+                let words = self.words("looking whether it happened failed", "проверить не удалось");
+                return Reconciled::Unknown(format!("{words}: {}", self.error(failure).message));
+            }
+        };
+        match (&self.annotation.find, &self.annotation.same) {
+            (Some(find), _) if self.planted => match find.found(&result, &self.key) {
+                Ok(Some(value)) => Reconciled::Happened(Outcome::Value(value)),
+                Ok(None) => Reconciled::DidNot,
+                Err(error) => Reconciled::Unknown(error),
+            },
+            (_, Some(same)) => {
+                match same.holds(&result, params) {
+                    Some(true) => Reconciled::Happened(Outcome::Value(Value::Bool(true))),
+                    // Somebody may have changed it since.
+                    _ => Reconciled::Unknown(self.words(
+                        "the record does not have what the update sets",
+                        "в записи нет того, что задаёт изменение",
+                    )),
+                }
+            }
+            _ => Reconciled::Unknown(String::new()),
+        }
+    }
+
+    fn words(&self, english: &str, russian: &str) -> String {
+        pick(self.options.language, english, russian).to_owned()
+    }
+}
+
+impl Activity for Bitrix24 {
+    fn run(&self, work: Work) -> ActivityFuture {
+        match self.job(&work) {
+            Ok(job) => Box::pin(job.run()),
+            Err(error) => Box::pin(std::future::ready(Outcome::Error(error))),
+        }
+    }
+
+    fn time_limit(&self) -> Option<Duration> {
+        Some(self.options.time_limit)
+    }
+
+    fn reconcile(&self, work: Work) -> Option<ReconcileFuture> {
+        let job = self.job(&work).ok()?;
+        let can_tell = (job.planted && job.annotation.find.is_some()) || job.annotation.same.is_some();
+        can_tell.then(|| -> ReconcileFuture { Box::pin(job.look()) })
+    }
+}

@@ -1,0 +1,168 @@
+//! What a tool says of itself under `x-bitrix24`, so that another method needs no code.
+
+use obelus_kernel::Tool;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// Rows beyond this are not fetched, whatever is asked for.
+const MOST_ROWS: usize = 10_000;
+
+/// The annotation of a tool. Without one, the method is the tool's name and its result is taken as it comes.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Annotation {
+    /// The name of the method on the wire, where it is not the tool's.
+    pub(super) method: Option<String>,
+    list: Listed,
+    /// What is added to a creation, by the dotted path of the parameter, so that it can be found again.
+    pub(super) plant: Map<String, Value>,
+    /// How a creation is found by what was planted.
+    pub(super) find: Option<Find>,
+    /// How an update is told to have happened: what it set is there.
+    pub(super) same: Option<Same>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum Listed {
+    Plain(bool),
+    As(List),
+}
+
+impl Default for Listed {
+    fn default() -> Self {
+        Listed::Plain(false)
+    }
+}
+
+/// A method that returns rows, a page at a time.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct List {
+    /// The field of the result that has the rows, where the result is not the rows themselves.
+    pub(super) rows: Option<String>,
+    /// The field of a row that has its id.
+    pub(super) id: String,
+    /// How pages are found.
+    pub(super) by: By,
+    /// Rows beyond this are not fetched, whatever a call asks for.
+    pub(super) most: usize,
+}
+
+/// How the next page is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum By {
+    /// By the id of the last row, which costs the portal the same for every page.
+    #[default]
+    Id,
+    /// By counting rows, for methods that cannot filter by id.
+    Start,
+}
+
+impl Default for List {
+    fn default() -> Self {
+        Self { rows: None, id: "ID".to_owned(), by: By::Id, most: MOST_ROWS }
+    }
+}
+
+/// How a creation is found again.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Find {
+    /// A method that lists.
+    pub(super) method: String,
+    /// Its parameters, in which `{key}` and `{path.of.a.parameter}` are filled in.
+    #[serde(default)]
+    pub(super) params: Map<String, Value>,
+    /// The field of the result that has the rows.
+    #[serde(default)]
+    pub(super) rows: Option<String>,
+    /// The field of a row that has its id.
+    #[serde(default = "id")]
+    pub(super) id: String,
+    /// A field of a row that must hold the key, where the portal cannot filter by it.
+    #[serde(default)]
+    pub(super) mark: Option<String>,
+    /// What the creation returns, with `{id}` filled in; the id alone where this is absent.
+    #[serde(default)]
+    pub(super) result: Option<Value>,
+}
+
+/// How an update is told to have happened.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Same {
+    /// A method that reads the record.
+    pub(super) method: String,
+    /// Its parameters, in which `{path.of.a.parameter}` is filled in.
+    #[serde(default)]
+    pub(super) params: Map<String, Value>,
+    /// The field of the result that has the record, where the result is not the record itself.
+    #[serde(default)]
+    pub(super) record: Option<String>,
+    /// The parameter of the update that has the fields it sets.
+    pub(super) fields: String,
+}
+
+fn id() -> String {
+    "ID".to_owned()
+}
+
+impl Annotation {
+    /// Reads the annotation of a tool; the error says what is wrong with it.
+    pub(super) fn of(tool: &Tool) -> Result<Self, String> {
+        let Some(said) = tool.schema.get("x-bitrix24").filter(|said| !said.is_null()) else {
+            return Ok(Self::default());
+        };
+        let read = Self::deserialize(said).map_err(|error| error.to_string()).and_then(|annotation| {
+            match annotation.plant.is_empty() || annotation.find.is_some() {
+                true => Ok(annotation),
+                false => Err("`plant` without `find`: nobody would look for what is planted".to_owned()),
+            }
+        });
+        read.map_err(|error| format!("the tool `{}`: `x-bitrix24` cannot be read: {error}", tool.name))
+    }
+
+    /// How the method lists, if it does.
+    pub(super) fn list(&self) -> Option<List> {
+        match &self.list {
+            Listed::Plain(true) => Some(List::default()),
+            Listed::Plain(false) => None,
+            Listed::As(list) => Some(list.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(said: Value) -> Result<Annotation, String> {
+        Annotation::of(&Tool::parse("crm.deal.list", &json!({"x-bitrix24": said})).unwrap())
+    }
+
+    #[test]
+    fn b24_11_a_tool_says_all_that_a_method_needs() {
+        assert_eq!(read(json!(null)).unwrap(), Annotation::default());
+        let said = read(json!({"method": "crm.dealcategory.list", "list": true})).unwrap();
+        assert_eq!((said.method.as_deref(), said.list()), (Some("crm.dealcategory.list"), Some(List::default())));
+        let tasks = read(json!({"list": {"rows": "tasks", "id": "id", "by": "start", "most": 100}})).unwrap();
+        let list = List { rows: Some("tasks".to_owned()), id: "id".to_owned(), by: By::Start, most: 100 };
+        assert_eq!(tasks.list(), Some(list));
+    }
+
+    #[test]
+    fn a_mistake_in_it_is_told_with_the_tool() {
+        for (said, words) in [
+            (json!({"lst": true}), "unknown field `lst`"),
+            (json!({"find": {"methd": "x"}}), "methd"),
+            (json!({"plant": {"fields.X": "{key}"}}), "`plant` without `find`"),
+            (json!(true), "x-bitrix24"),
+        ] {
+            let error = read(said.clone()).unwrap_err();
+            assert!(error.contains(words) && error.contains("crm.deal.list"), "{said}: {error}");
+        }
+    }
+}

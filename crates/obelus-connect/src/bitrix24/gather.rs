@@ -1,0 +1,136 @@
+//! Reads that are ready at the same moment go to the portal as one batch.
+//!
+//! Only reads: a batch is one request, and when its answer is lost every part of it is in doubt. Each part has its
+//! own answer or error. While the portal must not be asked yet, more reads join those that wait.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio::sync::oneshot;
+
+use super::errors::Failure;
+use super::portal::{Line, locked};
+use super::wire::{self, Answer, Request};
+
+/// How long a read waits for company. A portal takes a hundred times as long to answer.
+const WINDOW: Duration = Duration::from_millis(2);
+
+/// The portal takes no more commands in one batch.
+pub(super) const MOST_COMMANDS: usize = 50;
+
+/// A command beyond this is sent on its own: the sum of fifty has to fit into one request.
+const LONGEST_COMMAND: usize = 8 * 1024;
+
+/// Reads that wait to be sent.
+#[derive(Default)]
+pub(super) struct Gather {
+    queue: Mutex<Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
+    parts: VecDeque<Part>,
+    /// Somebody is about to send them.
+    is_collecting: bool,
+}
+
+/// One read, and who waits for it.
+struct Part {
+    request: Request,
+    command: String,
+    answer: oneshot::Sender<Result<Answer, Failure>>,
+}
+
+impl Line {
+    /// Sends a read, once, together with others that are ready.
+    pub(super) async fn read(self: &Arc<Self>, request: &Request) -> Result<Answer, Failure> {
+        let Some(command) = request.command().filter(|command| command.len() <= LONGEST_COMMAND) else {
+            return self.send(request).await;
+        };
+        let (answer, waiting) = oneshot::channel();
+        let begins = {
+            let mut queue = locked(&self.gather.queue);
+            queue.parts.push_back(Part { request: request.clone(), command, answer });
+            !std::mem::replace(&mut queue.is_collecting, true)
+        };
+        if begins {
+            // A task of its own: whoever began it may be stopped, and the others still want their answers.
+            tokio::spawn(Arc::clone(self).collect());
+        }
+        waiting.await.unwrap_or_else(|_| Err(Failure::Lost("the batch was given up".to_owned())))
+    }
+
+    /// Sends what waits, in as few requests as can be.
+    async fn collect(self: Arc<Self>) {
+        tokio::time::sleep(WINDOW).await;
+        loop {
+            self.portal.turn().await;
+            let (parts, is_last) = self.take_parts();
+            if !parts.is_empty() {
+                tokio::spawn(Arc::clone(&self).send_parts(parts));
+            }
+            if is_last {
+                return;
+            }
+        }
+    }
+
+    /// As many as fit into one batch, without those that nobody waits for any more; and whether these are all.
+    fn take_parts(&self) -> (Vec<Part>, bool) {
+        let mut queue = locked(&self.gather.queue);
+        queue.parts.retain(|part| !part.answer.is_closed());
+        let count = queue.parts.len().min(MOST_COMMANDS);
+        let parts = queue.parts.drain(..count).collect();
+        queue.is_collecting = !queue.parts.is_empty();
+        (parts, !queue.is_collecting)
+    }
+
+    async fn send_parts(self: Arc<Self>, parts: Vec<Part>) {
+        if let [part] = &parts[..] {
+            let answer = self.transmit(&part.request).await;
+            for part in parts {
+                let _ = part.answer.send(answer.clone());
+            }
+            return;
+        }
+        let commands: Vec<(String, String)> =
+            parts.iter().enumerate().map(|(index, part)| (format!("r{index}"), part.command.clone())).collect();
+        let answers = self.transmit_batch(&commands, false).await;
+        match answers {
+            Ok(answers) => {
+                for (part, answer) in parts.into_iter().zip(answers) {
+                    let absent = || Err(Failure::Lost("the batch has no answer to this".to_owned()));
+                    let _ = part.answer.send(answer.unwrap_or_else(absent));
+                }
+            }
+            // Together they are too much; each on its own may not be.
+            Err(Failure::TooLarge) => {
+                for part in parts {
+                    let answer = self.send(&part.request).await;
+                    let _ = part.answer.send(answer);
+                }
+            }
+            Err(failure) => {
+                for part in parts {
+                    let _ = part.answer.send(Err(failure.clone()));
+                }
+            }
+        }
+    }
+
+    /// Sends commands as one batch, at once. With `halt`, what comes after an error is not done.
+    pub(super) async fn transmit_batch(
+        &self,
+        commands: &[(String, String)],
+        halt: bool,
+    ) -> Result<Vec<Option<Result<Answer, Failure>>>, Failure> {
+        let names: Vec<String> = commands.iter().map(|(name, _)| name.clone()).collect();
+        let cmd: Map<String, Value> =
+            commands.iter().map(|(name, command)| (name.clone(), command.as_str().into())).collect();
+        let params = Map::from_iter([("halt".to_owned(), json!(i32::from(halt))), ("cmd".to_owned(), cmd.into())]);
+        let answer = self.transmit(&Request::post("batch", params)).await?;
+        Ok(wire::read_batch(&answer, &names))
+    }
+}

@@ -1,0 +1,519 @@
+//! Lists: one page as the portal gives it, or as many rows as are asked for.
+//!
+//! A call says `limit`: a number of rows, or `all`. Beyond one page, the client orders by id and goes on from the
+//! last one, `filter[>ID]` with `start=-1`, which costs the portal the same for every page. The pages depend on each
+//! other, and still many go into one request: in a batch, each refers to the last id of the one before. Where the call
+//! wants another order, pages are counted instead, and rows that moved meanwhile are told by their ids.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use obelus_kernel::session::CallError;
+use obelus_runtime::Language;
+use serde_json::{Map, Value, json};
+
+use super::annotation::{By, List};
+use super::errors::{Failure, PortalError, pick};
+use super::portal::Line;
+use super::wire::{Answer, Request, encoded, whole};
+
+/// Rows on a page: the portal's choice.
+const PAGE: usize = 50;
+
+/// Pages in one batch. The portal ends a request after a minute, and a page takes it a quarter of a second or so.
+const PAGES_AT_ONCE: usize = 25;
+
+/// How many rows a call wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    /// One page, as the portal has it.
+    Page,
+    Rows(usize),
+    All,
+}
+
+/// The rows so far, and how many there are in all as far as the portal has told.
+struct Found {
+    rows: Vec<Value>,
+    total: Option<usize>,
+}
+
+/// A list at work.
+pub(super) struct Lister<'a> {
+    pub(super) line: &'a Arc<Line>,
+    pub(super) list: &'a List,
+    pub(super) patience: Duration,
+    pub(super) language: Language,
+}
+
+impl Lister<'_> {
+    /// Lists as the call asks. The result has the portal's own shape; where rows are left out, it says so.
+    pub(super) async fn run(&self, mut request: Request) -> Result<Value, Failure> {
+        let limit = take_limit(&mut request.params)?;
+        if limit == Limit::Page || request.params.contains_key("start") {
+            return self.one_page(&request, usize::MAX).await;
+        }
+        match limit {
+            Limit::Page => self.one_page(&request, usize::MAX).await,
+            Limit::Rows(count) if count <= PAGE => self.one_page(&request, count).await,
+            Limit::Rows(count) => {
+                let found = self.many(request, Some(count.min(self.list.most))).await?;
+                Ok(self.shaped(found))
+            }
+            Limit::All => Ok(self.shaped(self.many(request, None).await?)),
+        }
+    }
+
+    async fn ask(&self, request: &Request) -> Result<Answer, Failure> {
+        self.line.tried(&request.method, true, self.patience, || self.line.read(request)).await
+    }
+
+    async fn one_page(&self, request: &Request, most: usize) -> Result<Value, Failure> {
+        let Answer { mut result, total, next } = self.ask(request).await?;
+        let Some(rows) = self.rows_of(&mut result) else { return Ok(result) };
+        let came = rows.len();
+        rows.truncate(most);
+        let shown = rows.len();
+        // Without counting there is no `next`, and nobody knows.
+        if shown < came || next.is_some() {
+            let total = total.and_then(|total| usize::try_from(total).ok());
+            self.mark(&mut result, shown, total);
+        }
+        Ok(result)
+    }
+
+    async fn many(&self, mut request: Request, want: Option<usize>) -> Result<Found, Failure> {
+        let order = match self.list.by {
+            By::Id => id_order(&request.params, &self.list.id),
+            By::Start => None,
+        };
+        if let Some(order) = order {
+            place(&mut request.params, "order", json!({"ID": order.word()}));
+            with_id_selected(&mut request.params);
+        }
+        // The first page is counted, so that the number of requests is known from the beginning.
+        let mut first = self.ask(&request).await?;
+        let total = first.total.and_then(|total| usize::try_from(total).ok());
+        if let (None, Some(total)) = (want, total.filter(|total| *total > self.list.most)) {
+            return Err(self.too_many(total));
+        }
+        let Some(rows) = self.rows_of(&mut first.result) else { return Err(not_rows(&request.method)) };
+        let mut found = Found { rows: std::mem::take(rows), total };
+        let is_whole = found.rows.len() >= PAGE && first.next.is_some();
+        if is_whole {
+            match order {
+                Some(order) => self.by_id(&request, order, want, &mut found).await?,
+                None => self.by_start(&request, want, &mut found).await?,
+            }
+        }
+        if let Some(want) = want {
+            found.rows.truncate(want);
+        }
+        Ok(found)
+    }
+
+    /// Pages from the last id on, many in one batch, until one is not full.
+    async fn by_id(
+        &self,
+        request: &Request,
+        order: Order,
+        want: Option<usize>,
+        found: &mut Found,
+    ) -> Result<(), Failure> {
+        let mut at_once = PAGES_AT_ONCE;
+        loop {
+            let have = found.rows.len();
+            if want.is_some_and(|want| have >= want) {
+                return Ok(());
+            }
+            if want.is_none() && have > self.list.most {
+                return Err(self.too_many(have));
+            }
+            let last = self.last_id(&found.rows).ok_or_else(|| no_id(&request.method, &self.list.id))?;
+            // After as many full pages as there are rows, one more shows that there are none left.
+            let expected = match want {
+                Some(want) => (want - have).div_ceil(PAGE),
+                None => found.total.map_or(2 * have / PAGE, |total| total.saturating_sub(have) / PAGE + 1),
+            };
+            let pages = match self.pages_after(request, order, last, expected.clamp(1, at_once)).await {
+                Ok(pages) => pages,
+                // Fewer at a time may be answered where so many are not.
+                Err(Failure::Lost(_) | Failure::TooLarge) if at_once > 1 => {
+                    at_once /= 4;
+                    continue;
+                }
+                Err(failure) => return Err(failure),
+            };
+            let mut before = last;
+            for rows in pages {
+                let is_last = rows.len() < PAGE;
+                for row in &rows {
+                    let follows = |id: &u64| order.is_after(*id, before);
+                    before = self.id_of(row).filter(follows).ok_or_else(out_of_order)?;
+                }
+                found.rows.extend(rows);
+                if is_last {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// So many pages after an id: the rows of each that could be read.
+    async fn pages_after(
+        &self,
+        request: &Request,
+        order: Order,
+        last: u64,
+        count: usize,
+    ) -> Result<Vec<Vec<Value>>, Failure> {
+        let mut request = request.clone();
+        request.params.insert("start".to_owned(), json!(-1));
+        let bound = format!("{}ID", order.sign());
+        let filter = name_of(&request.params, "filter");
+        let commands = self.chain(&request, &filter, &bound, last, count);
+        let Some(commands) = commands.filter(|commands| commands.len() > 1) else {
+            insert_into(&mut request.params, &filter, &bound, json!(last));
+            let mut answer = self.ask(&request).await?;
+            let rows = self.rows_of(&mut answer.result).ok_or_else(|| not_rows(&request.method))?;
+            return Ok(vec![std::mem::take(rows)]);
+        };
+        let mut pages = Vec::new();
+        for answer in self.batch(&request.method, &commands, true).await? {
+            let mut result = answer.result;
+            let rows = self.rows_of(&mut result).ok_or_else(|| not_rows(&request.method))?;
+            pages.push(std::mem::take(rows));
+            // What comes after a page that is not full refers to a row that is not there.
+            if pages.last().is_some_and(|rows| rows.len() < PAGE) {
+                break;
+            }
+        }
+        Ok(pages)
+    }
+
+    /// The commands of a batch in which each page begins after the last row of the one before.
+    fn chain(
+        &self,
+        request: &Request,
+        filter: &str,
+        bound: &str,
+        last: u64,
+        count: usize,
+    ) -> Option<Vec<(String, String)>> {
+        let mut open = request.clone();
+        if let Some(Value::Object(fields)) = open.params.get_mut(filter) {
+            fields.shift_remove(bound);
+        }
+        let command = open.command()?;
+        let bound = format!("{}%5B{}%5D", encoded(filter), encoded(bound));
+        let join = if command.contains('?') { '&' } else { '?' };
+        let rows = self.list.rows.as_ref().map(|rows| format!("[{rows}]")).unwrap_or_default();
+        let page = |index: usize| {
+            let from = match index.checked_sub(1) {
+                None => last.to_string(),
+                Some(before) => format!("$result[p{before}]{rows}[{}][{}]", PAGE - 1, self.list.id),
+            };
+            (format!("p{index}"), format!("{command}{join}{bound}={}", encoded(&from)))
+        };
+        Some((0..count).map(page).collect())
+    }
+
+    /// Pages by counting, for another order than by id. Rows that moved to a later page meanwhile come once.
+    async fn by_start(&self, request: &Request, want: Option<usize>, found: &mut Found) -> Result<(), Failure> {
+        let mut seen: BTreeSet<String> = found.rows.iter().filter_map(|row| self.id_text(row)).collect();
+        let mut start = PAGE;
+        loop {
+            let need = want.or(found.total).map_or(PAGES_AT_ONCE * PAGE, |want| want.saturating_sub(start));
+            let pages = need.div_ceil(PAGE).clamp(1, PAGES_AT_ONCE);
+            let requests: Vec<Request> = (0..pages)
+                .map(|page| {
+                    let mut request = request.clone();
+                    request.params.insert("start".to_owned(), json!(start + page * PAGE));
+                    request
+                })
+                .collect();
+            for mut answer in self.ask_each(&requests).await? {
+                let rows = self.rows_of(&mut answer.result).ok_or_else(|| not_rows(&request.method))?;
+                let is_last = rows.len() < PAGE;
+                found.rows.extend(rows.drain(..).filter(|row| self.id_text(row).is_none_or(|id| seen.insert(id))));
+                if is_last || answer.next.is_none() || want.is_some_and(|want| found.rows.len() >= want) {
+                    return Ok(());
+                }
+            }
+            if found.rows.len() > self.list.most {
+                return Err(self.too_many(found.rows.len()));
+            }
+            start += pages * PAGE;
+        }
+    }
+
+    /// Requests that do not depend on each other, in one batch where that can be.
+    async fn ask_each(&self, requests: &[Request]) -> Result<Vec<Answer>, Failure> {
+        let commands: Option<Vec<(String, String)>> = requests
+            .iter()
+            .enumerate()
+            .map(|(index, request)| Some((format!("p{index}"), request.command()?)))
+            .collect();
+        if let (Some(commands), [first, _, ..]) = (commands, requests) {
+            return self.batch(&first.method, &commands, false).await;
+        }
+        let mut answers = Vec::new();
+        for request in requests {
+            answers.push(self.ask(request).await?);
+        }
+        Ok(answers)
+    }
+
+    /// The answers of a batch up to the first that failed; a failure where that is the first of all.
+    async fn batch(&self, method: &str, commands: &[(String, String)], halt: bool) -> Result<Vec<Answer>, Failure> {
+        let parts = std::sync::Mutex::new(Vec::new());
+        let attempt = || async {
+            self.line.portal.turn().await;
+            let mut answers = self.line.transmit_batch(commands, halt).await?.into_iter();
+            let absent = || Err(Failure::Lost("the batch has no answer".to_owned()));
+            let first = answers.next().flatten().unwrap_or_else(absent)?;
+            *super::portal::locked(&parts) = answers.map_while(|answer| answer?.ok()).collect();
+            Ok(first)
+        };
+        let first = self.line.tried(method, true, self.patience, attempt).await?;
+        let rest = parts.into_inner().unwrap_or_default();
+        Ok(std::iter::once(first).chain(rest).collect())
+    }
+
+    fn rows_of<'a>(&self, result: &'a mut Value) -> Option<&'a mut Vec<Value>> {
+        match &self.list.rows {
+            Some(rows) => result.get_mut(rows)?.as_array_mut(),
+            None => result.as_array_mut(),
+        }
+    }
+
+    fn id_of(&self, row: &Value) -> Option<u64> {
+        whole(row.get(&self.list.id))
+    }
+
+    fn id_text(&self, row: &Value) -> Option<String> {
+        row.get(&self.list.id).filter(|id| !id.is_null()).map(Value::to_string)
+    }
+
+    fn last_id(&self, rows: &[Value]) -> Option<u64> {
+        self.id_of(rows.last()?)
+    }
+
+    /// The rows in the portal's own shape.
+    fn shaped(&self, found: Found) -> Value {
+        let shown = found.rows.len();
+        let mut result = match &self.list.rows {
+            Some(rows) => Value::Object(Map::from_iter([(rows.clone(), found.rows.into())])),
+            None => found.rows.into(),
+        };
+        if found.total.is_some_and(|total| total > shown) {
+            self.mark(&mut result, shown, found.total);
+        }
+        result
+    }
+
+    /// Says that rows were left out: beside the rows, or as the last of them where nothing can stand beside.
+    fn mark(&self, result: &mut Value, shown: usize, total: Option<usize>) {
+        let of = total.map_or_else(String::new, |total| format!(" {} {total}", pick(self.language, "of", "из")));
+        let note = match self.language {
+            Language::English => {
+                format!("{shown} rows{of}: ask again with limit \"all\" or a narrower filter")
+            }
+            Language::Russian => {
+                format!(
+                    "показано строк: {shown}{of}; чтобы получить остальные, укажите limit \"all\" или сузьте фильтр"
+                )
+            }
+        };
+        let more = json!({"shown": shown, "total": total, "note": note});
+        match result {
+            Value::Array(rows) => rows.push(json!({ MORE: more })),
+            Value::Object(fields) => drop(fields.insert(MORE.to_owned(), more)),
+            _ => {}
+        }
+    }
+
+    fn too_many(&self, total: usize) -> Failure {
+        let most = self.list.most;
+        let words = match self.language {
+            Language::English => {
+                format!("there are {total} rows, and at most {most} are fetched; narrow the filter or give a limit")
+            }
+            Language::Russian => {
+                format!("строк {total}, а получить можно не больше {most}; сузьте фильтр или укажите limit")
+            }
+        };
+        Failure::Wrong(CallError::new("too_many_rows", words))
+    }
+}
+
+/// The field that says that rows were left out.
+const MORE: &str = "_more";
+
+fn not_rows(method: &str) -> Failure {
+    let text = format!("`{method}` did not answer with rows; see `list` in the tool's `x-bitrix24`");
+    Failure::Wrong(CallError::new("not_a_list", text))
+}
+
+fn no_id(method: &str, id: &str) -> Failure {
+    let text = format!("the rows of `{method}` have no `{id}` to go on from; see `list` in the tool's `x-bitrix24`");
+    Failure::Wrong(CallError::new("not_a_list", text))
+}
+
+/// Whoever goes on from such a row gets some rows twice, or never.
+fn out_of_order() -> Failure {
+    Failure::Portal(PortalError::new("bad_page", "the portal gave rows that were not asked for"))
+}
+
+/// Takes `limit` off: it is for the client, and no parameter of the portal.
+fn take_limit(params: &mut Map<String, Value>) -> Result<Limit, Failure> {
+    match params.shift_remove("limit") {
+        None | Some(Value::Null) => Ok(Limit::Page),
+        Some(Value::String(text)) if text.eq_ignore_ascii_case("all") => Ok(Limit::All),
+        Some(other) => match whole(Some(&other)).and_then(|count| usize::try_from(count).ok()) {
+            Some(count) if count > 0 => Ok(Limit::Rows(count)),
+            _ => {
+                let text = format!("`limit` is a number of rows above 0, or \"all\", not {other}");
+                Err(Failure::Wrong(CallError::new("bad_limit", text)))
+            }
+        },
+    }
+}
+
+/// In which direction ids go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Up,
+    Down,
+}
+
+impl Order {
+    fn word(self) -> &'static str {
+        if self == Order::Up { "ASC" } else { "DESC" }
+    }
+
+    fn sign(self) -> char {
+        if self == Order::Up { '>' } else { '<' }
+    }
+
+    fn is_after(self, id: u64, last: u64) -> bool {
+        if self == Order::Up { id > last } else { id < last }
+    }
+}
+
+/// The parameter of this name, however the call spells it.
+fn name_of(params: &Map<String, Value>, name: &str) -> String {
+    params.keys().find(|known| known.eq_ignore_ascii_case(name)).cloned().unwrap_or_else(|| name.to_owned())
+}
+
+/// The order by id that a call wants, or may be given because it wants none. None: another order, or the call
+/// bounds ids by itself, so that pages must be counted.
+fn id_order(params: &Map<String, Value>, id: &str) -> Option<Order> {
+    let filter = params.get(&name_of(params, "filter"));
+    let bounds = |name: &String| name.strip_prefix(['>', '<']).is_some_and(|name| name.eq_ignore_ascii_case(id));
+    match filter {
+        None | Some(Value::Null) => {}
+        Some(Value::Object(fields)) if !fields.keys().any(bounds) => {}
+        // PHP writes an empty map as a list.
+        Some(Value::Array(items)) if items.is_empty() => {}
+        Some(_) => return None,
+    }
+    match params.get(&name_of(params, "order")) {
+        None | Some(Value::Null) => Some(Order::Up),
+        Some(Value::Object(fields)) if fields.is_empty() => Some(Order::Up),
+        Some(Value::Array(items)) if items.is_empty() => Some(Order::Up),
+        Some(Value::Object(fields)) if fields.len() == 1 => {
+            let (name, direction) = fields.iter().next()?;
+            let direction = direction.as_str().filter(|_| name.eq_ignore_ascii_case(id))?;
+            match direction.to_ascii_uppercase().as_str() {
+                "ASC" => Some(Order::Up),
+                "DESC" => Some(Order::Down),
+                _ => None,
+            }
+        }
+        Some(_) => None,
+    }
+}
+
+/// Sets a parameter under the name that the call uses.
+fn place(params: &mut Map<String, Value>, name: &str, value: Value) {
+    let name = name_of(params, name);
+    params.insert(name, value);
+}
+
+fn insert_into(params: &mut Map<String, Value>, name: &str, field: &str, value: Value) {
+    let fields = params.entry(name).or_insert_with(|| json!({}));
+    if !fields.is_object() {
+        *fields = json!({});
+    }
+    fields[field] = value;
+}
+
+/// Without its id a row does not say where to go on.
+fn with_id_selected(params: &mut Map<String, Value>) {
+    let name = name_of(params, "select");
+    if let Some(Value::Array(fields)) = params.get_mut(&name) {
+        let has = |name: &str| fields.iter().any(|field| field.as_str().is_some_and(|f| f.eq_ignore_ascii_case(name)));
+        if !fields.is_empty() && !has("ID") && !has("*") {
+            fields.push("ID".into());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params(value: Value) -> Map<String, Value> {
+        value.as_object().cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn a_limit_is_for_the_client() {
+        for (limit, expected) in [
+            (json!(null), Limit::Page),
+            (json!("all"), Limit::All),
+            (json!("ALL"), Limit::All),
+            (json!(7), Limit::Rows(7)),
+            (json!("120"), Limit::Rows(120)),
+        ] {
+            let mut call = params(json!({"limit": limit, "filter": {}}));
+            assert_eq!(take_limit(&mut call).unwrap(), expected);
+            assert_eq!(call, params(json!({"filter": {}})));
+        }
+        for limit in [json!(0), json!(-1), json!("many"), json!(1.5), json!([])] {
+            assert!(take_limit(&mut params(json!({ "limit": limit }))).is_err(), "{limit}");
+        }
+    }
+
+    #[test]
+    fn pages_go_by_id_unless_the_call_wants_another_order() {
+        for (call, expected) in [
+            (json!({}), Some(Order::Up)),
+            (json!({"order": {}, "filter": []}), Some(Order::Up)),
+            (json!({"order": {"ID": "desc"}}), Some(Order::Down)),
+            (json!({"ORDER": {"id": "ASC"}, "filter": {"%TITLE": "x"}}), Some(Order::Up)),
+            (json!({"order": {"DATE_CREATE": "DESC"}}), None),
+            (json!({"order": {"STAGE_ID": "ASC", "ID": "ASC"}}), None),
+            (json!({"filter": {">ID": 5}}), None),
+            (json!({"filter": {"<=ID": 5}}), Some(Order::Up)),
+        ] {
+            assert_eq!(id_order(&params(call.clone()), "ID"), expected, "{call}");
+        }
+    }
+
+    #[test]
+    fn the_id_is_selected_where_it_is_needed() {
+        for (select, expected) in [
+            (json!(["TITLE"]), json!(["TITLE", "ID"])),
+            (json!(["id"]), json!(["id"])),
+            (json!(["*", "UF_*"]), json!(["*", "UF_*"])),
+            (json!([]), json!([])),
+        ] {
+            let mut call = params(json!({ "select": select }));
+            with_id_selected(&mut call);
+            assert_eq!(call["select"], expected);
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Telling whether something happened whose answer was lost. The portal knows no idempotency keys, so one is planted
+//! in what is created, where the tool says how, and looked for afterwards.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::annotation::{Annotation, Find, Same};
+use super::wire::whole;
+
+/// What tells one call from all others, short enough to stand in a text. The call itself is part of it: a session of
+/// the same name that was removed long ago may have had another call under the same key.
+pub(super) fn key_of(key: &str, params: &Map<String, Value>) -> String {
+    let digest = Sha256::digest(format!("{key}\n{}", Value::Object(params.clone())));
+    digest.iter().take(10).fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Adds to the parameters what the tool wants planted; says whether all of it could be. What the call itself says in
+/// such a place stays, and then it cannot be found by that.
+pub(super) fn plant(annotation: &Annotation, key: &str, params: &mut Map<String, Value>) -> bool {
+    let mut all = !annotation.plant.is_empty();
+    for (path, value) in &annotation.plant {
+        all &= plant_one(path, value, key, params).is_some();
+    }
+    all
+}
+
+fn plant_one(path: &str, value: &Value, key: &str, params: &mut Map<String, Value>) -> Option<()> {
+    let (inside, name) = path.rsplit_once('.').map_or((None, path), |(inside, name)| (Some(inside), name));
+    let mut fields = params;
+    for step in inside.into_iter().flat_map(|inside| inside.split('.')) {
+        let step = spelled(fields, step);
+        fields = fields.entry(step).or_insert_with(|| Value::Object(Map::new())).as_object_mut()?;
+    }
+    let name = spelled(fields, name);
+    if let Some(suffix) = value.get("append").and_then(Value::as_str) {
+        let suffix = suffix.replace("{key}", key);
+        let before = match fields.get(&name) {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => text.clone(),
+            Some(_) => return None,
+        };
+        let whole = if before.is_empty() { suffix.trim_start().to_owned() } else { before + &suffix };
+        fields.insert(name, whole.into());
+        return Some(());
+    }
+    if fields.get(&name).is_some_and(|said| !said.is_null()) {
+        return None;
+    }
+    let value = match value {
+        Value::String(text) => text.replace("{key}", key).into(),
+        other => other.clone(),
+    };
+    fields.insert(name, value);
+    Some(())
+}
+
+/// The field of this name, however the call spells it: `fields` or `FIELDS`.
+fn spelled(fields: &Map<String, Value>, name: &str) -> String {
+    fields.keys().find(|known| known.eq_ignore_ascii_case(name)).cloned().unwrap_or_else(|| name.to_owned())
+}
+
+/// A value with `{key}` and `{path.of.a.parameter}` filled in. None where a parameter is not there.
+pub(super) fn filled(template: &Value, key: &str, params: &Map<String, Value>) -> Option<Value> {
+    match template {
+        Value::String(text) => {
+            let Some(name) = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')) else {
+                return Some(text.replace("{key}", key).into());
+            };
+            if name == "key" { Some(key.into()) } else { at(params, name).cloned() }
+        }
+        Value::Array(items) => items.iter().map(|item| filled(item, key, params)).collect(),
+        Value::Object(fields) => filled_fields(fields, key, params).map(Value::Object),
+        other => Some(other.clone()),
+    }
+}
+
+/// The same for the parameters of a call.
+pub(super) fn filled_fields(
+    fields: &Map<String, Value>,
+    key: &str,
+    params: &Map<String, Value>,
+) -> Option<Map<String, Value>> {
+    fields.iter().map(|(name, value)| Some((name.clone(), filled(value, key, params)?))).collect()
+}
+
+fn at<'a>(params: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
+    let mut steps = path.split('.');
+    let first = steps.next()?;
+    let mut value = params.get(&spelled(params, first))?;
+    for step in steps {
+        let fields = value.as_object()?;
+        value = fields.get(&spelled(fields, step))?;
+    }
+    Some(value).filter(|value| !value.is_null())
+}
+
+impl Find {
+    /// What the creation would have returned, if the result of the look has the record. The lowest id, should it have
+    /// been created twice.
+    pub(super) fn found(&self, result: &Value, key: &str) -> Result<Option<Value>, String> {
+        let rows = match &self.rows {
+            Some(rows) => result.get(rows),
+            None => Some(result),
+        };
+        let Some(rows) = rows.and_then(Value::as_array) else {
+            return Err(format!("`{}` did not answer with rows", self.method));
+        };
+        let is_marked = |row: &&Value| match &self.mark {
+            Some(mark) => row.get(mark).and_then(Value::as_str).is_some_and(|text| text.contains(key)),
+            None => true,
+        };
+        let ids = rows.iter().filter(is_marked).filter_map(|row| whole(row.get(&self.id)));
+        let Some(id) = ids.min() else { return Ok(None) };
+        let ids = Map::from_iter([("id".to_owned(), Value::from(id))]);
+        Ok(match &self.result {
+            Some(template) => filled(template, key, &ids),
+            None => Some(id.into()),
+        })
+    }
+}
+
+impl Same {
+    /// Whether the record has everything that the update sets. None where the two cannot be compared.
+    pub(super) fn holds(&self, result: &Value, params: &Map<String, Value>) -> Option<bool> {
+        let record = match &self.record {
+            Some(record) => result.get(record)?,
+            None => result,
+        };
+        let record = record.as_object()?;
+        let set = at(params, &self.fields)?.as_object()?;
+        let alike = |(name, value): (&String, &Value)| Some(alike(value, record.get(&spelled_as_camel(record, name))?));
+        set.iter().map(alike).try_fold(true, |all, alike| Some(all && alike?))
+    }
+}
+
+/// Tasks are written with `DEADLINE` and `RESPONSIBLE_ID`, and read with `deadline` and `responsibleId`.
+fn spelled_as_camel(record: &Map<String, Value>, name: &str) -> String {
+    let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
+    record.keys().find(|known| plain(known) == plain(name)).cloned().unwrap_or_else(|| name.to_owned())
+}
+
+/// The portal answers with texts where numbers were sent.
+fn alike(sent: &Value, read: &Value) -> bool {
+    let number = |value: &Value| match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.trim().parse::<f64>().ok(),
+        _ => None,
+    };
+    match (number(sent), number(read)) {
+        (Some(sent), Some(read)) => sent == read,
+        _ => sent == read,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use obelus_kernel::Tool;
+    use serde_json::json;
+
+    fn annotation(said: &Value) -> Annotation {
+        Annotation::of(&Tool::parse("t", &json!({ "x-bitrix24": said })).unwrap()).unwrap()
+    }
+
+    fn params(value: Value) -> Map<String, Value> {
+        value.as_object().cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn a_key_is_planted_where_the_tool_says_and_the_call_says_nothing() {
+        let deal = annotation(&json!({
+            "plant": {"fields.ORIGINATOR_ID": "obelus", "fields.ORIGIN_ID": "{key}"},
+            "find": {"method": "crm.deal.list"},
+        }));
+        let mut call = params(json!({"fields": {"TITLE": "Окна"}}));
+        assert!(plant(&deal, "k1", &mut call));
+        assert_eq!(call["fields"], json!({"TITLE": "Окна", "ORIGINATOR_ID": "obelus", "ORIGIN_ID": "k1"}));
+        let mut own = params(json!({"FIELDS": {"origin_id": "1C-77"}}));
+        assert!(!plant(&deal, "k1", &mut own));
+        assert_eq!(own["FIELDS"], json!({"origin_id": "1C-77", "ORIGINATOR_ID": "obelus"}));
+        let mut broken = params(json!({"fields": "TITLE"}));
+        assert!(!plant(&deal, "k1", &mut broken));
+    }
+
+    #[test]
+    fn a_marker_is_put_after_a_text() {
+        let task = annotation(&json!({
+            "plant": {"fields.DESCRIPTION": {"append": "\n\n[{key}]"}}, "find": {"method": "tasks.task.list"},
+        }));
+        for (before, after) in [
+            (json!({"fields": {"DESCRIPTION": "Позвонить"}}), "Позвонить\n\n[k1]"),
+            (json!({"fields": {"TITLE": "x"}}), "[k1]"),
+            (json!({}), "[k1]"),
+        ] {
+            let mut call = params(before);
+            assert!(plant(&task, "k1", &mut call));
+            assert_eq!(call["fields"]["DESCRIPTION"], after);
+        }
+    }
+
+    #[test]
+    fn the_key_is_the_same_for_the_same_call_only() {
+        let call = params(json!({"fields": {"TITLE": "a"}}));
+        let other = params(json!({"fields": {"TITLE": "b"}}));
+        assert_eq!(key_of("s:1.0", &call), key_of("s:1.0", &call));
+        assert_ne!(key_of("s:1.0", &call), key_of("s:1.1", &call));
+        assert_ne!(key_of("s:1.0", &call), key_of("s:1.0", &other));
+        assert_eq!(key_of("s:1.0", &call).len(), 20);
+    }
+
+    #[test]
+    fn what_was_created_is_found_and_told_as_the_creation_would() {
+        let find = |said: Value| annotation(&json!({ "find": said })).find.unwrap();
+        let plain = find(json!({"method": "crm.deal.list"}));
+        assert_eq!(plain.found(&json!([{"ID": "9"}, {"ID": "7"}]), "k"), Ok(Some(json!(7))));
+        assert_eq!(plain.found(&json!([]), "k"), Ok(None));
+        assert!(plain.found(&json!({"x": 1}), "k").is_err());
+        let task = find(json!({"method": "tasks.task.list", "rows": "tasks", "id": "id", "mark": "description",
+            "result": {"task": {"id": "{id}"}}}));
+        let rows = json!({"tasks": [{"id": "5", "description": "x"}, {"id": "6", "description": "x [k]"}]});
+        assert_eq!(task.found(&rows, "k"), Ok(Some(json!({"task": {"id": 6}}))));
+        assert_eq!(task.found(&rows, "other"), Ok(None));
+    }
+
+    #[test]
+    fn an_update_has_happened_where_everything_it_sets_is_there() {
+        let deal = annotation(&json!({"same": {"method": "crm.deal.get", "fields": "fields"}})).same.unwrap();
+        let record = json!({"ID": "5", "OPPORTUNITY": "100000.00", "STAGE_ID": "WON"});
+        for (set, expected) in [
+            (json!({"OPPORTUNITY": 100000, "STAGE_ID": "WON"}), Some(true)),
+            (json!({"OPPORTUNITY": 5}), Some(false)),
+            (json!({"UF_X": 5}), None),
+        ] {
+            assert_eq!(deal.holds(&record, &params(json!({"id": 5, "fields": set}))), expected, "{set}");
+        }
+        let task = json!({"method": "tasks.task.get", "record": "task", "fields": "fields"});
+        let task = annotation(&json!({ "same": task })).same.unwrap();
+        let record = json!({"task": {"responsibleId": "3"}});
+        assert_eq!(task.holds(&record, &params(json!({"taskId": 1, "fields": {"RESPONSIBLE_ID": 3}}))), Some(true));
+    }
+
+    #[test]
+    fn templates_are_filled_from_the_call() {
+        let call = params(json!({"fields": {"TITLE": "Окна"}, "id": 5}));
+        let template = json!({"filter": {"=TITLE": "{fields.TITLE}", "X": "{key}"}, "id": "{id}", "n": 1});
+        let expected = json!({"filter": {"=TITLE": "Окна", "X": "k"}, "id": 5, "n": 1});
+        assert_eq!(filled(&template, "k", &call), Some(expected));
+        assert_eq!(filled(&json!("{fields.NONE}"), "k", &call), None);
+    }
+}

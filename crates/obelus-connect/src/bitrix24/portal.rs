@@ -1,0 +1,241 @@
+//! A portal as all sessions of the process share it, and a line to it with one webhook.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use obelus_kernel::session::CallError;
+use reqwest::header::{CONTENT_TYPE, HeaderValue};
+use reqwest::redirect::Policy;
+
+use super::errors::Failure;
+use super::gather::Gather;
+use super::pace::{Pace, Rate};
+use super::webhook::Webhook;
+use super::wire::{self, Answer, Request, Verb};
+use crate::activity::{MOST_OUTPUT, innermost};
+
+/// The portal itself gives up on a request after a minute.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(65);
+
+/// A host that does not even take the connection within this time is down.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+
+/// How often a read is tried again when its answer was lost, and anything that could not be sent.
+const TRIES: u32 = 3;
+
+/// A portal: how fast it may be asked, and which of its methods are out of time.
+pub(super) struct Portal {
+    began: Instant,
+    /// None where the portal has no limit.
+    pace: Mutex<Option<Pace>>,
+    /// Methods that may be called again at a moment, in seconds since 1970.
+    closed: Mutex<BTreeMap<String, u64>>,
+}
+
+/// A webhook of a portal, and the reads that wait to be sent there together.
+pub(super) struct Line {
+    pub(super) webhook: Webhook,
+    pub(super) portal: Arc<Portal>,
+    pub(super) gather: Gather,
+    client: OnceLock<Result<reqwest::Client, String>>,
+}
+
+/// Lines and portals live as long as the process: the portal counts all its requests together.
+#[derive(Default)]
+struct Known {
+    portals: BTreeMap<String, Arc<Portal>>,
+    lines: BTreeMap<Webhook, Arc<Line>>,
+}
+
+static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+
+/// What is behind a lock is never left half done, so a panic elsewhere is no reason to stop.
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn seconds_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+impl Portal {
+    fn new(rate: Option<Rate>) -> Self {
+        Self { began: Instant::now(), pace: Mutex::new(rate.map(Pace::new)), closed: Mutex::default() }
+    }
+
+    /// Waits until one more request may be sent.
+    pub(super) async fn turn(&self) {
+        let Some(wait) = locked(&self.pace).as_mut().map(|pace| pace.take(self.began.elapsed())) else { return };
+        if wait.is_zero() {
+            return;
+        }
+        // Whoever is stopped while waiting gives the place back.
+        let mut place = Place(Some(self));
+        tokio::time::sleep(wait).await;
+        place.0 = None;
+    }
+
+    fn with_pace(&self, change: impl FnOnce(&mut Pace, Duration)) {
+        if let Some(pace) = locked(&self.pace).as_mut() {
+            change(pace, self.began.elapsed());
+        }
+    }
+
+    /// Several bindings may name one portal: the more careful one holds.
+    fn limit(&self, rate: Option<Rate>) {
+        let Some(rate) = rate else { return };
+        locked(&self.pace).get_or_insert_with(|| Pace::new(rate)).limit(rate);
+    }
+
+    /// How long a method must not be called.
+    fn closed_for(&self, method: &str) -> Option<(Duration, u64)> {
+        let reset_at = *locked(&self.closed).get(method)?;
+        let left = reset_at.saturating_sub(seconds_now());
+        (left > 0).then_some((Duration::from_secs(left), reset_at))
+    }
+}
+
+/// A place in the bucket of somebody who waits.
+struct Place<'a>(Option<&'a Portal>);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if let Some(portal) = self.0 {
+            portal.with_pace(Pace::give_back);
+        }
+    }
+}
+
+impl Line {
+    /// The line of a webhook, the same one for everybody.
+    pub(super) fn to(webhook: &Webhook, rate: Option<Rate>) -> Arc<Self> {
+        let mut known = locked(&KNOWN);
+        let known = known.get_or_insert_default();
+        let portal = known.portals.entry(webhook.portal().to_owned()).or_insert_with(|| Arc::new(Portal::new(rate)));
+        portal.limit(rate);
+        let new = || Self {
+            webhook: webhook.clone(),
+            portal: Arc::clone(portal),
+            gather: Gather::default(),
+            client: OnceLock::new(),
+        };
+        Arc::clone(known.lines.entry(webhook.clone()).or_insert_with(|| Arc::new(new())))
+    }
+
+    fn client(&self) -> Result<&reqwest::Client, Failure> {
+        let made = self.client.get_or_init(|| {
+            // It fails where the program has chosen a provider before, and that one is as good.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+            let builder = reqwest::Client::builder()
+                .user_agent(concat!("obelus/", env!("CARGO_PKG_VERSION")))
+                .connect_timeout(CONNECT_TIMEOUT)
+                .timeout(REQUEST_TIMEOUT)
+                .referer(false)
+                // The address is the secret: it is for one host only.
+                .redirect(Policy::none());
+            builder.build().map_err(|error| innermost(&error))
+        });
+        made.as_ref().map_err(|problem| {
+            let hint = "are the certificates of this machine (ca-certificates) installed?";
+            Failure::Wrong(CallError::new("no_tls", format!("HTTPS cannot be set up: {problem}; {hint}")))
+        })
+    }
+
+    /// Sends a request when its turn has come, once.
+    pub(super) async fn send(&self, request: &Request) -> Result<Answer, Failure> {
+        self.portal.turn().await;
+        self.transmit(request).await
+    }
+
+    /// Sends a request at once. Errors do not name the address.
+    pub(super) async fn transmit(&self, request: &Request) -> Result<Answer, Failure> {
+        let wrong = |code: &str, text: String| Failure::Wrong(CallError::new(code, text));
+        let mut url = self.webhook.url_of(&request.method).map_err(|text| wrong("bad_method", text))?;
+        let client = self.client()?;
+        let builder = match request.verb {
+            Verb::Get => {
+                url.set_query(Some(&request.query()).filter(|query| !query.is_empty()).map(String::as_str));
+                client.get(url)
+            }
+            Verb::Post => {
+                let body =
+                    serde_json::to_vec(&request.params).map_err(|error| wrong("bad_request", error.to_string()))?;
+                client.post(url).header(CONTENT_TYPE, HeaderValue::from_static("application/json")).body(body)
+            }
+        };
+        let lost = |error: &reqwest::Error| match error.is_timeout() {
+            true => Failure::Lost("no answer in time".to_owned()),
+            false => {
+                Failure::Lost(format!("the connection broke before the answer was complete: {}", innermost(error)))
+            }
+        };
+        let mut response = builder.send().await.map_err(|error| match error {
+            error if error.is_connect() => Failure::NotSent(innermost(&error)),
+            error if error.is_builder() => wrong("bad_request", innermost(&error)),
+            error => lost(&error),
+        })?;
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| lost(&error))? {
+            if body.len() + chunk.len() > MOST_OUTPUT {
+                return Err(Failure::TooLarge);
+            }
+            body.extend_from_slice(&chunk);
+        }
+        wire::read(response.status().as_u16(), &body)
+    }
+
+    /// Tries until there is an answer, as far as trying again does no harm and `patience` lasts: what was refused or
+    /// never sent is tried again whatever it is, what may have been done only if it is a read.
+    pub(super) async fn tried<F>(
+        &self,
+        method: &str,
+        is_read: bool,
+        patience: Duration,
+        mut attempt: impl FnMut() -> F,
+    ) -> Result<Answer, Failure>
+    where
+        F: Future<Output = Result<Answer, Failure>>,
+    {
+        let began = Instant::now();
+        let mut pause = FIRST_PAUSE;
+        let mut tries = 0;
+        loop {
+            if let Some((left, reset_at)) = self.portal.closed_for(method) {
+                if began.elapsed() + left > patience {
+                    return Err(Failure::OutOfTime { reset_at: Some(reset_at) });
+                }
+                tokio::time::sleep(left).await;
+            }
+            let failure = match attempt().await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
+            match failure {
+                Failure::Busy if began.elapsed() + pause <= patience => self.portal.with_pace(Pace::is_full),
+                Failure::OutOfTime { reset_at: Some(reset_at) } => {
+                    // The portal's clock may be ahead of this one.
+                    let reset_at = reset_at.max(seconds_now() + 1);
+                    locked(&self.portal.closed).insert(method.to_owned(), reset_at);
+                    continue;
+                }
+                Failure::OutOfTime { reset_at: None } if began.elapsed() + pause <= patience => {}
+                Failure::NotSent(_) if tries < TRIES => tries += 1,
+                Failure::Lost(_) if is_read && tries < TRIES => tries += 1,
+                failure => return Err(failure),
+            }
+            tokio::time::sleep(pause + jitter()).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}
+
+/// A little more, so that several processes do not come back at the same moment.
+fn jitter() -> Duration {
+    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().subsec_nanos();
+    Duration::from_millis(u64::from(nanos % 200))
+}

@@ -1,0 +1,296 @@
+//! What goes over the wire: parameters as PHP reads them, and what the portal answers.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value};
+
+use super::errors::{Failure, PortalError};
+
+/// How parameters are sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Verb {
+    /// In the address.
+    Get,
+    /// As a JSON body, which keeps their types.
+    #[default]
+    Post,
+}
+
+/// One call of a method.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Request {
+    pub(super) method: String,
+    pub(super) params: Map<String, Value>,
+    pub(super) verb: Verb,
+}
+
+impl Request {
+    pub(super) fn post(method: &str, params: Map<String, Value>) -> Self {
+        Self { method: method.to_owned(), params, verb: Verb::Post }
+    }
+
+    /// The call as a command of a batch, if nothing is lost by that: a query knows only texts, and what looks like a
+    /// reference to another result of the batch would be taken for one.
+    pub(super) fn command(&self) -> Option<String> {
+        if mentions_results(&self.params) || self.verb == Verb::Get {
+            return None;
+        }
+        let mut query = String::new();
+        for (name, value) in &self.params {
+            // Nothing in a list of nothing is nothing.
+            if !matches!(value, Value::Array(items) if items.is_empty())
+                && !matches!(value, Value::Object(fields) if fields.is_empty())
+            {
+                write_exactly(&encoded(name), value, &mut query)?;
+            }
+        }
+        Some(match query.is_empty() {
+            true => self.method.clone(),
+            false => format!("{}?{query}", self.method),
+        })
+    }
+
+    /// The parameters in an address, as PHP writes them.
+    pub(super) fn query(&self) -> String {
+        let mut query = String::new();
+        self.params.iter().for_each(|(name, value)| write_as_php(&encoded(name), value, &mut query));
+        query
+    }
+}
+
+/// Whether some text in the parameters refers to a result of a batch.
+pub(super) fn mentions_results(params: &Map<String, Value>) -> bool {
+    fn mentions(value: &Value) -> bool {
+        match value {
+            Value::String(text) => text.contains("$result"),
+            Value::Array(items) => items.iter().any(mentions),
+            Value::Object(fields) => fields.iter().any(|(name, value)| name.contains("$result") || mentions(value)),
+            _ => false,
+        }
+    }
+    params.iter().any(|(name, value)| name.contains("$result") || mentions(value))
+}
+
+fn write_exactly(name: &str, value: &Value, query: &mut String) -> Option<()> {
+    match value {
+        Value::String(text) => add(name, text, query),
+        Value::Number(number) => add(name, &number.to_string(), query),
+        Value::Array(items) if !items.is_empty() => {
+            for (index, item) in items.iter().enumerate() {
+                write_exactly(&format!("{name}%5B{index}%5D"), item, query)?;
+            }
+        }
+        Value::Object(fields) if !fields.is_empty() => {
+            for (field, value) in fields {
+                write_exactly(&format!("{name}%5B{}%5D", encoded(field)), value, query)?;
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
+    }
+    Some(())
+}
+
+fn write_as_php(name: &str, value: &Value, query: &mut String) {
+    match value {
+        Value::Null => add(name, "", query),
+        Value::Bool(flag) => add(name, if *flag { "1" } else { "0" }, query),
+        Value::String(text) => add(name, text, query),
+        Value::Number(number) => add(name, &number.to_string(), query),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                write_as_php(&format!("{name}%5B{index}%5D"), item, query);
+            }
+        }
+        Value::Object(fields) => {
+            for (field, value) in fields {
+                write_as_php(&format!("{name}%5B{}%5D", encoded(field)), value, query);
+            }
+        }
+    }
+}
+
+fn add(name: &str, value: &str, query: &mut String) {
+    if !query.is_empty() {
+        query.push('&');
+    }
+    let _ = write!(query, "{name}={}", encoded(value));
+}
+
+/// Everything but letters, digits and `-._~` as `%XX`.
+pub(super) fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
+
+/// What the portal answered.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Answer {
+    pub(super) result: Value,
+    /// How many rows there are, where it is a list and they were counted.
+    pub(super) total: Option<u64>,
+    /// Where the next page begins, if there is one.
+    pub(super) next: Option<u64>,
+}
+
+/// Reads an answer.
+pub(super) fn read(status: u16, body: &[u8]) -> Result<Answer, Failure> {
+    let unreadable = || match status {
+        200..=299 => Failure::Lost("the portal's answer is no JSON".to_owned()),
+        500..=599 => Failure::Lost(format!("the portal answered {status}")),
+        300..=399 => {
+            Failure::Portal(PortalError::new("moved", "the portal sends to another address; update the webhook"))
+        }
+        _ => Failure::Portal(PortalError::new(format!("http_{status}"), format!("the portal answered {status}"))),
+    };
+    let Ok(Value::Object(mut fields)) = serde_json::from_slice::<Value>(body) else { return Err(unreadable()) };
+    if let Some(error) = fields.get("error") {
+        return Err(failure(status, error, &fields));
+    }
+    let Some(result) = fields.shift_remove("result") else { return Err(unreadable()) };
+    Ok(Answer { result, total: whole(fields.get("total")), next: whole(fields.get("next")) })
+}
+
+/// A whole number, however it is typed.
+pub(super) fn whole(value: Option<&Value>) -> Option<u64> {
+    match value? {
+        Value::Number(number) => number.as_u64(),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+/// What an error means.
+pub(super) fn failure(status: u16, error: &Value, fields: &Map<String, Value>) -> Failure {
+    let text = |value: Option<&Value>| match value {
+        Some(Value::String(text)) => text.clone(),
+        None | Some(Value::Null) => String::new(),
+        Some(other) => other.to_string(),
+    };
+    let code = text(Some(error));
+    let description = text(fields.get("error_description"));
+    match code.as_str() {
+        "QUERY_LIMIT_EXCEEDED" => Failure::Busy,
+        "OPERATION_TIME_LIMIT" => {
+            let time = fields.get("time").and_then(|time| time.get("operating_reset_at"));
+            Failure::OutOfTime { reset_at: whole(time).or_else(|| whole(fields.get("operating_reset_at"))) }
+        }
+        "OVERLOAD_LIMIT" => Failure::Portal(PortalError { code, description, argument: None }),
+        // Whether it was done before the portal broke is not known.
+        _ if status >= 500 || ["INTERNAL_SERVER_ERROR", "ERROR_UNEXPECTED_ANSWER"].contains(&code.as_str()) => {
+            Failure::Lost(format!("the portal broke: {}", [code, description].join(" ").trim()))
+        }
+        _ => {
+            let argument = fields.get("argument").map(|argument| text(Some(argument))).filter(|name| !name.is_empty());
+            Failure::Portal(PortalError { code, description, argument })
+        }
+    }
+}
+
+/// The parts of a batch by their names: each an answer or its own failure; what the portal left out is absent.
+pub(super) fn read_batch(answer: &Answer, names: &[String]) -> Vec<Option<Result<Answer, Failure>>> {
+    // An empty map of PHP is an empty list.
+    let part = |map: &str, name: &str| answer.result.get(map)?.get(name);
+    let each = |name: &String| {
+        if let Some(fields) = part("result_error", name).and_then(Value::as_object) {
+            let status = if fields.contains_key("error") { 400 } else { 500 };
+            return Some(Err(failure(status, fields.get("error").unwrap_or(&Value::Null), fields)));
+        }
+        let result = part("result", name)?.clone();
+        let (total, next) = (whole(part("result_total", name)), whole(part("result_next", name)));
+        Some(Ok(Answer { result, total, next }))
+    };
+    names.iter().map(each).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn request(params: Value) -> Request {
+        let Value::Object(params) = params else { panic!("parameters") };
+        Request::post("crm.deal.list", params)
+    }
+
+    #[test]
+    fn parameters_are_written_as_php_reads_them() {
+        let params = json!({"filter": {"%TITLE": "Окна & двери", ">ID": 5}, "select": ["ID", "TITLE"], "start": -1});
+        let command = request(params.clone()).command().unwrap();
+        assert_eq!(
+            command,
+            "crm.deal.list?filter%5B%25TITLE%5D=%D0%9E%D0%BA%D0%BD%D0%B0%20%26%20%D0%B4%D0%B2%D0%B5%D1%80%D0%B8\
+             &filter%5B%3EID%5D=5&select%5B0%5D=ID&select%5B1%5D=TITLE&start=-1"
+        );
+        assert_eq!(format!("crm.deal.list?{}", request(params).query()), command);
+        assert_eq!(request(json!({})).command().unwrap(), "crm.deal.list");
+        assert_eq!(request(json!({"filter": {}, "select": []})).command().unwrap(), "crm.deal.list");
+        assert_eq!(request(json!({"a": true, "b": null, "c": {"d": false}})).query(), "a=1&b=&c%5Bd%5D=0");
+    }
+
+    #[test]
+    fn what_a_query_cannot_say_goes_into_no_batch() {
+        for params in [
+            json!({"filter": {"CLOSED": null}}),
+            json!({"filter": {"X": true}}),
+            json!({"filter": {"X": []}}),
+            json!({"filter": {"X": {}}}),
+            json!({"filter": {"TITLE": "$result[r0][0][TITLE]"}}),
+            json!({"filter": {"$result[r0]": 1}}),
+        ] {
+            assert_eq!(request(params.clone()).command(), None, "{params}");
+        }
+    }
+
+    #[test]
+    fn answers_are_told_from_errors_and_from_rubbish() {
+        let answer = read(200, br#"{"result": [1], "total": 150, "next": 50, "time": {}}"#).unwrap();
+        assert_eq!(answer, Answer { result: json!([1]), total: Some(150), next: Some(50) });
+        let failed = |status, body: &str| read(status, body.as_bytes()).unwrap_err();
+        assert!(matches!(failed(503, r#"{"error": "QUERY_LIMIT_EXCEEDED"}"#), Failure::Busy));
+        assert!(matches!(
+            failed(429, r#"{"error": "OPERATION_TIME_LIMIT", "time": {"operating_reset_at": 1700000000}}"#),
+            Failure::OutOfTime { reset_at: Some(1_700_000_000) }
+        ));
+        for (status, body) in [
+            (500, r#"{"error": "INTERNAL_SERVER_ERROR", "error_description": "x"}"#),
+            (502, "<html>bad gateway</html>"),
+            (503, "<html>busy</html>"),
+            (200, "<html>login</html>"),
+            (200, "{}"),
+            (200, ""),
+        ] {
+            assert!(matches!(failed(status, body), Failure::Lost(_)), "{status} {body}");
+        }
+        for (status, body, code) in [
+            (503, r#"{"error": "OVERLOAD_LIMIT", "error_description": "blocked"}"#, "OVERLOAD_LIMIT"),
+            (400, r#"{"error": "", "error_description": "Not found"}"#, ""),
+            (400, r#"{"error": 0, "error_description": "x"}"#, "0"),
+            (403, r#"{"error": "insufficient_scope"}"#, "insufficient_scope"),
+            (401, "<html>", "http_401"),
+            (302, "", "moved"),
+        ] {
+            let Failure::Portal(error) = failed(status, body) else { panic!("{status} {body}") };
+            assert_eq!(error.code, code);
+        }
+    }
+
+    #[test]
+    fn each_part_of_a_batch_has_its_own_answer_or_error() {
+        let names = ["r0", "r1", "r2"].map(str::to_owned);
+        let result = json!({
+            "result": {"r0": [1, 2]}, "result_error": {"r1": {"error": "", "error_description": "Not found"}},
+            "result_total": {"r0": 2}, "result_next": [], "result_time": [],
+        });
+        let parts = read_batch(&Answer { result, total: None, next: None }, &names);
+        assert_eq!(parts[0].clone().unwrap().unwrap(), Answer { result: json!([1, 2]), total: Some(2), next: None });
+        assert!(matches!(parts[1], Some(Err(Failure::Portal(_)))));
+        assert!(parts[2].is_none());
+    }
+}

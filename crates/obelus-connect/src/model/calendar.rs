@@ -1,0 +1,58 @@
+//! The days around now, in the time zone of the people an agent works for, so that "tomorrow" and "by Friday" can
+//! be looked up instead of reckoned.
+
+use jiff::civil::Weekday;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
+use obelus_kernel::Time;
+use serde_json::{Value, json};
+
+/// Days shown, today included.
+const DAYS: i64 = 14;
+
+/// Now and the next days, as data for a prompt. A zone that is not known is taken for UTC, and so named.
+pub(super) fn calendar(now: Time, zone: Option<&str>, language: Option<&str>) -> Value {
+    let zone = zone.and_then(|name| TimeZone::get(name).ok()).unwrap_or(TimeZone::UTC);
+    let Ok(moment) = Timestamp::from_millisecond(now.0) else { return Value::Null };
+    let local = moment.to_zoned(zone);
+    let day = |offset: i64| {
+        let date = local.date().checked_add(offset.days()).ok()?;
+        Some(json!({"date": date.to_string(), "day": weekday(date.weekday(), language)}))
+    };
+    json!({
+        "now": local.strftime("%Y-%m-%d %H:%M").to_string(),
+        "day": weekday(local.weekday(), language),
+        "zone": local.time_zone().iana_name().unwrap_or("UTC"),
+        "offset": local.strftime("%:z").to_string(),
+        "days": (0..DAYS).filter_map(day).collect::<Vec<_>>(),
+    })
+}
+
+fn weekday(day: Weekday, language: Option<&str>) -> &'static str {
+    let names = match language {
+        Some("ru") => ["понедельник", "вторник", "среда", "четверг", "пятница", "суббота", "воскресенье"],
+        _ => ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"],
+    };
+    names[day.to_monday_zero_offset().unsigned_abs() as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn friday_can_be_looked_up_in_the_zone_of_the_portal() {
+        // Half past ten in the evening of Tuesday in UTC is Wednesday in Moscow.
+        let now = Time::parse("2024-04-30T22:30:00Z").unwrap();
+        let calendar = calendar(now, Some("Europe/Moscow"), Some("ru"));
+        assert_eq!((&calendar["now"], &calendar["day"]), (&json!("2024-05-01 01:30"), &json!("среда")));
+        assert_eq!(calendar["offset"], "+03:00");
+        assert_eq!(calendar["days"][2], json!({"date": "2024-05-03", "day": "пятница"}));
+    }
+
+    #[test]
+    fn a_zone_that_is_not_known_is_utc() {
+        let calendar = calendar(Time(0), Some("Mars/Olympus"), None);
+        assert_eq!((&calendar["zone"], &calendar["day"]), (&json!("UTC"), &json!("Thursday")));
+    }
+}

@@ -1,0 +1,88 @@
+//! What the portal refuses for now, and what is done about it.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use obelus_connect::bitrix24::Options;
+use serde_json::json;
+
+use super::portal::{called, refusal, result};
+use super::server::{Server, answer};
+use super::{client, client_with, error, read, run, value, work};
+
+#[tokio::test]
+async fn a_busy_portal_is_asked_again_for_writes_too() {
+    let server = Server::start(|_, before| match before {
+        0 => refusal("503 Service Unavailable", "QUERY_LIMIT_EXCEEDED", "Too many requests"),
+        _ => result(&json!(7)),
+    })
+    .await;
+    let outcome = run(&client(&server), work("crm.deal.add", "create", json!({}), json!({"fields": {}}))).await;
+    assert_eq!((value(outcome), server.asked().len()), (json!(7), 2));
+}
+
+#[tokio::test]
+async fn patience_with_a_busy_portal_ends() {
+    let server = Server::start(|_, _| refusal("503 Service Unavailable", "QUERY_LIMIT_EXCEEDED", "")).await;
+    let options = Options { rate: None, patience: Duration::from_millis(600), ..Options::default() };
+    let outcome = run(&client_with(&server, options), read("crm.deal.get", json!({"id": 1}))).await;
+    assert_eq!(error(outcome).code, "QUERY_LIMIT_EXCEEDED");
+}
+
+#[tokio::test]
+async fn a_block_by_hand_is_not_tried_again() {
+    let server =
+        Server::start(|_, _| refusal("503 Service Unavailable", "OVERLOAD_LIMIT", "REST API is blocked")).await;
+    let blocked = error(run(&client(&server), read("crm.deal.get", json!({"id": 1}))).await);
+    assert_eq!((blocked.code.as_str(), server.asked().len()), ("OVERLOAD_LIMIT", 1));
+    assert!(blocked.message.contains("blocked requests by hand"), "{}", blocked.message);
+}
+
+fn seconds_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
+
+#[tokio::test]
+async fn a_method_out_of_time_is_called_again_when_it_may_be() {
+    let server = Server::start(|_, before| match before {
+        0 => {
+            let body = json!({"error": "OPERATION_TIME_LIMIT", "error_description": "", "time": {"operating_reset_at": seconds_now() + 1}});
+            answer("429 Too Many Requests", "application/json", &body.to_string())
+        }
+        _ => result(&json!([])),
+    })
+    .await;
+    let outcome = run(&client(&server), read("crm.deal.list", json!({}))).await;
+    assert_eq!((value(outcome), server.asked().len()), (json!([]), 2));
+}
+
+#[tokio::test]
+async fn where_that_is_too_long_the_error_says_when_and_others_are_not_held_up() {
+    let server = Server::start(|asked, _| match called(asked).method.as_str() {
+        "crm.deal.list" => {
+            let body = json!({"error": "OPERATION_TIME_LIMIT", "operating_reset_at": 4_000_000_000_u64});
+            answer("429 Too Many Requests", "application/json", &body.to_string())
+        }
+        _ => result(&json!(1)),
+    })
+    .await;
+    let client = client(&server);
+    for _ in 0..2 {
+        let late = error(run(&client, read("crm.deal.list", json!({}))).await);
+        assert_eq!(late.code, "OPERATION_TIME_LIMIT");
+        assert!(late.message.contains("2096-10-02T07:06:40Z"), "{}", late.message);
+    }
+    assert_eq!(server.asked().len(), 1, "it is known by then");
+    assert_eq!(value(run(&client, read("user.current", json!({}))).await), json!(1));
+}
+
+#[tokio::test]
+async fn a_read_whose_answer_is_lost_is_asked_again() {
+    let server = Server::start(|_, before| match before {
+        0 => answer("502 Bad Gateway", "text/html", "<html>"),
+        1 => refusal("500 Internal Server Error", "INTERNAL_SERVER_ERROR", ""),
+        _ => result(&json!({"ID": "5"})),
+    })
+    .await;
+    let outcome = run(&client(&server), read("crm.deal.get", json!({"id": 5}))).await;
+    assert_eq!((value(outcome), server.asked().len()), (json!({"ID": "5"}), 3));
+}

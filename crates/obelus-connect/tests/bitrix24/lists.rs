@@ -1,0 +1,146 @@
+//! Lists of more than a page: every row once, in order, in few requests.
+
+use serde_json::{Value, json};
+
+use super::portal::{Deals, called, result};
+use super::server::Server;
+use super::{client, error, run, value, work};
+
+async fn portal(deals: Deals) -> Server {
+    Server::start(move |asked, _| deals.reply(asked)).await
+}
+
+async fn list(server: &Server, annotation: Value, call: Value) -> Value {
+    value(run(&client(server), work("crm.deal.list", "read", annotation, call)).await)
+}
+
+fn ids(rows: &Value) -> Vec<i64> {
+    let rows = rows.as_array().expect("rows").iter();
+    rows.filter_map(|row| row.get("ID")).map(|id| id.as_str().unwrap().parse().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn without_a_limit_it_is_one_page_that_says_what_is_left_out() {
+    let server = portal(Deals::up_to(150)).await;
+    let rows = list(&server, json!({"list": true}), json!({"filter": {}})).await;
+    assert_eq!(ids(&rows), (1..=50).collect::<Vec<_>>());
+    let more = &rows[50]["_more"];
+    assert_eq!((&more["shown"], &more["total"]), (&json!(50), &json!(150)));
+    assert!(more["note"].as_str().unwrap().contains("50 rows of 150"), "{more}");
+    assert_eq!(called(&server.asked()[0]).params, json!({"filter": {}}), "nothing is added");
+}
+
+#[tokio::test]
+async fn a_list_that_is_whole_is_the_portals_own_result() {
+    let server = portal(Deals::up_to(50)).await;
+    for call in [json!({}), json!({"limit": 50}), json!({"limit": "all"}), json!({"limit": 1000})] {
+        let rows = list(&server, json!({"list": true}), call).await;
+        assert_eq!((rows.as_array().unwrap().len(), ids(&rows).len()), (50, 50));
+    }
+    assert_eq!(server.asked().len(), 4);
+}
+
+#[tokio::test]
+async fn all_rows_come_by_id_with_many_pages_in_a_request() {
+    for count in [51, 99, 100, 101, 1250, 3123] {
+        let server = portal(Deals::up_to(count)).await;
+        let call = json!({"filter": {"%TITLE": "x"}, "select": ["TITLE"], "limit": "all"});
+        let rows = list(&server, json!({"list": true}), call).await;
+        assert_eq!(ids(&rows), (1..=count).collect::<Vec<_>>());
+        let pages = usize::try_from(count / 50 + 1).unwrap();
+        assert!(server.asked().len() <= 2 + pages / 25, "{} requests for {count} rows", server.asked().len());
+        let first = called(&server.asked()[0]).params;
+        assert_eq!(first, json!({"filter": {"%TITLE": "x"}, "select": ["TITLE", "ID"], "order": {"ID": "ASC"}}));
+    }
+}
+
+#[tokio::test]
+async fn holes_between_ids_change_nothing() {
+    let ids_there: Vec<i64> = (1..=4000).filter(|id| id % 7 != 0 && id % 11 != 3).collect();
+    let server = portal(Deals { ids: ids_there.clone(), rows: None, refers: true }).await;
+    assert_eq!(ids(&list(&server, json!({"list": true}), json!({"limit": "all"})).await), ids_there);
+    let down: Vec<i64> = ids_there.iter().rev().copied().take(333).collect();
+    let rows = list(&server, json!({"list": true}), json!({"limit": 333, "order": {"ID": "DESC"}})).await;
+    assert_eq!(ids(&rows), down);
+}
+
+#[tokio::test]
+async fn so_many_rows_as_are_asked_for() {
+    let server = portal(Deals::up_to(500)).await;
+    for limit in [1, 49, 50, 51, 120, 500] {
+        let rows = list(&server, json!({"list": true}), json!({ "limit": limit })).await;
+        assert_eq!(ids(&rows), (1..=limit).collect::<Vec<_>>());
+        let more = rows.as_array().unwrap().iter().find_map(|row| row.get("_more"));
+        assert_eq!(more.map(|more| &more["total"]), (limit < 500).then_some(&json!(500)), "{limit}");
+    }
+}
+
+#[tokio::test]
+async fn another_order_is_kept_by_counting_pages() {
+    let server = portal(Deals::up_to(230)).await;
+    let call = json!({"limit": "all", "order": {"DATE_CREATE": "ASC"}});
+    assert_eq!(ids(&list(&server, json!({"list": true}), call).await), (1..=230).collect::<Vec<_>>());
+    assert_eq!(server.asked().len(), 2, "the first page, and the others as one batch");
+    let counted = json!({"list": {"by": "start"}});
+    assert_eq!(ids(&list(&server, counted, json!({"limit": 120})).await), (1..=120).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn rows_inside_of_the_result_stay_there() {
+    let server = portal(Deals { rows: Some("tasks"), ..Deals::up_to(180) }).await;
+    let annotation = json!({"list": {"rows": "tasks"}});
+    let all = list(&server, annotation.clone(), json!({"limit": "all"})).await;
+    assert_eq!(ids(&all["tasks"]), (1..=180).collect::<Vec<_>>());
+    assert_eq!(all.get("_more"), None);
+    let page = list(&server, annotation, json!({})).await;
+    assert_eq!((ids(&page["tasks"]).len(), &page["_more"]["total"]), (50, &json!(180)));
+}
+
+#[tokio::test]
+async fn a_call_that_pages_by_itself_is_let_alone() {
+    let server = portal(Deals::up_to(180)).await;
+    let rows = list(&server, json!({"list": true}), json!({"start": 150})).await;
+    assert_eq!(ids(&rows), (151..=180).collect::<Vec<_>>());
+    let rows =
+        list(&server, json!({"list": true}), json!({"start": -1, "filter": {">ID": 170}, "order": {"ID": "ASC"}}))
+            .await;
+    assert_eq!(ids(&rows), (171..=180).collect::<Vec<_>>());
+    assert_eq!(server.asked().len(), 2);
+}
+
+#[tokio::test]
+async fn more_rows_than_are_ever_fetched_is_an_error_that_counts_them() {
+    let server = portal(Deals::up_to(700)).await;
+    let few = json!({"list": {"most": 600}});
+    let refused =
+        error(run(&client(&server), work("crm.deal.list", "read", few.clone(), json!({"limit": "all"}))).await);
+    assert_eq!((refused.code.as_str(), server.asked().len()), ("too_many_rows", 1));
+    assert!(refused.message.contains("700") && refused.message.contains("600"), "{}", refused.message);
+    let rows = list(&server, few, json!({"limit": 5000})).await;
+    assert_eq!((ids(&rows).len(), &rows[600]["_more"]["total"]), (600, &json!(700)));
+}
+
+#[tokio::test]
+async fn pages_that_were_not_asked_for_are_an_error_and_no_rows_twice() {
+    let server = portal(Deals { refers: false, ..Deals::up_to(400) }).await;
+    let call = work("crm.deal.list", "read", json!({"list": true}), json!({"limit": "all"}));
+    assert_eq!(error(run(&client(&server), call).await).code, "bad_page");
+}
+
+#[tokio::test]
+async fn what_a_query_cannot_say_is_paged_without_batches() {
+    let server = portal(Deals::up_to(260)).await;
+    let call = json!({"filter": {"CLOSEDATE": null}, "limit": "all"});
+    assert_eq!(ids(&list(&server, json!({"list": true}), call).await), (1..=260).collect::<Vec<_>>());
+    assert!(server.asked().iter().all(|asked| called(asked).method == "crm.deal.list"));
+    assert_eq!(server.asked().len(), 6);
+}
+
+#[tokio::test]
+async fn a_tool_that_is_no_list_is_told_so() {
+    let server = Server::start(|_, _| result(&json!({"ID": 1}))).await;
+    let call = work("crm.deal.get", "read", json!({"list": true}), json!({"limit": "all"}));
+    assert_eq!(error(run(&client(&server), call).await).code, "not_a_list");
+    let bad = work("crm.deal.list", "read", json!({"list": true}), json!({"limit": "some"}));
+    assert_eq!(error(run(&client(&server), bad).await).code, "bad_limit");
+}

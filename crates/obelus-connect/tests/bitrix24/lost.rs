@@ -1,0 +1,142 @@
+//! DUR-4: writes whose answer was lost, and how it is told whether they happened.
+
+use std::sync::{Arc, Mutex};
+
+use obelus_kernel::session::Outcome;
+use obelus_runtime::{Activity, Reconciled, Work};
+use serde_json::{Value, json};
+
+use super::portal::{called, refusal, result};
+use super::server::{Reply, Server, answer};
+use super::{client, run, work};
+
+fn deal() -> Value {
+    json!({
+        "plant": {"fields.ORIGINATOR_ID": "obelus", "fields.ORIGIN_ID": "{key}"},
+        "find": {"method": "crm.deal.list", "params": {
+            "filter": {"ORIGINATOR_ID": "obelus", "ORIGIN_ID": "{key}"}, "select": ["ID"],
+        }},
+    })
+}
+
+fn creation() -> Work {
+    work("crm.deal.add", "create", deal(), json!({"fields": {"TITLE": "Окна"}}))
+}
+
+/// A portal that loses the answers of writes, and carries them out first if `does`.
+async fn losing(does: bool) -> Server {
+    let made = Arc::new(Mutex::new(Vec::new()));
+    Server::start(move |asked, _| {
+        let called = called(asked);
+        let mut made = made.lock().unwrap();
+        match called.method.as_str() {
+            "crm.deal.add" => {
+                if does {
+                    made.push(called.params["fields"].clone());
+                }
+                Reply::Raw(String::new())
+            }
+            _ => {
+                let same = |fields: &&Value| {
+                    ["ORIGINATOR_ID", "ORIGIN_ID"].iter().all(|name| fields[name] == called.params["filter"][name])
+                };
+                result(&made.iter().filter(same).map(|_| json!({"ID": "77"})).collect())
+            }
+        }
+    })
+    .await
+}
+
+async fn reconciled(server: &Server, work: Work) -> Reconciled {
+    client(server).reconcile(work).expect("it can tell").await
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_is_lost_is_sent_once_and_is_in_doubt() {
+    for broken in [
+        (|_: &_, _| Reply::Raw(String::new())) as fn(&super::server::Asked, usize) -> Reply,
+        |_, _| answer("504 Gateway Timeout", "text/html", "<html>"),
+        |_, _| refusal("500 Internal Server Error", "INTERNAL_SERVER_ERROR", "x"),
+        |_, _| Reply::Raw("HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{\"result\": 1".to_owned()),
+    ] {
+        let server = Server::start(broken).await;
+        let outcome = run(&client(&server), creation()).await;
+        assert!(matches!(outcome, Outcome::Lost { .. }), "{outcome:?}");
+        assert_eq!(server.asked().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn what_was_planted_is_found_and_told_as_the_creation_would_have() {
+    let server = losing(true).await;
+    assert!(matches!(run(&client(&server), creation()).await, Outcome::Lost { .. }));
+    assert_eq!(reconciled(&server, creation()).await, Reconciled::Happened(Outcome::Value(json!(77))));
+    let other = Work { key: "s:2.0".to_owned(), ..creation() };
+    assert_eq!(reconciled(&server, other).await, Reconciled::DidNot, "another call is another key");
+}
+
+#[tokio::test]
+async fn what_is_not_there_did_not_happen() {
+    let server = losing(false).await;
+    assert!(matches!(run(&client(&server), creation()).await, Outcome::Lost { .. }));
+    assert_eq!(reconciled(&server, creation()).await, Reconciled::DidNot);
+}
+
+#[tokio::test]
+async fn a_look_that_fails_leaves_it_to_a_person() {
+    let server = Server::start(|_, _| refusal("403 Forbidden", "ACCESS_DENIED", "")).await;
+    let found = reconciled(&server, creation()).await;
+    assert!(matches!(&found, Reconciled::Unknown(words) if words.contains("ACCESS_DENIED")), "{found:?}");
+}
+
+#[tokio::test]
+async fn who_plants_nothing_cannot_tell() {
+    let server = losing(true).await;
+    assert!(client(&server).reconcile(work("crm.deal.add", "create", json!({}), json!({}))).is_none());
+    let own = work("crm.deal.add", "create", deal(), json!({"fields": {"ORIGIN_ID": "1C-5"}}));
+    assert!(client(&server).reconcile(own).is_none(), "the call's own key is not ours");
+}
+
+#[tokio::test]
+async fn a_task_is_found_by_the_marker_in_its_description() {
+    let task = json!({
+        "plant": {"fields.DESCRIPTION": {"append": "\n\n[obelus {key}]"}},
+        "find": {
+            "method": "tasks.task.list", "rows": "tasks", "id": "id", "mark": "description",
+            "params": {"filter": {"TITLE": "{fields.TITLE}"}, "select": ["ID", "DESCRIPTION"]},
+            "result": {"task": {"id": "{id}"}},
+        },
+    });
+    let made: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let server = Server::start(move |asked, _| {
+        let called = called(asked);
+        let mut made = made.lock().unwrap();
+        if called.method == "tasks.task.add" {
+            made.push(called.params["fields"]["DESCRIPTION"].clone());
+            return Reply::Raw(String::new());
+        }
+        assert_eq!(called.params["filter"], json!({"TITLE": "Позвонить"}));
+        let rows: Vec<Value> = made.iter().map(|text| json!({"id": "9", "description": text})).collect();
+        result(&json!({"tasks": std::iter::once(json!({"id": "3", "description": "Позвонить завтра"})).chain(rows).collect::<Vec<_>>()}))
+    })
+    .await;
+    let call = || {
+        let fields = json!({"fields": {"TITLE": "Позвонить", "DESCRIPTION": "Позвонить завтра"}});
+        work("tasks.task.add", "create", task.clone(), fields)
+    };
+    assert_eq!(reconciled(&server, call()).await, Reconciled::DidNot);
+    assert!(matches!(run(&client(&server), call()).await, Outcome::Lost { .. }));
+    assert_eq!(reconciled(&server, call()).await, Reconciled::Happened(Outcome::Value(json!({"task": {"id": 9}}))));
+}
+
+#[tokio::test]
+async fn an_update_has_happened_where_the_record_has_it_and_else_a_person_says() {
+    let same = json!({"same": {"method": "crm.deal.get", "params": {"id": "{id}"}, "fields": "fields"}});
+    let server = Server::start(|_, _| result(&json!({"ID": "5", "OPPORTUNITY": "100000.00"}))).await;
+    let update = |sum: i32| {
+        let call = json!({"id": 5, "fields": {"OPPORTUNITY": sum}});
+        work("crm.deal.update", "update", same.clone(), call)
+    };
+    assert_eq!(reconciled(&server, update(100_000)).await, Reconciled::Happened(Outcome::Value(json!(true))));
+    assert!(matches!(reconciled(&server, update(5)).await, Reconciled::Unknown(_)));
+}

@@ -1,0 +1,69 @@
+//! The client of a Bitrix24 portal, with a server on the other side that answers as the portal does.
+#![cfg(feature = "bitrix24")]
+
+mod limits;
+mod lists;
+mod lost;
+mod manual;
+mod portal;
+mod requests;
+mod sandbox;
+#[path = "../common/server.rs"]
+#[expect(dead_code, reason = "other tests use the rest of it")]
+mod server;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use obelus_connect::bitrix24::{Bitrix24, Options, Webhook};
+use obelus_kernel::Tool;
+use obelus_kernel::session::{CallError, Outcome};
+use obelus_runtime::{Activity, Work};
+use serde_json::{Value, json};
+use server::Server;
+
+/// What must never be seen.
+pub(crate) const TOKEN: &str = "s3cr3tT0ken";
+
+/// The activity for a server, without limits and without much waiting.
+pub(crate) fn client(server: &Server) -> Bitrix24 {
+    client_with(server, Options { rate: None, settle: Duration::ZERO, ..Options::default() })
+}
+
+pub(crate) fn client_with(server: &Server, options: Options) -> Bitrix24 {
+    Bitrix24::new(Webhook::parse(&format!("{}/rest/1/{TOKEN}/", server.url)).unwrap(), options)
+}
+
+/// A call of a tool that does this to the world and says this under `x-bitrix24`.
+#[expect(clippy::needless_pass_by_value, reason = "an annotation written in place reads better")]
+pub(crate) fn work(tool: &str, effect: &str, annotation: Value, call: Value) -> Work {
+    let schema = json!({"type": "object", "x-effect": effect, "x-bitrix24": annotation});
+    let tool = Tool::parse(tool, &schema).unwrap();
+    Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key: "s:1.0".to_owned(), attempt: 1 }
+}
+
+pub(crate) fn read(tool: &str, call: Value) -> Work {
+    work(tool, "read", json!({}), call)
+}
+
+pub(crate) fn error(outcome: Outcome) -> CallError {
+    match outcome {
+        Outcome::Error(error) => {
+            assert!(!error.message.contains(TOKEN), "{}", error.message);
+            error
+        }
+        other => panic!("no error: {other:?}"),
+    }
+}
+
+pub(crate) fn value(outcome: Outcome) -> Value {
+    match outcome {
+        Outcome::Value(value) => value,
+        other => panic!("no value: {other:?}"),
+    }
+}
+
+/// What a call brings.
+pub(crate) async fn run(client: &Bitrix24, work: Work) -> Outcome {
+    client.run(work).await
+}

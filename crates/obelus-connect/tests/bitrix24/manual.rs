@@ -1,0 +1,29 @@
+//! What the manual shows can be used.
+
+use std::path::Path;
+
+use obelus_connect::activity::bind;
+use obelus_connect::bitrix24::check_tool;
+use obelus_kernel::Tool;
+use serde_json::Value;
+
+#[test]
+fn every_example_of_the_manual_can_be_used() {
+    let manual = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/bitrix24.md")).unwrap();
+    let blocks = manual.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let mut seen = 0;
+    for block in blocks {
+        let document: Value = serde_saphyr::from_str(block).unwrap();
+        for (name, schema) in document["tools"].as_object().into_iter().flatten() {
+            let tool = Tool::parse(name, schema).unwrap();
+            check_tool(&tool).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(tool.fixed_name("_activity"), Some("bitrix24"));
+            seen += 1;
+        }
+        if let Some(bindings) = document["activities"].as_object() {
+            bind(bindings, Path::new(".")).unwrap();
+            seen += 1;
+        }
+    }
+    assert!(seen >= 8, "{seen}");
+}

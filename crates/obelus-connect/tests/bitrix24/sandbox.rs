@@ -1,0 +1,177 @@
+//! The client and the sandbox portal: what it takes to list much, to keep the pace, and to lose answers.
+//!
+//! Figures are printed, and none is asserted: `cargo test -p obelus-connect --test bitrix24 sandbox -- --nocapture`.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use cpu_time::ThreadTime;
+use obelus_connect::bitrix24::{Bitrix24, Options, Webhook};
+use obelus_kernel::session::Outcome;
+use obelus_runtime::{Activity, Reconciled, Work};
+use obelus_sandbox::Portal;
+use serde_json::{Value, json};
+
+use super::{run, value, work};
+
+fn client(portal: &Portal, options: Options) -> Bitrix24 {
+    Bitrix24::new(Webhook::parse(portal.base_url()).unwrap(), options)
+}
+
+fn deals(call: Value) -> Work {
+    work("crm.deal.list", "read", json!({"list": true}), call)
+}
+
+fn ids(rows: &Value) -> Vec<u64> {
+    rows.as_array().unwrap().iter().map(|row| row["ID"].as_str().unwrap().parse().unwrap()).collect()
+}
+
+/// A portal on threads of its own, so that the client's work can be told from the portal's.
+fn portal_apart(options: obelus_sandbox::Options) -> (tokio::runtime::Runtime, Portal) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let portal = runtime.block_on(Portal::start(options)).unwrap();
+    (runtime, portal)
+}
+
+#[test]
+fn ten_thousand_deals_are_listed_once_each_in_few_requests() {
+    let options = obelus_sandbox::Options { deals: 10_000, rate: false, ..obelus_sandbox::Options::default() };
+    let (_there, portal) = portal_apart(options);
+    // Everything of the client runs on this thread.
+    let here = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let client = client(&portal, Options::default());
+    for (what, call) in [
+        ("ID and title", json!({"select": ["ID", "TITLE"], "limit": "all"})),
+        ("all fields", json!({"limit": "all"})),
+        ("by another order", json!({"select": ["ID"], "order": {"TITLE": "ASC"}, "limit": "all"})),
+    ] {
+        let (before, began, work) = (portal.requests(), Instant::now(), ThreadTime::now());
+        let rows = value(here.block_on(run(&client, deals(call))));
+        let (took, own, requests) = (began.elapsed(), work.elapsed(), portal.requests() - before);
+        eprintln!("10,000 deals, {what}: {requests} requests, {took:.1?}, of which the client worked {own:.1?}");
+        let mut found = ids(&rows);
+        if what != "by another order" {
+            assert!(found.is_sorted());
+        }
+        found.sort_unstable();
+        found.dedup();
+        assert_eq!((found.len(), rows.as_array().unwrap().len()), (10_000, 10_000), "{what}");
+        // 200 pages, 25 in a request, one more to begin with and one to see the end.
+        assert!(requests <= 11, "{requests}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_burst_is_spent_and_no_refusal_reaches_the_caller() {
+    const CALLS: u32 = 60;
+    let portal =
+        Portal::start(obelus_sandbox::Options { rate: true, ..obelus_sandbox::Options::default() }).await.unwrap();
+    let client = client(&portal, Options::default());
+    let began = Instant::now();
+    let calls = (0..CALLS).map(|number| {
+        let client = client.clone();
+        let call = work("crm.deal.add", "create", json!({}), json!({"fields": {"TITLE": format!("Сделка {number}")}}));
+        tokio::spawn(async move { run(&client, call).await })
+    });
+    for call in calls.collect::<Vec<_>>() {
+        assert!(value(call.await.unwrap()).is_u64());
+    }
+    let least = f64::from(CALLS - 50) / 2.0;
+    eprintln!(
+        "{CALLS} creations against 50 at once and 2 a second: {} requests, {:.1} s; the least is {least:.1} s",
+        portal.requests(),
+        began.elapsed().as_secs_f64()
+    );
+    assert_eq!(portal.requests(), u64::from(CALLS), "none was refused and sent again");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reads_of_many_sessions_share_their_requests() {
+    const READS: i32 = 400;
+    let portal =
+        Portal::start(obelus_sandbox::Options { rate: true, ..obelus_sandbox::Options::default() }).await.unwrap();
+    let client = client(&portal, Options::default());
+    let began = Instant::now();
+    let calls = (0..READS).map(|number| {
+        let client = client.clone();
+        let call = work("crm.deal.get", "read", json!({}), json!({"id": number % 150 + 1}));
+        tokio::spawn(async move { run(&client, call).await })
+    });
+    for (number, call) in calls.collect::<Vec<_>>().into_iter().enumerate() {
+        assert_eq!(value(call.await.unwrap())["ID"], json!((number % 150 + 1).to_string()));
+    }
+    let requests = portal.requests();
+    eprintln!("{READS} reads at once: {requests} requests, {:.2} s", began.elapsed().as_secs_f64());
+    assert!(requests < 50, "{requests}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_answers_lost_everything_is_created_exactly_once() {
+    const DEALS: u32 = 40;
+    let options = obelus_sandbox::Options { rate: false, drop_answers: 0.3, ..obelus_sandbox::Options::default() };
+    let portal = Portal::start(options).await.unwrap();
+    let quick = Options { rate: None, settle: Duration::ZERO, ..Options::default() };
+    let client = client(&portal, quick);
+    let planted = json!({
+        "plant": {"fields.ORIGINATOR_ID": "obelus", "fields.ORIGIN_ID": "{key}"},
+        "find": {"method": "crm.deal.list", "params": {
+            "filter": {"ORIGINATOR_ID": "obelus", "ORIGIN_ID": "{key}"}, "select": ["ID"],
+        }},
+    });
+    let mut ids_told = BTreeMap::new();
+    let mut lost = 0;
+    for number in 0..DEALS {
+        let title = format!("Потерянная {number}");
+        let call = Work {
+            key: format!("s:{number}.0"),
+            ..work("crm.deal.add", "create", planted.clone(), json!({"fields": {"TITLE": title}}))
+        };
+        // What a driver does: a lost answer is looked into, and only what did not happen is done again.
+        let id = loop {
+            let outcome = match run(&client, call.clone()).await {
+                Outcome::Lost { .. } => {
+                    lost += 1;
+                    match client.reconcile(call.clone()).unwrap().await {
+                        Reconciled::Happened(outcome) => outcome,
+                        Reconciled::DidNot => continue,
+                        Reconciled::Unknown(words) => panic!("{words}"),
+                    }
+                }
+                outcome => outcome,
+            };
+            break value(outcome).as_u64().unwrap();
+        };
+        ids_told.insert(title, id);
+    }
+    assert!(lost > 0, "no answer was lost");
+    let call = json!({"filter": {"%TITLE": "Потерянная"}, "select": ["ID", "TITLE"], "limit": "all"});
+    let rows = value(run(&client, deals(call)).await);
+    let there =
+        rows.as_array().unwrap().iter().map(|row| {
+            (row["TITLE"].as_str().unwrap().to_owned(), row["ID"].as_str().unwrap().parse::<u64>().unwrap())
+        });
+    let there: Vec<(String, u64)> = there.collect();
+    eprintln!("{DEALS} creations, {lost} answers lost: {} deals", there.len());
+    assert_eq!(there.len(), DEALS as usize);
+    assert_eq!(there.into_iter().collect::<BTreeMap<_, _>>(), ids_told);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tasks_keep_their_shape_and_are_listed_whole() {
+    let portal =
+        Portal::start(obelus_sandbox::Options { rate: false, ..obelus_sandbox::Options::default() }).await.unwrap();
+    let client = client(&portal, Options { rate: None, ..Options::default() });
+    for number in 0..70 {
+        let fields = json!({"fields": {"TITLE": format!("Задача {number}"), "RESPONSIBLE_ID": 1}});
+        let made = value(run(&client, work("tasks.task.add", "create", json!({}), fields)).await);
+        assert!(made["task"]["id"].is_string() || made["task"]["id"].is_number(), "{made}");
+    }
+    let listed = json!({"list": {"rows": "tasks", "id": "id"}});
+    let call = json!({"filter": {"RESPONSIBLE_ID": 1}, "select": ["ID", "TITLE"], "limit": "all"});
+    let all = value(run(&client, work("tasks.task.list", "read", listed.clone(), call)).await);
+    let rows = all["tasks"].as_array().unwrap();
+    assert!(rows.len() >= 70 && all.get("_more").is_none(), "{} tasks", rows.len());
+    let page =
+        value(run(&client, work("tasks.task.list", "read", listed, json!({"filter": {"RESPONSIBLE_ID": 1}}))).await);
+    assert_eq!((page["tasks"].as_array().unwrap().len(), &page["_more"]["total"]), (50, &json!(rows.len())));
+}

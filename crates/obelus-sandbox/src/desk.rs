@@ -1,0 +1,243 @@
+//! Where requests are dealt with: who asks, whether they may, what it comes to, and what is left behind.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+
+use crate::batch::batch;
+use crate::clock::Clock;
+use crate::entity::HANDLER;
+use crate::events::{Courier, Delivery, Happening, Sender, form};
+use crate::limits::{Limits, times};
+use crate::log::{Entry, Log};
+use crate::methods::{Call, Change, Methods, int_of, text_of};
+use crate::portal::Settings;
+use crate::store::Store;
+use crate::wire::{Answer, Fault, Params};
+
+pub(crate) struct Desk {
+    pub(crate) settings: Settings,
+    pub(crate) methods: Methods,
+    pub(crate) clock: Clock,
+    pub(crate) sender: Sender,
+    pub(crate) courier: Courier,
+    state: Mutex<State>,
+    served: AtomicU64,
+}
+
+/// What one request at a time may touch.
+pub(crate) struct State {
+    pub(crate) store: Store,
+    pub(crate) log: Log,
+    limits: Limits,
+}
+
+/// A request as it came in.
+pub(crate) struct Request<'a> {
+    /// What stands after `/rest/`.
+    pub(crate) path: &'a str,
+    pub(crate) params: Params,
+    pub(crate) from: IpAddr,
+}
+
+/// The answer to a request.
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) body: Value,
+    pub(crate) as_xml: bool,
+    /// The connection is to be dropped instead.
+    pub(crate) dropped: bool,
+}
+
+/// What a call leaves behind beside its answer.
+#[derive(Default)]
+struct Left {
+    changes: Vec<Change>,
+    events: Vec<Happening>,
+}
+
+impl Desk {
+    pub(crate) fn new(settings: Settings, clock: Clock, store: Store, sender: Sender, courier: Courier) -> Desk {
+        let state = Mutex::new(State { store, log: Log::default(), limits: Limits::default() });
+        Desk { settings, methods: Methods::all(), clock, sender, courier, state, served: AtomicU64::new(0) }
+    }
+
+    /// A panic in one request does not spoil the next: what it had begun was rolled back.
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn serve(&self, request: Request<'_>) -> Reply {
+        let start = self.clock.precise();
+        let (user, token, name) = parts(request.path);
+        let (name, as_xml) = match (name.strip_suffix(".json"), name.strip_suffix(".xml")) {
+            (Some(name), _) => (name, false),
+            (_, Some(name)) => (name, true),
+            _ => (name, false),
+        };
+        let allowed = self.check(user, token, &request.params);
+        if let Err(fault) = allowed {
+            return Reply { status: fault.status, body: fault.json(), as_xml, dropped: false };
+        }
+        let mut state = self.state();
+        let mut commands = Vec::new();
+        let mut left = Left::default();
+        let let_in = match self.settings.rate {
+            true => state.limits.request(request.from, start),
+            false => Ok(()),
+        };
+        let (outcome, time) = match let_in {
+            Err(fault) => (Err(fault), None),
+            Ok(()) if name.eq_ignore_ascii_case("batch") => {
+                let outcome = batch(&request.params, |name, params| {
+                    commands.push(name.to_owned());
+                    self.call(&mut state, name, params, &mut left)
+                });
+                (outcome, None)
+            }
+            Ok(()) => self.call(&mut state, name, request.params, &mut left),
+        };
+        let finish = self.clock.precise();
+        let dropped = self.drops(self.served.fetch_add(1, Ordering::Relaxed));
+        let (status, body) = match &outcome {
+            Ok(answer) => (200, body(answer, time.unwrap_or_else(|| times(start, finish)))),
+            Err(fault) => (fault.status, fault.json()),
+        };
+        state.log.push(Entry {
+            number: 0,
+            at: finish as i64,
+            method: name.to_owned(),
+            commands,
+            fault: outcome.err().map(|fault| (fault.status, fault.code, fault.words)),
+            changes: left.changes,
+            dropped,
+        });
+        self.tell(&state.store, &left.events);
+        Reply { status, body, as_xml, dropped }
+    }
+
+    /// Whether this is the webhook's address.
+    fn check(&self, user: &str, token: &str, params: &Params) -> Result<(), Fault> {
+        if user.is_empty() {
+            return Err(match params.get("auth").and_then(Value::as_str) {
+                None | Some("") => Fault::new(401, "NO_AUTH_FOUND", "Wrong authorization data"),
+                Some(_) => Fault::new(401, "expired_token", "The access token provided has expired."),
+            });
+        }
+        if user == "api" {
+            return Err(Fault::new(404, "ERROR_METHOD_NOT_FOUND", "The sandbox has no methods of the third version"));
+        }
+        match user == self.settings.user.to_string() && token == self.settings.token {
+            true => Ok(()),
+            false => Err(Fault::new(403, "INVALID_CREDENTIALS", "Invalid request credentials")),
+        }
+    }
+
+    /// Does one method, whole or not at all.
+    fn call(
+        &self,
+        state: &mut State,
+        name: &str,
+        params: Params,
+        left: &mut Left,
+    ) -> (Result<Answer, Fault>, Option<Value>) {
+        let start = self.clock.precise();
+        let name = name.trim_end_matches(".json");
+        let Some((name, method)) = self.methods.get(name) else {
+            return (Err(Fault::new(404, "ERROR_METHOD_NOT_FOUND", "Method not found!")), None);
+        };
+        if !method.scope.is_empty() && !self.settings.scopes.iter().any(|scope| scope == method.scope) {
+            let words = "The request requires higher privileges than provided by the webhook token";
+            return (Err(Fault::new(403, "insufficient_scope", words)), None);
+        }
+        if self.settings.rate
+            && let Err(fault) = state.limits.method(name, start)
+        {
+            return (Err(fault), None);
+        }
+        let mut call = Call {
+            store: &state.store,
+            settings: &self.settings,
+            methods: &self.methods,
+            user: self.settings.user,
+            now: self.clock.now(),
+            params,
+            changes: Vec::new(),
+            events: Vec::new(),
+        };
+        let outcome = whole(&state.store, || (method.run)(&mut call));
+        if outcome.is_ok() {
+            left.changes.append(&mut call.changes);
+            left.events.append(&mut call.events);
+        }
+        let finish = self.clock.precise();
+        let cost = self.settings.operating_cost.unwrap_or(finish - start);
+        let time = state.limits.worked(name, start, finish, cost);
+        (outcome, Some(time))
+    }
+
+    /// Sends what happened to those who asked for it.
+    fn tell(&self, store: &Store, events: &[Happening]) {
+        for happening in events {
+            for handler in store.find(&HANDLER, "EVENT", happening.event.clone()).unwrap_or_default() {
+                self.courier.send(Delivery {
+                    handler: text_of(&handler, "HANDLER").to_owned(),
+                    form: form(&self.sender, happening, int_of(&handler, "ID"), self.clock.now()),
+                });
+            }
+        }
+    }
+
+    /// Whether this answer is one to drop: by chance, but the same chance in every run.
+    fn drops(&self, number: u64) -> bool {
+        let mut mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let chance = ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
+        chance < self.settings.drop_answers
+    }
+}
+
+/// `1/token/crm.deal.list` as its parts; without a webhook only the method is there.
+fn parts(path: &str) -> (&str, &str, &str) {
+    let mut parts = path.trim_end_matches('/').splitn(3, '/');
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(user), Some(token), Some(name)) => (user, token, name),
+        (Some(user), Some(token), None) => (user, token, ""),
+        (name, ..) => ("", "", name.unwrap_or_default()),
+    }
+}
+
+fn whole(store: &Store, work: impl FnOnce() -> Result<Answer, Fault>) -> Result<Answer, Fault> {
+    let transaction = store.db.unchecked_transaction()?;
+    let answer = work()?;
+    transaction.commit()?;
+    Ok(answer)
+}
+
+fn body(answer: &Answer, time: Value) -> Value {
+    let mut body = json!({"result": answer.result});
+    if let Some(next) = answer.next {
+        body["next"] = json!(next);
+    }
+    if let Some(total) = answer.total {
+        body["total"] = json!(total);
+    }
+    body["time"] = time;
+    body
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_a_webhook_and_a_method() {
+        assert_eq!(parts("1/tok/crm.deal.list"), ("1", "tok", "crm.deal.list"));
+        assert_eq!(parts("crm.deal.list"), ("", "", "crm.deal.list"));
+        assert_eq!(parts("1/tok/"), ("1", "tok", ""));
+        assert_eq!(parts("api/1/tok/x"), ("api", "1", "tok/x"));
+    }
+}

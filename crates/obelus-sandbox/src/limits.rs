@@ -1,0 +1,158 @@
+//! The portal's limits: how many requests, and how much time a method may take.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+
+use serde_json::{Value, json};
+
+use crate::clock;
+use crate::wire::Fault;
+
+/// So many requests may come at once …
+const BUCKET: f64 = 50.0;
+/// … and so many a second after that.
+const LEAK: f64 = 2.0;
+/// So many seconds of work a method may take …
+const OPERATING: f64 = 480.0;
+/// … within so many seconds.
+const WINDOW: f64 = 600.0;
+
+/// A bucket that each request fills by one and that leaks all the time.
+#[derive(Debug, Default)]
+struct Bucket {
+    level: f64,
+    at: f64,
+}
+
+impl Bucket {
+    /// Whether one more request fits in at this moment.
+    fn take(&mut self, now: f64) -> bool {
+        self.level = (self.level - (now - self.at).max(0.0) * LEAK).max(0.0);
+        self.at = now;
+        let fits = self.level + 1.0 <= BUCKET;
+        if fits {
+            self.level += 1.0;
+        }
+        fits
+    }
+}
+
+/// The work that a method has taken within the window.
+#[derive(Debug, Default)]
+struct Operating {
+    taken: VecDeque<(f64, f64)>,
+}
+
+impl Operating {
+    fn forget(&mut self, now: f64) {
+        while self.taken.front().is_some_and(|(at, _)| *at + WINDOW <= now) {
+            self.taken.pop_front();
+        }
+    }
+
+    fn sum(&self) -> f64 {
+        self.taken.iter().map(|(_, cost)| cost).sum()
+    }
+
+    /// When the oldest work leaves the window.
+    fn reset_at(&self, now: f64) -> f64 {
+        self.taken.front().map_or(now, |(at, _)| *at) + WINDOW
+    }
+
+    /// Adds work to the piece of its minute, so that a busy method does not make a long list.
+    fn add(&mut self, now: f64, cost: f64) {
+        match self.taken.back_mut().filter(|(at, _)| now - *at < 60.0) {
+            Some((_, sum)) => *sum += cost,
+            None => self.taken.push_back((now, cost)),
+        }
+    }
+}
+
+/// What has been used of the limits.
+#[derive(Debug, Default)]
+pub(crate) struct Limits {
+    buckets: BTreeMap<IpAddr, Bucket>,
+    operating: BTreeMap<String, Operating>,
+}
+
+impl Limits {
+    /// Lets a request in, or not.
+    pub(crate) fn request(&mut self, from: IpAddr, now: f64) -> Result<(), Fault> {
+        match self.buckets.entry(from).or_default().take(now) {
+            true => Ok(()),
+            false => Err(Fault::new(503, "QUERY_LIMIT_EXCEEDED", "Too many requests")),
+        }
+    }
+
+    /// Whether a method may work now.
+    pub(crate) fn method(&mut self, name: &str, now: f64) -> Result<(), Fault> {
+        let operating = self.operating.entry(name.to_owned()).or_default();
+        operating.forget(now);
+        match operating.sum() < OPERATING {
+            true => Ok(()),
+            false => Err(Fault::new(429, "OPERATION_TIME_LIMIT", "Method is blocked due to operation time limit.")),
+        }
+    }
+
+    /// Counts the work of a call, and tells its times as answers carry them.
+    pub(crate) fn worked(&mut self, name: &str, start: f64, finish: f64, cost: f64) -> Value {
+        let operating = self.operating.entry(name.to_owned()).or_default();
+        operating.forget(finish);
+        operating.add(finish, cost);
+        let mut time = times(start, finish);
+        time["operating_reset_at"] = json!(operating.reset_at(finish) as i64);
+        time["operating"] = json!(operating.sum());
+        time
+    }
+}
+
+/// When something began and ended.
+pub(crate) fn times(start: f64, finish: f64) -> Value {
+    let duration = (finish - start).max(0.0);
+    json!({
+        "start": start, "finish": finish, "duration": duration, "processing": duration,
+        "date_start": clock::iso(start as i64), "date_finish": clock::iso(finish as i64),
+        "operating_reset_at": (finish + WINDOW) as i64, "operating": 0
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fifty_come_at_once_and_two_a_second_after_that() {
+        let mut bucket = Bucket::default();
+        assert_eq!((0..60).filter(|_| bucket.take(1000.0)).count(), 50);
+        assert_eq!((0..60).filter(|_| bucket.take(1003.0)).count(), 6);
+        assert_eq!((0..60).filter(|_| bucket.take(1003.4)).count(), 0);
+        assert_eq!((0..60).filter(|_| bucket.take(2000.0)).count(), 50);
+    }
+
+    #[test]
+    fn addresses_have_buckets_of_their_own() {
+        let mut limits = Limits::default();
+        let (one, two) = (IpAddr::from([127, 0, 0, 1]), IpAddr::from([127, 0, 0, 2]));
+        assert_eq!((0..60).filter(|_| limits.request(one, 1.0).is_ok()).count(), 50);
+        assert!(limits.request(two, 1.0).is_ok());
+        assert_eq!(
+            limits.request(one, 1.0).map_err(|fault| (fault.status, fault.code)),
+            Err((503, "QUERY_LIMIT_EXCEEDED".to_owned()))
+        );
+    }
+
+    #[test]
+    fn a_method_that_worked_too_long_waits_until_its_work_leaves_the_window() {
+        let mut limits = Limits::default();
+        for at in 0..8 {
+            assert!(limits.method("crm.deal.list", f64::from(at) * 60.0).is_ok());
+            limits.worked("crm.deal.list", 0.0, f64::from(at) * 60.0, 60.0);
+        }
+        let blocked = limits.method("crm.deal.list", 430.0).map_err(|fault| (fault.status, fault.code));
+        assert_eq!(blocked, Err((429, "OPERATION_TIME_LIMIT".to_owned())));
+        assert!(limits.method("crm.deal.get", 430.0).is_ok(), "other methods go on");
+        assert!(limits.method("crm.deal.list", 600.0).is_ok());
+        let time = limits.worked("crm.deal.list", 0.0, 600.0, 1.0);
+        assert_eq!((&time["operating"], &time["operating_reset_at"]), (&json!(421.0), &json!(660)));
+    }
+}

@@ -1,0 +1,103 @@
+//! Lists: which rows, in which order, which page, which fields.
+
+use serde_json::Value;
+
+use crate::entity::{Entity, Field, MULTI_TYPES, upper_snake};
+use crate::filter;
+use crate::store::{OwnField, Row, Store};
+use crate::wire::{Answer, Fault, Params};
+
+pub(crate) const PAGE: i64 = 50;
+
+/// The fields that are asked for.
+#[derive(Debug)]
+pub(crate) struct Selection {
+    pub(crate) fields: Vec<&'static Field>,
+    pub(crate) own: Vec<OwnField>,
+    pub(crate) multi: Vec<&'static str>,
+}
+
+impl Selection {
+    pub(crate) fn everything(entity: &'static Entity, own: Vec<OwnField>) -> Self {
+        let multi = if entity.has_multi { MULTI_TYPES.to_vec() } else { Vec::new() };
+        Selection { fields: entity.fields.iter().collect(), own, multi }
+    }
+
+    /// `select` read: `*` is every plain field, `UF_*` every one of the user's own; the id always comes along.
+    pub(crate) fn read(entity: &'static Entity, own: Vec<OwnField>, params: &Params) -> Result<Self, Fault> {
+        let Some(wanted) = params.list("select")?.filter(|wanted| !wanted.is_empty()) else {
+            let fields = entity.fields.iter().filter(|field| !field.multiple).collect();
+            return Ok(Selection { fields, own, multi: Vec::new() });
+        };
+        let wanted: Vec<String> = wanted.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        let has = |name: &str| wanted.iter().any(|wanted| wanted == name || upper_snake(wanted) == name);
+        let named =
+            |field: &Field| wanted.iter().any(|name| entity.field(name).is_some_and(|found| found.name == field.name));
+        let fields = entity
+            .fields
+            .iter()
+            .filter(|field| field.name == "ID" || (has("*") && !field.multiple) || named(field))
+            .collect();
+        let own = own.into_iter().filter(|field| has("UF_*") || has(&field.name)).collect();
+        let multi = MULTI_TYPES.into_iter().filter(|name| entity.has_multi && has(name)).collect();
+        Ok(Selection { fields, own, multi })
+    }
+}
+
+/// A page of rows with its counts.
+pub(crate) struct Page {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) total: Option<i64>,
+    pub(crate) next: Option<i64>,
+}
+
+impl Page {
+    /// The page as an answer.
+    pub(crate) fn answer(&self, result: Value) -> Answer {
+        Answer { result, total: self.total, next: self.next }
+    }
+}
+
+/// The page that `filter`, `order` and `start` ask for. `start=-1` counts nothing and always begins at the front.
+pub(crate) fn page(
+    store: &Store,
+    entity: &'static Entity,
+    selection: &Selection,
+    own: &[OwnField],
+    params: &Params,
+) -> Result<Page, Fault> {
+    let filter = params.object("filter")?.unwrap_or_default();
+    let condition = filter::condition(entity, own, &filter);
+    let order = order(entity, params)?;
+    let start = params.int("start").unwrap_or(0);
+    let offset = if start < 0 { 0 } else { start / PAGE * PAGE };
+    let clause = condition.clause();
+    let rest = format!("{clause} ORDER BY {order} LIMIT {PAGE} OFFSET {offset}");
+    let rows = store.select(entity, &selection.fields, &rest, condition.args.clone())?;
+    if start < 0 {
+        return Ok(Page { rows, total: Some(0), next: None });
+    }
+    let total = store.count(entity, &clause, condition.args)?;
+    let next = (offset + PAGE < total).then_some(offset + PAGE);
+    Ok(Page { rows, total: Some(total), next })
+}
+
+/// `ORDER BY` of a list; names that mean nothing are passed over. The id settles what is equal.
+fn order(entity: &Entity, params: &Params) -> Result<String, Fault> {
+    let wanted = params.object("order")?.unwrap_or_default();
+    let mut parts: Vec<String> = wanted
+        .iter()
+        .filter_map(|(name, way)| {
+            let field = entity.field(name)?;
+            let down = way.as_str().is_some_and(|way| way.to_ascii_uppercase().starts_with("DESC"));
+            let subject = match field.kind.column() {
+                "TEXT" => format!("fold(\"{}\")", field.name),
+                _ => format!("\"{}\"", field.name),
+            };
+            Some(format!("{subject} {}", if down { "DESC" } else { "ASC" }))
+        })
+        .collect();
+    let by_default = entity.newest_first && parts.is_empty();
+    parts.push(if by_default { "\"ID\" DESC" } else { "\"ID\" ASC" }.to_owned());
+    Ok(parts.join(", "))
+}

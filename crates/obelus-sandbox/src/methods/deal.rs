@@ -1,0 +1,118 @@
+//! What deals demand of their stage, and what hangs on a deal.
+
+use serde_json::{Value, json};
+
+use super::{Call, Methods, default, int_of, text_of};
+use crate::clock;
+use crate::entity::{CATEGORY, DEAL, STATUS};
+use crate::store::Row;
+use crate::wire::Fault;
+
+pub(super) fn add_to(methods: &mut Methods) {
+    methods.add("crm.deal.contact.items.get", "crm", |call| {
+        let deal = call.record(&DEAL, call.id()?)?;
+        let contact = int_of(&deal, "CONTACT_ID");
+        let rows = match contact {
+            0 => json!([]),
+            _ => json!([{"CONTACT_ID": contact, "SORT": 10, "ROLE_ID": 0, "IS_PRIMARY": "Y"}]),
+        };
+        Ok(rows.into())
+    });
+    methods.add("crm.deal.productrows.get", "crm", |call| {
+        call.record(&DEAL, call.id()?)?;
+        Ok(json!([]).into())
+    });
+}
+
+/// The directory of a funnel's stages.
+pub(super) fn directory(category: i64) -> String {
+    if category == 0 { "DEAL_STAGE".to_owned() } else { format!("DEAL_STAGE_{category}") }
+}
+
+/// The stages of a directory, in their order.
+pub(super) fn stages(call: &Call<'_>, directory: &str) -> Result<Vec<Row>, Fault> {
+    let mut rows = call.store.find(&STATUS, "ENTITY_ID", directory.to_owned())?;
+    rows.sort_by_key(|row| int_of(row, "SORT"));
+    Ok(rows)
+}
+
+/// The funnel that a stage's code names: `C1:NEW` is of funnel 1.
+fn funnel_of(stage: &str) -> i64 {
+    stage.strip_prefix('C').and_then(|rest| rest.split_once(':')).and_then(|(id, _)| id.parse().ok()).unwrap_or(0)
+}
+
+pub(super) fn rules(call: &Call<'_>, row: &mut Row, before: Option<&Row>) -> Result<(), Fault> {
+    let wanted = row.get("STAGE_ID").and_then(Value::as_str).filter(|stage| !stage.is_empty()).map(str::to_owned);
+    let category = match before {
+        Some(before) => int_of(before, "CATEGORY_ID"),
+        None => match row.get("CATEGORY_ID").and_then(Value::as_i64) {
+            Some(category) => category,
+            None => wanted.as_deref().map_or(0, funnel_of),
+        },
+    };
+    if category != 0 && call.store.get(&CATEGORY, category)?.is_none() {
+        return Err(Fault::crm(format!("Deal category {category} is not found.")));
+    }
+    if before.is_none() {
+        row.insert("CATEGORY_ID".to_owned(), json!(category));
+        for (name, value) in [
+            ("TYPE_ID", json!("SALE")),
+            ("OPPORTUNITY", json!(0.0)),
+            ("TAX_VALUE", json!(0.0)),
+            ("IS_MANUAL_OPPORTUNITY", json!("N")),
+            ("IS_RECURRING", json!("N")),
+            ("IS_RETURN_CUSTOMER", json!("N")),
+            ("IS_REPEATED_APPROACH", json!("N")),
+            ("BEGINDATE", json!(clock::date_of(call.now))),
+            ("CLOSEDATE", json!(clock::date_of(call.now) + 7 * clock::DAY)),
+        ] {
+            default(row, name, value);
+        }
+    } else if row.contains_key("STAGE_ID") && wanted.is_none() {
+        row.remove("STAGE_ID");
+    }
+    if before.is_some() && wanted.is_none() {
+        return Ok(());
+    }
+    let stages = stages(call, &directory(category))?;
+    let found = match &wanted {
+        None => stages.first(),
+        Some(wanted) => stages.iter().find(|stage| text_of(stage, "STATUS_ID") == wanted),
+    };
+    let Some(stage) = found else {
+        let wanted = wanted.unwrap_or_default();
+        return Err(Fault::crm(format!("Stage '{wanted}' is not found in deal category {category}.")));
+    };
+    let code = text_of(stage, "STATUS_ID").to_owned();
+    let meaning = match text_of(stage, "SEMANTICS") {
+        "" => "P",
+        meaning => meaning,
+    };
+    let is_first = stages.first().is_some_and(|first| text_of(first, "STATUS_ID") == code);
+    let moved = before.is_none_or(|before| text_of(before, "STAGE_ID") != code);
+    row.insert("STAGE_ID".to_owned(), json!(code));
+    row.insert("STAGE_SEMANTIC_ID".to_owned(), json!(meaning));
+    row.insert("CLOSED".to_owned(), json!(if meaning == "P" { "N" } else { "Y" }));
+    row.insert("IS_NEW".to_owned(), json!(if is_first { "Y" } else { "N" }));
+    if moved {
+        row.insert("MOVED_BY_ID".to_owned(), json!(call.user));
+        row.insert("MOVED_TIME".to_owned(), json!(call.now));
+    }
+    // A deal that is closed is closed today.
+    if moved && meaning != "P" && before.is_some() && !row.contains_key("CLOSEDATE") {
+        row.insert("CLOSEDATE".to_owned(), json!(clock::date_of(call.now)));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stage_names_its_funnel() {
+        for (stage, funnel) in [("NEW", 0), ("C1:NEW", 1), ("C12:UC_7", 12), ("CALL", 0), ("C:NEW", 0)] {
+            assert_eq!(funnel_of(stage), funnel, "{stage}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The latest requests with what they changed.
+
+use std::fmt::Write;
+
+use super::escape;
+use crate::clock;
+use crate::log::{Entry, Log};
+use crate::methods::{Change, Verb};
+
+/// So many are shown.
+const SHOWN: usize = 40;
+/// So many changes of one request are shown.
+const CHANGES: usize = 8;
+
+pub(super) fn feed(log: &Log) -> String {
+    let mut out = String::from("<ol>");
+    for entry in log.entries().take(SHOWN) {
+        write_entry(entry, &mut out);
+    }
+    out.push_str("</ol>");
+    if log.count() == 0 {
+        out = "<p class=empty>Запросов ещё не было.</p>".to_owned();
+    }
+    out
+}
+
+fn write_entry(entry: &Entry, out: &mut String) {
+    let time = clock::iso(entry.at);
+    let _ = write!(
+        out,
+        "<li class=request id=r{}><p><code>{}</code><time>{}</time></p>",
+        entry.number,
+        escape(&entry.method),
+        &time[11..19]
+    );
+    if !entry.commands.is_empty() {
+        let _ = write!(out, "<div class=note>{}</div>", escape(&in_short(&entry.commands)));
+    }
+    if let Some((status, code, words)) = &entry.fault {
+        let _ = write!(out, "<div class=fault>{status} {} {}</div>", escape(code), escape(words));
+    }
+    for change in entry.changes.iter().take(CHANGES) {
+        write_change(change, out);
+    }
+    if entry.changes.len() > CHANGES {
+        let _ = write!(out, "<div class=note>и ещё {}</div>", entry.changes.len() - CHANGES);
+    }
+    if entry.dropped {
+        out.push_str("<div class=fault>ответ намеренно потерян</div>");
+    }
+    out.push_str("</li>");
+}
+
+/// `crm.deal.get ×20, crm.contact.get`
+fn in_short(commands: &[String]) -> String {
+    let mut counted: Vec<(&str, usize)> = Vec::new();
+    for command in commands {
+        match counted.iter_mut().find(|(name, _)| name == command) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((command, 1)),
+        }
+    }
+    let each = counted.iter().map(|(name, count)| match count {
+        1 => (*name).to_owned(),
+        _ => format!("{name} ×{count}"),
+    });
+    each.collect::<Vec<_>>().join(", ")
+}
+
+fn write_change(change: &Change, out: &mut String) {
+    let (class, word) = match change.verb {
+        Verb::Added => ("added", "+"),
+        Verb::Changed => ("changed", "✎"),
+        Verb::Deleted => ("deleted", "−"),
+    };
+    let title: String = change.title.chars().take(90).collect();
+    let _ = write!(
+        out,
+        "<div class=\"change {class}\"><b>{word} {} {}</b> {}",
+        escape(change.what),
+        change.id,
+        escape(&title)
+    );
+    if !change.fields.is_empty() {
+        out.push_str("<dl>");
+        for (label, before, after) in &change.fields {
+            let _ = write!(out, "<dt>{}</dt><dd><s>{}</s> → {}</dd>", escape(label), escape(before), escape(after));
+        }
+        out.push_str("</dl>");
+    }
+    out.push_str("</div>");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_commands_are_counted() {
+        let commands = ["crm.deal.get", "user.get", "crm.deal.get"].map(str::to_owned);
+        assert_eq!(in_short(&commands), "crm.deal.get ×2, user.get");
+    }
+}

@@ -1,0 +1,9 @@
+//! Encodings in, typed answers out.
+
+pub(crate) mod answer;
+pub(crate) mod params;
+mod xml;
+
+pub(crate) use answer::{Answer, Fault};
+pub(crate) use params::Params;
+pub(crate) use xml::xml;

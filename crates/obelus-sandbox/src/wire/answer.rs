@@ -1,0 +1,94 @@
+//! What goes out: a result with its counts, or a fault with its HTTP status.
+
+use serde_json::{Map, Value, json};
+
+/// What a method answers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Answer {
+    pub(crate) result: Value,
+    /// How many rows a list has in all.
+    pub(crate) total: Option<i64>,
+    /// Where the next page starts, if there is one.
+    pub(crate) next: Option<i64>,
+}
+
+impl From<Value> for Answer {
+    fn from(result: Value) -> Self {
+        Answer { result, total: None, next: None }
+    }
+}
+
+/// What is wrong, as the portal says it.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{status} {code}: {words}")]
+pub(crate) struct Fault {
+    pub(crate) status: u16,
+    pub(crate) code: String,
+    pub(crate) words: String,
+    /// The parameter at fault, for `ERROR_ARGUMENT`.
+    pub(crate) argument: Option<String>,
+}
+
+impl Fault {
+    pub(crate) fn new(status: u16, code: &str, words: impl Into<String>) -> Self {
+        Fault { status, code: code.to_owned(), words: words.into(), argument: None }
+    }
+
+    /// The CRM's own faults have no code.
+    pub(crate) fn crm(words: impl Into<String>) -> Self {
+        Fault::new(400, "", words)
+    }
+
+    pub(crate) fn not_found() -> Self {
+        Fault::crm("Not found")
+    }
+
+    pub(crate) fn no_id() -> Self {
+        Fault::crm("ID is not defined or invalid.")
+    }
+
+    pub(crate) fn argument(name: &str, words: impl Into<String>) -> Self {
+        Fault { argument: Some(name.to_owned()), ..Fault::new(400, "ERROR_ARGUMENT", words) }
+    }
+
+    pub(crate) fn core(words: impl Into<String>) -> Self {
+        Fault::new(400, "ERROR_CORE", words)
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        let mut body = json!({"error": self.code, "error_description": self.words});
+        if let (Some(argument), Some(body)) = (&self.argument, body.as_object_mut()) {
+            body.insert("argument".to_owned(), json!(argument));
+        }
+        body
+    }
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Fault::new(500, "INTERNAL_SERVER_ERROR", format!("the sandbox's database: {error}"))
+    }
+}
+
+/// A map as PHP writes it: keys 0, 1, 2, … make a list, and an empty one is a list too.
+pub(crate) fn php_map(map: Map<String, Value>) -> Value {
+    let is_list = map.keys().enumerate().all(|(at, key)| *key == at.to_string());
+    match is_list {
+        true => Value::Array(map.into_iter().map(|(_, value)| value).collect()),
+        false => Value::Object(map),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_map_with_the_keys_of_a_list_is_a_list() {
+        let of = |value: Value| php_map(value.as_object().cloned().unwrap_or_default());
+        assert_eq!(of(json!({})), json!([]));
+        assert_eq!(of(json!({"0": "a", "1": "b"})), json!(["a", "b"]));
+        assert_eq!(of(json!({"1": "b"})), json!({"1": "b"}));
+        assert_eq!(of(json!({"deal": 1})), json!({"deal": 1}));
+    }
+}

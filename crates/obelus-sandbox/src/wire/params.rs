@@ -1,0 +1,284 @@
+//! What comes in: queries and forms with PHP's nested keys, JSON, multipart.
+
+use serde_json::{Map, Value};
+
+use super::Fault;
+use super::answer::php_map;
+
+/// The deepest nesting of keys that is kept; what lies deeper is dropped, as PHP does.
+const DEEPEST: usize = 32;
+
+/// The parameters of a call: an object, or a list where a caller gives them by position.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Params(Value);
+
+impl Default for Params {
+    fn default() -> Self {
+        Params(Value::Object(Map::new()))
+    }
+}
+
+impl Params {
+    /// The parameters of a request. A body wins over the query, key by key; JSON that cannot be read counts as none.
+    pub(crate) fn read(query: &str, content_type: &str, body: &[u8]) -> Params {
+        let from_query = parse_query(query);
+        let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let from_body = match kind.as_str() {
+            "application/json" => match serde_json::from_slice(body) {
+                Ok(value @ (Value::Object(_) | Value::Array(_))) => value,
+                _ => Value::Object(Map::new()),
+            },
+            "multipart/form-data" => match boundary(content_type) {
+                Some(boundary) => tree(multipart(body, &boundary)),
+                None => Value::Object(Map::new()),
+            },
+            _ => parse_query(&String::from_utf8_lossy(body)),
+        };
+        match (from_query, from_body) {
+            (Value::Object(mut all), Value::Object(body)) => {
+                all.extend(body);
+                Params(Value::Object(all))
+            }
+            (query, Value::Object(body)) if body.is_empty() => Params(query),
+            (_, body) => Params(body),
+        }
+    }
+
+    /// The parameters of a command in a batch: `filter[>ID]=1&select[]=ID`.
+    pub(crate) fn of_query(query: &str) -> Params {
+        Params(parse_query(query))
+    }
+
+    pub(crate) fn value(&self) -> &Value {
+        &self.0
+    }
+
+    pub(crate) fn value_mut(&mut self) -> &mut Value {
+        &mut self.0
+    }
+
+    /// A parameter by its name as it stands.
+    pub(crate) fn exact(&self, name: &str) -> Option<&Value> {
+        self.0.as_object()?.get(name)
+    }
+
+    /// A parameter by its name, whatever its case.
+    pub(crate) fn get(&self, name: &str) -> Option<&Value> {
+        let all = self.0.as_object()?;
+        all.get(name).or_else(|| all.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value))
+    }
+
+    /// A parameter by its name, else by its place: the old methods of tasks take both.
+    pub(crate) fn named_or_at(&self, name: &str, place: usize) -> Option<&Value> {
+        match &self.0 {
+            Value::Array(all) => all.get(place),
+            _ => self.get(name),
+        }
+    }
+
+    /// An object such as `filter`; nothing where it is not given.
+    pub(crate) fn object(&self, name: &str) -> Result<Option<Map<String, Value>>, Fault> {
+        as_object(self.get(name), name)
+    }
+
+    /// A list such as `select`; nothing where it is not given.
+    pub(crate) fn list(&self, name: &str) -> Result<Option<Vec<Value>>, Fault> {
+        match self.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) if text.is_empty() => Ok(None),
+            Some(Value::Array(items)) => Ok(Some(items.clone())),
+            Some(Value::Object(items)) => Ok(Some(items.values().cloned().collect())),
+            Some(_) => Err(must_be_array(name)),
+        }
+    }
+
+    /// A whole number, given as a number or as text.
+    pub(crate) fn int(&self, name: &str) -> Option<i64> {
+        self.get(name).and_then(to_int)
+    }
+}
+
+/// A value as an object; an empty list is an empty object, as PHP has one kind for both.
+pub(crate) fn as_object(value: Option<&Value>, name: &str) -> Result<Option<Map<String, Value>>, Fault> {
+    match value {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if text.is_empty() => Ok(None),
+        Some(Value::Object(members)) => Ok(Some(members.clone())),
+        Some(Value::Array(items)) => {
+            Ok(Some(items.iter().enumerate().map(|(at, item)| (at.to_string(), item.clone())).collect()))
+        }
+        Some(_) => Err(must_be_array(name)),
+    }
+}
+
+pub(crate) fn must_be_array(name: &str) -> Fault {
+    Fault::crm(format!("Parameter '{name}' must be array."))
+}
+
+/// A whole number from a number or from text that is one.
+pub(crate) fn to_int(value: &Value) -> Option<i64> {
+    match value {
+        Value::Number(number) => number.as_i64().or_else(|| number.as_f64().map(|float| float as i64)),
+        Value::String(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+fn parse_query(query: &str) -> Value {
+    let pairs = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (decode(key), decode(value))
+    });
+    tree(pairs)
+}
+
+/// `%D0%A1` and `+` undone. What is no text afterwards is replaced.
+fn decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let escaped = match byte {
+            b'%' => {
+                bytes.get(at + 1..at + 3).and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok())
+            }
+            _ => None,
+        };
+        out.push(match (byte, escaped) {
+            (_, Some(byte)) => byte,
+            (b'+', _) => b' ',
+            _ => byte,
+        });
+        at += if escaped.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// Pairs with keys such as `filter[>ID]` and `select[]` as one tree.
+fn tree(pairs: impl IntoIterator<Item = (String, String)>) -> Value {
+    let mut root = Map::new();
+    for (key, value) in pairs {
+        let path = path(&key);
+        if !path.is_empty() && path.len() <= DEEPEST {
+            put(&mut root, &path, value);
+        }
+    }
+    let lists: Map<String, Value> = root.into_iter().map(|(key, value)| (key, with_lists(value))).collect();
+    Value::Object(lists)
+}
+
+/// `fields[PHONE][0][VALUE]` as its parts; an empty part takes the next free number.
+fn path(key: &str) -> Vec<&str> {
+    let Some((first, mut rest)) = key.split_once('[') else { return vec![key] };
+    if first.is_empty() {
+        return vec![key];
+    }
+    let mut parts = vec![first];
+    while let Some((part, after)) = rest.split_once(']') {
+        parts.push(part);
+        match after.strip_prefix('[') {
+            Some(next) => rest = next,
+            None => return parts,
+        }
+    }
+    parts
+}
+
+fn put(map: &mut Map<String, Value>, path: &[&str], value: String) {
+    let [part, rest @ ..] = path else { return };
+    let key = match part.is_empty() {
+        true => map.keys().filter_map(|key| key.parse::<u64>().ok()).max().map_or(0, |last| last + 1).to_string(),
+        false => (*part).to_owned(),
+    };
+    if rest.is_empty() {
+        map.insert(key, Value::String(value));
+        return;
+    }
+    let inner = map.entry(key).or_insert_with(|| Value::Object(Map::new()));
+    if !inner.is_object() {
+        *inner = Value::Object(Map::new());
+    }
+    if let Some(inner) = inner.as_object_mut() {
+        put(inner, rest, value);
+    }
+}
+
+fn with_lists(value: Value) -> Value {
+    match value {
+        Value::Object(members) => php_map(members.into_iter().map(|(key, value)| (key, with_lists(value))).collect()),
+        other => other,
+    }
+}
+
+fn boundary(content_type: &str) -> Option<String> {
+    let value = content_type.split(';').find_map(|part| part.trim().strip_prefix("boundary="))?;
+    Some(value.trim_matches('"').to_owned())
+}
+
+/// The fields of a multipart body. Files are taken as text: no method here keeps any.
+fn multipart(body: &[u8], boundary: &str) -> Vec<(String, String)> {
+    let text = String::from_utf8_lossy(body);
+    let line = format!("--{boundary}");
+    let mut fields = Vec::new();
+    for part in text.split(line.as_str()).skip(1) {
+        let Some((head, content)) = part.split_once("\r\n\r\n") else { continue };
+        let name = head.split("name=\"").nth(1).and_then(|rest| rest.split('"').next());
+        if let Some(name) = name {
+            fields.push((name.to_owned(), content.strip_suffix("\r\n").unwrap_or(content).to_owned()));
+        }
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn nested_keys_make_a_tree() {
+        let params = Params::of_query(
+            "filter[%25TITLE]=%D0%BE%D0%BA%D0%BD%D0%B0&filter[>ID]=5&select[]=ID&select[]=TITLE&fields[PHONE][0][VALUE]=+7&start=50&a=b=c&empty",
+        );
+        let expected = json!({
+            "filter": {"%TITLE": "окна", ">ID": "5"}, "select": ["ID", "TITLE"],
+            "fields": {"PHONE": [{"VALUE": " 7"}]}, "start": "50", "a": "b=c", "empty": ""
+        });
+        assert_eq!(params.value(), &expected);
+    }
+
+    #[test]
+    fn keys_that_are_odd_are_kept_or_dropped_but_never_a_panic() {
+        for query in ["[a]=1", "a[=1", "a]=1", "a[b=1", "a[b]c=1", "a=1&a[b]=2", "%=%zz&%d0=x", "=", "a[][]=1&a[][]=2"]
+        {
+            assert!(Params::of_query(query).value().is_object(), "{query}");
+        }
+        assert_eq!(Params::of_query("a=1&a[b]=2").value(), &json!({"a": {"b": "2"}}));
+        assert_eq!(Params::of_query(&format!("a{}=1", "[b]".repeat(40))).value(), &json!({}));
+    }
+
+    #[test]
+    fn a_json_body_wins_over_the_query_and_a_broken_one_counts_as_none() {
+        let read = |body: &str| Params::read("id=1&start=50", "application/json; charset=utf-8", body.as_bytes());
+        assert_eq!(read("{\"id\": 2}").value(), &json!({"id": 2, "start": "50"}));
+        assert_eq!(read("{broken").value(), &json!({"id": "1", "start": "50"}));
+        assert_eq!(read("[8, {\"TITLE\": \"x\"}]").value(), &json!([8, {"TITLE": "x"}]));
+        assert_eq!(read("7").value(), &json!({"id": "1", "start": "50"}));
+    }
+
+    #[test]
+    fn a_multipart_body_is_read() {
+        let body = "--x1\r\nContent-Disposition: form-data; name=\"fields[TITLE]\"\r\n\r\nОкна\r\nи двери\r\n--x1\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\n5\r\n--x1--\r\n";
+        let params = Params::read("", "multipart/form-data; boundary=x1", body.as_bytes());
+        assert_eq!(params.value(), &json!({"fields": {"TITLE": "Окна\r\nи двери"}, "id": "5"}));
+    }
+
+    #[test]
+    fn names_are_found_whatever_their_case() {
+        let params = Params::of_query("FILTER[ID]=1&taskId=7");
+        assert_eq!(params.object("filter").ok().flatten().and_then(|f| f.get("ID").cloned()), Some(json!("1")));
+        assert_eq!(params.int("TASKID"), Some(7));
+        assert!(Params::of_query("filter=5").object("filter").is_err());
+    }
+}

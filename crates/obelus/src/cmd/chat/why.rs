@@ -1,0 +1,131 @@
+//! `/why`: where a value comes from, in the words of the conversation.
+
+use obelus_kernel::session::{Because, Why, Writer};
+use serde_json::Value;
+
+use super::phrases::{Phrases, fill};
+use super::text::{Line, PLAIN};
+use super::titles::Titles;
+use crate::output::{BOLD, DIM, YELLOW};
+
+/// Letters of a value that are shown at most.
+const MOST: usize = 160;
+
+/// The chain behind a value: a line for each link, further in the further back it lies.
+pub(crate) fn lines(why: &Why, titles: &Titles, phrases: &Phrases) -> Vec<Line> {
+    let mut told = Told { titles, phrases, lines: Vec::new() };
+    told.place(why, 0, "");
+    told.lines
+}
+
+struct Told<'a> {
+    titles: &'a Titles,
+    phrases: &'a Phrases,
+    lines: Vec<Line>,
+}
+
+impl Told<'_> {
+    fn push(&mut self, depth: usize, line: Line) {
+        let indent = "  ".repeat(depth);
+        self.lines.push(line.hanging(2).indented(&indent));
+    }
+
+    /// What stands at a place, and who wrote it.
+    fn place(&mut self, why: &Why, depth: usize, before: &str) {
+        let words = &self.phrases.because;
+        let mut line = Line::of(PLAIN, before).shown(BOLD, &why.what);
+        if let Some(value) = &why.value {
+            line = line.own(PLAIN, ": ").shown(PLAIN, &cut(value));
+        }
+        let untrusted: Vec<String> =
+            why.origins.untrusted().map(|name| format!("«{}»", self.titles.tool(name))).collect();
+        if !untrusted.is_empty() {
+            let from = fill(self.phrases.ask.not_trusted, &[&untrusted.join(", ")]);
+            line = line.own(PLAIN, "   ").shown(YELLOW, &format!("← {from}"));
+        }
+        if why.is_absent() {
+            line = line.own(PLAIN, ": ").own(DIM, words.nothing);
+        }
+        self.push(depth, line);
+        why.because.iter().for_each(|one| self.write(one, depth + 1));
+        if why.left_out > 0 {
+            let more = if why.because.is_empty() {
+                words.told_already.to_owned()
+            } else {
+                fill(words.earlier, &[&why.left_out.to_string()])
+            };
+            self.push(depth + 1, Line::of(DIM, more));
+        }
+    }
+
+    /// One write, and what it was made of.
+    fn write(&mut self, one: &Because, depth: usize) {
+        let words = &self.phrases.because;
+        let named = |phrase: &str, name: &str| fill(phrase, &[&self.titles.tool(name)]);
+        let (by, tool) = match &one.by {
+            Writer::Author => (words.author.to_owned(), None),
+            Writer::User => (words.person.to_owned(), None),
+            Writer::Tool { name, trusted: true } => (named(words.tool, name), Some(name)),
+            Writer::Tool { name, trusted: false } => (named(words.untrusted_tool, name), Some(name)),
+            Writer::Model(name) => (named(words.model, name), Some(name)),
+            Writer::Delegate(name) => (named(words.delegate, name), Some(name)),
+            Writer::Elsewhere(name) => (named(words.elsewhere, name), Some(name)),
+            Writer::Runtime => (words.runtime.to_owned(), None),
+        };
+        let date = one.date.as_deref().map(|date| format!("  {date}")).unwrap_or_default();
+        self.push(depth, Line::of(DIM, "← ").shown(PLAIN, &by).shown(DIM, &date));
+        for given in &one.params {
+            let label = tool.and_then(|tool| self.titles.param(tool, &given.name));
+            let line = Line::new().shown(PLAIN, &label.unwrap_or_else(|| given.name.clone()));
+            let line = line.own(PLAIN, ": ").shown(PLAIN, &cut(&given.value));
+            let proposed = if given.from.is_empty() { format!("  {}", words.as_proposed) } else { String::new() };
+            self.push(depth + 1, line.own(DIM, proposed));
+            given.from.iter().for_each(|why| self.place(why, depth + 2, ""));
+        }
+        one.shown.iter().for_each(|why| self.place(why, depth + 1, words.was_shown));
+    }
+}
+
+/// A value on one line, not too long.
+fn cut(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cmd::chat::titles::tests::sample;
+    use obelus_kernel::{Context, Expr};
+    use serde_json::json;
+
+    #[test]
+    fn a_value_is_traced_to_whoever_said_it() {
+        let context = Context::from_value(json!([
+            {"type": "input", "data": {"sum": 5}},
+            {"type": "state", "data": {"x": "a\u{1b}b"}, "_call": {"_tool": "open_page", "fields": {"OPPORTUNITY": "†input.sum"}, "_outputPath": "†state"}},
+        ]));
+        let context = context.expect("a context");
+        let why = obelus_kernel::session::why(&context, &Expr::parse("†state.x").expect("a path"), None);
+        let told: Vec<String> = lines(&why, &sample("ru"), Phrases::of(Some("ru"))).iter().map(Line::plain).collect();
+        assert_eq!(
+            told,
+            [
+                "†state.x: a\\u{1b}b   ← взято из «open page», непроверенный источник",
+                "  ← шаг «open page», выполненный не здесь",
+                "    fields: {\"OPPORTUNITY\":\"†input.sum\"}",
+                "      †input.sum",
+                "        ← от человека",
+            ]
+        );
+        let nothing = obelus_kernel::session::why(&context, &Expr::parse("†error.y").expect("a path"), None);
+        let told = lines(&nothing, &sample("ru"), Phrases::of(Some("ru")));
+        assert_eq!(told.iter().map(Line::plain).collect::<Vec<_>>(), ["†error.y: сюда никто ничего не записывал"]);
+    }
+}

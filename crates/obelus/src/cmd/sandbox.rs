@@ -1,0 +1,114 @@
+//! `obelus sandbox`
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, Subcommand, ValueEnum};
+use obelus_sandbox::{DEFAULT_TOKEN, Events, Options, Portal};
+
+use crate::output::{self, BOLD, DIM, Exit};
+
+/// Start a place to practise in, with made-up data.
+#[derive(Subcommand)]
+pub(crate) enum Sandbox {
+    Bitrix24(Bitrix24),
+}
+
+/// Serve a Bitrix24 portal with made-up companies, people, deals and tasks.
+///
+/// Prints the webhook's address as its first line on stdout, and serves until Ctrl-C. The same methods, encodings,
+/// filters, errors and limits as a portal; nothing leaves this machine but events to the handlers you bind. Open the
+/// page it names to see what a program did.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  obelus sandbox bitrix24
+  obelus sandbox bitrix24 --listen 127.0.0.1:8024 --db portal.sqlite
+  obelus sandbox bitrix24 --drop-answers 0.1      does the client survive lost answers?
+  obelus sandbox bitrix24 --events strict         webhooks may not bind events, as on a real portal
+  obelus sandbox bitrix24 --tls                   for clients that insist on https
+  curl 'http://127.0.0.1:8024/rest/1/sandbox0token/crm.deal.list?select[]=TITLE&filter[>OPPORTUNITY]=1000000'")]
+pub(crate) struct Bitrix24 {
+    /// Where to listen; port 0 takes any free one.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8024")]
+    listen: SocketAddr,
+    /// Whose webhook it is: the number of a user, 1 to 8.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    user: i64,
+    /// The secret in the webhook's address.
+    #[arg(long, value_name = "T", default_value = DEFAULT_TOKEN)]
+    token: String,
+    /// Keep the portal in this file; without it, everything is gone at the end.
+    #[arg(long, value_name = "FILE")]
+    db: Option<PathBuf>,
+    /// Whether webhooks may bind handlers of events: open, or strict as on a real portal.
+    #[arg(long, value_enum, default_value = "open")]
+    events: EventsMode,
+    /// Whether requests are limited as on a portal: 50 at once, then 2 a second.
+    #[arg(long, value_enum, default_value = "on")]
+    rate: Switch,
+    /// Speak https, with a certificate to throw away; the file to trust is named on stderr.
+    #[arg(long)]
+    tls: bool,
+    /// Do this share of the requests, from 0 to 1, but drop the connection instead of answering.
+    #[arg(long, value_name = "P", default_value_t = 0.0)]
+    drop_answers: f64,
+    /// How many deals a new portal has.
+    #[arg(long, value_name = "N", default_value_t = Options::default().deals)]
+    deals: usize,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum EventsMode {
+    Open,
+    Strict,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
+pub(crate) fn run(args: Sandbox) -> Result<Exit> {
+    let Sandbox::Bitrix24(args) = args;
+    let options = Options {
+        listen: args.listen,
+        user: args.user,
+        token: args.token,
+        db: args.db,
+        events: match args.events {
+            EventsMode::Open => Events::Open,
+            EventsMode::Strict => Events::Strict,
+        },
+        rate: args.rate == Switch::On,
+        tls: args.tls,
+        drop_answers: args.drop_answers,
+        deals: args.deals,
+        ..Options::default()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(serve(options))
+}
+
+async fn serve(options: Options) -> Result<Exit> {
+    let portal = Portal::start(options).await?;
+    let certificate = portal.write_certificate(&std::env::temp_dir())?;
+    output::answer(portal.base_url());
+    output::note(&format!("{BOLD}Page{BOLD:#}         {}", portal.page_url()));
+    if let Some(path) = &certificate {
+        output::note(&format!("{BOLD}Certificate{BOLD:#}  {}", path.display()));
+        let trust = "trust it: SSL_CERT_FILE, REQUESTS_CA_BUNDLE or NODE_EXTRA_CA_CERTS with this path";
+        output::note(&format!("{DIM}             {trust}{DIM:#}"));
+    }
+    output::note(&format!("{BOLD}Events{BOLD:#}       application_token {}", portal.application_token()));
+    output::note(&format!("{DIM}Ctrl-C stops it.{DIM:#}"));
+    tokio::signal::ctrl_c().await?;
+    portal.stop().await;
+    if let Some(path) = certificate {
+        // It is trusted for one run only.
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(Exit::Done)
+}

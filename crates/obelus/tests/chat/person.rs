@@ -1,0 +1,262 @@
+//! A person at a terminal: types, and reads what is on the screen.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::num::NonZeroU16;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pty_process::Size;
+use pty_process::blocking::{Command, Pty};
+
+/// Nothing here takes as long; it only keeps a test from hanging for ever.
+const AT_MOST: Duration = Duration::from_secs(60);
+
+/// So many rows that nothing leaves the screen.
+const ROWS: u16 = 200;
+const COLUMNS: u16 = 80;
+
+pub(crate) const CTRL_C: &str = "\x03";
+pub(crate) const CTRL_D: &str = "\x04";
+pub(crate) const CTRL_U: &str = "\x15";
+pub(crate) const ENTER: &str = "\r";
+pub(crate) const ESC: &str = "\x1b";
+pub(crate) const TAB: &str = "\t";
+
+/// A terminal that answers where its cursor is, as terminals do.
+#[derive(Default)]
+struct Answers(Vec<String>);
+
+impl vt100::Callbacks for Answers {
+    fn unhandled_csi(
+        &mut self,
+        screen: &mut vt100::Screen,
+        _: Option<u8>,
+        _: Option<u8>,
+        params: &[&[u16]],
+        letter: char,
+    ) {
+        if letter == 'n' && params == [[6].as_slice()] {
+            let (row, column) = screen.cursor_position();
+            self.0.push(format!("\x1b[{};{}R", row + 1, column + 1));
+        }
+    }
+}
+
+pub(crate) struct Person {
+    keyboard: Arc<Pty>,
+    screen: Arc<Mutex<vt100::Parser<Answers>>>,
+    child: Child,
+}
+
+impl Person {
+    /// Sits down at a terminal where `obelus chat` runs with these arguments.
+    pub(crate) fn at(desk: &Desk, args: &[&str]) -> Self {
+        Self::with(desk, args, &[])
+    }
+
+    /// The same, with something in the environment.
+    pub(crate) fn with(desk: &Desk, args: &[&str], env: &[(&str, &str)]) -> Self {
+        let (pty, pts) = pty_process::blocking::open().expect("a terminal");
+        pty.resize(Size::new(ROWS, COLUMNS)).expect("its size");
+        let env: BTreeMap<_, _> = env.iter().copied().collect();
+        let child = Command::new(env!("CARGO_BIN_EXE_obelus"))
+            .args(["chat", "--agent", "desk"])
+            .args(args)
+            .current_dir(&desk.0)
+            .env("OBELUS_HOME", desk.0.join("home"))
+            .env("TERM", "xterm-256color")
+            .env_remove("NO_COLOR")
+            .env_remove("OBELUS_AGENTS")
+            .envs(env)
+            .spawn(pts)
+            .expect("obelus");
+        let size = |n| NonZeroU16::new(n).expect("not zero");
+        let parser = vt100::Parser::new_with_callbacks(size(ROWS), size(COLUMNS), 0, Answers::default());
+        let (keyboard, screen) = (Arc::new(pty), Arc::new(Mutex::new(parser)));
+        let (pty, drawn) = (Arc::clone(&keyboard), Arc::clone(&screen));
+        thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(n @ 1..) = (&*pty).read(&mut buffer) {
+                let mut parser = drawn.lock().expect("nobody panics with it");
+                parser.process(&buffer[..n]);
+                let answers: String = parser.callbacks_mut().0.drain(..).collect();
+                drop(parser);
+                (&*pty).write_all(answers.as_bytes()).expect("it listens");
+            }
+        });
+        Self { keyboard, screen, child }
+    }
+
+    fn parser(&self) -> MutexGuard<'_, vt100::Parser<Answers>> {
+        self.screen.lock().expect("nobody panics with it")
+    }
+
+    /// Everything on the screen.
+    pub(crate) fn screen(&self) -> String {
+        self.parser().screen().contents()
+    }
+
+    /// The screen with its colours.
+    pub(crate) fn colours(&self) -> String {
+        self.parser().screen().contents_formatted()
+    }
+
+    /// Presses keys.
+    pub(crate) fn types(&self, keys: &str) -> &Self {
+        (&*self.keyboard).write_all(keys.as_bytes()).expect("it listens");
+        self
+    }
+
+    /// Waits until something is on the screen.
+    #[track_caller]
+    pub(crate) fn sees(&self, text: &str) -> &Self {
+        self.sees_times(text, 1)
+    }
+
+    /// Waits until something is on the screen so many times.
+    #[track_caller]
+    pub(crate) fn sees_times(&self, text: &str, times: usize) -> &Self {
+        self.waits_for(&format!("`{text}` {times} times"), |screen| screen.matches(text).count() >= times)
+    }
+
+    #[track_caller]
+    pub(crate) fn waits_for(&self, what: &str, is_so: impl Fn(&str) -> bool) -> &Self {
+        let begun = Instant::now();
+        while !is_so(&self.screen()) {
+            assert!(begun.elapsed() < AT_MOST, "never seen: {what}\n{}", self.screen());
+            thread::sleep(Duration::from_millis(10));
+        }
+        self
+    }
+
+    /// Waits for the prompt to be there for the so-manieth time.
+    #[track_caller]
+    pub(crate) fn prompted(&self, times: usize) -> &Self {
+        self.sees_times(" › ", times).waits_for("an empty line to type in", |screen| {
+            let last = screen.trim_end().lines().last().and_then(|line| line.split_once('›'));
+            // At the right there may stand what waits.
+            last.is_some_and(|(_, typed)| typed.trim().is_empty() || typed.starts_with("     "))
+        })
+    }
+
+    /// Waits for the end, and says how the command ended.
+    #[track_caller]
+    pub(crate) fn exit(mut self) -> (Option<i32>, String) {
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("our child") {
+                // What it wrote last may still be on its way.
+                thread::sleep(Duration::from_millis(50));
+                return (status.code(), self.screen());
+            }
+            assert!(begun.elapsed() < AT_MOST, "it does not end\n{}", self.screen());
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Pulls the plug.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("our child");
+        self.child.wait().expect("our child");
+    }
+}
+
+impl Drop for Person {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A folder with an agent in it, and everything the agent does.
+pub(crate) struct Desk(pub(crate) PathBuf);
+
+impl Desk {
+    pub(crate) fn new(name: &str, language: &str) -> Self {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("chat-{name}"));
+        let _ = fs::remove_dir_all(&folder);
+        let agent = folder.join("agents/desk");
+        fs::create_dir_all(&agent).expect("a folder");
+        fs::write(agent.join("agent.yaml"), AGENT.replace("LANGUAGE", language)).expect("an agent");
+        fs::write(agent.join("playbook.yaml"), PLAYBOOK).expect("a playbook");
+        Self(folder)
+    }
+
+    /// What the agent has changed in the world.
+    pub(crate) fn changed(&self) -> String {
+        fs::read_to_string(self.0.join("agents/desk/changed")).unwrap_or_default()
+    }
+
+    /// Lets the slow step go on.
+    pub(crate) fn open_the_gate(&self) {
+        fs::write(self.0.join("agents/desk/gate"), "").expect("a gate");
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// `look` waits until somebody opens the gate; `change` leaves a line for each time it was done.
+const AGENT: &str = r#"
+name: desk
+language: LANGUAGE
+model: playbook:playbook.yaml
+mode: full
+tools:
+  look:
+    type: object
+    x-title: {ru: Посмотреть сделки, en: Look at the deals}
+    x-effect: read
+    x-trust: trusted
+    properties: {what: {}}
+  change:
+    type: object
+    x-title: {ru: Изменить сделку, en: Change a deal}
+    x-effect: update
+    x-trust: trusted
+    x-target: []
+    x-risky: [sum]
+    properties:
+      id: {type: integer, x-title: {ru: Сделка, en: Deal}}
+      sum: {type: integer, minimum: 0, x-title: {ru: Сумма, en: Amount}}
+    required: [id]
+activities:
+  look: {exec: [sh, -c, 'while [ ! -e gate ]; do sleep 0.05; done; echo "[1,2,3]"']}
+  change: {exec: [sh, -c, 'grep -o "\"sum\":[0-9]*" >> changed; echo "{\"title\": \"Окна\"}"']}
+"#;
+
+const PLAYBOOK: &str = r#"
+- name: look
+  user: look
+  when: '[.plan[] | select(.tool == "look")] == []'
+  answer:
+    say: Looking, this takes a moment.
+    calls:
+      - {_tool: look, what: deals, _outputPath: †state.first}
+      - {_tool: look, what: †state.first, _outputPath: †state.second}
+- name: several
+  user: several
+  when: '[.plan[] | select(.tool == "change")] == []'
+  answer:
+    calls:
+      - {_tool: change, id: 1, sum: 11, _outputPath: †state.a}
+      - {_tool: change, id: 2, sum: 12, _outputPath: †state.b}
+    output: Both decided.
+- name: change
+  user: 'amount (?<sum>\d+)'
+  when: '[.plan[] | select(.tool == "change")] == []'
+  answer:
+    say: Your yes is needed.
+    calls: [{_tool: change, id: 7, sum: '{{ m.sum | int }}', comment: "as you said\e[2J", _outputPath: †state.one}]
+    output: The deal is settled.
+- name: rest
+  answer: {output: "There are three deals.\e[2J"}
+"#;

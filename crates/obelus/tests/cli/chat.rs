@@ -1,0 +1,97 @@
+//! `obelus chat` without a terminal: lines in, text out, and nothing is ever approved.
+
+use crate::support::{Folder, command, obelus_reading, run};
+
+const CHAT: [&str; 3] = ["chat", "--agent", "notes"];
+
+#[test]
+fn lines_are_messages_and_answers_are_text() {
+    let ran = obelus_reading("the customer called\n\nwhich notes are there?\n/why †state.notes\n", &CHAT).exits(0);
+    let ran = ran.prints("← the step «Writes a note down»").prints("← from the agent's own file");
+    let ran =
+        ran.prints("1 ✓ Writes a note down: the customer called").prints("Written down.").prints("1 notes, 0 tasks.");
+    assert!(!ran.stdout.contains('\u{1b}'), "no terminal, no codes: {:?}", ran.stdout);
+    ran.says("notes · Mode full");
+}
+
+#[test]
+fn nothing_is_approved_without_a_terminal() {
+    let ran = obelus_reading("ask Anna to call Bob\ny\nyes\n/approve q1\n", &CHAT).exits(3);
+    let ran = ran.prints("Your decision is needed  q1").prints("who: \"Anna\"").prints("It cannot be approved here");
+    let ran = ran.prints("! /approve does nothing here: only a person at a terminal approves.");
+    assert!(!ran.stdout.contains("Noted for Anna"), "{}", ran.stdout);
+    // A no lets nothing happen, and needs no terminal.
+    let ran = obelus_reading("ask Anna to call Bob\n/deny q1 not today\n", &CHAT).exits(0);
+    ran.prints("denied: not today");
+}
+
+#[test]
+fn commands_work_and_nonsense_is_answered() {
+    let typed = "/help\n/plan\n/state\n/inbox\n/cost\n/mode\n/mode canary\n/frob\n/mode yolo\n/approve\n/why †state.nothing\n/quit\nnever read\n";
+    let ran = obelus_reading(typed, &CHAT).exits(0);
+    let ran = ran.prints("/mode shadow|canary|full").prints("There is no plan.").prints("†state").prints("notes: []");
+    let ran =
+        ran.prints("Nothing waits for a decision.").prints("this turn: 0 requests, 0 tokens").prints("Mode full:");
+    let ran = ran
+        .prints("Mode canary:")
+        .prints("There is no command /frob.")
+        .prints("The modes are shadow, canary and full.");
+    let ran = ran.prints("Which question? /approve ID").prints("†state.nothing: nothing has written it");
+    assert!(!ran.stdout.contains("never read"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_kept_conversation_goes_on_where_it_was() {
+    let folder = Folder::new("chat-kept");
+    let store = folder.path("store");
+    let kept: Vec<&str> = CHAT.into_iter().chain(["--session", "monday", "--store", &store]).collect();
+    let first = obelus_reading("one\nask Anna to call Bob\n/mode canary\n", &kept).exits(3);
+    first.prints("obelus answer monday:q1 approve");
+    // The open question comes first, and the mode is as it was left.
+    let again = obelus_reading("/mode\n/cost\n", &kept).exits(3);
+    let again = again.prints("who: \"Anna\"").prints("Mode canary:").prints("the conversation: 2 requests");
+    assert!(again.stdout.find("Anna") < again.stdout.find("Mode canary"), "{}", again.stdout);
+    // The same session as `obelus answer` knows it.
+    let args = ["answer", "monday:q1", "approve", "--store", &store];
+    obelus_reading("", &args).exits(0).prints("Noted for Anna.");
+    let args = ["chat", "--session", "monday", "--store", &store];
+    obelus_reading("/state\n", &args).exits(0).prints("who: Anna");
+    let args = ["chat", "--agent", "examples/steps", "--session", "monday", "--store", &store];
+    obelus_reading("", &args).exits(2).says("the session `monday` is with the agent in");
+}
+
+#[test]
+fn an_agent_that_comes_with_the_program_is_there_anywhere() {
+    let folder = Folder::new("chat-bundled");
+    let store = folder.path("store");
+    for words in ["one", "two"] {
+        let mut command = command(&["chat", "--agent", "notes", "--session", "s", "--store", &store]);
+        run(command.current_dir(folder.path("")), format!("{words}\n").as_bytes()).exits(0).prints("Written down.");
+    }
+}
+
+#[test]
+fn a_mode_said_on_the_command_line_holds() {
+    let args: Vec<&str> = CHAT.into_iter().chain(["--mode", "shadow"]).collect();
+    let ran = obelus_reading("the customer called\n", &args).exits(0);
+    ran.prints("kept in the plan, the mode shadow executes nothing").says("Mode shadow");
+}
+
+#[test]
+fn what_cannot_be_begun_is_said() {
+    obelus_reading("", &["chat", "--agent", "nots"]).exits(2).says("did you mean `notes`?");
+    let args: Vec<&str> = CHAT.into_iter().chain(["--model", "nonsense"]).collect();
+    obelus_reading("", &args).exits(2).says("--model");
+    obelus_reading(b"\xff\xfe\n", &CHAT).exits(2).says("not UTF-8");
+}
+
+#[test]
+fn an_exchange_is_recorded_and_replayed() {
+    let folder = Folder::new("chat-record");
+    let record = folder.path("talk.jsonl");
+    let args: Vec<&str> = CHAT.into_iter().chain(["--record", &record]).collect();
+    let first = obelus_reading("the customer called\n", &args).exits(0);
+    let model = format!("replay:{record}");
+    let args: Vec<&str> = CHAT.into_iter().chain(["--model", &model]).collect();
+    assert_eq!(obelus_reading("the customer called\n", &args).exits(0).stdout, first.stdout);
+}
