@@ -6,18 +6,17 @@
 mod lines;
 
 use std::collections::BTreeMap;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use obelus_kernel::session::{Answer, Input, Outcome, Reply, Session, Start};
 use obelus_kernel::Time;
+use obelus_kernel::session::{Answer, Input, Outcome, Reply, Session, Start};
 use serde_json::{Map, Value, json};
 
-use crate::StoreError;
 use crate::mask::masked_value;
 use crate::store::check_name;
-pub use lines::Rotation;
+use crate::{FileNews, StoreError};
 use lines::Lines;
+pub use lines::Rotation;
 
 /// Bytes of an answer that the log keeps; of a longer one it keeps the beginning.
 const LONGEST_ANSWER: usize = 64 * 1024;
@@ -124,14 +123,20 @@ impl IterationLog {
         }
     }
 
+    /// The model is asked: if it has answered before, that was an iteration.
+    pub(crate) fn asks(&mut self, session: &Session) -> Option<FileNews> {
+        if self.current.model.is_empty() { None } else { self.ends(session, None) }
+    }
+
     /// The iteration has come to its end: the model is asked once more, or the turn is at rest.
-    pub(crate) fn ends(&mut self, session: &Session, reply: Option<&Reply>) -> Option<LogTrouble> {
+    pub(crate) fn ends(&mut self, session: &Session, reply: Option<&Reply>) -> Option<FileNews> {
         let Iteration { at, told, model, requests, .. } = std::mem::take(&mut self.current);
         let Some(at) = at else { return None };
         self.number += 1;
         let after = fields(session);
         let differs = |(name, value): &(&String, &Value)| self.before.get(*name) != Some(*value);
-        let state: Map<_, _> = after.iter().filter(differs).map(|(name, value)| (name.clone(), value.clone())).collect();
+        let state: Map<_, _> =
+            after.iter().filter(differs).map(|(name, value)| (name.clone(), value.clone())).collect();
         self.before = after;
         let ends = reply.map_or(json!("asks_again"), |reply| json!(reply.ends));
         let mut line = json!({
@@ -144,15 +149,8 @@ impl IterationLog {
             line["reason"] = json!(reply.reason);
         }
         let written = self.lines.append(&masked_value(&line).to_string());
-        written.err().map(|error| LogTrouble { file: self.path().to_owned(), why: error })
+        written.err().map(|error| FileNews::Trouble { file: self.path().to_owned(), why: error.to_string() })
     }
-}
-
-/// A line of the log that could not be written. What it was about is in the journal.
-#[derive(Debug)]
-pub(crate) struct LogTrouble {
-    pub(crate) file: PathBuf,
-    pub(crate) why: io::Error,
 }
 
 fn fields(session: &Session) -> Map<String, Value> {

@@ -14,6 +14,7 @@
 //! | [`Secret`] | texts that can be used and cannot be shown |
 //! | [`Store`] | journals of sessions on disk |
 //! | [`StateFile`] | the state of a session as a file that people can edit |
+//! | [`IterationLog`] | what was told, thought, asked of services and answered, for people |
 //! | [`take_up`] | a session where its journal ends |
 //! | [`read_text`] | files that may hold anything |
 //! | [`why_it_ended`] | what a turn came to, in words |
@@ -33,6 +34,9 @@ pub use clock::{Clock, system_clock};
 mod driver;
 pub use driver::{DAMAGED, Driver, Event, Journal, Kept, NOT_DURABLE, PAUSED, Recovered};
 
+mod iteration_log;
+pub use iteration_log::{IterationLog, Rotation};
+
 mod mask;
 pub use mask::{masked, masked_value};
 
@@ -50,8 +54,11 @@ pub use request::{Request, RequestError, read_document};
 mod secret;
 pub use secret::{MASKED, Secret, without_secrets};
 
+mod session_files;
+pub use session_files::SessionFiles;
+
 mod state_file;
-pub use state_file::{Found, StateFile, StateNews};
+pub use state_file::{FileNews, Found, StateFile};
 
 mod store;
 pub use store::{Cut, Journaled, SessionJournal, SessionRow, Snapshot, Store, StoreError};

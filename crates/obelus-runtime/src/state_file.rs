@@ -39,9 +39,9 @@ struct Known {
     instead_of: Option<String>,
 }
 
-/// Something about the file that people should know.
+/// Something about the files of a session that people should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StateNews {
+pub enum FileNews {
     /// What a person changed was taken up.
     Taken {
         /// The file.
@@ -65,16 +65,16 @@ pub enum StateNews {
     },
 }
 
-impl std::fmt::Display for StateNews {
+impl std::fmt::Display for FileNews {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            StateNews::Taken { file } => write!(f, "{}: your changes to the state are taken up", file.display()),
-            StateNews::Refused { place, why, ours } => write!(
+            FileNews::Taken { file } => write!(f, "{}: your changes to the state are taken up", file.display()),
+            FileNews::Refused { place, why, ours } => write!(
                 f,
                 "{place}: {why}. The file is left as it is until it is mended or removed; the state is written to {}",
                 ours.display()
             ),
-            StateNews::Trouble { file, why } => write!(f, "{}: {why}; the journal has everything", file.display()),
+            FileNews::Trouble { file, why } => write!(f, "{}: {why}; the journal has everything", file.display()),
         }
     }
 }
@@ -87,7 +87,7 @@ pub enum Found {
     /// What a person has changed, as a state.
     Edited(Value),
     /// Something that does not fit.
-    News(StateNews),
+    News(FileNews),
 }
 
 impl StateFile {
@@ -144,7 +144,7 @@ impl StateFile {
             Ok(Some(state)) => Found::Edited(state),
             Err((place, why)) => {
                 self.refused = Some(bytes);
-                Found::News(StateNews::Refused { place, why, ours: self.ours() })
+                Found::News(FileNews::Refused { place, why, ours: self.ours() })
             }
         }
     }
@@ -168,19 +168,19 @@ impl StateFile {
     }
 
     /// What was found has become part of the session: it is no news any more.
-    pub fn taken_up(&mut self) -> Option<StateNews> {
-        let news = StateNews::Taken { file: self.path.clone() };
+    pub fn taken_up(&mut self) -> FileNews {
+        let news = FileNews::Taken { file: self.path.clone() };
         let noted = self.read().and_then(|bytes| {
             let text = String::from_utf8(bytes.unwrap_or_default()).unwrap_or_default();
             self.note(Known { text, instead_of: None })
         });
         let _ = fs::remove_file(self.ours());
-        Some(noted.map_or_else(|error| self.trouble(&error), |()| news))
+        noted.map_or_else(|error| self.trouble(&error), |()| news)
     }
 
     /// Writes the state. A file that a person has changed meanwhile is left alone: it is looked at first, at the start
     /// of the next turn.
-    pub fn write(&mut self, state: &Value) -> Option<StateNews> {
+    pub fn write(&mut self, state: &Value) -> Option<FileNews> {
         self.try_write(state).err().map(|error| self.trouble(&error))
     }
 
@@ -229,8 +229,8 @@ impl StateFile {
         }
     }
 
-    fn trouble(&self, error: &io::Error) -> StateNews {
-        StateNews::Trouble { file: self.path.clone(), why: error.to_string() }
+    fn trouble(&self, error: &io::Error) -> FileNews {
+        FileNews::Trouble { file: self.path.clone(), why: error.to_string() }
     }
 }
 

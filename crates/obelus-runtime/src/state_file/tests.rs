@@ -60,7 +60,7 @@ fn dur_7_what_a_person_changed_is_found_also_after_a_restart_and_once() {
     let Found::Edited(state) = file.look(&session) else { panic!("it is not found") };
     assert_eq!(state, json!({"goals": ["b"]}));
     session.handle(Time(1), Input::State { state, by: "the state's file".to_owned() }).unwrap();
-    assert_eq!(file.taken_up(), Some(StateNews::Taken { file: file.path().to_owned() }));
+    assert_eq!(file.taken_up(), FileNews::Taken { file: file.path().to_owned() });
     // The process dies here: what was taken up is not taken up once more.
     let mut file = StateFile::open(&folder, "s").unwrap();
     assert_eq!(file.look(&session), Found::Nothing);
@@ -98,7 +98,7 @@ fn dur_7_an_invalid_file_is_refused_with_the_place_once_and_left_alone() {
         ("\u{0}\u{1}", "states/s.json:1:1", "expected value"),
     ] {
         fs::write(file.path(), text).unwrap();
-        let Found::News(StateNews::Refused { place: found, why: words, ours }) = file.look(&session) else {
+        let Found::News(FileNews::Refused { place: found, why: words, ours }) = file.look(&session) else {
             panic!("{text:?} is taken")
         };
         assert!(found.ends_with(place) && words.contains(why), "{found}: {words}");
@@ -187,5 +187,5 @@ fn a_disk_that_says_no_is_told_and_ends_nothing() {
     let folder = folder("disk");
     let mut file = StateFile::open(&folder, "s").unwrap();
     fs::remove_dir_all(&folder).unwrap();
-    assert!(matches!(file.write(&json!({})), Some(StateNews::Trouble { .. })));
+    assert!(matches!(file.write(&json!({})), Some(FileNews::Trouble { .. })));
 }
