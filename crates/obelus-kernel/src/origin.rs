@@ -103,6 +103,17 @@ impl Origins {
         self.untrusted().next().is_none()
     }
 
+    /// The sources without the tools that are not believed.
+    #[must_use]
+    pub(crate) fn believed(self) -> Self {
+        if self.is_trusted() {
+            return self;
+        }
+        let is_believed = |origin: &&Origin| !matches!(origin, Origin::Tool { trusted: false, .. });
+        let all: BTreeSet<Origin> = self.iter().filter(is_believed).cloned().collect();
+        Self((!all.is_empty()).then(|| Arc::new(all)))
+    }
+
     /// The form in which a message carries it.
     pub fn to_json(&self) -> Value {
         self.iter().map(ToString::to_string).collect()

@@ -13,6 +13,7 @@ pub(crate) use graph::Node;
 pub use graph::{Cycle, Edge, Graph, TooDense};
 pub use picture::picture;
 pub use simulate::{Simulation, simulate};
+pub(crate) use template::instances_of;
 pub use template::{Who, who_runs};
 
 /// How the calls of a solution are to be taken.

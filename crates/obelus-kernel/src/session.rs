@@ -14,7 +14,7 @@
 //! | `walk` | a turn along a graph of steps |
 //! | `job` | the calls of one solution and the graph between them |
 //! | `work` | a call's way from blocked to its end |
-//! | `result`, `leave` | what a call brings, and what it leaves beside that, written to memory |
+//! | `result`, `instances`, `leave` | what a call brings, and what it leaves beside that, written to memory |
 //! | `desk`, `adopt` | the state with what the session keeps up in it, and a state that comes from elsewhere |
 //! | `event` | what a service tells of its own accord |
 //! | `naming` | names that people know, and a call in one line |
@@ -24,7 +24,7 @@
 //! | `policy`, `provenance`, `explain` | what may happen, what the origins of values decide, and why |
 //! | `why` | the chain of calls behind a value |
 //! | `delegate` | calls carried out by a session of their own |
-//! | `prompt` | what the model is shown |
+//! | `prompt`, `shelter` | what the model is shown, and what a planner is not |
 
 mod adopt;
 mod ask;
@@ -39,6 +39,7 @@ mod earlier;
 mod event;
 mod explain;
 mod input;
+mod instances;
 mod job;
 mod leave;
 mod look;
@@ -49,6 +50,7 @@ mod provenance;
 mod question;
 mod result;
 mod settings;
+mod shelter;
 mod turn;
 mod walk;
 mod why;
@@ -68,7 +70,7 @@ pub use input::{
 pub use policy::{Examples, Explanation, Match, Policy, Rule as PolicyRule, Say, Spoken, Verdict};
 pub use prompt::{Prompt, Purpose};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
-pub use settings::{Approval, FollowUp, Kept, Mode, ModelMayConfirm, Settings};
+pub use settings::{Approval, FollowUp, Kept, Mode, ModelMayConfirm, Planning, Settings};
 pub use why::{Because, Given, Why, Writer, why};
 
 use crate::context::Context;
@@ -420,6 +422,9 @@ impl Session {
     }
 
     fn plan_mode(&self) -> PlanMode {
+        if self.plans_before_reading() {
+            return PlanMode::Lazy;
+        }
         self.context.plan().map(|plan| plan.mode).unwrap_or_default()
     }
 

@@ -84,6 +84,8 @@ pub struct Tool {
     pub issued: Vec<String>,
     /// How to read what a call is about to change.
     pub before: Option<Before>,
+    /// The field that names each row of the result, where every row becomes an instance of its own.
+    pub instances: Option<String>,
     /// What a successful call leaves in memory beside its result.
     pub leaves: Vec<Leave>,
     /// The schema of the parameters alone.
@@ -184,6 +186,11 @@ impl Tool {
             trusted,
             risky: names(definition, "x-risky")?.unwrap_or_default(),
             target: names(definition, "x-target")?,
+            instances: match definition.get("x-instances") {
+                None => None,
+                Some(Value::String(field)) => Some(field.clone()),
+                Some(_) => return Err(wrong("`x-instances` is the name of the field that tells rows apart")),
+            },
             leaves: Leave::parse_all(definition.get("x-leaves"))?,
             parts: parts.collect(),
             before: before::read(definition.get("x-before"))?,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::{
-    Approval, ConsentWords, FollowUp, Kept, Mode, ModelMayConfirm, Policy, Session, Settings,
+    Approval, ConsentWords, FollowUp, Kept, Mode, ModelMayConfirm, Planning, Policy, Session, Settings,
 };
 use obelus_kernel::steps::Steps;
 use obelus_kernel::{Context, Data, Fault, Message, Role, Tool};
@@ -44,6 +44,8 @@ struct File {
     consent: ConsentWords,
     #[serde(default)]
     approval: Approval,
+    #[serde(default)]
+    planning: Planning,
     #[serde(default = "yes")]
     before: bool,
     #[serde(default = "one")]
@@ -235,6 +237,7 @@ fn settings(file: &File) -> Settings {
         model_may_confirm: file.model_may_confirm,
         consent: file.consent.clone(),
         approval: file.approval,
+        planning: file.planning,
         repairs: file.repairs,
         dialect: file.dialect,
         // Whoever answers in blocks answers in words, and is asked again when there is something to answer from.

@@ -1,8 +1,9 @@
 //! Secrets: texts that can be used and cannot be shown.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// What stands where a secret would stand.
 pub const MASKED: &str = "***";
@@ -17,6 +18,9 @@ const SHORTEST: usize = 4;
 /// A shorter part of an address is no secret: the name of a path, the number of a user.
 const SHORTEST_PART: usize = 10;
 
+/// Secrets that this process was given by its own parts.
+static PROVIDED: Mutex<BTreeMap<String, Secret>> = Mutex::new(BTreeMap::new());
+
 /// A text that nothing prints: not `{}`, not `{:?}`, and it cannot be serialised. Whoever needs it says so by
 /// [`Secret::expose`], which is easy to find.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,8 +34,18 @@ impl Secret {
         Self(text)
     }
 
+    /// Puts a secret under the name of a variable, for this process alone: programs that bring their own service, such
+    /// as a sandbox, need no variable set. It goes before the environment.
+    pub fn provide(name: impl Into<String>, secret: Secret) {
+        PROVIDED.lock().unwrap_or_else(PoisonError::into_inner).insert(name.into(), secret);
+    }
+
     /// The secret in a variable of the environment, if it is set and not empty.
     pub fn from_env(name: &str) -> Option<Self> {
+        let provided = PROVIDED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(secret) = provided.get(name) {
+            return Some(secret.clone());
+        }
         std::env::var(name).ok().filter(|value| !value.trim().is_empty()).map(Self::new)
     }
 

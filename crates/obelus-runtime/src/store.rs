@@ -278,17 +278,18 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Removes a session and its journal.
+    /// Removes a session and its journal, and the files that were kept for people.
     pub fn remove(&self, id: &str) -> Result<(), StoreError> {
-        let id = id.to_owned();
+        let name = id.to_owned();
         self.write_now(move |connection| {
-            let number = journal::number(connection, &id)?;
+            let number = journal::number(connection, &name)?;
             for table in ["record", "snapshot"] {
                 connection.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [number])?;
             }
             connection.execute("DELETE FROM session WHERE number = ?1", [number])?;
             Ok(())
-        })
+        })?;
+        crate::SessionFiles::remove(self.folder(), id)
     }
 }
 

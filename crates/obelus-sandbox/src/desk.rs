@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::batch::batch;
 use crate::clock::Clock;
-use crate::entity::HANDLER;
+use crate::entity::{HANDLER, USER};
 use crate::events::{Courier, Delivery, Happening, Sender, form};
 use crate::limits::{Limits, times};
 use crate::log::{Entry, Log};
@@ -16,6 +16,9 @@ use crate::methods::{Call, Change, Methods, int_of, text_of};
 use crate::portal::Settings;
 use crate::store::Store;
 use crate::wire::{Answer, Fault, Params};
+
+/// Parameters longer than this are cut on the page.
+const LONGEST_LINE: usize = 140;
 
 pub(crate) struct Desk {
     pub(crate) settings: Settings,
@@ -82,12 +85,13 @@ impl Desk {
             return Reply { status: fault.status, body: fault.json(), as_xml, dropped: false };
         }
         let mut state = self.state();
+        let asked = asked(&request.params);
         let mut commands = Vec::new();
         let mut left = Left::default();
-        let let_in = match self.settings.rate {
+        let let_in = self.is_at_work(&state.store).and_then(|()| match self.settings.rate {
             true => state.limits.request(request.from, start),
             false => Ok(()),
-        };
+        });
         let (outcome, time) = match let_in {
             Err(fault) => (Err(fault), None),
             Ok(()) if name.eq_ignore_ascii_case("batch") => {
@@ -109,6 +113,11 @@ impl Desk {
             number: 0,
             at: finish as i64,
             method: name.to_owned(),
+            asked: match &outcome {
+                Ok(answer) if left.changes.is_empty() && commands.is_empty() => format!("{asked} {}", came(answer)),
+                Ok(_) => String::new(),
+                Err(_) => asked,
+            },
             commands,
             fault: outcome.err().map(|fault| (fault.status, fault.code, fault.words)),
             changes: left.changes,
@@ -132,6 +141,15 @@ impl Desk {
         match user == self.settings.user.to_string() && token == self.settings.token {
             true => Ok(()),
             false => Err(Fault::new(403, "INVALID_CREDENTIALS", "Invalid request credentials")),
+        }
+    }
+
+    /// The webhook of someone who has left opens nothing.
+    fn is_at_work(&self, store: &Store) -> Result<(), Fault> {
+        let user = store.get(&USER, self.settings.user)?.unwrap_or_default();
+        match int_of(&user, "ACTIVE") {
+            1 => Ok(()),
+            _ => Err(Fault::new(403, "user_access_error", "The user does not have access to the portal.")),
         }
     }
 
@@ -210,6 +228,34 @@ fn parts(path: &str) -> (&str, &str, &str) {
     }
 }
 
+/// Parameters in one short line: `id 1`, `filter {"CLOSED":"N"}`.
+fn asked(params: &Params) -> String {
+    let shown = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let all = match params.value() {
+        Value::Object(all) => all.iter().map(|(name, value)| format!("{name} {}", shown(value))).collect(),
+        Value::Array(all) => all.iter().map(shown).collect::<Vec<_>>(),
+        _ => Vec::new(),
+    };
+    let line = all.join(", ");
+    match line.char_indices().nth(LONGEST_LINE) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+/// How much came back, where it is a list: `→ 50 из 150`.
+fn came(answer: &Answer) -> String {
+    let nested = ["tasks", "items"].iter().find_map(|name| answer.result.get(name));
+    let Some(rows) = nested.unwrap_or(&answer.result).as_array() else { return String::new() };
+    match answer.total {
+        Some(total) if total > rows.len() as i64 => format!("→ {} из {total}", rows.len()),
+        _ => format!("→ {}", rows.len()),
+    }
+}
+
 fn whole(store: &Store, work: impl FnOnce() -> Result<Answer, Fault>) -> Result<Answer, Fault> {
     let transaction = store.db.unchecked_transaction()?;
     let answer = work()?;
@@ -232,6 +278,16 @@ fn body(answer: &Answer, time: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_asked_and_came_is_said_in_one_short_line() {
+        assert_eq!(asked(&Params::of_query("id=1&filter[CLOSED]=N")), "id 1, filter {\"CLOSED\":\"N\"}");
+        let long = asked(&Params::of_query(&format!("x={}", "ы".repeat(500))));
+        assert_eq!(long.chars().count(), LONGEST_LINE + 1);
+        assert_eq!(came(&Answer { result: json!([1, 2]), total: Some(150), next: None }), "→ 2 из 150");
+        assert_eq!(came(&json!({"tasks": [1]}).into()), "→ 1");
+        assert_eq!(came(&json!({"ID": "1"}).into()), "");
+    }
 
     #[test]
     fn a_path_is_a_webhook_and_a_method() {

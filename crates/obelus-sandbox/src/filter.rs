@@ -66,6 +66,11 @@ impl Condition {
         Condition { sql, args }
     }
 
+    /// One of them holds; of none, none does.
+    fn any(parts: Vec<Condition>) -> Condition {
+        if parts.is_empty() { Condition::new("0".to_owned(), vec![]) } else { Condition::join(parts, " OR ") }
+    }
+
     fn join(parts: Vec<Condition>, word: &str) -> Condition {
         let mut parts: Vec<Condition> = parts.into_iter().filter(|part| !part.sql.is_empty()).collect();
         if parts.len() < 2 {
@@ -179,6 +184,9 @@ fn in_list(field: &Field, op: Op, value: &Value) -> Condition {
         op => (op, ""),
     };
     let inner = compare_column("CAST(value AS TEXT)", Kind::Text, op, value);
+    if inner.sql.is_empty() {
+        return inner;
+    }
     let list = format!("json_each(coalesce(\"{}\", '[]'))", field.name);
     Condition::new(format!("{negated}EXISTS (SELECT 1 FROM {list} WHERE {})", inner.sql), inner.args)
 }
@@ -210,7 +218,7 @@ fn compare_column(column: &str, kind: Kind, op: Op, value: &Value) -> Condition 
                     .replace('_', "\\_");
                 like(column, format!("%{escaped}%"))
             });
-            let any = Condition::join(parts.collect(), " OR ");
+            let any = Condition::any(parts.collect());
             match op {
                 Op::NotContains => Condition::new(format!("{column} IS NULL OR NOT ({})", any.sql), any.args),
                 _ => any,
@@ -218,7 +226,7 @@ fn compare_column(column: &str, kind: Kind, op: Op, value: &Value) -> Condition 
         }
         Op::Mask => {
             let parts = each(value).into_iter().map(|value| like(column, fold(&text(value).unwrap_or_default())));
-            Condition::join(parts.collect(), " OR ")
+            Condition::any(parts.collect())
         }
         Op::Between | Op::NotBetween => {
             let ends = each(value);
@@ -265,6 +273,9 @@ fn argument(kind: Kind, value: &Value) -> Sql {
         _ => Sql::Text(fold(&text(value).unwrap_or_default())),
     }
 }
+
+#[cfg(test)]
+mod properties;
 
 #[cfg(test)]
 mod tests {

@@ -25,11 +25,15 @@ impl Selection {
 
     /// `select` read: `*` is every plain field, `UF_*` every one of the user's own; the id always comes along.
     pub(crate) fn read(entity: &'static Entity, own: Vec<OwnField>, params: &Params) -> Result<Self, Fault> {
-        let Some(wanted) = params.list("select")?.filter(|wanted| !wanted.is_empty()) else {
+        // A query can say "no names" only as `select[]=`, with one name that is empty.
+        let names = |wanted: Vec<Value>| {
+            wanted.iter().filter_map(Value::as_str).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+        };
+        let wanted: Vec<String> = params.list("select")?.map(names).unwrap_or_default();
+        if wanted.is_empty() {
             let fields = entity.fields.iter().filter(|field| !field.multiple).collect();
             return Ok(Selection { fields, own, multi: Vec::new() });
-        };
-        let wanted: Vec<String> = wanted.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        }
         let has = |name: &str| wanted.iter().any(|wanted| wanted == name || upper_snake(wanted) == name);
         let named =
             |field: &Field| wanted.iter().any(|name| entity.field(name).is_some_and(|found| found.name == field.name));
@@ -78,7 +82,8 @@ pub(crate) fn page(
         return Ok(Page { rows, total: Some(0), next: None });
     }
     let total = store.count(entity, &clause, condition.args)?;
-    let next = (offset + PAGE < total).then_some(offset + PAGE);
+    let after = offset.saturating_add(PAGE);
+    let next = (after < total).then_some(after);
     Ok(Page { rows, total: Some(total), next })
 }
 

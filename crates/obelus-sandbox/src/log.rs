@@ -15,6 +15,8 @@ pub(crate) struct Entry {
     pub(crate) method: String,
     /// The commands of a batch, in short.
     pub(crate) commands: Vec<String>,
+    /// What was asked for by a call that changed nothing, and how much came back.
+    pub(crate) asked: String,
     /// The HTTP status and the error's code, where it went wrong.
     pub(crate) fault: Option<(u16, String, String)>,
     pub(crate) changes: Vec<Change>,

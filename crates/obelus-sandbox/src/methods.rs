@@ -19,13 +19,15 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::clock;
-use crate::entity::{Entity, Field, Kind};
+use crate::entity::{Entity, Field, Kind, STATUS, USER};
 use crate::events::Happening;
+use crate::page;
 use crate::portal::Settings;
 use crate::store::{Row, Store};
 use crate::wire::{Answer, Fault, Params};
 
 pub(crate) use event::KNOWN_EVENTS;
+pub(crate) use task::status_word;
 
 /// What a method comes to.
 pub(crate) type Outcome = Result<Answer, Fault>;
@@ -140,10 +142,37 @@ impl Call<'_> {
     pub(crate) fn changed(&mut self, entity: &Entity, id: i64, before: &Row, change: &Row) {
         let fields = entity.fields.iter().filter(|field| !field.read_only).filter_map(|field| {
             let (before, after) = (before.get(field.name).unwrap_or(&Value::Null), change.get(field.name)?);
-            (before != after).then(|| (field.title.to_owned(), plain(field, before), plain(field, after)))
+            (before != after).then(|| (field.title.to_owned(), self.plain(field, before), self.plain(field, after)))
         });
         let fields = fields.collect();
         self.leave(Verb::Changed, entity, id, before, fields);
+    }
+
+    /// A kept value for people: names instead of codes and numbers.
+    fn plain(&self, field: &Field, kept: &Value) -> String {
+        let name = match (field.kind, kept) {
+            (_, Value::Null) => return "—".to_owned(),
+            (Kind::Date | Kind::DateTime, kept) => return clock::plain(kept.as_i64().unwrap_or_default()),
+            (Kind::Money, kept) => return page::amount(kept.as_f64().unwrap_or_default()),
+            (Kind::Status(directory), Value::String(code)) => {
+                let rows = self.store.find(&STATUS, "STATUS_ID", code.clone()).unwrap_or_default();
+                // The stages of each funnel are a directory of their own: `DEAL_STAGE_1`.
+                rows.iter().find(|row| text_of(row, "ENTITY_ID").starts_with(directory)).map(|row| title(&STATUS, row))
+            }
+            (Kind::User, kept) => {
+                let row = self.store.get(&USER, kept.as_i64().unwrap_or_default()).ok().flatten();
+                row.map(|row| title(&USER, &row))
+            }
+            (Kind::Int, Value::Number(_)) if field.name == "STATUS" => {
+                Some(status_word(kept.as_i64().unwrap_or_default()).to_owned())
+            }
+            _ => None,
+        };
+        name.unwrap_or_else(|| match field.kind.show(kept) {
+            Value::String(text) if text.is_empty() => "—".to_owned(),
+            Value::String(text) => text,
+            other => other.to_string(),
+        })
     }
 
     fn leave(&mut self, verb: Verb, entity: &Entity, id: i64, row: &Row, fields: Vec<(String, String, String)>) {
@@ -167,19 +196,6 @@ pub(crate) fn title(entity: &Entity, row: &Row) -> String {
     match entity.title {
         "LAST_NAME" => format!("{} {}", text("NAME"), text("LAST_NAME")).trim().to_owned(),
         name => text(name).to_owned(),
-    }
-}
-
-/// A kept value for people.
-pub(crate) fn plain(field: &Field, kept: &Value) -> String {
-    match (field.kind, kept) {
-        (_, Value::Null) => "—".to_owned(),
-        (Kind::Date | Kind::DateTime, kept) => clock::plain(kept.as_i64().unwrap_or_default()),
-        (kind, kept) => match kind.show(kept) {
-            Value::String(text) if text.is_empty() => "—".to_owned(),
-            Value::String(text) => text,
-            other => other.to_string(),
-        },
     }
 }
 

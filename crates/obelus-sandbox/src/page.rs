@@ -74,8 +74,8 @@ pub(crate) fn escape(text: &str) -> String {
     out
 }
 
-/// An amount with thin gaps between thousands: `1 250 000 ₽`.
-fn money(amount: f64, currency: &str) -> String {
+/// An amount with gaps between thousands: `1 250 000`.
+pub(crate) fn amount(amount: f64) -> String {
     let whole = format!("{:.0}", amount.abs());
     let mut grouped = String::new();
     for (at, digit) in whole.chars().enumerate() {
@@ -85,13 +85,18 @@ fn money(amount: f64, currency: &str) -> String {
         grouped.push(digit);
     }
     let sign = if amount < 0.0 { "−" } else { "" };
+    format!("{sign}{grouped}")
+}
+
+/// An amount of money: `1 250 000 ₽`.
+fn money(sum: f64, currency: &str) -> String {
     let unit = match currency {
         "RUB" | "" => "₽",
         "USD" => "$",
         "EUR" => "€",
         other => other,
     };
-    format!("{sign}{grouped}\u{a0}{}", escape(unit))
+    format!("{}\u{a0}{}", amount(sum), escape(unit))
 }
 
 #[cfg(test)]

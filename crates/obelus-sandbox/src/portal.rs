@@ -1,32 +1,21 @@
 //! The portal as a server: it is started with options, has an address, and is stopped.
 
+mod http;
+mod lenient;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use axum::Router;
-use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, RawQuery, State};
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{IntoResponse, Response};
-use axum::routing::{any, get};
-use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::task::{JoinHandle, JoinSet};
-use tower_service::Service;
+use tokio::task::JoinHandle;
 
 use crate::clock::Clock;
-use crate::desk::{Desk, Request};
+use crate::desk::Desk;
 use crate::events::{Courier, Sender};
 use crate::store::{Opened, Store};
-use crate::tls::{self, Tls};
-use crate::wire::{Params, xml};
-use crate::{page, seed};
-
-/// Bodies larger than this are refused.
-const LARGEST_BODY: usize = 16 * 1024 * 1024;
+use crate::{seed, tls};
 
 /// The webhook's secret where none is chosen. It guards nothing: the portal holds made-up people only.
 pub const DEFAULT_TOKEN: &str = "sandbox0token";
@@ -206,7 +195,7 @@ impl Portal {
         };
         let desk = Arc::new(Desk::new(settings, clock, store, sender, courier));
         let certificate = tls.as_ref().map(|tls| tls.pem.clone());
-        let accepting = tokio::spawn(accept(listener, tls, router(desk.clone())));
+        let accepting = tokio::spawn(http::accept(listener, tls, http::router(desk.clone())));
         Ok(Portal { address, base_url, page_url, certificate, desk, work: vec![accepting, delivering] })
     }
 
@@ -305,110 +294,4 @@ fn open(path: Option<&Path>, now: i64, deals: usize) -> Result<Store, StartError
         }
     }
     Ok(store)
-}
-
-fn router(desk: Arc<Desk>) -> Router {
-    Router::new()
-        .route("/", get(show_page))
-        .route("/version", get(async |State(desk): State<Arc<Desk>>| desk.state().log.count().to_string()))
-        .route("/rest/{*path}", any(call))
-        .layer(DefaultBodyLimit::max(LARGEST_BODY))
-        .with_state(desk)
-}
-
-/// Who is at the other end of the connection.
-#[derive(Clone, Copy)]
-struct Peer(SocketAddr);
-
-/// Marks an answer that is never to arrive.
-#[derive(Clone, Copy)]
-struct Dropped;
-
-#[derive(Debug, thiserror::Error)]
-#[error("the answer is dropped on purpose")]
-struct AnswerDropped;
-
-async fn call(
-    State(desk): State<Arc<Desk>>,
-    axum::extract::Path(path): axum::extract::Path<String>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-    axum::Extension(Peer(from)): axum::Extension<Peer>,
-    body: axum::body::Bytes,
-) -> Response {
-    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let params = Params::read(&query.unwrap_or_default(), content_type, &body);
-    let reply = desk.serve(Request { path: &path, params, from: from.ip() });
-    let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = match reply.as_xml {
-        true => (status, [(header::CONTENT_TYPE, "text/xml; charset=utf-8")], xml(&reply.body)).into_response(),
-        false => (status, [(header::CONTENT_TYPE, "application/json; charset=utf-8")], reply.body.to_string())
-            .into_response(),
-    };
-    if reply.dropped {
-        response.extensions_mut().insert(Dropped);
-    }
-    response
-}
-
-async fn show_page(State(desk): State<Arc<Desk>>, RawQuery(query): RawQuery) -> Response {
-    let wanted = Params::of_query(&query.unwrap_or_default());
-    let html = page::html(&desk, &wanted);
-    let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'";
-    let headers = [
-        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (header::CONTENT_SECURITY_POLICY, policy),
-        (header::CACHE_CONTROL, "no-store"),
-    ];
-    (headers, html).into_response()
-}
-
-async fn accept(listener: TcpListener, tls: Option<Tls>, router: Router) {
-    let mut connections = JoinSet::new();
-    loop {
-        // Connections that have ended are cleared away while waiting for the next.
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            Some(_) = connections.join_next() => continue,
-        };
-        let Ok((stream, peer)) = accepted else {
-            // Out of files, most likely: some will be given back.
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-            continue;
-        };
-        let _ = stream.set_nodelay(true);
-        let router = router.clone();
-        match &tls {
-            None => {
-                connections.spawn(serve(stream, peer, router));
-            }
-            Some(tls) => {
-                let acceptor = tls.acceptor.clone();
-                connections.spawn(async move {
-                    if let Ok(stream) = acceptor.accept(stream).await {
-                        serve(stream, peer, router).await;
-                    }
-                });
-            }
-        }
-    }
-}
-
-async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: SocketAddr, router: Router) {
-    let service = hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
-        let mut router = router.clone();
-        async move {
-            request.extensions_mut().insert(Peer(peer));
-            let response = match router.call(request.map(Body::new)).await {
-                Ok(response) => response,
-                Err(never) => match never {},
-            };
-            match response.extensions().get::<Dropped>() {
-                Some(Dropped) => Err(AnswerDropped),
-                None => Ok(response),
-            }
-        }
-    });
-    // A client that goes away is no fault of ours.
-    let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }

@@ -85,6 +85,36 @@ fn no_attack_gets_through_and_honest_tasks_are_not_in_the_way() {
     assert_eq!((through, most.max(1)), (0, 1));
 }
 
+/// The honest half of every story by an agent that plans before reading, and whose plans need no approval: each
+/// question, of whatever kind, is one about a call that needs a person.
+#[test]
+#[expect(clippy::print_stdout, reason = "the figure is what this test is for")]
+fn an_honest_task_planned_before_reading_asks_at_most_once_in_all() {
+    let mut questions = Vec::new();
+    let mut faults = Vec::new();
+    for ((story, _), told) in all_stories().into_iter().filter(|((_, half), _)| half == "honest") {
+        let mut case = told.case;
+        case["settings"]["planning"] = "before_reading".into();
+        case["settings"]["approval"] = "checked".into();
+        if let Some(decisions) = case["decisions"].as_array_mut() {
+            decisions.retain(|decision| decision.get("approve_plan").is_none());
+        }
+        let text = Value::Array(vec![case]).to_string();
+        let outcomes = run_file(Path::new("story.json"), &text).expect("an array of cases");
+        for outcome in outcomes {
+            if !outcome.ok() {
+                faults.push(format!("{story}: {}", outcome.why.join("; ")));
+            }
+            questions.push(outcome.seen["questions"].as_u64().expect("a run has questions"));
+        }
+    }
+    let most = questions.iter().max().copied().unwrap_or_default();
+    let average = questions.iter().sum::<u64>() as f64 / questions.len() as f64;
+    println!("questions per task planned before reading, plans included: {average:.2} on average, {most} at most");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert_eq!(most, 1);
+}
+
 /// A story that proves nothing is worse than none.
 #[test]
 fn every_story_is_told_twice_and_really_attacks() {

@@ -232,7 +232,29 @@ Examples:
         #[command(flatten)]
         store: StoreAt,
     },
-    /// Remove a session and its journal.
+    /// Begin a session with an `agent_state` that another program made, as one JSON file.
+    ///
+    /// What waited there for a confirmation is asked here, under the same key and date; nothing of it runs by itself.
+    #[command(after_help = "\
+Examples:
+  obelus sessions adopt agent_state.json --agent crm
+  obelus sessions adopt old/ivan.json --agent crm --session ivan && obelus chat --session ivan")]
+    Adopt {
+        /// The file; `-` is stdin.
+        file: PathBuf,
+        /// The agent that goes on with it: a name, folder or file.
+        #[arg(long, value_name = "A")]
+        agent: String,
+        /// The name of the session; by default that of the file.
+        #[arg(long, value_name = "S")]
+        session: Option<String>,
+        #[command(flatten)]
+        store: StoreAt,
+        /// Print `{session, state}`.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove a session and its journal, its state file and its log.
     #[command(after_help = "Example:\n  obelus sessions rm letters")]
     Rm {
         /// The session.

@@ -83,11 +83,13 @@ impl Bitrix24 {
 
     pub(crate) fn parse(fields: &Fields<'_>) -> Result<Self, BindingError> {
         let inner = fields.inner("bitrix24", "bitrix24.", &["webhook", "rate", "patience", "settle", "language"])?;
-        let webhook = inner.text("webhook")?.ok_or_else(|| inner.mistyped("webhook", "a text such as $NAME", None))?;
+        let webhook = inner
+            .text("webhook")?
+            .ok_or_else(|| inner.mistyped("webhook", "the name of a variable of the environment", None))?;
         let is_name =
             |name: &&str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        let Some(variable) = webhook.strip_prefix('$').filter(is_name) else {
-            let problem = "the address is a secret: put it into a variable of the environment, and write $NAME here";
+        let Some(variable) = Some(webhook.strip_prefix('$').unwrap_or(webhook)).filter(is_name) else {
+            let problem = "the address is a secret: put it into a variable of the environment, and write the variable's name here";
             return Err(inner.wrong("webhook", problem));
         };
         let mut options = Options { rate: rate(&inner)?, ..Options::default() };

@@ -2,7 +2,7 @@
 
 use obelus_kernel::Tool;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// Rows beyond this are not fetched, whatever is asked for.
 const MOST_ROWS: usize = 10_000;
@@ -26,6 +26,8 @@ pub(super) struct Annotation {
 #[serde(untagged)]
 enum Listed {
     Plain(bool),
+    /// The field that has the rows.
+    Rows(String),
     As(List),
 }
 
@@ -41,7 +43,7 @@ impl Default for Listed {
 pub(super) struct List {
     /// The field of the result that has the rows, where the result is not the rows themselves.
     pub(super) rows: Option<String>,
-    /// The field of a row that has its id.
+    /// The field of a row that has its id, in any case.
     pub(super) id: String,
     /// How pages are found.
     pub(super) by: By,
@@ -75,6 +77,9 @@ pub(super) struct Find {
     /// Its parameters, in which `{key}` and `{path.of.a.parameter}` are filled in.
     #[serde(default)]
     pub(super) params: Map<String, Value>,
+    /// Short for the parameter `filter`.
+    #[serde(default)]
+    filter: Option<Value>,
     /// The field of the result that has the rows.
     #[serde(default)]
     pub(super) rows: Option<String>,
@@ -87,6 +92,9 @@ pub(super) struct Find {
     /// What the creation returns, with `{id}` filled in; the id alone where this is absent.
     #[serde(default)]
     pub(super) result: Option<Value>,
+    /// Short for a result `{NAME: {id: …}}`.
+    #[serde(default)]
+    wrap: Option<String>,
 }
 
 /// How an update is told to have happened.
@@ -105,6 +113,18 @@ pub(super) struct Same {
     pub(super) fields: String,
 }
 
+impl Find {
+    /// Replaces what is short for something by what it is short for.
+    fn write_out(&mut self) {
+        if let Some(filter) = self.filter.take() {
+            self.params.insert("filter".to_owned(), filter);
+        }
+        if let Some(name) = self.wrap.take() {
+            self.result = Some(json!({ name: {"id": "{id}"} }));
+        }
+    }
+}
+
 fn id() -> String {
     "ID".to_owned()
 }
@@ -115,7 +135,10 @@ impl Annotation {
         let Some(said) = tool.schema.get("x-bitrix24").filter(|said| !said.is_null()) else {
             return Ok(Self::default());
         };
-        let read = Self::deserialize(said).map_err(|error| error.to_string()).and_then(|annotation| {
+        let read = Self::deserialize(said).map_err(|error| error.to_string()).and_then(|mut annotation| {
+            if let Some(find) = &mut annotation.find {
+                find.write_out();
+            }
             match annotation.plant.is_empty() || annotation.find.is_some() {
                 true => Ok(annotation),
                 false => Err("`plant` without `find`: nobody would look for what is planted".to_owned()),
@@ -129,6 +152,7 @@ impl Annotation {
         match &self.list {
             Listed::Plain(true) => Some(List::default()),
             Listed::Plain(false) => None,
+            Listed::Rows(rows) => Some(List { rows: Some(rows.clone()), ..List::default() }),
             Listed::As(list) => Some(list.clone()),
         }
     }
@@ -137,7 +161,6 @@ impl Annotation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn read(said: Value) -> Result<Annotation, String> {
         Annotation::of(&Tool::parse("crm.deal.list", &json!({"x-bitrix24": said})).unwrap())
@@ -151,6 +174,11 @@ mod tests {
         let tasks = read(json!({"list": {"rows": "tasks", "id": "id", "by": "start", "most": 100}})).unwrap();
         let list = List { rows: Some("tasks".to_owned()), id: "id".to_owned(), by: By::Start, most: 100 };
         assert_eq!(tasks.list(), Some(list));
+        let short =
+            read(json!({"list": "tasks", "find": {"method": "m", "filter": {"A": 1}, "wrap": "task"}})).unwrap();
+        assert_eq!(short.list().and_then(|list| list.rows).as_deref(), Some("tasks"));
+        let find = short.find.unwrap();
+        assert_eq!((&find.params["filter"], find.result), (&json!({"A": 1}), Some(json!({"task": {"id": "{id}"}}))));
     }
 
     #[test]

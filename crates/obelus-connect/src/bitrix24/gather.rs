@@ -43,6 +43,29 @@ struct Part {
     answer: oneshot::Sender<Result<Answer, Failure>>,
 }
 
+impl Gather {
+    /// Whether nothing waits; then nobody is about to send it either.
+    fn is_done(&self) -> bool {
+        let mut queue = locked(&self.queue);
+        queue.is_collecting = !queue.parts.is_empty();
+        !queue.is_collecting
+    }
+}
+
+/// Somebody who is about to send what waits. When the runtime ends first, another one may begin anew.
+struct Collecting<'a> {
+    gather: &'a Gather,
+    is_done: bool,
+}
+
+impl Drop for Collecting<'_> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            locked(&self.gather.queue).is_collecting = false;
+        }
+    }
+}
+
 impl Line {
     /// Sends a read, once, together with others that are ready.
     pub(super) async fn read(self: &Arc<Self>, request: &Request) -> Result<Answer, Failure> {
@@ -64,27 +87,27 @@ impl Line {
 
     /// Sends what waits, in as few requests as can be.
     async fn collect(self: Arc<Self>) {
+        let mut collecting = Collecting { gather: &self.gather, is_done: false };
         tokio::time::sleep(WINDOW).await;
         loop {
             self.portal.turn().await;
-            let (parts, is_last) = self.take_parts();
+            let parts = self.take_parts();
             if !parts.is_empty() {
                 tokio::spawn(Arc::clone(&self).send_parts(parts));
             }
-            if is_last {
+            collecting.is_done = self.gather.is_done();
+            if collecting.is_done {
                 return;
             }
         }
     }
 
-    /// As many as fit into one batch, without those that nobody waits for any more; and whether these are all.
-    fn take_parts(&self) -> (Vec<Part>, bool) {
+    /// As many as fit into one batch, without those that nobody waits for any more.
+    fn take_parts(&self) -> Vec<Part> {
         let mut queue = locked(&self.gather.queue);
         queue.parts.retain(|part| !part.answer.is_closed());
         let count = queue.parts.len().min(MOST_COMMANDS);
-        let parts = queue.parts.drain(..count).collect();
-        queue.is_collecting = !queue.parts.is_empty();
-        (parts, !queue.is_collecting)
+        queue.parts.drain(..count).collect()
     }
 
     async fn send_parts(self: Arc<Self>, parts: Vec<Part>) {

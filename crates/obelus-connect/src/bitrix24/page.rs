@@ -1,6 +1,6 @@
 //! Lists: one page as the portal gives it, or as many rows as are asked for.
 //!
-//! A call says `limit`: a number of rows, or `all`. Beyond one page, the client orders by id and goes on from the
+//! A call says `limit`: a number of rows, or `all`; or it says `all: true`. Beyond one page, the client orders by id and goes on from the
 //! last one, `filter[>ID]` with `start=-1`, which costs the portal the same for every page. The pages depend on each
 //! other, and still many go into one request: in a batch, each refers to the last id of the one before. Where the call
 //! wants another order, pages are counted instead, and rows that moved meanwhile are told by their ids.
@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::annotation::{By, List};
 use super::errors::{Failure, PortalError, pick};
 use super::portal::Line;
-use super::wire::{Answer, Request, encoded, whole};
+use super::wire::{Answer, Request, encoded, field, whole};
 
 /// Rows on a page: the portal's choice.
 const PAGE: usize = 50;
@@ -70,7 +70,7 @@ impl Lister<'_> {
     }
 
     async fn one_page(&self, request: &Request, most: usize) -> Result<Value, Failure> {
-        let Answer { mut result, total, next } = self.ask(request).await?;
+        let Answer { mut result, total, next, .. } = self.ask(request).await?;
         let Some(rows) = self.rows_of(&mut result) else { return Ok(result) };
         let came = rows.len();
         rows.truncate(most);
@@ -136,7 +136,8 @@ impl Lister<'_> {
                 Some(want) => (want - have).div_ceil(PAGE),
                 None => found.total.map_or(2 * have / PAGE, |total| total.saturating_sub(have) / PAGE + 1),
             };
-            let pages = match self.pages_after(request, order, last, expected.clamp(1, at_once)).await {
+            let after = After { order, last, id: self.id_name(&found.rows) };
+            let pages = match self.pages_after(request, &after, expected.clamp(1, at_once)).await {
                 Ok(pages) => pages,
                 // Fewer at a time may be answered where so many are not.
                 Err(Failure::Lost(_) | Failure::TooLarge) if at_once > 1 => {
@@ -161,20 +162,14 @@ impl Lister<'_> {
     }
 
     /// So many pages after an id: the rows of each that could be read.
-    async fn pages_after(
-        &self,
-        request: &Request,
-        order: Order,
-        last: u64,
-        count: usize,
-    ) -> Result<Vec<Vec<Value>>, Failure> {
+    async fn pages_after(&self, request: &Request, after: &After, count: usize) -> Result<Vec<Vec<Value>>, Failure> {
         let mut request = request.clone();
         request.params.insert("start".to_owned(), json!(-1));
-        let bound = format!("{}ID", order.sign());
+        let bound = format!("{}ID", after.order.sign());
         let filter = name_of(&request.params, "filter");
-        let commands = self.chain(&request, &filter, &bound, last, count);
+        let commands = self.chain(&request, &filter, &bound, after, count);
         let Some(commands) = commands.filter(|commands| commands.len() > 1) else {
-            insert_into(&mut request.params, &filter, &bound, json!(last));
+            insert_into(&mut request.params, &filter, &bound, json!(after.last));
             let mut answer = self.ask(&request).await?;
             let rows = self.rows_of(&mut answer.result).ok_or_else(|| not_rows(&request.method))?;
             return Ok(vec![std::mem::take(rows)]);
@@ -198,7 +193,7 @@ impl Lister<'_> {
         request: &Request,
         filter: &str,
         bound: &str,
-        last: u64,
+        after: &After,
         count: usize,
     ) -> Option<Vec<(String, String)>> {
         let mut open = request.clone();
@@ -211,8 +206,8 @@ impl Lister<'_> {
         let rows = self.list.rows.as_ref().map(|rows| format!("[{rows}]")).unwrap_or_default();
         let page = |index: usize| {
             let from = match index.checked_sub(1) {
-                None => last.to_string(),
-                Some(before) => format!("$result[p{before}]{rows}[{}][{}]", PAGE - 1, self.list.id),
+                None => after.last.to_string(),
+                Some(before) => format!("$result[p{before}]{rows}[{}][{}]", PAGE - 1, after.id),
             };
             (format!("p{index}"), format!("{command}{join}{bound}={}", encoded(&from)))
         };
@@ -289,11 +284,18 @@ impl Lister<'_> {
     }
 
     fn id_of(&self, row: &Value) -> Option<u64> {
-        whole(row.get(&self.list.id))
+        whole(field(row, &self.list.id))
     }
 
     fn id_text(&self, row: &Value) -> Option<String> {
-        row.get(&self.list.id).filter(|id| !id.is_null()).map(Value::to_string)
+        field(row, &self.list.id).filter(|id| !id.is_null()).map(Value::to_string)
+    }
+
+    /// The id's name as the rows spell it.
+    fn id_name(&self, rows: &[Value]) -> String {
+        let names = rows.last().and_then(Value::as_object).into_iter().flat_map(Map::keys);
+        let spelled = names.into_iter().find(|name| name.eq_ignore_ascii_case(&self.list.id)).cloned();
+        spelled.unwrap_or_else(|| self.list.id.clone())
     }
 
     fn last_id(&self, rows: &[Value]) -> Option<u64> {
@@ -318,12 +320,10 @@ impl Lister<'_> {
         let of = total.map_or_else(String::new, |total| format!(" {} {total}", pick(self.language, "of", "из")));
         let note = match self.language {
             Language::English => {
-                format!("{shown} rows{of}: ask again with limit \"all\" or a narrower filter")
+                format!("{shown} rows{of}: ask again with all: true, or with a narrower filter")
             }
             Language::Russian => {
-                format!(
-                    "показано строк: {shown}{of}; чтобы получить остальные, укажите limit \"all\" или сузьте фильтр"
-                )
+                format!("показано строк: {shown}{of}; чтобы получить остальные, укажите all: true или сузьте фильтр")
             }
         };
         let more = json!({"shown": shown, "total": total, "note": note});
@@ -338,7 +338,7 @@ impl Lister<'_> {
         let most = self.list.most;
         let words = match self.language {
             Language::English => {
-                format!("there are {total} rows, and at most {most} are fetched; narrow the filter or give a limit")
+                format!("there are {total} rows, and at most {most} are fetched; narrow the filter, or give a limit")
             }
             Language::Russian => {
                 format!("строк {total}, а получить можно не больше {most}; сузьте фильтр или укажите limit")
@@ -366,9 +366,11 @@ fn out_of_order() -> Failure {
     Failure::Portal(PortalError::new("bad_page", "the portal gave rows that were not asked for"))
 }
 
-/// Takes `limit` off: it is for the client, and no parameter of the portal.
+/// Takes `limit` and `all` off: they are for the client, and no parameters of the portal.
 fn take_limit(params: &mut Map<String, Value>) -> Result<Limit, Failure> {
+    let all = params.shift_remove("all").is_some_and(|all| all == Value::Bool(true));
     match params.shift_remove("limit") {
+        None | Some(Value::Null) if all => Ok(Limit::All),
         None | Some(Value::Null) => Ok(Limit::Page),
         Some(Value::String(text)) if text.eq_ignore_ascii_case("all") => Ok(Limit::All),
         Some(other) => match whole(Some(&other)).and_then(|count| usize::try_from(count).ok()) {
@@ -400,6 +402,14 @@ impl Order {
     fn is_after(self, id: u64, last: u64) -> bool {
         if self == Order::Up { id > last } else { id < last }
     }
+}
+
+/// Where a page begins: after this row.
+struct After {
+    order: Order,
+    last: u64,
+    /// How rows spell their id.
+    id: String,
 }
 
 /// The parameter of this name, however the call spells it.
@@ -482,6 +492,9 @@ mod tests {
             assert_eq!(take_limit(&mut call).unwrap(), expected);
             assert_eq!(call, params(json!({"filter": {}})));
         }
+        let mut call = params(json!({"all": true, "filter": {}}));
+        assert_eq!((take_limit(&mut call).unwrap(), call), (Limit::All, params(json!({"filter": {}}))));
+        assert_eq!(take_limit(&mut params(json!({"all": false}))).unwrap(), Limit::Page);
         for limit in [json!(0), json!(-1), json!("many"), json!(1.5), json!([])] {
             assert!(take_limit(&mut params(json!({ "limit": limit }))).is_err(), "{limit}");
         }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::annotation::{Annotation, Find, Same};
-use super::wire::whole;
+use super::wire::{field, whole};
 
 /// What tells one call from all others, short enough to stand in a text. The call itself is part of it: a session of
 /// the same name that was removed long ago may have had another call under the same key.
@@ -111,10 +111,10 @@ impl Find {
             return Err(format!("`{}` did not answer with rows", self.method));
         };
         let is_marked = |row: &&Value| match &self.mark {
-            Some(mark) => row.get(mark).and_then(Value::as_str).is_some_and(|text| text.contains(key)),
+            Some(mark) => field(row, mark).and_then(Value::as_str).is_some_and(|text| text.contains(key)),
             None => true,
         };
-        let ids = rows.iter().filter(is_marked).filter_map(|row| whole(row.get(&self.id)));
+        let ids = rows.iter().filter(is_marked).filter_map(|row| whole(field(row, &self.id)));
         let Some(id) = ids.min() else { return Ok(None) };
         let ids = Map::from_iter([("id".to_owned(), Value::from(id))]);
         Ok(match &self.result {

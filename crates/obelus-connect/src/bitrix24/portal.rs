@@ -22,6 +22,9 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(65);
 /// A host that does not even take the connection within this time is down.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Connections that were idle for longer are not used again.
+const IDLE: Duration = Duration::from_secs(10);
+
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
@@ -33,8 +36,10 @@ pub(super) struct Portal {
     began: Instant,
     /// None where the portal has no limit.
     pace: Mutex<Option<Pace>>,
-    /// Methods that may be called again at a moment, in seconds since 1970.
+    /// Methods that are out of time, and when they may be called again, in seconds since 1970.
     closed: Mutex<BTreeMap<String, u64>>,
+    /// When the time that methods have taken is forgotten: a refusal need not say it.
+    resets: Mutex<BTreeMap<String, u64>>,
 }
 
 /// A webhook of a portal, and the reads that wait to be sent there together.
@@ -65,7 +70,12 @@ fn seconds_now() -> u64 {
 
 impl Portal {
     fn new(rate: Option<Rate>) -> Self {
-        Self { began: Instant::now(), pace: Mutex::new(rate.map(Pace::new)), closed: Mutex::default() }
+        Self {
+            began: Instant::now(),
+            pace: Mutex::new(rate.map(Pace::new)),
+            closed: Mutex::default(),
+            resets: Mutex::default(),
+        }
     }
 
     /// Waits until one more request may be sent.
@@ -135,6 +145,8 @@ impl Line {
                 .user_agent(concat!("obelus/", env!("CARGO_PKG_VERSION")))
                 .connect_timeout(CONNECT_TIMEOUT)
                 .timeout(REQUEST_TIMEOUT)
+                // A connection that the portal closes while it is taken up again would be a lost answer.
+                .pool_idle_timeout(IDLE)
                 .referer(false)
                 // The address is the secret: it is for one host only.
                 .redirect(Policy::none());
@@ -212,14 +224,21 @@ impl Line {
                 tokio::time::sleep(left).await;
             }
             let failure = match attempt().await {
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => {
+                    if let Some(reset_at) = answer.reset_at {
+                        locked(&self.portal.resets).insert(method.to_owned(), reset_at);
+                    }
+                    return Ok(answer);
+                }
+                Err(Failure::OutOfTime { reset_at }) => {
+                    let known = || locked(&self.portal.resets).get(method).copied();
+                    Failure::OutOfTime { reset_at: reset_at.or_else(known).filter(|at| *at > seconds_now()) }
+                }
                 Err(failure) => failure,
             };
             match failure {
                 Failure::Busy if began.elapsed() + pause <= patience => self.portal.with_pace(Pace::is_full),
                 Failure::OutOfTime { reset_at: Some(reset_at) } => {
-                    // The portal's clock may be ahead of this one.
-                    let reset_at = reset_at.max(seconds_now() + 1);
                     locked(&self.portal.closed).insert(method.to_owned(), reset_at);
                     continue;
                 }

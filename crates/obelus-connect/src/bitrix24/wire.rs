@@ -137,6 +137,8 @@ pub(super) struct Answer {
     pub(super) total: Option<u64>,
     /// Where the next page begins, if there is one.
     pub(super) next: Option<u64>,
+    /// When the time that the method has taken is forgotten again, in seconds since 1970.
+    pub(super) reset_at: Option<u64>,
 }
 
 /// Reads an answer.
@@ -154,7 +156,12 @@ pub(super) fn read(status: u16, body: &[u8]) -> Result<Answer, Failure> {
         return Err(failure(status, error, &fields));
     }
     let Some(result) = fields.shift_remove("result") else { return Err(unreadable()) };
-    Ok(Answer { result, total: whole(fields.get("total")), next: whole(fields.get("next")) })
+    let (total, next) = (whole(fields.get("total")), whole(fields.get("next")));
+    Ok(Answer { result, total, next, reset_at: reset_at(fields.get("time")) })
+}
+
+fn reset_at(time: Option<&Value>) -> Option<u64> {
+    whole(time?.get("operating_reset_at"))
 }
 
 /// A whole number, however it is typed.
@@ -164,6 +171,14 @@ pub(super) fn whole(value: Option<&Value>) -> Option<u64> {
         Value::String(text) => text.trim().parse().ok(),
         _ => None,
     }
+}
+
+/// A field of a row, however the method spells it: `ID` of a deal, `id` of a task.
+pub(super) fn field<'a>(row: &'a Value, name: &str) -> Option<&'a Value> {
+    let fields = row.as_object()?;
+    fields
+        .get(name)
+        .or_else(|| fields.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value))
 }
 
 /// What an error means.
@@ -178,8 +193,8 @@ pub(super) fn failure(status: u16, error: &Value, fields: &Map<String, Value>) -
     match code.as_str() {
         "QUERY_LIMIT_EXCEEDED" => Failure::Busy,
         "OPERATION_TIME_LIMIT" => {
-            let time = fields.get("time").and_then(|time| time.get("operating_reset_at"));
-            Failure::OutOfTime { reset_at: whole(time).or_else(|| whole(fields.get("operating_reset_at"))) }
+            let reset_at = reset_at(fields.get("time")).or_else(|| whole(fields.get("operating_reset_at")));
+            Failure::OutOfTime { reset_at }
         }
         "OVERLOAD_LIMIT" => Failure::Portal(PortalError { code, description, argument: None }),
         // Whether it was done before the portal broke is not known.
@@ -204,7 +219,7 @@ pub(super) fn read_batch(answer: &Answer, names: &[String]) -> Vec<Option<Result
         }
         let result = part("result", name)?.clone();
         let (total, next) = (whole(part("result_total", name)), whole(part("result_next", name)));
-        Some(Ok(Answer { result, total, next }))
+        Some(Ok(Answer { result, total, next, reset_at: reset_at(part("result_time", name)) }))
     };
     names.iter().map(each).collect()
 }
@@ -250,8 +265,9 @@ mod tests {
 
     #[test]
     fn answers_are_told_from_errors_and_from_rubbish() {
-        let answer = read(200, br#"{"result": [1], "total": 150, "next": 50, "time": {}}"#).unwrap();
-        assert_eq!(answer, Answer { result: json!([1]), total: Some(150), next: Some(50) });
+        let answer =
+            read(200, br#"{"result": [1], "total": 150, "next": 50, "time": {"operating_reset_at": 9}}"#).unwrap();
+        assert_eq!(answer, Answer { result: json!([1]), total: Some(150), next: Some(50), reset_at: Some(9) });
         let failed = |status, body: &str| read(status, body.as_bytes()).unwrap_err();
         assert!(matches!(failed(503, r#"{"error": "QUERY_LIMIT_EXCEEDED"}"#), Failure::Busy));
         assert!(matches!(
@@ -286,10 +302,13 @@ mod tests {
         let names = ["r0", "r1", "r2"].map(str::to_owned);
         let result = json!({
             "result": {"r0": [1, 2]}, "result_error": {"r1": {"error": "", "error_description": "Not found"}},
-            "result_total": {"r0": 2}, "result_next": [], "result_time": [],
+            "result_total": {"r0": 2}, "result_next": [], "result_time": {"r0": {"operating_reset_at": 9}},
         });
-        let parts = read_batch(&Answer { result, total: None, next: None }, &names);
-        assert_eq!(parts[0].clone().unwrap().unwrap(), Answer { result: json!([1, 2]), total: Some(2), next: None });
+        let parts = read_batch(&Answer { result, total: None, next: None, reset_at: None }, &names);
+        assert_eq!(
+            parts[0].clone().unwrap().unwrap(),
+            Answer { result: json!([1, 2]), total: Some(2), next: None, reset_at: Some(9) }
+        );
         assert!(matches!(parts[1], Some(Err(Failure::Portal(_)))));
         assert!(parts[2].is_none());
     }

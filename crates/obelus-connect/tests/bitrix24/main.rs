@@ -1,6 +1,7 @@
 //! The client of a Bitrix24 portal, with a server on the other side that answers as the portal does.
 #![cfg(feature = "bitrix24")]
 
+mod agent;
 mod limits;
 mod lists;
 mod lost;

@@ -1,4 +1,4 @@
-//! What the manual shows can be used.
+//! What the manual shows, and what the agent's files say, can be used.
 
 use std::path::Path;
 
@@ -26,4 +26,24 @@ fn every_example_of_the_manual_can_be_used() {
         }
     }
     assert!(seen >= 8, "{seen}");
+}
+
+#[test]
+fn every_tool_of_the_crm_agent_can_be_used() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../agents/crm");
+    let agent: Value = read(Path::new(folder).join("agent.yaml").as_path());
+    bind(agent["activities"].as_object().unwrap(), Path::new(folder)).unwrap();
+    let mut seen = 0;
+    for file in agent["tools"].as_array().unwrap() {
+        let tools = read(&Path::new(folder).join(file.as_str().unwrap()));
+        for (name, schema) in tools.as_object().unwrap() {
+            check_tool(&Tool::parse(name, schema).unwrap()).unwrap_or_else(|error| panic!("{error}"));
+            seen += 1;
+        }
+    }
+    assert!(seen >= 24, "{seen}");
+}
+
+fn read(path: &Path) -> Value {
+    serde_saphyr::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }

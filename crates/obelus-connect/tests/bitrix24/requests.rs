@@ -118,7 +118,7 @@ async fn b24_4_without_a_portal_the_call_says_what_to_set() {
 fn a_binding_that_cannot_be_used_is_told_with_its_field() {
     for (binding, words) in [
         (json!({"webhook": "https://crm.example.test/rest/1/s3cr3t/"}), "`bitrix24.webhook`: the address is a secret"),
-        (json!({}), "`bitrix24.webhook`: it must be a text"),
+        (json!({}), "`bitrix24.webhook`: it must be the name of a variable"),
         (json!({"webhook": "$X", "rate": {"burst": 0}}), "`bitrix24.rate`: it must be `off`"),
         (json!({"webhook": "$X", "language": "de"}), "`bitrix24.language`: it must be en or ru"),
         (json!({"webhook": "$X", "patience": "long"}), "`bitrix24.patience`: it must be a number of seconds"),

@@ -40,20 +40,15 @@ fn ten_thousand_deals_are_listed_once_each_in_few_requests() {
     // Everything of the client runs on this thread.
     let here = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let client = client(&portal, Options::default());
-    for (what, call) in [
-        ("ID and title", json!({"select": ["ID", "TITLE"], "limit": "all"})),
-        ("all fields", json!({"limit": "all"})),
-        ("by another order", json!({"select": ["ID"], "order": {"TITLE": "ASC"}, "limit": "all"})),
-    ] {
+    for (what, call) in
+        [("ID and title", json!({"select": ["ID", "TITLE"], "limit": "all"})), ("all fields", json!({"limit": "all"}))]
+    {
         let (before, began, work) = (portal.requests(), Instant::now(), ThreadTime::now());
         let rows = value(here.block_on(run(&client, deals(call))));
         let (took, own, requests) = (began.elapsed(), work.elapsed(), portal.requests() - before);
         eprintln!("10,000 deals, {what}: {requests} requests, {took:.1?}, of which the client worked {own:.1?}");
         let mut found = ids(&rows);
-        if what != "by another order" {
-            assert!(found.is_sorted());
-        }
-        found.sort_unstable();
+        assert!(found.is_sorted());
         found.dedup();
         assert_eq!((found.len(), rows.as_array().unwrap().len()), (10_000, 10_000), "{what}");
         // 200 pages, 25 in a request, one more to begin with and one to see the end.
@@ -76,13 +71,41 @@ async fn the_burst_is_spent_and_no_refusal_reaches_the_caller() {
     for call in calls.collect::<Vec<_>>() {
         assert!(value(call.await.unwrap()).is_u64());
     }
-    let least = f64::from(CALLS - 50) / 2.0;
+    let (took, least) = (began.elapsed().as_secs_f64(), f64::from(CALLS - 50) / 2.0);
+    let refused = portal.requests() - u64::from(CALLS);
     eprintln!(
-        "{CALLS} creations against 50 at once and 2 a second: {} requests, {:.1} s; the least is {least:.1} s",
-        portal.requests(),
+        "{CALLS} creations against 50 at once and 2 a second: {refused} refused, {took:.1} s; the least is {least:.1} s"
+    );
+}
+
+/// Two names of one host are two portals for the client, as they would be for two programs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_programs_at_one_portal_are_refused_at_times_and_still_get_everything_done() {
+    const CALLS: u32 = 30;
+    let portal =
+        Portal::start(obelus_sandbox::Options { rate: true, ..obelus_sandbox::Options::default() }).await.unwrap();
+    let other = portal.base_url().replace("127.0.0.1", "localhost");
+    let programs =
+        [portal.base_url(), &other].map(|url| Bitrix24::new(Webhook::parse(url).unwrap(), Options::default()));
+    let began = Instant::now();
+    let calls: Vec<_> = (0..CALLS * 2)
+        .map(|number| {
+            let client = programs[number as usize % 2].clone();
+            let fields = json!({"fields": {"TITLE": format!("Общая {number}")}});
+            tokio::spawn(async move { run(&client, work("crm.deal.add", "create", json!({}), fields)).await })
+        })
+        .collect();
+    for call in calls {
+        assert!(value(call.await.unwrap()).is_u64());
+    }
+    let refused = portal.requests() - u64::from(CALLS * 2);
+    eprintln!(
+        "2 programs, {CALLS} creations each: {refused} refused and sent again, {:.1} s",
         began.elapsed().as_secs_f64()
     );
-    assert_eq!(portal.requests(), u64::from(CALLS), "none was refused and sent again");
+    let call = json!({"filter": {"%TITLE": "Общая"}, "select": ["ID"], "limit": "all"});
+    let rows = value(run(&programs[0], deals(call)).await);
+    assert_eq!(ids(&rows).len(), CALLS as usize * 2, "each once");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -102,7 +125,7 @@ async fn reads_of_many_sessions_share_their_requests() {
     }
     let requests = portal.requests();
     eprintln!("{READS} reads at once: {requests} requests, {:.2} s", began.elapsed().as_secs_f64());
-    assert!(requests < 50, "{requests}");
+    assert!(requests < 100, "{requests}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -174,4 +197,58 @@ async fn tasks_keep_their_shape_and_are_listed_whole() {
     let page =
         value(run(&client, work("tasks.task.list", "read", listed, json!({"filter": {"RESPONSIBLE_ID": 1}}))).await);
     assert_eq!((page["tasks"].as_array().unwrap().len(), &page["_more"]["total"]), (50, &json!(rows.len())));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_method_that_is_out_of_time_is_told_with_the_moment() {
+    let options = obelus_sandbox::Options { operating_cost: Some(300.0), ..obelus_sandbox::Options::default() };
+    let portal = Portal::start(options).await.unwrap();
+    let client = client(&portal, Options::default());
+    let list = || run(&client, deals(json!({"select": ["ID"]})));
+    value(list().await);
+    value(list().await);
+    let late = super::error(list().await);
+    assert_eq!(late.code, "OPERATION_TIME_LIMIT");
+    assert!(
+        late.message.contains("it takes them again at 2") && late.message.contains("(in 10 min)"),
+        "{}",
+        late.message
+    );
+    let requests = portal.requests();
+    assert_eq!(super::error(list().await).code, "OPERATION_TIME_LIMIT");
+    assert_eq!(portal.requests(), requests, "what is known is not asked");
+    value(run(&client, work("user.current", "read", json!({}), json!({}))).await);
+}
+
+/// Runs itself again with the certificate in the environment, as a person would run the program.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_portal_with_a_certificate_of_its_own_is_trusted_where_the_environment_says_so() {
+    let portal =
+        Portal::start(obelus_sandbox::Options { tls: true, ..obelus_sandbox::Options::default() }).await.unwrap();
+    let folder = std::env::temp_dir().join(format!("obelus-bitrix24-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let certificate = portal.write_certificate(&folder).unwrap().unwrap();
+    let mut says = Vec::new();
+    for trusted in [true, false] {
+        let mut command = tokio::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["sandbox::calls_the_portal_in_the_environment", "--exact", "--ignored", "--nocapture"]);
+        command.env("OBELUS_TEST_PORTAL", portal.base_url()).env_remove("SSL_CERT_DIR");
+        if trusted {
+            command.env("SSL_CERT_FILE", &certificate);
+        }
+        let ran = command.output().await.unwrap();
+        says.push(String::from_utf8_lossy(&ran.stderr).into_owned());
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(says[0].contains("answered: Value"), "{}", says[0]);
+    assert!(says[1].contains("unreachable") && !says[1].contains(obelus_sandbox::DEFAULT_TOKEN), "{}", says[1]);
+}
+
+#[tokio::test]
+#[ignore = "the test above runs it"]
+async fn calls_the_portal_in_the_environment() {
+    let binding = json!({"b": {"bitrix24": {"webhook": "$OBELUS_TEST_PORTAL"}}});
+    let activities = obelus_connect::activity::bind(binding.as_object().unwrap(), std::path::Path::new(".")).unwrap();
+    let call = work("user.current", "read", json!({}), json!({}));
+    eprintln!("answered: {:?}", activities.get("b").unwrap().run(call).await);
 }

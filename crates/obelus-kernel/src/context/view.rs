@@ -156,6 +156,11 @@ impl View {
         self.layered(instance, |layer| layer.description.as_deref())
     }
 
+    /// Whether this instance has data of this kind.
+    pub fn has_instance(&self, name: &str) -> bool {
+        self.instances.get(name).is_some_and(|layer| layer.value.is_some())
+    }
+
     /// Whether any instance has data of this kind.
     pub fn is_instanced(&self) -> bool {
         self.instances.values().any(|layer| layer.value.is_some())

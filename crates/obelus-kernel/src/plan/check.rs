@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Manner;
 use super::graph::{Edge, Graph, Node, TooDense};
-use super::template::{Who, who_runs};
+use super::template::{Who, instances_of, who_runs};
 use super::types::{self, Shape};
 use crate::call::Call;
 use crate::context::Context;
@@ -123,7 +123,7 @@ impl Check {
             let readers: Vec<Option<&str>> = match &self.who[index] {
                 Who::Once => vec![None],
                 Who::One(name) => vec![Some(name)],
-                Who::Each => context.instances().iter().map(|name| Some(name.as_str())).collect(),
+                Who::Each => instances_of(&self.calls, context).into_iter().map(|name| Some(name.as_str())).collect(),
             };
             let mut exprs: Vec<(&Expr, String)> = Vec::new();
             call.each_expr(&mut |place, expr| exprs.push((expr, place.join("."))));

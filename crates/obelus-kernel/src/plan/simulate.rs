@@ -46,7 +46,7 @@ pub fn simulate(
             "runs": match &check.who[index] {
                 Who::Once => json!(1),
                 Who::One(_) => json!(1),
-                Who::Each => json!(context.instances().len()),
+                Who::Each => json!(super::instances_of(&check.calls, context).len()),
             },
         });
         let verdict = match &call.tool {

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::input::{CallError, Ends, Outcome, Task};
 use super::job::JobRef;
+use super::settings::Planning;
 use super::{Input, Refused, Session};
 use crate::context::Context;
 use crate::message::Message;
@@ -66,11 +67,15 @@ impl Session {
         let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else {
             return Err(CallError::new("delegate_unreadable", "the call is not there any more"));
         };
-        let messages = match request.get("context") {
+        let mut messages = match request.get("context") {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(messages)) => messages.clone(),
             Some(_) => return Err(CallError::new("delegate_unreadable", "its `context` is not an array")),
         };
+        // Where plans are made before reading, whoever reads what is not trusted has no tools.
+        let reads_only = self.plans_before_reading() && !job.origins.is_trusted();
+        let is_tool = |message: &Value| message["type"] == "tool";
+        messages.retain(|message| !(reads_only && is_tool(message)));
         let expected =
             messages.iter().find(|message| message["type"] == "input").and_then(|message| message.get("schema"));
         let input = json!({"type": "input", "schema": expected.unwrap_or(tool.params()), "data": frozen.params(call)});
@@ -78,6 +83,7 @@ impl Session {
         let given: Vec<Message> = job
             .scope
             .iter()
+            .filter(|message| !(reads_only && is_tool(message)))
             .cloned()
             .chain([input])
             .map(|message| {
@@ -97,6 +103,9 @@ impl Session {
         let mut settings = (*self.settings).clone();
         settings.max_requests = (settings.max_requests / 2).max(2);
         settings.max_calls = (settings.max_calls / 2).max(2);
+        if reads_only {
+            settings.planning = Planning::WhileReading;
+        }
         let id = format!("{}/{at}", self.id);
         let mut child = Session::new(id, context, schema, Arc::new(settings)).map_err(unreadable)?;
         child.depth = self.depth + 1;
@@ -149,7 +158,8 @@ impl Session {
         }
         self.steps.get_mut(&at.step)?.jobs[at.job as usize].child = Some(child);
         if let Some(reply) = reply {
-            let shown = self.child(id).map(|child| child.shown.clone()).unwrap_or_default();
+            let shown = self.child(id).map(|child| child.shown.clone().joined(&child.output_origins()));
+            let shown = shown.unwrap_or_default();
             self.add_origins(at, &shown.joined(&Origins::of(Origin::Model)));
             match reply.ends {
                 // Somebody answered below, and something else waits there still.

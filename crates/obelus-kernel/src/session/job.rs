@@ -188,17 +188,18 @@ impl Step {
             calls.push(Arc::new(call));
         }
         let who = plan::who_runs(&calls, context);
+        let instances = plan::instances_of(&calls, context);
         let mut jobs = Vec::with_capacity(calls.len());
         for (index, who) in who.iter().enumerate() {
             match who {
                 Who::Once => jobs.push(Job::new(index, None)),
                 Who::One(name) => jobs.push(Job::new(index, Some(name.clone()))),
-                Who::Each if context.instances().is_empty() => {
+                Who::Each if instances.is_empty() => {
                     jobs.push(Job::new(index, None));
                     let text = "the call is for every instance, and there is none";
                     faults.push(Fault::new(Rule::Call3, text).in_call(index));
                 }
-                Who::Each => jobs.extend(context.instances().iter().map(|name| Job::new(index, Some(name.clone())))),
+                Who::Each => jobs.extend(instances.iter().map(|name| Job::new(index, Some((*name).clone())))),
             }
         }
         let node =

@@ -86,7 +86,13 @@ impl Session {
         }
         match self.sub_requests.get(&id.parse().ok()?) {
             Some(at) => self.thought(*at),
-            None => Some(self.solving()),
+            None => {
+                let mut prompt = self.solving();
+                if self.plans_before_reading() {
+                    self.shelter(&mut prompt);
+                }
+                Some(prompt)
+            }
         }
     }
 

@@ -39,6 +39,9 @@ impl Session {
             _ => None,
         };
         let written = match outcome {
+            Outcome::Value(Value::Array(rows)) if call.tool.as_ref().is_some_and(|tool| tool.instances.is_some()) => {
+                self.write_instances(at, &call, rows)
+            }
             Outcome::Value(value) => {
                 let mints = call.delegate.is_none();
                 self.write_value(at, &call, value, None, mints).map_err(Failure::Structural)
@@ -269,7 +272,7 @@ impl Session {
 }
 
 /// How a call failed.
-enum Failure {
+pub(super) enum Failure {
     /// The call itself was wrong: the model can mend it.
     Structural(Fault),
     /// Its activity failed.

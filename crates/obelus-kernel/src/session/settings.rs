@@ -54,6 +54,17 @@ pub enum Approval {
     Checked,
 }
 
+/// What whoever plans may see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Planning {
+    /// Everything in memory.
+    #[default]
+    WhileReading,
+    /// What is trusted, and of everything else its shape: plans are made before reading.
+    BeforeReading,
+}
+
 /// When the model is asked again after its calls have ended without a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -95,6 +106,8 @@ pub struct Settings {
     pub consent: ConsentWords,
     /// Who lets a lazy plan run.
     pub approval: Approval,
+    /// What whoever plans may see.
+    pub planning: Planning,
     /// When the model is asked again.
     pub follow_up: FollowUp,
     /// What of the state the session keeps up by itself.
@@ -142,6 +155,7 @@ impl Default for Settings {
             model_may_confirm: ModelMayConfirm::default(),
             consent: ConsentWords::default(),
             approval: Approval::default(),
+            planning: Planning::default(),
             follow_up: FollowUp::default(),
             kept: Kept::default(),
             show: BTreeMap::new(),

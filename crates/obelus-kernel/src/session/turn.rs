@@ -57,6 +57,9 @@ pub(super) struct Turn {
     pub(super) named_end: Option<String>,
     #[serde(with = "super::checkpoint::reports")]
     pub(super) ended_calls: Vec<CallReport>,
+    /// The same as they were proposed, for a planner that does not see what is not trusted.
+    #[serde(with = "super::checkpoint::reports", default)]
+    pub(super) ended_plainly: Vec<CallReport>,
     /// Where the values in those calls come from.
     ended_origins: Origins,
     /// How often in a row a call failed in the same way.
@@ -98,6 +101,7 @@ impl Turn {
             said: Vec::new(),
             named_end: None,
             ended_calls: Vec::new(),
+            ended_plainly: Vec::new(),
             ended_origins: Origins::default(),
             failures: BTreeMap::new(),
             reason: None,
@@ -105,6 +109,10 @@ impl Turn {
             over: None,
             errors: Vec::new(),
         }
+    }
+
+    pub(super) fn output(&self) -> &Value {
+        &self.output
     }
 
     pub(super) fn set_output(&mut self, output: Value) {
@@ -223,7 +231,7 @@ impl Session {
         }
         self.turn.requests += 1;
         self.turn.unseen = false;
-        self.shown.join(&self.in_view());
+        self.shown.join(&self.in_sight(self.in_view()));
         let id = self.number_request();
         self.turn.phase = Phase::Asking(id);
         self.tasks.push_back(Task::AskModel { id: id.to_string() });
@@ -336,7 +344,10 @@ impl Session {
             let doubted = !self.shown.is_trusted() && call.tool.as_deref().is_some_and(is_steered);
             !latent && (doubted || call.tool.as_deref().map(verdict) != Some(Verdict::Allow))
         });
-        if self.settings.approval == Approval::Checked && !needs_person {
+        // What was planned before reading is steered by nobody, and a call that needs a person asks by itself, when its
+        // values are there to be seen: one question, not two.
+        let asks_itself = self.plans_before_reading() && self.shown.is_trusted();
+        if self.settings.approval == Approval::Checked && (asks_itself || !needs_person) {
             let origin = Origin::Approved { by_person: false, before_reading: self.shown.is_trusted() };
             self.start_step(&calls, origin, manner);
         } else {
@@ -518,12 +529,9 @@ impl Session {
                 FollowUp::AfterReads | FollowUp::Never => self.rest(Ends::Output, None),
             };
         }
-        let broken =
-            self.output_validator.as_ref().map(|validator| crate::schema::breaches(validator, &self.turn.output));
-        match broken.and_then(|all| all.into_iter().next()) {
+        match self.fault_of_output() {
             None => self.rest(Ends::Output, None),
-            Some(breach) => {
-                let fault = Fault::new(Rule::Loop1, format!("the output breaks its schema: {}", breach.text));
+            Some(fault) => {
                 let output = std::mem::take(&mut self.turn.output);
                 self.note_failure(&output.to_string(), &fault.text);
                 self.turn.faulty = true;
@@ -531,6 +539,18 @@ impl Session {
                 // Goes round once more: the errors are appended, and the model is asked again.
             }
         }
+    }
+
+    /// What is wrong with the result.
+    fn fault_of_output(&self) -> Option<Fault> {
+        let output = match self.output_for_people() {
+            Ok(output) => output,
+            Err(fault) => return Some(fault),
+        };
+        let breach = crate::schema::breaches(self.output_validator.as_ref()?, &output).into_iter().next()?;
+        // What a planner has not been shown is not told to it as a fault either.
+        let what = if self.output_origins().is_trusted() { breach.text } else { format!("`{}`", breach.keyword) };
+        Some(Fault::new(Rule::Loop1, format!("the output breaks its schema: {what}")))
     }
 
     /// Whether the model has to see what its calls brought, whatever still waits for a person.
@@ -571,7 +591,7 @@ impl Session {
         let waiting = self.questions().into_iter().filter(Question::is_open).map(|question| question.id);
         Some(Reply {
             ends,
-            output: if ends == Ends::Output { self.turn.output.clone() } else { Value::Null },
+            output: if ends == Ends::Output { self.output_for_people().unwrap_or_default() } else { Value::Null },
             said: self.turn.said.clone(),
             calls: self.calls(),
             waiting: waiting.collect(),
@@ -590,7 +610,7 @@ impl Session {
         }
         for (error, origins) in errors {
             // All of them will be shown, though only the latest is what `†error` reads.
-            self.shown.join(&origins);
+            self.shown.join(&self.in_sight(origins.clone()));
             let data = Data { origins: Some(origins), ..Data::plain("error", error) };
             self.remember(Message::Data(Box::new(data)));
         }
@@ -599,6 +619,9 @@ impl Session {
         for id in ended {
             if let Some(step) = self.steps.remove(&id) {
                 step.jobs.iter().for_each(|job| self.turn.ended_origins.join(&job.origins));
+                if self.plans_before_reading() {
+                    self.turn.ended_plainly.extend(step.report_plainly(id));
+                }
                 self.turn.ended_calls.extend(step.report(id));
             }
         }

@@ -98,17 +98,19 @@ impl Session {
             };
         }
         let params = Value::Object(params);
+        let origins = self.sources(at).of_call(call);
+        let step = self.steps.get_mut(&at.step).expect("the job was just looked at");
+        // A fault quotes what it finds fault with, so its words carry that too.
+        step.jobs[at.job as usize].origins = origins;
         if call.has_refs()
             && let Some(fault) = faults_of(tool.breaches(&params)).into_iter().next()
         {
             return self.fail_by(at, &fault);
         }
-        let origins = self.sources(at).of_call(call);
         let whole = frozen_call(call, params, instance.as_deref());
         let frozen = Frozen { call: Arc::new(whole), edited: None, approved: false };
         let step = self.steps.get_mut(&at.step).expect("the job was just looked at");
         step.jobs[at.job as usize].frozen = Some(Arc::new(frozen));
-        step.jobs[at.job as usize].origins = origins;
         if self.thinks(call, &tool) {
             return self.think(at, call);
         }

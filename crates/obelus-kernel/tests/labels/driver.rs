@@ -14,6 +14,7 @@ use crate::world::{ACTIVITIES, MARK, Move, Planned, Shape, World, acts, targets,
 pub(crate) struct Driver {
     session: Session,
     lazy: bool,
+    sheltered: bool,
     requests: Vec<Request>,
     calls: Vec<Start>,
     /// Everything that was handed out.
@@ -44,8 +45,11 @@ struct Proposal {
 }
 
 impl Driver {
-    pub(crate) fn new(lazy: bool, max_parallel: u32) -> Self {
-        let settings = json!({"mode": "full", "max_parallel": max_parallel, "max_requests": 100, "persistent": true});
+    pub(crate) fn new(lazy: bool, sheltered: bool, max_parallel: u32) -> Self {
+        let planning = if sheltered { "before_reading" } else { "while_reading" };
+        let settings = json!({
+            "mode": "full", "max_parallel": max_parallel, "max_requests": 100, "persistent": true, "planning": planning,
+        });
         let mut settings: Settings = serde_json::from_value(settings).expect("settings");
         settings.activities = ACTIVITIES.map(str::to_owned).into();
         let mut messages = vec![
@@ -61,6 +65,7 @@ impl Driver {
         let mut driver = Self {
             session,
             lazy,
+            sheltered,
             requests: Vec::new(),
             calls: Vec::new(),
             handed_out: Vec::new(),
@@ -75,7 +80,7 @@ impl Driver {
     }
 
     pub(crate) fn play(world: &World) -> Self {
-        let mut driver = Self::new(world.lazy, world.max_parallel);
+        let mut driver = Self::new(world.lazy, world.sheltered, world.max_parallel);
         for next in &world.moves {
             driver.make(next);
         }
@@ -159,6 +164,16 @@ impl Driver {
         let Some(prompt) = self.session.prompt(&id) else { return };
         let shows_a_mark = serde_json::to_string(&prompt).expect("a prompt is JSON").contains(MARK);
         let is_thought = matches!(prompt.purpose, Purpose::Think { .. });
+        // Whoever plans before reading is shown nothing that is not trusted, not even in a key or in an error.
+        let is_planner = self.sheltered && !is_thought && session_of(&id).is_empty();
+        assert!(
+            !(is_planner && shows_a_mark),
+            "a planner was shown a mark: {}",
+            serde_json::to_string(&prompt).expect("JSON")
+        );
+        if self.sheltered && !is_thought && !is_planner && shows_a_mark {
+            assert!(prompt.tools.is_empty(), "a delegate that reads has tools: {:?}", prompt.tools);
+        }
         if shows_a_mark && !is_thought {
             self.readers.insert(session_of(&id).to_owned());
         }
@@ -205,7 +220,8 @@ impl Driver {
             // A part that is believed repeats what it was given all the same.
             _ if start.tool.name == "card" => Outcome::Value(json!({"id": self.text(given), "x": text})),
             Shape::Text => Outcome::Value(text.into()),
-            Shape::Record => Outcome::Value(json!({"x": text})),
+            // A key is a text too.
+            Shape::Record => Outcome::Value(json!({"x": text, text.clone(): 1})),
             Shape::List => Outcome::Value(json!([text])),
         };
         match &outcome {
@@ -300,7 +316,7 @@ mod tests {
     use super::*;
 
     fn driver(after_reading: bool) -> Driver {
-        let mut driver = Driver::new(false, 16);
+        let mut driver = Driver::new(false, false, 16);
         driver.proposals.insert("<t>".to_owned(), Proposal { after_reading, in_a_plan: false });
         driver.results.push(json!(["<9☠>", "at <8☠>"]));
         driver

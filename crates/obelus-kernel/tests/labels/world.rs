@@ -12,6 +12,8 @@ pub(crate) const MARK: char = '☠';
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) lazy: bool,
+    /// Whether plans are made before reading.
+    pub(crate) sheltered: bool,
     pub(crate) max_parallel: u32,
     pub(crate) moves: Vec<Move>,
 }
@@ -193,6 +195,11 @@ fn next() -> impl Strategy<Value = Move> {
 }
 
 pub(crate) fn world() -> impl Strategy<Value = World> {
-    let parts = (any::<bool>(), select(vec![1, 2, 16]), vec(next(), 4..40));
-    parts.prop_map(|(lazy, max_parallel, moves)| World { lazy, max_parallel, moves })
+    let parts = (0..3_u8, select(vec![1, 2, 16]), vec(next(), 4..40));
+    parts.prop_map(|(planning, max_parallel, moves)| World {
+        lazy: planning > 0,
+        sheltered: planning > 1,
+        max_parallel,
+        moves,
+    })
 }

@@ -141,7 +141,8 @@ pub(crate) static USER_FIELD: Entity = Entity {
         field("ENTITY_ID", Text, "Для чего"),
         field("FIELD_NAME", Text, "Имя"),
         field("USER_TYPE_ID", Text, "Тип"),
-        field("EDIT_FORM_LABEL", Text, "Название"),
+        // It comes as text or with a text for each language, and is read by hand.
+        field("EDIT_FORM_LABEL", Text, "Название").read_only(),
         field("SORT", Int, "Порядок"),
         field("MULTIPLE", Flag, "Множественное"),
         field("MANDATORY", Flag, "Обязательное"),

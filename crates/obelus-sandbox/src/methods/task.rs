@@ -46,6 +46,17 @@ pub(super) fn add_to(methods: &mut Methods) {
     });
 }
 
+/// A task's status in words.
+pub(crate) fn status_word(status: i64) -> &'static str {
+    match status {
+        AT_WORK => "Выполняется",
+        SUPPOSEDLY_DONE => "Ждёт контроля",
+        DONE => "Завершена",
+        PUT_OFF => "Отложена",
+        _ => "Ждёт выполнения",
+    }
+}
+
 pub(super) fn missing(name: &str) -> Fault {
     Fault::new(400, "100", format!("Could not find value for parameter {{{name}}} (internal error)"))
 }

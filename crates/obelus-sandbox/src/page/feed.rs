@@ -36,6 +36,9 @@ fn write_entry(entry: &Entry, out: &mut String) {
     if !entry.commands.is_empty() {
         let _ = write!(out, "<div class=note>{}</div>", escape(&in_short(&entry.commands)));
     }
+    if !entry.asked.trim().is_empty() {
+        let _ = write!(out, "<div class=note>{}</div>", escape(entry.asked.trim()));
+    }
     if let Some((status, code, words)) = &entry.fault {
         let _ = write!(out, "<div class=fault>{status} {} {}</div>", escape(code), escape(words));
     }

@@ -13,7 +13,7 @@ use crate::entity::{
     ACTIVITY, COMMENT, COMPANY, CONTACT, DEAL, Entity, Field, LEAD, MULTI, STATUS, TASK, TASK_COMMENT, USER,
 };
 use crate::log::Log;
-use crate::methods::{int_of, text_of, title};
+use crate::methods::{int_of, status_word, text_of, title};
 use crate::store::{Row, Store};
 
 const ROWS: i64 = 50;
@@ -223,10 +223,12 @@ impl<'a> Names<'a> {
 }
 
 fn deal(names: &Names<'_>, row: &Row) -> Result<String> {
-    let who = match int_of(row, "COMPANY_ID") {
-        0 => names.record(&CONTACT, int_of(row, "CONTACT_ID"))?,
-        id => names.record(&COMPANY, id)?,
-    };
+    // A title that names its company already gets the person beside it.
+    let company = names.record(&COMPANY, int_of(row, "COMPANY_ID"))?;
+    let person = names.record(&CONTACT, int_of(row, "CONTACT_ID"))?;
+    let known = company.is_empty() || escape(text_of(row, "TITLE")).contains(&company);
+    let who = [if known { "" } else { company.as_str() }, person.as_str()];
+    let who = who.into_iter().filter(|name| !name.is_empty()).collect::<Vec<_>>().join(", ");
     let directory = match int_of(row, "CATEGORY_ID") {
         0 => "DEAL_STAGE".to_owned(),
         id => format!("DEAL_STAGE_{id}"),
@@ -282,13 +284,7 @@ fn lead(names: &Names<'_>, row: &Row) -> Result<String> {
 
 fn task(names: &Names<'_>, row: &Row) -> Result<String> {
     let status = int_of(row, "STATUS");
-    let word = match status {
-        3 => "Выполняется",
-        4 => "Ждёт контроля",
-        5 => "Завершена",
-        6 => "Отложена",
-        _ => "Ждёт выполнения",
-    };
+    let word = status_word(status);
     let class = if status == 5 { "done" } else { "" };
     Ok(format!(
         "<td class=\"{class}\">{}<small>{}</small></td><td>{}</td><td class=\"{class}\">{word}</td>{}",

@@ -170,7 +170,8 @@ fn tree(pairs: impl IntoIterator<Item = (String, String)>) -> Value {
 /// `fields[PHONE][0][VALUE]` as its parts; an empty part takes the next free number.
 fn path(key: &str) -> Vec<&str> {
     let Some((first, mut rest)) = key.split_once('[') else { return vec![key] };
-    if first.is_empty() {
+    // A bracket that is never closed is a letter like any other.
+    if first.is_empty() || !rest.contains(']') {
         return vec![key];
     }
     let mut parts = vec![first];
@@ -254,6 +255,8 @@ mod tests {
         {
             assert!(Params::of_query(query).value().is_object(), "{query}");
         }
+        // The first `=` ends the key, also where an operator was meant.
+        assert_eq!(Params::of_query("f[>=ID]=2&f[<ID]=9").value(), &json!({"f[>": "ID]=2", "f": {"<ID": "9"}}));
         assert_eq!(Params::of_query("a=1&a[b]=2").value(), &json!({"a": {"b": "2"}}));
         assert_eq!(Params::of_query(&format!("a{}=1", "[b]".repeat(40))).value(), &json!({}));
     }
@@ -280,5 +283,18 @@ mod tests {
         assert_eq!(params.object("filter").ok().flatten().and_then(|f| f.get("ID").cloned()), Some(json!("1")));
         assert_eq!(params.int("TASKID"), Some(7));
         assert!(Params::of_query("filter=5").object("filter").is_err());
+    }
+
+    proptest::proptest! {
+        /// Bytes of any kind are parameters of some kind, and never a panic.
+        #[test]
+        fn whatever_comes_is_read(
+            query in ".{0,60}",
+            kind in proptest::sample::select(vec!["application/json", "multipart/form-data; boundary=x", "", "application/x-www-form-urlencoded"]),
+            body in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..80),
+        ) {
+            let params = Params::read(&query, kind, &body);
+            proptest::prop_assert!(params.value().is_object() || params.value().is_array());
+        }
     }
 }

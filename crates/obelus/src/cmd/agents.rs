@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use obelus_connect::bitrix24;
 use obelus_connect::model::{PromptOptions, render};
 use obelus_kernel::session::{Input, Task};
 use obelus_runtime::{Agent, Problem, system_clock};
@@ -135,8 +136,12 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
         let folder = file.parent().unwrap_or(Path::new(""));
         match Agent::parse(&file, &input::text(&file)?, folder) {
             Ok(agent) => {
-                if let Err(error) = obelus_connect::activity::bind(&agent.activities, &agent.folder) {
-                    problems.push(Problem { file, place: None, text: error.to_string() });
+                let bound = obelus_connect::activity::bind(&agent.activities, &agent.folder);
+                let wrong = bound.err().map(|error| error.to_string()).into_iter();
+                let wrong: Vec<_> =
+                    wrong.chain(agent.context.tools().filter_map(|tool| bitrix24::check_tool(tool).err())).collect();
+                if !wrong.is_empty() {
+                    problems.extend(wrong.into_iter().map(|text| Problem { file: file.clone(), place: None, text }));
                 } else if !as_json {
                     output::answer(&format!("{GREEN}ok{GREEN:#} {}", visible(&path.display().to_string())));
                 }

@@ -38,7 +38,7 @@ use obelus_kernel::session::Mode;
 use obelus_runtime::{Driver, SessionJournal, Store, system_clock};
 
 use super::agents;
-use super::host::{Job, store_folder};
+use super::host::{Job, store_folder, with_files};
 use super::run::load_agent;
 use crate::cli::{Chat, How, StoreAt};
 use crate::output::Exit;
@@ -133,7 +133,8 @@ fn open(args: &Chat) -> Result<Opened> {
         let job = begun(args)?;
         let (agent, language) = (job.agent.clone(), job.language.clone());
         store.create(id, system_clock(), &job.genesis()?)?;
-        let driver = job.drive(id, record)?.journaled_by(SessionJournal::new(store, id));
+        let driver = job.drive(id, record)?.journaled_by(SessionJournal::new(store.clone(), id));
+        let driver = with_files(driver, &store, id, &agent)?;
         return Ok(Opened { driver, agent, language, goes_on: false, mode: None });
     };
     let job = Job::from_genesis(genesis)?;
@@ -156,7 +157,7 @@ fn open(args: &Chat) -> Result<Opened> {
     let goes_on = !journal.is_empty();
     let mut driver = job.drive(id, record)?;
     driver.recover(journal);
-    let driver = driver.journaled_by(SessionJournal::new(store, id));
+    let driver = with_files(driver.journaled_by(SessionJournal::new(store.clone(), id)), &store, id, &agent)?;
     Ok(Opened { driver, agent, language, goes_on, mode: args.mode.map(Into::into) })
 }
 

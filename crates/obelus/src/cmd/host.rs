@@ -9,7 +9,9 @@ use obelus_connect::model::{ModelSpec, Recorder, open};
 use obelus_kernel::Context;
 use obelus_kernel::session::{Mode, Session, Settings};
 use obelus_kernel::steps::Steps;
-use obelus_runtime::{Activities, Agent, Driver, Model, NoModel, Request, read_document, system_clock};
+use obelus_runtime::{
+    Activities, Agent, Driver, Model, NoModel, Request, SessionFiles, Store, read_document, system_clock,
+};
 use serde_json::{Map, Value, json};
 
 use crate::cli::{How, StoreAt};
@@ -176,6 +178,14 @@ impl Job {
             None => Ok(model),
         }
     }
+}
+
+/// The same driver, which keeps an agent's state and log as files for people. A request has neither.
+pub(crate) fn with_files(driver: Driver, store: &Store, id: &str, agent: &str) -> Result<Driver> {
+    if agent.is_empty() {
+        return Ok(driver);
+    }
+    Ok(driver.with_files(SessionFiles::open(store.folder(), id)?))
 }
 
 /// The folder of a file; of a bare name, this one.

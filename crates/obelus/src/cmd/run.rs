@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::host::{Job, store_folder};
+use super::host::{Job, store_folder, with_files};
 use super::{people, sessions};
 use crate::cli::{How, Run, RunPlan};
 use crate::input;
@@ -71,7 +71,9 @@ fn run(job: Job, begin: Input, how: &How, is_plan: bool) -> Result<Exit> {
                 Some(genesis) => sessions::take_up(&store, id, genesis, record, Some(begin))?,
                 None => {
                     store.create(id, system_clock(), &job.genesis()?)?;
-                    (job.drive(id, record)?.journaled_by(SessionJournal::new(store, id)), Begin::With(begin))
+                    let agent = job.agent.clone();
+                    let driver = job.drive(id, record)?.journaled_by(SessionJournal::new(store.clone(), id));
+                    (with_files(driver, &store, id, &agent)?, Begin::With(begin))
                 }
             }
         }
@@ -215,6 +217,7 @@ fn show(event: Event<'_>) {
         Event::Ended(_, Outcome::Lost { message }) => {
             output::note(&format!("  {YELLOW}?{YELLOW:#} its answer was lost: {}", visible(message)));
         }
+        Event::Files(news) => output::note(&visible(&news.to_string())),
         Event::Ended(..) | Event::Moved(_) => {}
         Event::Asked(question) => {
             output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} needs a decision", visible(&question.id)));

@@ -28,7 +28,7 @@ Examples:
   obelus sandbox bitrix24 --drop-answers 0.1      does the client survive lost answers?
   obelus sandbox bitrix24 --events strict         webhooks may not bind events, as on a real portal
   obelus sandbox bitrix24 --tls                   for clients that insist on https
-  curl 'http://127.0.0.1:8024/rest/1/sandbox0token/crm.deal.list?select[]=TITLE&filter[>OPPORTUNITY]=1000000'")]
+  curl 'http://127.0.0.1:8024/rest/1/sandbox0token/crm.deal.get?id=1'")]
 pub(crate) struct Bitrix24 {
     /// Where to listen; port 0 takes any free one.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8024")]
@@ -104,11 +104,25 @@ async fn serve(options: Options) -> Result<Exit> {
     }
     output::note(&format!("{BOLD}Events{BOLD:#}       application_token {}", portal.application_token()));
     output::note(&format!("{DIM}Ctrl-C stops it.{DIM:#}"));
-    tokio::signal::ctrl_c().await?;
+    asked_to_stop().await?;
     portal.stop().await;
     if let Some(path) = certificate {
         // It is trusted for one run only.
         let _ = std::fs::remove_file(path);
     }
     Ok(Exit::Done)
+}
+
+/// Waits for Ctrl-C, or for the signal by which systems end programs.
+async fn asked_to_stop() -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        let mut ended = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => interrupted,
+            _ = ended.recv() => Ok(()),
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await
 }

@@ -7,7 +7,7 @@ use obelus_kernel::session::{Decision, Input, Question};
 use obelus_runtime::{Driver, SessionJournal, Store, StoreError, one_line};
 use serde_json::{Value, json};
 
-use super::host::{Job, store_folder};
+use super::host::{Job, store_folder, with_files};
 use super::people;
 use super::run::{Begin, play};
 use crate::cli::{Answer, Inbox, Sessions, StoreAt, Verb};
@@ -21,6 +21,9 @@ pub(crate) fn run(args: &Sessions) -> Result<Exit> {
         }
         Sessions::Show { id, at, store, json, .. } => show(&open(store)?, id, *at, *json),
         Sessions::Log { id, store } => log(&open(store)?, id),
+        Sessions::Adopt { file, agent, session, store, json } => {
+            super::adopt::adopt(&open(store)?, file, agent, session.as_deref(), *json)
+        }
         Sessions::Rm { id, store } => {
             open(store)?.remove(id)?;
             Ok(Exit::Done)
@@ -47,13 +50,16 @@ pub(crate) fn take_up(
         .map(|(_, input)| input)
         .find(|input| matches!(input, Input::Start | Input::RunPlan | Input::User { .. }));
     let is_said = then.as_ref().is_some_and(|then| said_last == Some(then));
-    let mut driver = Job::from_genesis(genesis)?.drive(id, record)?;
+    let job = Job::from_genesis(genesis)?;
+    let agent = job.agent.clone();
+    let mut driver = job.drive(id, record)?;
     let recovered = driver.recover(journal);
     let is_at_rest = recovered.in_doubt == 0 && recovered.requests == 0;
     // The same words once more are an echo while they are at work, and words once that is done.
     let is_echo = is_said && (!is_at_rest || !matches!(then, Some(Input::User { .. })));
     let begin = Begin::GoingOn { then: then.filter(|_| !is_echo), rested: recovered.reply.map(Box::new) };
-    Ok((driver.journaled_by(SessionJournal::new(store.clone(), id)), begin))
+    let driver = driver.journaled_by(SessionJournal::new(store.clone(), id));
+    Ok((with_files(driver, store, id, &agent)?, begin))
 }
 
 /// A session read from the store, to look at.

@@ -131,7 +131,7 @@ fn ctrl_c_stops_the_turn_and_twice_leaves() {
     let desk = Desk::new("stop", "en");
     let person = Person::at(&desk, &[]);
     person.prompted(1).types("look").types(ENTER).sees("planned").types(CTRL_C);
-    person.sees("! Stopped.").prompted(2);
+    person.sees("1 ✗ Look at the deals: stopped by you").sees("! Stopped.").prompted(2);
     person.types("hello").types(ENTER).sees("There are three deals.").prompted(3);
     person.types("half a thought").sees("half a thought").types(CTRL_C).sees("Ctrl-C again leaves.").prompted(4);
     person.types(CTRL_C);

@@ -18,7 +18,7 @@ pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
         return Ok(Exit::Interrupted);
     }
     let mut told = Vec::new();
-    tell_questions(&talk, &mut told);
+    tell_questions(&mut talk, &mut told).await;
     loop {
         let line = tokio::select! {
             line = lines.recv() => line,
@@ -42,7 +42,7 @@ pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
             }
         };
         match worked {
-            Worked::Rested => tell_questions(&talk, &mut told),
+            Worked::Rested => tell_questions(&mut talk, &mut told).await,
             Worked::Refused(words) => talk.screen.lock().complain(&words),
             Worked::Left => return Ok(Exit::Interrupted),
         }
@@ -66,7 +66,10 @@ fn needs_terminal(talk: &Talk, command: &str) -> String {
 }
 
 /// Shows each open question once, and where it can be answered.
-fn tell_questions(talk: &Talk, told: &mut Vec<String>) {
+async fn tell_questions(talk: &mut Talk, told: &mut Vec<String>) {
+    if !talk.open().is_empty() {
+        talk.settle().await;
+    }
     let ask = &talk.phrases.ask;
     let open = talk.open();
     if !open.is_empty() && open.iter().all(|asked| told.contains(&asked.id)) {

@@ -25,6 +25,7 @@ pub(crate) struct Phrases {
     pub(crate) status: Statuses,
     pub(crate) of_so_many: &'static str,
     pub(crate) nothing_found: &'static str,
+    pub(crate) records_of: &'static str,
     pub(crate) no: &'static str,
     pub(crate) ask: Asking,
     pub(crate) why: Why,
@@ -38,6 +39,7 @@ pub(crate) struct Phrases {
     pub(crate) cost_session: &'static str,
     pub(crate) help: &'static [(&'static str, &'static str)],
     pub(crate) help_keys: &'static str,
+    pub(crate) files: Files,
     pub(crate) errors: Errors,
     pub(crate) tokens: fn(u64) -> String,
     pub(crate) requests: fn(u64) -> String,
@@ -46,12 +48,21 @@ pub(crate) struct Phrases {
     pub(crate) questions: fn(u64) -> String,
 }
 
+/// What is said of the session's files.
+pub(crate) struct Files {
+    pub(crate) taken: &'static str,
+    pub(crate) refused: &'static str,
+    pub(crate) trouble: &'static str,
+}
+
 /// How a step stands.
 pub(crate) struct Statuses {
     pub(crate) planned: &'static str,
     pub(crate) done: &'static str,
     pub(crate) waiting: &'static str,
     pub(crate) failed: &'static str,
+    pub(crate) stopped: &'static str,
+    pub(crate) too_late: &'static str,
     pub(crate) skipped: &'static str,
     pub(crate) denied: &'static str,
     pub(crate) refused: &'static str,
@@ -101,6 +112,10 @@ pub(crate) struct Asking {
     pub(crate) in_agents_words: &'static str,
     pub(crate) not_trusted: &'static str,
     pub(crate) result_to: &'static str,
+    pub(crate) now: &'static str,
+    pub(crate) now_unknown: &'static str,
+    pub(crate) no_change: &'static str,
+    pub(crate) will_lapse: &'static str,
     pub(crate) elsewhere: &'static str,
     pub(crate) not_kept: &'static str,
 }

@@ -4,7 +4,7 @@
 //! parameters are replaced by what their author calls them, and everything else is passed on as it is.
 
 use anstyle::AnsiColor;
-use obelus_kernel::session::{About, Question};
+use obelus_kernel::session::{About, Change, Question};
 use serde_json::Value;
 
 use super::phrases::{Phrases, fill};
@@ -148,7 +148,8 @@ fn told(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Told> {
                 }
             }
             Some(field) => {
-                if let (Some(told), Some(line)) = (all.last_mut(), field_line(field, &tool, titles, phrases)) {
+                let now = now_of(question, all.len().saturating_sub(1), field, &tool, titles);
+                if let (Some(told), Some(line)) = (all.last_mut(), field_line(field, now, &tool, titles, phrases)) {
                     told.fields.push(line);
                 }
             }
@@ -157,8 +158,14 @@ fn told(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Told> {
     all
 }
 
-/// A line of a call's description, with the names that people know.
-fn field_line(field: &str, tool: &str, titles: &Titles, phrases: &Phrases) -> Option<Line> {
+/// What stands now where a line of a description says what would: none if nobody looked.
+fn now_of<'a>(question: &'a Question, call: usize, field: &str, tool: &str, titles: &Titles) -> Option<&'a Change> {
+    let (name, _) = field.split_once(" = ")?;
+    question.changes.iter().find(|change| change.call == call && titles.place_of(tool, &change.field) == name)
+}
+
+/// A line of a call's description, with the names that people know, and beside it what is there now.
+fn field_line(field: &str, now: Option<&Change>, tool: &str, titles: &Titles, phrases: &Phrases) -> Option<Line> {
     let (field, mark) = split_mark(field);
     let line = if let Some(aside) = field.strip_prefix("beside the call, in the agent's words: ") {
         let (name, value) = aside.split_once(" = ")?;
@@ -174,7 +181,18 @@ fn field_line(field: &str, tool: &str, titles: &Titles, phrases: &Phrases) -> Op
         match field.split_once(" = ") {
             Some((name, value)) => {
                 let name = titles.param(tool, name).unwrap_or_else(|| name.to_owned());
-                Line::new().shown(PLAIN, &name).own(PLAIN, ": ").shown(BOLD, value)
+                let line = Line::new().shown(PLAIN, &name).own(PLAIN, ": ");
+                match now {
+                    None => line.shown(BOLD, value),
+                    Some(Change { before: None, .. }) => {
+                        line.own(DIM, phrases.ask.now_unknown).own(PLAIN, " → ").shown(BOLD, value)
+                    }
+                    Some(Change { before: Some(before), after, .. }) => {
+                        let line = line.own(DIM, phrases.ask.now).shown(PLAIN, &short(before));
+                        let line = line.own(PLAIN, " → ").shown(BOLD, value);
+                        if before == after { line.own(DIM, phrases.ask.no_change) } else { line }
+                    }
+                }
             }
             None => Line::new().shown(PLAIN, field),
         }
@@ -183,6 +201,16 @@ fn field_line(field: &str, tool: &str, titles: &Titles, phrases: &Phrases) -> Op
         Some(from) => line.own(AnsiColor::Yellow.on_default(), marked(from, titles, phrases)),
         None => line,
     })
+}
+
+/// A value on one line, in the form in which the kernel shows values.
+fn short(value: &Value) -> String {
+    const MOST: usize = 200;
+    let text = value.to_string();
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
 }
 
 /// The kernel's mark of what is not trusted, apart from the line. Values stand in quotes, so nothing else ends so.
@@ -328,6 +356,27 @@ pub(crate) mod tests {
         assert!(told.contains(&format!("    to: \"{forged}\"")), "{told:#?}");
         assert!(told.iter().all(|line| !line.contains(['\u{1b}', '\u{202e}', '\n'])));
         assert_eq!(split_mark("to = 1   ← from open_page, not trusted"), ("to = 1", Some("open_page")));
+    }
+
+    #[test]
+    fn what_is_there_now_stands_beside_what_would_be() {
+        let mut question = about_one();
+        let change = |before: Value| Change {
+            call: 0,
+            field: "OPPORTUNITY".to_owned(),
+            before: Some(before).filter(|value| !value.is_null()),
+            after: json!(100_000),
+            before_from: Default::default(),
+            after_from: Default::default(),
+        };
+        for (before, line) in [
+            (json!("50000.00\u{202e}"), "    Сумма: сейчас \"50000.00\\u{202e}\" → 100000"),
+            (json!(100_000), "    Сумма: сейчас 100000 → 100000 (без изменений)"),
+            (json!(null), "    Сумма: сейчас неизвестно → 100000"),
+        ] {
+            question.changes = vec![change(before)];
+            assert_eq!(told(&question, "ru")[3], line);
+        }
     }
 
     #[test]

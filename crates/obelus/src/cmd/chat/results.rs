@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::phrases::Phrases;
+use super::phrases::{Phrases, fill};
 
 /// Fields by which a record is known to people.
 const NAMES: [&str; 8] = ["title", "name", "subject", "text", "summary", "label", "what", "full_name"];
@@ -18,8 +18,18 @@ pub(crate) fn words(value: &Value, reads: bool, phrases: &Phrases) -> Option<Str
         // What a creation brings back as a number is an id, which says nothing to a person.
         Value::Number(number) => reads.then(|| number.to_string()),
         Value::String(text) => short(text),
-        Value::Array(items) => Some(count(items.len(), phrases)),
+        Value::Array(items) => Some(counted(items, items.last(), phrases)),
         Value::Object(fields) => named(fields).or_else(|| listed(fields, reads, phrases)),
+    }
+}
+
+/// How many there are: those that were left out are told by a mark, as the last of the rows or beside them.
+fn counted(items: &[Value], beside: Option<&Value>, phrases: &Phrases) -> String {
+    let more = beside.and_then(|mark| mark.get("_more"));
+    let number = |name: &str| more.and_then(|more| more.get(name)?.as_u64());
+    match (number("shown"), number("total")) {
+        (Some(shown), Some(total)) => fill(phrases.records_of, &[&total.to_string(), &shown.to_string()]),
+        _ => count(items.len(), phrases),
     }
 }
 
@@ -53,11 +63,12 @@ fn named(fields: &Map<String, Value>) -> Option<String> {
 
 /// An answer that wraps a list or a record: `{"tasks": […]}`, `{"result": …, "total": 3}`.
 fn listed(fields: &Map<String, Value>, reads: bool, phrases: &Phrases) -> Option<String> {
-    let mut lists = fields.values().filter_map(Value::as_array);
+    let rows = fields.iter().filter(|(name, _)| *name != "_more").map(|(_, value)| value);
+    let mut lists = rows.clone().filter_map(Value::as_array);
     if let (Some(only), None) = (lists.next(), lists.next()) {
-        return Some(count(only.len(), phrases));
+        return Some(counted(only, Some(&Value::Object(fields.clone())), phrases));
     }
-    let mut inner = fields.values().filter(|value| value.is_object());
+    let mut inner = rows.filter(|value| value.is_object());
     match (inner.next(), inner.next()) {
         (Some(only), None) => words(only, reads, phrases),
         _ => None,
@@ -78,6 +89,8 @@ mod tests {
             (json!([]), Some("nothing found")),
             (json!([1, 2, 3]), Some("3 found")),
             (json!({"tasks": [{"id": 1}]}), Some("1 found")),
+            (json!([{"ID": 1}, {"_more": {"shown": 50, "total": 150}}]), Some("150 found, 50 shown")),
+            (json!({"tasks": [{"id": 1}], "_more": {"shown": 50, "total": 70}}), Some("70 found, 50 shown")),
             (json!({"ID": "5", "TITLE": "Windows"}), Some("Windows")),
             (json!({"task": {"id": 5, "title": "Call"}}), Some("Call")),
             (json!({"ID": 1, "NAME": "Anna", "LAST_NAME": "Petrova"}), Some("Anna Petrova")),

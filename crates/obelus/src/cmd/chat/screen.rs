@@ -3,13 +3,13 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use obelus_kernel::session::{CallReport, Ends, Mode, Outcome, Reply, Session};
-use obelus_runtime::{Event, how_it_ended};
+use obelus_kernel::session::{AskedAgain, CallReport, Ends, Mode, Outcome, Reply, Session};
+use obelus_runtime::{Event, FileNews, how_it_ended};
 use serde_json::Value;
 
-use super::phrases::Phrases;
+use super::phrases::{Phrases, fill};
 use super::results;
-use super::steps::{Look, Place, Steps};
+use super::steps::{Look, Named, Place, Steps};
 use super::text::{Line, PLAIN, paragraphs};
 use super::titles::Titles;
 use crate::output::{DIM, RED, YELLOW};
@@ -107,6 +107,10 @@ impl Screen {
                     }
                 }
             }
+            Event::AskedAgain(question, AskedAgain::ItWillLapse) => {
+                let until = question.expires_at.to_string();
+                self.note(&fill(self.phrases.ask.will_lapse, &[&question.id, &until]));
+            }
             Event::Moved(session) => {
                 if let Some(words) = self.confirmed.take() {
                     self.note(&words);
@@ -116,7 +120,7 @@ impl Screen {
                 // Once an answer has led to calls, or to rest, nobody thinks any more.
                 self.thinking &= session.is_asking();
                 let titles = &self.titles;
-                self.steps.see(&calls, &|report| title_of(report, session, titles));
+                self.steps.see(&calls, &|report| named(report, session, titles));
                 if self.is_terminal {
                     self.draw();
                 } else {
@@ -124,7 +128,21 @@ impl Screen {
                     self.write(Part::Steps, &steps);
                 }
             }
+            Event::Files(news) => self.files(news),
             _ => {}
+        }
+    }
+
+    /// Something about the session's files.
+    fn files(&mut self, news: &FileNews) {
+        let phrases = &self.phrases.files;
+        let name = |path: &std::path::Path| path.display().to_string();
+        match news {
+            FileNews::Taken { file } => self.note(&fill(phrases.taken, &[&name(file)])),
+            FileNews::Refused { place, why, ours } => {
+                self.complain(&fill(phrases.refused, &[place, why, &name(ours)]));
+            }
+            FileNews::Trouble { file, why } => self.complain(&fill(phrases.trouble, &[&name(file), why])),
         }
     }
 
@@ -318,13 +336,16 @@ fn ending(reply: &Reply, phrases: &Phrases) -> Vec<Line> {
 }
 
 /// What a step is called. One that acts says what it does to what, once that is settled; one that looks, only what
-/// it looks at: how it looks is nothing to a person.
-fn title_of(report: &CallReport, session: &Session, titles: &Titles) -> String {
+/// it looks at, for how it looks is nothing to a person. What the agent says of it stands beside a bare name.
+fn named(report: &CallReport, session: &Session, titles: &Titles) -> Named {
     let tool = report.call["_tool"].as_str().unwrap_or_default();
     let is_settled = !matches!(report.status, "blocked" | "ready") && !report.call.to_string().contains("\"†");
     match titles.has_own_words(tool) && !titles.reads(tool) && is_settled {
-        true => session.call_headline(&report.call),
-        false => titles.tool(tool),
+        true => Named { title: session.call_headline(&report.call), comment: None },
+        false => {
+            let comment = report.call.get("comment").and_then(Value::as_str).filter(|words| !words.trim().is_empty());
+            Named { title: titles.tool(tool), comment: comment.map(str::to_owned) }
+        }
     }
 }
 

@@ -26,13 +26,20 @@ pub(crate) struct Steps {
     next: usize,
 }
 
+/// What a step is called.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Named {
+    pub(crate) title: String,
+    /// What the agent says of it.
+    pub(crate) comment: Option<String>,
+}
+
 /// One step as it was last seen.
 #[derive(Clone, Debug, PartialEq)]
 struct Shown {
     number: usize,
     tool: String,
-    title: String,
-    comment: Option<String>,
+    named: Named,
     instance: Option<String>,
     status: &'static str,
     error: Option<Value>,
@@ -60,7 +67,7 @@ impl Steps {
     }
 
     /// How the calls stand now.
-    pub(crate) fn see(&mut self, calls: &[CallReport], title: &dyn Fn(&CallReport) -> String) {
+    pub(crate) fn see(&mut self, calls: &[CallReport], name: &dyn Fn(&CallReport) -> Named) {
         for report in calls {
             let text = |name: &str| report.call.get(name).and_then(Value::as_str);
             let known = self.shown.get(&report.place);
@@ -71,8 +78,7 @@ impl Steps {
             let shown = Shown {
                 number: if moved { self.next } else { known.map_or(0, |known| known.number) },
                 tool: text("_tool").unwrap_or_default().to_owned(),
-                title: title(report),
-                comment: text("comment").filter(|words| !words.trim().is_empty()).map(str::to_owned),
+                named: name(report),
                 instance: text("_instance").map(str::to_owned),
                 status: report.status,
                 error: report.error.clone(),
@@ -151,9 +157,9 @@ impl Steps {
         let mut line = Line::of(NUMBER, format!("{:>2} ", step.number))
             .own(colour, mark)
             .own(PLAIN, " ")
-            .shown(PLAIN, &if row.of.len() > 1 { look.titles.tool(&step.tool) } else { step.title.clone() })
+            .shown(PLAIN, &if row.of.len() > 1 { look.titles.tool(&step.tool) } else { step.named.title.clone() })
             .hanging(5);
-        if let (Some(comment), 1) = (&step.comment, row.of.len()) {
+        if let (Some(comment), 1) = (&step.named.comment, row.of.len()) {
             line = line.own(DIM, " · ").shown(DIM, comment);
         }
         if row.of.len() > 1 {
@@ -182,7 +188,7 @@ impl Steps {
         let mut lines = vec![line];
         for (place, step) in row.of.iter().filter(|(_, step)| matches!(step.status, "failed" | "refused" | "denied")) {
             let (mark, colour) = mark(step.status, None);
-            let name = step.comment.as_deref().or(step.instance.as_deref()).unwrap_or_default();
+            let name = step.named.comment.as_deref().or(step.instance.as_deref()).unwrap_or_default();
             let said = self.said(*place, step, look).unwrap_or_default();
             let line = Line::of(PLAIN, "     ").own(colour, mark).own(PLAIN, " ").shown(PLAIN, name);
             lines.push(line.own(PLAIN, ": ").shown(colour_of(step.status), &said).hanging(7));
@@ -198,6 +204,8 @@ impl Steps {
             |head: &str, why: &str| Some(if why.is_empty() { head.to_owned() } else { format!("{head}: {why}") });
         match step.status {
             "done" => Some(self.results.get(&place).cloned().unwrap_or_else(|| status.done.to_owned())),
+            "failed" if text("code") == "stopped" => Some(status.stopped.to_owned()),
+            "failed" if text("code") == "timeout" => Some(status.too_late.to_owned()),
             "failed" => with(status.failed, &failure(step.error.as_ref())),
             "skipped" => Some(status.skipped.to_owned()),
             "denied" => with(status.denied, text("message")),
@@ -273,7 +281,10 @@ mod tests {
     }
 
     fn see(steps: &mut Steps, calls: &[CallReport]) {
-        steps.see(calls, &|report| sample("ru").tool(report.call["_tool"].as_str().unwrap_or_default()));
+        steps.see(calls, &|report| Named {
+            title: sample("ru").tool(report.call["_tool"].as_str().unwrap_or_default()),
+            comment: report.call["comment"].as_str().map(str::to_owned),
+        });
     }
 
     fn told(lines: &[Line]) -> Vec<String> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use obelus_kernel::session::{Decision, Ends, Input, Mode, Question, Refused, Reply, Session};
 use obelus_kernel::{Message, Path, Role};
-use obelus_runtime::{Driver, NOT_DURABLE};
+use obelus_runtime::{Driver, NOT_DURABLE, system_clock};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -19,6 +19,9 @@ use crate::output::{BOLD, DIM, Exit};
 
 /// Between two looks of the spinner.
 const FRAME: Duration = Duration::from_millis(120);
+
+/// How long a question waits for what it would change.
+const LOOKING: Duration = Duration::from_secs(5);
 
 /// A conversation.
 pub(crate) struct Talk {
@@ -93,6 +96,11 @@ impl Talk {
     /// The questions that wait.
     pub(crate) fn open(&self) -> Vec<Question> {
         self.session().questions().into_iter().filter(Question::is_open).collect()
+    }
+
+    /// Waits a little for what is not waited for otherwise: a question may be about to learn what it would change.
+    pub(crate) async fn settle(&mut self) {
+        let _ = tokio::time::timeout(LOOKING, self.driver.finish()).await;
     }
 
     /// The driver, and the signals to break off and to end.
@@ -284,6 +292,10 @@ impl Talk {
 }
 
 async fn do_work(driver: &mut Driver, work: Work) -> Result<Option<Reply>, Refused> {
+    // What has lapsed meanwhile cannot be answered any more.
+    if driver.session().timeout().is_some_and(|due| due <= system_clock()) {
+        driver.tell(Input::Tick).await?;
+    }
     match work {
         Work::Resume => driver.resume().await,
         Work::Say(text) => driver.turn(Input::User { text }).await.map(Some),

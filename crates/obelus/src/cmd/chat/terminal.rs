@@ -160,9 +160,10 @@ impl Terminal {
         loop {
             let open = self.talk.open();
             self.put_off.retain(|id| open.iter().any(|question| question.id == *id));
-            let Some(asked) = open.into_iter().find(|question| !self.put_off.contains(&question.id)) else {
-                return Ok(None);
-            };
+            let is_due = |question: &Question| !self.put_off.contains(&question.id);
+            let Some(due) = open.into_iter().find(is_due) else { return Ok(None) };
+            self.talk.settle().await;
+            let Some(asked) = self.talk.session().question(&due.id).filter(Question::is_open) else { continue };
             let next = match self.ask(&asked).await? {
                 Answered::Decided(decision) => {
                     let words = Asked::new(&asked, self.talk.phrases).confirmed(&decision);

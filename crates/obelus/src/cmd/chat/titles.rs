@@ -36,6 +36,12 @@ impl Titles {
         self.tools.get(name).is_some_and(|tool| tool.schema.get("x-title").is_some())
     }
 
+    /// The place of the parameter that a field of what a tool changes is written to.
+    pub(crate) fn place_of(&self, tool: &str, field: &str) -> String {
+        let below = self.tools.get(tool).and_then(|tool| tool.schema.get("x-before")?.get("fields")?.as_str());
+        below.map_or_else(|| field.to_owned(), |below| format!("{below}.{field}"))
+    }
+
     /// Whether a tool only looks.
     pub(crate) fn reads(&self, name: &str) -> bool {
         self.tools.get(name).is_some_and(|tool| tool.effect == obelus_kernel::Effect::Read)
@@ -106,6 +112,7 @@ pub(crate) mod tests {
         let context = Context::from_value(json!([{"type": "tool", "tool": {
             "crm.deal.update": {
                 "x-title": {"ru": "Изменить сделку", "en": "Change a deal"}, "x-effect": "update",
+                "x-before": {"tool": "open_page", "params": {"id": "id"}, "fields": "fields"},
                 "x-labels": {"fields.STAGE_ID": {"ru": "стадия", "en": "stage"}, "rows.count": "количество"},
                 "description": "Changes a deal. Every field that is given is written.",
                 "properties": {

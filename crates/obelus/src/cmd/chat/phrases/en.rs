@@ -2,7 +2,7 @@
 
 use obelus_runtime::Language;
 
-use super::{Asking, Because, Errors, Phrases, Statuses, Why};
+use super::{Asking, Because, Errors, Files, Phrases, Statuses, Why};
 
 pub(super) const PHRASES: Phrases = Phrases {
     language: Language::English,
@@ -27,6 +27,8 @@ pub(super) const PHRASES: Phrases = Phrases {
         done: "done",
         waiting: "waits for your decision",
         failed: "failed",
+        stopped: "stopped by you",
+        too_late: "failed: no answer in time",
         skipped: "skipped: earlier steps brought nothing for it",
         denied: "denied",
         refused: "not allowed",
@@ -34,6 +36,7 @@ pub(super) const PHRASES: Phrases = Phrases {
         only_planned: "kept in the plan, the mode shadow executes nothing",
     },
     of_so_many: "{} of {}",
+    records_of: "{} found, {} shown",
     nothing_found: "nothing found",
     no: "no",
     ask: Asking {
@@ -76,6 +79,10 @@ pub(super) const PHRASES: Phrases = Phrases {
         did_not: "Noted: it did not happen, doing it now.",
         in_agents_words: "in the agent's words: ",
         result_to: "the result goes to ",
+        now: "now ",
+        now_unknown: "now not known",
+        no_change: " (no change)",
+        will_lapse: "The question {} waits until {}, then it counts as a no. /inbox answers it.",
         not_trusted: "from {}, not trusted",
         elsewhere: "It cannot be approved here: that needs a terminal. Open obelus chat --session {} at one, or answer: obelus answer {} approve",
         not_kept: "It cannot be approved here: that needs a terminal. Run obelus chat at one, or with --session NAME, to answer later.",
@@ -127,6 +134,11 @@ pub(super) const PHRASES: Phrases = Phrases {
         ("/quit", "leave"),
     ],
     help_keys: "Ctrl-C stops the turn, twice leaves. Ctrl-D leaves. Tab completes commands. A line that begins with a space is not kept in the history.",
+    files: Files {
+        taken: "Your changes to the state are taken up: {}",
+        refused: "The state's file is not taken: {}: {}. It is left as it is until it is mended or removed; the state is written to {}",
+        trouble: "A file could not be written: {}: {}. Nothing is lost: the journal has everything",
+    },
     errors: Errors {
         unknown: "There is no command {}.",
         did_you_mean: "Did you mean {}?",

@@ -2,7 +2,7 @@
 
 use obelus_runtime::Language;
 
-use super::{Asking, Because, Errors, Phrases, Statuses, Why};
+use super::{Asking, Because, Errors, Files, Phrases, Statuses, Why};
 
 pub(super) const PHRASES: Phrases = Phrases {
     language: Language::Russian,
@@ -27,6 +27,8 @@ pub(super) const PHRASES: Phrases = Phrases {
         done: "готово",
         waiting: "ждёт вашего решения",
         failed: "не вышло",
+        stopped: "остановлено вами",
+        too_late: "не вышло: нет ответа за отведённое время",
         skipped: "пропущено: нет данных от предыдущих шагов",
         denied: "отклонено",
         refused: "не разрешено",
@@ -34,6 +36,7 @@ pub(super) const PHRASES: Phrases = Phrases {
         only_planned: "записано в план, режим shadow ничего не выполняет",
     },
     of_so_many: "{} из {}",
+    records_of: "найдено: {}, показано: {}",
     nothing_found: "ничего не найдено",
     no: "нет",
     ask: Asking {
@@ -76,6 +79,10 @@ pub(super) const PHRASES: Phrases = Phrases {
         did_not: "Записано: этого не было, выполняю.",
         in_agents_words: "слова агента: ",
         result_to: "результат запишется в ",
+        now: "сейчас ",
+        now_unknown: "сейчас неизвестно",
+        no_change: " (без изменений)",
+        will_lapse: "Вопрос {} ждёт до {}, потом будет считаться отказом. /inbox — ответить.",
         not_trusted: "взято из {}, непроверенный источник",
         elsewhere: "Здесь подтвердить нельзя: нужен терминал. Откройте obelus chat --session {} в терминале или ответьте: obelus answer {} approve",
         not_kept: "Здесь подтвердить нельзя: нужен терминал. Запустите obelus chat в терминале или с --session ИМЯ, тогда ответить можно и потом.",
@@ -127,6 +134,11 @@ pub(super) const PHRASES: Phrases = Phrases {
         ("/quit", "выход"),
     ],
     help_keys: "Ctrl-C останавливает ход, дважды — выход. Ctrl-D — выход. Tab дополняет команды. Строка с пробелом в начале не попадает в историю.",
+    files: Files {
+        taken: "Ваши правки в файле состояния учтены: {}",
+        refused: "Файл состояния не принят: {}: {}. Он остаётся как есть, пока его не исправят или не удалят; состояние записывается в {}",
+        trouble: "Файл не записан: {}: {}. Ничего не потеряно: всё есть в журнале",
+    },
     errors: Errors {
         unknown: "Нет такой команды: {}.",
         did_you_mean: "Возможно, {}?",

@@ -1,0 +1,71 @@
+//! The tools of the CRM agent, its client, a driver and the sandbox portal together: where answers get lost, nobody is
+//! asked, and everything is there exactly once.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use obelus_connect::bitrix24::{Bitrix24, Options, Webhook};
+use obelus_kernel::session::{Ends, Input, Mode, Session, Settings};
+use obelus_kernel::{Context, Time};
+use obelus_runtime::{Activities, Driver, NoModel};
+use obelus_sandbox::Portal;
+use serde_json::{Map, Value, json};
+
+use super::{run, value, work};
+
+fn tools() -> Map<String, Value> {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../agents/crm/tools"));
+    let read = |file: &str| -> Map<String, Value> {
+        serde_saphyr::from_str(&std::fs::read_to_string(folder.join(file)).unwrap()).unwrap()
+    };
+    ["deals.yaml", "tasks.yaml", "activities.yaml"].into_iter().flat_map(read).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn creations_of_the_agent_happen_once_though_answers_are_lost() {
+    let options = obelus_sandbox::Options { rate: false, drop_answers: 0.4, ..obelus_sandbox::Options::default() };
+    let portal = Portal::start(options).await.unwrap();
+    let quick = Options { rate: None, settle: Duration::ZERO, ..Options::default() };
+    let client = Bitrix24::new(Webhook::parse(portal.base_url()).unwrap(), quick);
+
+    let deals = (0..8).map(|n| json!({"_tool": "crm.deal.add", "fields": {"TITLE": format!("Сделка-{n}")}}));
+    let tasks = (0..8).map(|n| {
+        let fields = json!({"TITLE": format!("Задача-{n}"), "RESPONSIBLE_ID": 1, "DESCRIPTION": "Позвонить"});
+        json!({"_tool": "tasks.task.add", "fields": fields})
+    });
+    let updates =
+        (1..=4).map(|id| json!({"_tool": "crm.deal.update", "id": id, "fields": {"TITLE": format!("Новое имя {id}")}}));
+    let calls = deals.chain(tasks).chain(updates).enumerate().map(|(index, mut call)| {
+        call["_outputPath"] = format!("†state.made.n{index}").into();
+        call
+    });
+    let context = json!([{"type": "tool", "tool": tools()}, {"type": "plan", "plan": calls.collect::<Vec<_>>()}]);
+    let settings = Settings { mode: Mode::Full, activities: ["bitrix24".to_owned()].into(), ..Settings::default() };
+    let session = Session::new("s", Context::from_value(context).unwrap(), None, Arc::new(settings)).unwrap();
+    let mut activities = Activities::new();
+    activities.add("bitrix24", client.clone());
+    let mut driver = Driver::new(session, Arc::new(activities), Arc::new(NoModel), || Time(1));
+    let reply = driver.turn(Input::RunPlan).await.unwrap();
+
+    let questions: Vec<String> =
+        driver.session().questions().into_iter().map(|question| format!("{:?}", question.reasons)).collect();
+    assert_eq!((reply.ends, questions), (Ends::Output, Vec::new()));
+    assert!(reply.calls.iter().all(|call| call.status == "done"), "{:?}", reply.calls);
+    // Twenty calls, and more requests than that: some answers were lost.
+    assert!(portal.requests() > 20, "{}", portal.requests());
+
+    let named = json!({"filter": {"%TITLE": "Сделка-"}, "limit": "all"});
+    let rows = value(run(&client, work("crm.deal.list", "read", json!({"list": true}), named)).await);
+    let mut titles: Vec<&str> = rows.as_array().unwrap().iter().map(|row| row["TITLE"].as_str().unwrap()).collect();
+    titles.sort_unstable();
+    assert_eq!(titles, (0..8).map(|n| format!("Сделка-{n}")).collect::<Vec<_>>());
+
+    let whole = json!({"select": ["ID", "TITLE", "DESCRIPTION"], "limit": "all"});
+    let all = value(run(&client, work("tasks.task.list", "read", json!({"list": "tasks"}), whole)).await);
+    let made =
+        all["tasks"].as_array().unwrap().iter().filter(|task| task["title"].as_str().unwrap().starts_with("Задача-"));
+    let made: Vec<&Value> = made.collect();
+    assert_eq!(made.len(), 8);
+    assert!(made.iter().all(|task| task["description"].as_str().unwrap().starts_with("Позвонить\n\n[obelus ")));
+}

@@ -1,0 +1,53 @@
+//! Rows of a result that become instances: a plan can then treat each of them alike, and a person is asked once.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Session;
+use super::input::CallError;
+use super::job::JobRef;
+use super::result::Failure;
+use crate::call::Call;
+use crate::fold::Method;
+use crate::message::{Data, Message, Output};
+
+/// Rows that one result may bring as instances.
+const MOST: usize = 1000;
+
+impl Session {
+    /// Writes each row as an instance of the kind that the call names. The kind must be a new one: rows of an earlier
+    /// list would otherwise be treated along with these.
+    pub(super) fn write_instances(&mut self, at: JobRef, call: &Arc<Call>, rows: Vec<Value>) -> Result<(), Failure> {
+        let fail = |code: &str, text: String| Err(Failure::Runtime(CallError::new(code, text)));
+        let Some(field) = call.tool.as_ref().and_then(|tool| tool.instances.clone()) else { return Ok(()) };
+        let path = call.output_path.as_ref().and_then(|path| path.paths().next().cloned());
+        let Some(path) = path.filter(|path| path.segments.is_empty() && !call.keeps_by_default) else {
+            return fail("no_kind", "name a kind of its own for the rows, such as `_outputPath`: `†rows`".to_owned());
+        };
+        if self.context.view(&path.kind).is_some() {
+            return fail("kind_in_use", format!("†{} is in use already: name another kind for these rows", path.kind));
+        }
+        if rows.len() > MOST {
+            return fail(
+                "too_many",
+                format!("{} rows, and at most {MOST} are treated at once: ask for less", rows.len()),
+            );
+        }
+        let origins = self.steps[&at.step].jobs[at.job as usize].origins.clone().joined(&self.own_origin(call));
+        let date = self.date();
+        let mut batch = Vec::with_capacity(rows.len());
+        for row in rows {
+            let Some(name) = row.get(&field).map(|id| id.as_str().map_or_else(|| id.to_string(), str::to_owned)) else {
+                return fail("bad_row", format!("a row without `{field}` cannot be told from the others"));
+            };
+            let mut data = Data::plain(path.kind.clone(), row);
+            data.instance = Some(format!("{} {name}", path.kind));
+            data.method = Some(Method::Set);
+            data.origins = Some(origins.clone());
+            data.output = Some(Output { call: call.raw.clone(), path: path.clone(), date: Some(date.clone()) });
+            batch.push(Message::Data(Box::new(data)));
+        }
+        self.context.append(batch).map_err(Failure::Structural)
+    }
+}

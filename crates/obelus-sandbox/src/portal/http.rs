@@ -1,0 +1,136 @@
+//! HTTP: which path leads where, and how connections are taken.
+//!
+//! Connections are served by hand, for two reasons: TLS with a certificate made a moment ago, and answers that are
+//! dropped on purpose.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{DefaultBodyLimit, RawQuery, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{any, get};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tower_service::Service;
+
+use super::lenient::Lenient;
+use crate::desk::{Desk, Request};
+use crate::page;
+use crate::tls::Tls;
+use crate::wire::{Params, xml};
+
+/// Bodies larger than this are refused.
+const LARGEST_BODY: usize = 16 * 1024 * 1024;
+
+pub(super) fn router(desk: Arc<Desk>) -> Router {
+    Router::new()
+        .route("/", get(show_page))
+        .route("/version", get(async |State(desk): State<Arc<Desk>>| desk.state().log.count().to_string()))
+        .route("/rest/{*path}", any(call))
+        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .with_state(desk)
+}
+
+/// Who is at the other end of the connection.
+#[derive(Clone, Copy)]
+struct Peer(SocketAddr);
+
+/// Marks an answer that is never to arrive.
+#[derive(Clone, Copy)]
+struct Dropped;
+
+#[derive(Debug, thiserror::Error)]
+#[error("the answer is dropped on purpose")]
+struct AnswerDropped;
+
+async fn call(
+    State(desk): State<Arc<Desk>>,
+    axum::extract::Path(path): axum::extract::Path<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+    axum::Extension(Peer(from)): axum::Extension<Peer>,
+    body: axum::body::Bytes,
+) -> Response {
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let params = Params::read(&query.unwrap_or_default(), content_type, &body);
+    let reply = desk.serve(Request { path: &path, params, from: from.ip() });
+    let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = match reply.as_xml {
+        true => (status, [(header::CONTENT_TYPE, "text/xml; charset=utf-8")], xml(&reply.body)).into_response(),
+        false => (status, [(header::CONTENT_TYPE, "application/json; charset=utf-8")], reply.body.to_string())
+            .into_response(),
+    };
+    if reply.dropped {
+        response.extensions_mut().insert(Dropped);
+    }
+    response
+}
+
+async fn show_page(State(desk): State<Arc<Desk>>, RawQuery(query): RawQuery) -> Response {
+    let wanted = Params::of_query(&query.unwrap_or_default());
+    let html = page::html(&desk, &wanted);
+    let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'";
+    let headers = [
+        (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+        (header::CONTENT_SECURITY_POLICY, policy),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    (headers, html).into_response()
+}
+
+/// Takes connections until it is aborted; those that are open end with it.
+pub(super) async fn accept(listener: TcpListener, tls: Option<Tls>, router: Router) {
+    let mut connections = JoinSet::new();
+    loop {
+        // Connections that have ended are cleared away while waiting for the next.
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Some(_) = connections.join_next() => continue,
+        };
+        let Ok((stream, peer)) = accepted else {
+            // Out of files, most likely: some will be given back.
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            continue;
+        };
+        let _ = stream.set_nodelay(true);
+        let router = router.clone();
+        match &tls {
+            None => {
+                connections.spawn(serve(stream, peer, router));
+            }
+            Some(tls) => {
+                let acceptor = tls.acceptor.clone();
+                connections.spawn(async move {
+                    if let Ok(stream) = acceptor.accept(stream).await {
+                        serve(stream, peer, router).await;
+                    }
+                });
+            }
+        }
+    }
+}
+
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, peer: SocketAddr, router: Router) {
+    let service = hyper::service::service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+        let mut router = router.clone();
+        async move {
+            request.extensions_mut().insert(Peer(peer));
+            let response = match router.call(request.map(Body::new)).await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            };
+            match response.extensions().get::<Dropped>() {
+                Some(Dropped) => Err(AnswerDropped),
+                None => Ok(response),
+            }
+        }
+    });
+    let Ok(stream) = Lenient::new(stream).await else { return };
+    // A client that goes away is no fault of ours.
+    let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+}

@@ -1,0 +1,174 @@
+//! Everything that goes wrong, on purpose: faults, limits, lost answers, restarts.
+
+use std::time::{Duration, SystemTime};
+
+use obelus_sandbox::{Options, Portal, StartError};
+use serde_json::{Value, json};
+
+use crate::support::Asked;
+
+#[test]
+fn each_fault_has_its_status_and_code() {
+    let portal = Asked::with(Options { rate: false, scopes: vec!["crm".to_owned()], ..Options::default() });
+    for (method, params, expected) in [
+        ("no.such.method", json!({}), (404, "ERROR_METHOD_NOT_FOUND")),
+        ("crm.deal.get", json!({}), (400, "")),
+        ("crm.deal.get", json!({"id": "x"}), (400, "")),
+        ("crm.deal.get", json!({"id": 99999}), (400, "")),
+        ("crm.deal.list", json!({"filter": "x"}), (400, "")),
+        ("crm.deal.list", json!({"select": "ID"}), (400, "")),
+        ("crm.deal.add", json!({}), (400, "")),
+        ("crm.company.add", json!({"fields": {}}), (400, "")),
+        ("crm.item.get", json!({"entityTypeId": 2, "id": 99999}), (400, "NOT_FOUND")),
+        ("crm.item.list", json!({"entityTypeId": 2, "filter": {"nope": 1}}), (400, "INVALID_ARG_VALUE")),
+        (
+            "event.bind",
+            json!({"event": "onNothing", "handler": "http://example.test/"}),
+            (400, "ERROR_EVENT_NOT_FOUND"),
+        ),
+        ("event.bind", json!({"event": "onCrmDealAdd"}), (400, "ERROR_ARGUMENT")),
+        ("event.bind", json!({"event": "onCrmDealAdd", "handler": "ftp://example.test/"}), (400, "ERROR_ARGUMENT")),
+        ("tasks.task.list", json!({}), (403, "insufficient_scope")),
+    ] {
+        let fault = portal.fault(method, &params);
+        assert_eq!((fault.0, fault.1.as_str()), expected, "{method} {params}: {fault:?}");
+    }
+    assert_eq!(portal.post("event.bind", &json!({"event": "onCrmDealAdd"})).json()["argument"], "HANDLER");
+    assert_eq!(portal.fault("crm.deal.list", &json!({"filter": "x"})).2, "Parameter 'filter' must be array.");
+    for (path, status, code) in [
+        ("/rest/1/wrong/profile", 403, "INVALID_CREDENTIALS"),
+        ("/rest/2/sandbox0token/profile", 403, "INVALID_CREDENTIALS"),
+        ("/rest/profile", 401, "NO_AUTH_FOUND"),
+        ("/rest/profile?auth=abc", 401, "expired_token"),
+    ] {
+        let reply = portal.get(path);
+        assert_eq!((reply.status, &reply.json()["error"]), (status, &json!(code)), "{path}");
+    }
+}
+
+#[test]
+fn the_webhook_of_someone_who_has_left_opens_nothing() {
+    let portal = Asked::with(Options { user: 8, ..Options::default() });
+    let fault = portal.fault("profile", &json!({}));
+    assert_eq!((fault.0, fault.1.as_str()), (403, "user_access_error"));
+}
+
+#[test]
+fn a_program_can_ask_what_it_may() {
+    let portal = Asked::with(Options { rate: false, scopes: vec!["crm".to_owned()], ..Options::default() });
+    assert_eq!(portal.call("scope", &json!({})), json!(["crm"]));
+    let names = portal.call("methods", &json!({}));
+    let has = |name: &str| names.as_array().is_some_and(|names| names.contains(&json!(name)));
+    assert!(has("crm.deal.list") && has("batch") && !has("tasks.task.list"), "{names}");
+    let about = |name: &str| portal.call("method.get", &json!({"name": name}));
+    assert_eq!(about("crm.deal.list"), json!({"isExisting": true, "isAvailable": true}));
+    assert_eq!(about("tasks.task.list"), json!({"isExisting": true, "isAvailable": false}));
+    assert_eq!(about("nope"), json!({"isExisting": false, "isAvailable": false}));
+    assert_eq!(portal.call("profile", &json!({}))["ADMIN"], json!(true));
+}
+
+#[test]
+fn the_bucket_takes_a_burst_and_then_refuses_before_anything_is_done() {
+    let portal = Asked::with(Options::default());
+    // However slow the machine: more than the bucket holds and leaks in the meantime.
+    let mut refused = 0;
+    let mut done = 0;
+    while refused == 0 && done < 5000 {
+        let reply = portal.post("crm.deal.add", &json!({"fields": {"TITLE": "x"}}));
+        match reply.status {
+            200 => done += 1,
+            503 => {
+                assert_eq!(reply.json()["error"], "QUERY_LIMIT_EXCEEDED");
+                refused += 1;
+            }
+            status => panic!("{status}: {}", reply.body),
+        }
+    }
+    assert!(done >= 50 && refused == 1, "{done} done, {refused} refused");
+    // An hour later there is room again, and exactly what was answered is there.
+    portal.portal.set_now(SystemTime::now() + Duration::from_secs(3600));
+    assert_eq!(portal.answer("crm.deal.list", &json!({"filter": {"TITLE": "x"}}))["total"], json!(done));
+}
+
+#[test]
+fn a_method_that_worked_too_long_is_blocked_until_its_time_is_over() {
+    let portal = Asked::with(Options { operating_cost: Some(200.0), ..Options::default() });
+    let mut last = json!(null);
+    for _ in 0..3 {
+        last = portal.answer("crm.deal.list", &json!({}))["time"].take();
+    }
+    assert_eq!(last["operating"], json!(600.0));
+    let blocked = portal.fault("crm.deal.list", &json!({}));
+    assert_eq!((blocked.0, blocked.1.as_str()), (429, "OPERATION_TIME_LIMIT"));
+    assert_eq!(portal.post("crm.deal.get", &json!({"id": 1})).status, 200);
+    let inner = portal.call("batch", &json!({"cmd": {"x": "crm.deal.list"}}));
+    assert_eq!(inner["result_error"]["x"]["error"], "OPERATION_TIME_LIMIT");
+    let reset = last["operating_reset_at"].as_u64().expect("a moment");
+    portal.portal.set_now(SystemTime::UNIX_EPOCH + Duration::from_secs(reset + 61));
+    assert_eq!(portal.post("crm.deal.list", &json!({})).status, 200);
+}
+
+#[test]
+fn dropped_answers_were_done_and_are_the_same_in_every_run() {
+    let run = || {
+        let portal = Asked::with(Options { rate: false, drop_answers: 0.3, ..Options::default() });
+        let add = |n: usize| {
+            let body = json!({"fields": {"TITLE": "x", "ORIGINATOR_ID": "t", "ORIGIN_ID": n.to_string()}}).to_string();
+            portal.send("POST", &portal.path("crm.deal.add"), "application/json", &body).is_none()
+        };
+        let dropped: Vec<bool> = (0..40).map(add).collect();
+        // Reads may be asked for again until one comes through.
+        let list = json!({"filter": {"ORIGINATOR_ID": "t"}, "select": ["ID"]}).to_string();
+        let read = (0..50).find_map(|_| portal.send("POST", &portal.path("crm.deal.list"), "application/json", &list));
+        (dropped, read.expect("an answer").json()["total"].clone())
+    };
+    let (dropped, made) = run();
+    assert_eq!(made, json!(40), "every one was done, answered or not");
+    let count = dropped.iter().filter(|dropped| **dropped).count();
+    assert!((4..=24).contains(&count), "{count} of 40");
+    assert_eq!(run().0, dropped);
+}
+
+#[test]
+fn a_portal_in_a_file_survives_and_one_in_memory_does_not() {
+    let path =
+        std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("survives-{}.sqlite", std::process::id()));
+    let options = Options { db: Some(path.clone()), rate: false, ..Options::default() };
+    let id = {
+        let portal = Asked::with(options.clone());
+        portal.call("crm.deal.add", &json!({"fields": {"TITLE": "Остаётся"}}))
+    };
+    let portal = Asked::with(options);
+    assert_eq!(portal.call("crm.deal.get", &json!({"id": id}))["TITLE"], "Остаётся");
+    drop(portal);
+    for end in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{end}", path.display()));
+    }
+    assert_eq!(Asked::new().fault("crm.deal.get", &json!({"id": id})).0, 400);
+}
+
+#[test]
+fn its_clock_can_be_set_and_the_seed_is_around_it() {
+    let new_year = SystemTime::UNIX_EPOCH + Duration::from_secs(1_893_448_800); // 2030-01-01 01:00 in Moscow
+    let portal = Asked::with(Options { now: Some(new_year), rate: false, ..Options::default() });
+    let now = portal.call("server.time", &json!({}));
+    assert!(now.as_str().is_some_and(|now| now.starts_with("2030-01-01T01:")), "{now}");
+    let newest = portal.call("crm.deal.list", &json!({"order": {"DATE_CREATE": "DESC"}, "select": ["DATE_CREATE"]}));
+    let newest: &Value = &newest[0]["DATE_CREATE"];
+    assert!(newest.as_str().is_some_and(|at| at.starts_with("2029-12-")), "{newest}");
+    let ahead =
+        portal.answer("tasks.task.list", &json!({"filter": {">DEADLINE": "2030-01-01", "<DEADLINE": "2030-01-16"}}));
+    assert!(ahead["total"].as_i64() > Some(15), "{}", ahead["total"]);
+}
+
+#[test]
+fn a_portal_that_cannot_start_says_why() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let start = |options: Options| runtime.block_on(Portal::start(options)).err().map(|error| error.to_string());
+    let taken = Asked::new();
+    let said = start(Options { listen: taken.portal.address(), ..Options::default() }).unwrap_or_default();
+    assert!(said.contains("cannot listen at") && said.contains("port 0"), "{said}");
+    assert_eq!(start(Options { user: 9, ..Options::default() }), Some(StartError::User(9, 8).to_string()));
+    assert_eq!(start(Options { token: "a/b".to_owned(), ..Options::default() }), Some(StartError::Token.to_string()));
+    assert_eq!(start(Options { drop_answers: 1.5, ..Options::default() }), Some(StartError::Chance(1.5).to_string()));
+}
