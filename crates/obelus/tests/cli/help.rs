@@ -29,6 +29,7 @@ const COMMANDS: &[&[&str]] = &[
     &["sandbox"],
     &["sandbox", "bitrix24"],
     &["sessions"],
+    &["sessions", "adopt"],
     &["sessions", "list"],
     &["sessions", "log"],
     &["sessions", "rm"],

@@ -9,5 +9,6 @@ mod help;
 mod json;
 mod policy;
 mod sandbox;
+mod state;
 mod support;
 mod why;
