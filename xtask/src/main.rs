@@ -1,4 +1,4 @@
-//! What the project does to itself: `cargo xtask test`, `bench`, `demo`.
+//! What the project does to itself: `cargo xtask test`, `bench`, `sim`, `demo`.
 //!
 //! # Layout
 //!
@@ -16,6 +16,8 @@ usage: cargo xtask COMMAND
 
   test [--long]   formatting, lints, tests, vectors; --long tries many more random inputs
   bench           cost of memory, plans and calls in instructions (needs valgrind), and of a call beside LangGraph
+  bench peer      of these, a call beside LangGraph alone (needs python3 and the network, the first time)
+  sim SEED        plays one seed of the simulation of crashes again
   demo            checks, draws, tries out and runs the examples; no key, no network
 ";
 
@@ -26,6 +28,8 @@ fn main() -> ExitCode {
         ["test"] => test::run(false),
         ["test", "--long"] => test::run(true),
         ["bench"] => bench::run(),
+        ["bench", "peer"] => bench::run_peer(),
+        ["sim", seed] => test::simulate(seed),
         ["demo"] => demo::run(),
         _ => {
             eprint!("{HELP}");

@@ -12,9 +12,17 @@ pub(crate) fn run(long: bool) -> Result<()> {
     if long {
         let mut properties = cargo(&["test", "--package", "obelus-kernel", "--test", "properties"]);
         step("properties, 20,000 cases of each", properties.env("PROPTEST_CASES", "20000"))?;
+        let mut simulation = cargo(&["test", "--package", "obelus-runtime", "--test", "simulation"]);
+        step("the simulation, 20,000 seeds", simulation.env("OBELUS_SEEDS", "20000"))?;
     }
     eprintln!("everything passed");
     Ok(())
+}
+
+/// One seed of the simulation, as a failing run names it.
+pub(crate) fn simulate(seed: &str) -> Result<()> {
+    let mut simulation = cargo(&["test", "--package", "obelus-runtime", "--test", "simulation", "--", "--nocapture"]);
+    step(&format!("seed {seed}"), simulation.env("OBELUS_SEED", seed))
 }
 
 /// The project's own vectors, and those that lie beside the repository, where there are any.

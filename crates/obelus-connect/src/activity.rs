@@ -22,6 +22,7 @@
 )]
 
 mod binding;
+#[cfg(feature = "bitrix24")]
 pub(crate) use binding::Fields;
 pub use binding::{BindingError, bind, bind_into};
 
@@ -30,13 +31,14 @@ mod exec;
 
 #[cfg(feature = "http")]
 mod http;
-#[cfg(feature = "http")]
+#[cfg(feature = "bitrix24")]
 pub(crate) use http::innermost;
 
 #[cfg(feature = "jq")]
 mod jq;
 
 mod mask;
+#[cfg(feature = "bitrix24")]
 pub(crate) use mask::Mask;
 
 mod retry;

@@ -26,7 +26,7 @@ fn a_mistake_is_named_with_its_binding_its_field_and_a_way_out() {
         (json!({"exec": ["a"], "jq": "."}), "`exec` and `jq` exclude each other"),
         (json!({"mcp": {"server": "s", "tool": "t"}}), "activity `greet`, field `mcp`: not supported yet"),
         (json!({"exec": ["a"], "time_out": 1}), "field `time_out`: unknown; did you mean `timeout`?"),
-        (json!({"exec": ["a"], "whatever": 1}), "the fields here are exec, timeout, retry, cwd, env"),
+        (json!({"exec": ["a"], "whatever": 1}), "the fields here are exec, timeout, retry, cwd, env, reconcile"),
         (json!({"jq": ".", "cwd": "x"}), "field `cwd`: unknown; it goes with exec only"),
         (json!({"exec": "ls -l"}), "field `exec`: it must be a list of texts; it is"),
         (json!({"exec": []}), "it must be a list that begins with a program"),

@@ -176,9 +176,9 @@ async fn a_server_that_is_not_there_is_told_from_one_that_breaks_off() {
 
     let server = Server::start(|_, _| Reply::Raw(String::new())).await;
     assert_eq!(error(get(&server.url.replace("http", "https")), reading(json!({}))).await.code, "unreachable");
-    assert_eq!(error(get(&server.url), work(json!({}), "create")).await.code, "lost_answer");
+    assert_eq!(error(get(&server.url), reading(json!({}))).await.code, "lost_answer");
     let server = Server::start(|_, _| Reply::Raw("garbage\r\n\r\n".to_owned())).await;
-    assert_eq!(error(get(&server.url), work(json!({}), "create")).await.code, "lost_answer");
+    assert_eq!(error(get(&server.url), reading(json!({}))).await.code, "lost_answer");
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use smallvec::smallvec;
 
 use crate::context::Context;
 use crate::expr::{Expr, OutputPath};
@@ -108,7 +109,7 @@ impl Call {
     pub(crate) fn keep_result(&mut self) {
         // A place that cannot be read is a fault, and not silence.
         if self.output_path.is_none() && self.said("_outputPath").is_none_or(Value::is_null) {
-            self.output_path = Some(OutputPath { alternatives: vec![vec![Arc::new(Path::root(RESULTS))]] });
+            self.output_path = Some(OutputPath { alternatives: smallvec![smallvec![Arc::new(Path::root(RESULTS))]] });
             self.output_method = Method::Push;
             self.keeps_by_default = true;
         }

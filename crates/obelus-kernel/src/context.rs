@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
+use smallvec::SmallVec;
 
 pub(crate) use past::KeptContext;
 pub use past::LoadPast;
@@ -89,13 +90,14 @@ impl Context {
         check: impl FnOnce(&Context) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         // Tools are rare and may fail to read, so they are looked at before anything is written.
-        let mut tools = BTreeMap::new();
+        let mut tools = Vec::new();
         for (index, message) in batch.iter().enumerate() {
             if let Message::Tool(_) = message {
-                tools.insert(index, read_tools(message).map_err(|fault| fault.in_message(index))?);
+                tools.push(read_tools(message).map_err(|fault| fault.in_message(index))?);
             }
         }
-        let mut done = Vec::with_capacity(batch.len());
+        // Most batches are the one result of a call.
+        let mut done = SmallVec::<[(usize, Undo); 1]>::new();
         let mut outcome = Ok(());
         for (index, message) in batch.iter().enumerate() {
             let Message::Data(data) = message else { continue };
@@ -118,8 +120,10 @@ impl Context {
             self.views.retain(|_, view| !view.is_empty());
             return Err(fault);
         }
-        for (index, message) in batch.into_iter().enumerate() {
-            self.remember(message, tools.remove(&index).unwrap_or_default());
+        let mut tools = tools.into_iter();
+        for message in batch {
+            let defined = if let Message::Tool(_) = message { tools.next() } else { None };
+            self.remember(message, defined.unwrap_or_default());
         }
         Ok(())
     }

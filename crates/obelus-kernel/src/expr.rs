@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
+use smallvec::{SmallVec, smallvec};
 
 use crate::fault::{Fault, Rule};
 use crate::path::Path;
@@ -106,8 +107,11 @@ impl fmt::Display for Expr {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputPath {
     /// The groups in order; the last one takes an activity's error when there are several.
-    pub alternatives: Vec<Vec<Arc<Path>>>,
+    pub alternatives: SmallVec<[Group; 1]>,
 }
+
+/// Paths that are written together. Nearly always it is one, and the only alternative: that takes no list.
+pub type Group = SmallVec<[Arc<Path>; 1]>;
 
 /// Kinds that no call may write.
 const READ_ONLY: [&str; 4] = ["input", "tool", "plan", "error"];
@@ -120,9 +124,9 @@ impl OutputPath {
 
     /// An expression taken as a place to write.
     pub fn from_expr(expr: Expr) -> Result<Self, Fault> {
-        let alternatives = match expr {
-            Expr::Any(terms) => terms.into_iter().map(group).collect::<Result<Vec<_>, _>>()?,
-            single => vec![group(single)?],
+        let alternatives: SmallVec<[Group; 1]> = match expr {
+            Expr::Any(terms) => terms.into_iter().map(group).collect::<Result<_, _>>()?,
+            single => smallvec![group(single)?],
         };
         for path in alternatives.iter().flatten() {
             if READ_ONLY.contains(&path.kind.as_str()) {
@@ -139,9 +143,9 @@ impl OutputPath {
     }
 }
 
-fn group(expr: Expr) -> Result<Vec<Arc<Path>>, Fault> {
+fn group(expr: Expr) -> Result<Group, Fault> {
     let terms = match expr {
-        Expr::Ref(path) => return Ok(vec![path]),
+        Expr::Ref(path) => return Ok(smallvec![path]),
         Expr::All(terms) => terms,
         single => vec![single],
     };
@@ -159,7 +163,7 @@ fn group(expr: Expr) -> Result<Vec<Arc<Path>>, Fault> {
 
 impl fmt::Display for OutputPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let group = |paths: &Vec<Arc<Path>>| paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(" && ");
+        let group = |paths: &Group| paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(" && ");
         f.write_str(&self.alternatives.iter().map(group).collect::<Vec<_>>().join(" || "))
     }
 }

@@ -34,7 +34,7 @@ pub mod dialect;
 pub mod draw;
 
 mod expr;
-pub use expr::{Expr, OutputPath};
+pub use expr::{Expr, Group, OutputPath};
 
 mod fault;
 pub use fault::{Fault, Rule};
@@ -48,6 +48,7 @@ mod leaves;
 pub use leaves::Leave;
 
 mod message;
+mod names;
 pub use message::{Data, Message, Output, Parsed, Parts, Plan, PlanMode, Role, Text};
 
 mod origin;

@@ -1,5 +1,6 @@
 //! Messages: what a context is made of, and the forms in which they are accepted.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
@@ -61,8 +62,8 @@ pub struct Data {
     pub kind: String,
     /// The instance it belongs to; without one it is global.
     pub instance: Option<String>,
-    /// The payload.
-    pub data: Value,
+    /// The payload, or what is at the path of a result whose `data` does no more than spell that path.
+    pub(crate) content: Value,
     /// What the kind should look like; the last one wins.
     pub schema: Option<Value>,
     /// What the kind means, for the model; the last one wins.
@@ -91,6 +92,8 @@ pub struct Output {
     pub path: Arc<Path>,
     /// When, as RFC 3339 in UTC.
     pub date: Option<Arc<str>>,
+    /// Whether the message's content is the value alone, so that `data` is made of it and the path when it is asked for.
+    pub(crate) bare: bool,
 }
 
 /// The calls committed so far, and whether they run as they are written or wait for an approval.
@@ -132,7 +135,7 @@ impl Data {
         Self {
             kind: kind.into(),
             instance: None,
-            data,
+            content: data,
             schema: None,
             description: None,
             method: None,
@@ -140,6 +143,20 @@ impl Data {
             origins: None,
             parts: None,
             meta: Map::new(),
+        }
+    }
+
+    /// A call's result: this value, written at this path.
+    pub fn result(call: Arc<Value>, path: Arc<Path>, date: Option<Arc<str>>, value: Value) -> Self {
+        let kind = path.kind.clone();
+        Self { output: Some(Output { call, path, date, bare: true }), ..Self::plain(kind, value) }
+    }
+
+    /// The payload.
+    pub fn data(&self) -> Cow<'_, Value> {
+        match &self.output {
+            Some(output) if output.bare => Cow::Owned(output.path.spell(self.content.clone())),
+            _ => Cow::Borrowed(&self.content),
         }
     }
 
@@ -172,12 +189,12 @@ impl Data {
     pub(crate) fn operation(&self) -> (&[crate::Segment], Method, Option<&Value>) {
         match &self.output {
             // `†error` is the latest one, never a mixture of several.
-            _ if self.kind == "error" => (&[], Method::Set, Some(&self.data)),
+            _ if self.kind == "error" => (&[], Method::Set, Some(&self.content)),
             Some(output) => {
-                let method = self.method.unwrap_or(Method::Set);
-                (&output.path.segments, method, output.path.spelled_in(&self.data))
+                let value = if output.bare { Some(&self.content) } else { output.path.spelled_in(&self.content) };
+                (&output.path.segments, self.method.unwrap_or(Method::Set), value)
             }
-            None => (&[], self.method.unwrap_or(Method::Merge), Some(&self.data)),
+            None => (&[], self.method.unwrap_or(Method::Merge), Some(&self.content)),
         }
     }
 }
@@ -292,9 +309,17 @@ fn data(type_: &str, fields: &mut Map<String, Value>) -> Result<Data, Fault> {
             meta.extend(fields.shift_remove(&name).map(|value| (name, value)));
         }
     }
-    let data = payload(type_, fields)?;
+    let mut content = payload(type_, fields)?;
     let output = match call {
-        Some(call) => Some(output(&kind, call, own_path, date, &data)?),
+        Some(call) => {
+            let mut output = output(&kind, call, own_path, date, &content)?;
+            // The same message is the same value, whether it was made here or read.
+            output.bare = kind != "error" && output.path.spells(&content);
+            if output.bare {
+                content = output.path.within(content);
+            }
+            Some(output)
+        }
         None => {
             meta.extend(own_path.map(|path| ("_outputPath".to_owned(), path.into())));
             meta.extend(date.map(|date| ("_date".to_owned(), date.into())));
@@ -306,7 +331,7 @@ fn data(type_: &str, fields: &mut Map<String, Value>) -> Result<Data, Fault> {
         meta.shift_remove("_partLabels").as_ref().and_then(Value::as_object).map(|parts| {
             Arc::new(parts.iter().map(|(path, labels)| (path.clone(), Origins::from_json(labels))).collect())
         });
-    Ok(Data { kind, instance, data, schema, description, method, output, origins, parts, meta })
+    Ok(Data { kind, instance, content, schema, description, method, output, origins, parts, meta })
 }
 
 /// `data`, else the field named like the type, else, for `input` and `state`, all that remains.
@@ -345,7 +370,7 @@ fn output(kind: &str, call: Value, own: Option<String>, date: Option<String>, da
             path.clone()
         }
     };
-    Ok(Output { call: Arc::new(call), path, date: date.map(Arc::from) })
+    Ok(Output { call: Arc::new(call), path, date: date.map(Arc::from), bare: false })
 }
 
 fn tool(fields: &mut Map<String, Value>) -> Result<Map<String, Value>, Fault> {
@@ -403,7 +428,7 @@ fn data_to_json(data: &Data) -> Value {
     };
     put("description", data.description.as_deref().map(Value::from));
     put("schema", data.schema.clone());
-    put("data", Some(data.data.clone()));
+    put("data", Some(data.data().into_owned()));
     if let Some(output) = &data.output {
         put("_call", Some((*output.call).clone()));
         put("_outputPath", Some(output.path.to_string().into()));
@@ -457,4 +482,27 @@ fn depth_of_text(text: &str) -> usize {
         }
     }
     deepest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_the_same_message_whether_it_was_made_here_or_read() {
+        let Expr::Ref(path) = Expr::parse("†state.deal.rows[0]").unwrap() else { unreachable!() };
+        let call = Arc::new(json!({"_tool": "t"}));
+        let mut data = Data::result(call, path, None, json!({"sum": 5}));
+        data.method = Some(Method::Set);
+        assert_eq!(*data.data(), json!({"deal": {"rows": {"0": {"sum": 5}}}}));
+        let made = Message::Data(Box::new(data));
+        assert_eq!(Message::from_value(made.to_json()).unwrap().message, made);
+    }
+
+    #[test]
+    fn what_stands_beside_the_path_of_a_result_is_kept() {
+        let read = json!({"type": "state", "data": {"a": 1, "b": 2}, "_call": {"_tool": "t"}, "_outputPath": "†state.a",
+            "_outputMethod": "set"});
+        assert_eq!(Message::from_value(read.clone()).unwrap().message.to_json(), read);
+    }
 }

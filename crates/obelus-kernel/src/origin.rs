@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::fold::Method;
 use crate::message::Role;
+use crate::names::ByName;
 use crate::path::Segment;
 
 /// One source of values.
@@ -155,7 +155,7 @@ pub(crate) struct Labels {
     /// Whether what is above does not reach here, because this place was written over as a whole.
     anew: bool,
     /// Looked up by name with every read and write. Most places have nothing below.
-    children: Option<Box<IndexMap<String, Labels>>>,
+    children: Option<Box<ByName<String, Labels>>>,
 }
 
 /// Written as a list: what is here, whether it is anew, and what is below by name.

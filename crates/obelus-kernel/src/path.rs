@@ -99,6 +99,23 @@ impl Path {
             .fold(value, |inner, segment| Value::Object(std::iter::once((segment.key().into_owned(), inner)).collect()))
     }
 
+    /// Whether `data` spells this path and holds nothing beside it.
+    pub(crate) fn spells(&self, data: &Value) -> bool {
+        let below = self.segments.iter().try_fold(data, |value, segment| match value {
+            Value::Object(map) if map.len() == 1 => map.get(segment.key().as_ref()),
+            _ => None,
+        });
+        below.is_some()
+    }
+
+    /// What is at the end of a `data` that spells this path and holds nothing beside it.
+    pub(crate) fn within(&self, data: Value) -> Value {
+        self.segments.iter().fold(data, |value, segment| match value {
+            Value::Object(mut map) => map.swap_remove(segment.key().as_ref()).unwrap_or_default(),
+            other => other,
+        })
+    }
+
     /// Whether one path is a prefix of the other, so that a write to one can be seen by a read of the other.
     pub fn meets(&self, other: &Path) -> bool {
         self.kind == other.kind && self.segments.iter().zip(&other.segments).all(|(a, b)| a.may_meet(b))

@@ -12,7 +12,7 @@
 //! | `input` | what comes in, what goes out |
 //! | `turn` | requests, solutions, limits, how a turn comes to rest |
 //! | `walk` | a turn along a graph of steps |
-//! | `job` | the calls of one solution and the graph between them |
+//! | `job`, `at_work` | the calls of one solution and the graph between them, and where those under way are kept |
 //! | `work` | a call's way from blocked to its end |
 //! | `result`, `instances`, `leave` | what a call brings, and what it leaves beside that, written to memory |
 //! | `desk`, `adopt` | the state with what the session keeps up in it, and a state that comes from elsewhere |
@@ -28,6 +28,7 @@
 
 mod adopt;
 mod ask;
+mod at_work;
 mod checkpoint;
 mod consent;
 mod decide;
@@ -82,9 +83,10 @@ use crate::schema;
 use crate::steps::Steps;
 use crate::time::Time;
 use crate::tool::Tool;
+use at_work::AtWork;
 use desk::Desk;
 use doubt::INTERRUPTED;
-use job::{JobRef, Step};
+use job::JobRef;
 use look::Looks;
 use question::Questions;
 use turn::{Turn, Words};
@@ -108,7 +110,7 @@ pub struct Session {
     turn: Turn,
     /// What the model took since the session began.
     spent: Spent,
-    steps: BTreeMap<u32, Step>,
+    steps: AtWork,
     next_step: u32,
     /// Jobs to be looked at again, because something they need has changed.
     dirty: VecDeque<JobRef>,
@@ -221,7 +223,7 @@ impl Session {
             now: Time::default(),
             date: None,
             spent: Spent::default(),
-            steps: BTreeMap::new(),
+            steps: AtWork::default(),
             next_step: 0,
             dirty: VecDeque::new(),
             ready: VecDeque::new(),
@@ -288,7 +290,10 @@ impl Session {
             Input::Pause { by } => drop(self.paused.get_or_insert(by)),
             Input::Resume { .. } => self.paused = None,
             Input::Stop => self.stop(),
-            Input::Tick => self.expire(),
+            Input::Tick => {
+                self.expire();
+                self.remind();
+            }
         }
         self.go_on();
         Ok(())
@@ -311,7 +316,8 @@ impl Session {
 
     /// When to come back at the latest, with [`Input::Tick`].
     pub fn timeout(&self) -> Option<Time> {
-        let own = self.questions.open().map(|question| question.expires_at);
+        let due = |question: &Question| question.remind_at.unwrap_or(question.expires_at).min(question.expires_at);
+        let own = self.questions.open().map(due);
         own.chain(self.children().filter_map(|(_, child)| child.timeout())).min()
     }
 
@@ -415,8 +421,7 @@ impl Session {
 
     /// The job of this id, if it still exists.
     fn find(&self, id: &str) -> Option<JobRef> {
-        let (step, job) = id.split_once('.')?;
-        let at = JobRef { step: step.parse().ok()?, job: job.parse().ok()? };
+        let at = JobRef::of_id(id)?;
         self.steps.get(&at.step)?.jobs.get(at.job as usize)?;
         Some(at)
     }

@@ -306,6 +306,16 @@ impl Tool {
             })
     }
 
+    /// Whether these parameters fit for sure: the same quick yes, when every value is there.
+    pub(crate) fn surely_takes<'a>(&self, params: impl Iterator<Item = (&'a String, &'a Value)> + Clone) -> bool {
+        let Some(plain) = self.plain.get_or_init(|| PlainParams::of(&self.params)) else { return false };
+        plain.required.iter().all(|name| params.clone().any(|(given, _)| given == name))
+            && params.clone().all(|(name, value)| match plain.each.get(name) {
+                Some(validator) => validator.is_valid(value),
+                None => !plain.closed,
+            })
+    }
+
     /// All the ways in which parameters break the tool's schema.
     pub(crate) fn breaches(&self, params: &Value) -> Vec<Breach> {
         judged(self.validator(), params)
@@ -338,6 +348,9 @@ impl PlainParams {
     fn of(params: &Value) -> Option<Self> {
         let known = ["type", "properties", "required", "additionalProperties", "title", "description"];
         let fields = params.as_object().filter(|fields| fields.keys().all(|name| known.contains(&name.as_str())))?;
+        if fields.get("type").is_some_and(|said| said != "object") {
+            return None;
+        }
         let closed = match fields.get("additionalProperties") {
             None | Some(Value::Bool(true)) => false,
             Some(Value::Bool(false)) => true,
@@ -345,9 +358,14 @@ impl PlainParams {
         };
         let each = fields.get("properties").and_then(Value::as_object)?.iter();
         let each = each.map(|(name, schema)| Some((name.clone(), schema::compile(schema).ok()?)));
-        let required = fields.get("required").and_then(Value::as_array).into_iter().flatten();
-        let required = required.filter_map(Value::as_str).map(str::to_owned);
-        Some(Self { each: each.collect::<Option<_>>()?, required: required.collect(), closed })
+        let required = match fields.get("required") {
+            None => Vec::new(),
+            Some(names) => {
+                let names = names.as_array()?.iter();
+                names.map(|name| name.as_str().map(str::to_owned)).collect::<Option<_>>()?
+            }
+        };
+        Some(Self { each: each.collect::<Option<_>>()?, required, closed })
     }
 }
 

@@ -90,6 +90,7 @@ struct Limits {
     depth: Option<u32>,
     call_seconds: Option<u64>,
     question_seconds: Option<u64>,
+    reminder_seconds: Option<u64>,
 }
 
 /// Tools stand in the file, or in files beside it.
@@ -257,6 +258,7 @@ fn settings(file: &File) -> Settings {
         max_depth: limits.depth.unwrap_or(default.max_depth),
         call_seconds: limits.call_seconds.unwrap_or(default.call_seconds),
         question_seconds: limits.question_seconds.unwrap_or(default.question_seconds),
+        reminder_seconds: limits.reminder_seconds.unwrap_or(default.reminder_seconds),
         before: file.before,
         activities: default.activities,
         persistent: true,

@@ -13,8 +13,9 @@ macro_rules! bundled {
     };
 }
 
-const FILES: [(&str, &str); 10] = bundled![
+const FILES: [(&str, &str); 11] = bundled![
     "crm/agent.yaml",
+    "crm/playbook.yaml",
     "crm/tools/activities.yaml",
     "crm/tools/contacts.yaml",
     "crm/tools/deals.yaml",

@@ -3,6 +3,7 @@
 //! Work runs as futures on the driver's own task, as many at once as the session permits, so that a call
 //! that needs no waiting costs no hand-over between threads.
 
+mod counter;
 mod doubt;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -27,6 +28,7 @@ use crate::clock::Clock;
 use crate::model::Model;
 use crate::session_files::SessionFiles;
 use crate::state_file::{FileNews, Found};
+pub use counter::{Counter, Told};
 use doubt::Doubt;
 
 /// Something that a person may want to see while a turn is at work.
@@ -65,6 +67,7 @@ pub struct Driver {
     done: VecDeque<Input>,
     watch: Box<dyn FnMut(Event<'_>) + Send>,
     words: Option<mpsc::UnboundedReceiver<Input>>,
+    counter: Option<counter::Ends>,
     journal: Option<Box<dyn Journal>>,
     /// What is kept for people beside the journal.
     files: Option<Box<SessionFiles>>,
@@ -133,6 +136,7 @@ impl Driver {
             done: VecDeque::new(),
             watch: Box::new(|_| {}),
             words: None,
+            counter: None,
             journal: None,
             files: None,
             writing: None,
@@ -215,7 +219,9 @@ impl Driver {
         if let Some(by) = self.session.paused() {
             return Err(Refused { code: PAUSED, text: format!("the session was paused by {by}: let it go on first") });
         }
-        let doubts = std::mem::take(&mut self.unsettled);
+        let mut doubts = std::mem::take(&mut self.unsettled);
+        // Questions may have lapsed while nobody looked.
+        doubts.extend(self.session.timeout().filter(|due| *due <= (self.clock)()).map(|_| Input::Tick));
         if doubts.is_empty() && !self.is_at_work() {
             return Ok(None);
         }
@@ -312,6 +318,12 @@ impl Driver {
             if let Some(reply) = self.hand_out() {
                 return Ok(reply);
             }
+            // What was said, such as that time has passed, has moved nothing.
+            if !self.is_at_work()
+                && let Some(reply) = self.session.reply()
+            {
+                return Ok(reply);
+            }
             self.take_some().await?;
         }
     }
@@ -319,6 +331,9 @@ impl Driver {
     /// Waits for the next thing that was done or said, and tells the session. Only a journal that cannot be
     /// written is an error: what a person says may come too late, and that is no end of the turn.
     async fn take_some(&mut self) -> Result<(), Refused> {
+        if let Some(told) = self.counter.as_mut().and_then(counter::Ends::take_now) {
+            return self.take_told(told).await.or_else(unless_broken);
+        }
         let input = match self.words.as_mut().and_then(|words| words.try_recv().ok()).or_else(|| self.done.pop_front())
         {
             Some(input) => input,
@@ -326,14 +341,12 @@ impl Driver {
                 biased;
                 Some(done) = self.pending.next() => done,
                 said = next_word(&mut self.words) => said,
+                told = next_told(&mut self.counter) => return self.take_told(told).await.or_else(unless_broken),
             },
         };
         let is_stop = matches!(input, Input::Stop);
         let inputs = self.with_others_ready(input);
-        match self.feed(inputs).await {
-            Err(refused) if [NOT_DURABLE, DAMAGED].contains(&refused.code) => return Err(refused),
-            _ => {}
-        }
+        self.feed(inputs).await.or_else(unless_broken)?;
         if is_stop {
             self.stop.notify_waiters();
         }
@@ -592,6 +605,18 @@ fn failed(is_harmless: bool, code: &str, message: String) -> Outcome {
 fn seconds(limit: Duration) -> String {
     let seconds = limit.as_secs_f64();
     format!("{seconds} second{}", if seconds == 1.0 { "" } else { "s" })
+}
+
+/// A refusal is no end of the turn, unless nothing can be kept or read any more.
+fn unless_broken(refused: Refused) -> Result<(), Refused> {
+    if [NOT_DURABLE, DAMAGED].contains(&refused.code) { Err(refused) } else { Ok(()) }
+}
+
+async fn next_told(counter: &mut Option<counter::Ends>) -> Told {
+    match counter {
+        Some(ends) => ends.take().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The next thing said from outside; never, where nobody can say anything.

@@ -32,7 +32,10 @@ mod clock;
 pub use clock::{Clock, system_clock};
 
 mod driver;
-pub use driver::{DAMAGED, Driver, Event, Journal, Kept, NOT_DURABLE, PAUSED, Recovered};
+pub use driver::{Counter, DAMAGED, Driver, Event, Journal, Kept, NOT_DURABLE, PAUSED, Recovered, Told};
+
+mod fork;
+pub use fork::fork;
 
 mod iteration_log;
 pub use iteration_log::{IterationLog, Rotation};

@@ -212,13 +212,7 @@ impl Store {
     pub fn create(&self, id: &str, at: Time, genesis: &Value) -> Result<(), StoreError> {
         check_name(id)?;
         let (id, genesis) = (id.to_owned(), genesis.to_string());
-        self.write_now(move |connection| {
-            let made = connection.execute(
-                "INSERT INTO session (id, created, genesis) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO NOTHING",
-                params![id, at.0, genesis],
-            )?;
-            if made == 0 { Err(StoreError::Exists(id)) } else { Ok(()) }
-        })
+        self.write_now(move |connection| begin(connection, &id, at, &genesis))
     }
 
     /// What a session was begun with.
@@ -258,6 +252,40 @@ impl Store {
         journal::read(&self.reader(), id, after, upto)
     }
 
+    /// What a session was last told to do: to start, to run its plan, or words of the user.
+    pub fn last_word(&self, id: &str) -> Result<Option<Input>, StoreError> {
+        journal::last_word(&self.reader(), id)
+    }
+
+    /// Begins a session that has a journal already: all of it, or nothing.
+    pub fn adopt(&self, id: &str, at: Time, genesis: &Value, inputs: &[(Time, Input)]) -> Result<(), StoreError> {
+        check_name(id)?;
+        let records = records(id, inputs)?;
+        let (id, genesis) = (id.to_owned(), genesis.to_string());
+        self.write_now(move |connection| {
+            begin(connection, &id, at, &genesis)?;
+            journal::append(connection, &id, Some(0), &records).map(drop)
+        })
+    }
+
+    /// How many records a session's journal has.
+    pub fn records(&self, id: &str) -> Result<u64, StoreError> {
+        let connection = self.reader();
+        let last = journal::last(&connection, journal::number(&connection, id)?)?;
+        Ok(u64::try_from(last).unwrap_or_default())
+    }
+
+    /// When the last record of a session came; none while it has none.
+    pub fn last_at(&self, id: &str) -> Result<Option<Time>, StoreError> {
+        let connection = self.reader();
+        let number = journal::number(&connection, id)?;
+        let found = connection
+            .prepare_cached("SELECT at FROM record WHERE session = ?1 ORDER BY seq DESC LIMIT 1")?
+            .query_row([number], |row| row.get(0))
+            .optional()?;
+        Ok(found.map(Time))
+    }
+
     /// Takes the damaged end of a journal away, so that the session can go on from before it.
     pub fn cut(&self, id: &str, from: u64) -> Result<(), StoreError> {
         let id = id.to_owned();
@@ -291,6 +319,13 @@ impl Store {
         })?;
         crate::SessionFiles::remove(self.folder(), id)
     }
+}
+
+fn begin(connection: &Connection, id: &str, at: Time, genesis: &str) -> Result<(), StoreError> {
+    let made = connection
+        .prepare_cached("INSERT INTO session (id, created, genesis) VALUES (?1, ?2, ?3) ON CONFLICT (id) DO NOTHING")?
+        .execute(params![id, at.0, genesis])?;
+    if made == 0 { Err(StoreError::Exists(id.to_owned())) } else { Ok(()) }
 }
 
 pub(crate) fn check_name(id: &str) -> Result<(), StoreError> {

@@ -4,7 +4,9 @@ mod adopt;
 mod agents;
 mod chat;
 mod completions;
+pub(crate) mod demo;
 mod doctor;
+mod holder;
 mod host;
 mod people;
 mod plan;
@@ -26,6 +28,7 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
     match command {
         Command::Run(args) => run::request(&args),
         Command::Chat(args) => chat::run(&args),
+        Command::Demo(args) => demo::run(args),
         Command::Agents(args) => agents::run(&args),
         Command::Sessions(args) => sessions::run(&args),
         Command::Policy(args) => policy::run(&args),

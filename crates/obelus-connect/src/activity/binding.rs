@@ -16,8 +16,8 @@ const MOST_RETRIES: u64 = 10;
 /// The kinds of bindings, each with the fields that may stand beside it.
 const KINDS: [(&str, &[&str]); 5] = [
     ("bitrix24", &["bitrix24", "timeout"]),
-    ("exec", &["exec", "timeout", "retry", "cwd", "env"]),
-    ("http", &["http", "timeout", "retry", "secrets"]),
+    ("exec", &["exec", "timeout", "retry", "cwd", "env", "reconcile"]),
+    ("http", &["http", "timeout", "retry", "secrets", "reconcile"]),
     ("jq", &["jq", "timeout"]),
     ("mcp", &["mcp", "timeout", "retry"]),
 ];

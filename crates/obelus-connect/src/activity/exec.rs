@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use obelus_kernel::session::Outcome;
-use obelus_runtime::{Activity, ActivityFuture, Work};
+use obelus_runtime::{Activity, ActivityFuture, ReconcileFuture, Reconciled, Work};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, Command};
@@ -35,6 +35,8 @@ const GRACE: Duration = Duration::from_secs(1);
 /// A program that carries out calls.
 pub(super) struct Exec {
     program: Arc<Program>,
+    /// Looks whether a call happened whose answer was lost.
+    look: Option<Arc<Program>>,
     retry: Retry,
     limit: Duration,
 }
@@ -49,21 +51,10 @@ struct Program {
 
 impl Exec {
     pub(super) fn parse(fields: &Fields<'_>, base: &Path) -> Result<Self, BindingError> {
-        let words = fields.texts("exec")?;
-        let Some((name, args)) = words.split_first().filter(|(name, _)| !name.is_empty()) else {
-            return Err(fields.mistyped("exec", "a list that begins with a program", fields.get("exec")));
-        };
-        if words.iter().any(|word| word.contains('\0')) {
-            return Err(fields.wrong("exec", "no program or argument can hold a zero byte"));
-        }
-        // Whole paths, because a program's own relative path would otherwise begin at `cwd`.
-        let base = std::path::absolute(if base.as_os_str().is_empty() { Path::new(".") } else { base })
-            .map_err(|error| fields.wrong("exec", format!("{}: {error}", base.display())))?;
-        let path = if name.contains('/') { base.join(name) } else { PathBuf::from(name) };
-        let cwd = fields.text("cwd")?.map_or_else(|| base.clone(), |cwd| base.join(cwd));
-        let environment = Environment::parse(fields)?;
-        let program = Arc::new(Program { path, args: args.to_vec(), cwd, environment });
-        Ok(Self { program, retry: fields.retry()?, limit: fields.time_limit()? })
+        let program = Arc::new(Program::parse(fields, "exec", base)?);
+        let look =
+            fields.get("reconcile").map(|_| Program::parse(fields, "reconcile", base).map(Arc::new)).transpose()?;
+        Ok(Self { program, look, retry: fields.retry()?, limit: fields.time_limit()? })
     }
 }
 
@@ -75,12 +66,54 @@ impl Activity for Exec {
             let input = input_of(&work);
             let mask = program.environment.mask();
             let result = retry.run(work.tool.effect, || program.run(&work, &input, &mask)).await;
-            mask.outcome(result)
+            let outcome = mask.outcome(result);
+            match outcome {
+                // It was cut off in the middle, and may have done everything by then.
+                Outcome::Error(error) if error.code.starts_with("signal_") && !work.tool.idempotent => {
+                    Outcome::Lost { message: error.message }
+                }
+                outcome => outcome,
+            }
         })
+    }
+
+    fn reconcile(&self, work: Work) -> Option<ReconcileFuture> {
+        let look = Arc::clone(self.look.as_ref()?);
+        Some(Box::pin(async move {
+            let mask = look.environment.mask();
+            let looked = look.run(&work, &input_of(&work), &mask).await.map_err(|failure| failure.error);
+            match mask.outcome(looked) {
+                Outcome::Value(said) => found(said),
+                Outcome::Messages(_) => found(Value::Null),
+                Outcome::Error(error) => Reconciled::Unknown(format!("the look at it failed: {}", error.message)),
+                Outcome::Lost { message } => Reconciled::Unknown(message),
+            }
+        }))
     }
 
     fn time_limit(&self) -> Option<Duration> {
         Some(self.limit)
+    }
+}
+
+/// What a program that looked says: `{"happened": RESULT}`, `{"did_not": true}` or `{"unknown": "WORDS"}`.
+fn found(said: Value) -> Reconciled {
+    let plain = match said {
+        Value::Object(fields) if fields.len() == 1 => fields.into_iter().next(),
+        _ => None,
+    };
+    match plain {
+        Some((word, result)) if word == "happened" => match result {
+            // A result that nobody knows is not written, and breaks no schema: the effect is there all the same.
+            Value::Null => Reconciled::Happened(Outcome::Messages(Vec::new())),
+            result => Reconciled::Happened(Outcome::Value(result)),
+        },
+        Some((word, Value::Bool(true))) if word == "did_not" => Reconciled::DidNot,
+        Some((word, Value::String(words))) if word == "unknown" => Reconciled::Unknown(words),
+        _ => Reconciled::Unknown(
+            "the look at it said neither {\"happened\": RESULT} nor {\"did_not\": true} nor {\"unknown\": \"WORDS\"}"
+                .to_owned(),
+        ),
     }
 }
 
@@ -96,6 +129,23 @@ fn input_of(work: &Work) -> Vec<u8> {
 }
 
 impl Program {
+    /// Reads the words of a command from a field; where and with what it runs is the same for all of a binding.
+    fn parse(fields: &Fields<'_>, field: &str, base: &Path) -> Result<Self, BindingError> {
+        let words = fields.texts(field)?;
+        let Some((name, args)) = words.split_first().filter(|(name, _)| !name.is_empty()) else {
+            return Err(fields.mistyped(field, "a list that begins with a program", fields.get(field)));
+        };
+        if words.iter().any(|word| word.contains('\0')) {
+            return Err(fields.wrong(field, "no program or argument can hold a zero byte"));
+        }
+        // Whole paths, because a program's own relative path would otherwise begin at `cwd`.
+        let base = std::path::absolute(if base.as_os_str().is_empty() { Path::new(".") } else { base })
+            .map_err(|error| fields.wrong(field, format!("{}: {error}", base.display())))?;
+        let path = if name.contains('/') { base.join(name) } else { PathBuf::from(name) };
+        let cwd = fields.text("cwd")?.map_or_else(|| base.clone(), |cwd| base.join(cwd));
+        Ok(Self { path, args: args.to_vec(), cwd, environment: Environment::parse(fields)? })
+    }
+
     /// Runs the program once. Dropping the future kills it.
     async fn run(&self, work: &Work, input: &[u8], mask: &Mask) -> Result<Outcome, Failure> {
         let mut command = Command::new(&self.path);

@@ -13,13 +13,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use minijinja::value::{Serde, Value as Given};
+use obelus_kernel::Effect;
 use obelus_kernel::session::{CallError, Outcome};
-use obelus_runtime::{Activity, ActivityFuture, Work};
+use obelus_runtime::{Activity, ActivityFuture, ReconcileFuture, Reconciled, Work};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::Value;
 
 use self::address::Address;
+#[cfg(feature = "bitrix24")]
 pub(crate) use self::answer::cause as innermost;
 use self::body::Body;
 pub(super) use self::client::Client;
@@ -33,6 +35,8 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// A request that carries out calls.
 pub(super) struct Http {
     endpoint: Arc<Endpoint>,
+    /// Looks whether a call happened whose answer was lost: a request, and where in its answer the result stands.
+    look: Option<Arc<(Endpoint, String)>>,
     retry: Retry,
     limit: Duration,
 }
@@ -59,12 +63,88 @@ impl Http {
     pub(super) fn parse(fields: &Fields<'_>, client: &Client) -> Result<Self, BindingError> {
         let (retry, limit, secrets) = (fields.retry()?, fields.time_limit()?, fields.texts("secrets")?);
         let http = fields.inner("http", "http.", &["method", "url", "headers", "body"])?;
+        let endpoint = Endpoint::parse(&http, client, &secrets)?;
+        let look = match fields.get("reconcile") {
+            None => None,
+            Some(_) => {
+                let known = ["method", "url", "headers", "body", "found"];
+                let look = fields.inner("reconcile", "reconcile.", &known)?;
+                let found = look.text("found")?.unwrap_or_default();
+                if !found.is_empty() && !found.starts_with('/') {
+                    return Err(look.wrong("found", "it is a JSON pointer into the answer, such as /items/0"));
+                }
+                Some(Arc::new((Endpoint::parse(&look, client, &secrets)?, found.to_owned())))
+            }
+        };
+        Ok(Self { endpoint: Arc::new(endpoint), look, retry, limit })
+    }
+}
+
+impl Activity for Http {
+    fn run(&self, work: Work) -> ActivityFuture {
+        let endpoint = Arc::clone(&self.endpoint);
+        let retry = self.retry;
+        Box::pin(async move {
+            let (secrets, missing) = endpoint.secrets();
+            let mask = Mask::new(secrets.iter().map(|(_, value)| value.clone()));
+            let result = match missing {
+                None => endpoint.run(&work, &secrets, &mask, retry).await,
+                Some(name) => Err(CallError::new("no_secret", format!("the environment has no `{name}`; set it"))),
+            };
+            match mask.outcome(result.map(Outcome::Value)) {
+                Outcome::Error(error) if is_lost(&error) && !work.tool.idempotent => {
+                    Outcome::Lost { message: error.message }
+                }
+                outcome => outcome,
+            }
+        })
+    }
+
+    fn reconcile(&self, work: Work) -> Option<ReconcileFuture> {
+        let look = Arc::clone(self.look.as_ref()?);
+        let retry = self.retry;
+        Some(Box::pin(async move {
+            let (endpoint, found) = &*look;
+            let (secrets, missing) = endpoint.secrets();
+            let mask = Mask::new(secrets.iter().map(|(_, value)| value.clone()));
+            if let Some(name) = missing {
+                return Reconciled::Unknown(format!("the look at it needs `{name}`, which the environment has not"));
+            }
+            let looked = match endpoint.request(&work, &secrets) {
+                // Whatever the call did, looking is reading.
+                Ok(request) => retry.run(Effect::Read, || endpoint.send(&request, &mask)).await,
+                Err(error) => Err(error),
+            };
+            match mask.outcome(looked.map(Outcome::Value)) {
+                Outcome::Value(answer) => match answer.pointer(found) {
+                    None | Some(Value::Null | Value::Bool(false)) => Reconciled::DidNot,
+                    Some(Value::Array(items)) if items.is_empty() => Reconciled::DidNot,
+                    Some(result) => Reconciled::Happened(Outcome::Value(result.clone())),
+                },
+                Outcome::Error(error) if error.code == "http_404" => Reconciled::DidNot,
+                Outcome::Error(error) => Reconciled::Unknown(format!("the look at it failed: {}", error.message)),
+                Outcome::Messages(_) | Outcome::Lost { .. } => Reconciled::Unknown("the look at it failed".to_owned()),
+            }
+        }))
+    }
+
+    fn time_limit(&self) -> Option<Duration> {
+        Some(self.limit)
+    }
+}
+
+/// Whether the request may have been carried out though its answer never came: the line broke, or something between
+/// here and there gave up.
+fn is_lost(error: &CallError) -> bool {
+    ["lost_answer", "http_502", "http_504"].contains(&error.code.as_str())
+}
+
+impl Endpoint {
+    fn parse(http: &Fields<'_>, client: &Client, secrets: &[String]) -> Result<Self, BindingError> {
         let wrong = |field: &str| {
             let field = field.to_owned();
-            let http = &http;
             move |problem: String| http.wrong(&field, problem)
         };
-
         let url = http.text("url")?.ok_or_else(|| http.mistyped("url", "a text", None))?;
         let address = Address::parse(url).map_err(wrong("url"))?;
 
@@ -86,37 +166,14 @@ impl Http {
                         return Err(http.mistyped(&field, "a text", Some(value)));
                     };
                     let header = name.parse().map_err(|_| http.wrong(&field, "this cannot be the name of a header"))?;
-                    headers.push((header, Template::text(text, &secrets).map_err(wrong(&field))?));
+                    headers.push((header, Template::text(text, secrets).map_err(wrong(&field))?));
                 }
             }
             other => return Err(http.mistyped("headers", "an object of texts", other)),
         }
-        let endpoint = Endpoint { client: client.clone(), method, address, headers, body, secrets };
-        Ok(Self { endpoint: Arc::new(endpoint), retry, limit })
-    }
-}
-
-impl Activity for Http {
-    fn run(&self, work: Work) -> ActivityFuture {
-        let endpoint = Arc::clone(&self.endpoint);
-        let retry = self.retry;
-        Box::pin(async move {
-            let (secrets, missing) = endpoint.secrets();
-            let mask = Mask::new(secrets.iter().map(|(_, value)| value.clone()));
-            let result = match missing {
-                None => endpoint.run(&work, &secrets, &mask, retry).await,
-                Some(name) => Err(CallError::new("no_secret", format!("the environment has no `{name}`; set it"))),
-            };
-            mask.outcome(result.map(Outcome::Value))
-        })
+        Ok(Self { client: client.clone(), method, address, headers, body, secrets: secrets.to_vec() })
     }
 
-    fn time_limit(&self) -> Option<Duration> {
-        Some(self.limit)
-    }
-}
-
-impl Endpoint {
     /// The secrets with their values, read when they are needed so that they are kept nowhere; and the first that
     /// has none.
     fn secrets(&self) -> (Vec<(&str, String)>, Option<&str>) {

@@ -1,5 +1,7 @@
 //! Lists of more than a page: every row once, in order, in few requests.
 
+use std::sync::Mutex;
+
 use serde_json::{Value, json};
 
 use super::portal::{Deals, called, result};
@@ -62,6 +64,31 @@ async fn holes_between_ids_change_nothing() {
     let down: Vec<i64> = ids_there.iter().rev().copied().take(333).collect();
     let rows = list(&server, json!({"list": true}), json!({"limit": 333, "order": {"ID": "DESC"}})).await;
     assert_eq!(ids(&rows), down);
+}
+
+#[tokio::test]
+async fn rows_that_come_and_go_meanwhile_disturb_nothing() {
+    for seed in 1..=12_i64 {
+        let deals = Mutex::new(Deals::up_to(1000 + 50 * seed));
+        let server = Server::start(move |asked, before| {
+            let mut deals = deals.lock().unwrap();
+            let reply = deals.reply(asked);
+            // After every request some are deleted, before and behind the page, and some are added.
+            let asked_before = i64::try_from(before).unwrap() + 1;
+            deals.ids.retain(|id| (id * seed) % 13 != asked_before || id % 2 == 0);
+            let next = deals.ids.last().copied().unwrap_or_default();
+            deals.ids.extend((1..=7 * seed % 45).map(|more| next + more));
+            reply
+        })
+        .await;
+        let rows = list(&server, json!({"list": true}), json!({"limit": "all"})).await;
+        let found = ids(&rows);
+        assert_eq!(found.len(), rows.as_array().unwrap().len(), "a whole list has no mark");
+        assert!(found.is_sorted_by(|a, b| a < b), "one comes twice");
+        // Even numbers are never deleted.
+        let stayed = (1..=1000 + 50 * seed).filter(|id| id % 2 == 0);
+        assert!(stayed.clone().all(|id| found.binary_search(&id).is_ok()), "one is missing");
+    }
 }
 
 #[tokio::test]

@@ -17,6 +17,14 @@ use crate::path::{MAX_DEPTH, Path, Segment};
 pub(super) fn expression(text: &str) -> Result<Expr, Fault> {
     let mut parser = Parser { text, rest: text, depth: 0 };
     parser.space();
+    // Nearly every expression is one reference and nothing else.
+    if parser.take("†") {
+        let path = parser.reference()?;
+        if parser.rest.is_empty() {
+            return Ok(Expr::Ref(Arc::new(path)));
+        }
+        parser.rest = text.trim_start();
+    }
     let expr = parser.or()?;
     match parser.peek() {
         None => Ok(expr),
@@ -36,11 +44,11 @@ struct Parser<'a> {
 impl<'a> Parser<'a> {
     fn or(&mut self) -> Result<Expr, Fault> {
         let first = self.and()?;
-        if !self.operator('|')? {
+        if !self.operator("|")? {
             return Ok(first);
         }
         let mut terms = vec![first, self.and()?];
-        while self.operator('|')? {
+        while self.operator("|")? {
             terms.push(self.and()?);
         }
         Ok(Expr::Any(terms))
@@ -48,27 +56,27 @@ impl<'a> Parser<'a> {
 
     fn and(&mut self) -> Result<Expr, Fault> {
         let first = self.term()?;
-        if !self.operator('&')? {
+        if !self.operator("&")? {
             return Ok(first);
         }
         let mut terms = vec![first, self.term()?];
-        while self.operator('&')? {
+        while self.operator("&")? {
             terms.push(self.term()?);
         }
         Ok(Expr::All(terms))
     }
 
     fn term(&mut self) -> Result<Expr, Fault> {
-        let term = if self.take('†') {
+        let term = if self.take("†") {
             Expr::Ref(Arc::new(self.reference()?))
-        } else if self.take('(') {
+        } else if self.take("(") {
             self.depth += 1;
             if self.depth > MAX_DEPTH {
                 return Err(self.expected(&format!("no more than {MAX_DEPTH} parentheses")));
             }
             self.space();
             let inner = self.or()?;
-            if !self.take(')') {
+            if !self.take(")") {
                 return Err(self.expected("`)`"));
             }
             self.depth -= 1;
@@ -81,7 +89,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes a doubled operator sign; a single one is a mistake worth its own words.
-    fn operator(&mut self, sign: char) -> Result<bool, Fault> {
+    fn operator(&mut self, sign: &str) -> Result<bool, Fault> {
         if self.rest.is_empty() || !self.take(sign) {
             return Ok(false);
         }
@@ -94,16 +102,17 @@ impl<'a> Parser<'a> {
 
     fn reference(&mut self) -> Result<Path, Fault> {
         let kind = self.kind()?;
-        let mut segments = Vec::new();
+        // Most paths have a segment or two.
+        let mut segments = Vec::with_capacity(2);
         loop {
             if segments.len() > MAX_DEPTH {
                 return Err(self.expected(&format!("a path of at most {MAX_DEPTH} segments")));
             }
             if self.rest.is_empty() {
                 return Ok(Path { kind, segments });
-            } else if self.take('.') {
+            } else if self.take(".") {
                 segments.push(self.segment()?);
-            } else if self.take('[') {
+            } else if self.take("[") {
                 segments.push(self.bracket()?);
             } else {
                 return Ok(Path { kind, segments });
@@ -112,14 +121,14 @@ impl<'a> Parser<'a> {
     }
 
     fn kind(&mut self) -> Result<String, Fault> {
-        if !self.peek().is_some_and(|c| c.is_ascii_alphabetic() || c == '_') {
+        if !self.rest.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_') {
             return Err(self.expected("the name of a kind, such as `state` or `input`"));
         }
-        Ok(self.take_while(is_kind_char).to_owned())
+        Ok(self.take_bytes(plain_letters(self.rest)).to_owned())
     }
 
     fn segment(&mut self) -> Result<Segment, Fault> {
-        let name = self.take_while(|c| !is_special(c));
+        let name = self.take_bytes(end_of_name(self.rest));
         if name.is_empty() {
             return Err(self.expected("the name of a field after `.`"));
         }
@@ -128,7 +137,7 @@ impl<'a> Parser<'a> {
 
     fn bracket(&mut self) -> Result<Segment, Fault> {
         let segment = if self.peek() == Some('"') { self.json_string()? } else { self.index()? };
-        if !self.take(']') {
+        if !self.take("]") {
             return Err(self.expected("`]`"));
         }
         Ok(segment)
@@ -136,7 +145,7 @@ impl<'a> Parser<'a> {
 
     fn index(&mut self) -> Result<Segment, Fault> {
         let start = self.rest;
-        self.take('-');
+        self.take("-");
         if self.take_while(|c| c.is_ascii_digit()).is_empty() {
             return Err(self.expected("an index or a key in double quotes"));
         }
@@ -170,7 +179,8 @@ impl<'a> Parser<'a> {
         self.rest.chars().next()
     }
 
-    fn take(&mut self, wanted: char) -> bool {
+    #[inline]
+    fn take(&mut self, wanted: &str) -> bool {
         match self.rest.strip_prefix(wanted) {
             Some(rest) => {
                 self.rest = rest;
@@ -181,14 +191,17 @@ impl<'a> Parser<'a> {
     }
 
     fn take_while(&mut self, fits: impl Fn(char) -> bool) -> &'a str {
-        let end = self.rest.find(|c| !fits(c)).unwrap_or(self.rest.len());
-        let (taken, rest) = self.rest.split_at(end);
+        self.take_bytes(self.rest.find(|c| !fits(c)).unwrap_or(self.rest.len()))
+    }
+
+    fn take_bytes(&mut self, count: usize) -> &'a str {
+        let (taken, rest) = self.rest.split_at(count);
         self.rest = rest;
         taken
     }
 
     fn space(&mut self) {
-        self.take_while(char::is_whitespace);
+        self.rest = self.rest.trim_start();
     }
 
     fn expected(&self, what: &str) -> Fault {
@@ -202,8 +215,31 @@ impl<'a> Parser<'a> {
 }
 
 /// Letters of a kind's name after the first.
-pub(crate) fn is_kind_char(c: char) -> bool {
+pub(crate) const fn is_kind_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
+/// The letters of kinds, of which most other names are made too, by their bytes.
+const PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        plain[byte as usize] = is_kind_char(byte as char);
+        byte += 1;
+    }
+    plain
+};
+
+/// How many such letters a text begins with.
+fn plain_letters(text: &str) -> usize {
+    text.bytes().position(|byte| !PLAIN[byte as usize]).unwrap_or(text.len())
+}
+
+/// The length of the bare segment that a text begins with.
+fn end_of_name(text: &str) -> usize {
+    let plain = plain_letters(text);
+    let rest = &text[plain..];
+    plain + rest.find(is_special).unwrap_or(rest.len())
 }
 
 /// Characters that end a bare segment.

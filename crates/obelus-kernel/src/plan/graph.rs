@@ -4,11 +4,10 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
 use super::template::Who;
 use crate::call::Call;
 use crate::fault::{Fault, Rule};
+use crate::names::ByName;
 use crate::path::{Path, Segment, is_digits};
 
 /// `from` may write what `to` reads.
@@ -114,8 +113,10 @@ impl Graph {
     /// The edges into a call by one of the paths it reads.
     pub fn edges_by(&self, call: usize, path: &Path) -> &[Edge] {
         let edges = self.edges_into(call);
-        let start = edges.partition_point(|edge| *edge.path < *path);
-        let len = edges[start..].partition_point(|edge| *edge.path == *path);
+        // An edge holds the very path of the call that reads, so that most often there is nothing to compare.
+        let is = |edge: &Edge| std::ptr::eq(&*edge.path, path) || *edge.path == *path;
+        let start = edges.partition_point(|edge| !is(edge) && *edge.path < *path);
+        let len = edges[start..].partition_point(is);
         &edges[start..start + len]
     }
 
@@ -132,6 +133,23 @@ impl Graph {
     /// The number of calls that feed a call.
     pub fn feeders(&self, call: usize) -> usize {
         self.feeders[call]
+    }
+
+    /// Calls that wait for each other, if there are some.
+    pub(crate) fn any_cycle(&self) -> Option<Cycle> {
+        let mut open = self.feeders.clone();
+        let mut free: Vec<usize> = (0..open.len()).filter(|&call| open[call] == 0).collect();
+        let mut placed = 0;
+        while let Some(call) = free.pop() {
+            placed += 1;
+            for &fed in self.fed_by(call) {
+                open[fed] -= 1;
+                if open[fed] == 0 {
+                    free.push(fed);
+                }
+            }
+        }
+        (placed < open.len()).then(|| self.cycle(&open))
     }
 
     /// The wave of every call: one more than the latest wave of what feeds it.
@@ -238,55 +256,73 @@ impl Pairs {
 
 /// Writers by what they write, so that finding those of one path costs its depth and what is found.
 struct Writers<'a> {
-    kinds: BTreeMap<&'a str, BTreeMap<&'a Who, Trie<'a>>>,
+    kinds: BTreeMap<&'a str, OfKind<'a>>,
+}
+
+/// The writers of one kind, by whom they run for.
+#[derive(Default)]
+struct OfKind<'a> {
+    once: Trie<'a>,
+    each: Trie<'a>,
+    one: BTreeMap<&'a str, Trie<'a>>,
 }
 
 impl<'a> Writers<'a> {
     fn new(nodes: &'a [Node<'_>]) -> Self {
-        let mut kinds: BTreeMap<&str, BTreeMap<&Who, Trie<'_>>> = BTreeMap::new();
+        let mut kinds: BTreeMap<&str, OfKind<'_>> = BTreeMap::new();
         for (index, node) in nodes.iter().enumerate() {
             for path in node.call.writes() {
-                let trie = kinds.entry(&path.kind).or_default().entry(&node.who).or_default();
+                let of_kind = kinds.entry(&path.kind).or_default();
+                let trie = match &node.who {
+                    Who::Once => &mut of_kind.once,
+                    Who::Each => &mut of_kind.each,
+                    Who::One(name) => of_kind.one.entry(name).or_default(),
+                };
                 trie.insert(&path.segments, index);
             }
         }
         Self { kinds }
     }
 
+    /// Those whose writes a reader can see: global ones for all, those of an instance for that instance alone, and for
+    /// a call that runs for each.
     fn of(&self, path: &Path, reader: &Who, found: &mut Vec<usize>) {
-        let Some(tries) = self.kinds.get(path.kind.as_str()) else { return };
+        let Some(OfKind { once, each, one }) = self.kinds.get(path.kind.as_str()) else { return };
+        once.collect(&path.segments, found);
+        if *reader != Who::Once {
+            each.collect(&path.segments, found);
+        }
         match reader {
-            Who::Each => tries.values().for_each(|trie| trie.collect(&path.segments, found)),
-            _ => {
-                let own = Some(reader).filter(|reader| **reader != Who::Once);
-                for writer in [Some(&Who::Once), Some(&Who::Each), own].into_iter().flatten() {
-                    if reader.sees(writer)
-                        && let Some(trie) = tries.get(writer)
-                    {
-                        trie.collect(&path.segments, found);
-                    }
-                }
-            }
+            Who::Once => {}
+            Who::Each => one.values().for_each(|trie| trie.collect(&path.segments, found)),
+            Who::One(name) => one.get(name.as_str()).into_iter().for_each(|trie| trie.collect(&path.segments, found)),
         }
     }
 }
 
 #[derive(Default)]
 struct Trie<'a> {
-    writers: Vec<usize>,
+    /// Nearly every path has one writer, which takes no list.
+    first: Option<usize>,
+    others: Vec<usize>,
     below: Option<Box<Below<'a>>>,
 }
 
 #[derive(Default)]
 struct Below<'a> {
-    children: IndexMap<Cow<'a, str>, Trie<'a>>,
+    children: ByName<Cow<'a, str>, Trie<'a>>,
     /// Writes by an index from the end, which can be any element.
     from_the_end: Trie<'a>,
 }
 
 impl<'a> Trie<'a> {
     fn insert(&mut self, path: &'a [Segment], writer: usize) {
-        let Some((segment, rest)) = path.split_first() else { return self.writers.push(writer) };
+        let Some((segment, rest)) = path.split_first() else {
+            return match self.first {
+                None => self.first = Some(writer),
+                Some(_) => self.others.push(writer),
+            };
+        };
         let below = self.below.get_or_insert_default();
         if segment.counts_from_the_end() {
             below.from_the_end.insert(rest, writer);
@@ -297,7 +333,8 @@ impl<'a> Trie<'a> {
 
     /// Writers of a prefix of the path, of the path itself, and of anything below it.
     fn collect(&self, path: &[Segment], found: &mut Vec<usize>) {
-        found.extend(&self.writers);
+        found.extend(self.first);
+        found.extend(&self.others);
         let Some(Below { children, from_the_end }) = self.below.as_deref() else { return };
         let Some((segment, rest)) = path.split_first() else {
             for child in children.values().chain([from_the_end]) {

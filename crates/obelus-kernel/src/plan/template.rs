@@ -17,17 +17,6 @@ pub enum Who {
     One(String),
 }
 
-impl Who {
-    /// Whether a call of `self` can see what a call of `writer` has written.
-    pub fn sees(&self, writer: &Who) -> bool {
-        match (self, writer) {
-            (_, Who::Once) | (Who::Each, _) | (Who::One(_), Who::Each) => true,
-            (Who::Once, _) => false,
-            (Who::One(a), Who::One(b)) => a == b,
-        }
-    }
-}
-
 /// A call without an instance that touches an instanced kind runs for each instance, and so makes the kinds
 /// that it writes instanced in turn.
 pub fn who_runs(calls: &[impl Borrow<Call>], context: &Context) -> Vec<Who> {

@@ -38,7 +38,7 @@ impl Session {
     }
 
     /// A person must decide about a call.
-    pub(super) fn ask_about_call(&mut self, at: JobRef, call: &Call, frozen: &Arc<Frozen>, reasons: Vec<String>) {
+    pub(super) fn ask_about_call(&mut self, at: JobRef, call: &Call, frozen: &Frozen, reasons: Vec<String>) {
         let step = &self.steps[&at.step];
         let described = self.described(at, call, frozen);
         if step.who[step.jobs[at.job as usize].call] == Who::Each {
@@ -110,6 +110,13 @@ impl Session {
     }
 
     pub(super) fn ask_about_plan(&mut self, calls: Vec<Arc<Value>>, manner: Manner) {
+        // Of plans that wait, the latest is meant: two of them would do things twice.
+        let is_plan = |question: &&Question| question.about == About::Plan;
+        let earlier: Vec<String> = self.questions.open().filter(is_plan).map(|question| question.id.clone()).collect();
+        for id in earlier {
+            let why = Some("another plan has taken its place");
+            self.questions.decided(&id, QuestionStatus::Denied, self.now, "the agent", why);
+        }
         let asked = |call| AskedCall { call, hash: String::new(), decided: None, jobs: Vec::new() };
         let mut reasons = vec!["a plan runs when it is approved".to_owned()];
         if !self.shown.is_trusted() {
@@ -172,6 +179,7 @@ impl Session {
             changes: Vec::new(),
             schema: None,
             requested_at: self.now,
+            remind_at: self.settings.remind_after().map(|seconds| self.now.plus_seconds(seconds)),
             expires_at: self.now.plus_seconds(self.settings.question_seconds),
             status: QuestionStatus::Requested,
             decided_at: None,

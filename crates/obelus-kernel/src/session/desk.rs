@@ -13,7 +13,7 @@ use super::adopt::without_asides;
 use super::question::{About, Question, QuestionStatus};
 use crate::dialect::blocks::Step;
 use crate::fold::Method;
-use crate::message::{Data, Message, Output};
+use crate::message::{Data, Message};
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
 use crate::time::Time;
@@ -85,11 +85,10 @@ impl Session {
     /// Writes a part of the state for a person. What was there before may still be in it, so its origins stay.
     pub(super) fn write_state(&mut self, path: Path, value: Value) {
         let origins = self.context.origins(&path, None).joined(&Origins::of(Origin::User));
-        let mut data = Data::plain("state", path.spell(value));
+        let call = Arc::new(json!({"_tool": "user"}));
+        let mut data = Data::result(call, Arc::new(path), Some(self.date()), value);
         data.method = Some(Method::Set);
         data.origins = Some(origins);
-        let call = Arc::new(json!({"_tool": "user"}));
-        data.output = Some(Output { call, path: Arc::new(path), date: Some(self.date()) });
         self.remember(Message::Data(Box::new(data)));
     }
 

@@ -8,8 +8,11 @@ use super::{Input, Session};
 /// Why a call is in doubt when nothing more is known.
 pub(super) const INTERRUPTED: &str = "the work was interrupted, and it is not known whether this happened";
 
-/// A call whose answer gets lost is tried this often in all; then it is an error.
-const MOST_ATTEMPTS: u32 = 3;
+/// A read whose answer gets lost is tried this often in all; then it is an error.
+const MOST_READS: u32 = 3;
+
+/// A call that did not happen is started this often in all: one that brings its driver down must not do so for ever.
+const MOST_ATTEMPTS: u32 = 10;
 
 impl Session {
     /// Whether a call happened is not known, after a crash: what is harmless is done again, else a person is asked.
@@ -33,7 +36,7 @@ impl Session {
             let why = format!("its answer was lost, and it is not known whether this happened: {message}");
             return self.ask_about_doubt(at, crate::visible(&why));
         }
-        if self.may_try_again(at) {
+        if self.may_try_again(at, MOST_READS) {
             return self.start_again(at);
         }
         let error = CallError::new("lost", format!("its answer was lost: {message}"));
@@ -50,7 +53,7 @@ impl Session {
         if job.attempt != attempt {
             return;
         }
-        let again = self.may_try_again(at);
+        let again = self.may_try_again(at, MOST_ATTEMPTS);
         let failed = || Outcome::Error(CallError::new("lost", "its answer was lost, and it has not happened"));
         match self.doubt_about(at) {
             Some(question) => self.settle_doubt(&question, "a look", if again { None } else { Some(failed()) }),
@@ -63,8 +66,8 @@ impl Session {
         self.steps[&at.step].call(at.job as usize).tool.as_deref().is_some_and(|tool| tool.idempotent)
     }
 
-    fn may_try_again(&self, at: JobRef) -> bool {
-        self.steps[&at.step].jobs[at.job as usize].attempt < MOST_ATTEMPTS && !self.turn.stops()
+    fn may_try_again(&self, at: JobRef, most: u32) -> bool {
+        self.steps[&at.step].jobs[at.job as usize].attempt < most && !self.turn.stops()
     }
 
     /// Asks a person whether a call has happened; once, however often the doubt is told.

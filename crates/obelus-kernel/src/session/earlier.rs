@@ -1,7 +1,5 @@
 //! What people have said of a call before: a question that waits, a no, a yes, words in conversation.
 
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::Session;
@@ -13,7 +11,7 @@ use crate::message::{Message, Role};
 
 impl Session {
     /// Whether people have spoken of exactly this call before, or are being asked; then that settles it.
-    pub(super) fn settle_by_earlier_word(&mut self, at: JobRef, call: &Call, frozen: &Arc<Frozen>) -> bool {
+    pub(super) fn settle_by_earlier_word(&mut self, at: JobRef, call: &Call, frozen: &Frozen) -> bool {
         let says = |name: &str| call.asides.get(name) == Some(&Value::Bool(true));
         let refuses = call.asides.get("confirmation_decision").is_some_and(|said| said == "deny");
         if self.questions.is_blank() && !refuses {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Refused, Session};
 use crate::fold::Method;
-use crate::message::{Data, Message, Output};
+use crate::message::{Data, Message};
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
 
@@ -24,11 +24,11 @@ impl Session {
             return Ok(());
         }
         let path = Arc::new(Path::root(KIND));
-        let mut data = Data::plain(KIND, path.spell(json!({"at": *self.date(), "event": event})));
+        let call = Arc::new(json!({"_tool": "event", "id": id}));
+        let kept = json!({"at": *self.date(), "event": event});
+        let mut data = Data::result(call, path, Some(self.date()), kept);
         data.method = Some(Method::Push);
         data.origins = Some(Origins::of(Origin::Tool { name: "event".into(), trusted: false }));
-        let call = Arc::new(json!({"_tool": "event", "id": id}));
-        data.output = Some(Output { call, path, date: Some(self.date()) });
         let appended = self.context.append(vec![Message::Data(Box::new(data))]);
         appended.map_err(|fault| Refused::new("bad_event", fault.to_string()))?;
         self.desk.events.push_back(id);

@@ -10,7 +10,7 @@ use super::job::JobRef;
 use super::result::Failure;
 use crate::call::Call;
 use crate::fold::Method;
-use crate::message::{Data, Message, Output};
+use crate::message::{Data, Message};
 
 /// Rows that one result may bring as instances.
 const MOST: usize = 1000;
@@ -38,14 +38,17 @@ impl Session {
         let date = self.date();
         let mut batch = Vec::with_capacity(rows.len());
         for row in rows {
+            // A connector's own mark, such as that rows were left out, is no row.
+            if row.as_object().is_some_and(|fields| fields.keys().all(|name| name.starts_with('_'))) {
+                continue;
+            }
             let Some(name) = row.get(&field).map(|id| id.as_str().map_or_else(|| id.to_string(), str::to_owned)) else {
                 return fail("bad_row", format!("a row without `{field}` cannot be told from the others"));
             };
-            let mut data = Data::plain(path.kind.clone(), row);
+            let mut data = Data::result(call.raw.clone(), path.clone(), Some(date.clone()), row);
             data.instance = Some(format!("{} {name}", path.kind));
             data.method = Some(Method::Set);
             data.origins = Some(origins.clone());
-            data.output = Some(Output { call: call.raw.clone(), path: path.clone(), date: Some(date.clone()) });
             batch.push(Message::Data(Box::new(data)));
         }
         self.context.append(batch).map_err(Failure::Structural)

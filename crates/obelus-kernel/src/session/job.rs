@@ -25,8 +25,32 @@ pub(crate) struct JobRef {
 impl JobRef {
     /// The name by which a driver knows it.
     pub(crate) fn id(self) -> String {
-        joined(&self.step.to_string(), '.', &self.job.to_string())
+        // Every call needs such a name, and the machinery of `format!` costs several times as much.
+        let mut name = String::with_capacity(24);
+        push_number(&mut name, self.step);
+        name.push('.');
+        push_number(&mut name, self.job);
+        name
     }
+
+    /// The job that a driver knows by this name.
+    pub(crate) fn of_id(id: &str) -> Option<Self> {
+        let (step, job) = split_at_sign(id, b'.')?;
+        Some(Self { step: step.parse().ok()?, job: job.parse().ok()? })
+    }
+}
+
+fn push_number(text: &mut String, number: u32) {
+    if number >= 10 {
+        push_number(text, number / 10);
+    }
+    text.push(char::from(b'0' + (number % 10) as u8));
+}
+
+/// The parts of a name before and after the first such sign.
+pub(crate) fn split_at_sign(name: &str, sign: u8) -> Option<(&str, &str)> {
+    let at = name.bytes().position(|b| b == sign)?;
+    Some((&name[..at], &name[at + 1..]))
 }
 
 impl std::fmt::Display for JobRef {
@@ -126,7 +150,9 @@ pub(crate) struct Job {
     /// Calls that feed it and are not final yet.
     pub(crate) open_feeders: usize,
     /// The call with its references resolved, once it is to run.
-    pub(crate) frozen: Option<Arc<Frozen>>,
+    pub(crate) frozen: Option<Frozen>,
+    /// Whether the model itself carries it out, once it is to run.
+    pub(crate) latent: bool,
     /// The child that carries it out.
     pub(crate) child: Option<Box<Session>>,
     /// What the child, or the model, is given of the context.
@@ -134,7 +160,7 @@ pub(crate) struct Job {
     /// It runs, and waits for a person: its child does, or it is in doubt.
     pub(crate) resting: bool,
     pub(crate) attempt: u32,
-    pub(crate) error: Option<Value>,
+    pub(crate) error: Option<Box<Value>>,
     /// Where everything comes from that its result is made of.
     pub(crate) origins: Origins,
 }
@@ -145,7 +171,7 @@ pub(crate) struct Frozen {
     /// The whole call.
     pub(crate) call: Arc<Value>,
     /// Its parameters alone, where a person has changed them.
-    pub(crate) edited: Option<Value>,
+    pub(crate) edited: Option<Arc<Value>>,
     /// Whether a person has approved exactly this.
     pub(crate) approved: bool,
 }
@@ -154,7 +180,7 @@ impl Frozen {
     /// The parameters alone.
     pub(crate) fn params(&self, call: &Call) -> Value {
         let own = || call.params.iter().filter_map(|(name, _)| Some((name.clone(), self.call.get(name)?.clone())));
-        self.edited.clone().unwrap_or_else(|| Value::Object(own().collect()))
+        self.edited.as_deref().cloned().unwrap_or_else(|| Value::Object(own().collect()))
     }
 }
 
@@ -221,7 +247,7 @@ impl Step {
         for (index, job) in jobs.iter_mut().enumerate() {
             job.open_feeders = graph.feeders(index);
         }
-        if let Err(cycle) = graph.waves() {
+        if let Some(cycle) = graph.any_cycle() {
             faults.push(cycle.fault(|job| (jobs[job].call, calls[jobs[job].call].tool_name.as_str())));
         }
         let open = jobs.len();
@@ -328,7 +354,7 @@ impl Step {
                 None => with_instance(&self.calls[job.call].raw, job.instance.as_deref()),
             },
             status: job.status.name(),
-            error: job.error.clone(),
+            error: job.error.as_deref().cloned(),
         })
     }
 }
@@ -341,6 +367,7 @@ impl Job {
             status: Status::Blocked,
             open_feeders: 0,
             frozen: None,
+            latent: false,
             child: None,
             scope: Vec::new(),
             resting: false,
@@ -349,15 +376,6 @@ impl Job {
             origins: Origins::default(),
         }
     }
-}
-
-/// Two words as one. Every call needs two such names, and the machinery of `format!` costs several times as much.
-pub(crate) fn joined(before: &str, sign: char, after: &str) -> String {
-    let mut name = String::with_capacity(before.len() + sign.len_utf8() + after.len());
-    name.push_str(before);
-    name.push(sign);
-    name.push_str(after);
-    name
 }
 
 /// The proposal, with the instance it runs for where the plan is a template.

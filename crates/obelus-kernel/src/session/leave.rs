@@ -8,7 +8,7 @@ use super::Session;
 use super::job::JobRef;
 use super::turn::error_data;
 use crate::call::Call;
-use crate::message::{Data, Message, Output};
+use crate::message::{Data, Message};
 
 impl Session {
     /// Writes what the call's tool declares in `x-leaves`. The effect has happened, so whatever is wrong with a
@@ -25,12 +25,11 @@ impl Session {
             let left = match leave.value.one(&input) {
                 Ok(Value::Null) => continue,
                 Ok(value) => {
-                    let mut data = Data::plain(leave.to.kind.clone(), leave.to.spell(value));
+                    let path = Arc::new(leave.to.clone());
+                    let mut data = Data::result(frozen.call.clone(), path, Some(self.date()), value);
                     data.instance.clone_from(&instance);
                     data.method = Some(leave.method);
                     data.origins = Some(origins.clone());
-                    let path = Arc::new(leave.to.clone());
-                    data.output = Some(Output { call: frozen.call.clone(), path, date: Some(self.date()) });
                     self.context.append(vec![Message::Data(Box::new(data))]).map_err(|fault| fault.to_string())
                 }
                 Err(why) => Err(why),

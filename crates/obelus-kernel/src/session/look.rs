@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::Session;
 use super::input::{AskedAgain, Outcome, Start, Task};
-use super::job::{JobRef, joined};
+use super::job::JobRef;
 use super::policy::Verdict;
 use super::provenance::doubts;
 use super::question::Change;
@@ -119,7 +119,7 @@ impl Session {
             call: look.call.clone(),
             tool: look.tool.clone(),
             scope: Vec::new(),
-            key: joined(&self.id, ':', &look.id),
+            key: format!("{}:{}", self.id, look.id),
             attempt: look.attempt,
             seconds: self.settings.call_seconds,
         };

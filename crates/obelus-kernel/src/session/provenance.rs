@@ -138,13 +138,21 @@ fn same(a: &str, b: &str) -> bool {
     a == b || a.to_lowercase() == b.to_lowercase()
 }
 
-/// Whether a value stands somewhere in another; of a text, a part will do.
-fn holds(whole: &Value, value: &Value) -> bool {
+/// Messages that are looked through for a value.
+const MOST_MESSAGES: usize = 10_000;
+/// Bytes of text and values that are looked at, in all, for a value.
+const MOST_EFFORT: usize = 4 * 1024 * 1024;
+
+/// Whether a value stands somewhere in another; of a text, a part will do. Not found with no effort left is no.
+fn holds(whole: &Value, value: &Value, effort: &mut usize) -> bool {
+    let size = if let Value::String(text) = whole { text.len() } else { 1 };
+    let Some(left) = effort.checked_sub(size) else { return false };
+    *effort = left;
     match (whole, value) {
         (Value::String(whole), Value::String(part)) => whole == part || (!part.is_empty() && whole.contains(part)),
         (whole, value) if whole == value => true,
-        (Value::Array(items), value) => items.iter().any(|item| holds(item, value)),
-        (Value::Object(fields), value) => fields.values().any(|field| holds(field, value)),
+        (Value::Array(items), value) => items.iter().any(|item| holds(item, value, effort)),
+        (Value::Object(fields), value) => fields.values().any(|field| holds(field, value, effort)),
         _ => false,
     }
 }
@@ -211,16 +219,18 @@ impl Session {
         !values.is_empty() && values.iter().all(|(_, value)| self.is_in_one_result(at, value))
     }
 
+    /// Looks through results, the latest first, as far as a bounded effort goes: what is not found by then is asked about.
     fn is_in_one_result(&self, at: JobRef, value: &Value) -> bool {
         let instance = &self.steps[&at.step].jobs[at.job as usize].instance;
-        self.context.messages().iter().any(|message| match message {
+        let mut effort = MOST_EFFORT;
+        self.context.latest().take(MOST_MESSAGES).any(|message| match message {
             Message::Data(data) if data.instance.is_none() || data.instance == *instance => {
                 let tool = data.output.as_ref().and_then(|output| output.call.get("_tool")?.as_str());
                 // The model's and a delegate's answers are no tool's results.
                 let own = |origin: &Origin| matches!(origin, Origin::Tool { name, .. } if Some(name.as_ref()) == tool);
                 tool.is_some()
                     && data.all_sources().iter().any(own)
-                    && data.operation().2.is_some_and(|result| holds(result, value))
+                    && data.operation().2.is_some_and(|result| holds(result, value, &mut effort))
             }
             _ => false,
         })

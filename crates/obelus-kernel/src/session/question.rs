@@ -63,6 +63,9 @@ pub struct Question {
     pub schema: Option<Value>,
     /// When it was asked.
     pub requested_at: Time,
+    /// When whoever may answer is reminded, once; none if nobody is, or was already.
+    #[serde(default)]
+    pub remind_at: Option<Time>,
     /// When it lapses.
     pub expires_at: Time,
     /// Where it is.
@@ -155,10 +158,16 @@ impl Question {
     /// several calls, for each call.
     pub fn words(&self) -> String {
         let mut lines = vec![self.description.clone()];
+        lines.extend(self.change_lines());
+        lines.join("\n")
+    }
+
+    /// What will change: a line for each field, or, where there are several calls, for each call.
+    pub fn change_lines(&self) -> Vec<String> {
         if self.calls.len() < 2 {
-            lines.extend(self.changes.iter().map(|change| format!("  changes {}", change.words())));
-            return lines.join("\n");
+            return self.changes.iter().map(|change| format!("  changes {}", change.words())).collect();
         }
+        let mut lines = Vec::new();
         for (index, asked) in self.calls.iter().enumerate() {
             let changes = self.changes.iter().filter(|change| change.call == index);
             let changes: Vec<String> = changes.map(Change::words).collect();
@@ -170,7 +179,7 @@ impl Question {
                 lines.push(format!("  changes {whose}: {}", changes.join("; ")));
             }
         }
-        lines.join("\n")
+        lines
     }
 
     /// What the model is told of it: nothing that was read for people's eyes.

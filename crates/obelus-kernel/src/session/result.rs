@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use smallvec::{SmallVec, smallvec};
 
 use super::Session;
 use super::input::{Answer, CallError, Ends, Outcome};
 use super::job::{JobRef, Status, with_instance};
 use crate::call::Call;
 use crate::context::Context;
-use crate::expr::OutputPath;
+use crate::expr::{Group, OutputPath};
 use crate::fault::{Fault, Rule};
 use crate::fold::Method;
-use crate::message::{Data, Message, Output, depth};
+use crate::message::{Data, Message, depth};
 use crate::origin::{Origin, Origins};
 use crate::path::{MAX_DEPTH, Path};
 use crate::schema;
@@ -106,11 +107,10 @@ impl Session {
     fn end_with(&mut self, at: JobRef, written: Result<(), Failure>) {
         match written {
             Ok(()) => {
-                let step = &self.steps[&at.step];
-                let name =
-                    with_instance(&step.call(at.job as usize).raw, step.jobs[at.job as usize].instance.as_deref());
                 if self.turn.has_failures() {
-                    self.note_success(&name.to_string());
+                    let step = &self.steps[&at.step];
+                    let instance = step.jobs[at.job as usize].instance.as_deref();
+                    self.note_success(&with_instance(&step.call(at.job as usize).raw, instance).to_string());
                 }
                 self.close(at, Status::Done);
             }
@@ -159,9 +159,9 @@ impl Session {
         mints: bool,
     ) -> Result<(), Fault> {
         let Some(path) = &call.output_path else { return Ok(()) };
-        let first = path.alternatives.first().map(Vec::as_slice).unwrap_or_default();
-        let writes: Vec<(Arc<Path>, Value)> = match chosen.unwrap_or(first) {
-            [single] => vec![(single.clone(), value)],
+        let first = path.alternatives.first().map(Group::as_slice).unwrap_or_default();
+        let writes: Writes = match chosen.unwrap_or(first) {
+            [single] => smallvec![(single.clone(), value)],
             group => group.iter().map(|path| (path.clone(), value.clone())).collect(),
         };
         self.append_output(at, call, writes, mints)
@@ -180,7 +180,7 @@ impl Session {
         let outside = |text: String| Failure::Rule(Rule::Call5, text);
         let Some(allowed) = &call.output_path else { return Ok(()) };
         let instance = self.steps[&at.step].jobs[at.job as usize].instance.clone();
-        let mut writes = Vec::new();
+        let mut writes = Writes::new();
         let mut group = None;
         for value in messages {
             let parsed = Message::from_value(value).map_err(|fault| outside(fault.to_string()))?;
@@ -190,7 +190,8 @@ impl Session {
             if data.instance.is_some() && data.instance != instance {
                 return Err(outside("the message is for another instance".to_owned()));
             }
-            let Some((index, path, value)) = permitted(allowed, &data.kind, &data.data) else {
+            let spelled = data.data();
+            let Some((index, path, value)) = permitted(allowed, &data.kind, &spelled) else {
                 return Err(outside(format!("the message of kind `{}` is outside of {allowed}", data.kind)));
             };
             if *group.get_or_insert(index) != index {
@@ -202,13 +203,7 @@ impl Session {
     }
 
     /// Appends what a call has brought. `mints` where the tool itself speaks, and not its error, the model or a delegate.
-    fn append_output(
-        &mut self,
-        at: JobRef,
-        call: &Arc<Call>,
-        writes: Vec<(Arc<Path>, Value)>,
-        mints: bool,
-    ) -> Result<(), Fault> {
+    fn append_output(&mut self, at: JobRef, call: &Arc<Call>, writes: Writes, mints: bool) -> Result<(), Fault> {
         let instance = self.steps[&at.step].jobs[at.job as usize].instance.clone();
         let raw = with_instance(&call.raw, instance.as_deref());
         let date = self.date();
@@ -221,18 +216,15 @@ impl Session {
             return Err(Fault::new(Rule::Ctx3, format!("the result is nested deeper than {MAX_DEPTH} levels")));
         }
         let validators = self.validators_for(writes.iter().map(|(path, _)| path), instance.as_deref(), method)?;
-        let batch = writes
-            .into_iter()
-            .map(|(path, value)| {
-                let mut data = Data::plain(path.kind.clone(), path.spell(value));
-                data.instance.clone_from(&instance);
-                data.method = Some(method);
-                data.origins = Some(origins.clone());
-                data.parts.clone_from(&parts);
-                data.output = Some(Output { call: raw.clone(), path, date: Some(date.clone()) });
-                Message::Data(Box::new(data))
-            })
-            .collect();
+        let mut batch = Vec::with_capacity(writes.len());
+        for (path, value) in writes {
+            let mut data = Box::new(Data::result(raw.clone(), path, Some(date.clone()), value));
+            data.instance.clone_from(&instance);
+            data.method = Some(method);
+            data.origins = Some(origins.clone());
+            data.parts.clone_from(&parts);
+            batch.push(Message::Data(data));
+        }
         self.context.append_checked(batch, |context| {
             let broken = validators.iter().find_map(|(path, part)| part.breach(context, path, instance.as_deref()));
             broken.map_or(Ok(()), Err)
@@ -270,6 +262,9 @@ impl Session {
         Ok(found)
     }
 }
+
+/// What goes where: most often one value to one path.
+type Writes = SmallVec<[(Arc<Path>, Value); 1]>;
 
 /// How a call failed.
 pub(super) enum Failure {
@@ -319,7 +314,7 @@ fn permitted<'a>(allowed: &'a OutputPath, kind: &str, data: &'a Value) -> Option
 }
 
 /// A result, and the alternative it was chosen for.
-type Thought = (Value, Option<Vec<Arc<Path>>>);
+type Thought = (Value, Option<Group>);
 
 /// What a sub-request brought: plain output, or one call of the tool with its output and its path.
 fn chosen_output(call: &Call, solution: super::Solution) -> Result<Thought, String> {

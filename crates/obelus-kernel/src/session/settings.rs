@@ -138,6 +138,8 @@ pub struct Settings {
     pub call_seconds: u64,
     /// Seconds after which a question lapses.
     pub question_seconds: u64,
+    /// Seconds before a question lapses at which whoever may answer is reminded; 0 for never.
+    pub reminder_seconds: u64,
     /// Whether questions show what is there now beside what would be, where a tool says how to read it.
     pub before: bool,
     /// Names of the activities that exist.
@@ -171,9 +173,18 @@ impl Default for Settings {
             max_depth: 8,
             call_seconds: 60,
             question_seconds: 24 * 60 * 60,
+            reminder_seconds: 4 * 60 * 60,
             before: true,
             activities: BTreeSet::new(),
             persistent: false,
         }
+    }
+}
+
+impl Settings {
+    /// Seconds after which somebody is reminded of a question: never in the first half of its time.
+    pub(super) fn remind_after(&self) -> Option<u64> {
+        let before = self.reminder_seconds.min(self.question_seconds / 2);
+        (before > 0).then(|| self.question_seconds - before)
     }
 }

@@ -63,7 +63,7 @@ impl Session {
         prompt.questions = open.map(plainly).collect();
         let unseen = self.untrusted_errors();
         for error in &mut prompt.errors {
-            if unseen.contains(&&*error) {
+            if unseen.iter().any(|known| **known == *error) {
                 error["error"] = plain_error(&error["error"]);
             }
         }
@@ -96,9 +96,9 @@ impl Session {
     }
 
     /// Errors whose words are not trusted.
-    fn untrusted_errors(&self) -> Vec<&Value> {
+    fn untrusted_errors(&self) -> Vec<std::borrow::Cow<'_, Value>> {
         let errors = self.context.latest().filter_map(|message| match message {
-            Message::Data(data) if data.kind == "error" && !data.all_sources().is_trusted() => Some(&data.data),
+            Message::Data(data) if data.kind == "error" && !data.all_sources().is_trusted() => Some(data.data()),
             _ => None,
         });
         errors.collect()

@@ -13,7 +13,7 @@ use crate::expr::{Expr, OutputPath};
 use crate::fault::Fault;
 use crate::fold::Method;
 use crate::jq::Filter;
-use crate::message::{Data, Message, Output};
+use crate::message::{Data, Message};
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
 use crate::steps::{CallNode, StepNode, Steps, Words};
@@ -155,10 +155,9 @@ impl Session {
         let date = self.date();
         let first = path.alternatives.into_iter().next().unwrap_or_default();
         let batch = first.into_iter().map(|path| {
-            let mut data = Data::plain(path.kind.clone(), path.spell(value.clone()));
+            let mut data = Data::result(call.clone(), path, Some(date.clone()), value.clone());
             data.method = Some(Method::Set);
             data.origins = Some(origins.clone());
-            data.output = Some(Output { call: call.clone(), path, date: Some(date.clone()) });
             Message::Data(Box::new(data))
         });
         self.context.append(batch.collect())

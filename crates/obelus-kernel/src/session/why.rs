@@ -190,7 +190,7 @@ impl Teller<'_> {
 
     fn tell_write(&mut self, index: usize, data: &Data) -> Because {
         let call = data.output.as_ref().map(|output| output.call.clone());
-        let call = call.or_else(|| data.data.get("call").filter(|_| data.kind == "error").cloned().map(Into::into));
+        let call = call.or_else(|| data.data().get("call").filter(|_| data.kind == "error").cloned().map(Into::into));
         let fields = call.as_ref().and_then(|call| call.as_object());
         let mut params = Vec::new();
         let mut shown = Vec::new();

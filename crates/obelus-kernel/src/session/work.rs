@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::Session;
 use super::input::{CallError, Ends, Outcome, Start, Task};
-use super::job::{Frozen, JobRef, Settled, Status, joined, with_instance};
+use super::job::{Frozen, JobRef, Settled, Status, split_at_sign, with_instance};
 use super::policy::{Verdict, outside_mode};
 use super::turn::{error_data, fault_data};
 use crate::call::{Call, Scope, faults_of};
@@ -87,31 +87,37 @@ impl Session {
 
     /// Everything is there: resolve, validate, and see who runs it and whether it may.
     fn prepare(&mut self, at: JobRef, call: &Arc<Call>) {
-        let Some(tool) = call.tool.clone() else { return self.close(at, Status::Failed) };
-        let instance = self.steps[&at.step].jobs[at.job as usize].instance.clone();
+        let Some(tool) = &call.tool else { return self.close(at, Status::Failed) };
+        let instance = self.steps[&at.step].jobs[at.job as usize].instance.as_deref();
+        let read = |path: &Path| self.context.read(path, instance);
         // Most calls have two meta-properties: their tool and where the result goes.
-        let mut params = Map::with_capacity(call.params.len() + call.asides.len() + 2);
+        let mut fields = Map::with_capacity(call.params.len() + call.asides.len() + 2);
+        fields.insert("_tool".to_owned(), call.tool_name.as_str().into());
         for (name, template) in &call.params {
-            match template.resolve(&|path: &Path| self.context.read(path, instance.as_deref())) {
-                Ok(value) => params.insert(name.clone(), value),
+            match template.resolve(&read) {
+                Ok(value) => fields.insert(name.clone(), value),
                 Err(_) => return self.close(at, Status::Skipped),
             };
         }
-        let params = Value::Object(params);
         let origins = self.sources(at).of_call(call);
-        let step = self.steps.get_mut(&at.step).expect("the job was just looked at");
-        // A fault quotes what it finds fault with, so its words carry that too.
-        step.jobs[at.job as usize].origins = origins;
-        if call.has_refs()
-            && let Some(fault) = faults_of(tool.breaches(&params)).into_iter().next()
-        {
-            return self.fail_by(at, &fault);
+        let params = fields.iter().skip(1);
+        if call.has_refs() && !tool.surely_takes(params.clone()) {
+            let params = params.map(|(name, value)| (name.clone(), value.clone())).collect();
+            if let Some(fault) = faults_of(tool.breaches(&Value::Object(params))).into_iter().next() {
+                // A fault quotes what it finds fault with, so its words carry that too.
+                self.add_origins(at, &origins);
+                return self.fail_by(at, &fault);
+            }
         }
-        let whole = frozen_call(call, params, instance.as_deref());
-        let frozen = Frozen { call: Arc::new(whole), edited: None, approved: false };
+        add_metas(&mut fields, call, instance);
+        let frozen = Frozen { call: Arc::new(Value::Object(fields)), edited: None, approved: false };
+        let latent = self.thinks(call, tool);
         let step = self.steps.get_mut(&at.step).expect("the job was just looked at");
-        step.jobs[at.job as usize].frozen = Some(Arc::new(frozen));
-        if self.thinks(call, &tool) {
+        let job = &mut step.jobs[at.job as usize];
+        job.frozen = Some(frozen);
+        job.origins = origins;
+        job.latent = latent;
+        if latent {
             return self.think(at, call);
         }
         self.judge(at, call);
@@ -192,7 +198,7 @@ impl Session {
         self.ready.push_back(at);
     }
 
-    pub(super) fn frozen(&self, at: JobRef) -> Option<Arc<Frozen>> {
+    pub(super) fn frozen(&self, at: JobRef) -> Option<Frozen> {
         self.steps.get(&at.step)?.jobs.get(at.job as usize)?.frozen.clone()
     }
 
@@ -200,8 +206,9 @@ impl Session {
         if self.status(at) != Some(Status::Ready) {
             return;
         }
-        let call = self.steps[&at.step].call(at.job as usize).clone();
-        if call.tool.as_deref().is_some_and(|tool| self.thinks(&call, tool)) {
+        let step = &self.steps[&at.step];
+        let call = step.call(at.job as usize).clone();
+        if step.jobs[at.job as usize].latent {
             return self.start_thought(at);
         }
         // The mode may have been lowered since the call was judged.
@@ -235,6 +242,11 @@ impl Session {
 
     /// The same call once more, under the same key.
     pub(super) fn start_again(&mut self, at: JobRef) {
+        // The mode may have been lowered since it was started.
+        let effect = self.steps.get(&at.step).and_then(|step| Some(step.call(at.job as usize).tool.as_ref()?.effect));
+        if let Some(reason) = effect.and_then(|effect| outside_mode(self.settings.mode, effect)) {
+            return self.finish(at, Outcome::Error(CallError::new(Rule::Pol1.name(), reason)));
+        }
         if let Some(step) = self.steps.get_mut(&at.step) {
             step.jobs[at.job as usize].attempt += 1;
         }
@@ -245,10 +257,10 @@ impl Session {
     /// was judged.
     fn shows(&mut self, at: JobRef) -> Vec<Value> {
         let step = &self.steps[&at.step];
-        let call = step.call(at.job as usize).clone();
-        if call.scopes.is_empty() {
+        if step.call(at.job as usize).scopes.is_empty() {
             return Vec::new();
         }
+        let call = step.call(at.job as usize).clone();
         let scope = scope_messages(&self.context, &call.scopes, step.jobs[at.job as usize].instance.as_deref());
         let origins = self.sources(at).of_scopes(&call);
         self.add_origins(at, &origins);
@@ -262,7 +274,10 @@ impl Session {
         let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else { return };
         let Some(activity) = self.activity_of(tool, call.activity.as_deref()) else { return };
         let id = at.id();
-        let key = joined(&self.id, ':', &id);
+        let mut key = String::with_capacity(self.id.len() + 1 + id.len());
+        key.push_str(&self.id);
+        key.push(':');
+        key.push_str(&id);
         let start = Start {
             id,
             activity: activity.to_owned(),
@@ -278,7 +293,7 @@ impl Session {
 
     /// A call that runs has come to its end.
     pub(super) fn take_outcome(&mut self, id: &str, outcome: Outcome) {
-        if let Some((job, rest)) = id.split_once('/') {
+        if let Some((job, rest)) = split_at_sign(id, b'/') {
             return self.tell_child(job, super::Input::Ended { id: rest.to_owned(), outcome });
         }
         if self.take_look(id, &outcome) {
@@ -298,10 +313,10 @@ impl Session {
 
     /// The job of this id, if an activity has it in hand.
     pub(super) fn in_hand(&self, id: &str) -> Option<JobRef> {
-        let at = self.find(id).filter(|at| self.status(*at) == Some(Status::Running))?;
-        let call = self.steps[&at.step].call(at.job as usize);
-        let activity = self.activity_of(call.tool.as_deref()?, call.activity.as_deref());
-        (call.delegate.is_none() && activity.is_some()).then_some(at)
+        let at = self.find(id)?;
+        let step = &self.steps[&at.step];
+        let job = &step.jobs[at.job as usize];
+        (job.status == Status::Running && !job.latent && step.calls[job.call].delegate.is_none()).then_some(at)
     }
 
     /// A job that runs waits for a person from now on, or no more.
@@ -344,7 +359,7 @@ impl Session {
         let raw = step.call(at.job as usize).raw.clone();
         let job = &mut step.jobs[at.job as usize];
         let call = with_instance(&raw, job.instance.as_deref());
-        job.error = Some(error.clone());
+        job.error = Some(Box::new(error.clone()));
         let (name, words) = (call.to_string(), error.to_string());
         let origins = job.origins.clone().joined(&own);
         step.errors.push((error_data((*call).clone(), error), origins));
@@ -413,7 +428,13 @@ impl Session {
 pub(super) fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
     let Value::Object(mut fields) = params else { return params };
     fields.shift_insert(0, "_tool".to_owned(), call.tool_name.as_str().into());
-    fields.extend(call.asides.clone());
+    add_metas(&mut fields, call, instance);
+    Value::Object(fields)
+}
+
+/// Adds to the tool and the parameters what else an activity receives of a call, and a person is shown.
+fn add_metas(fields: &mut Map<String, Value>, call: &Call, instance: Option<&str>) {
+    fields.extend(call.asides.iter().map(|(name, value)| (name.clone(), value.clone())));
     for chosen in ["_delegate", "_activity"] {
         if let Some(name) = call.said(chosen).filter(|name| !name.is_null()) {
             fields.insert(chosen.to_owned(), name.clone());
@@ -443,7 +464,6 @@ pub(super) fn frozen_call(call: &Call, params: Value, instance: Option<&str>) ->
     if let Some(name) = instance {
         fields.insert("_instance".to_owned(), name.into());
     }
-    Value::Object(fields)
 }
 
 /// The messages that a call's scopes name, narrowed to its instance.

@@ -45,7 +45,8 @@ struct Proposal {
 }
 
 impl Driver {
-    pub(crate) fn new(lazy: bool, sheltered: bool, max_parallel: u32) -> Self {
+    /// A session that has been told nothing yet.
+    fn session(lazy: bool, sheltered: bool, max_parallel: u32) -> Session {
         let planning = if sheltered { "before_reading" } else { "while_reading" };
         let settings = json!({
             "mode": "full", "max_parallel": max_parallel, "max_requests": 100, "persistent": true, "planning": planning,
@@ -61,7 +62,11 @@ impl Driver {
             messages.push(json!({"type": "plan", "mode": "lazy", "plan": []}));
         }
         let context = Context::from_value(messages.into()).expect("a context");
-        let session = Session::new("s", context, None, Arc::new(settings)).expect("a session");
+        Session::new("s", context, None, Arc::new(settings)).expect("a session")
+    }
+
+    pub(crate) fn new(lazy: bool, sheltered: bool, max_parallel: u32) -> Self {
+        let session = Self::session(lazy, sheltered, max_parallel);
         let mut driver = Self {
             session,
             lazy,
@@ -93,6 +98,11 @@ impl Driver {
         let context = self.session.context();
         let read = Context::from_value(context.to_json()).expect("what a session wrote can be read");
         let folded = context.refolded().expect("what was folded once folds again");
+        let past = self.session.past();
+        let taken_up = self.session.checkpoint().map(|kept| {
+            let fresh = Self::session(self.lazy, self.sheltered, self.session.settings().max_parallel);
+            fresh.restore(kept, Arc::new(move || Ok(past.clone()))).expect("what was kept is taken up")
+        });
         for (kind, view) in context.views() {
             let mut places = vec![Vec::new()];
             let value = view.read(&[], None).map(std::borrow::Cow::into_owned).unwrap_or_default();
@@ -102,6 +112,9 @@ impl Driver {
                 let carried = context.origins(&path, None);
                 assert_eq!(read.origins(&path, None), carried, "{path} as it was read");
                 assert_eq!(folded.origins(&path, None), carried, "{path} as it was folded");
+                if let Some(session) = &taken_up {
+                    assert_eq!(session.context().origins(&path, None), carried, "{path} as it was taken up");
+                }
             }
         }
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use obelus_kernel::session::why;
-use obelus_kernel::{Context, Data, Expr, Message, Method, Origin, Origins, Output, Path, Segment};
+use obelus_kernel::{Context, Data, Expr, Message, Method, Origin, Origins, Path, Segment};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -78,17 +78,12 @@ impl Shape {
 
 impl Write {
     fn message(&self, number: usize) -> Message {
-        let key = |segment: &Segment| match segment {
-            Segment::Field(name) | Segment::Key(name) => name.clone(),
-            Segment::Index(index) => index.to_string(),
-        };
-        let spelled = self.path.iter().rev().fold(self.shape.value(number), |inner, step| json!({key(step): inner}));
-        let mut data = Data::plain("state", spelled);
+        let path = Path { kind: "state".to_owned(), segments: self.path.clone() };
+        let call = Arc::new(json!({"_tool": "t"}));
+        let mut data = Data::result(call, Arc::new(path), None, self.shape.value(number));
         data.instance = self.instance.map(str::to_owned);
         data.method = Some(self.method);
         data.origins = Some(Origins::of(origin(number)));
-        let path = Path { kind: "state".to_owned(), segments: self.path.clone() };
-        data.output = Some(Output { call: Arc::new(json!({"_tool": "t"})), path: Arc::new(path), date: None });
         Message::Data(Box::new(data))
     }
 

@@ -69,13 +69,14 @@ enum Param {
 }
 
 /// The tools, and the parameters of each.
-const TOOLS: [(&str, &[&str]); 10] = [
+const TOOLS: [(&str, &[&str]); 11] = [
     ("web", &["q"]),
     ("book", &["q"]),
     ("digest", &["q"]),
     ("fetch", &["url"]),
     ("mint", &["q"]),
     ("card", &["q"]),
+    ("tally", &["q"]),
     ("send", &["to", "body"]),
     ("note", &["a", "b"]),
     ("muse", &["q"]),
@@ -97,7 +98,7 @@ pub(crate) fn acts(tool: &str) -> bool {
 }
 
 /// Everything but the thought and the delegate.
-pub(crate) const ACTIVITIES: [&str; 8] = ["web", "book", "card", "digest", "fetch", "mint", "send", "note"];
+pub(crate) const ACTIVITIES: [&str; 9] = ["web", "book", "card", "tally", "digest", "fetch", "mint", "send", "note"];
 
 pub(crate) fn tools() -> Value {
     json!({"type": "tool", "tool": {
@@ -107,6 +108,7 @@ pub(crate) fn tools() -> Value {
         "fetch": {"x-effect": "read", "x-trust": "untrusted", "x-target": ["url"], "properties": {"url": {}}},
         "mint": {"x-effect": "create", "x-trust": "trusted", "x-target": [], "x-issued": ["id"], "properties": {"q": {}}},
         "card": {"x-effect": "read", "x-trust": {"": "untrusted", "id": "trusted"}, "properties": {"q": {}}},
+        "tally": {"x-effect": "read", "x-trust": "trusted", "properties": {"q": {"type": "number"}}},
         "send": {"x-effect": "create", "x-trust": "trusted", "x-target": ["to"], "properties": {"to": {}, "body": {}}},
         "note": {"x-effect": "update", "x-trust": "trusted", "properties": {"a": {}, "b": {}}},
         "muse": {"x-trust": "trusted", "_scopes": {"type": "array"}, "_output": {}, "properties": {"q": {}}},

@@ -221,7 +221,7 @@ impl Desk {
         let name = |error: &Value| error["rule"].as_str().or(error["code"].as_str()).unwrap_or_default().to_owned();
         let messages = self.session.context().messages().iter();
         let errors = messages.filter_map(|message| match message {
-            Message::Data(data) if data.kind == "error" => Some(name(&data.data["error"])),
+            Message::Data(data) if data.kind == "error" => Some(name(&data.data()["error"])),
             _ => None,
         });
         errors.collect()

@@ -144,11 +144,10 @@ fn what_a_look_shows_not_to_have_happened_is_done_again_once_for_each_attempt() 
     desk.tell(did_not(1)).unwrap();
     let starts: Vec<_> = desk.started.iter().map(|start| (start.key.as_str(), start.attempt)).collect();
     assert_eq!((starts, desk.asked.len()), (vec![("s:0.0", 1), ("s:0.0", 2)], 0));
-    desk.tell(did_not(2)).unwrap();
-    desk.tell(did_not(3)).unwrap();
+    (2..=10).for_each(|attempt| desk.tell(did_not(attempt)).unwrap());
     assert_eq!(
         (desk.started.len(), desk.states("change"), desk.errors()),
-        (3, vec!["failed"], vec!["lost".to_owned()])
+        (10, vec!["failed"], vec!["lost".to_owned()])
     );
 }
 
@@ -159,4 +158,15 @@ fn a_look_may_answer_the_question_that_waits() {
     assert_eq!((desk.waiting().len(), desk.started.len()), (0, 2));
     desk.returns("change", json!("changed"));
     assert_eq!((desk.rested(), desk.read("†state.c")), (Ends::Output, json!("changed")));
+}
+
+#[test]
+fn what_did_not_happen_is_not_done_in_a_mode_that_forbids_it() {
+    let mut desk = in_doubt(call("change", "c", json!({"id": 1})), &[]);
+    desk.tell(Input::Mode { mode: obelus_kernel::session::Mode::Canary }).unwrap();
+    desk.decide("q1", Decision::DidNot).unwrap();
+    assert_eq!(
+        (desk.started.len(), desk.states("change"), desk.errors()),
+        (1, vec!["failed"], vec!["POL-1".to_owned()])
+    );
 }

@@ -13,6 +13,7 @@ mod adopt;
 mod approval;
 mod before;
 mod checkpoint;
+mod clock;
 mod consent;
 mod delegates;
 mod doubt;

@@ -96,3 +96,17 @@ fn a_sequence_that_was_approved_is_still_a_sequence() {
         assert_eq!(desk.started.len(), 1, "{approval}");
     }
 }
+
+#[test]
+fn of_plans_that_wait_the_latest_is_meant() {
+    let mut desk = lazy(json!({}));
+    desk.solve(json!([call("make", "a", json!({"q": 1}))]), json!("over"));
+    desk.user("no, two of them");
+    desk.solve(json!([call("make", "a", json!({"q": 2}))]), json!("over"));
+    assert_eq!(desk.waiting(), ["q2"]);
+    let refused = desk.decide("q1", Decision::Approve { only: None }).unwrap_err();
+    assert_eq!((refused.code, desk.started.len()), ("already_decided", 0));
+    assert_eq!(desk.question("q1").reason.as_deref(), Some("another plan has taken its place"));
+    desk.approve("q2");
+    assert_eq!(desk.handed_out("make")[0]["q"], 2);
+}

@@ -1,6 +1,6 @@
 //! ASK-1 to ASK-3: one question for one thing, answered once, and what runs is what was shown.
 
-use obelus_kernel::session::{Decision, Ends, QuestionStatus};
+use obelus_kernel::session::{AskedAgain, Decision, Ends, QuestionStatus};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, call};
@@ -102,10 +102,48 @@ fn an_edit_that_the_policy_forbids_is_refused() {
 }
 
 #[test]
+fn somebody_is_reminded_once_before_a_question_lapses() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("over"));
+    assert_eq!(desk.session.timeout(), Some(desk.now.plus_seconds(20 * 3600)));
+    desk.wait(19);
+    assert_eq!((desk.asked_again.len(), desk.rests.len()), (0, 1));
+    desk.wait(1);
+    assert_eq!(desk.asked_again, [("q1".to_owned(), AskedAgain::ItWillLapse)]);
+    assert_eq!((desk.session.timeout(), desk.rests.len()), (Some(desk.now.plus_seconds(4 * 3600)), 1));
+    desk.wait(2);
+    assert_eq!(desk.asked_again.len(), 1);
+    desk.approve("q1");
+    assert_eq!((desk.handed_out("drop").len(), desk.session.timeout()), (1, None));
+}
+
+#[test]
+fn a_short_question_is_reminded_of_at_half_its_time_and_one_that_has_lapsed_never() {
+    let mut desk = Desk::at_work(json!({"question_seconds": 7200}));
+    desk.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("over"));
+    assert_eq!(desk.session.timeout(), Some(desk.now.plus_seconds(3600)));
+    desk.wait(5);
+    assert_eq!((desk.asked_again.len(), desk.status_of("q1")), (0, QuestionStatus::Expired));
+    let mut silent = Desk::at_work(json!({"reminder_seconds": 0}));
+    silent.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("over"));
+    assert_eq!(silent.session.timeout(), Some(silent.now.plus_seconds(24 * 3600)));
+}
+
+#[test]
+fn an_answer_that_comes_too_late_is_refused_even_where_nobody_told_the_time() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("over"));
+    desk.now = desk.now.plus_seconds(25 * 3600);
+    let refused = desk.decide("q1", Decision::Approve { only: None }).unwrap_err();
+    assert_eq!((refused.code, desk.started.len()), ("expired", 0));
+    assert!(refused.text.contains("lapsed at"), "{refused}");
+}
+
+#[test]
 fn a_question_lapses_after_a_day_and_the_call_is_denied() {
     let mut desk = Desk::at_work(json!({}));
     desk.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("over"));
-    assert_eq!(desk.session.timeout(), Some(desk.now.plus_seconds(24 * 3600)));
+    assert_eq!(desk.question("q1").expires_at, desk.now.plus_seconds(24 * 3600));
     desk.wait(23);
     assert_eq!(desk.states("drop"), ["waiting"]);
     desk.wait(1);

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use obelus_kernel::session::{Input, Outcome};
+use obelus_kernel::session::{CallError, Input, Outcome};
 
 use crate::activity::{Activity, ReconcileFuture, Reconciled, Work};
+
+/// A call whose answer gets lost is tried this often in all.
+const MOST_ATTEMPTS: u32 = 3;
 
 /// A call of which nobody knows whether it happened.
 pub(super) struct Doubt {
@@ -23,9 +26,14 @@ impl Doubt {
     pub(super) async fn settle(self, known: String) -> Input {
         let Self { id, activity, work, limit } = self;
         let attempt = work.attempt;
-        match activity.reconcile(work) {
-            Some(look) => found(id, attempt, limit, look, &known).await,
-            None => lost(id, known),
+        let Some(look) = activity.reconcile(work) else { return lost(id, known) };
+        match found(id, attempt, limit, look, &known).await {
+            // Whatever loses it goes on losing it. After a crash that is another matter.
+            Input::DidNot { id, attempt } if attempt >= MOST_ATTEMPTS => {
+                let words = format!("its answer was lost {attempt} times, and it has not happened: {known}");
+                Input::Ended { id, outcome: Outcome::Error(CallError::new("lost", words)) }
+            }
+            input => input,
         }
     }
 }

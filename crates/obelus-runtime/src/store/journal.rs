@@ -132,6 +132,22 @@ pub(super) fn read(connection: &Connection, id: &str, after: u64, upto: Option<u
     Ok(Journaled { inputs, cut })
 }
 
+/// What the session was last told to do: to start, to run its plan, or words of the user.
+pub(super) fn last_word(connection: &Connection, id: &str) -> Result<Option<Input>, StoreError> {
+    let number = number(connection, id)?;
+    let mut select =
+        connection.prepare_cached("SELECT seq, input, form, sum FROM record WHERE session = ?1 ORDER BY seq DESC")?;
+    let mut rows = select.query([number])?;
+    while let Some(row) = rows.next()? {
+        let text = row.get_ref(1)?.as_str().unwrap_or_default();
+        let input = decode(row.get(0)?, text, row.get(2)?, row.get(3)?).ok();
+        if matches!(input, Some(Input::Start | Input::RunPlan | Input::User { .. })) {
+            return Ok(input);
+        }
+    }
+    Ok(None)
+}
+
 /// Takes a damaged end away, so that the journal can go on.
 pub(super) fn cut(connection: &Connection, id: &str, from: u64) -> Result<(), StoreError> {
     let number = number(connection, id)?;

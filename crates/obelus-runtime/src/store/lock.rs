@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use super::StoreError;
@@ -9,7 +10,8 @@ use super::StoreError;
 /// Takes the folder's lock, or says who has it. The operating system gives it back when the holder is gone.
 pub(super) fn take(folder: &Path) -> Result<File, StoreError> {
     let at = |error| StoreError::Folder(folder.to_owned(), error);
-    fs::create_dir_all(folder).map_err(at)?;
+    // What sessions hold is for their owner.
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(at)?;
     let path = folder.join("lock");
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(at)?;
     match file.try_lock() {

@@ -65,7 +65,7 @@ fn absent(run: &Run, expected: &Value) -> Option<String> {
 
 fn errors(run: &Run) -> Vec<Value> {
     let errors = run.session.context().messages().iter().filter_map(|message| match message {
-        Message::Data(data) if data.kind == "error" => Some(data.data.clone()),
+        Message::Data(data) if data.kind == "error" => Some(data.data().into_owned()),
         _ => None,
     });
     errors.collect()

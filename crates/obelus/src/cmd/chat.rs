@@ -11,6 +11,7 @@
 //! | `steps`, `results` | the steps of a turn, and what they brought |
 //! | `why` | where a value comes from |
 //! | `question`, `approve` | a question in words, and the keys that answer it |
+//! | `tour` | a conversation that plays itself |
 //! | `commands` | lines that begin with `/` |
 //! | `titles`, `phrases`, `outline`, `text` | names, our own words, data, and styled lines |
 
@@ -28,6 +29,7 @@ mod talk;
 mod terminal;
 mod text;
 mod titles;
+mod tour;
 mod why;
 
 use std::io::IsTerminal;
@@ -37,9 +39,10 @@ use anyhow::{Context as _, Result, bail};
 use obelus_kernel::session::Mode;
 use obelus_runtime::{Driver, SessionJournal, Store, system_clock};
 
-use super::agents;
+use super::holder::Holder;
 use super::host::{Job, store_folder, with_files};
 use super::run::load_agent;
+use super::{agents, sessions};
 use crate::cli::{Chat, How, StoreAt};
 use crate::output::Exit;
 use editor::Editor;
@@ -47,10 +50,13 @@ use phrases::{Phrases, fill};
 use screen::Part;
 use talk::{Talk, Work, Worked};
 use terminal::Terminal;
+pub(crate) use tour::Move;
 
 /// The conversation that was asked for.
 struct Opened {
     driver: Driver,
+    /// Where it is kept.
+    store: Option<Store>,
     /// The agent's name, and the language it speaks.
     agent: String,
     language: Option<String>,
@@ -65,7 +71,8 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
     let phrases = Phrases::of(opened.language.as_deref());
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let ended = runtime.block_on(async {
+    let local = tokio::task::LocalSet::new();
+    let ended = local.block_on(&runtime, async {
         let mut talk = Talk::new(opened.driver, opened.agent, args.session.clone(), phrases, is_terminal)?;
         if let Some(mode) = opened.mode.filter(|mode| *mode != talk.mode())
             && let Worked::Left = talk.work(Work::Tell(obelus_kernel::session::Input::Mode { mode })).await?
@@ -73,17 +80,48 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
             return Ok(Exit::Interrupted);
         }
         greet(&talk, opened.goes_on, is_terminal);
-        if !is_terminal {
-            return lines::converse(talk).await;
+        // Others can answer the session while this process holds its store.
+        let (over, is_over) = tokio::sync::oneshot::channel();
+        let served = match (opened.store, &args.session) {
+            (Some(store), Some(id)) => {
+                let holder = Holder::open(store, id, talk.driver.counter())?;
+                Some(tokio::task::spawn_local(holder.serve(is_over)))
+            }
+            _ => None,
+        };
+        let ended = converse(talk, args, is_terminal).await;
+        drop(over);
+        if let Some(served) = served {
+            served.await?;
         }
-        let history = store_folder(&args.store).ok().map(|folder| folder.join("chat_history"));
-        let has_colours = talk.screen.lock().has_colours();
-        let editor = Editor::new(history.as_deref(), has_colours);
-        Terminal::new(talk, editor).converse().await
+        ended
     });
     // A thread may still wait for a line that nobody will type.
     runtime.shutdown_background();
     ended
+}
+
+async fn converse(talk: Talk, args: &Chat, is_terminal: bool) -> Result<Exit> {
+    if !is_terminal {
+        return lines::converse(talk).await;
+    }
+    let history = store_folder(&args.store).ok().map(|folder| folder.join("chat_history"));
+    let has_colours = talk.screen.lock().has_colours();
+    let editor = Editor::new(history.as_deref(), has_colours);
+    Terminal::new(talk, editor).converse().await
+}
+
+/// Plays a conversation that is written down, and shows it as it would be seen.
+pub(crate) fn tour(args: &Chat, moves: &[Move]) -> Result<Exit> {
+    let opened = open(args)?;
+    let phrases = Phrases::of(opened.language.as_deref());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut talk = Talk::new(opened.driver, opened.agent, args.session.clone(), phrases, false)?;
+        talk.plays_itself = true;
+        tour::play(&mut talk, moves).await
+    })?;
+    Ok(Exit::Done)
 }
 
 /// Who is there, how far it may go, and where it was.
@@ -126,16 +164,20 @@ fn open(args: &Chat) -> Result<Opened> {
     let Some(id) = &args.session else {
         let job = begun(args)?;
         let (agent, language) = (job.agent.clone(), job.language.clone());
-        return Ok(Opened { driver: job.drive("chat", record)?, agent, language, goes_on: false, mode: None });
+        let driver = job.drive("chat", record)?;
+        return Ok(Opened { driver, store: None, agent, language, goes_on: false, mode: None });
     };
     let store = Store::open(&store_folder(&args.store)?)?;
     let Some(genesis) = store.genesis(id)? else {
         let job = begun(args)?;
         let (agent, language) = (job.agent.clone(), job.language.clone());
-        store.create(id, system_clock(), &job.genesis()?)?;
-        let driver = job.drive(id, record)?.journaled_by(SessionJournal::new(store.clone(), id));
+        // What cannot be driven is not begun.
+        let genesis = job.genesis()?;
+        let driver = job.drive(id, record)?;
+        store.create(id, system_clock(), &genesis)?;
+        let driver = driver.journaled_by(SessionJournal::new(store.clone(), id));
         let driver = with_files(driver, &store, id, &agent)?;
-        return Ok(Opened { driver, agent, language, goes_on: false, mode: None });
+        return Ok(Opened { driver, store: Some(store), agent, language, goes_on: false, mode: None });
     };
     let job = Job::from_genesis(genesis)?;
     if let Some(named) = &args.agent {
@@ -151,14 +193,11 @@ fn open(args: &Chat) -> Result<Opened> {
         }
     }
     let (agent, language) = (job.agent.clone(), job.language.clone());
+    let goes_on = store.last_word(id)?.is_some();
     // The mode is a matter of the journal; another model may answer whenever one likes.
-    let job = job.told(&how(args, None))?;
-    let journal = store.journal(id)?;
-    let goes_on = !journal.is_empty();
-    let mut driver = job.drive(id, record)?;
-    driver.recover(journal);
-    let driver = with_files(driver.journaled_by(SessionJournal::new(store.clone(), id)), &store, id, &agent)?;
-    Ok(Opened { driver, agent, language, goes_on, mode: args.mode.map(Into::into) })
+    let genesis = job.told(&how(args, None))?.genesis()?;
+    let (driver, _) = sessions::take_up(&store, id, genesis, record, None)?;
+    Ok(Opened { driver, store: Some(store), agent, language, goes_on, mode: args.mode.map(Into::into) })
 }
 
 /// The agent that is named, else `crm`, else the only one there is; the one that comes along where there is none.

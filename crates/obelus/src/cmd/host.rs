@@ -10,12 +10,13 @@ use obelus_kernel::Context;
 use obelus_kernel::session::{Mode, Session, Settings};
 use obelus_kernel::steps::Steps;
 use obelus_runtime::{
-    Activities, Agent, Driver, Model, NoModel, Request, SessionFiles, Store, read_document, system_clock,
+    Activities, Agent, Driver, Model, NoModel, Remake, Request, SessionFiles, Store, TakenUp, read_document,
+    system_clock, take_up,
 };
 use serde_json::{Map, Value, json};
 
 use crate::cli::{How, StoreAt};
-use crate::input;
+use crate::{input, output};
 
 /// Something that can be run: a request or an agent.
 pub(crate) struct Job {
@@ -155,18 +156,49 @@ impl Job {
     }
 
     /// Gives it hands.
-    pub(crate) fn drive(mut self, id: &str, record: Option<&Path>) -> Result<Driver> {
+    pub(crate) fn drive(self, id: &str, record: Option<&Path>) -> Result<Driver> {
+        let hands = self.hands(record)?;
+        Ok(hands(self.session(id)?))
+    }
+
+    /// What carries out its calls and answers its requests, for a session that is made elsewhere.
+    fn hands(&self, record: Option<&Path>) -> Result<impl FnOnce(Session) -> Driver + use<>> {
+        let activities = Arc::new(self.bound()?);
+        let (model, folder) = (self.open_model(record)?, self.folder.clone());
+        Ok(move |session| Driver::new(session, activities, model, system_clock).with_folder(folder))
+    }
+
+    fn bound(&self) -> Result<Activities> {
         let mut activities = Activities::new();
         for (folder, bound) in &self.activities {
             bind_into(&mut activities, bound, folder).with_context(|| self.name.clone())?;
         }
-        self.settings.activities = activities.names();
-        let model = self.open_model(record)?;
-        let mut session = Session::new(id, self.context, self.schema, Arc::new(self.settings)).context(self.name)?;
-        if let Some(steps) = self.steps {
-            session = session.with_steps(steps);
+        Ok(activities)
+    }
+
+    fn session(mut self, id: &str) -> Result<Session> {
+        self.settings.activities = self.bound()?.names();
+        let session = Session::new(id, self.context, self.schema, Arc::new(self.settings)).context(self.name)?;
+        Ok(match self.steps {
+            Some(steps) => session.with_steps(steps),
+            None => session,
+        })
+    }
+
+    /// Takes up a kept session where its journal ends. A damaged end is cut off, and that is said.
+    pub(crate) fn take_up(store: &Store, id: &str, genesis: Value, record: Option<&Path>) -> Result<TakenUp> {
+        let job = Self::from_genesis(genesis.clone())?;
+        let mut taken = take_up(store, id, &remake(genesis, id), job.hands(record)?)?;
+        taken.driver = with_files(taken.driver, store, id, &job.agent)?;
+        if let Some(cut) = &taken.cut {
+            let records = if cut.records == 1 { "record is" } else { "records are" };
+            output::warning(&format!(
+                "{id}: the end of its journal was damaged from record {} on ({}), and was cut off: {} {records} lost. \
+                 What was under way there is in doubt.",
+                cut.seq, cut.problem, cut.records
+            ));
         }
-        Ok(Driver::new(session, Arc::new(activities), model, system_clock).with_folder(self.folder))
+        Ok(taken)
     }
 
     fn open_model(&self, record: Option<&Path>) -> Result<Arc<dyn Model>> {
@@ -186,6 +218,15 @@ pub(crate) fn with_files(driver: Driver, store: &Store, id: &str, agent: &str) -
         return Ok(driver);
     }
     Ok(driver.with_files(SessionFiles::open(store.folder(), id)?))
+}
+
+/// How a kept session is made anew, as it was when it began.
+pub(crate) fn remake(genesis: Value, id: &str) -> Remake {
+    let id = id.to_owned();
+    Arc::new(move || {
+        let made = Job::from_genesis(genesis.clone()).and_then(|job| job.session(&id));
+        made.map_err(|error| format!("{error:#}"))
+    })
 }
 
 /// The folder of a file; of a bare name, this one.

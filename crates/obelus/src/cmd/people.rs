@@ -23,6 +23,7 @@ pub(crate) fn shown(question: &Question) -> String {
     for reason in &question.reasons {
         text.push_str(&format!("  {DIM}because {}{DIM:#}\n", visible(reason)));
     }
+    text.push_str(&format!("  {DIM}lapses at {}{DIM:#}\n", question.expires_at));
     text.trim_end().to_owned()
 }
 

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::holder::Holder;
 use super::host::{Job, store_folder, with_files};
 use super::{people, sessions};
 use crate::cli::{How, Run, RunPlan};
@@ -63,22 +64,26 @@ pub(crate) fn load_agent(path: &Path) -> Result<Agent> {
 fn run(job: Job, begin: Input, how: &How, is_plan: bool) -> Result<Exit> {
     let job = job.told(how)?;
     let record = how.record.as_deref();
-    let (driver, begin) = match &how.session {
-        None => (job.drive("run", record)?, Begin::With(begin)),
-        Some(id) => {
-            let store = Store::open(&store_folder(&how.store)?)?;
-            match store.genesis(id)? {
-                Some(genesis) => sessions::take_up(&store, id, genesis, record, Some(begin))?,
-                None => {
-                    store.create(id, system_clock(), &job.genesis()?)?;
-                    let agent = job.agent.clone();
-                    let driver = job.drive(id, record)?.journaled_by(SessionJournal::new(store.clone(), id));
-                    (with_files(driver, &store, id, &agent)?, Begin::With(begin))
-                }
-            }
+    let Some(id) = &how.session else {
+        return play(job.drive("run", record)?, Begin::With(begin), None, how.json, is_plan);
+    };
+    let store = Store::open(&store_folder(&how.store)?)?;
+    let (driver, begin) = match store.genesis(id)? {
+        Some(genesis) => sessions::take_up(&store, id, genesis, record, Some(begin))?,
+        None => {
+            // What cannot be driven is not begun.
+            let (genesis, agent) = (job.genesis()?, job.agent.clone());
+            let driver = job.drive(id, record)?;
+            store.create(id, system_clock(), &genesis)?;
+            let driver = driver.journaled_by(SessionJournal::new(store.clone(), id));
+            (with_files(driver, &store, id, &agent)?, Begin::With(begin))
         }
     };
-    play(driver, begin, how.json, is_plan)
+    if let Some(by) = driver.session().paused() {
+        output::note(&format!("`{id}` was paused by {}: obelus sessions resume {id}", visible(by)));
+        return Ok(Exit::Waiting);
+    }
+    play(driver, begin, Some((store, id)), how.json, is_plan)
 }
 
 /// How long a question waits at a terminal for what it would change.
@@ -94,15 +99,40 @@ pub(crate) enum Begin {
         /// Where it came to rest before.
         rested: Option<Box<Reply>>,
     },
+    /// With something that a paused session is told.
+    Resumed(Input),
 }
 
-/// Drives a session to its rest, and tells what came of it.
-pub(crate) fn play(mut driver: Driver, begin: Begin, as_json: bool, is_plan: bool) -> Result<Exit> {
+/// Drives a session to its rest, and tells what came of it. Where it is kept, others can answer it meanwhile.
+pub(crate) fn play(
+    mut driver: Driver,
+    begin: Begin,
+    kept: Option<(Store, &str)>,
+    as_json: bool,
+    is_plan: bool,
+) -> Result<Exit> {
     if !as_json {
         driver = driver.watched_by(show);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let ended = runtime.block_on(turns(&mut driver, begin, as_json));
+    let local = tokio::task::LocalSet::new();
+    let ended = local.block_on(&runtime, async {
+        let (over, is_over) = tokio::sync::oneshot::channel();
+        let served = kept.and_then(|(store, id)| match Holder::open(store, id, driver.counter()) {
+            Ok(holder) => Some(tokio::task::spawn_local(holder.serve(is_over))),
+            Err(error) => {
+                output::warning(&format!("others cannot answer this session meanwhile: {error:#}"));
+                None
+            }
+        });
+        let ended = turns(&mut driver, begin, as_json).await;
+        driver.close_counter();
+        drop(over);
+        if let Some(served) = served {
+            served.await?;
+        }
+        ended
+    });
     // A thread may still wait for a line that nobody will type.
     runtime.shutdown_background();
     let (reply, interrupted) = ended?;
@@ -127,6 +157,11 @@ async fn turns(driver: &mut Driver, begin: Begin, as_json: bool) -> Result<(Repl
     let mut break_off = BreakOff::new(driver)?;
     let mut reply = match begin {
         Begin::With(input) => break_off.watch(driver.turn(input)).await?,
+        Begin::Resumed(input) => {
+            driver.accept(input).await?;
+            let reply = break_off.watch(driver.go_on()).await?.or_else(|| driver.session().reply());
+            reply.ok_or_else(|| anyhow!("the session is paused, or has not begun"))?
+        }
         Begin::GoingOn { then, rested } => {
             let resumed = break_off.watch(driver.resume()).await?;
             match (then, resumed.or(rested.map(|reply| *reply))) {
@@ -144,6 +179,14 @@ async fn turns(driver: &mut Driver, begin: Begin, as_json: bool) -> Result<(Repl
         // In a thread of its own, because a terminal blocks whoever reads from it.
         let decided = tokio::select! {
             decided = tokio::task::spawn_blocking(move || people::decide(&open)) => decided??,
+            told = driver.heard() => {
+                // Somebody answered elsewhere: what is asked at the terminal now may be another thing.
+                output::note("answered elsewhere; press Enter to go on");
+                if let Ok(Some(next)) = break_off.watch(driver.turn_told(told)).await {
+                    reply = next;
+                }
+                continue;
+            }
             _ = break_off.signal() => return Ok((reply, true)),
         };
         let Some(decided) = decided else { break };

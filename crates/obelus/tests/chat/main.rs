@@ -175,6 +175,26 @@ fn after_a_crash_the_open_question_comes_first() {
 }
 
 #[test]
+fn a_question_can_be_answered_from_elsewhere_meanwhile() {
+    let desk = Desk::new("elsewhere", "en");
+    let person = Person::at(&desk, &["--session", "s"]);
+    person.prompted(1).types("several").types(ENTER).sees("Amount: 11").sees("Esc later");
+    desk.obelus(&["approve", "s:q1"]);
+    person
+        .sees("An answer came from elsewhere.")
+        .sees("1 ✓ Change a deal")
+        .sees("Amount: 12")
+        .sees_times("Esc later", 2);
+    person.types(ESC).prompted(2).types("half a thought").sees("half a thought");
+    desk.obelus(&["deny", "s:q2", "--reason", "no"]);
+    person.sees_times("An answer came from elsewhere.", 2).sees("denied: no").sees("Both decided.");
+    assert_eq!(desk.changed(), "\"sum\":11\n");
+    // What was being typed is still there.
+    person.sees_times("half a thought", 2).types(CTRL_U).types(CTRL_D);
+    assert_eq!(person.exit().0, Some(0));
+}
+
+#[test]
 fn commands_are_completed_and_nonsense_is_answered() {
     let desk = Desk::new("commands", "en");
     let person = Person::at(&desk, &[]);
@@ -205,8 +225,8 @@ fn commands_are_completed_and_nonsense_is_answered() {
 fn the_history_is_private_and_without_answers() {
     let desk = Desk::new("history", "en");
     let person = asked(&desk, 500);
-    person.types("n").sees("Why not ›").types("a secret reason").types(ENTER).prompted(2);
-    person.types(" spaced out").types(ENTER).prompted(3).types(CTRL_D);
+    person.types("n").sees("Why not ›").types("a secret reason").types(ENTER).prompted(3);
+    person.types(" spaced out").types(ENTER).prompted(4).types(CTRL_D);
     assert_eq!(person.exit().0, Some(0));
     let file = desk.0.join("home/chat_history");
     let kept = fs::read_to_string(&file).expect("a history");

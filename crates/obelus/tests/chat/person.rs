@@ -154,9 +154,19 @@ impl Person {
                 thread::sleep(Duration::from_millis(50));
                 return (status.code(), self.screen());
             }
-            assert!(begun.elapsed() < AT_MOST, "it does not end\n{}", self.screen());
+            assert!(begun.elapsed() < AT_MOST, "it does not end\n{}\n{}", self.screen(), self.threads());
             thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    /// What the threads of the process wait for, for whoever looks into a test that hangs.
+    fn threads(&self) -> String {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
+        let waits = |task: fs::DirEntry| {
+            let read = |name: &str| fs::read_to_string(task.path().join(name)).unwrap_or_default();
+            format!("{}: {}", read("comm").trim(), read("wchan").trim())
+        };
+        tasks.map(waits).collect::<Vec<_>>().join("\n")
     }
 
     /// Pulls the plug.
@@ -190,6 +200,15 @@ impl Desk {
     /// What the agent has changed in the world.
     pub(crate) fn changed(&self) -> String {
         fs::read_to_string(self.0.join("agents/desk/changed")).unwrap_or_default()
+    }
+
+    /// Runs another command over the same store.
+    #[track_caller]
+    pub(crate) fn obelus(&self, args: &[&str]) {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_obelus"));
+        let ran = command.args(args).current_dir(&self.0).env("OBELUS_HOME", self.0.join("home")).output();
+        let ran = ran.expect("obelus");
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     }
 
     /// Lets the slow step go on.

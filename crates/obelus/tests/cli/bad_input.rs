@@ -376,7 +376,9 @@ fn cases_that_cannot_be_run_are_failures_with_a_name() {
     let folder = Folder::new("vectors");
     let file =
         folder.file("cases.json", r#"[{"name": "odd", "kind": "sing"}, {}, {"kind": "resolve", "name": "bare"}]"#);
-    let ran = obelus(&["vectors", &file]).exits(1).prints(": odd: unknown kind `sing`: use resolve, plan or run");
+    let ran = obelus(&["vectors", &file])
+        .exits(1)
+        .prints(": odd: unknown kind `sing`: use resolve, plan, run or conversation");
     let ran = ran.prints(": case 1: it has no `kind`").prints(": bare: the case has no `context`");
     assert!(ran.stdout.ends_with("0 passed, 3 failed\n"), "{}", ran.stdout);
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);

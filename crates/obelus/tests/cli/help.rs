@@ -14,6 +14,7 @@ const COMMANDS: &[&[&str]] = &[
     &["approve"],
     &["chat"],
     &["completions"],
+    &["demo"],
     &["deny"],
     &["doctor"],
     &["inbox"],

@@ -20,9 +20,17 @@ pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
     let mut told = Vec::new();
     tell_questions(&mut talk, &mut told).await;
     loop {
+        let (driver, interrupted, terminated) = talk.apart();
         let line = tokio::select! {
             line = lines.recv() => line,
-            () = talk.signal() => return Ok(Exit::Interrupted),
+            told = driver.heard() => {
+                match talk.work(Work::Told(told)).await? {
+                    Worked::Left => return Ok(Exit::Interrupted),
+                    _ => continue,
+                }
+            }
+            _ = interrupted.recv() => return Ok(Exit::Interrupted),
+            _ = terminated.recv() => return Ok(Exit::Interrupted),
         };
         let Some(line) = line.transpose()? else { break };
         if line.trim().is_empty() {
@@ -66,7 +74,7 @@ fn needs_terminal(talk: &Talk, command: &str) -> String {
 }
 
 /// Shows each open question once, and where it can be answered.
-async fn tell_questions(talk: &mut Talk, told: &mut Vec<String>) {
+pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<String>) {
     if !talk.open().is_empty() {
         talk.settle().await;
     }
@@ -82,11 +90,13 @@ async fn tell_questions(talk: &mut Talk, told: &mut Vec<String>) {
         }
         let mut screen = talk.screen.lock();
         let mut lines = question::lines(&asked, screen.titles(), talk.phrases);
-        let where_to = match &talk.session {
-            Some(session) => fill(ask.elsewhere, &[session, &format!("{session}:{}", asked.id)]),
-            None => ask.not_kept.to_owned(),
-        };
-        lines.push(Line::of(PLAIN, "  ").own(DIM, where_to));
+        if !talk.plays_itself {
+            let where_to = match &talk.session {
+                Some(session) => fill(ask.elsewhere, &[session, &format!("{session}:{}", asked.id)]),
+                None => ask.not_kept.to_owned(),
+            };
+            lines.push(Line::of(PLAIN, "  ").own(DIM, where_to));
+        }
         screen.write(Part::Question, &lines);
         told.push(asked.id);
     }

@@ -71,10 +71,12 @@ pub(crate) fn lines(question: &Question, titles: &Titles, phrases: &Phrases) -> 
             }
         }
     }
+    lines.extend(question.change_lines().iter().map(|line| Line::of(PLAIN, "  ").shown(PLAIN, line.trim_start())));
     let tool = question.calls.first().and_then(|asked| asked.call["_tool"].as_str()).unwrap_or_default();
-    for reason in &question.reasons {
-        let words = reason_in_words(reason, tool, titles, phrases);
-        lines.push(Line::of(PLAIN, "  ").own(DIM, ask.because).shown(DIM, &words).hanging(4));
+    let reasons: Vec<String> =
+        question.reasons.iter().map(|reason| reason_in_words(reason, tool, titles, phrases)).collect();
+    if !reasons.is_empty() {
+        lines.push(Line::of(PLAIN, "  ").own(DIM, ask.because).shown(DIM, &reasons.join("; ")).hanging(4));
     }
     lines
 }
@@ -180,7 +182,8 @@ fn field_line(field: &str, now: Option<&Change>, tool: &str, titles: &Titles, ph
     } else {
         match field.split_once(" = ") {
             Some((name, value)) => {
-                let name = titles.param(tool, name).unwrap_or_else(|| name.to_owned());
+                let number = || titles.is_id(tool, name).then(|| phrases.ask.number.to_owned());
+                let name = titles.param(tool, name).or_else(number).unwrap_or_else(|| name.to_owned());
                 let line = Line::new().shown(PLAIN, &name).own(PLAIN, ": ");
                 match now {
                     None => line.shown(BOLD, value),
@@ -323,8 +326,7 @@ pub(crate) mod tests {
                 "    Сделка: 7",
                 "    Сумма: 100000",
                 "    слова агента: \"как просили\"",
-                "  почему спрашиваю: меняется «Сумма»",
-                "  почему спрашиваю: так просит агент",
+                "  почему спрашиваю: меняется «Сумма»; так просит агент",
             ]
         );
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use obelus_kernel::session::{Decision, Ends, Input, Mode, Question, Refused, Reply, Session};
 use obelus_kernel::{Message, Path, Role};
-use obelus_runtime::{Driver, NOT_DURABLE, system_clock};
+use obelus_runtime::{Driver, NOT_DURABLE, Told, system_clock};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -32,6 +32,8 @@ pub(crate) struct Talk {
     pub(crate) agent: String,
     /// The name under which it is kept, if it is.
     pub(crate) session: Option<String>,
+    /// Whether what people say is written down beforehand.
+    pub(crate) plays_itself: bool,
     is_terminal: bool,
     stop: UnboundedSender<Input>,
     signals: (Signal, Signal),
@@ -48,6 +50,8 @@ pub(crate) enum Work {
     Decide(String, Decision),
     /// Something that need not begin a turn.
     Tell(Input),
+    /// Something that was told elsewhere.
+    Told(Told),
 }
 
 /// What came of it.
@@ -78,6 +82,7 @@ impl Talk {
             phrases,
             agent,
             session,
+            plays_itself: false,
             is_terminal,
             stop,
             signals: (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?),
@@ -106,14 +111,6 @@ impl Talk {
     /// The driver, and the signals to break off and to end.
     pub(crate) fn apart(&mut self) -> (&mut Driver, &mut Signal, &mut Signal) {
         (&mut self.driver, &mut self.signals.0, &mut self.signals.1)
-    }
-
-    /// Somebody outside wants it to end.
-    pub(crate) async fn signal(&mut self) {
-        tokio::select! {
-            _ = self.signals.0.recv() => {}
-            _ = self.signals.1.recv() => {}
-        }
     }
 
     /// Works until it has come to rest. Ctrl-C stops the turn; a second one is for when even that takes too long.
@@ -304,5 +301,6 @@ async fn do_work(driver: &mut Driver, work: Work) -> Result<Option<Reply>, Refus
             driver.turn(Input::Decide { question, decision, by }).await.map(Some)
         }
         Work::Tell(input) => driver.tell(input).await,
+        Work::Told(told) => driver.turn_told(told).await,
     }
 }

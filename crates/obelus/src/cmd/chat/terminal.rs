@@ -9,7 +9,7 @@ use anyhow::Result;
 use crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use obelus_kernel::session::{Decision, Input, Question};
-use obelus_runtime::system_clock;
+use obelus_runtime::{Driver, Told, system_clock};
 use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
 
 use super::approve::{Asked, Pressed, Typing};
@@ -35,6 +35,8 @@ pub(crate) struct Terminal {
     broke_off: bool,
     /// Somebody outside wants the process to end.
     is_told_to_end: bool,
+    /// What was told elsewhere, and is to be taken in next.
+    told: Option<Told>,
     /// As long as it lasts, what is typed is not written on the screen but by whoever reads it.
     _quiet: Quiet,
 }
@@ -44,6 +46,8 @@ enum Answered {
     Decided(Decision),
     Later,
     Leave,
+    /// Something else came first: the question may have lapsed, or have been answered elsewhere.
+    Overtaken,
     /// Somebody outside wants the process to end.
     Ended,
 }
@@ -56,6 +60,7 @@ impl Terminal {
             put_off: BTreeSet::new(),
             broke_off: false,
             is_told_to_end: false,
+            told: None,
             _quiet: Quiet::begin(),
         }
     }
@@ -75,7 +80,7 @@ impl Terminal {
                     self.hear(line).await?
                 }
                 Typed::Interrupted if self.is_told_to_end => Some(Exit::Interrupted),
-                Typed::Interrupted => self.work(Work::Tell(Input::Tick)).await?,
+                Typed::Interrupted => self.take_in().await?,
                 Typed::BreakOff if self.broke_off => Some(Exit::Interrupted),
                 Typed::BreakOff => {
                     self.broke_off = true;
@@ -175,12 +180,28 @@ impl Terminal {
                     self.talk.screen.lock().note(self.talk.phrases.ask.put_off);
                     None
                 }
+                Answered::Overtaken => self.take_in().await?,
                 Answered::Leave => Some(self.leave()),
                 Answered::Ended => Some(Exit::Interrupted),
             };
             if let Some(exit) = next {
                 return Ok(Some(exit));
             }
+        }
+    }
+
+    fn overtaken(&self) -> Answered {
+        if self.is_told_to_end { Answered::Ended } else { Answered::Overtaken }
+    }
+
+    /// Takes in what came while somebody was at the keyboard: something that was told elsewhere, or the time.
+    async fn take_in(&mut self) -> Result<Option<Exit>> {
+        match self.told.take() {
+            Some(told) => {
+                self.talk.screen.lock().note(self.talk.phrases.told_elsewhere);
+                self.work(Work::Told(told)).await
+            }
+            None => self.work(Work::Tell(Input::Tick)).await,
         }
     }
 
@@ -196,7 +217,7 @@ impl Terminal {
             screen.write(Part::Question, &lines);
         }
         loop {
-            let Some((key, more)) = self.key().await? else { return Ok(Answered::Ended) };
+            let Some((key, more)) = self.key().await? else { return Ok(self.overtaken()) };
             match asked.key(key, &more) {
                 Pressed::Decided(decision) => return Ok(Answered::Decided(decision)),
                 Pressed::Later => return Ok(Answered::Later),
@@ -231,8 +252,8 @@ impl Terminal {
         loop {
             let line = match self.read_answer(label, &begin).await? {
                 Typed::Line(line) => line,
-                Typed::Interrupted if self.is_told_to_end => return Ok(Some(Answered::Ended)),
-                Typed::BreakOff | Typed::Interrupted => return Ok(None),
+                Typed::Interrupted => return Ok(Some(self.overtaken())),
+                Typed::BreakOff => return Ok(None),
                 Typed::Leave => return Ok(Some(Answered::Leave)),
             };
             match asked.typed(&typing, &line) {
@@ -300,41 +321,31 @@ impl Terminal {
             Duration::from_millis(u64::try_from(due.0 - system_clock().0).unwrap_or(0))
         });
         let mut lapse = std::pin::pin!(tokio::time::sleep(wait));
-        let mut is_idle = false;
         let (driver, interrupted, terminated) = self.talk.apart();
-        loop {
-            tokio::select! {
-                read = &mut reading => return Ok(read?),
-                () = &mut lapse => break,
-                () = driver.finish(), if !is_idle => is_idle = true,
-                _ = interrupted.recv() => {
-                    self.is_told_to_end = true;
-                    break;
-                }
-                _ = terminated.recv() => {
-                    self.is_told_to_end = true;
-                    break;
-                }
-            }
+        tokio::select! {
+            read = &mut reading => return Ok(read?),
+            () = &mut lapse => {}
+            told = idle(driver) => self.told = Some(told),
+            _ = interrupted.recv() => self.is_told_to_end = true,
+            _ = terminated.recv() => self.is_told_to_end = true,
         }
         interrupt.store(true, Ordering::Relaxed);
         Ok(reading.await?)
     }
 
-    /// The next key, and those that came with it. None where somebody outside wants the process to end.
+    /// The next key, and those that came with it. None where something else comes first.
     async fn key(&mut self) -> Result<Option<(KeyEvent, Vec<KeyEvent>)>> {
         static GIVE_UP: AtomicBool = AtomicBool::new(false);
         GIVE_UP.store(false, Ordering::Relaxed);
-        let mut reading = tokio::task::spawn_blocking(|| read_key(&GIVE_UP));
-        tokio::select! {
-            key = &mut reading => Ok(key??),
-            () = self.talk.signal() => {
-                GIVE_UP.store(true, Ordering::Relaxed);
-                let _ = reading.await;
-                Ok(None)
-            }
-        }
+        let reading = tokio::task::spawn_blocking(|| read_key(&GIVE_UP));
+        Ok(self.meanwhile(reading, &GIVE_UP).await??)
     }
+}
+
+/// Goes on with what nobody waits for, until somebody elsewhere tells the session something.
+async fn idle(driver: &mut Driver) -> Told {
+    driver.finish().await;
+    driver.heard().await
 }
 
 /// Reads a key in raw mode.

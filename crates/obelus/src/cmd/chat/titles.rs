@@ -42,6 +42,11 @@ impl Titles {
         below.map_or_else(|| field.to_owned(), |below| format!("{below}.{field}"))
     }
 
+    /// Whether a parameter says which record a call is about.
+    pub(crate) fn is_id(&self, tool: &str, place: &str) -> bool {
+        self.tools.get(tool).is_some_and(|tool| tool.schema["x-entity"]["id"] == place)
+    }
+
     /// Whether a tool only looks.
     pub(crate) fn reads(&self, name: &str) -> bool {
         self.tools.get(name).is_some_and(|tool| tool.effect == obelus_kernel::Effect::Read)

@@ -20,6 +20,7 @@ pub(super) const PHRASES: Phrases = Phrases {
         "everything that is allowed; what is risky, after your yes",
     ],
     thinking: "thinking",
+    told_elsewhere: "An answer came from elsewhere.",
     stopping: "stopping; Ctrl-C again leaves",
     again_to_quit: "Ctrl-C again leaves.",
     status: Statuses {
@@ -79,6 +80,7 @@ pub(super) const PHRASES: Phrases = Phrases {
         did_not: "Noted: it did not happen, doing it now.",
         in_agents_words: "in the agent's words: ",
         result_to: "the result goes to ",
+        number: "number",
         now: "now ",
         now_unknown: "now not known",
         no_change: " (no change)",

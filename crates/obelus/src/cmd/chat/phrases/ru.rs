@@ -20,6 +20,7 @@ pub(super) const PHRASES: Phrases = Phrases {
         "всё разрешённое; рискованное — после вашего «да»",
     ],
     thinking: "думаю",
+    told_elsewhere: "Пришёл ответ из другого места.",
     stopping: "останавливаюсь; ещё раз Ctrl-C — выход",
     again_to_quit: "Ещё раз Ctrl-C — выход.",
     status: Statuses {
@@ -79,6 +80,7 @@ pub(super) const PHRASES: Phrases = Phrases {
         did_not: "Записано: этого не было, выполняю.",
         in_agents_words: "слова агента: ",
         result_to: "результат запишется в ",
+        number: "номер",
         now: "сейчас ",
         now_unknown: "сейчас неизвестно",
         no_change: " (без изменений)",

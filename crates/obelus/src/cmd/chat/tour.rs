@@ -1,0 +1,72 @@
+//! A conversation that plays itself: the user's words and the person's answers are written down beforehand, and
+//! shown as such.
+
+use anyhow::{Result, bail};
+use obelus_kernel::session::Decision;
+
+use super::lines::tell_questions;
+use super::screen::Part;
+use super::talk::{Talk, Work, Worked};
+use super::text::{Line, PLAIN};
+use crate::output::{BOLD, DIM};
+
+/// One thing that somebody does in the tour.
+pub(crate) enum Move {
+    /// What is about to be seen.
+    Tell(&'static str),
+    /// The user says something.
+    Say(&'static str),
+    /// The person approves everything that waits.
+    Yes,
+    /// The person declines everything that waits, for a reason.
+    No(&'static str),
+}
+
+/// Plays the moves in order.
+pub(super) async fn play(talk: &mut Talk, moves: &[Move]) -> Result<()> {
+    let mut told = Vec::new();
+    for step in moves {
+        let worked = match step {
+            Move::Tell(words) => {
+                talk.screen.lock().write(Part::Note, &[Line::of(DIM, *words)]);
+                continue;
+            }
+            Move::Say(words) => {
+                talk.screen.lock().write(Part::Note, &[Line::of(BOLD, "Вы: ").own(PLAIN, *words)]);
+                let worked = talk.work(Work::Say((*words).to_owned())).await?;
+                tell_questions(talk, &mut told).await;
+                worked
+            }
+            Move::Yes => decide(talk, "да", &Decision::Approve { only: None }).await?,
+            Move::No(reason) => {
+                let shown = format!("нет: {reason}");
+                decide(talk, &shown, &Decision::Deny { reason: (*reason).to_owned() }).await?
+            }
+        };
+        match worked {
+            Worked::Rested => {}
+            Worked::Refused(words) => bail!("the tour cannot go on: {words}"),
+            Worked::Left => bail!("the tour was broken off"),
+        }
+    }
+    talk.driver.finish().await;
+    Ok(())
+}
+
+/// Answers everything that waits.
+async fn decide(talk: &mut Talk, shown: &str, decision: &Decision) -> Result<Worked> {
+    let line = Line::of(BOLD, "Вы: ").own(PLAIN, shown.to_owned()).own(DIM, "  (за вас отвечает показ)");
+    talk.screen.lock().write(Part::Note, &[line]);
+    let open = talk.open();
+    if open.is_empty() {
+        bail!("the tour cannot go on: nothing waits for a decision");
+    }
+    for question in open {
+        if let other @ (Worked::Refused(_) | Worked::Left) =
+            talk.work(Work::Decide(question.id, decision.clone())).await?
+        {
+            return Ok(other);
+        }
+    }
+    Ok(Worked::Rested)
+}

@@ -1,0 +1,108 @@
+//! `obelus demo`: the CRM agent on embedded parts: a sandbox portal, an offline model, this terminal.
+
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+
+use anyhow::Result;
+use clap::Args;
+use obelus_runtime::Secret;
+use obelus_sandbox::{Options, Portal};
+
+use super::chat::{self, Move};
+use crate::cli::{Chat, Mode, StoreAt};
+use crate::output::{self, BOLD, DIM, Exit};
+
+/// See an agent at work in a CRM, without a key and without a network.
+///
+/// Starts a sandbox portal with made-up data, and a conversation with the agent `crm` whose offline model follows
+/// rules. Risky changes wait for you: `y` lets one happen, `n` does not. The portal's page shows what was done.
+/// Without a terminal, or with --tour, a guided conversation of five messages plays itself, your answers included.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  obelus demo
+  obelus demo --tour                    five messages that play themselves
+  obelus demo --store ./demo            kept: the next `obelus demo --store ./demo` goes on")]
+pub(crate) struct Demo {
+    /// Play the guided conversation instead of waiting for yours.
+    #[arg(long)]
+    tour: bool,
+    /// Where the portal listens; port 0 takes any free one.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// Do not open the portal's page in a browser.
+    #[arg(long)]
+    no_open: bool,
+    #[command(flatten)]
+    store: StoreAt,
+}
+
+/// Five messages: reading, creating, a risky change, a denial, and a batch with one question for all.
+const TOUR: [Move; 13] = [
+    Move::Tell("1. Чтение: спрашивать некого, агент просто смотрит."),
+    Move::Say("Какие у нас стадии продаж?"),
+    Move::Tell("2. Создание: то, о чём вы попросили сами, подтверждать не нужно."),
+    Move::Say("Создай сделку «Поставка окон» на 250000 и поставь задачу Илье: подготовить предложение до пятницы"),
+    Move::Tell("3. Рискованное изменение: деньги меняются только с вашего «да»."),
+    Move::Say("Измени сумму сделки 1 на 100000"),
+    Move::Yes,
+    Move::Tell("4. Отказ: ничего не происходит."),
+    Move::Say("Переведи сделку 3 на стадию «Сделка провалена»"),
+    Move::No("клиент ещё думает"),
+    Move::Tell("5. Двадцать сделок сразу: один вопрос обо всех."),
+    Move::Say("Передай 20 сделок менеджера Ильи Дарье"),
+    Move::Yes,
+];
+
+pub(crate) fn run(args: Demo) -> Result<Exit> {
+    // The portal has a thread of its own, so that it answers while the conversation waits for it.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let options = Options { listen: args.listen, rate: false, ..Options::default() };
+    let portal = runtime.block_on(Portal::start(options))?;
+    Secret::provide("BITRIX_WEBHOOK_URL", Secret::new(portal.base_url()));
+    let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let plays_itself = args.tour || !is_terminal;
+    let session = args.store.store.is_some().then(|| "demo".to_owned());
+    let conversation = Chat {
+        agent: Some("crm".to_owned()),
+        session,
+        store: args.store,
+        model: Some("playbook:@bundled/crm/playbook.yaml".to_owned()),
+        mode: Some(Mode::Full),
+        activities: None,
+        record: None,
+    };
+    output::note(&format!("{BOLD}Портал-песочница:{BOLD:#} {}", portal.page_url()));
+    let ended = if plays_itself {
+        chat::tour(&conversation, &TOUR)
+    } else {
+        suggest();
+        if !args.no_open {
+            open_in_browser(portal.page_url());
+        }
+        chat::run(&conversation)
+    };
+    runtime.block_on(portal.stop());
+    ended
+}
+
+/// What can be said here.
+fn suggest() {
+    output::note(&format!("{DIM}Ключ и сеть не нужны: модель отвечает по правилам. Попробуйте:{DIM:#}"));
+    for step in &TOUR {
+        if let Move::Say(words) = step {
+            output::note(&format!("  {words}"));
+        }
+    }
+}
+
+/// Shows the portal's page, where there is a desktop to show it on.
+fn open_in_browser(address: &str) {
+    let has_desktop = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+    if has_desktop {
+        let quiet = || std::process::Stdio::null();
+        let opener = std::process::Command::new("xdg-open").arg(address).stdout(quiet()).stderr(quiet()).spawn();
+        // Nobody needs a browser to go on: the address has been named.
+        drop(opener);
+    }
+}

@@ -1,0 +1,271 @@
+//! What is done about each fault of a disk, a process or a peer.
+//!
+//! | fault | tested by |
+//! |---|---|
+//! | kill -9 at any write boundary | here, at every write and sync; `kill.rs` at random moments; `obelus-runtime/tests/simulation` |
+//! | torn or damaged tail, damage in the middle | here; `obelus-runtime/src/store.rs` |
+//! | disk full, read-only | here; `obelus-runtime/tests/durable.rs` |
+//! | failed sync | here |
+//! | two processes | `kill.rs` |
+//! | clock jumps | `obelus-kernel/tests/session/clock.rs`; the simulation |
+//! | doubled events, clicks | `sessions.rs`; `obelus-kernel/tests/session`; the simulation |
+//! | completions in another order | the simulation; `obelus-kernel/tests/session/simulation` |
+//! | malformed, oversized, half answers | `obelus-connect/tests/exec.rs`, `http.rs` |
+//! | storm of 429 and 5xx | `obelus-connect/tests/http.rs` |
+//! | time-out after the effect may have happened | `obelus-runtime/tests/reconcile.rs`; the simulation |
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+
+const PLAN: &str = r#"
+context:
+  - type: tool
+    tool:
+      mark: {type: object, properties: {id: {}, after: {}}, x-effect: create, x-trust: trusted, x-target: []}
+  - type: plan
+    plan:
+      - {_tool: mark, id: a, _outputPath: †state.a}
+      - {_tool: mark, id: b, after: †state.a, _outputPath: †state.b}
+      - {_tool: mark, id: c, after: †state.b, _outputPath: †state.c}
+activities:
+  mark: {exec: [./mark.sh]}
+"#;
+
+/// Leaves a mark. Where there is a file `break-MARK`, the disk breaks in the way that it says; where there is a file
+/// `kill-MARK`, whoever started it dies.
+const MARK: &str = "#!/bin/sh\nread -r line\nid=${line#*\\\"id\\\":\\\"}\nid=${id%%\\\"*}\nhere=${0%/*}\n\
+    echo \"$id\" >> \"$here/marks\"\n\
+    if [ -e \"$here/break-$id\" ]; then mv \"$here/break-$id\" \"$here/$(cat \"$here/break-$id\")\"; fi\n\
+    if [ -e \"$here/kill-$id\" ]; then rm \"$here/kill-$id\"; kill -9 $PPID; fi\n\
+    echo \"\\\"$id\\\"\"\n";
+
+struct Desk {
+    folder: PathBuf,
+}
+
+/// The library that makes the disk fail, compiled once.
+fn shim() -> &'static Path {
+    static SHIM: OnceLock<PathBuf> = OnceLock::new();
+    SHIM.get_or_init(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/shim.c");
+        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("shim-{}.so", std::process::id()));
+        let compiled =
+            Command::new("cc").args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).arg("-ldl").output();
+        let compiled = compiled.expect("a C compiler, which building needs too");
+        assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+        library
+    })
+}
+
+impl Desk {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("obelus-faults-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("plan.yaml"), PLAN).unwrap();
+        fs::write(folder.join("mark.sh"), MARK).unwrap();
+        fs::set_permissions(folder.join("mark.sh"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        Self { folder }
+    }
+
+    fn obelus(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_obelus"));
+        command.args(args).arg("--store").arg(self.folder.join("store")).current_dir(&self.folder);
+        command.stdin(Stdio::null()).env("OBELUS_FAULTS", &self.folder);
+        command
+    }
+
+    fn does(&self, args: &[&str]) -> Output {
+        self.obelus(args).output().unwrap()
+    }
+
+    fn run(&self) -> Output {
+        self.does(&["plan", "run", "plan.yaml", "--session", "s", "--json"])
+    }
+
+    /// The same on a disk that can fail.
+    fn run_on_bad_disk(&self) -> Output {
+        let mut command = self.obelus(&["plan", "run", "plan.yaml", "--session", "s", "--json"]);
+        command.env("LD_PRELOAD", shim()).output().unwrap()
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        let output = self.does(args);
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", words(&output));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    fn marks(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.folder.join("marks")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    fn set(&self, name: &str, text: &str) {
+        fs::write(self.folder.join(name), text).unwrap();
+    }
+
+    /// Goes on to the end; a person answers truly what is asked.
+    fn finish(&self) -> Value {
+        for _ in 0..10 {
+            let output = self.run();
+            if output.status.code() == Some(0) {
+                return serde_json::from_slice(&output.stdout).unwrap();
+            }
+            assert_eq!(output.status.code(), Some(3), "{}", words(&output));
+            for question in self.json(&["inbox", "--json"]).as_array().unwrap() {
+                let (id, name) = (question["id"].as_str().unwrap(), question["call"]["id"].as_str().unwrap());
+                match self.marks().iter().any(|mark| mark == name) {
+                    true => self.does(&["answer", id, "happened", "--result", &json!(name).to_string()]),
+                    false => self.does(&["answer", id, "did-not"]),
+                };
+            }
+        }
+        panic!("it never ends");
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn words(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn state(document: &Value) -> Value {
+    let messages = document["context"].as_array().unwrap();
+    messages.iter().filter(|message| message["type"] == "state").map(|message| message["data"].clone()).collect()
+}
+
+#[test]
+fn killed_at_every_write_and_every_sync_it_goes_on_and_does_nothing_twice() {
+    let mut died = 0;
+    for boundary in 1.. {
+        let desk = Desk::new(&format!("die-{boundary}"));
+        desk.set("die", &boundary.to_string());
+        let output = desk.run_on_bad_disk();
+        if output.status.code() == Some(0) {
+            break;
+        }
+        died += 1;
+        assert_eq!(output.status.code(), None, "killed: {}", words(&output));
+        let ended = desk.finish();
+        assert_eq!(state(&ended), json!([{"a": "a"}, {"b": "b"}, {"c": "c"}]), "boundary {boundary}");
+        assert_eq!(desk.marks(), ["a", "b", "c"], "boundary {boundary}");
+    }
+    assert!(died > 8, "only {died} boundaries");
+}
+
+#[test]
+fn on_a_full_disk_nothing_starts_everything_can_be_read_and_it_goes_on_when_there_is_room() {
+    for fault in ["full", "readonly"] {
+        let desk = Desk::new(fault);
+        desk.set("break-a", fault);
+        let output = desk.run_on_bad_disk();
+        assert_eq!(output.status.code(), Some(2), "{fault}: {}", words(&output));
+        assert!(words(&output).contains("nothing was written"), "{}", words(&output));
+        assert_eq!(desk.marks(), ["a"], "nothing starts whose intent cannot be kept");
+        assert_eq!(desk.json(&["sessions", "list", "--json"])[0]["records"], 1, "the last durable point");
+        assert_eq!(state(&desk.json(&["sessions", "show", "s", "--json"])), json!([]));
+        fs::remove_file(desk.folder.join(fault)).unwrap();
+        desk.finish();
+        assert_eq!(desk.marks(), ["a", "b", "c"]);
+    }
+}
+
+#[test]
+fn a_session_that_cannot_even_begin_leaves_nothing_behind() {
+    let desk = Desk::new("begin");
+    assert_eq!(desk.does(&["sessions", "list"]).status.code(), Some(0));
+    desk.set("full", "");
+    let output = desk.run_on_bad_disk();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(desk.marks().is_empty(), "{}", words(&output));
+    fs::remove_file(desk.folder.join("full")).unwrap();
+    desk.finish();
+    assert_eq!(desk.marks(), ["a", "b", "c"]);
+}
+
+#[test]
+fn a_sync_that_fails_is_not_tried_again_and_nothing_is_acknowledged() {
+    let desk = Desk::new("sync");
+    desk.set("break-a", "sync");
+    let output = desk.run_on_bad_disk();
+    assert_eq!(output.status.code(), Some(2), "{}", words(&output));
+    assert!(words(&output).contains("nothing was written"), "{}", words(&output));
+    assert_eq!(desk.marks(), ["a"]);
+    fs::remove_file(desk.folder.join("sync")).unwrap();
+    desk.finish();
+    assert_eq!(desk.marks(), ["a", "b", "c"]);
+}
+
+#[test]
+fn a_torn_file_is_cut_to_the_last_whole_commit() {
+    let desk = Desk::new("torn");
+    desk.set("kill-b", "");
+    assert_eq!(desk.run().status.code(), None);
+    let log = desk.folder.join("store/obelus.db-wal");
+    let (whole, file) = (fs::read(&log).unwrap(), fs::read(desk.folder.join("store/obelus.db")).unwrap());
+    let tear = |cut: usize| {
+        fs::write(desk.folder.join("store/obelus.db"), &file).unwrap();
+        fs::write(&log, &whole[..whole.len() - cut]).unwrap();
+        let _ = fs::remove_file(desk.folder.join("store/obelus.db-shm"));
+    };
+    let records = || desk.json(&["sessions", "list", "--json"])[0]["records"].as_u64();
+    assert_eq!(records(), Some(2));
+    let mut before = Some(2);
+    for cut in (1..whole.len()).step_by(1999) {
+        tear(cut);
+        let now = records();
+        assert!(now <= before, "{cut} bytes less, and {now:?} records after {before:?}");
+        before = now;
+    }
+    assert!(before < Some(2), "nothing was cut off");
+    // What was acknowledged is torn only by damage; a crash tears what was not.
+    tear(0);
+    desk.finish();
+    assert_eq!(desk.marks(), ["a", "b", "c"]);
+}
+
+/// Changes bytes in the store's file, as a bad sector does.
+fn spoil(desk: &Desk, from: &str, to: &str) {
+    assert_eq!(from.len(), to.len());
+    let path = desk.folder.join("store/obelus.db");
+    let mut bytes = fs::read(&path).unwrap();
+    let places: Vec<usize> =
+        bytes.windows(from.len()).enumerate().filter(|(_, part)| *part == from.as_bytes()).map(|(at, _)| at).collect();
+    assert!(!places.is_empty(), "{from} is not there");
+    for at in places {
+        bytes[at..at + from.len()].copy_from_slice(to.as_bytes());
+    }
+    fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_damaged_end_is_cut_off_and_said_and_damage_in_the_middle_refuses_that_session_alone() {
+    let desk = Desk::new("damage");
+    assert_eq!(desk.run().status.code(), Some(0));
+    desk.does(&["plan", "run", "plan.yaml", "--session", "t"]);
+    // The last record of both sessions.
+    spoil(&desk, "{\"value\":\"c\"}", "{\"value\":\"x\"}");
+    let output = desk.run();
+    assert_eq!(output.status.code(), Some(3), "what was cut off is in doubt: {}", words(&output));
+    assert!(words(&output).contains("damaged from record 4 on"), "{}", words(&output));
+    assert_eq!(desk.json(&["inbox", "--json"]).as_array().unwrap().len(), 1);
+    spoil(&desk, "{\"value\":\"a\"}", "{\"value\":\"x\"}");
+    let output = desk.run();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(words(&output).contains("session `s`, record 2"), "{}", words(&output));
+    // Another session, and the store as a whole, are served.
+    let other = desk.does(&["plan", "run", "plan.yaml", "--session", "u", "--json"]);
+    assert_eq!(other.status.code(), Some(0), "{}", words(&other));
+    assert_eq!(desk.json(&["sessions", "list", "--json"]).as_array().unwrap().len(), 3);
+    let inbox = desk.does(&["inbox", "--json"]);
+    assert!(words(&inbox).contains("record 2") && inbox.status.code() == Some(0), "{}", words(&inbox));
+}

@@ -1,0 +1,297 @@
+//! Sessions that are kept: looked at, carried elsewhere, forked, paused, cleared away, and answered from outside.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// A folder with a plan of three calls that each leave a mark; the second one deletes, and so a person is asked.
+struct Desk {
+    folder: PathBuf,
+}
+
+const PLAN: &str = r#"
+context:
+  - type: tool
+    tool:
+      mark: {type: object, properties: {id: {}, after: {}}, x-effect: create, x-trust: trusted, x-target: []}
+      wipe: {type: object, properties: {id: {}, after: {}}, x-effect: delete, x-trust: trusted}
+  - type: plan
+    plan:
+      - {_tool: mark, id: a, _outputPath: †state.a}
+      - {_tool: wipe, id: b, after: †state.a, _outputPath: †state.b}
+      - {_tool: mark, id: c, after: †state.b, _outputPath: †state.c}
+activities:
+  mark: {exec: [./mark.sh]}
+  wipe: {exec: [./mark.sh]}
+"#;
+
+/// Waits as long as a file `wait-ID` is there, leaves a mark, and says what it was.
+const MARK: &str = "#!/bin/sh\nread -r line\nid=${line#*\\\"id\\\":\\\"}\nid=${id%%\\\"*}\n\
+    echo \"began-$id\" >> \"${0%/*}/marks\"\nwhile [ -e \"${0%/*}/wait-$id\" ]; do sleep 0.02; done\n\
+    echo \"$id\" >> \"${0%/*}/marks\"\necho \"\\\"$id\\\"\"\n";
+
+impl Desk {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("obelus-sessions-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("plan.yaml"), PLAN).unwrap();
+        fs::write(folder.join("mark.sh"), MARK).unwrap();
+        fs::set_permissions(folder.join("mark.sh"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        Self { folder }
+    }
+
+    fn obelus(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_obelus"));
+        command.args(args).arg("--store").arg(self.folder.join("store")).current_dir(&self.folder);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn does(&self, args: &[&str]) -> Output {
+        self.obelus(args).output().unwrap()
+    }
+
+    /// What a command prints; it must end well.
+    fn json(&self, args: &[&str]) -> Value {
+        let output = self.does(args);
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {}", words(&output));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    fn run(&self) -> Output {
+        self.does(&["plan", "run", "plan.yaml", "--session", "s", "--json"])
+    }
+
+    fn begin(&self) -> Child {
+        self.obelus(&["plan", "run", "plan.yaml", "--session", "s", "--json"]).spawn().unwrap()
+    }
+
+    fn marks(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.folder.join("marks")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    fn done(&self) -> Vec<String> {
+        self.marks().into_iter().filter(|mark| !mark.starts_with("began")).collect()
+    }
+
+    fn hold(&self, id: &str) -> PathBuf {
+        let gate = self.folder.join(format!("wait-{id}"));
+        fs::write(&gate, "").unwrap();
+        gate
+    }
+
+    fn wait_for(&self, mark: &str) {
+        eventually(mark, || self.marks().iter().any(|known| known == mark));
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..1500 {
+        if holds() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("not within fifteen seconds: {what}");
+}
+
+fn words(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn state(document: &Value) -> Value {
+    let messages = document["context"].as_array().unwrap();
+    messages.iter().filter(|message| message["type"] == "state").map(|message| message["data"].clone()).collect()
+}
+
+#[test]
+fn a_question_is_answered_from_another_process_while_one_holds_the_store() {
+    let desk = Desk::new("held");
+    assert_eq!(desk.run().status.code(), Some(3));
+    let gate = desk.hold("a");
+    let without: Vec<&str> = PLAN.lines().filter(|line| !line.contains("_tool: wipe")).collect();
+    fs::write(desk.folder.join("short.yaml"), without.join("\n").replace("†state.b,", "†state.a,")).unwrap();
+    let other = desk.obelus(&["plan", "run", "short.yaml", "--session", "t", "--json"]).spawn().unwrap();
+    desk.wait_for("began-a");
+    eventually("the second run holds at its first call", || desk.marks().len() == 3);
+    // Reading needs nobody's leave.
+    assert_eq!(desk.json(&["sessions", "list", "--json"]).as_array().unwrap().len(), 2);
+    assert_eq!(desk.json(&["inbox", "--json"])[0]["id"], "s:q1");
+    let taken = desk.json(&["approve", "s:q1", "--json"]);
+    assert_eq!(taken["holder"], other.id(), "{taken}");
+    eventually("the holder goes on with the session that was answered", || desk.done().ends_with(&["c".to_owned()]));
+    let twice = desk.does(&["approve", "s:q1"]);
+    assert!(words(&twice).contains("approved already"), "{}", words(&twice));
+    // The session that the holder itself has at work is paused and let go on.
+    desk.does(&["sessions", "pause", "t"]);
+    fs::remove_file(gate).unwrap();
+    let shown = || desk.json(&["sessions", "show", "t", "--json"]);
+    eventually("the call that ran ends", || state(&shown()) == json!([{"a": "a"}]));
+    assert_eq!(shown()["paused"], "a person at the command line");
+    assert_eq!(desk.marks().iter().filter(|mark| *mark == "began-c").count(), 1, "nothing starts while it is paused");
+    assert_eq!(desk.json(&["sessions", "resume", "t", "--json"])["holder"], other.id());
+    let output = other.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", words(&output));
+    assert_eq!(desk.done(), ["a", "b", "c", "a", "c"]);
+    assert!(!desk.folder.join("store/obelus.sock").exists());
+}
+
+#[test]
+fn a_paused_session_starts_nothing_until_it_is_let_go_on() {
+    let desk = Desk::new("pause");
+    assert_eq!(desk.run().status.code(), Some(3));
+    assert_eq!(desk.does(&["sessions", "pause", "s"]).status.code(), Some(0));
+    let run = desk.run();
+    assert_eq!(run.status.code(), Some(3));
+    assert!(words(&run).contains("obelus sessions resume s"), "{}", words(&run));
+    // The answer is taken, and waits.
+    let _ = desk.does(&["approve", "s:q1"]);
+    assert!(desk.json(&["inbox", "--json"]).as_array().unwrap().is_empty());
+    assert_eq!(desk.done(), ["a"]);
+    let resumed = desk.does(&["sessions", "resume", "s", "--json"]);
+    assert_eq!(resumed.status.code(), Some(0), "{}", words(&resumed));
+    assert_eq!(desk.done(), ["a", "b", "c"]);
+    let again = desk.does(&["sessions", "resume", "s"]);
+    assert!(words(&again).contains("not paused"), "{}", words(&again));
+}
+
+#[test]
+fn a_session_is_carried_to_another_store_and_goes_on_there() {
+    let desk = Desk::new("carry");
+    assert_eq!(desk.run().status.code(), Some(3));
+    let file = desk.folder.join("s.jsonl");
+    let file = file.to_str().unwrap();
+    assert_eq!(desk.does(&["sessions", "export", "s", "--out", file]).status.code(), Some(0));
+    assert_eq!(
+        desk.does(&["sessions", "export", "s", "--out", file]).status.code(),
+        Some(2),
+        "nothing is written over"
+    );
+    let before = desk.json(&["sessions", "show", "s", "--json"]);
+    assert!(words(&desk.does(&["sessions", "import", file])).contains("already"));
+    assert_eq!(desk.does(&["sessions", "rm", "s"]).status.code(), Some(0));
+    assert_eq!(desk.does(&["sessions", "import", file]).status.code(), Some(0));
+    assert_eq!(desk.json(&["sessions", "show", "s", "--json"]), before);
+    assert_eq!(desk.does(&["approve", "s:q1"]).status.code(), Some(0));
+    assert_eq!(desk.done(), ["a", "b", "c"]);
+
+    let text = fs::read_to_string(file).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    for (name, broken, says) in [
+        ("short", lines[..lines.len() - 1].join("\n"), "its first line says"),
+        ("gap", [lines[0], lines[2]].join("\n"), "line 2: record 2 stands where record 1"),
+        ("form", text.replace("{\"obelus_session\":1", "{\"obelus_session\":9"), "of form 9"),
+        ("other", "{}\n".to_owned(), "line 1: it does not begin as an exported session"),
+        ("torn", text[..text.len() - 9].to_owned(), "line "),
+    ] {
+        let path = desk.folder.join(name);
+        fs::write(&path, broken).unwrap();
+        let refused = desk.does(&["sessions", "import", path.to_str().unwrap(), "--as", name]);
+        assert_eq!(refused.status.code(), Some(2), "{name}");
+        assert!(words(&refused).contains(says), "{name}: {}", words(&refused));
+    }
+    assert_eq!(desk.json(&["sessions", "list", "--json"]).as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_fork_begins_where_the_original_was_and_repeats_nothing() {
+    let desk = Desk::new("fork");
+    assert_eq!(desk.run().status.code(), Some(3));
+    assert_eq!(desk.does(&["approve", "s:q1"]).status.code(), Some(0));
+    let original = desk.json(&["sessions", "show", "s", "--json"]);
+    // Record 1 has the first call under way, of which the original knows the end.
+    assert_eq!(desk.does(&["sessions", "fork", "s", "early", "--at", "1"]).status.code(), Some(0));
+    let early = desk.json(&["sessions", "show", "early", "--json"]);
+    assert_eq!((state(&early), early["paused"].clone()), (json!([{"a": "a"}]), json!("the fork of `s` at 1")));
+    assert_eq!(desk.does(&["sessions", "resume", "early"]).status.code(), Some(3));
+    assert_eq!(desk.json(&["inbox", "--json"])[0]["id"], "early:q1");
+    assert_eq!(desk.done(), ["a", "b", "c"], "nothing was done again");
+    // At rest there is nothing to pause for.
+    assert_eq!(desk.does(&["sessions", "fork", "s", "late"]).status.code(), Some(0));
+    let mut late = desk.json(&["sessions", "show", "late", "--json"]);
+    late["id"] = "s".into();
+    assert_eq!(late, original);
+    assert_eq!(desk.json(&["sessions", "show", "s", "--json"]), original);
+    assert!(words(&desk.does(&["sessions", "fork", "s", "x", "--at", "99"])).contains("and not 99"));
+    assert!(words(&desk.does(&["sessions", "show", "s", "--at", "99"])).contains("and not 99"));
+    let at_two = desk.json(&["sessions", "show", "s", "--at", "2", "--json"]);
+    assert_eq!(state(&at_two), json!([{"a": "a"}]));
+}
+
+#[test]
+fn a_fork_asks_about_what_nobody_knows_the_end_of() {
+    let desk = Desk::new("doubt");
+    let gate = desk.hold("a");
+    let mut run = desk.begin();
+    desk.wait_for("began-a");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    assert_eq!(desk.does(&["sessions", "fork", "s", "f"]).status.code(), Some(0));
+    fs::remove_file(gate).unwrap();
+    desk.wait_for("a");
+    let asked = desk.json(&["inbox", "--json"]);
+    assert_eq!((asked[0]["session"].clone(), asked[0]["about"].clone()), (json!("f"), json!("in_doubt")));
+    desk.does(&["answer", "f:q1", "happened", "--result", "\"a\""]);
+    assert_eq!(desk.does(&["sessions", "resume", "f"]).status.code(), Some(3), "the second call needs a yes");
+    assert_eq!(desk.done(), ["a"]);
+}
+
+#[test]
+fn only_what_is_done_is_pruned() {
+    let desk = Desk::new("prune");
+    assert_eq!(desk.run().status.code(), Some(3));
+    desk.does(&["plan", "run", "plan.yaml", "--session", "t", "--mode", "canary"]);
+    let names = |args: &[&str]| String::from_utf8(desk.does(args).stdout).unwrap();
+    assert_eq!(names(&["sessions", "prune", "--days", "1"]), "");
+    assert_eq!(names(&["sessions", "prune", "--days", "0", "--dry-run"]), "t\n");
+    assert_eq!(names(&["sessions", "prune", "--days", "0"]), "t\n");
+    assert_eq!(desk.json(&["sessions", "list", "--json"])[0]["id"], "s");
+}
+
+#[test]
+fn a_store_of_the_first_form_opens_and_its_sessions_go_on() {
+    let desk = Desk::new("form");
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/store-form-1/obelus.db");
+    fs::create_dir_all(desk.folder.join("store")).unwrap();
+    fs::copy(fixture, desk.folder.join("store/obelus.db")).unwrap();
+    let rows = desk.json(&["sessions", "list", "--json"]);
+    assert_eq!((rows[0]["id"].clone(), rows[1]["id"].clone()), (json!("asks"), json!("trip")));
+    let trip = desk.json(&["sessions", "show", "trip", "--json"]);
+    assert_eq!(
+        state(&trip),
+        json!([{"weather": {"sky": "rain", "t": 4}}, {"reminder": {"at": "noon", "text": "rain"}}])
+    );
+    assert_eq!(desk.json(&["inbox", "--json"])[0]["id"], "asks:q1");
+    let answered = desk.does(&["deny", "asks:q1", "--json"]);
+    assert_eq!(answered.status.code(), Some(0), "{}", words(&answered));
+    assert_eq!(desk.json(&["sessions", "list", "--json"])[0]["records"], 3);
+}
+
+#[test]
+fn a_store_of_a_later_form_is_refused_with_what_to_do() {
+    let desk = Desk::new("later");
+    assert_eq!(desk.run().status.code(), Some(3));
+    let connection = rusqlite::Connection::open(desk.folder.join("store/obelus.db")).unwrap();
+    connection.pragma_update(None, "user_version", 99).unwrap();
+    drop(connection);
+    for args in [&["plan", "run", "plan.yaml", "--session", "s"][..], &["sessions", "list"], &["inbox"]] {
+        let refused = desk.does(args);
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(
+            words(&refused).contains("form 99") && words(&refused).contains("use a newer obelus"),
+            "{}",
+            words(&refused)
+        );
+    }
+}
