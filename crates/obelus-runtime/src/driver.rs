@@ -46,6 +46,8 @@ pub enum Event<'a> {
     Asked(&'a Question),
     /// A question that waits is shown once more.
     AskedAgain(&'a Question, AskedAgain),
+    /// A service told something of its own accord, for the first time.
+    Happened(&'a Value),
     /// Something about the session's files.
     Files(&'a FileNews),
     /// Something in the session has moved: whoever wants to know what can look.
@@ -408,7 +410,12 @@ impl Driver {
             if let Some(files) = &mut self.files {
                 files.heard(at, &input);
             }
+            let event = if let Input::Event { event, .. } = &input { Some(event.clone()) } else { None };
+            let before = self.session.context().length();
             refusal = refusal.and(self.session.handle(at, input));
+            if let Some(event) = event.filter(|_| self.session.context().length() > before) {
+                (self.watch)(Event::Happened(&event));
+            }
         }
         match self.session.context().unreadable() {
             None => refusal,

@@ -133,6 +133,7 @@ Examples:
   obelus chat --agent notes
   obelus chat --agent notes --session monday      kept: the same command goes on where it was
   obelus chat --agent agents/crm --mode canary --model playbook:answers.yaml
+  obelus chat --agent crm --session monday --events 127.0.0.1:8090
   echo 'What did we decide?' | obelus chat --agent notes")]
 pub(crate) struct Chat {
     /// An agent's name, folder or file. By default the agent of the session, `crm`, or the only one there is.
@@ -155,6 +156,9 @@ pub(crate) struct Chat {
     /// Write every exchange with the model to this file, for `--model replay:FILE`.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+    /// Listen here for events of the portal, such as 127.0.0.1:8090. The application's token must be in the environment.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) events: Option<std::net::SocketAddr>,
 }
 
 /// How a request or a plan is run.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 pub use door::{EventDoor, Received};
+pub use words::event_words;
 
 /// A form larger than this is no event: they carry ids only.
 const LARGEST: usize = 64 * 1024;

@@ -99,6 +99,13 @@ impl Job {
         Ok(self)
     }
 
+    /// The variable with the token by which the portal's events are known.
+    pub(crate) fn application_token(&self) -> String {
+        let bound = self.activities.iter().flat_map(|(_, bound)| bound.values());
+        let named = bound.filter_map(|binding| binding["bitrix24"]["application_token"].as_str()).next();
+        named.unwrap_or("BITRIX_APPLICATION_TOKEN").to_owned()
+    }
+
     /// Everything that is needed to go on with it later, from wherever.
     pub(crate) fn genesis(&self) -> Result<Value> {
         let here = |path: &Path| if path.as_os_str().is_empty() { PathBuf::from(".") } else { path.to_owned() };

@@ -51,34 +51,22 @@ fn put(map: &mut Map<String, Value>, path: &[&str], value: String) {
 
 /// `%5B` and `+` undone. What is no text afterwards is replaced.
 fn decode(text: &str) -> String {
-    let mut bytes = text.bytes();
-    let mut out = Vec::with_capacity(text.len());
-    while let Some(byte) = bytes.next() {
-        let digits = bytes.as_slice_of_two();
-        match (byte, digits) {
-            (b'%', Some(escaped)) => {
-                out.push(escaped);
-                bytes.nth(1);
-            }
-            (b'+', _) => out.push(b' '),
-            _ => out.push(byte),
-        }
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let escaped = if byte == b'%' { bytes.get(at + 1..at + 3).and_then(hexadecimal) } else { None };
+        out.push(escaped.unwrap_or(if byte == b'+' { b' ' } else { byte }));
+        at += if escaped.is_some() { 3 } else { 1 };
     }
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The byte that the next two hexadecimal digits stand for.
-trait Escaped {
-    fn as_slice_of_two(&self) -> Option<u8>;
-}
-
-impl Escaped for std::str::Bytes<'_> {
-    fn as_slice_of_two(&self) -> Option<u8> {
-        let mut next = self.clone();
-        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-        let (high, low) = (digit(next.next())?, digit(next.next())?);
-        u8::try_from(high * 16 + low).ok()
-    }
+/// The byte that two digits stand for.
+fn hexadecimal(digits: &[u8]) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let [high, low] = *digits else { return None };
+    u8::try_from(digit(high)? * 16 + digit(low)?).ok()
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! An event in one plain line.
 
 use obelus_runtime::Language;
-
-use super::PortalEvent;
+use serde_json::Value;
 
 /// How a kind of record is called, and the endings of what happens to it.
 const RECORDS: [(&str, &str, &str, &str); 8] = [
@@ -19,31 +18,28 @@ const RECORDS: [(&str, &str, &str, &str); 8] = [
 const DEEDS: [(&str, &str, &str); 3] =
     [("ADD", "создан", "created"), ("UPDATE", "изменён", "changed"), ("DELETE", "удалён", "deleted")];
 
-impl PortalEvent {
-    /// What happened: "сделка 12 изменена". Of an event that is not known, its name.
-    pub fn words(&self, language: Language) -> String {
-        let said = RECORDS.iter().find_map(|record| {
-            let deed = self.name.strip_prefix("ON")?.strip_prefix(record.0)?;
-            Some((record, DEEDS.iter().find(|(name, ..)| *name == deed)?))
-        });
-        let Some(((_, russian, ending, english), (_, done, english_done))) = said else { return self.name.clone() };
-        let id = self.record().map(|id| format!(" {id}")).unwrap_or_default();
-        match language {
-            Language::Russian => {
-                // The stressed `ё` is there without an ending only.
-                let done = if ending.is_empty() { (*done).to_owned() } else { done.replace('ё', "е") };
-                format!("{russian}{id} {done}{ending}")
-            }
-            Language::English => format!("{english}{id} was {english_done}"),
+/// What happened, from what a session keeps of an event: "сделка 12 изменена". Of one that is not known, its name.
+pub fn event_words(event: &Value, language: Language) -> String {
+    let name = event["name"].as_str().unwrap_or_default();
+    let said = RECORDS.iter().find_map(|record| {
+        let deed = name.strip_prefix("ON")?.strip_prefix(record.0)?;
+        Some((record, DEEDS.iter().find(|(name, ..)| *name == deed)?))
+    });
+    let Some(((_, russian, ending, english), (_, done, english_done))) = said else { return name.to_owned() };
+    let id = record(&event["data"]).map(|id| format!(" {id}")).unwrap_or_default();
+    match language {
+        Language::Russian => {
+            // The stressed `ё` is there without an ending only.
+            let done = if ending.is_empty() { (*done).to_owned() } else { done.replace('ё', "е") };
+            format!("{russian}{id} {done}{ending}")
         }
+        Language::English => format!("{english}{id} was {english_done}"),
     }
+}
 
-    /// The number of the record.
-    fn record(&self) -> Option<u64> {
-        ["FIELDS", "FIELDS_AFTER", "FIELDS_BEFORE"]
-            .iter()
-            .find_map(|part| self.data[*part]["ID"].as_str()?.parse().ok())
-    }
+/// The number of the record.
+fn record(data: &Value) -> Option<u64> {
+    ["FIELDS", "FIELDS_AFTER", "FIELDS_BEFORE"].iter().find_map(|part| data[*part]["ID"].as_str()?.parse().ok())
 }
 
 #[cfg(test)]
@@ -53,10 +49,8 @@ mod tests {
 
     #[test]
     fn an_event_is_told_plainly() {
-        let told = |name: &str, data: serde_json::Value, language| {
-            let event = PortalEvent { id: String::new(), name: name.to_owned(), data, ts: String::new() };
-            event.words(language)
-        };
+        let told =
+            |name: &str, data: serde_json::Value, language| event_words(&json!({"name": name, "data": data}), language);
         let deal = json!({"FIELDS": {"ID": "12"}});
         assert_eq!(told("ONCRMDEALUPDATE", deal.clone(), Language::Russian), "сделка 12 изменена");
         assert_eq!(told("ONCRMDEALDELETE", deal.clone(), Language::Russian), "сделка 12 удалена");

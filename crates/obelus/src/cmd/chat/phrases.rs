@@ -41,6 +41,8 @@ pub(crate) struct Phrases {
     pub(crate) help: &'static [(&'static str, &'static str)],
     pub(crate) help_keys: &'static str,
     pub(crate) files: Files,
+    pub(crate) listens: &'static str,
+    pub(crate) happened: &'static str,
     pub(crate) errors: Errors,
     pub(crate) tokens: fn(u64) -> String,
     pub(crate) requests: fn(u64) -> String,

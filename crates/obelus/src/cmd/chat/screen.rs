@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use obelus_connect::bitrix24::event_words;
 use obelus_kernel::session::{AskedAgain, CallReport, Ends, Mode, Outcome, Reply, Session};
 use obelus_runtime::{Event, FileNews, how_it_ended};
 use serde_json::Value;
@@ -127,6 +128,10 @@ impl Screen {
                     let steps = self.due(false);
                     self.write(Part::Steps, &steps);
                 }
+            }
+            Event::Happened(event) => {
+                let words = event_words(event, self.phrases.language);
+                self.note(&fill(self.phrases.happened, &[&words]));
             }
             Event::Files(news) => self.files(news),
             _ => {}

@@ -136,6 +136,8 @@ pub(super) const PHRASES: Phrases = Phrases {
         ("/quit", "leave"),
     ],
     help_keys: "Ctrl-C stops the turn, twice leaves. Ctrl-D leaves. Tab completes commands. A line that begins with a space is not kept in the history.",
+    listens: "Listening for events of the portal at {}",
+    happened: "Portal event: {}",
     files: Files {
         taken: "Your changes to the state are taken up: {}",
         refused: "The state's file is not taken: {}: {}. It is left as it is until it is mended or removed; the state is written to {}",
