@@ -92,7 +92,8 @@ impl Bitrix24 {
         let is_name =
             |name: &&str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         // Whoever listens for events reads it; the name alone is looked at here.
-        if inner.text("application_token")?.is_some_and(|name| !is_name(&name)) {
+        let token = inner.text("application_token")?.map(|name| name.strip_prefix('$').unwrap_or(name));
+        if token.is_some_and(|name| !is_name(&name)) {
             let problem =
                 "the token is a secret: put it into a variable of the environment, and write the variable's name here";
             return Err(inner.wrong("application_token", problem));

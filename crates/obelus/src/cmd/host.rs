@@ -103,7 +103,7 @@ impl Job {
     pub(crate) fn application_token(&self) -> String {
         let bound = self.activities.iter().flat_map(|(_, bound)| bound.values());
         let named = bound.filter_map(|binding| binding["bitrix24"]["application_token"].as_str()).next();
-        named.unwrap_or("BITRIX_APPLICATION_TOKEN").to_owned()
+        named.map_or("BITRIX_APPLICATION_TOKEN", |name| name.strip_prefix('$').unwrap_or(name)).to_owned()
     }
 
     /// Everything that is needed to go on with it later, from wherever.
