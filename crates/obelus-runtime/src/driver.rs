@@ -467,8 +467,11 @@ impl Driver {
             }
         }
         (self.watch)(Event::Moved(&self.session));
-        if let Some(reply) = &reply {
-            self.tell_of_files(|files, session| files.at_rest(session, reply));
+        match &reply {
+            Some(reply) => self.tell_of_files(|files, session| files.at_rest(session, reply)),
+            // A state from outside need not begin a turn.
+            None if self.session.is_at_rest() => self.tell_of_files(|files, session| files.if_put(session)),
+            None => {}
         }
         if let (Some(_), Some(journal)) = (&reply, &mut self.journal)
             && journal.wants_snapshot()

@@ -13,13 +13,15 @@ use crate::state_file::{FileNews, Found, StateFile};
 pub struct SessionFiles {
     state: StateFile,
     log: IterationLog,
+    /// Whether the state was put in place from outside and has not been written since.
+    is_put: bool,
 }
 
 impl SessionFiles {
     /// The files of a session in the store's folder.
     pub fn open(folder: &Path, session: &str) -> Result<Self, StoreError> {
         let log = IterationLog::open(folder, session, Rotation::default())?;
-        Ok(Self { state: StateFile::open(folder, session)?, log })
+        Ok(Self { state: StateFile::open(folder, session)?, log, is_put: false })
     }
 
     /// Removes them.
@@ -41,6 +43,7 @@ impl SessionFiles {
     }
 
     pub(crate) fn heard(&mut self, at: Time, input: &Input) {
+        self.is_put |= matches!(input, Input::State { .. });
         self.log.heard(at, input);
     }
 
@@ -52,8 +55,17 @@ impl SessionFiles {
         self.log.asks(session)
     }
 
+    /// The state is written if it was put in place from outside.
+    pub(crate) fn if_put(&mut self, session: &Session) -> Vec<FileNews> {
+        match std::mem::take(&mut self.is_put) {
+            true => self.state.write(&session.state()).into_iter().collect(),
+            false => Vec::new(),
+        }
+    }
+
     /// The turn has come to rest: the state is written, and what happened is logged.
     pub(crate) fn at_rest(&mut self, session: &Session, reply: &Reply) -> Vec<FileNews> {
+        self.is_put = false;
         let written = self.state.write(&session.state());
         written.into_iter().chain(self.log.ends(session, Some(reply))).collect()
     }

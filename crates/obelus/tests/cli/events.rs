@@ -37,6 +37,8 @@ fn an_event_that_was_asked_for_is_told_once_and_kept_believed_by_nobody() {
     let bound = json!({"event_bindings": [{"event": "onCrmDealAdd", "handler": "https://example.test/hook"}]});
     let file = folder.file("s.json", bound.to_string());
     obelus(&["sessions", "adopt", &file, "--agent", "crm", "--store", &store]).exits(0);
+    let state = std::fs::read_to_string(folder.path("store/states/s.json")).expect("the state is written");
+    assert!(state.contains("https://example.test/hook"));
     let args = ["chat", "--session", "s", "--store", &store, "--events", "127.0.0.1:0"];
     obelus(&args).exits(2).says("set BITRIX_APPLICATION_TOKEN");
 
@@ -71,7 +73,7 @@ fn an_event_that_was_asked_for_is_told_once_and_kept_believed_by_nobody() {
 
     let shown = obelus(&["sessions", "show", "s", "--store", &store, "--json"]).exits(0).json();
     let events: Vec<&Value> =
-        shown["context"].as_array().unwrap().iter().filter(|message| message["type"] == "events").collect();
+        shown["context"].as_array().unwrap().iter().filter(|message| message["kind"] == "events").collect();
     assert_eq!(events.len(), 2, "{events:?}");
     assert_eq!(events[0]["_labels"], json!(["untrusted:event"]));
     assert!(!shown.to_string().contains(TOKEN), "the token is kept nowhere");
