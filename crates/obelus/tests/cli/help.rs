@@ -30,6 +30,7 @@ const COMMANDS: &[&[&str]] = &[
     &["sandbox"],
     &["sandbox", "bitrix24"],
     &["sessions"],
+    &["sessions", "adopt"],
     &["sessions", "export"],
     &["sessions", "fork"],
     &["sessions", "import"],
