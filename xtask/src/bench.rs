@@ -2,8 +2,8 @@
 //!
 //! # Layout
 //!
-//! Here the rows in instructions; [`durable`] measures what durability costs beside a plain file; [`peer`] compares the
-//! CPU time of a call with that of a step of LangGraph.
+//! Here the rows in instructions; [`durable`] measures what durability costs beside a plain file; [`peer`] compares
+//! the CPU time of a call with that of a step of LangGraph.
 
 mod durable;
 mod peer;
