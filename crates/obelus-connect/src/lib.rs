@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`activity`] | activities bound in a file: `exec`, `http`, `jq`, `bitrix24` |
 //! | `bitrix24` | the client of a Bitrix24 portal |
-//! | [`model`] | models: `playbook`, `replay`, and recording |
+//! | [`model`] | models: `openai`, `playbook`, `replay`, and recording |
 
 pub mod activity;
 #[cfg(feature = "bitrix24")]

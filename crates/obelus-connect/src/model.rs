@@ -6,12 +6,15 @@
 //! |---|---|
 //! | [`Playbook`] | rules that answer by pattern: demos, tests, fixed procedures |
 //! | [`Recorder`], [`Replay`] | a conversation with a model, kept and played again |
+//! | [`openai`] | models on any server that speaks OpenAI's protocol |
 //! | [`render`] | a request as chat messages |
 //! | [`ModelSpec`], [`open`] | a model by its name, such as `playbook:FILE` |
 //! | `jinja` | templates, as this crate uses them |
 
 mod calendar;
 mod jinja;
+
+pub mod openai;
 
 mod playbook;
 pub use playbook::{Playbook, PlaybookError};

@@ -12,6 +12,7 @@
 //! | `input` | what comes in, what goes out |
 //! | `turn` | requests, solutions, limits, how a turn comes to rest |
 //! | `walk` | a turn along a graph of steps |
+//! | `partial` | calls that start while the model is still writing |
 //! | `job`, `at_work` | the calls of one solution and the graph between them, and where those under way are kept |
 //! | `work` | a call's way from blocked to its end |
 //! | `result`, `instances`, `leave` | what a call brings, and what it leaves beside that, written to memory |
@@ -45,6 +46,7 @@ mod job;
 mod leave;
 mod look;
 mod naming;
+mod partial;
 mod policy;
 mod prompt;
 mod provenance;
@@ -88,6 +90,7 @@ use desk::Desk;
 use doubt::INTERRUPTED;
 use job::JobRef;
 use look::Looks;
+use partial::Early;
 use question::Questions;
 use turn::{Turn, Words};
 use walk::Walk;
@@ -125,6 +128,8 @@ pub struct Session {
     /// The jobs behind requests to the model that are not the turn's own.
     sub_requests: BTreeMap<u64, JobRef>,
     next_request: u64,
+    /// What was started before the solution was there.
+    early: Early,
     questions: Questions,
     /// Looks at what calls are about to change, for whoever decides about them.
     looks: Looks,
@@ -232,6 +237,7 @@ impl Session {
             resting: 0,
             sub_requests: BTreeMap::new(),
             next_request: 0,
+            early: Early::new(),
             questions: Questions::default(),
             looks: Looks::default(),
             desk: Desk::default(),
@@ -281,6 +287,7 @@ impl Session {
                 self.turn.spent.add(&answer);
                 self.take_answer(&id, answer);
             }
+            Input::Partial { id, index, call } => self.take_partial(&id, index, call),
             Input::Ended { id, outcome } => self.take_outcome(&id, outcome),
             Input::Loaded { id, request } => self.take_loaded(&id, request),
             Input::InDoubt { id } => self.doubt(&id, INTERRUPTED),

@@ -29,7 +29,7 @@ struct File {
     #[serde(default)]
     time_zone: Option<String>,
     #[serde(default)]
-    model: Option<String>,
+    model: Option<Value>,
     #[serde(default)]
     instructions: Option<String>,
     #[serde(default)]
@@ -127,8 +127,8 @@ pub struct Agent {
     pub description: Option<String>,
     /// The language it speaks first.
     pub language: Option<String>,
-    /// The model it asks.
-    pub model: Option<String>,
+    /// The model it asks: its name, or an object that also says how it is asked.
+    pub model: Option<Value>,
     /// What it is given at the start of every session.
     pub context: Context,
     /// What its result must look like.
@@ -202,6 +202,12 @@ impl Agent {
             if let Err(why) = obelus_kernel::jq::Filter::compile(filter) {
                 reader.problem(&format!("show.{kind}"), format!("show.{kind}: {why}"));
             }
+        }
+        if let Some(model) = read.model.as_ref().filter(|model| !model.is_string() && !model.is_object()) {
+            let kind = obelus_kernel::type_name(model);
+            let words =
+                format!("model: it is a name such as openai:NAME, or an object such as {{openai: NAME}}, not {kind}");
+            reader.problem("model", words);
         }
         if let Err(why) = read.policy.check(&|name| context.tool(name).cloned()) {
             reader.problem("policy", format!("policy: {why}"));

@@ -5,6 +5,7 @@
 
 mod counter;
 mod doubt;
+mod parts;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -25,17 +26,22 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::activity::{Activities, Work};
 use crate::clock::Clock;
-use crate::model::Model;
+use crate::model::{Model, Used};
 use crate::session_files::SessionFiles;
 use crate::state_file::{FileNews, Found};
 pub use counter::{Counter, Told};
 use doubt::Doubt;
+use parts::PartsInlet;
 
 /// Something that a person may want to see while a turn is at work.
 #[derive(Clone, Debug)]
 pub enum Event<'a> {
     /// The agent says something.
     Say(&'a str),
+    /// The model is writing words for the user; the whole of them comes with [`Event::Say`].
+    Writing(&'a str),
+    /// What a request to the model took.
+    Used(Used),
     /// The model is asked.
     Asking,
     /// A call begins.
@@ -70,6 +76,8 @@ pub struct Driver {
     watch: Box<dyn FnMut(Event<'_>) + Send>,
     words: Option<mpsc::UnboundedReceiver<Input>>,
     counter: Option<counter::Ends>,
+    /// Parts of answers that are not whole yet.
+    parts: PartsInlet,
     journal: Option<Box<dyn Journal>>,
     /// What is kept for people beside the journal.
     files: Option<Box<SessionFiles>>,
@@ -139,6 +147,7 @@ impl Driver {
             watch: Box::new(|_| {}),
             words: None,
             counter: None,
+            parts: PartsInlet::default(),
             journal: None,
             files: None,
             writing: None,
@@ -339,11 +348,18 @@ impl Driver {
         let input = match self.words.as_mut().and_then(|words| words.try_recv().ok()).or_else(|| self.done.pop_front())
         {
             Some(input) => input,
-            None => tokio::select! {
-                biased;
-                Some(done) = self.pending.next() => done,
-                said = next_word(&mut self.words) => said,
-                told = next_told(&mut self.counter) => return self.take_told(told).await.or_else(unless_broken),
+            None => loop {
+                let part = tokio::select! {
+                    biased;
+                    // What was told of an answer comes before the answer.
+                    part = self.parts.next() => part,
+                    Some(done) = self.pending.next() => break done,
+                    said = next_word(&mut self.words) => break said,
+                    told = next_told(&mut self.counter) => return self.take_told(told).await.or_else(unless_broken),
+                };
+                if let Some(input) = self.take_part(part) {
+                    break input;
+                }
             },
         };
         let is_stop = matches!(input, Input::Stop);
@@ -359,6 +375,15 @@ impl Driver {
     fn with_others_ready(&mut self, first: Input) -> Vec<Input> {
         let mut inputs = vec![first];
         while inputs.len() < MOST_AT_ONCE {
+            // What was told of an answer comes before the answer, which may be among these.
+            if let Some(part) = self.parts.ready() {
+                let early = self.take_part(part);
+                // With the whole answer at hand nothing is early any more.
+                if !inputs.iter().any(|input| matches!(input, Input::Answer { .. })) {
+                    inputs.extend(early);
+                }
+                continue;
+            }
             let next = self.done.pop_front().or_else(|| self.pending.next().now_or_never().flatten());
             match next {
                 Some(input) => inputs.push(input),
@@ -501,7 +526,7 @@ impl Driver {
     fn ask(&mut self, id: String) {
         (self.watch)(Event::Asking);
         let Some(prompt) = self.session.prompt(&id) else { return };
-        let answer = AssertUnwindSafe(self.model.ask(prompt)).catch_unwind();
+        let answer = AssertUnwindSafe(self.model.ask_aloud(prompt, self.parts.of(&id))).catch_unwind();
         let stopped = Arc::clone(&self.stop).notified_owned();
         let failed = |code: &str, words: &str| Answer::Failed { code: code.to_owned(), message: words.to_owned() };
         self.pending.push(Box::pin(async move {

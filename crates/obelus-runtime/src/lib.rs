@@ -44,7 +44,7 @@ mod mask;
 pub use mask::{masked, masked_value};
 
 mod model;
-pub use model::{AnswerFuture, Model, NoModel};
+pub use model::{AnswerFuture, Model, NoModel, Part, Parts, Used};
 
 mod places;
 

@@ -2,8 +2,11 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
+use obelus_kernel::dialect::stream::Piece;
 use obelus_kernel::session::{Answer, Prompt};
+use tokio::sync::mpsc::UnboundedSender;
 
 /// What a model returns while it thinks. Dropping it must stop the request.
 pub type AnswerFuture = Pin<Box<dyn Future<Output = Answer> + Send>>;
@@ -12,6 +15,74 @@ pub type AnswerFuture = Pin<Box<dyn Future<Output = Answer> + Send>>;
 pub trait Model: Send + Sync + 'static {
     /// Answers a request.
     fn ask(&self, prompt: Prompt) -> AnswerFuture;
+
+    /// Answers a request, and tells parts of the answer while it is still being written. What is told this way is
+    /// told ahead of time only: the answer has all of it.
+    fn ask_aloud(&self, prompt: Prompt, parts: Parts) -> AnswerFuture {
+        let _ = parts;
+        self.ask(prompt)
+    }
+}
+
+/// Something to know of an answer that is not there yet.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    /// More words, or a whole call.
+    Piece(Piece),
+    /// What the request took. It is told whatever came of the request, also where there is no answer.
+    Used(Used),
+}
+
+/// What one request to a model took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
+pub struct Used {
+    /// Tokens read by the model.
+    pub input: u64,
+    /// Tokens written by it, what it thought included.
+    pub output: u64,
+    /// What that costs, in the currency of the price that was given; none where no price was.
+    pub cost: Option<f64>,
+}
+
+impl Used {
+    /// Both together. A sum with something of unknown cost has the cost of what is known.
+    pub fn add(&mut self, other: Self) {
+        self.input += other.input;
+        self.output += other.output;
+        self.cost = match (self.cost, other.cost) {
+            (Some(one), Some(two)) => Some(one + two),
+            (one, two) => one.or(two),
+        };
+    }
+}
+
+/// Where parts of an answer are told.
+#[derive(Clone, Debug, Default)]
+pub struct Parts(Option<(Arc<str>, UnboundedSender<(Arc<str>, Part)>)>);
+
+impl Parts {
+    /// Where nobody listens.
+    pub fn to_nobody() -> Self {
+        Self(None)
+    }
+
+    /// Tells them with the id of the request.
+    pub fn to(id: impl Into<Arc<str>>, listener: UnboundedSender<(Arc<str>, Part)>) -> Self {
+        Self(Some((id.into(), listener)))
+    }
+
+    /// Whether somebody listens.
+    pub fn is_heard(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Tells a part.
+    pub fn tell(&self, part: Part) {
+        if let Some((id, listener)) = &self.0 {
+            // Whoever listened may have gone; the answer comes all the same.
+            let _ = listener.send((Arc::clone(id), part));
+        }
+    }
 }
 
 /// Where no model was given: every request fails, with words that say what to do.

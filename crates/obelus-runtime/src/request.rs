@@ -18,8 +18,8 @@ pub struct Request {
     pub schema: Option<Value>,
     /// Activities bound by the file itself, by name.
     pub activities: Map<String, Value>,
-    /// The model that the file asks for.
-    pub model: Option<String>,
+    /// The model that the file asks for: its name, or an object that also says how it is asked.
+    pub model: Option<Value>,
     /// Settings, as in an agent's file.
     pub settings: Option<Value>,
     /// Fields that nothing reads.
@@ -107,8 +107,11 @@ impl Request {
         };
         let model = match fields.shift_remove("model") {
             None | Some(Value::Null) => None,
-            Some(Value::String(name)) => Some(name),
-            Some(other) => return Err(shape(format!("`model` is a string, not {}", obelus_kernel::type_name(&other)))),
+            Some(model @ (Value::String(_) | Value::Object(_))) => Some(model),
+            Some(other) => {
+                let kind = obelus_kernel::type_name(&other);
+                return Err(shape(format!("`model` is a string, or an object such as {{openai: NAME}}, not {kind}")));
+            }
         };
         let settings = fields.shift_remove("settings").filter(|settings| !settings.is_null());
         if let Some(settings) = settings.as_ref().filter(|settings| !settings.is_object()) {

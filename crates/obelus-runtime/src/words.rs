@@ -1,5 +1,7 @@
 //! What a turn came to, in words for a person: what was done, what waits, what was not done and why.
 
+mod degraded;
+
 use obelus_kernel::session::{CallReport, Ends, Reply};
 use obelus_kernel::visible;
 use serde_json::Value;
@@ -19,6 +21,11 @@ impl Language {
         let cyrillic = words.chars().filter(|c| ('\u{400}'..='\u{4ff}').contains(c)).count();
         let latin = words.chars().filter(char::is_ascii_alphabetic).count();
         if cyrillic > latin { Language::Russian } else { Language::English }
+    }
+
+    /// Its code, as agents' files have it.
+    pub fn code(self) -> &'static str {
+        self.choose("ru", "en")
     }
 
     pub(crate) fn choose(self, russian: &'static str, english: &'static str) -> &'static str {
@@ -41,18 +48,12 @@ pub struct Ending {
 /// What to say of a turn that did not end with a result; nothing for one that did, or that waits.
 pub fn how_it_ended(reply: &Reply, language: Language) -> Option<Ending> {
     let reason = reply.reason.as_ref().map(|reason| visible(&reason.message)).unwrap_or_default();
+    let reason = in_words_of(language, reason);
     let (what, advice) = match reply.ends {
         Ends::Output | Ends::Waiting => return None,
         Ends::Degraded => {
-            let is_unreadable = reply.reason.as_ref().is_some_and(|reason| reason.code == "out_of_format");
-            let what = match is_unreadable {
-                true => language.choose("Ответ модели нельзя прочесть", "The model's answer cannot be read"),
-                false => language.choose("Модель сейчас недоступна", "The model cannot be asked now"),
-            };
-            let advice = language.choose(
-                "Автоматические действия пока выключены. Ваши слова и состояние сохранены: устраните причину и повторите.",
-                "Automatic actions are off for now. Your words and the state are kept: mend the cause and try again.",
-            );
+            let code = reply.reason.as_ref().map_or("", |reason| reason.code.as_str());
+            let (what, advice) = degraded::words(code, language);
             (format!("{what}: {reason}"), Some(advice))
         }
         Ends::Limit => {
@@ -64,6 +65,26 @@ pub fn how_it_ended(reply: &Reply, language: Language) -> Option<Ending> {
         Ends::Stopped => (language.choose("Остановлено.", "Stopped.").to_owned(), None),
     };
     Some(Ending { what, advice })
+}
+
+/// A limit in the user's language; other reasons come from outside, and stay as they are.
+fn in_words_of(language: Language, reason: String) -> String {
+    if language == Language::English {
+        return reason;
+    }
+    let limits = [
+        (" requests to the model in one turn", "обращений к модели за один ход"),
+        (" tokens in one turn", "токенов за один ход"),
+        (" calls in one turn", "действий за один ход"),
+    ];
+    let said = limits.iter().find_map(|(words, russian)| Some(format!("{russian}: {}", reason.strip_suffix(words)?)));
+    if let Some(said) = said {
+        return said;
+    }
+    match reason.split_once(" times in the same way: ") {
+        Some(_) => "одно и то же действие несколько раз подряд не вышло по одной и той же причине".to_owned(),
+        None => reason,
+    }
 }
 
 /// The sum of a turn that did not end with a result; empty for one that did.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use obelus_kernel::session::{Answer, Prompt, Purpose};
-use obelus_runtime::{AnswerFuture, Model};
+use obelus_runtime::{AnswerFuture, Model, Parts};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -85,8 +85,12 @@ impl Recorder {
 
 impl Model for Recorder {
     fn ask(&self, prompt: Prompt) -> AnswerFuture {
+        self.ask_aloud(prompt, Parts::to_nobody())
+    }
+
+    fn ask_aloud(&self, prompt: Prompt, parts: Parts) -> AnswerFuture {
         let request = Request::of(&prompt);
-        let answer = self.inner.ask(prompt);
+        let answer = self.inner.ask_aloud(prompt, parts);
         let file = self.file.clone();
         Box::pin(async move {
             let exchange = Exchange { request, answer: answer.await };

@@ -4,20 +4,22 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use obelus_kernel::session::{Answer, Prompt};
-use obelus_runtime::{AnswerFuture, Model, Unreadable, read_text};
+use obelus_runtime::{Model, Unreadable, read_text};
+use serde::Deserialize;
+use serde_json::Value;
 
+use super::openai::{DEFAULT_MODEL, OpenAiOptions};
 use super::{Playbook, PlaybookError, Replay, ReplayError};
 
 /// Which model is meant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum ModelSpec {
     /// Rules in a file.
     Playbook(PathBuf),
     /// A recorded conversation.
     Replay(PathBuf),
-    /// A model of this name on a server that speaks OpenAI's protocol.
-    OpenAi(String),
+    /// A model on a server that speaks OpenAI's protocol.
+    OpenAi(Box<OpenAiOptions>),
 }
 
 /// Why a text names no model.
@@ -32,6 +34,9 @@ pub enum SpecError {
     /// Nothing follows the kind.
     #[error("`{0}:` is not followed by {1}")]
     NoName(&'static str, &'static str),
+    /// What is said of it cannot be.
+    #[error("model: {0}")]
+    Options(String),
 }
 
 /// Why a model cannot be opened.
@@ -51,19 +56,46 @@ pub enum OpenError {
     /// Its file is no recording.
     #[error(transparent)]
     Replay(#[from] ReplayError),
+    /// This program was built without what it takes.
+    #[error("this program was built without the feature `{0}`, which `{1}` needs")]
+    NotBuilt(&'static str, String),
 }
 
 impl ModelSpec {
     /// Reads the name of a model.
     pub fn parse(text: &str) -> Result<Self, SpecError> {
         let text = text.trim();
+        if matches!(text, "openai" | "openai:") {
+            return Ok(Self::openai(DEFAULT_MODEL));
+        }
         let (kind, name) = text.split_once(':').ok_or_else(|| SpecError::NoKind(text.to_owned()))?;
         let given = |kind, what| if name.is_empty() { Err(SpecError::NoName(kind, what)) } else { Ok(name) };
         match kind {
             "playbook" => given("playbook", "a file").map(|file| Self::Playbook(file.into())),
             "replay" => given("replay", "a file").map(|file| Self::Replay(file.into())),
-            "openai" => given("openai", "a model's name").map(|name| Self::OpenAi(name.to_owned())),
+            "openai" => given("openai", "a model's name").map(Self::openai),
             other => Err(SpecError::UnknownKind(other.to_owned())),
+        }
+    }
+
+    fn openai(name: &str) -> Self {
+        Self::OpenAi(Box::new(OpenAiOptions::named(name)))
+    }
+
+    /// Reads what a file says of a model: its name, or an object such as `{openai: NAME, temperature: 0}`.
+    pub fn from_value(value: &Value) -> Result<Self, SpecError> {
+        let wrong = |problem: String| SpecError::Options(problem);
+        match value {
+            Value::String(name) => Self::parse(name),
+            Value::Object(_) => {
+                let options = OpenAiOptions::deserialize(value).map_err(|error| wrong(error.to_string()))?;
+                options.check().map_err(wrong)?;
+                Ok(Self::OpenAi(Box::new(options)))
+            }
+            other => {
+                let kind = obelus_kernel::type_name(other);
+                Err(wrong(format!("it is a name, or an object such as {{openai: NAME, temperature: 0}}, not {kind}")))
+            }
         }
     }
 }
@@ -81,7 +113,7 @@ impl fmt::Display for ModelSpec {
         match self {
             Self::Playbook(file) => write!(f, "playbook:{}", file.display()),
             Self::Replay(file) => write!(f, "replay:{}", file.display()),
-            Self::OpenAi(name) => write!(f, "openai:{name}"),
+            Self::OpenAi(options) => write!(f, "openai:{}", options.name),
         }
     }
 }
@@ -104,30 +136,27 @@ pub fn open(spec: &ModelSpec, base: &Path) -> Result<Arc<dyn Model>, OpenError> 
             let (path, text) = read(file)?;
             Ok(Arc::new(Replay::parse(&path, &text)?))
         }
-        ModelSpec::OpenAi(_) => Ok(Arc::new(NotYet)),
-    }
-}
-
-/// A model over the network, for which there is no client here yet.
-struct NotYet;
-
-impl Model for NotYet {
-    fn ask(&self, _: Prompt) -> AnswerFuture {
-        let message = "models over the network come with a later version; use playbook:FILE or replay:FILE";
-        Box::pin(std::future::ready(Answer::Failed { code: "not_supported".to_owned(), message: message.to_owned() }))
+        #[cfg(feature = "openai")]
+        ModelSpec::OpenAi(options) => {
+            let access = super::openai::Access::from_env();
+            Ok(Arc::new(super::openai::OpenAi::new((**options).clone(), access)))
+        }
+        #[cfg(not(feature = "openai"))]
+        ModelSpec::OpenAi(_) => Err(OpenError::NotBuilt("openai", spec.to_string())),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn a_name_says_which_model_is_meant() {
         for (text, expected) in [
             ("playbook:a/b.yaml", ModelSpec::Playbook("a/b.yaml".into())),
             (" replay:r.jsonl ", ModelSpec::Replay("r.jsonl".into())),
-            ("openai:qwen3:8b", ModelSpec::OpenAi("qwen3:8b".to_owned())),
+            ("openai:qwen3:8b", ModelSpec::openai("qwen3:8b")),
         ] {
             let spec = ModelSpec::parse(text).unwrap();
             assert_eq!(spec, expected);
@@ -156,15 +185,30 @@ mod tests {
         assert!(error("replay:Cargo.toml").contains("Cargo.toml:1: not an exchange"));
     }
 
-    #[tokio::test]
-    async fn a_model_over_the_network_says_what_to_use_instead() {
-        let model = open(&ModelSpec::OpenAi("gpt".to_owned()), Path::new("")).ok().unwrap();
-        match model.ask(crate::model::testing::bare()).await {
-            Answer::Failed { code, message } => {
-                assert_eq!(code, "not_supported");
-                assert!(message.contains("playbook:FILE"), "{message}");
-            }
-            other => panic!("{other:?}"),
+    #[test]
+    fn a_file_may_say_how_a_model_is_asked() {
+        let read = |value: Value| ModelSpec::from_value(&value);
+        assert_eq!(read(json!("openai:gpt")), Ok(ModelSpec::openai("gpt")));
+        assert_eq!(read(json!("openai")), Ok(ModelSpec::openai("gpt-5-thinking")));
+        assert_eq!(read(json!({})), Ok(ModelSpec::openai("gpt-5-thinking")));
+        let full = json!({
+            "openai": "gpt", "temperature": 0.2, "reasoning_effort": "low", "max_tokens": 100, "retries": 0,
+            "headers": {"X-Team": "${TEAM}"}, "structured": "json_object", "price": {"input": 1, "output": 2.5},
+            "timeouts": {"idle": 5}, "stream": false, "proxy": "http://proxy.example.test:3128",
+        });
+        let Ok(ModelSpec::OpenAi(options)) = read(full) else { panic!() };
+        assert_eq!((options.timeouts.idle, options.timeouts.total, options.stream), (5.0, 600.0, false));
+        for (value, part) in [
+            (json!({"openai": "gpt", "temprature": 1}), "temprature"),
+            (json!({"temperature": 3}), "from 0 to 2"),
+            (json!({"structured": "yes"}), "json_object"),
+            (json!({"timeouts": {"idle": 0}}), "timeouts.idle"),
+            (json!({"price": {"input": -1, "output": 0}}), "million"),
+            (json!({"base": "https://elsewhere.example.test"}), "base"),
+            (json!(7), "openai: NAME"),
+        ] {
+            let error = read(value.clone()).unwrap_err().to_string();
+            assert!(error.starts_with("model: ") && error.contains(part), "{value}: {error}");
         }
     }
 }

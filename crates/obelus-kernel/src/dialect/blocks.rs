@@ -4,7 +4,7 @@
 //! around the array. Strict in what is executed: ACTION holds exactly one array of valid JSON, every key is known
 //! and stands once, and nothing is mended by guessing. What is not understood is an error that names the place.
 
-mod headings;
+pub(super) mod headings;
 mod json;
 mod step;
 

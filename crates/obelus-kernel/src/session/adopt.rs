@@ -9,8 +9,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::input::Decision;
-use super::job::Origin as By;
+use super::job::{Frozen, Origin as By};
 use super::question::AskedCall;
+use super::settings::FollowUp;
 use super::turn::{Phase, Turn};
 use super::work::frozen_call;
 use super::{Ends, Refused, Session};
@@ -189,9 +190,15 @@ impl Session {
             return Ok(());
         }
         // Until it is asked here, if it can be asked at all, it stays as it came.
+        let words = entry.whole["description"].as_str().map(str::to_owned);
         self.desk.adopted.insert(entry.key.clone(), entry.whole);
         match (entry.status.as_str(), entry.call) {
-            ("requested", Some(call)) => self.ask_as_before(&entry.key, entry.requested_at, call),
+            ("requested", Some(call)) if self.can_ask(&call) => {
+                if let Some(words) = words {
+                    self.desk.words.insert(entry.key.clone(), words);
+                }
+                self.ask_as_before(&entry.key, entry.requested_at, call);
+            }
             ("denied", Some(call)) => {
                 let hash = self.hash_of_proposal(&call);
                 self.questions.denied.insert(hash, self.context.length());
@@ -214,7 +221,7 @@ impl Session {
                 self.decide(id, decision, by)?;
             }
             // The others of the same question still wait.
-            "denied" => self.deny(id, &[index], &entry.reason, by),
+            "denied" => self.decide(id, Decision::DenySome { only: vec![index], reason: entry.reason.clone() }, by)?,
             _ => {}
         }
         Ok(())
@@ -232,11 +239,22 @@ impl Session {
             _ => {
                 self.turn = Turn::new(&self.settings);
                 self.turn.asks_model = false;
+                self.turn.asks_when_decided = self.settings.follow_up == FollowUp::AfterReads;
                 self.turn.phase = Phase::Working;
             }
         }
         let origin = By::Approved { by_person: true, before_reading: true };
         self.start_step(&[Arc::new(call)], origin, Manner { sequential: true, keeps_results: true });
+    }
+
+    /// Whether a question about this can be answered here: a step that is no call of this agent is kept as it came.
+    fn can_ask(&self, call: &Value) -> bool {
+        Call::read(&Arc::new(call.clone()), &self.context).1.is_empty()
+    }
+
+    /// Whether a call comes from a question that came along.
+    pub(super) fn was_asked_elsewhere(&self, call: &Call, frozen: &Frozen) -> bool {
+        !self.desk.expected.is_empty() && self.desk.expected.contains_key(&self.hash_of(call, frozen))
     }
 
     /// What a decision about a proposal without references is bound to.
@@ -256,7 +274,7 @@ fn changed(asked: &Value, call: &Value) -> Map<String, Value> {
 }
 
 /// A call without what only says how it is meant.
-pub(super) fn without_asides(call: &Value) -> BTreeMap<String, Value> {
+fn without_asides(call: &Value) -> BTreeMap<String, Value> {
     let fields = call.as_object().into_iter().flatten();
     let own = fields.filter(|(name, _)| !crate::call::ASIDES.contains(&name.as_str()));
     own.map(|(name, value)| (name.clone(), value.clone())).collect()

@@ -68,6 +68,8 @@ impl Session {
             resting: _,
             sub_requests,
             next_request,
+            // At rest it holds calls of steps only, and there is no step then.
+            early: _,
             questions,
             desk,
             looks,

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::input::{AskedAgain, CallError, Decision, Ends, Outcome, Task};
 use super::job::{Frozen, JobRef, Origin as By, Status};
+use super::naming::Said;
 use super::policy::Verdict;
 use super::question::{About, Approved, Question, QuestionStatus};
 use super::turn::{Phase, error_data};
@@ -46,12 +47,12 @@ impl Session {
         };
         match (question.about, decision) {
             (About::Call, Decision::Approve { only }) => {
-                let open: Vec<usize> = question.open_calls().collect();
-                let chosen = only.unwrap_or_else(|| open.clone());
-                if let Some(index) = chosen.iter().find(|index| !open.contains(index)) {
-                    return Err(Refused::new("unknown_call", format!("the question `{id}` has no open call {index}")));
-                }
+                let chosen = chosen(question, only)?;
                 self.approve(id, &chosen, by);
+            }
+            (About::Call, Decision::DenySome { only, reason }) => {
+                let chosen = chosen(question, Some(only))?;
+                self.deny(id, &chosen, &reason, by);
             }
             (About::Call | About::Plan, Decision::Deny { reason }) => {
                 let open: Vec<usize> = question.open_calls().collect();
@@ -86,6 +87,7 @@ impl Session {
                 self.reopen();
             }
             (_, Decision::Approve { .. }) => return Err(unfit("approve")),
+            (_, Decision::DenySome { .. }) => return Err(unfit("deny some")),
             (_, Decision::Edit { .. }) => return Err(unfit("edit")),
             (_, Decision::Value { .. }) => return Err(unfit("value")),
             (_, Decision::Happened { .. }) => return Err(unfit("happened")),
@@ -99,8 +101,7 @@ impl Session {
         let mut released = Vec::new();
         for &index in indexes {
             let asked = &mut question.calls[index];
-            asked.decided = Some(true);
-            released.push((asked.hash.clone(), asked.jobs.clone()));
+            released.push(asked.decide(true, self.now, None));
         }
         if question.open_calls().next().is_none() {
             self.questions.decided(id, QuestionStatus::Approved, self.now, by, None);
@@ -129,8 +130,7 @@ impl Session {
         let mut dropped = Vec::new();
         for &index in indexes {
             let asked = &mut question.calls[index];
-            asked.decided = Some(false);
-            dropped.push((asked.hash.clone(), asked.jobs.clone()));
+            dropped.push(asked.decide(false, self.now, Some(reason)));
         }
         if question.open_calls().next().is_none() {
             self.questions.decided(id, QuestionStatus::Denied, self.now, by, Some(reason));
@@ -237,6 +237,7 @@ impl Session {
                 self.turn.calls = 0;
             }
             self.turn.said.clear();
+            self.turn.asks_model |= self.turn.asks_when_decided;
             self.turn.phase = Phase::Working;
         }
     }
@@ -273,7 +274,8 @@ impl Session {
                 }
                 _ => {
                     let open: Vec<usize> = self.questions.get(&id).into_iter().flat_map(Question::open_calls).collect();
-                    self.deny(&id, &open, "nobody answered in time", "nobody");
+                    let reason = Said::Lapsed.words(self.settings.language.as_deref());
+                    self.deny(&id, &open, reason, "nobody");
                 }
             }
             if let Some(question) = self.questions.get_mut(&id) {
@@ -284,5 +286,17 @@ impl Session {
         for id in children {
             self.tell_child(&id, Input::Tick);
         }
+    }
+}
+
+/// The calls of a question that a decision is about: those it names, or all that are still open.
+fn chosen(question: &Question, only: Option<Vec<usize>>) -> Result<Vec<usize>, Refused> {
+    let open: Vec<usize> = question.open_calls().collect();
+    let chosen = only.unwrap_or_else(|| open.clone());
+    match chosen.iter().find(|index| !open.contains(index)) {
+        Some(index) => {
+            Err(Refused::new("unknown_call", format!("the question `{}` has no open call {index}", question.id)))
+        }
+        None => Ok(chosen),
     }
 }

@@ -44,6 +44,15 @@ pub enum Input {
         /// The answer.
         answer: Answer,
     },
+    /// While the model still writes, a call has come whole that may start: see `Session::may_start_early`.
+    Partial {
+        /// The request's id.
+        id: String,
+        /// The call's place in the answer.
+        index: u32,
+        /// The call.
+        call: Value,
+    },
     /// A call came to its end.
     Ended {
         /// The call's id.
@@ -243,6 +252,13 @@ pub enum Decision {
     },
     /// No.
     Deny {
+        /// Why.
+        reason: String,
+    },
+    /// No to some of the calls; the others still wait.
+    DenySome {
+        /// Indexes of calls in the question.
+        only: Vec<usize>,
         /// Why.
         reason: String,
     },

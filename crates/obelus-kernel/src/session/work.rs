@@ -181,6 +181,10 @@ impl Session {
                 reasons.extend(doubts);
                 self.ask_about_call(at, call, &frozen, reasons);
             }
+            // What was asked elsewhere waits here in every mode; the mode is looked at again before it runs.
+            Verdict::Refuse { by_mode: true, reason } if self.was_asked_elsewhere(call, &frozen) => {
+                self.ask_about_call(at, call, &frozen, vec![reason]);
+            }
             Verdict::Refuse { by_mode, reason } => {
                 self.refuse(at, if by_mode { Rule::Pol1 } else { Rule::Pol2 }, reason);
             }
@@ -237,7 +241,9 @@ impl Session {
             let scope = self.shows(at);
             return self.start_delegate(at, delegate, scope);
         }
-        self.hand_out(at);
+        if !self.join_early(at) {
+            self.hand_out(at);
+        }
     }
 
     /// The same call once more, under the same key.
@@ -299,6 +305,7 @@ impl Session {
         if self.take_look(id, &outcome) {
             return;
         }
+        let Some(outcome) = self.take_early_outcome(id, outcome) else { return };
         // A second word about the same call is no news, nor is one about a call that was never handed out.
         let Some(at) = self.in_hand(id) else { return };
         if let Outcome::Lost { message } = &outcome {

@@ -17,6 +17,7 @@ mod clock;
 mod consent;
 mod delegates;
 mod doubt;
+mod early;
 mod events;
 mod kept;
 mod limits;

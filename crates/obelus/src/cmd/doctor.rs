@@ -65,7 +65,7 @@ fn agents() -> (&'static str, State, String) {
 /// Only whether a key is there is said, never what it is.
 fn key() -> (&'static str, State, String) {
     match std::env::var_os("OPENAI_API_KEY").is_some_and(|key| !key.is_empty()) {
-        true => ("OPENAI_API_KEY", State::Fine, "is set; models over the network come with a later version".to_owned()),
+        true => ("OPENAI_API_KEY", State::Fine, "is set".to_owned()),
         false => ("OPENAI_API_KEY", State::Missing, "is not set; playbook:FILE and replay:FILE need none".to_owned()),
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Job {
     /// Activities, each lot with the folder where its paths begin.
     activities: Vec<(PathBuf, Map<String, Value>)>,
     /// The model, and where its paths begin.
-    model: Option<(String, PathBuf)>,
+    model: Option<(Value, PathBuf)>,
     /// What its file is called in messages.
     pub(crate) name: String,
     /// What the agent is called; empty for a request.
@@ -94,7 +94,7 @@ impl Job {
         if let Some(model) = &how.model {
             ModelSpec::parse(model).context("--model")?;
             // Not `.`, which would stand before every file that is complained of.
-            self.model = Some((model.clone(), PathBuf::new()));
+            self.model = Some((model.as_str().into(), PathBuf::new()));
         }
         Ok(self)
     }
@@ -154,7 +154,7 @@ impl Job {
             settings: serde_json::from_value(take("settings"))?,
             steps: serde_json::from_value::<Option<Steps>>(take("steps"))?.map(Arc::new),
             activities: take("activities").as_array().into_iter().flatten().map(lot).collect(),
-            model: model.is_object().then(|| (text(&model["model"]), PathBuf::from(text(&model["folder"])))),
+            model: model.is_object().then(|| (model["model"].clone(), PathBuf::from(text(&model["folder"])))),
             name: text(&take("name")),
             agent: text(&take("agent")),
             language: take("language").as_str().map(str::to_owned),
@@ -210,7 +210,7 @@ impl Job {
 
     fn open_model(&self, record: Option<&Path>) -> Result<Arc<dyn Model>> {
         let Some((said, folder)) = &self.model else { return Ok(Arc::new(NoModel)) };
-        let spec = ModelSpec::parse(said).with_context(|| format!("{}: the model `{said}`", self.name))?;
+        let spec = ModelSpec::from_value(said).with_context(|| format!("{}: the model", self.name))?;
         let model = open(&spec, folder)?;
         match record {
             Some(file) => Ok(Arc::new(Recorder::open(model, file).with_context(|| input::name(file))?)),

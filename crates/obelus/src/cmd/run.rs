@@ -261,7 +261,8 @@ fn show(event: Event<'_>) {
             output::note(&format!("  {YELLOW}?{YELLOW:#} its answer was lost: {}", visible(message)));
         }
         Event::Files(news) => output::note(&visible(&news.to_string())),
-        Event::Ended(..) | Event::Happened(_) | Event::Moved(_) => {}
+        // Words are shown when they are whole: standard error may be a file.
+        Event::Ended(..) | Event::Happened(_) | Event::Moved(_) | Event::Writing(_) | Event::Used(_) => {}
         Event::Asked(question) => {
             output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} needs a decision", visible(&question.id)));
         }

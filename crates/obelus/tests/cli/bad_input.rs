@@ -3,7 +3,7 @@
 
 use std::fs::File;
 
-use crate::support::{Folder, Ran, obelus, obelus_reading, program, run};
+use crate::support::{Folder, Ran, command, obelus, obelus_reading, program, run};
 
 /// Every command that reads a request.
 const READERS: [&[&str]; 6] =
@@ -182,7 +182,7 @@ fn what_is_no_request() {
         (r#"{"context": 5}"#, "CTX-3: a context is an array of messages, not a number"),
         (r#"{"context": [], "schema": 5}"#, "`schema` is a JSON Schema, not a number"),
         (r#"{"context": [], "activities": 5}"#, "`activities` maps names to what they do; here it is a number"),
-        (r#"{"context": [], "model": 5}"#, "`model` is a string, not a number"),
+        (r#"{"context": [], "model": 5}"#, "`model` is a string, or an object such as {openai: NAME}, not a number"),
         (r#"{"context": [], "settings": 5}"#, "`settings` is an object, not a number"),
     ] {
         // What is JSON is YAML, too.
@@ -316,8 +316,9 @@ fn models_that_cannot_be_opened() {
         obelus(&["run", &good, "--model", &model]).exits(2).prints_nothing().says(part);
     }
     // A model that is named, but cannot be asked, is work that failed.
-    let ran = obelus(&["run", &good, "--model", "openai:gpt"]).exits(1).prints_nothing();
-    ran.says("use playbook:FILE or replay:FILE");
+    let mut without_key = command(&["run", &good, "--model", "openai:gpt"]);
+    let ran = run(without_key.env_remove("OPENAI_API_KEY").env_remove("OPENAI_API_BASE"), b"").exits(1);
+    ran.prints_nothing().says("Set OPENAI_API_KEY");
     obelus(&["run", &good]).exits(1).prints_nothing().says("name one with --model");
 }
 

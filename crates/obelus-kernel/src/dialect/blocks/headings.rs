@@ -2,7 +2,7 @@
 
 /// A block of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Block {
+pub(in crate::dialect) enum Block {
     Thought,
     Action,
     Assistant,
@@ -22,12 +22,12 @@ impl Block {
 
 /// A line, or its beginning, that is the heading of a block.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Heading {
-    pub(super) block: Block,
+pub(in crate::dialect) struct Heading {
+    pub(in crate::dialect) block: Block,
     /// Where its line begins.
     pub(super) start: usize,
     /// Where what it heads begins, be it in the same line.
-    pub(super) content: usize,
+    pub(in crate::dialect) content: usize,
     /// In capitals, bold or as a Markdown heading. `Action:` alone may also be prose.
     pub(super) strong: bool,
 }
@@ -62,7 +62,7 @@ pub(super) fn all(text: &str, from: usize) -> Vec<Heading> {
 }
 
 /// The heading at the beginning of a line that stands at `start`.
-pub(super) fn of_line(line: &str, start: usize) -> Option<Heading> {
+pub(in crate::dialect) fn of_line(line: &str, start: usize) -> Option<Heading> {
     let mut rest = line.trim_start_matches(is_space);
     let bare = rest.trim_start_matches('#');
     let is_title = bare.len() < rest.len() && rest.len() - bare.len() <= 6;

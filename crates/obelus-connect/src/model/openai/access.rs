@@ -1,0 +1,225 @@
+//! Where a model is asked, and with which key. Both come from the environment of whoever runs the program and never
+//! from an agent's file: a file from elsewhere must not send a key elsewhere.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use obelus_runtime::Secret;
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{NoProxy, Proxy, Url};
+
+use super::failure::{Code, Failure};
+use super::options::OpenAiOptions;
+
+const OPENAI: &str = "https://api.openai.com/v1";
+/// The variable with the key.
+pub(super) const KEY: &str = "OPENAI_API_KEY";
+const BASE: &str = "OPENAI_API_BASE";
+/// A host that does not even take the connection within this time is down.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Where a model is asked, and with which key.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// The address of the server up to `/chat/completions`, or what is wrong with it.
+    base: Result<Url, String>,
+    key: Option<Secret>,
+    /// Whether the server was chosen; one that was may need no key.
+    is_chosen: bool,
+    /// The environment's proxies.
+    proxies: BTreeMap<&'static str, String>,
+}
+
+impl Access {
+    /// As the environment says: `OPENAI_API_BASE`, `OPENAI_API_KEY`, `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`.
+    pub fn from_env() -> Self {
+        let named =
+            |name: &str| std::env::var(name).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        let base = named(BASE);
+        let either = |name: &str| named(name).or_else(|| named(&name.to_ascii_lowercase()));
+        let proxies = [("https", "HTTPS_PROXY"), ("http", "HTTP_PROXY")];
+        let proxies = proxies.into_iter().filter_map(|(scheme, name)| Some((scheme, either(name)?))).collect();
+        Self { proxies, ..Self::new(base.as_deref(), Secret::from_env(KEY)) }
+    }
+
+    /// At this address, or at OpenAI's, with this key and no proxy.
+    pub fn new(base: Option<&str>, key: Option<Secret>) -> Self {
+        Self { base: address(base.unwrap_or(OPENAI)), key, is_chosen: base.is_some(), proxies: BTreeMap::new() }
+    }
+
+    /// The address that requests go to.
+    pub(super) fn url(&self) -> Result<&Url, Failure> {
+        self.base.as_ref().map_err(|problem| Failure::new(Code::BadSettings, problem))
+    }
+
+    pub(super) fn has_key(&self) -> bool {
+        self.key.is_some()
+    }
+
+    /// The headers of every request, and the secrets in them.
+    pub(super) fn headers(&self, options: &OpenAiOptions) -> Result<(HeaderMap, Vec<Secret>), Failure> {
+        let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+        let mut secrets = Vec::new();
+        for (name, text) in &options.headers {
+            let bad = |what: &str| Failure::new(Code::BadSettings, format!("headers.{name}: {what}"));
+            let header: HeaderName = name.parse().map_err(|_| bad("this cannot be the name of a header"))?;
+            let text = filled_in(name, text, &mut secrets)?;
+            headers.insert(header, sensitive(&text).ok_or_else(|| bad("a header is one line of text"))?);
+        }
+        if headers.contains_key(AUTHORIZATION) {
+            return Ok((headers, secrets));
+        }
+        match &self.key {
+            Some(key) => {
+                let value = sensitive(&format!("Bearer {}", key.expose().trim()));
+                let broken = || Failure::new(Code::NoKey, format!("{KEY} is not one line of text; set it again"));
+                headers.insert(AUTHORIZATION, value.ok_or_else(broken)?);
+                secrets.push(Secret::new(key.expose().trim()));
+            }
+            None if self.is_chosen => {}
+            None => {
+                let words = format!("the environment has no {KEY}; set it, or name a server that needs none in {BASE}");
+                return Err(Failure::new(Code::NoKey, words));
+            }
+        }
+        Ok((headers, secrets))
+    }
+
+    /// A client that contacts this address, through the proxy if there is one, and no other.
+    pub(super) fn client(&self, options: &OpenAiOptions) -> Result<reqwest::Client, Failure> {
+        let bad = |words: String| Failure::new(Code::BadSettings, words);
+        let url = self.url()?;
+        // It fails where the program has chosen a provider before, and that one is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("obelus/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT_TIMEOUT)
+            .referer(false)
+            .redirect(reqwest::redirect::Policy::none())
+            .no_proxy();
+        let environments = self.proxies.get(url.scheme()).map(|proxy| (proxy, NoProxy::from_env()));
+        let proxy = match &options.proxy {
+            // Without TLS the proxy would read the key, and an agent's file is not the one to hand it over.
+            Some(_) if url.scheme() != "https" => {
+                return Err(bad(format!(
+                    "proxy: {} has no TLS, so a proxy is taken from HTTP_PROXY only",
+                    url.origin().ascii_serialization()
+                )));
+            }
+            Some(proxy) => Some((proxy, None)),
+            None => environments,
+        };
+        if let Some((proxy, except)) = proxy {
+            let made = Proxy::all(proxy.as_str()).map_err(|_| bad("the proxy's address cannot be read".to_owned()))?;
+            builder = builder.proxy(made.no_proxy(except));
+        }
+        builder.build().map_err(|error| {
+            let hint = "are the certificates of this machine (ca-certificates) installed?";
+            bad(format!("HTTPS cannot be set up: {error}; {hint}"))
+        })
+    }
+}
+
+fn address(base: &str) -> Result<Url, String> {
+    let wrong = |what: &str| format!("{BASE}: {what}; it is an address such as {OPENAI}");
+    let mut url = Url::parse(base).map_err(|error| wrong(&error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong("only http and https are spoken"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong("a name or a password in an address would be shown; use OPENAI_API_KEY"));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong("it has no `?` and no `#`"));
+    }
+    let path = format!("{}/chat/completions", url.path().trim_end_matches('/'));
+    url.set_path(&path);
+    Ok(url)
+}
+
+/// A header's text with variables of the environment in their places. Those are secrets.
+fn filled_in(header: &str, text: &str, secrets: &mut Vec<Secret>) -> Result<String, Failure> {
+    let mut whole = String::new();
+    let mut rest = text;
+    while let Some((before, named)) = rest.split_once("${") {
+        let Some((name, after)) = named.split_once('}') else { break };
+        let Some(value) = Secret::from_env(name) else {
+            let words = format!("headers.{header}: the environment has no {name}; set it");
+            return Err(Failure::new(Code::NoSecret, words));
+        };
+        whole.push_str(before);
+        whole.push_str(value.expose().trim());
+        secrets.push(Secret::new(value.expose().trim()));
+        rest = after;
+    }
+    Ok(whole + rest)
+}
+
+fn sensitive(text: &str) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_is_the_one_that_was_named() {
+        for (base, url) in [
+            ("https://api.example.test/v1", "https://api.example.test/v1/chat/completions"),
+            ("http://127.0.0.1:8080/v1/", "http://127.0.0.1:8080/v1/chat/completions"),
+            ("http://localhost:1234", "http://localhost:1234/chat/completions"),
+        ] {
+            assert_eq!(Access::new(Some(base), None).url().unwrap().as_str(), url);
+        }
+        for (base, part) in [
+            ("ftp://example.test", "http and https"),
+            ("https://u:p@example.test/v1", "OPENAI_API_KEY"),
+            ("example.test", "OPENAI_API_BASE"),
+            ("https://example.test/v1?x=1", "no `?`"),
+        ] {
+            let failure = Access::new(Some(base), None).url().unwrap_err();
+            assert!(failure.code == Code::BadSettings && failure.message.contains(part), "{}", failure.message);
+        }
+    }
+
+    #[test]
+    fn a_key_is_needed_unless_the_server_was_chosen() {
+        let options = OpenAiOptions::named("m");
+        let failure = Access::new(None, None).headers(&options).unwrap_err();
+        assert!(failure.code == Code::NoKey && failure.message.contains("OPENAI_API_BASE"));
+        assert!(Access::new(Some("http://127.0.0.1:1/v1"), None).headers(&options).is_ok());
+        let (headers, secrets) = Access::new(None, Some(Secret::new(" sk-x\n"))).headers(&options).unwrap();
+        assert_eq!(headers[AUTHORIZATION].to_str().unwrap(), "Bearer sk-x");
+        assert_eq!(secrets[0].expose(), "sk-x");
+        assert!(!format!("{headers:?}").contains("sk-x"));
+        let broken = Access::new(None, Some(Secret::new("a\nb"))).headers(&options).unwrap_err();
+        assert_eq!(broken.code, Code::NoKey);
+    }
+
+    #[test]
+    fn headers_may_name_variables_of_the_environment() {
+        let with = |text: &str| {
+            let headers = BTreeMap::from([("X-Path".to_owned(), text.to_owned())]);
+            Access::new(Some("http://h/v1"), None).headers(&OpenAiOptions { headers, ..OpenAiOptions::named("m") })
+        };
+        let (headers, secrets) = with("a ${PATH} b").unwrap();
+        assert_eq!(headers["x-path"].to_str().unwrap(), format!("a {} b", std::env::var("PATH").unwrap()));
+        assert_eq!(secrets.len(), 1);
+        assert_eq!(with("plain ${").unwrap().0["x-path"], "plain ${");
+        let failure = with("${OBELUS_NO_SUCH_VARIABLE}").unwrap_err();
+        assert!(failure.code == Code::NoSecret && failure.message.contains("OBELUS_NO_SUCH_VARIABLE"));
+        assert_eq!(with("a\r\nb").unwrap_err().code, Code::BadSettings);
+    }
+
+    #[test]
+    fn a_proxy_of_an_agents_file_never_sees_a_key() {
+        let options =
+            OpenAiOptions { proxy: Some("http://proxy.example.test".to_owned()), ..OpenAiOptions::named("m") };
+        let failure = Access::new(Some("http://h/v1"), None).client(&options).unwrap_err();
+        assert!(failure.message.contains("HTTP_PROXY"), "{}", failure.message);
+        assert!(Access::new(Some("https://h/v1"), None).client(&options).is_ok());
+    }
+}

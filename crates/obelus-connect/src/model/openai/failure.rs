@@ -1,0 +1,271 @@
+//! Why a request to a model has no answer: a stable code, words, and whether asking again may help.
+
+use std::time::Duration;
+
+use obelus_kernel::session::Answer;
+use obelus_kernel::visible;
+use serde_json::Value;
+
+/// Characters of a server's own words that are repeated.
+const MOST_QUOTED: usize = 400;
+
+/// The kinds of failure. `obelus-runtime` has a sentence for each, in the user's language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Code {
+    NoKey,
+    NoSecret,
+    BadSettings,
+    Unauthorised,
+    Forbidden,
+    UnknownModel,
+    Quota,
+    RateLimited,
+    BadRequest,
+    Redirected,
+    Unreachable,
+    ServerError,
+    TimeoutFirstByte,
+    TimeoutIdle,
+    TimeoutTotal,
+    CutOff,
+    TooLarge,
+    NotUtf8,
+    Empty,
+    BadAnswer,
+    Declined,
+}
+
+impl Code {
+    /// The name by which everybody knows it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Code::NoKey => "no_key",
+            Code::NoSecret => "no_secret",
+            Code::BadSettings => "bad_settings",
+            Code::Unauthorised => "unauthorised",
+            Code::Forbidden => "forbidden",
+            Code::UnknownModel => "unknown_model",
+            Code::Quota => "quota",
+            Code::RateLimited => "rate_limited",
+            Code::BadRequest => "bad_request",
+            Code::Redirected => "redirected",
+            Code::Unreachable => "unreachable",
+            Code::ServerError => "server_error",
+            Code::TimeoutFirstByte => "timeout_first_byte",
+            Code::TimeoutIdle => "timeout_idle",
+            Code::TimeoutTotal => "timeout_total",
+            Code::CutOff => "cut_off",
+            Code::TooLarge => "too_large",
+            Code::NotUtf8 => "not_utf8",
+            Code::Empty => "empty",
+            Code::BadAnswer => "bad_answer",
+            Code::Declined => "declined",
+        }
+    }
+
+    /// Whether it may have passed a moment later. A time-out has had its time.
+    fn may_pass(self) -> bool {
+        matches!(self, Code::RateLimited | Code::ServerError | Code::Unreachable | Code::CutOff)
+    }
+}
+
+/// A request without an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Failure {
+    pub(super) code: Code,
+    pub(super) message: String,
+    /// When the server wants to be asked again.
+    pub(super) after: Option<Duration>,
+    /// Asking again may help.
+    pub(super) may_pass: bool,
+}
+
+impl Failure {
+    pub(super) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), after: None, may_pass: code.may_pass() }
+    }
+
+    pub(super) fn too_large() -> Self {
+        Self::new(Code::TooLarge, "the answer is larger than anything a solution can be; it was not read to its end")
+    }
+
+    /// What a status and a body say, where they say that there is no answer.
+    pub(super) fn of_status(status: u16, body: &[u8], after: Option<Duration>) -> Self {
+        let said = Said::of(body);
+        let code = match status {
+            401 => Code::Unauthorised,
+            403 => Code::Forbidden,
+            404 => Code::UnknownModel,
+            402 => Code::Quota,
+            429 if said.is_quota() => Code::Quota,
+            429 => Code::RateLimited,
+            300..=399 => Code::Redirected,
+            408 | 500..=599 => Code::ServerError,
+            _ => Code::BadRequest,
+        };
+        let words = if said.words.is_empty() { String::new() } else { format!(": {}", said.words) };
+        Self { after, ..Self::new(code, format!("the server answered {status}{words}")) }
+    }
+
+    /// An error in the midst of a stream, where the status has been sent long before.
+    pub(super) fn of_event(error: &Value) -> Self {
+        let said = Said::of_error(error);
+        let code = match error["code"].as_u64().and_then(|code| u16::try_from(code).ok()) {
+            _ if said.is_quota() => Code::Quota,
+            Some(status @ 400..=599) => Self::of_status(status, b"", None).code,
+            _ if said.kind.contains("rate_limit") => Code::RateLimited,
+            _ => Code::ServerError,
+        };
+        Self::new(code, format!("the server broke off with an error: {}", said.words))
+    }
+
+    /// The same without any of these secrets, which servers are known to repeat.
+    pub(super) fn without<'a>(mut self, secrets: impl IntoIterator<Item = &'a str>) -> Self {
+        for secret in secrets.into_iter().filter(|secret| secret.len() >= 4) {
+            self.message = self.message.replace(secret, obelus_runtime::MASKED);
+        }
+        self
+    }
+
+    pub(super) fn into_answer(self) -> Answer {
+        Answer::Failed { code: self.code.name().to_owned(), message: self.message }
+    }
+}
+
+/// What a server says of an error, as far as it says so in the usual form.
+#[derive(Default)]
+struct Said {
+    words: String,
+    /// Its `type` and `code`.
+    kind: String,
+}
+
+impl Said {
+    fn of(body: &[u8]) -> Self {
+        match serde_json::from_slice::<Value>(body) {
+            Ok(value) => Self::of_error(value.get("error").unwrap_or(&value)),
+            // A page of some gateway.
+            Err(_) => Self { words: short(String::from_utf8_lossy(body).trim()), kind: String::new() },
+        }
+    }
+
+    fn of_error(error: &Value) -> Self {
+        let text = |name: &str| error[name].as_str().unwrap_or_default();
+        let words = match (error, text("message")) {
+            (Value::String(words), _) => words,
+            (_, "") => text("detail"),
+            (_, words) => words,
+        };
+        Self { words: short(words.trim()), kind: format!("{} {}", text("type"), text("code")) }
+    }
+
+    fn is_quota(&self) -> bool {
+        self.kind.contains("quota")
+            || self.kind.contains("billing")
+            || self.words.contains("exceeded your current quota")
+    }
+}
+
+/// As much of somebody's words as a message has room for, on one line and with nothing hidden in them.
+pub(super) fn short(text: &str) -> String {
+    let mut short: String = text.chars().take(MOST_QUOTED).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    visible(&short.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Code; 21] = [
+        Code::NoKey,
+        Code::NoSecret,
+        Code::BadSettings,
+        Code::Unauthorised,
+        Code::Forbidden,
+        Code::UnknownModel,
+        Code::Quota,
+        Code::RateLimited,
+        Code::BadRequest,
+        Code::Redirected,
+        Code::Unreachable,
+        Code::ServerError,
+        Code::TimeoutFirstByte,
+        Code::TimeoutIdle,
+        Code::TimeoutTotal,
+        Code::CutOff,
+        Code::TooLarge,
+        Code::NotUtf8,
+        Code::Empty,
+        Code::BadAnswer,
+        Code::Declined,
+    ];
+
+    #[test]
+    fn the_user_is_told_of_each_failure_in_words_of_its_own() {
+        use obelus_kernel::session::{CallError, Ends, Reply};
+        use obelus_runtime::{Language, why_it_ended};
+
+        let told = |code: &str, language| {
+            let reply = Reply {
+                ends: Ends::Degraded,
+                output: Value::Null,
+                said: Vec::new(),
+                calls: Vec::new(),
+                waiting: Vec::new(),
+                reason: Some(CallError::new(code, "the server's words")),
+                end: None,
+                at: obelus_kernel::Time::default(),
+            };
+            why_it_ended(&reply, language)
+        };
+        for language in [Language::Russian, Language::English] {
+            let mut all: Vec<String> = ALL.iter().map(|code| told(code.name(), language)).collect();
+            all.push(told("something else", language));
+            assert!(all.iter().all(|words| words.contains("the server's words")));
+            all.sort_unstable();
+            all.dedup();
+            assert_eq!(all.len(), ALL.len() + 1);
+        }
+    }
+
+    #[test]
+    fn a_status_says_what_is_wrong() {
+        let quota = br#"{"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}"#;
+        for (status, body, code) in [
+            (401, &b"{}"[..], "unauthorised"),
+            (403, b"", "forbidden"),
+            (404, b"not here", "unknown_model"),
+            (429, b"slow down", "rate_limited"),
+            (429, quota, "quota"),
+            (400, b"[]", "bad_request"),
+            (502, b"<html>bad gateway</html>", "server_error"),
+            (307, b"", "redirected"),
+        ] {
+            let failure = Failure::of_status(status, body, None);
+            assert_eq!(failure.code.name(), code);
+            assert!(failure.message.contains(&status.to_string()));
+            assert_eq!(failure.may_pass, matches!(code, "rate_limited" | "server_error"), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_servers_words_are_repeated_in_short_and_without_secrets() {
+        let body = format!(r#"{{"error": {{"message": "Incorrect key sk-s3cr3t\u202e{}"}}}}"#, "x".repeat(5000));
+        let failure = Failure::of_status(401, body.as_bytes(), None).without(["sk-s3cr3t"]);
+        assert!(failure.message.contains("Incorrect key ***"), "{}", failure.message);
+        assert!(!failure.message.contains('\u{202e}') && failure.message.len() < 600);
+    }
+
+    #[test]
+    fn an_error_in_a_stream_is_told_from_others() {
+        let of = |error: Value| Failure::of_event(&error).code;
+        assert_eq!(of(serde_json::json!({"message": "overloaded", "type": "server_error"})), Code::ServerError);
+        assert_eq!(of(serde_json::json!({"message": "slow", "code": 429})), Code::RateLimited);
+        assert_eq!(of(serde_json::json!({"message": "slow", "code": "rate_limit_exceeded"})), Code::RateLimited);
+        assert_eq!(of(serde_json::json!({"message": "pay", "code": "insufficient_quota"})), Code::Quota);
+        assert_eq!(of(serde_json::json!("broken")), Code::ServerError);
+    }
+}

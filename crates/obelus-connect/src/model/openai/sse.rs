@@ -1,0 +1,140 @@
+//! Events of a stream (`text/event-stream`), as they come: bytes in, the data of each event out.
+//!
+//! Every byte is looked at once, however small the pieces are in which it comes.
+
+use super::failure::{Code, Failure};
+
+/// One event is one piece of an answer, or a whole answer from a server that does not cut it.
+pub(super) const MOST_EVENT_BYTES: usize = 6 * 1024 * 1024;
+
+/// What has come and is no whole event yet.
+#[derive(Default)]
+pub(super) struct Events {
+    /// The line under way.
+    line: Vec<u8>,
+    /// The data of the event under way, lines joined by line feeds.
+    data: Option<Vec<u8>>,
+    /// The last byte was a carriage return: a line feed after it ends no second line.
+    after_return: bool,
+    /// The stream has begun: a byte order mark can stand before that only.
+    begun: bool,
+}
+
+impl Events {
+    /// Takes bytes, and gives the data of each event that they complete.
+    pub(super) fn push(
+        &mut self,
+        bytes: &[u8],
+        mut event: impl FnMut(&str) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let mut rest = bytes;
+        while let Some(first) = rest.first() {
+            if std::mem::take(&mut self.after_return) && *first == b'\n' {
+                rest = &rest[1..];
+                continue;
+            }
+            let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+                return self.keep(rest);
+            };
+            self.keep(&rest[..end])?;
+            self.after_return = rest[end] == b'\r';
+            rest = &rest[end + 1..];
+            self.end_line(&mut event)?;
+        }
+        Ok(())
+    }
+
+    /// The stream has ended. Servers that forget the last empty line are forgiven.
+    pub(super) fn finish(&mut self, mut event: impl FnMut(&str) -> Result<(), Failure>) -> Result<(), Failure> {
+        if !self.line.is_empty() {
+            self.end_line(&mut event)?;
+        }
+        self.end_event(&mut event)
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let size = self.line.len() + self.data.as_ref().map_or(0, Vec::len) + bytes.len();
+        if size > MOST_EVENT_BYTES {
+            return Err(Failure::too_large());
+        }
+        self.line.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn end_line(&mut self, event: &mut impl FnMut(&str) -> Result<(), Failure>) -> Result<(), Failure> {
+        if !std::mem::replace(&mut self.begun, true) && self.line.starts_with(b"\xef\xbb\xbf") {
+            self.line.drain(..3);
+        }
+        if self.line.is_empty() {
+            return self.end_event(event);
+        }
+        // Names of events, ids and comments say nothing here.
+        if let Some(value) = self.line.strip_prefix(b"data:") {
+            let value = value.strip_prefix(b" ").unwrap_or(value);
+            match &mut self.data {
+                Some(data) => {
+                    data.push(b'\n');
+                    data.extend_from_slice(value);
+                }
+                None => self.data = Some(value.to_vec()),
+            }
+        }
+        self.line.clear();
+        Ok(())
+    }
+
+    fn end_event(&mut self, event: &mut impl FnMut(&str) -> Result<(), Failure>) -> Result<(), Failure> {
+        let Some(data) = self.data.take() else { return Ok(()) };
+        match std::str::from_utf8(&data) {
+            Ok(text) => event(text),
+            Err(_) => Err(Failure::new(Code::NotUtf8, "the server's answer is not UTF-8")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(bytes: &[u8], piece: usize) -> Result<Vec<String>, Failure> {
+        let mut all = Vec::new();
+        let mut events = Events::default();
+        for piece in bytes.chunks(piece) {
+            events.push(piece, |text| {
+                all.push(text.to_owned());
+                Ok(())
+            })?;
+        }
+        events.finish(|text| {
+            all.push(text.to_owned());
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    #[test]
+    fn events_are_the_same_however_they_are_cut() {
+        for (text, expected) in [
+            ("data: a\n\ndata: b\n\n", vec!["a", "b"]),
+            ("\u{feff}data:a\r\n\r\ndata:  b\r\n\r\n", vec!["a", " b"]),
+            ("data: a\rdata: b\r\rdata: c", vec!["a\nb", "c"]),
+            (": hello\nevent: x\nid: 1\ndata: ё\n\n\n\n", vec!["ё"]),
+            ("data\nretry: 3\n\n", vec![]),
+            ("data:\n\n", vec![""]),
+            ("<html>\n\n</html>", vec![]),
+        ] {
+            for piece in 1..=text.len() {
+                assert_eq!(events(text.as_bytes(), piece).unwrap(), expected, "{text:?} by {piece}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_or_has_no_end_is_an_error() {
+        assert_eq!(events(b"data: \xff\n\n", 3).unwrap_err().code, Code::NotUtf8);
+        let endless = vec![b'x'; MOST_EVENT_BYTES + 1];
+        assert_eq!(events(&endless, 65536).unwrap_err().code, Code::TooLarge);
+        let many = b"data: 0123456789\n".repeat(MOST_EVENT_BYTES / 10);
+        assert_eq!(events(&many, 65536).unwrap_err().code, Code::TooLarge);
+    }
+}

@@ -1,0 +1,299 @@
+//! What is sent to a server, and what it sends back: the forms of Chat Completions.
+
+use obelus_kernel::dialect::Dialect;
+use obelus_kernel::session::Prompt;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::options::{OpenAiOptions, Structured};
+use crate::model::{ChatMessage, ChatRole};
+
+/// One message, as it is sent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Message {
+    role: ChatRole,
+    content: Content,
+}
+
+/// What a message says: a text, or parts where a picture is among them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub(super) enum Content {
+    Text(String),
+    #[cfg_attr(not(test), expect(dead_code, reason = "nothing has pictures to show yet; the form is open for them"))]
+    Parts(Vec<ContentPart>),
+}
+
+/// A part of a message.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[cfg_attr(not(test), expect(dead_code, reason = "nothing has pictures to show yet; the form is open for them"))]
+pub(super) enum ContentPart {
+    Text { text: String },
+    ImageUrl { image_url: ImageUrl },
+}
+
+/// A picture, as an address or as `data:`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct ImageUrl {
+    pub(super) url: String,
+}
+
+impl From<ChatMessage> for Message {
+    fn from(message: ChatMessage) -> Self {
+        Self { role: message.role, content: Content::Text(message.content) }
+    }
+}
+
+/// How strictly the form of an answer is asked for in one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Form {
+    /// The words of the prompt say it.
+    Words,
+    /// … and the server is told to write JSON.
+    Json,
+    /// The server enforces the schema.
+    Schema,
+}
+
+impl Form {
+    /// The strictest form that a request can have with a server that has up to `most`.
+    pub(super) fn of(prompt: &Prompt, wanted: Structured, most: Form) -> Self {
+        let wanted = match wanted {
+            Structured::Probe => most,
+            Structured::Strict => Form::Schema,
+            Structured::JsonObject => Form::Json,
+            Structured::None => Form::Words,
+        };
+        match prompt.dialect {
+            Dialect::Blocks => Form::Words,
+            // A schema that the strict mode would refuse is put in words.
+            Dialect::Json if !prompt.loose.is_empty() => wanted.min(Form::Json),
+            Dialect::Json => wanted,
+        }
+    }
+
+    pub(super) fn lower(self) -> Option<Self> {
+        match self {
+            Form::Schema => Some(Form::Json),
+            Form::Json => Some(Form::Words),
+            Form::Words => None,
+        }
+    }
+}
+
+/// What a server was found to understand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Learned {
+    pub(super) form: Form,
+    /// Newer models want `max_completion_tokens`, older servers know `max_tokens`.
+    pub(super) completion_tokens: bool,
+    /// Whether it can tell at the end of a stream what it took.
+    pub(super) stream_options: bool,
+}
+
+impl Default for Learned {
+    fn default() -> Self {
+        Self { form: Form::Schema, completion_tokens: false, stream_options: true }
+    }
+}
+
+impl Learned {
+    /// What a refused request teaches: how to send it otherwise, if that may help.
+    pub(super) fn from_refusal(self, said: &str, sent: Form, options: &OpenAiOptions) -> Option<Self> {
+        let said = said.to_ascii_lowercase();
+        let names = |words: &[&str]| words.iter().any(|word| said.contains(word));
+        if self.stream_options && options.stream && names(&["stream_options", "include_usage"]) {
+            return Some(Self { stream_options: false, ..self });
+        }
+        if !self.completion_tokens && options.max_tokens.is_some() && names(&["max_completion_tokens"]) {
+            return Some(Self { completion_tokens: true, ..self });
+        }
+        if options.structured == Structured::Probe
+            && names(&["response_format", "json_schema", "json_object", "structured output", "schema"])
+        {
+            return sent.lower().map(|form| Self { form, ..self });
+        }
+        None
+    }
+}
+
+/// The body of a request.
+pub(super) fn body(
+    options: &OpenAiOptions,
+    messages: Vec<ChatMessage>,
+    prompt: &Prompt,
+    form: Form,
+    learned: Learned,
+) -> Value {
+    let mut body = Map::new();
+    let mut put = |name: &str, value: Value| body.insert(name.to_owned(), value);
+    let messages: Vec<Message> = messages.into_iter().map(Message::from).collect();
+    put("model", options.name.as_str().into());
+    put("messages", serde_json::to_value(messages).unwrap_or_default());
+    if options.stream {
+        put("stream", true.into());
+        if learned.stream_options {
+            put("stream_options", json!({"include_usage": true}));
+        }
+    }
+    if let Some(temperature) = options.temperature {
+        put("temperature", temperature.into());
+    }
+    if let Some(effort) = &options.reasoning_effort {
+        put("reasoning_effort", effort.as_str().into());
+    }
+    if let Some(most) = options.max_tokens {
+        put(if learned.completion_tokens { "max_completion_tokens" } else { "max_tokens" }, most.into());
+    }
+    match form {
+        Form::Words => None,
+        Form::Json => put("response_format", json!({"type": "json_object"})),
+        Form::Schema => {
+            let schema = json!({"name": "solution", "strict": true, "schema": prompt.schema});
+            put("response_format", json!({"type": "json_schema", "json_schema": schema}))
+        }
+    };
+    Value::Object(body)
+}
+
+/// A whole answer, or a piece of one.
+#[derive(Debug, Deserialize)]
+pub(super) struct Chunk {
+    #[serde(default)]
+    pub(super) choices: Vec<Choice>,
+    #[serde(default)]
+    pub(super) usage: Option<Usage>,
+    #[serde(default)]
+    pub(super) error: Option<Value>,
+}
+
+/// The answer of a model that was asked for one.
+#[derive(Debug, Deserialize)]
+pub(super) struct Choice {
+    #[serde(default)]
+    pub(super) index: u32,
+    /// In a whole answer.
+    #[serde(default)]
+    pub(super) message: Option<Said>,
+    /// In a stream.
+    #[serde(default)]
+    pub(super) delta: Option<Said>,
+    #[serde(default)]
+    pub(super) finish_reason: Option<String>,
+}
+
+/// Words of the model. What it thinks beside them is not looked at.
+#[derive(Debug, Deserialize)]
+pub(super) struct Said {
+    #[serde(default)]
+    pub(super) content: Option<Text>,
+    /// Why it does not answer.
+    #[serde(default)]
+    pub(super) refusal: Option<String>,
+}
+
+/// A text, or parts of one.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Text {
+    Plain(String),
+    Parts(Vec<Value>),
+}
+
+impl Text {
+    pub(super) fn into_string(self) -> String {
+        match self {
+            Text::Plain(text) => text,
+            Text::Parts(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        }
+    }
+}
+
+/// What a request took, in the server's words.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub(super) struct Usage {
+    #[serde(default)]
+    pub(super) prompt_tokens: u64,
+    #[serde(default)]
+    pub(super) completion_tokens: u64,
+    #[serde(default)]
+    pub(super) total_tokens: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::testing::{asked, bare};
+
+    #[test]
+    fn a_request_asks_for_its_form_as_strictly_as_it_can() {
+        let strict = asked("a");
+        let loose = Prompt { loose: vec!["a map".to_owned()], ..bare() };
+        let blocks = Prompt { dialect: Dialect::Blocks, ..bare() };
+        for (prompt, wanted, most, form) in [
+            (&strict, Structured::Probe, Form::Schema, Form::Schema),
+            (&strict, Structured::Probe, Form::Json, Form::Json),
+            (&strict, Structured::Strict, Form::Words, Form::Schema),
+            (&strict, Structured::None, Form::Schema, Form::Words),
+            (&loose, Structured::Probe, Form::Schema, Form::Json),
+            (&blocks, Structured::Strict, Form::Schema, Form::Words),
+        ] {
+            assert_eq!(Form::of(prompt, wanted, most), form);
+        }
+    }
+
+    #[test]
+    fn what_is_configured_is_sent_and_nothing_else() {
+        let plain = body(&OpenAiOptions::named("m"), Vec::new(), &bare(), Form::Words, Learned::default());
+        assert_eq!(
+            plain,
+            json!({"model": "m", "messages": [], "stream": true, "stream_options": {"include_usage": true}})
+        );
+        let options = OpenAiOptions {
+            temperature: Some(0.5),
+            reasoning_effort: Some("low".to_owned()),
+            max_tokens: Some(9),
+            stream: false,
+            ..OpenAiOptions::named("m")
+        };
+        let learned = Learned { completion_tokens: true, ..Learned::default() };
+        let full = body(&options, Vec::new(), &bare(), Form::Schema, learned);
+        let expected = json!({
+            "model": "m", "messages": [], "temperature": 0.5, "reasoning_effort": "low", "max_completion_tokens": 9,
+            "response_format": {"type": "json_schema",
+                "json_schema": {"name": "solution", "strict": true, "schema": {"type": "object"}}},
+        });
+        assert_eq!(full, expected);
+    }
+
+    #[test]
+    fn a_refusal_teaches_how_to_ask() {
+        let options = OpenAiOptions { max_tokens: Some(1), ..OpenAiOptions::named("m") };
+        let known = Learned::default();
+        let learned = |said: &str, sent| known.from_refusal(said, sent, &options);
+        assert_eq!(learned("unknown field `stream_options`", Form::Schema).unwrap().stream_options, false);
+        let tokens = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.";
+        assert_eq!(learned(tokens, Form::Schema).unwrap().completion_tokens, true);
+        assert_eq!(learned("Invalid response_format", Form::Schema).unwrap().form, Form::Json);
+        assert_eq!(learned("Invalid response_format", Form::Json).unwrap().form, Form::Words);
+        assert_eq!(learned("Invalid response_format", Form::Words), None);
+        assert_eq!(learned("the conversation is too long", Form::Schema), None);
+        let fixed = OpenAiOptions { structured: Structured::Strict, ..options.clone() };
+        assert_eq!(known.from_refusal("response_format", Form::Schema, &fixed), None);
+    }
+
+    #[test]
+    fn a_message_may_have_pictures() {
+        let parts = vec![
+            ContentPart::Text { text: "Что здесь?".to_owned() },
+            ContentPart::ImageUrl { image_url: ImageUrl { url: "data:image/png;base64,AA==".to_owned() } },
+        ];
+        let message = Message { role: ChatRole::User, content: Content::Parts(parts) };
+        let expected = json!({"role": "user", "content": [
+            {"type": "text", "text": "Что здесь?"},
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}},
+        ]});
+        assert_eq!(serde_json::to_value(message).unwrap(), expected);
+    }
+}

@@ -1,0 +1,152 @@
+//! PLAN-8: calls that start while the model is still writing.
+
+use obelus_kernel::session::{Answer, Ends, Input, Outcome};
+use serde_json::{Value, json};
+
+use crate::desk::Desk;
+
+fn read(q: &str) -> Value {
+    json!({"_tool": "read", "q": q, "_outputPath": "†state.found"})
+}
+
+/// A call has come whole.
+fn came(desk: &mut Desk, index: u32, call: Value) {
+    let id = desk.requests[0].clone();
+    let may = desk.session.may_start_early(&id, index, &call);
+    let before = desk.started.len();
+    desk.tell(Input::Partial { id, index, call }).unwrap();
+    assert_eq!(desk.started.len() - before, usize::from(may), "what may start does");
+}
+
+fn end(desk: &mut Desk, index: usize, value: Value) {
+    let id = desk.open.remove(index).id;
+    desk.tell(Input::Ended { id, outcome: Outcome::Value(value) }).unwrap();
+}
+
+#[test]
+fn a_read_begins_before_its_solution_is_whole_and_not_again() {
+    let mut desk = Desk::at_work(json!({}));
+    came(&mut desk, 0, read("a"));
+    assert_eq!(desk.started[0].call["q"], "a");
+    assert!(desk.session.is_asking(), "the solution is still awaited");
+
+    desk.solve(json!([read("a"), {"_tool": "make", "q": "†state.found", "_outputPath": "†state.made"}]), Value::Null);
+    assert_eq!(desk.started.len(), 1, "the same call is under way, and what needs it waits");
+    end(&mut desk, 0, json!("A"));
+    assert_eq!(desk.started.len(), 2);
+    assert_eq!(desk.started[1].call["q"], "A", "its result feeds the rest of the solution");
+}
+
+#[test]
+fn a_read_may_end_before_its_solution_is_whole() {
+    let mut desk = Desk::at_work(json!({}));
+    came(&mut desk, 1, read("a"));
+    end(&mut desk, 0, json!("A"));
+    assert!(desk.session.is_asking());
+    let other = json!({"_tool": "read", "q": "b", "_outputPath": "†state.other"});
+    desk.solve(json!([other, read("a")]), json!(1));
+    assert_eq!(desk.started.len(), 2, "only the other call is started");
+    end(&mut desk, 0, json!("B"));
+    assert_eq!(desk.session.state()["found"], "A");
+    assert_eq!(desk.rests[0].ends, Ends::Output);
+    assert_eq!(desk.rests[0].calls.iter().map(|call| call.status).collect::<Vec<_>>(), ["done", "done"]);
+}
+
+#[test]
+fn two_equal_calls_are_two_calls() {
+    let mut desk = Desk::at_work(json!({}));
+    came(&mut desk, 0, read("a"));
+    desk.solve(json!([read("a"), read("a")]), json!(1));
+    assert_eq!(desk.started.len(), 2);
+}
+
+#[test]
+fn only_a_read_without_references_that_needs_nobody_is_early() {
+    let confirm = json!({"policy": [{"match": {"tool": "read"}, "verdict": "confirm"}]});
+    let lazy = Desk::on(json!([{"type": "plan", "plan": [], "mode": "lazy"}]), json!({}));
+    let at_work = |settings: Value| Desk::at_work(settings);
+    for (mut desk, call, why) in [
+        (at_work(json!({})), json!({"_tool": "make", "q": 1}), "it acts"),
+        (at_work(json!({})), json!({"_tool": "read", "q": "†state.x"}), "it has a reference"),
+        (at_work(json!({})), json!({"_tool": "read", "q": ["†state.x || †state.y"]}), "it has one inside"),
+        (at_work(json!({})), json!({"_tool": "read", "q": 1, "_scopes": ["text"]}), "it is shown memory"),
+        (at_work(json!({})), json!({"_tool": "muse", "q": 1, "_output": 2}), "the model does it"),
+        (at_work(json!({})), json!({"_tool": "child", "q": 1}), "a delegate does it"),
+        (at_work(json!({})), json!({"_tool": "nothing"}), "there is no such tool"),
+        (at_work(json!({})), json!({"_tool": "read", "_outputPath": 5}), "it has a fault"),
+        (
+            at_work(json!({})),
+            json!({"_tool": "read", "q": 1, "requires_confirmation": true}),
+            "a person is to be asked",
+        ),
+        (at_work(json!({})), json!([1]), "it is no call"),
+        (at_work(confirm), read("a"), "the policy asks a person"),
+        (at_work(json!({"mode": "shadow"})), read("a"), "nothing runs in this mode"),
+        (at_work(json!({"max_calls": 0})), read("a"), "there is no call left"),
+        (
+            {
+                let mut lazy = lazy;
+                lazy.start();
+                lazy
+            },
+            read("a"),
+            "the plan is lazy",
+        ),
+    ] {
+        came(&mut desk, 0, call.clone());
+        assert!(desk.started.is_empty(), "{call}: {why}");
+    }
+}
+
+#[test]
+fn early_calls_leave_room_for_others() {
+    let mut desk = Desk::at_work(json!({"max_parallel": 2}));
+    for index in 0..4 {
+        came(&mut desk, index, read(&index.to_string()));
+    }
+    assert_eq!(desk.started.len(), 2);
+    came(&mut desk, 0, read("0"));
+    assert_eq!(desk.started.len(), 2, "a place in an answer is one call");
+}
+
+#[test]
+fn a_solution_that_never_comes_leaves_nothing_behind() {
+    let mut desk = Desk::at_work(json!({}));
+    came(&mut desk, 0, read("a"));
+    let (id, request) = (desk.open[0].id.clone(), desk.requests.remove(0));
+    let answer = Answer::Failed { code: "cut_off".into(), message: "half a stream".into() };
+    desk.tell(Input::Answer { id: request.clone(), answer }).unwrap();
+    assert_eq!(desk.rests[0].ends, Ends::Degraded);
+    desk.tell(Input::Ended { id, outcome: Outcome::Value(json!("A")) }).unwrap();
+    assert!(desk.session.state()["found"].is_null());
+    assert!(desk.session.checkpoint().is_some(), "nothing is under way");
+    desk.tell(Input::Partial { id: request, index: 1, call: read("b") }).unwrap();
+    assert_eq!(desk.started.len(), 1, "what comes after the answer is no news");
+
+    desk.user("again");
+    desk.solve(json!([read("a")]), json!(1));
+    assert_eq!(desk.started.len(), 2, "the next turn works, and starts its own");
+    end(&mut desk, 1, json!("B"));
+    assert_eq!(desk.session.state()["found"], "B");
+}
+
+#[test]
+fn an_early_call_in_doubt_starts_again_when_its_time_has_come() {
+    let mut desk = Desk::at_work(json!({}));
+    came(&mut desk, 0, read("a"));
+    let id = desk.open.remove(0).id;
+    desk.tell(Input::InDoubt { id }).unwrap();
+    desk.solve(json!([read("a")]), json!(1));
+    assert_eq!(desk.started.len(), 2);
+    end(&mut desk, 0, json!("A"));
+    assert_eq!(desk.session.state()["found"], "A");
+
+    let mut desk = Desk::at_work(json!({}));
+    came(&mut desk, 0, read("a"));
+    desk.solve(json!([read("a")]), json!(1));
+    let id = desk.open.remove(0).id;
+    desk.tell(Input::InDoubt { id }).unwrap();
+    assert_eq!(desk.started.len(), 2);
+    end(&mut desk, 0, json!("A"));
+    assert_eq!(desk.rests[0].ends, Ends::Output);
+}

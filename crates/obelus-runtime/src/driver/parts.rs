@@ -1,0 +1,73 @@
+//! Parts of answers, while the model still writes them: words for whoever watches, and calls that may start early.
+
+use std::sync::Arc;
+
+use obelus_kernel::dialect::stream::Piece;
+use obelus_kernel::session::Input;
+use tokio::sync::mpsc;
+
+use super::{Driver, Event};
+use crate::model::{Part, Parts};
+
+type Told = (Arc<str>, Part);
+
+/// Where models tell parts of their answers.
+pub(super) struct PartsInlet {
+    sender: mpsc::UnboundedSender<Told>,
+    receiver: mpsc::UnboundedReceiver<Told>,
+}
+
+impl Default for PartsInlet {
+    fn default() -> Self {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        Self { sender, receiver }
+    }
+}
+
+impl PartsInlet {
+    /// For the answer to a request.
+    pub(super) fn of(&self, id: &str) -> Parts {
+        Parts::to(id, self.sender.clone())
+    }
+
+    /// The next part, if there is one by now.
+    pub(super) fn ready(&mut self) -> Option<Told> {
+        self.receiver.try_recv().ok()
+    }
+
+    /// The next part. There is always somebody who may tell one.
+    pub(super) async fn next(&mut self) -> Told {
+        match self.receiver.recv().await {
+            Some(part) => part,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+impl Driver {
+    /// Shows a part to whoever watches. A call that may start early is something for the session, and its journal;
+    /// nothing else of an answer is, before the answer is whole.
+    pub(super) fn take_part(&mut self, (id, part): Told) -> Option<Input> {
+        match part {
+            // Words of a delegate, or of a thought, are for whoever gave the task.
+            Part::Piece(Piece::Words(words)) => {
+                if self.session.is_solving(&id) {
+                    (self.watch)(Event::Writing(&words));
+                }
+                None
+            }
+            Part::Piece(Piece::Call { index, call }) => {
+                let index = u32::try_from(index).ok()?;
+                self.session.may_start_early(&id, index, &call).then(|| Input::Partial {
+                    id: id.to_string(),
+                    index,
+                    call,
+                })
+            }
+            Part::Used(used) => {
+                (self.watch)(Event::Used(used));
+                None
+            }
+        }
+    }
+}
