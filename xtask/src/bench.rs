@@ -2,9 +2,11 @@
 //!
 //! # Layout
 //!
-//! Here the rows in instructions; [`peer`] compares the CPU time of a call with that of a step of LangGraph.
+//! Here the rows in instructions; [`peer`] compares the CPU time of a call with that of a step of LangGraph,
+//! [`stream`] an answer that is read as it comes with one that is read at once.
 
 mod peer;
+mod stream;
 
 use std::path::Path;
 use std::process::Command;
@@ -63,10 +65,25 @@ const ROWS: [Row; 14] = [
     calls("a fan-out of calls", "fan", [1_000, 10_000], 1, 12.0),
 ];
 
-pub(crate) fn run() -> Result<()> {
+/// The rows of answers in streams alone.
+pub(crate) fn run_stream() -> Result<()> {
+    needs_valgrind()?;
+    build("obelus-kernel", "cost")?;
+    match stream::compare(&target()?.join("release/examples/cost"))? {
+        true => Ok(()),
+        false => bail!("target missed: answers in streams"),
+    }
+}
+
+fn needs_valgrind() -> Result<()> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         bail!("valgrind is not installed: on Debian and Ubuntu, `apt-get install valgrind`");
     }
+    Ok(())
+}
+
+pub(crate) fn run() -> Result<()> {
+    needs_valgrind()?;
     build("obelus-kernel", "cost")?;
     build("obelus-runtime", "chain")?;
     let programs = target()?.join("release/examples");
@@ -88,6 +105,9 @@ pub(crate) fn run() -> Result<()> {
         if ratio > row.target {
             missed.push(row.what);
         }
+    }
+    if !stream::compare(&programs.join("cost"))? {
+        missed.push("answers in streams");
     }
     if !peer::compare(&programs.join("chain"))? {
         missed.push("CPU of a call beside LangGraph");

@@ -16,6 +16,7 @@ usage: cargo xtask COMMAND
 
   test [--long]   formatting, lints, tests, vectors; --long tries many more random inputs
   bench           cost of memory, plans and calls in instructions (needs valgrind), and of a call beside LangGraph
+  bench stream    of these, only the cost of reading an answer as it comes
   demo            checks, draws, tries out and runs the examples; no key, no network
 ";
 
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(false),
         ["test", "--long"] => test::run(true),
         ["bench"] => bench::run(),
+        ["bench", "stream"] => bench::run_stream(),
         ["demo"] => demo::run(),
         _ => {
             eprint!("{HELP}");
