@@ -58,7 +58,7 @@ impl Session {
                 let open: Vec<usize> = question.open_calls().collect();
                 self.deny(id, &open, &reason, by);
             }
-            (About::Call, Decision::Edit { params }) => self.edit(id, params, by)?,
+            (About::Call, Decision::Edit { params }) => self.edit(id, &params, by)?,
             (About::Plan, Decision::Approve { only: None }) => {
                 let calls: Vec<Arc<Value>> = question.calls.iter().map(|asked| asked.call.clone()).collect();
                 let manner = question.manner;
@@ -159,35 +159,9 @@ impl Session {
     }
 
     /// The call with other parameters, checked again, and then let run.
-    fn edit(&mut self, id: &str, params: Map<String, Value>, by: &str) -> Result<(), Refused> {
-        let question = self.questions.get(id).expect("looked up by the caller");
-        let open: Vec<usize> = question.open_calls().collect();
-        let [index] = open[..] else {
-            return Err(Refused::new("several_calls", "a question about several calls cannot be edited as one"));
-        };
-        let Some(&at) = question.calls[index].jobs.first() else { return Ok(()) };
-        let call = self.steps[&at.step].call(at.job as usize).clone();
-        let (Some(tool), Some(frozen)) = (call.tool.clone(), self.frozen(at)) else { return Ok(()) };
-        let mut edited = frozen.params(&call);
-        let mut whole = (*frozen.call).clone();
-        for (name, value) in params {
-            if name.starts_with('_') {
-                return Err(Refused::new("bad_edit", format!("`{name}` is not a parameter")));
-            }
-            whole[&name] = value.clone();
-            edited[&name] = value;
-        }
-        if let Some(fault) = faults_of(tool.breaches(&edited)).into_iter().next() {
-            return Err(Refused::new("bad_edit", fault.words()));
-        }
-        let by_person = |_: Option<&str>| Origins::of(Origin::User);
-        if let Verdict::Refuse { reason, .. } =
-            self.settings.policy.verdict(&call, &tool, &edited, self.settings.mode, &by_person)
-        {
-            return Err(Refused::new("bad_edit", reason));
-        }
-        let edited = Frozen { call: Arc::new(whole), edited: Some(Arc::new(edited)), ..frozen };
-        let hash = self.hash_of(&call, &edited);
+    fn edit(&mut self, id: &str, params: &Map<String, Value>, by: &str) -> Result<(), Refused> {
+        let Some((index, at, edited)) = self.edited(id, params)? else { return Ok(()) };
+        let hash = self.hash_of(self.steps[&at.step].call(at.job as usize), &edited);
         let question = self.questions.get_mut(id).expect("looked up by the caller");
         question.calls[index].call = edited.call.clone();
         question.calls[index].hash = hash;
@@ -195,6 +169,42 @@ impl Session {
         step.jobs[at.job as usize].frozen = Some(edited);
         self.approve(id, &[index], by);
         Ok(())
+    }
+
+    /// The only open call of a question with other parameters, if it may run so: its index, its job, and what runs.
+    pub(super) fn edited(
+        &self,
+        id: &str,
+        params: &Map<String, Value>,
+    ) -> Result<Option<(usize, JobRef, Frozen)>, Refused> {
+        let Some(question) = self.questions.get(id) else { return Ok(None) };
+        let open: Vec<usize> = question.open_calls().collect();
+        let [index] = open[..] else {
+            return Err(Refused::new("several_calls", "a question about several calls cannot be edited as one"));
+        };
+        let Some(&at) = question.calls[index].jobs.first() else { return Ok(None) };
+        let call = self.steps[&at.step].call(at.job as usize);
+        let (Some(tool), Some(frozen)) = (call.tool.clone(), self.frozen(at)) else { return Ok(None) };
+        let mut edited = frozen.params(call);
+        let mut whole = (*frozen.call).clone();
+        for (name, value) in params {
+            if name.starts_with('_') {
+                return Err(Refused::new("bad_edit", format!("`{name}` is not a parameter")));
+            }
+            whole[name] = value.clone();
+            edited[name] = value.clone();
+        }
+        if let Some(fault) = faults_of(tool.breaches(&edited)).into_iter().next() {
+            return Err(Refused::new("bad_edit", fault.words()));
+        }
+        let by_person = |_: Option<&str>| Origins::of(Origin::User);
+        if let Verdict::Refuse { reason, .. } =
+            self.settings.policy.verdict(call, &tool, &edited, self.settings.mode, &by_person)
+        {
+            return Err(Refused::new("bad_edit", reason));
+        }
+        let edited = Frozen { call: Arc::new(whole), edited: Some(Arc::new(edited)), ..frozen };
+        Ok(Some((index, at, edited)))
     }
 
     /// One job runs for both.

@@ -2,13 +2,14 @@
 //! session itself keeps up. Goals are written; what waits, what is planned and what was confirmed are looked up
 //! anew each time, so that they can never differ from the questions and calls they speak of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::Session;
+use super::adopt::without_asides;
 use super::input::CallReport;
 use super::question::{About, Question, QuestionStatus};
 use crate::call::ASIDES;
@@ -31,7 +32,7 @@ const LONGEST_KEY: usize = 80;
 pub(super) struct Desk {
     /// The key of each call asked about, with its question and its place there, in the order of asking.
     pub(super) keys: Vec<(String, String, usize)>,
-    /// Confirmations that came along from elsewhere and are decided.
+    /// Confirmations that came along from elsewhere: those that are decided, and those that cannot be asked here.
     pub(super) adopted: Map<String, Value>,
     /// Keys and dates of questions that came along and are asked anew, by the hash of the call.
     pub(super) expected: BTreeMap<String, (String, Option<Time>)>,
@@ -40,6 +41,9 @@ pub(super) struct Desk {
     pub(super) words: BTreeMap<String, String>,
     /// The plan of an earlier turn, or one that came along from elsewhere, until there is another one.
     pub(super) adopted_plan: Vec<Value>,
+    /// Ids of the latest events.
+    #[serde(default)]
+    pub(super) events: VecDeque<String>,
 }
 
 impl Session {
@@ -155,14 +159,24 @@ impl Session {
             let expected = self.desk.expected.remove(&hash);
             let key = match &expected {
                 Some((key, _)) => key.clone(),
-                None => self.free_key(self.key_of(&call)),
+                None => self.brought_along(&call).unwrap_or_else(|| self.free_key(self.key_of(&call))),
             };
+            self.desk.adopted.shift_remove(&key);
             self.desk.keys.push((key, id.to_owned(), index));
             if let (Some((_, Some(at))), Some(question)) = (expected, self.questions.get_mut(id)) {
                 question.requested_at = at;
                 question.expires_at = at.plus_seconds(self.settings.question_seconds);
             }
         }
+    }
+
+    /// The key under which the same call waits that came along from elsewhere and could not be asked until now.
+    fn brought_along(&self, call: &Value) -> Option<String> {
+        let waits = |entry: &Value| {
+            let step = Step::from_json(&entry["action"]).ok().filter(|_| entry["status"] == "requested");
+            step.is_some_and(|step| without_asides(&step.into_call()) == without_asides(call))
+        };
+        self.desk.adopted.iter().find(|(_, entry)| waits(entry)).map(|(key, _)| key.clone())
     }
 
     fn free_key(&self, key: String) -> String {
