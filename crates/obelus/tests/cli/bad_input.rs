@@ -317,7 +317,7 @@ fn models_that_cannot_be_opened() {
     }
     // A model that is named, but cannot be asked, is work that failed.
     let ran = obelus(&["run", &good, "--model", "openai:gpt"]).exits(1).prints_nothing();
-    ran.says("use playbook:FILE or replay:FILE");
+    ran.says("the environment has no OPENAI_API_KEY; set it");
     obelus(&["run", &good]).exits(1).prints_nothing().says("name one with --model");
 }
 
