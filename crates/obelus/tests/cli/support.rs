@@ -81,7 +81,15 @@ pub(crate) fn command(args: &[&str]) -> Command {
 pub(crate) fn program(program: &str, args: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(args).current_dir(root());
-    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "OBELUS_AGENTS", "OPENAI_API_KEY", "RUST_BACKTRACE"] {
+    for name in [
+        "NO_COLOR",
+        "CLICOLOR",
+        "CLICOLOR_FORCE",
+        "OBELUS_AGENTS",
+        "OPENAI_API_BASE",
+        "OPENAI_API_KEY",
+        "RUST_BACKTRACE",
+    ] {
         command.env_remove(name);
     }
     command

@@ -18,6 +18,10 @@ use crate::output::{DIM, RED, YELLOW};
 /// Lines are broken here at the latest: wider ones are hard to read.
 const WIDEST: usize = 100;
 
+/// Bytes of words under way that are kept for showing, and lines of them that are shown.
+const MOST_WRITTEN: usize = 2_000;
+const WRITTEN_LINES: usize = 6;
+
 const SPINNER: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇", "⠏", "⠛"];
 
 /// What was written last, so that unlike things stand apart.
@@ -42,6 +46,8 @@ pub(crate) struct Screen {
     /// Lines below what stays, which are drawn anew.
     drawn: usize,
     thinking: bool,
+    /// The end of the words that the model is writing; all of them are shown when they are whole.
+    writing: String,
     stopping: bool,
     frame: usize,
     /// Somebody is typing: nothing is drawn meanwhile.
@@ -74,6 +80,7 @@ impl Screen {
             steps: Steps::default(),
             drawn: 0,
             thinking: false,
+            writing: String::new(),
             stopping: false,
             frame: 0,
             is_held: false,
@@ -95,11 +102,24 @@ impl Screen {
         match event {
             Event::Say(words) => {
                 self.thinking = false;
+                self.writing.clear();
                 let steps = self.due(false);
                 self.write(Part::Steps, &steps);
                 self.words(words);
             }
-            Event::Asking => self.thinking = true,
+            Event::Asking => {
+                self.thinking = true;
+                self.writing.clear();
+            }
+            Event::Writing(words) => {
+                self.writing.push_str(words);
+                // Only the end of it has room.
+                if self.writing.len() > 2 * MOST_WRITTEN {
+                    let cut = self.writing.ceil_char_boundary(self.writing.len() - MOST_WRITTEN);
+                    self.writing.drain(..cut);
+                }
+                self.draw();
+            }
             Event::Ended(id, Outcome::Value(value)) => {
                 if let Some(place) = place_of(id) {
                     let reads = self.steps.tool(place).is_some_and(|tool| self.titles.reads(tool));
@@ -294,6 +314,11 @@ impl Screen {
         let mut lines = self.steps.live(&self.look(), spinner);
         if self.stopping {
             lines.push(Line::of(YELLOW, format!("   {spinner} ")).own(DIM, self.phrases.stopping));
+        } else if self.thinking && !self.writing.trim().is_empty() {
+            let width = columns.saturating_sub(6).clamp(10, WIDEST);
+            let written: Vec<Line> =
+                paragraphs(DIM, &self.writing, "   ").iter().flat_map(|line| line.wrap(width)).collect();
+            lines.extend_from_slice(&written[written.len().saturating_sub(WRITTEN_LINES)..]);
         } else if self.thinking {
             lines.push(Line::of(DIM, format!("   {spinner} {}", self.phrases.thinking)));
         }
