@@ -183,24 +183,20 @@ fn a_yes_that_comes_too_late_is_none() {
 }
 
 #[test]
-fn what_the_mode_does_not_let_be_asked_is_not_lost() {
+fn what_came_along_waits_in_every_mode_and_runs_where_the_mode_permits() {
     let mut desk = imported("canary");
-    assert_eq!(desk.waiting().len(), 0);
+    assert_eq!(desk.waiting().len(), 1);
     let entry = desk.session.state()["confirmations"]["deal_123_opportunity"].clone();
     assert_eq!(entry, example()["confirmations"]["deal_123_opportunity"]);
-    // Proposed again in a mode that permits it, it is asked under the same key.
     desk.tell(Input::Mode { mode: obelus_kernel::session::Mode::Full }).expect("taken");
-    desk.user("Продолжай");
-    desk.solve_as(obelus_kernel::session::Solution {
-        calls: vec![json!({"_tool": "crm.deal.update", "id": 123, "fields": {"OPPORTUNITY": 100_000}})],
-        sequential: true,
-        keeps_results: true,
-        ..Default::default()
-    });
-    let state = desk.session.state();
-    let keys: Vec<&String> = state["confirmations"].as_object().expect("an object").keys().collect();
-    assert_eq!(keys, ["task_456_deadline", "deal_123_opportunity"]);
-    assert_eq!(desk.waiting().len(), 1);
+    desk.decide("q1", Decision::Approve { only: None }).expect("taken");
+    assert_eq!(desk.handed_out("crm.deal.update").len(), 1);
+
+    // A yes does not reach beyond the mode; the step stays planned.
+    let mut desk = imported("canary");
+    desk.decide("q1", Decision::Approve { only: None }).expect("taken");
+    assert!(desk.started.is_empty());
+    assert_eq!(desk.session.state()["next_planned_actions"][0]["method"], "crm.deal.update");
 }
 
 #[test]
