@@ -495,7 +495,7 @@ impl Driver {
         match &reply {
             Some(reply) => self.tell_of_files(|files, session| files.at_rest(session, reply)),
             // A state from outside need not begin a turn.
-            None if self.session.is_at_rest() => self.tell_of_files(|files, session| files.if_put(session)),
+            None if self.session.is_at_rest() => self.tell_of_files(SessionFiles::if_put),
             None => {}
         }
         if let (Some(_), Some(journal)) = (&reply, &mut self.journal)

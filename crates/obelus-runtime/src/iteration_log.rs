@@ -131,7 +131,7 @@ impl IterationLog {
     /// The iteration has come to its end: the model is asked once more, or the turn is at rest.
     pub(crate) fn ends(&mut self, session: &Session, reply: Option<&Reply>) -> Option<FileNews> {
         let Iteration { at, told, model, requests, .. } = std::mem::take(&mut self.current);
-        let Some(at) = at else { return None };
+        let at = at?;
         self.number += 1;
         let after = fields(session);
         let differs = |(name, value): &(&String, &Value)| self.before.get(*name) != Some(*value);

@@ -200,6 +200,18 @@ fn what_came_along_waits_in_every_mode_and_runs_where_the_mode_permits() {
 }
 
 #[test]
+fn what_the_mode_does_not_permit_is_not_lost_and_does_not_run() {
+    for mode in ["shadow", "canary"] {
+        let desk = imported(mode);
+        let entry = desk.session.state()["confirmations"]["deal_123_opportunity"].clone();
+        for field in ["status", "requested_at", "action"] {
+            assert_eq!(entry[field], example()["confirmations"]["deal_123_opportunity"][field], "{mode}: {field}");
+        }
+        assert!(desk.started.is_empty(), "{mode}");
+    }
+}
+
+#[test]
 fn a_method_that_this_agent_does_not_know_stays_as_it_came() {
     let mut desk = agent("full");
     let mut state = example();
