@@ -183,6 +183,23 @@ fn a_yes_that_comes_too_late_is_none() {
 }
 
 #[test]
+fn what_came_along_waits_in_every_mode_and_runs_where_the_mode_permits() {
+    let mut desk = imported("canary");
+    assert_eq!(desk.waiting().len(), 1);
+    let entry = desk.session.state()["confirmations"]["deal_123_opportunity"].clone();
+    assert_eq!(entry, example()["confirmations"]["deal_123_opportunity"]);
+    desk.tell(Input::Mode { mode: obelus_kernel::session::Mode::Full }).expect("taken");
+    desk.decide("q1", Decision::Approve { only: None }).expect("taken");
+    assert_eq!(desk.handed_out("crm.deal.update").len(), 1);
+
+    // A yes does not reach beyond the mode; the step stays planned.
+    let mut desk = imported("canary");
+    desk.decide("q1", Decision::Approve { only: None }).expect("taken");
+    assert!(desk.started.is_empty());
+    assert_eq!(desk.session.state()["next_planned_actions"][0]["method"], "crm.deal.update");
+}
+
+#[test]
 fn what_the_mode_does_not_permit_is_not_lost_and_does_not_run() {
     for mode in ["shadow", "canary"] {
         let desk = imported(mode);
