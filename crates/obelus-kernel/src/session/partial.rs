@@ -106,7 +106,7 @@ impl Session {
             && tool.effect == Effect::Read
             && call.delegate.is_none()
             && call.scopes.is_empty()
-            && call.asides.is_empty()
+            && call.asides.is_none()
             && !call.has_refs()
             && call.output_path.as_ref().is_none_or(|path| path.alternatives.len() == 1)
             && who_runs(&[&call], &self.context) == [Who::Once];

@@ -1,5 +1,6 @@
 //! A call's way from blocked to running.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -90,17 +91,15 @@ impl Session {
         let Some(tool) = &call.tool else { return self.close(at, Status::Failed) };
         let instance = self.steps[&at.step].jobs[at.job as usize].instance.as_deref();
         let read = |path: &Path| self.context.read(path, instance);
-        // Most calls have two meta-properties: their tool and where the result goes.
-        let mut fields = Map::with_capacity(call.params.len() + call.asides.len() + 2);
-        fields.insert("_tool".to_owned(), call.tool_name.as_str().into());
-        for (name, template) in &call.params {
-            match template.resolve(&read) {
-                Ok(value) => fields.insert(name.clone(), value),
-                Err(_) => return self.close(at, Status::Skipped),
-            };
-        }
+        // The names of a proposal that has them all need not be put in their places once more.
+        let whole = call.raw.as_object().filter(|raw| has_all_and_no_more(raw, call, instance));
+        let filled = match whole {
+            Some(raw) => refilled(raw, call, &read),
+            None => filled(call, &read),
+        };
+        let Some(mut fields) = filled else { return self.close(at, Status::Skipped) };
         let origins = self.sources(at).of_call(call);
-        let params = fields.iter().skip(1);
+        let params = fields.iter().skip(1).take(call.params.len());
         if call.has_refs() && !tool.surely_takes(params.clone()) {
             let params = params.map(|(name, value)| (name.clone(), value.clone())).collect();
             if let Some(fault) = faults_of(tool.breaches(&Value::Object(params))).into_iter().next() {
@@ -109,7 +108,9 @@ impl Session {
                 return self.fail_by(at, &fault);
             }
         }
-        add_metas(&mut fields, call, instance);
+        if whole.is_none() {
+            add_metas(&mut fields, call, instance);
+        }
         let frozen = Frozen { call: Arc::new(Value::Object(fields)), edited: None, approved: false };
         let latent = self.thinks(call, tool);
         let step = self.steps.get_mut(&at.step).expect("the job was just looked at");
@@ -140,7 +141,7 @@ impl Session {
                 // It was thought up with everything in view that the model had been shown.
                 let shown = self.steps[&at.step].literal.clone();
                 self.add_origins(at, &shown);
-                self.finish_thought(at, output.clone());
+                self.finish_thought(at, (**output).clone());
             }
             _ => self.make_ready(at),
         }
@@ -435,9 +436,46 @@ pub(super) fn frozen_call(call: &Call, params: Value, instance: Option<&str>) ->
     Value::Object(fields)
 }
 
+/// The tool and the parameters with their values; nothing if one has none.
+fn filled<'a>(call: &Call, read: &impl Fn(&Path) -> Option<Cow<'a, Value>>) -> Option<Map<String, Value>> {
+    // Most calls have two meta-properties: their tool and where the result goes.
+    let mut fields = Map::with_capacity(call.params.len() + 2);
+    fields.insert("_tool".to_owned(), call.tool_name.as_str().into());
+    for (name, template) in &call.params {
+        fields.insert(name.clone(), template.resolve(read).ok()?);
+    }
+    Some(fields)
+}
+
+/// A proposal that has all fields in their places, with the values of its parameters.
+fn refilled<'a>(
+    raw: &Map<String, Value>,
+    call: &Call,
+    read: &impl Fn(&Path) -> Option<Cow<'a, Value>>,
+) -> Option<Map<String, Value>> {
+    let mut fields = raw.clone();
+    for (value, (_, template)) in fields.values_mut().skip(1).zip(&call.params) {
+        *value = template.resolve(read).ok()?;
+    }
+    Some(fields)
+}
+
+/// Whether a proposal has the very fields, in their order, that the call has when it is frozen: the tool, the
+/// parameters, and in words where the result goes.
+fn has_all_and_no_more(raw: &Map<String, Value>, call: &Call, instance: Option<&str>) -> bool {
+    let params = call.params.iter().map(|(name, _)| name.as_str());
+    raw.keys().eq(std::iter::once("_tool").chain(params).chain(["_outputPath"]))
+        && raw.values().next_back().is_some_and(Value::is_string)
+        && call.output_path.is_some()
+        && call.output_method == crate::Method::Set
+        && call.scopes.is_empty()
+        && instance.is_none()
+}
+
 /// Adds to the tool and the parameters what else an activity receives of a call, and a person is shown.
 fn add_metas(fields: &mut Map<String, Value>, call: &Call, instance: Option<&str>) {
-    fields.extend(call.asides.iter().map(|(name, value)| (name.clone(), value.clone())));
+    let asides = call.asides.iter().flat_map(|asides| asides.iter());
+    fields.extend(asides.map(|(name, value)| (name.clone(), value.clone())));
     for chosen in ["_delegate", "_activity"] {
         if let Some(name) = call.said(chosen).filter(|name| !name.is_null()) {
             fields.insert(chosen.to_owned(), name.clone());
@@ -487,7 +525,7 @@ fn scope_messages(context: &Context, scopes: &[Scope], instance: Option<&str>) -
                 let Some(view) = context.view(kind) else { continue };
                 let Some(value) = view.read(&[], instance) else { continue };
                 let mut data = crate::Data::plain(kind.as_str(), value.into_owned());
-                data.schema = view.schema(instance).cloned();
+                data.schema = view.schema(instance).map(|schema| Box::new(schema.clone()));
                 data.description = view.description(instance).map(str::to_owned);
                 messages.push(Message::Data(Box::new(data)).to_json());
             }
