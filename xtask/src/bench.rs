@@ -2,8 +2,10 @@
 //!
 //! # Layout
 //!
-//! Here the rows in instructions; [`peer`] compares the CPU time of a call with that of a step of LangGraph.
+//! Here the rows in instructions; [`durable`] measures what durability costs beside a plain file; [`peer`] compares
+//! the CPU time of a call with that of a step of LangGraph.
 
+mod durable;
 mod peer;
 
 use std::path::{Path, PathBuf};
@@ -90,6 +92,9 @@ pub(crate) fn run() -> Result<()> {
         }
     }
     missed.extend(peer::missed(&programs.join("chain"))?);
+    if !durable::measure()? {
+        missed.push("durability");
+    }
     passed(&missed)
 }
 
@@ -109,6 +114,14 @@ fn passed(missed: &[&str]) -> Result<()> {
         bail!("target missed: {}", missed.join("; "));
     }
     Ok(())
+}
+
+/// What durability costs, alone.
+pub(crate) fn durable() -> Result<()> {
+    match durable::measure()? {
+        true => Ok(()),
+        false => bail!("target missed: durability"),
+    }
 }
 
 fn build(package: &str, example: &str) -> Result<()> {

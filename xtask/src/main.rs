@@ -17,8 +17,9 @@ usage: cargo xtask COMMAND
   test [--long]   formatting, lints, tests, vectors; --long tries many more random inputs
   bench           cost of memory, plans and calls in instructions (needs valgrind), and of a call beside LangGraph
   bench peer      of these, a call beside LangGraph alone (needs python3 and the network, the first time)
+  bench durable   only what durability costs, beside a plain append and sync
   sim SEED        plays one seed of the simulation of crashes again
-  demo            checks, draws, tries out and runs the examples; no key, no network
+  demo [--tour]   an agent at work in a CRM: sandbox portal, offline model; no key, no network
 ";
 
 fn main() -> ExitCode {
@@ -29,8 +30,9 @@ fn main() -> ExitCode {
         ["test", "--long"] => test::run(true),
         ["bench"] => bench::run(),
         ["bench", "peer"] => bench::run_peer(),
+        ["bench", "durable"] => bench::durable(),
         ["sim", seed] => test::simulate(seed),
-        ["demo"] => demo::run(),
+        ["demo", arguments @ ..] => demo::run(arguments),
         _ => {
             eprint!("{HELP}");
             return ExitCode::from(2);

@@ -16,11 +16,13 @@
 //! | `page` | lists of more than one page |
 //! | `plant` | telling whether something happened whose answer was lost |
 //! | `wire` | parameters and answers on the wire |
+//! | `events` | what the portal tells of its own accord |
 //! | `errors` | what can go wrong, and how a person is told |
 
 mod activity;
 mod annotation;
 mod errors;
+mod events;
 mod gather;
 mod pace;
 mod page;
@@ -30,6 +32,7 @@ mod webhook;
 mod wire;
 
 pub use activity::{Bitrix24, Options};
+pub use events::{EventDoor, NotTaken, PortalEvent, Received, event_words};
 pub use pace::Rate;
 pub use webhook::Webhook;
 

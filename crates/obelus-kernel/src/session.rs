@@ -17,6 +17,7 @@
 //! | `work` | a call's way from blocked to its end |
 //! | `result`, `instances`, `leave` | what a call brings, and what it leaves beside that, written to memory |
 //! | `desk`, `adopt` | the state with what the session keeps up in it, and a state that comes from elsewhere |
+//! | `event` | what a service tells of its own accord |
 //! | `naming` | names that people know, and a call in one line |
 //! | `question`, `ask`, `describe`, `look` | what waits for a person, in which words, and what it would change |
 //! | `decide`, `earlier`, `consent`, `doubt` | what a person may say, has said, and what that does |
@@ -37,6 +38,7 @@ mod describe;
 mod desk;
 mod doubt;
 mod earlier;
+mod event;
 mod explain;
 mod input;
 mod instances;
@@ -279,6 +281,7 @@ impl Session {
             Input::RunPlan => self.run_plan()?,
             Input::User { text } => self.hear(text),
             Input::State { state, by } => self.adopt(state, &by)?,
+            Input::Event { id, event } => self.take_event(id, event)?,
             Input::Answer { id, answer } => {
                 self.spent.add(&answer);
                 self.turn.spent.add(&answer);

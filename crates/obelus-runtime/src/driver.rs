@@ -27,6 +27,8 @@ use tokio::sync::{Notify, mpsc};
 use crate::activity::{Activities, Work};
 use crate::clock::Clock;
 use crate::model::{Model, Used};
+use crate::session_files::SessionFiles;
+use crate::state_file::{FileNews, Found};
 pub use counter::{Counter, Told};
 use doubt::Doubt;
 use parts::PartsInlet;
@@ -50,6 +52,10 @@ pub enum Event<'a> {
     Asked(&'a Question),
     /// A question that waits is shown once more.
     AskedAgain(&'a Question, AskedAgain),
+    /// A service told something of its own accord, for the first time.
+    Happened(&'a Value),
+    /// Something about the session's files.
+    Files(&'a FileNews),
     /// Something in the session has moved: whoever wants to know what can look.
     Moved(&'a Session),
 }
@@ -78,6 +84,8 @@ pub struct Driver {
     /// Parts of answers that are not whole yet.
     parts: PartsInlet,
     journal: Option<Box<dyn Journal>>,
+    /// What is kept for people beside the journal.
+    files: Option<Box<SessionFiles>>,
     /// What is on its way into the journal. It is told to the session even if whoever waited has gone.
     writing: Option<(Batch, Kept)>,
     /// What a recovered session has to be told first.
@@ -147,6 +155,7 @@ impl Driver {
             counter: None,
             parts: PartsInlet::default(),
             journal: None,
+            files: None,
             writing: None,
             unsettled: Vec::new(),
             shelved: Vec::new(),
@@ -158,6 +167,15 @@ impl Driver {
     #[must_use]
     pub fn journaled_by(mut self, journal: impl Journal + 'static) -> Self {
         self.journal = Some(Box::new(journal));
+        self
+    }
+
+    /// Keeps the state and the log of iterations as files, for a session as it is now: one that is taken up has been
+    /// recovered before. What people change in the state's file is taken up when the next turn begins.
+    #[must_use]
+    pub fn with_files(mut self, mut files: SessionFiles) -> Self {
+        files.begin(&self.session);
+        self.files = Some(Box::new(files));
         self
     }
 
@@ -273,8 +291,33 @@ impl Driver {
     /// What was started and not waited for goes on with the next turn, or with [`Driver::finish`]. A stop ends
     /// everything that is at work, calls included: whether such a call has had its effect is then not known.
     pub async fn turn(&mut self, input: Input) -> Result<Reply, Refused> {
+        self.take_up_edits().await?;
         self.feed(vec![input]).await?;
         self.until_rest().await
+    }
+
+    /// Tells the session what a person has changed in the state's file (DUR-7).
+    async fn take_up_edits(&mut self) -> Result<(), Refused> {
+        let Some(files) = self.files.as_mut().filter(|_| self.session.is_at_rest() && self.session.paused().is_none())
+        else {
+            return Ok(());
+        };
+        let state = match files.look(&self.session) {
+            Found::Nothing => return Ok(()),
+            Found::News(news) => {
+                (self.watch)(Event::Files(&news));
+                return Ok(());
+            }
+            Found::Edited(state) => state,
+        };
+        self.feed(vec![Input::State { state, by: "the state's file".to_owned() }]).await?;
+        if let Some(files) = &mut self.files {
+            (self.watch)(Event::Files(&files.taken_up()));
+        }
+        match self.hand_out() {
+            None if !self.session.is_at_rest() => self.until_rest().await.map(drop),
+            _ => Ok(()),
+        }
     }
 
     /// Tells the session something that need not begin a turn, such as another mode or that time has passed.
@@ -410,7 +453,15 @@ impl Driver {
             if let Input::Ended { id, outcome } = &input {
                 (self.watch)(Event::Ended(id, outcome));
             }
+            if let Some(files) = &mut self.files {
+                files.heard(at, &input);
+            }
+            let event = if let Input::Event { event, .. } = &input { Some(event.clone()) } else { None };
+            let before = self.session.context().length();
             refusal = refusal.and(self.session.handle(at, input));
+            if let Some(event) = event.filter(|_| self.session.context().length() > before) {
+                (self.watch)(Event::Happened(&event));
+            }
         }
         self.room = batch;
         match self.session.context().unreadable() {
@@ -443,7 +494,10 @@ impl Driver {
         while let Some(task) = self.session.poll() {
             match task {
                 Task::Call(start) => self.start(*start),
-                Task::AskModel { id } => self.ask(id),
+                Task::AskModel { id } => {
+                    self.tell_of_files(|files, session| files.asks(session).into_iter().collect());
+                    self.ask(id);
+                }
                 Task::Load { id, path } => self.load(id, path),
                 Task::Say(words) => (self.watch)(Event::Say(&words)),
                 Task::Ask { id } => {
@@ -460,6 +514,12 @@ impl Driver {
             }
         }
         (self.watch)(Event::Moved(&self.session));
+        match &reply {
+            Some(reply) => self.tell_of_files(|files, session| files.at_rest(session, reply)),
+            // A state from outside need not begin a turn.
+            None if self.session.is_at_rest() => self.tell_of_files(SessionFiles::if_put),
+            None => {}
+        }
         if let (Some(_), Some(journal)) = (&reply, &mut self.journal)
             && journal.wants_snapshot()
             && let Some(state) = self.session.checkpoint()
@@ -467,6 +527,14 @@ impl Driver {
             journal.keep_snapshot(&state);
         }
         reply
+    }
+
+    /// Has something done about the files, and tells what people should know of it.
+    fn tell_of_files(&mut self, work: impl FnOnce(&mut SessionFiles, &Session) -> Vec<FileNews>) {
+        let Some(files) = &mut self.files else { return };
+        for news in work(files, &self.session) {
+            (self.watch)(Event::Files(&news));
+        }
     }
 
     fn load(&mut self, id: String, path: String) {
@@ -497,6 +565,9 @@ impl Driver {
 
     fn start(&mut self, mut start: Start) {
         (self.watch)(Event::Began(&start));
+        if let Some(files) = &mut self.files {
+            files.began(&start);
+        }
         let id = std::mem::take(&mut start.id);
         let Some(activity) = self.activities.get(&start.activity) else {
             let error = CallError::new("no_activity", format!("there is no activity `{}`", start.activity));

@@ -10,8 +10,11 @@
 //! | [`Agent`] | an agent as a file |
 //! | [`bundled_agents`] | the agents that come with the program |
 //! | [`Request`] | a request as a file |
+//! | [`masked`] | what must not stand in a log |
 //! | [`Secret`] | texts that can be used and cannot be shown |
 //! | [`Store`] | journals of sessions on disk |
+//! | [`StateFile`] | the state of a session as a file that people can edit |
+//! | [`IterationLog`] | what was told, thought, asked of services and answered, for people |
 //! | [`take_up`] | a session where its journal ends |
 //! | [`read_text`] | files that may hold anything |
 //! | [`why_it_ended`] | what a turn came to, in words |
@@ -34,6 +37,12 @@ pub use driver::{Counter, DAMAGED, Driver, Event, Journal, Kept, NOT_DURABLE, PA
 mod fork;
 pub use fork::fork;
 
+mod iteration_log;
+pub use iteration_log::{IterationLog, Rotation};
+
+mod mask;
+pub use mask::{masked, masked_value};
+
 mod model;
 pub use model::{AnswerFuture, Model, NoModel, Part, Parts, Used};
 
@@ -46,7 +55,13 @@ mod request;
 pub use request::{Request, RequestError, read_document};
 
 mod secret;
-pub use secret::{MASKED, Secret};
+pub use secret::{MASKED, Secret, without_secrets};
+
+mod session_files;
+pub use session_files::SessionFiles;
+
+mod state_file;
+pub use state_file::{FileNews, Found, StateFile};
 
 mod store;
 pub use store::{Cut, Journaled, SessionJournal, SessionRow, Snapshot, Store, StoreError};
@@ -56,6 +71,8 @@ pub use take_up::{Remake, TakeUpError, TakenUp, look_at, take_up};
 
 mod told;
 pub use told::{steps, told};
+
+mod whole_file;
 
 mod words;
 pub use words::{Ending, Language, error_words, how_it_ended, one_line, why_it_ended};

@@ -58,7 +58,10 @@ impl Used {
 
 /// Where parts of an answer are told.
 #[derive(Clone, Debug, Default)]
-pub struct Parts(Option<(Arc<str>, UnboundedSender<(Arc<str>, Part)>)>);
+pub struct Parts(Option<Teller>);
+
+/// Whose parts they are, and where they go.
+type Teller = (Arc<str>, UnboundedSender<(Arc<str>, Part)>);
 
 impl Parts {
     /// Where nobody listens.

@@ -306,17 +306,18 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Removes a session and its journal.
+    /// Removes a session and its journal, and the files that were kept for people.
     pub fn remove(&self, id: &str) -> Result<(), StoreError> {
-        let id = id.to_owned();
+        let name = id.to_owned();
         self.write_now(move |connection| {
-            let number = journal::number(connection, &id)?;
+            let number = journal::number(connection, &name)?;
             for table in ["record", "snapshot"] {
                 connection.execute(&format!("DELETE FROM {table} WHERE session = ?1"), [number])?;
             }
             connection.execute("DELETE FROM session WHERE number = ?1", [number])?;
             Ok(())
-        })
+        })?;
+        crate::SessionFiles::remove(self.folder(), id)
     }
 }
 
@@ -327,7 +328,7 @@ fn begin(connection: &Connection, id: &str, at: Time, genesis: &str) -> Result<(
     if made == 0 { Err(StoreError::Exists(id.to_owned())) } else { Ok(()) }
 }
 
-fn check_name(id: &str) -> Result<(), StoreError> {
+pub(crate) fn check_name(id: &str) -> Result<(), StoreError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     match !id.is_empty() && id.len() <= 64 && id.chars().all(is_plain) {
         true => Ok(()),

@@ -4,14 +4,14 @@ use obelus_kernel::session::{CallReport, Ends, Reply, Session};
 use obelus_kernel::visible;
 use serde_json::Value;
 
-use crate::words::{Language, why_it_ended};
+use crate::words::{Ending, Language, how_it_ended};
 
 /// Everything the user is told at the end of a turn, the words that were said on the way excepted.
 pub fn told(session: &Session, reply: &Reply, language: Language) -> String {
     let mut lines = steps(session, reply, language);
-    let why = why_it_ended(reply, language);
-    if !why.is_empty() {
-        lines.push(why);
+    if let Some(Ending { what, advice }) = how_it_ended(reply, language) {
+        lines.push(what);
+        lines.extend(advice.map(str::to_owned));
     }
     if let Value::String(words) = &reply.output
         && !reply.said.contains(words)
@@ -31,7 +31,7 @@ pub fn steps(session: &Session, reply: &Reply, language: Language) -> Vec<String
         return Vec::new();
     }
     let line = |(number, report): (usize, &CallReport)| {
-        let what = session.call_headline(&report.call);
+        let what = session.call_headline_in(&report.call, Some(language.code()));
         let (mark, note) = outcome(report, session, language);
         let note = if note.is_empty() { String::new() } else { format!(" — {note}") };
         format!("{}. {mark} {what}{note}", number + 1)
@@ -44,7 +44,7 @@ fn outcome(report: &CallReport, session: &Session, language: Language) -> (char,
     let error = report.error.as_ref();
     match report.status {
         "done" => ('✓', language.choose("сделано", "done").to_owned()),
-        "failed" => ('✗', failure(error, language)),
+        "failed" => ('✗', failure(report, session, language)),
         "waiting" => ('?', language.choose("ждёт вашего подтверждения", "waits for your confirmation").to_owned()),
         "denied" => {
             let reason = error.and_then(|error| error["message"].as_str()).unwrap_or_default();
@@ -72,14 +72,23 @@ fn outcome(report: &CallReport, session: &Session, language: Language) -> (char,
 }
 
 /// What went wrong: what is missing in the user's language, a service's error with its code and words.
-fn failure(error: Option<&Value>, language: Language) -> String {
-    let text = |name: &str| error.and_then(|error| error[name].as_str()).unwrap_or_default();
+fn failure(report: &CallReport, session: &Session, language: Language) -> String {
+    let text = |name: &str| report.error.as_ref().and_then(|error| error[name].as_str()).unwrap_or_default();
     let message = text("message");
+    let tool = report.call["_tool"].as_str().unwrap_or_default();
+    if session.context().tool(tool).is_none() {
+        return language.choose("такого действия у агента нет", "the agent cannot do that").to_owned();
+    }
     if let Some((before, _)) = message.split_once(" is a required property") {
         let name = before.rsplit(' ').next().unwrap_or_default().trim_matches('"');
         let place = before.rsplit_once(' ').map(|(place, _)| place.trim_matches(['`', ':', ' '])).unwrap_or_default();
         let whole = if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
-        return format!("{}: {}", language.choose("не хватает данных", "something is missing"), visible(&whole));
+        let missing = match session.label_of(tool, &whole, Some(language.code())) {
+            Some(label) => format!("{label} ({name})"),
+            None => whole,
+        };
+        let words = language.choose("не хватает обязательных данных, укажите", "required data is missing, please give");
+        return format!("{words}: {}", visible(&missing));
     }
     let failed = language.choose("не вышло", "failed");
     match text("code") {

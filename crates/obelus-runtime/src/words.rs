@@ -23,6 +23,11 @@ impl Language {
         if cyrillic > latin { Language::Russian } else { Language::English }
     }
 
+    /// Its code, as agents' files have it.
+    pub fn code(self) -> &'static str {
+        self.choose("ru", "en")
+    }
+
     pub(crate) fn choose(self, russian: &'static str, english: &'static str) -> &'static str {
         match self {
             Language::Russian => russian,
@@ -43,6 +48,7 @@ pub struct Ending {
 /// What to say of a turn that did not end with a result; nothing for one that did, or that waits.
 pub fn how_it_ended(reply: &Reply, language: Language) -> Option<Ending> {
     let reason = reply.reason.as_ref().map(|reason| visible(&reason.message)).unwrap_or_default();
+    let reason = in_words_of(language, reason);
     let (what, advice) = match reply.ends {
         Ends::Output | Ends::Waiting => return None,
         Ends::Degraded => {
@@ -59,6 +65,26 @@ pub fn how_it_ended(reply: &Reply, language: Language) -> Option<Ending> {
         Ends::Stopped => (language.choose("Остановлено.", "Stopped.").to_owned(), None),
     };
     Some(Ending { what, advice })
+}
+
+/// A limit in the user's language; other reasons come from outside, and stay as they are.
+fn in_words_of(language: Language, reason: String) -> String {
+    if language == Language::English {
+        return reason;
+    }
+    let limits = [
+        (" requests to the model in one turn", "обращений к модели за один ход"),
+        (" tokens in one turn", "токенов за один ход"),
+        (" calls in one turn", "действий за один ход"),
+    ];
+    let said = limits.iter().find_map(|(words, russian)| Some(format!("{russian}: {}", reason.strip_suffix(words)?)));
+    if let Some(said) = said {
+        return said;
+    }
+    match reason.split_once(" times in the same way: ") {
+        Some(_) => "одно и то же действие несколько раз подряд не вышло по одной и той же причине".to_owned(),
+        None => reason,
+    }
 }
 
 /// The sum of a turn that did not end with a result; empty for one that did.

@@ -3,12 +3,14 @@
 
 mod expect;
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use obelus_connect::model::{PromptOptions, render};
 use obelus_kernel::Time;
 use obelus_kernel::session::{
-    Answer, CallError, Decision, Ends, Input, Outcome, Question, Reply, Session, Settings, Start, Task,
+    Answer, CallError, Decision, Ends, Input, Outcome, Question, Session, Settings, Start, Task,
 };
 use obelus_runtime::{Agent, Language, bundled_agent, told};
 use serde_json::{Value, json};
@@ -32,7 +34,6 @@ struct Talk {
 struct Seen {
     calls: Vec<String>,
     words: Vec<String>,
-    reply: Option<Box<Reply>>,
     /// The first request of the turn, as it would be sent.
     prompt: Option<String>,
 }
@@ -48,7 +49,7 @@ pub(crate) fn run(case: &Case<'_>) -> Result<(Vec<String>, Value), String> {
             break;
         }
     }
-    let ends = talk.seen.reply.as_ref().map_or("never", |reply| ends(reply.ends));
+    let ends = talk.ends();
     let waiting: Vec<Value> = talk
         .session
         .questions()
@@ -63,9 +64,7 @@ pub(crate) fn run(case: &Case<'_>) -> Result<(Vec<String>, Value), String> {
 impl Talk {
     fn new(case: &Case<'_>) -> Result<Self, String> {
         let name = case.get("agent")?.as_str().unwrap_or("crm").to_owned();
-        let folder = bundled_agent(&name).ok_or_else(|| format!("there is no bundled agent `{name}`"))?;
-        let agent = Agent::load(&folder)
-            .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
+        let agent = agent(&name)?;
         let mut settings = with_settings(agent.settings, &case.get("settings")?)?;
         settings.activities = agent.activities.keys().cloned().collect();
         // A portal answers what a case has written down, and nobody wrote down what is read for people's eyes only.
@@ -127,11 +126,19 @@ impl Talk {
         };
         let decision = match verb.as_str() {
             "approve" => Decision::Approve { only: Some(vec![index]) },
-            "deny" => Decision::Deny { reason: answer["reason"].as_str().unwrap_or_default().to_owned() },
+            "deny" => {
+                let reason = answer["reason"].as_str().unwrap_or_default().to_owned();
+                Decision::DenySome { only: vec![index], reason }
+            }
             "edit" => Decision::Edit { params: answer["params"].as_object().cloned().unwrap_or_default() },
             other => return self.fail(format!("`{other}` is no answer: use approve, deny or edit")),
         };
         self.tell(Input::Decide { question, decision, by: "a person".to_owned() });
+    }
+
+    /// How the session rests. An answer that is refused leaves it as it was.
+    fn ends(&self) -> &'static str {
+        self.session.reply().map_or("never", |reply| ends(reply.ends))
     }
 
     fn fail(&mut self, why: impl Into<String>) {
@@ -152,7 +159,6 @@ impl Talk {
                 Task::Rest(reply) => {
                     let language = self.language();
                     self.seen.words.push(told(&self.session, &reply, language));
-                    self.seen.reply = Some(reply);
                 }
                 Task::Load { id, path } => {
                     let request = Err(format!("no file `{path}` in a vector"));
@@ -170,12 +176,15 @@ impl Talk {
     fn ask_model(&mut self, id: &str) {
         let Some(prompt) = self.session.prompt(id) else { return };
         let dialect = prompt.dialect;
-        match render(&prompt, &PromptOptions::default()) {
-            Ok(messages) => {
-                let text = messages.iter().map(|message| message.content.as_str()).collect::<Vec<_>>().join("\n");
-                self.seen.prompt.get_or_insert(text);
+        // Only the first request of a turn is looked at.
+        if self.seen.prompt.is_none() {
+            match render(&prompt, &PromptOptions::default()) {
+                Ok(messages) => {
+                    let texts: Vec<&str> = messages.iter().map(|message| message.content.as_str()).collect();
+                    self.seen.prompt = Some(texts.join("\n"));
+                }
+                Err(error) => self.fail(error.to_string()),
             }
-            Err(error) => self.fail(error.to_string()),
         }
         let answer = match self.model.next() {
             Some(Value::String(text)) => match dialect.read(&text) {
@@ -195,7 +204,9 @@ impl Talk {
     }
 
     fn call(&mut self, start: Start) {
-        let method = start.tool.name.clone();
+        // A tool may call another method than the one it is named after.
+        let named = start.tool.schema.get("x-bitrix24").and_then(|said| said.get("method")?.as_str());
+        let method = named.unwrap_or(&start.tool.name).to_owned();
         self.seen.calls.push(method.clone());
         self.all_calls.push((*start.call).clone());
         let outcome = match self.portal.next() {
@@ -223,6 +234,19 @@ impl Talk {
         };
         self.tell(Input::Ended { id: start.id, outcome });
     }
+}
+
+/// A bundled agent, read once: many cases talk to the same one.
+fn agent(name: &str) -> Result<Agent, String> {
+    thread_local! { static KNOWN: RefCell<BTreeMap<String, Agent>> = const { RefCell::new(BTreeMap::new()) } }
+    if let Some(agent) = KNOWN.with_borrow(|known| known.get(name).cloned()) {
+        return Ok(agent);
+    }
+    let folder = bundled_agent(name).ok_or_else(|| format!("there is no bundled agent `{name}`"))?;
+    let agent = Agent::load(&folder)
+        .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
+    KNOWN.with_borrow_mut(|known| known.insert(name.to_owned(), agent.clone()));
+    Ok(agent)
 }
 
 /// The agent's own settings, with those of the case in their place.

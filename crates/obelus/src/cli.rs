@@ -133,6 +133,7 @@ Examples:
   obelus chat --agent notes
   obelus chat --agent notes --session monday      kept: the same command goes on where it was
   obelus chat --agent agents/crm --mode canary --model playbook:answers.yaml
+  obelus chat --agent crm --session monday --events 127.0.0.1:8090
   echo 'What did we decide?' | obelus chat --agent notes")]
 pub(crate) struct Chat {
     /// An agent's name, folder or file. By default the agent of the session, `crm`, or the only one there is.
@@ -155,6 +156,9 @@ pub(crate) struct Chat {
     /// Write every exchange with the model to this file, for `--model replay:FILE`.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+    /// Listen here for events of the portal, such as 127.0.0.1:8090. The application's token must be in the environment.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) events: Option<std::net::SocketAddr>,
 }
 
 /// How a request or a plan is run.
@@ -233,6 +237,28 @@ Examples:
         #[command(flatten)]
         store: StoreAt,
     },
+    /// Begin a session with an `agent_state` that another program made, as one JSON file.
+    ///
+    /// What waited there for a confirmation is asked here, under the same key and date; nothing of it runs by itself.
+    #[command(after_help = "\
+Examples:
+  obelus sessions adopt agent_state.json --agent crm
+  obelus sessions adopt old/ivan.json --agent crm --session ivan && obelus chat --session ivan")]
+    Adopt {
+        /// The file; `-` is stdin.
+        file: PathBuf,
+        /// The agent that goes on with it: a name, folder or file.
+        #[arg(long, value_name = "A")]
+        agent: String,
+        /// The name of the session; by default that of the file.
+        #[arg(long, value_name = "S")]
+        session: Option<String>,
+        #[command(flatten)]
+        store: StoreAt,
+        /// Print `{session, state}`.
+        #[arg(long)]
+        json: bool,
+    },
     /// Write a session with its journal to a file, as JSON lines.
     #[command(
         after_help = "Examples:\n  obelus sessions export letters --out letters.jsonl\n  obelus sessions export letters | gzip > letters.gz"
@@ -309,7 +335,7 @@ Examples:
         #[command(flatten)]
         store: StoreAt,
     },
-    /// Remove a session and its journal.
+    /// Remove a session and its journal, its state file and its log.
     #[command(after_help = "Example:\n  obelus sessions rm letters")]
     Rm {
         /// The session.

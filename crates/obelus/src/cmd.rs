@@ -1,5 +1,6 @@
 //! The commands.
 
+mod adopt;
 mod agents;
 mod chat;
 mod completions;

@@ -28,6 +28,9 @@ const FIRST_LOOK: Duration = Duration::from_secs(2);
 const ASIDES: [&str; 6] =
     ["requires_confirmation", "confirmed", "confirmation_decision", "confirmation_reason", "comment", "http_method"];
 
+/// What a binding may say.
+const KNOWN: [&str; 6] = ["webhook", "application_token", "rate", "patience", "settle", "language"];
+
 /// How a portal is to be treated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
@@ -82,12 +85,19 @@ impl Bitrix24 {
     }
 
     pub(crate) fn parse(fields: &Fields<'_>) -> Result<Self, BindingError> {
-        let inner = fields.inner("bitrix24", "bitrix24.", &["webhook", "rate", "patience", "settle", "language"])?;
+        let inner = fields.inner("bitrix24", "bitrix24.", &KNOWN)?;
         let webhook = inner
             .text("webhook")?
             .ok_or_else(|| inner.mistyped("webhook", "the name of a variable of the environment", None))?;
         let is_name =
             |name: &&str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        // Whoever listens for events reads it; the name alone is looked at here.
+        let token = inner.text("application_token")?.map(|name| name.strip_prefix('$').unwrap_or(name));
+        if token.is_some_and(|name| !is_name(&name)) {
+            let problem =
+                "the token is a secret: put it into a variable of the environment, and write the variable's name here";
+            return Err(inner.wrong("application_token", problem));
+        }
         let Some(variable) = Some(webhook.strip_prefix('$').unwrap_or(webhook)).filter(is_name) else {
             let problem = "the address is a secret: put it into a variable of the environment, and write the variable's name here";
             return Err(inner.wrong("webhook", problem));

@@ -134,6 +134,7 @@ fn solve(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, R
         "kinds": prompt.kinds,
         "has_instances": has_instances,
         "plan": prompt.plan,
+        "earlier": prompt.earlier,
         "questions": questions,
         "errors": prompt.errors,
         "said": said,

@@ -17,6 +17,7 @@ pub(super) fn bare() -> Prompt {
         plan_mode: "eager",
         kinds: Vec::new(),
         plan: Vec::new(),
+        earlier: Vec::new(),
         questions: Vec::new(),
         errors: Vec::new(),
         texts: Vec::new(),

@@ -120,6 +120,7 @@ fn a_binding_that_cannot_be_used_is_told_with_its_field() {
         (json!({"webhook": "https://crm.example.test/rest/1/s3cr3t/"}), "`bitrix24.webhook`: the address is a secret"),
         (json!({}), "`bitrix24.webhook`: it must be the name of a variable"),
         (json!({"webhook": "$X", "rate": {"burst": 0}}), "`bitrix24.rate`: it must be `off`"),
+        (json!({"webhook": "$X", "application_token": "a b"}), "`bitrix24.application_token`: the token is a secret"),
         (json!({"webhook": "$X", "language": "de"}), "`bitrix24.language`: it must be en or ru"),
         (json!({"webhook": "$X", "patience": "long"}), "`bitrix24.patience`: it must be a number of seconds"),
         (json!({"webhok": "$X"}), "did you mean `webhook`?"),

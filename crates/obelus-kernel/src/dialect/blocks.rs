@@ -87,7 +87,8 @@ impl Blocks {
         let words = Some(self.words).filter(|words| !words.is_empty());
         // The words reach the user at once, whatever still waits; without steps they are the result as well.
         let output = words.clone().filter(|_| calls.is_empty()).map_or_else(Default::default, Into::into);
-        Solution { say: words, calls, output, sequential: true, keeps_results: true }
+        let thought = Some(self.thought).filter(|thought| !thought.is_empty());
+        Solution { thought, say: words, calls, output, sequential: true, keeps_results: true }
     }
 }
 

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::input::Decision;
-use super::job::Origin as By;
+use super::job::{Frozen, Origin as By};
+use super::question::AskedCall;
+use super::settings::FollowUp;
 use super::turn::{Phase, Turn};
 use super::work::frozen_call;
 use super::{Ends, Refused, Session};
@@ -31,21 +33,26 @@ struct Entry {
     whole: Value,
 }
 
+/// A state that fits, in its parts.
+struct Incoming {
+    /// What is data, by field.
+    fields: Map<String, Value>,
+    /// Steps that are planned, as calls.
+    planned: Vec<Value>,
+    entries: Vec<Entry>,
+}
+
 impl Session {
+    /// Whether a state would be taken up, and if not, the place at fault.
+    pub fn would_take(&self, state: &Value) -> Result<(), Refused> {
+        self.incoming(state.clone()).map(drop)
+    }
+
     /// Takes up a state. One that does not fit is refused with the place at fault, and nothing has changed.
     pub(super) fn adopt(&mut self, state: Value, by: &str) -> Result<(), Refused> {
-        self.must_not_be_at_work()?;
-        let Value::Object(mut fields) = state else {
-            return Err(Refused::new("bad_state", "the state is an object"));
-        };
-        let kept = self.settings.kept.clone();
-        let mut taken = |name: &Option<String>| name.as_ref().and_then(|name| fields.shift_remove(name));
-        taken(&kept.in_progress);
-        let planned = taken(&kept.planned).unwrap_or_default();
-        let entries = self.entries(taken(&kept.confirmations).unwrap_or_default())?;
-        let planned = self.calls_of(&kept.planned, planned)?;
-        self.check_state(&fields)?;
-
+        let Incoming { fields, planned, entries } = self.incoming(state)?;
+        // A yes that comes too late is none, wherever it was written.
+        self.expire();
         let before = self.state();
         for (name, value) in fields {
             if before.get(&name) != Some(&value) {
@@ -54,6 +61,7 @@ impl Session {
         }
         let asked: Vec<&Value> = entries.iter().filter_map(|entry| entry.call.as_ref()).collect();
         let is_asked = |call: &Value| asked.iter().any(|known| without_asides(known) == without_asides(call));
+        let kept = &self.settings.kept;
         if before[kept.planned.as_deref().unwrap_or_default()].as_array().is_none_or(Vec::is_empty) {
             let steps = planned
                 .into_iter()
@@ -61,10 +69,47 @@ impl Session {
                 .map(|call| Step::from_call(&call, |_| false).to_json());
             self.desk.adopted_plan = steps.collect();
         }
-        for entry in entries {
-            self.adopt_entry(entry, by)?;
+        entries.into_iter().try_for_each(|entry| self.adopt_entry(entry, by))
+    }
+
+    /// Reads a state and checks all of it, decisions included.
+    fn incoming(&self, state: Value) -> Result<Incoming, Refused> {
+        self.must_not_be_at_work()?;
+        let Value::Object(mut fields) = state else {
+            let text = format!("the state is an object, not {}", crate::type_name(&state));
+            return Err(Refused::new("bad_state", text));
+        };
+        let kept = self.settings.kept.clone();
+        let mut taken = |name: &Option<String>| name.as_ref().and_then(|name| fields.shift_remove(name));
+        taken(&kept.in_progress);
+        let planned = taken(&kept.planned).unwrap_or_default();
+        let entries = self.entries(taken(&kept.confirmations).unwrap_or_default())?;
+        let planned = self.calls_of(&kept.planned, planned)?;
+        self.check_state(&fields)?;
+        for entry in entries.iter().filter(|entry| entry.status == "approved") {
+            self.check_approval(entry)?;
         }
-        Ok(())
+        Ok(Incoming { fields, planned, entries })
+    }
+
+    /// A yes to other parameters than were asked about must be one that could run.
+    fn check_approval(&self, entry: &Entry) -> Result<(), Refused> {
+        let Some((question, asked)) = self.waiting_for(&entry.key) else { return Ok(()) };
+        let params = entry.call.as_ref().map(|call| changed(&asked.call, call)).unwrap_or_default();
+        if params.is_empty() {
+            return Ok(());
+        }
+        let at_fault =
+            |refused: Refused| Refused::new("bad_state", format!("`confirmations.{}.action`: {refused}", entry.key));
+        self.edited(&question, &params).map(drop).map_err(at_fault)
+    }
+
+    /// The call that a confirmation of this key is about, while it waits.
+    fn waiting_for(&self, key: &str) -> Option<(String, &AskedCall)> {
+        let (question, index) = self.confirmation(key)?;
+        let open = self.questions.get(&question).filter(|question| question.is_open())?;
+        let asked = open.calls.get(index).filter(|asked| asked.decided.is_none())?;
+        Some((question, asked))
     }
 
     /// Data that breaks the state's schema is refused. What is missing keeps its value.
@@ -141,40 +186,45 @@ impl Session {
         if let Some((question, index)) = self.confirmation(&entry.key) {
             return self.decide_as_written(&question, index, &entry, by);
         }
-        if self.desk.adopted.contains_key(&entry.key) {
+        if self.desk.adopted.get(&entry.key) == Some(&entry.whole) {
             return Ok(());
         }
+        // Until it is asked here, if it can be asked at all, it stays as it came.
+        let words = entry.whole["description"].as_str().map(str::to_owned);
+        self.desk.adopted.insert(entry.key.clone(), entry.whole);
         match (entry.status.as_str(), entry.call) {
-            ("requested", Some(call)) => self.ask_as_before(&entry.key, entry.requested_at, call),
+            ("requested", Some(call)) if self.can_ask(&call) => {
+                if let Some(words) = words {
+                    self.desk.words.insert(entry.key.clone(), words);
+                }
+                self.ask_as_before(&entry.key, entry.requested_at, call);
+            }
             ("denied", Some(call)) => {
                 let hash = self.hash_of_proposal(&call);
-                self.questions.denied.insert(hash, self.context.messages().len());
-                self.desk.adopted.insert(entry.key, entry.whole);
+                self.questions.denied.insert(hash, self.context.length());
             }
-            _ => drop(self.desk.adopted.insert(entry.key, entry.whole)),
+            _ => {}
         }
         Ok(())
     }
 
     /// A status that a person has changed is a decision; parameters too, with a yes.
-    fn decide_as_written(&mut self, question: &str, index: usize, entry: &Entry, by: &str) -> Result<(), Refused> {
-        let open = self.questions.get(question).filter(|question| question.is_open());
-        let Some(asked) = open.and_then(|question| question.calls.get(index)).filter(|asked| asked.decided.is_none())
-        else {
-            return Ok(());
-        };
-        let decision = match entry.status.as_str() {
+    fn decide_as_written(&mut self, id: &str, index: usize, entry: &Entry, by: &str) -> Result<(), Refused> {
+        let Some((_, asked)) = self.waiting_for(&entry.key) else { return Ok(()) };
+        match entry.status.as_str() {
             "approved" => {
                 let other = entry.call.as_ref().map(|call| changed(&asked.call, call)).unwrap_or_default();
-                match other.is_empty() {
+                let decision = match other.is_empty() {
                     true => Decision::Approve { only: Some(vec![index]) },
                     false => Decision::Edit { params: other },
-                }
+                };
+                self.decide(id, decision, by)?;
             }
-            "denied" => Decision::Deny { reason: entry.reason.clone() },
-            _ => return Ok(()),
-        };
-        self.decide(question, decision, by)
+            // The others of the same question still wait.
+            "denied" => self.deny(id, &[index], &entry.reason, by),
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Asks what was asked elsewhere, under the same key and date.
@@ -189,11 +239,22 @@ impl Session {
             _ => {
                 self.turn = Turn::new(&self.settings);
                 self.turn.asks_model = false;
+                self.turn.asks_when_decided = self.settings.follow_up == FollowUp::AfterReads;
                 self.turn.phase = Phase::Working;
             }
         }
         let origin = By::Approved { by_person: true, before_reading: true };
         self.start_step(&[Arc::new(call)], origin, Manner { sequential: true, keeps_results: true });
+    }
+
+    /// Whether a question about this can be answered here: a step that is no call of this agent is kept as it came.
+    fn can_ask(&self, call: &Value) -> bool {
+        Call::read(&Arc::new(call.clone()), &self.context).1.is_empty()
+    }
+
+    /// Whether a call comes from a question that came along.
+    pub(super) fn was_asked_elsewhere(&self, call: &Call, frozen: &Frozen) -> bool {
+        !self.desk.expected.is_empty() && self.desk.expected.contains_key(&self.hash_of(call, frozen))
     }
 
     /// What a decision about a proposal without references is bound to.
@@ -212,7 +273,8 @@ fn changed(asked: &Value, call: &Value) -> Map<String, Value> {
     fields.into_iter().filter(|(name, value)| !name.starts_with('_') && asked.get(name) != Some(value)).collect()
 }
 
-fn without_asides(call: &Value) -> BTreeMap<String, Value> {
+/// A call without what only says how it is meant.
+pub(super) fn without_asides(call: &Value) -> BTreeMap<String, Value> {
     let fields = call.as_object().into_iter().flatten();
     let own = fields.filter(|(name, _)| !crate::call::ASIDES.contains(&name.as_str()));
     own.map(|(name, value)| (name.clone(), value.clone())).collect()

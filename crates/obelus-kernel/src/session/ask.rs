@@ -46,12 +46,7 @@ impl Session {
             self.questions.asking.push(Asking { at, described, reasons });
         } else {
             self.set_status(at, Status::Waiting);
-            let asked = AskedCall {
-                call: frozen.call.clone(),
-                hash: self.hash_of(call, frozen),
-                decided: None,
-                jobs: vec![at],
-            };
+            let asked = AskedCall::new(frozen.call.clone(), self.hash_of(call, frozen), vec![at]);
             let id = self.ask(About::Call, vec![asked], described, reasons);
             self.look_before(&id);
         }
@@ -95,7 +90,7 @@ impl Session {
             } else {
                 let group = groups.entry(template).or_default();
                 seen.insert(hash.clone(), (template, group.calls.len()));
-                group.calls.push(AskedCall { call, hash, decided: None, jobs: vec![at] });
+                group.calls.push(AskedCall::new(call, hash, vec![at]));
                 group.words.push(described);
                 group.reasons.extend(reasons);
             }
@@ -117,7 +112,7 @@ impl Session {
             let why = Some("another plan has taken its place");
             self.questions.decided(&id, QuestionStatus::Denied, self.now, "the agent", why);
         }
-        let asked = |call| AskedCall { call, hash: String::new(), decided: None, jobs: Vec::new() };
+        let asked = |call| AskedCall::new(call, String::new(), Vec::new());
         let mut reasons = vec!["a plan runs when it is approved".to_owned()];
         if !self.shown.is_trusted() {
             let names: Vec<String> = self.shown.untrusted().map(word).collect();
@@ -156,7 +151,8 @@ impl Session {
 
     /// A no that nobody had asked for is kept like any other.
     pub(super) fn record_denial(&mut self, call: &Arc<Value>, hash: &str, reason: &str) {
-        let asked = AskedCall { call: call.clone(), hash: hash.to_owned(), decided: Some(false), jobs: Vec::new() };
+        let mut asked = AskedCall::new(call.clone(), hash.to_owned(), Vec::new());
+        asked.decide(false, self.now, Some(reason));
         let id = self.ask(About::Call, vec![asked], String::new(), Vec::new());
         // Nobody has to be shown it.
         self.tasks.retain(|task| !matches!(task, Task::Ask { id: asked } if *asked == id));

@@ -28,9 +28,11 @@ impl Default for ConsentWords {
                 "нет не нельзя стоп подожди подождите отмена но только кроме no not don't stop wait cancel but only except",
             ),
             no: phrases(
-                "нет|не надо|не нужно|не стоит|отмена|отмени|отменить|отклоняю|отклонить|отказываюсь|стоп|no|nope|cancel|deny|denied|decline|reject|stop|don't",
+                "нет|не надо|не нужно|не стоит|не подтверждаю|не согласен|не согласна|не одобряю|не разрешаю|не меняй|не меняйте|не делай|не делайте|отмена|отмени|отмените|отменить|отклоняю|отклони|отклоните|отклонить|отказываюсь|стоп|no|nope|not now|cancel|deny|denied|decline|reject|rejected|stop|don't|do not",
             ),
-            go_on: phrases("продолжай|продолжайте|продолжить|продолжаем|дальше|далее|continue|go on|proceed|resume"),
+            go_on: phrases(
+                "продолжай|продолжайте|продолжи|продолжите|продолжить|продолжаем|давай дальше|дальше|далее|continue|go on|go ahead|keep going|carry on|proceed|resume",
+            ),
         }
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::input::{AskedAgain, CallError, Decision, Ends, Outcome, Task};
 use super::job::{Frozen, JobRef, Origin as By, Status};
+use super::naming::Said;
 use super::policy::Verdict;
 use super::question::{About, Approved, Question, QuestionStatus};
 use super::turn::{Phase, error_data};
@@ -46,18 +47,18 @@ impl Session {
         };
         match (question.about, decision) {
             (About::Call, Decision::Approve { only }) => {
-                let open: Vec<usize> = question.open_calls().collect();
-                let chosen = only.unwrap_or_else(|| open.clone());
-                if let Some(index) = chosen.iter().find(|index| !open.contains(index)) {
-                    return Err(Refused::new("unknown_call", format!("the question `{id}` has no open call {index}")));
-                }
+                let chosen = chosen(question, only)?;
                 self.approve(id, &chosen, by);
+            }
+            (About::Call, Decision::DenySome { only, reason }) => {
+                let chosen = chosen(question, Some(only))?;
+                self.deny(id, &chosen, &reason, by);
             }
             (About::Call | About::Plan, Decision::Deny { reason }) => {
                 let open: Vec<usize> = question.open_calls().collect();
                 self.deny(id, &open, &reason, by);
             }
-            (About::Call, Decision::Edit { params }) => self.edit(id, params, by)?,
+            (About::Call, Decision::Edit { params }) => self.edit(id, &params, by)?,
             (About::Plan, Decision::Approve { only: None }) => {
                 let calls: Vec<Arc<Value>> = question.calls.iter().map(|asked| asked.call.clone()).collect();
                 let manner = question.manner;
@@ -86,6 +87,7 @@ impl Session {
                 self.reopen();
             }
             (_, Decision::Approve { .. }) => return Err(unfit("approve")),
+            (_, Decision::DenySome { .. }) => return Err(unfit("deny some")),
             (_, Decision::Edit { .. }) => return Err(unfit("edit")),
             (_, Decision::Value { .. }) => return Err(unfit("value")),
             (_, Decision::Happened { .. }) => return Err(unfit("happened")),
@@ -99,8 +101,7 @@ impl Session {
         let mut released = Vec::new();
         for &index in indexes {
             let asked = &mut question.calls[index];
-            asked.decided = Some(true);
-            released.push((asked.hash.clone(), asked.jobs.clone()));
+            released.push(asked.decide(true, self.now, None));
         }
         if question.open_calls().next().is_none() {
             self.questions.decided(id, QuestionStatus::Approved, self.now, by, None);
@@ -129,8 +130,7 @@ impl Session {
         let mut dropped = Vec::new();
         for &index in indexes {
             let asked = &mut question.calls[index];
-            asked.decided = Some(false);
-            dropped.push((asked.hash.clone(), asked.jobs.clone()));
+            dropped.push(asked.decide(false, self.now, Some(reason)));
         }
         if question.open_calls().next().is_none() {
             self.questions.decided(id, QuestionStatus::Denied, self.now, by, Some(reason));
@@ -159,35 +159,9 @@ impl Session {
     }
 
     /// The call with other parameters, checked again, and then let run.
-    fn edit(&mut self, id: &str, params: Map<String, Value>, by: &str) -> Result<(), Refused> {
-        let question = self.questions.get(id).expect("looked up by the caller");
-        let open: Vec<usize> = question.open_calls().collect();
-        let [index] = open[..] else {
-            return Err(Refused::new("several_calls", "a question about several calls cannot be edited as one"));
-        };
-        let Some(&at) = question.calls[index].jobs.first() else { return Ok(()) };
-        let call = self.steps[&at.step].call(at.job as usize).clone();
-        let (Some(tool), Some(frozen)) = (call.tool.clone(), self.frozen(at)) else { return Ok(()) };
-        let mut edited = frozen.params(&call);
-        let mut whole = (*frozen.call).clone();
-        for (name, value) in params {
-            if name.starts_with('_') {
-                return Err(Refused::new("bad_edit", format!("`{name}` is not a parameter")));
-            }
-            whole[&name] = value.clone();
-            edited[&name] = value;
-        }
-        if let Some(fault) = faults_of(tool.breaches(&edited)).into_iter().next() {
-            return Err(Refused::new("bad_edit", fault.words()));
-        }
-        let by_person = |_: Option<&str>| Origins::of(Origin::User);
-        if let Verdict::Refuse { reason, .. } =
-            self.settings.policy.verdict(&call, &tool, &edited, self.settings.mode, &by_person)
-        {
-            return Err(Refused::new("bad_edit", reason));
-        }
-        let edited = Frozen { call: Arc::new(whole), edited: Some(Arc::new(edited)), ..frozen };
-        let hash = self.hash_of(&call, &edited);
+    fn edit(&mut self, id: &str, params: &Map<String, Value>, by: &str) -> Result<(), Refused> {
+        let Some((index, at, edited)) = self.edited(id, params)? else { return Ok(()) };
+        let hash = self.hash_of(self.steps[&at.step].call(at.job as usize), &edited);
         let question = self.questions.get_mut(id).expect("looked up by the caller");
         question.calls[index].call = edited.call.clone();
         question.calls[index].hash = hash;
@@ -195,6 +169,42 @@ impl Session {
         step.jobs[at.job as usize].frozen = Some(edited);
         self.approve(id, &[index], by);
         Ok(())
+    }
+
+    /// The only open call of a question with other parameters, if it may run so: its index, its job, and what runs.
+    pub(super) fn edited(
+        &self,
+        id: &str,
+        params: &Map<String, Value>,
+    ) -> Result<Option<(usize, JobRef, Frozen)>, Refused> {
+        let Some(question) = self.questions.get(id) else { return Ok(None) };
+        let open: Vec<usize> = question.open_calls().collect();
+        let [index] = open[..] else {
+            return Err(Refused::new("several_calls", "a question about several calls cannot be edited as one"));
+        };
+        let Some(&at) = question.calls[index].jobs.first() else { return Ok(None) };
+        let call = self.steps[&at.step].call(at.job as usize);
+        let (Some(tool), Some(frozen)) = (call.tool.clone(), self.frozen(at)) else { return Ok(None) };
+        let mut edited = frozen.params(call);
+        let mut whole = (*frozen.call).clone();
+        for (name, value) in params {
+            if name.starts_with('_') {
+                return Err(Refused::new("bad_edit", format!("`{name}` is not a parameter")));
+            }
+            whole[name] = value.clone();
+            edited[name] = value.clone();
+        }
+        if let Some(fault) = faults_of(tool.breaches(&edited)).into_iter().next() {
+            return Err(Refused::new("bad_edit", fault.words()));
+        }
+        let by_person = |_: Option<&str>| Origins::of(Origin::User);
+        if let Verdict::Refuse { reason, .. } =
+            self.settings.policy.verdict(call, &tool, &edited, self.settings.mode, &by_person)
+        {
+            return Err(Refused::new("bad_edit", reason));
+        }
+        let edited = Frozen { call: Arc::new(whole), edited: Some(Arc::new(edited)), ..frozen };
+        Ok(Some((index, at, edited)))
     }
 
     /// One job runs for both.
@@ -227,6 +237,7 @@ impl Session {
                 self.turn.calls = 0;
             }
             self.turn.said.clear();
+            self.turn.asks_model |= self.turn.asks_when_decided;
             self.turn.phase = Phase::Working;
         }
     }
@@ -263,7 +274,8 @@ impl Session {
                 }
                 _ => {
                     let open: Vec<usize> = self.questions.get(&id).into_iter().flat_map(Question::open_calls).collect();
-                    self.deny(&id, &open, "nobody answered in time", "nobody");
+                    let reason = Said::Lapsed.words(self.settings.language.as_deref());
+                    self.deny(&id, &open, reason, "nobody");
                 }
             }
             if let Some(question) = self.questions.get_mut(&id) {
@@ -274,5 +286,17 @@ impl Session {
         for id in children {
             self.tell_child(&id, Input::Tick);
         }
+    }
+}
+
+/// The calls of a question that a decision is about: those it names, or all that are still open.
+fn chosen(question: &Question, only: Option<Vec<usize>>) -> Result<Vec<usize>, Refused> {
+    let open: Vec<usize> = question.open_calls().collect();
+    let chosen = only.unwrap_or_else(|| open.clone());
+    match chosen.iter().find(|index| !open.contains(index)) {
+        Some(index) => {
+            Err(Refused::new("unknown_call", format!("the question `{}` has no open call {index}", question.id)))
+        }
+        None => Ok(chosen),
     }
 }

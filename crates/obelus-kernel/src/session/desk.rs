@@ -2,24 +2,27 @@
 //! session itself keeps up. Goals are written; what waits, what is planned and what was confirmed are looked up
 //! anew each time, so that they can never differ from the questions and calls they speak of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::Session;
+use super::adopt::without_asides;
+use super::input::CallReport;
 use super::question::{About, Question, QuestionStatus};
+use crate::call::ASIDES;
 use crate::dialect::blocks::Step;
 use crate::fold::Method;
 use crate::message::{Data, Message};
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
 use crate::time::Time;
-use crate::tool::Tool;
+use crate::tool::{Effect, Tool};
 
 /// Goals kept; older ones are forgotten.
-const MOST_GOALS: usize = 50;
+const MOST_GOALS: usize = 500;
 
 /// Letters of a confirmation's key.
 const LONGEST_KEY: usize = 80;
@@ -29,12 +32,18 @@ const LONGEST_KEY: usize = 80;
 pub(super) struct Desk {
     /// The key of each call asked about, with its question and its place there, in the order of asking.
     pub(super) keys: Vec<(String, String, usize)>,
-    /// Confirmations that came along from elsewhere and are decided.
+    /// Confirmations that came along from elsewhere: those that are decided, and those that cannot be asked here.
     pub(super) adopted: Map<String, Value>,
     /// Keys and dates of questions that came along and are asked anew, by the hash of the call.
     pub(super) expected: BTreeMap<String, (String, Option<Time>)>,
-    /// The plan that came along from elsewhere, until there is another one.
+    /// The descriptions that such questions came with, by key.
+    #[serde(default)]
+    pub(super) words: BTreeMap<String, String>,
+    /// The plan of an earlier turn, or one that came along from elsewhere, until there is another one.
     pub(super) adopted_plan: Vec<Value>,
+    /// Ids of the latest events.
+    #[serde(default)]
+    pub(super) events: VecDeque<String>,
 }
 
 impl Session {
@@ -95,18 +104,23 @@ impl Session {
 
     /// The steps that wait, and those that the mode keeps back.
     fn planned(&self) -> Value {
-        let mut steps = self.desk.adopted_plan.clone();
-        for report in self.calls() {
-            let by_mode = report.error.as_ref().is_some_and(|error| error["rule"] == "POL-1");
-            let waits = report.status == "waiting";
-            if waits || (report.status == "refused" && by_mode) {
-                let step = self.step_form(&report.call, waits);
-                if !steps.contains(&step) {
-                    steps.push(step);
-                }
-            }
+        let mut steps = self.kept_back();
+        let waiting = self.calls().into_iter().filter(|report| report.status == "waiting");
+        for report in waiting {
+            add_step(&mut steps, self.step_form(&report.call, true));
         }
         steps.into()
+    }
+
+    /// The steps that the mode keeps back: of the latest plan, be it of this turn or of an earlier one.
+    pub(super) fn kept_back(&self) -> Vec<Value> {
+        let mut steps = self.desk.adopted_plan.clone();
+        let by_mode = |report: &CallReport| report.error.as_ref().is_some_and(|error| error["rule"] == "POL-1");
+        let refused = self.calls().into_iter().filter(|report| report.status == "refused" && by_mode(report));
+        for report in refused {
+            add_step(&mut steps, self.step_form(&report.call, false));
+        }
+        steps
     }
 
     fn confirmations(&self) -> Value {
@@ -120,11 +134,12 @@ impl Session {
                 _ => "denied",
             };
             let mut entry = json!({"status": status, "requested_at": question.requested_at.to_string()});
-            if let Some(at) = question.decided_at.filter(|_| status != "requested") {
+            if let Some(at) = asked.decided_at.or(question.decided_at).filter(|_| status != "requested") {
                 entry[format!("{status}_at")] = at.to_string().into();
             }
-            entry["description"] = self.call_headline(&asked.call).into();
-            if let Some(reason) = question.reason.as_ref().filter(|_| status == "denied") {
+            let words = self.desk.words.get(key).cloned();
+            entry["description"] = words.unwrap_or_else(|| self.call_headline(&asked.call)).into();
+            if let Some(reason) = asked.reason.as_ref().or(question.reason.as_ref()).filter(|_| status == "denied") {
                 entry["reason"] = reason.as_str().into();
             }
             entry["action"] = self.step_form(&asked.call, status == "requested");
@@ -144,14 +159,24 @@ impl Session {
             let expected = self.desk.expected.remove(&hash);
             let key = match &expected {
                 Some((key, _)) => key.clone(),
-                None => self.free_key(self.key_of(&call)),
+                None => self.brought_along(&call).unwrap_or_else(|| self.free_key(self.key_of(&call))),
             };
+            self.desk.adopted.shift_remove(&key);
             self.desk.keys.push((key, id.to_owned(), index));
             if let (Some((_, Some(at))), Some(question)) = (expected, self.questions.get_mut(id)) {
                 question.requested_at = at;
                 question.expires_at = at.plus_seconds(self.settings.question_seconds);
             }
         }
+    }
+
+    /// The key under which the same call waits that came along from elsewhere and could not be asked until now.
+    fn brought_along(&self, call: &Value) -> Option<String> {
+        let waits = |entry: &Value| {
+            let step = Step::from_json(&entry["action"]).ok().filter(|_| entry["status"] == "requested");
+            step.is_some_and(|step| without_asides(&step.into_call()) == without_asides(call))
+        };
+        self.desk.adopted.iter().find(|(_, entry)| waits(entry)).map(|(key, _)| key.clone())
     }
 
     fn free_key(&self, key: String) -> String {
@@ -161,16 +186,16 @@ impl Session {
         numbered.into_iter().find(|key| !taken(key)).unwrap_or(key)
     }
 
-    /// What changes: the entity, its id, and the fields that deserve a person, or else all that are set.
+    /// What changes: the entity, its id where it has one, and the fields that deserve a person.
     fn key_of(&self, call: &Value) -> String {
         let name = call["_tool"].as_str().unwrap_or_default();
         let tool = self.context.tool(name);
         let entity = tool.and_then(|tool| tool.schema.get("x-entity"));
         let words = entity.and_then(|entity| entity["name"].as_str()).unwrap_or(name);
         let id = entity.and_then(|entity| call.get(entity["id"].as_str()?));
-        let id = id.map_or_else(|| "new".to_owned(), plain);
-        let mut parts = vec![words.to_owned(), id];
-        parts.extend(changed_fields(call, tool.map(Arc::as_ref)));
+        let mut parts = vec![words.to_owned()];
+        parts.extend(id.map(plain));
+        parts.extend(tool.map(|tool| risky_fields(call, tool)).unwrap_or_default());
         let key = parts.join("_").to_lowercase();
         key.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).take(LONGEST_KEY).collect()
     }
@@ -186,19 +211,29 @@ impl Session {
     }
 }
 
-/// The fields that a call sets and that deserve a person; without such, all the fields it sets.
-fn changed_fields(call: &Value, tool: Option<&Tool>) -> Vec<String> {
+/// Adds a step that is not among them yet, whatever is said beside it.
+fn add_step(steps: &mut Vec<Value>, step: Value) {
+    let same = |known: &Value| {
+        let bare = |step: &Value| {
+            let fields = step.as_object().into_iter().flatten();
+            let own = fields.filter(|(name, _)| !ASIDES.contains(&name.as_str()));
+            own.map(|(name, value)| (name.clone(), value.clone())).collect::<BTreeMap<_, _>>()
+        };
+        bare(known) == bare(&step)
+    };
+    if !steps.iter().any(same) {
+        steps.push(step);
+    }
+}
+
+/// The fields that a call sets and that deserve a person: in a creation those are its targets.
+fn risky_fields(call: &Value, tool: &Tool) -> Vec<String> {
     let Value::Object(fields) = call else { return Vec::new() };
     let set = fields.iter().filter(|(name, _)| !name.starts_with('_')).filter_map(|(_, value)| value.as_object());
-    let names: Vec<&String> = set.flat_map(|inner| inner.keys()).collect();
     let last = |path: &String| path.rsplit('.').next().unwrap_or_default().to_lowercase();
-    let risky: Vec<String> = tool.map(|tool| tool.risky.iter().map(last).collect()).unwrap_or_default();
-    let is_risky = |name: &&&String| risky.contains(&name.to_lowercase());
-    let mut chosen: Vec<String> = names.iter().filter(is_risky).map(|name| name.to_lowercase()).collect();
-    if chosen.is_empty() {
-        chosen = names.iter().map(|name| name.to_lowercase()).collect();
-    }
-    chosen
+    let targets = tool.target.iter().flatten().filter(|_| tool.effect == Effect::Create);
+    let risky: Vec<String> = tool.risky.iter().chain(targets).map(last).collect();
+    set.flat_map(|inner| inner.keys()).map(|name| name.to_lowercase()).filter(|name| risky.contains(name)).collect()
 }
 
 /// A value as it is said.

@@ -76,7 +76,7 @@ impl Session {
         let (job, call) = (&step.jobs[at.job as usize], step.call(at.job as usize));
         let (Some(frozen), false) = (job.frozen.clone(), job.resting) else { return };
         let described = self.described(at, call, &frozen);
-        let asked = AskedCall { call: frozen.call.clone(), hash: String::new(), decided: None, jobs: vec![at] };
+        let asked = AskedCall::new(frozen.call.clone(), String::new(), vec![at]);
         self.ask(About::InDoubt, vec![asked], described, vec![why]);
         self.set_resting(at, true);
     }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::Session;
 use super::job::{Frozen, JobRef, Status};
+use super::naming::Said;
 use super::question::{Approved, Question};
 use super::settings::ModelMayConfirm;
 use crate::call::Call;
@@ -19,8 +20,8 @@ impl Session {
         }
         let hash = self.hash_of(call, frozen);
         if refuses {
-            let reason =
-                call.aside("confirmation_reason").and_then(Value::as_str).unwrap_or("declined in conversation");
+            let silent = Said::Declined.words(self.settings.language.as_deref());
+            let reason = call.aside("confirmation_reason").and_then(Value::as_str).unwrap_or(silent);
             if let Some((id, index)) = self.questions.about(&hash) {
                 self.deny(&id, &[index], reason, "the agent, for the user");
             } else {
@@ -32,7 +33,7 @@ impl Session {
         if let Some(&since) = self.questions.denied.get(&hash) {
             let asked_anew = says("requires_confirmation") && self.words_since(since).is_some();
             if !asked_anew {
-                self.drop_denied(at, "it was denied before");
+                self.drop_denied(at, Said::DeniedBefore.words(self.settings.language.as_deref()));
                 return true;
             }
             self.questions.denied.remove(&hash);

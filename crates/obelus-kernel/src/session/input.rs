@@ -30,6 +30,13 @@ pub enum Input {
         /// Who, and from where.
         by: String,
     },
+    /// A service told something of its own accord. Nobody believes it, and it sets nothing to work.
+    Event {
+        /// What the event is known by: the same one once more is no news.
+        id: String,
+        /// What was told.
+        event: Value,
+    },
     /// The model answered a request.
     Answer {
         /// The request's id.
@@ -135,6 +142,9 @@ pub enum Answer {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Solution {
+    /// What the model thought. Nobody is shown it but who looks at the journal or the log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thought: Option<String>,
     /// Words for the user, delivered at once.
     pub say: Option<String>,
     /// Calls.
@@ -242,6 +252,13 @@ pub enum Decision {
     },
     /// No.
     Deny {
+        /// Why.
+        reason: String,
+    },
+    /// No to some of the calls; the others still wait.
+    DenySome {
+        /// Indexes of calls in the question.
+        only: Vec<usize>,
         /// Why.
         reason: String,
     },

@@ -36,12 +36,38 @@ pub(super) fn label<'a>(tool: &'a Tool, path: &str, language: Option<&str>) -> O
     in_language(said, language)
 }
 
+/// What the session itself says to people as a reason.
+#[derive(Clone, Copy)]
+pub(super) enum Said {
+    /// Nobody answered a question.
+    Lapsed,
+    /// The user said no in conversation, and gave no reason.
+    Declined,
+    /// The call was denied before, and nobody asked anew.
+    DeniedBefore,
+}
+
+impl Said {
+    pub(super) fn words(self, language: Option<&str>) -> &'static str {
+        let (russian, english) = match self {
+            Said::Lapsed => ("никто не ответил вовремя", "nobody answered in time"),
+            Said::Declined => ("отклонено в разговоре", "declined in conversation"),
+            Said::DeniedBefore => ("это уже отклонили раньше", "it was denied before"),
+        };
+        if language.is_some_and(|language| language.starts_with("ru")) { russian } else { english }
+    }
+}
+
 impl Session {
     /// A call in the words of people: what is done, to what, and what is set. One line, nothing in it misleads.
     pub fn call_headline(&self, call: &Value) -> String {
+        self.call_headline_in(call, self.settings.language.as_deref())
+    }
+
+    /// The same in a language of the reader's, as far as the tool's author has words in it.
+    pub fn call_headline_in(&self, call: &Value, language: Option<&str>) -> String {
         let name = call["_tool"].as_str().unwrap_or_default();
         let tool = self.context.tool(name);
-        let language = self.settings.language.as_deref();
         let mut line = tool.and_then(|tool| title(tool, language)).unwrap_or(name).to_owned();
         let entity = tool.and_then(|tool| tool.schema.get("x-entity"));
         let id = entity.and_then(|entity| entity["id"].as_str());
@@ -67,6 +93,11 @@ impl Session {
             Some((end, _)) => format!("{}…", &line[..end]),
             None => line,
         }
+    }
+
+    /// What people call a parameter of a tool, by its dotted path, where the tool's author says so.
+    pub fn label_of(&self, tool: &str, path: &str, language: Option<&str>) -> Option<&str> {
+        label(self.context.tool(tool)?, path, language)
     }
 
     /// What a question is about, in one line.

@@ -164,7 +164,7 @@ impl Session {
     pub(super) fn take_early_outcome(&mut self, id: &str, outcome: Outcome) -> Option<Outcome> {
         let Some(place) = place(id) else { return Some(outcome) };
         // What nobody waits for any more is no news.
-        let Some(early) = self.early.get_mut(&place) else { return None };
+        let early = self.early.get_mut(&place)?;
         match early.job {
             Some(at) => {
                 self.early.remove(&place);

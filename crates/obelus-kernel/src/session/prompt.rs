@@ -47,6 +47,9 @@ pub struct Prompt {
     pub kinds: Vec<Value>,
     /// The plan so far, and what became of its calls.
     pub plan: Vec<CallReport>,
+    /// Calls of earlier turns of which the model has not been told yet that they were denied or failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<CallReport>,
     /// Questions that wait for a person.
     pub questions: Vec<Value>,
     /// The latest errors.
@@ -75,6 +78,8 @@ pub struct Prompt {
 
 /// Errors shown at once.
 const MOST_ERRORS: usize = 10;
+/// Questions shown at once, where the state tells of them too.
+const MOST_WAITING: usize = 5;
 /// Characters of conversation shown.
 const MOST_TEXT: usize = 24_000;
 
@@ -114,11 +119,13 @@ impl Session {
             mode: self.settings.mode.name(),
             plan_mode: mode.name(),
             kinds: self.kinds(),
-            plan: self.calls(),
+            plan: self.plan_shown(),
+            earlier: self.turn.untold.clone(),
             questions: self
                 .questions()
                 .iter()
                 .filter(|question| question.is_open())
+                .take(self.most_waiting())
                 .map(super::question::Question::for_model)
                 .collect(),
             errors: self.latest_errors(),
@@ -155,6 +162,7 @@ impl Session {
             mode: self.settings.mode.name(),
             plan_mode: PlanMode::Lazy.name(),
             kinds: Vec::new(),
+            earlier: Vec::new(),
             plan: Vec::new(),
             questions: Vec::new(),
             errors: Vec::new(),
@@ -206,6 +214,23 @@ impl Session {
         }?;
         let part = self.views.get(kind).and_then(|filter| filter.one(&whole).ok()).filter(|part| !part.is_null());
         Some(part.unwrap_or(whole))
+    }
+
+    /// What became of the calls.
+    fn plan_shown(&self) -> Vec<CallReport> {
+        let mut room = self.most_waiting();
+        let mut fits = |report: &CallReport| {
+            let waits = report.status == "waiting";
+            let fits = !waits || room > 0;
+            room -= usize::from(waits && fits);
+            fits
+        };
+        self.calls().into_iter().filter(|report| fits(report)).collect()
+    }
+
+    /// How much of what waits for a person is shown. Where the state tells of it, the first ones are enough.
+    fn most_waiting(&self) -> usize {
+        if self.settings.kept.confirmations.is_some() { MOST_WAITING } else { usize::MAX }
     }
 
     fn latest_errors(&self) -> Vec<Value> {

@@ -144,8 +144,29 @@ pub struct AskedCall {
     pub hash: String,
     /// Whether it was approved or denied; none while it waits.
     pub decided: Option<bool>,
+    /// When that was; calls of one question may be decided one by one.
+    #[serde(default)]
+    pub decided_at: Option<Time>,
+    /// Why, where it was denied.
+    #[serde(default)]
+    pub reason: Option<String>,
     /// The jobs that wait for it; the first one runs.
     pub(super) jobs: Vec<JobRef>,
+}
+
+impl AskedCall {
+    /// A call that waits.
+    pub(super) fn new(call: Arc<Value>, hash: String, jobs: Vec<JobRef>) -> Self {
+        Self { call, hash, decided: None, decided_at: None, reason: None, jobs }
+    }
+
+    /// Keeps what was decided, and hands out what it was decided about: the hash, and the jobs that wait.
+    pub(super) fn decide(&mut self, is_yes: bool, at: Time, reason: Option<&str>) -> (String, Vec<JobRef>) {
+        self.decided = Some(is_yes);
+        self.decided_at = Some(at);
+        self.reason = reason.map(str::to_owned);
+        (self.hash.clone(), self.jobs.clone())
+    }
 }
 
 impl Question {

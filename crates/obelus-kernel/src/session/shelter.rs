@@ -54,6 +54,7 @@ impl Session {
             }
         }
         let under_way = self.steps.iter().flat_map(|(id, step)| step.report_plainly(*id));
+        prompt.earlier.clear();
         prompt.plan = self.turn.ended_plainly.iter().cloned().chain(under_way).collect();
         let open = self.questions().into_iter().filter(super::Question::is_open);
         let plainly = |question: super::Question| {

@@ -38,6 +38,9 @@ pub(super) struct Turn {
     pub(super) phase: Phase,
     /// Whether a model is asked for calls and output at all.
     pub(super) asks_model: bool,
+    /// Whether it is asked once a person has decided: the turn was begun by what came along from elsewhere.
+    #[serde(default)]
+    pub(super) asks_when_decided: bool,
     requests: u32,
     pub(super) calls: u32,
     pub(super) tokens: u64,
@@ -62,6 +65,12 @@ pub(super) struct Turn {
     pub(super) ended_plainly: Vec<CallReport>,
     /// Where the values in those calls come from.
     ended_origins: Origins,
+    /// How many of those calls had ended at the latest request: the model has been shown them.
+    #[serde(default)]
+    shown_calls: usize,
+    /// Calls of earlier turns that came to nothing when the model was no longer asked: denied, lapsed, failed.
+    #[serde(default, with = "super::checkpoint::reports")]
+    pub(super) untold: Vec<CallReport>,
     /// How often in a row a call failed in the same way.
     failures: BTreeMap<String, (String, u32)>,
     /// Why it came to rest, where that needs a reason.
@@ -81,6 +90,9 @@ pub(super) struct Words {
     only_question: Option<String>,
 }
 
+/// Calls of earlier turns that the model is told of.
+const MOST_UNTOLD: usize = 10;
+
 /// The same call failing the same way this often ends the turn.
 const SAME_FAILURES: u32 = 3;
 
@@ -89,6 +101,7 @@ impl Turn {
         Self {
             phase: Phase::New,
             asks_model: true,
+            asks_when_decided: false,
             requests: 0,
             calls: 0,
             tokens: 0,
@@ -103,12 +116,24 @@ impl Turn {
             ended_calls: Vec::new(),
             ended_plainly: Vec::new(),
             ended_origins: Origins::default(),
+            shown_calls: 0,
+            untold: Vec::new(),
             failures: BTreeMap::new(),
             reason: None,
             stop: None,
             over: None,
             errors: Vec::new(),
         }
+    }
+
+    /// What the model has still to be told of this turn.
+    fn take_untold(&mut self) -> Vec<CallReport> {
+        let came_to_nothing = |report: &&CallReport| ["denied", "failed"].contains(&report.status);
+        let mut untold = std::mem::take(&mut self.untold);
+        let since = self.ended_calls.get(self.shown_calls..).unwrap_or_default();
+        untold.extend(since.iter().filter(came_to_nothing).cloned());
+        untold.drain(..untold.len().saturating_sub(MOST_UNTOLD));
+        untold
     }
 
     pub(super) fn output(&self) -> &Value {
@@ -160,7 +185,15 @@ impl Session {
         if !self.persistent && self.turn.phase == Phase::Rested(Ends::Output) {
             self.forget();
         }
+        // What the mode keeps back stays planned until there is another plan.
+        self.desk.adopted_plan = self.kept_back();
+        let untold = self.turn.take_untold();
+        let origins = std::mem::take(&mut self.turn.ended_origins);
         self.turn = Turn::new(&self.settings);
+        if !untold.is_empty() {
+            self.turn.untold = untold;
+            self.turn.ended_origins = origins;
+        }
         if let Some(words) = words {
             self.remember_words(Role::User, &words.text);
             self.note_goal(&words.text);
@@ -232,6 +265,7 @@ impl Session {
         self.forget_early();
         self.turn.requests += 1;
         self.turn.unseen = false;
+        self.turn.shown_calls = self.turn.ended_calls.len();
         self.shown.join(&self.in_sight(self.in_view()));
         let id = self.number_request();
         self.turn.phase = Phase::Asking(id);
@@ -297,6 +331,7 @@ impl Session {
             self.tasks.push_back(Task::Say(words));
         }
         self.turn.faulty = false;
+        self.turn.untold.clear();
         self.desk.adopted_plan.clear();
         let manner = solution.manner();
         self.turn.output = solution.output;

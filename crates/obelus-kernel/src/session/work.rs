@@ -182,6 +182,10 @@ impl Session {
                 reasons.extend(doubts);
                 self.ask_about_call(at, call, &frozen, reasons);
             }
+            // What was asked elsewhere waits here in every mode; the mode is looked at again before it runs.
+            Verdict::Refuse { by_mode: true, reason } if self.was_asked_elsewhere(call, &frozen) => {
+                self.ask_about_call(at, call, &frozen, vec![reason]);
+            }
             Verdict::Refuse { by_mode, reason } => {
                 self.refuse(at, if by_mode { Rule::Pol1 } else { Rule::Pol2 }, reason);
             }

@@ -9,6 +9,7 @@
 
 mod desk;
 
+mod adopt;
 mod approval;
 mod before;
 mod checkpoint;
@@ -17,6 +18,7 @@ mod consent;
 mod delegates;
 mod doubt;
 mod early;
+mod events;
 mod kept;
 mod limits;
 mod order;

@@ -93,6 +93,9 @@ impl Driver {
 
     /// Takes what was told, and works until the turn has come to rest, if there is one.
     pub async fn turn_told(&mut self, told: Told) -> Result<Option<Reply>, Refused> {
+        if matches!(told.input, Input::User { .. } | Input::Decide { .. }) {
+            self.take_up_edits().await?;
+        }
         self.take_told(told).await?;
         match self.hand_out() {
             None if !self.session.is_at_rest() => self.until_rest().await.map(Some),

@@ -144,15 +144,15 @@ impl Process {
 
     /// Goes on where the journal ends, to the end of the last turn.
     async fn work(&mut self, doubts: &mut u64) -> Context {
-        self.to_rest(None, doubts).await;
+        self.until_rest(None, doubts).await;
         for turn in self.turn.map_or(0, |turn| turn + 1)..TURNS {
             // What a person says is said again until it is taken.
-            self.to_rest(Some(Input::User { text: format!("turn {turn}") }), doubts).await;
+            self.until_rest(Some(Input::User { text: format!("turn {turn}") }), doubts).await;
         }
         self.driver.session().context().clone()
     }
 
-    async fn to_rest(&mut self, input: Option<Input>, doubts: &mut u64) {
+    async fn until_rest(&mut self, input: Option<Input>, doubts: &mut u64) {
         let mut reply = match input {
             Some(input) => Some(self.say(input).await),
             None => self.resume().await,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Talk, ends};
+use super::Talk;
 
 /// What is otherwise than expected.
 pub(super) fn differences(talk: &Talk, expect: &Value) -> Vec<String> {
@@ -17,7 +17,7 @@ pub(super) fn differences(talk: &Talk, expect: &Value) -> Vec<String> {
                 None => Some("the model was not asked".to_owned()),
             },
             "ends" => {
-                let found = talk.seen.reply.as_ref().map_or("never", |reply| ends(reply.ends));
+                let found = talk.ends();
                 (expected != found).then(|| format!("it ends with {found} instead of {expected}"))
             }
             other => Some(format!("cannot look for `{other}`")),

@@ -12,12 +12,14 @@
 //! | `why` | where a value comes from |
 //! | `question`, `approve` | a question in words, and the keys that answer it |
 //! | `tour` | a conversation that plays itself |
+//! | `events` | what a portal tells of its own accord |
 //! | `commands` | lines that begin with `/` |
 //! | `titles`, `phrases`, `outline`, `text` | names, our own words, data, and styled lines |
 
 mod approve;
 mod commands;
 mod editor;
+mod events;
 mod lines;
 mod outline;
 mod phrases;
@@ -40,7 +42,7 @@ use obelus_kernel::session::Mode;
 use obelus_runtime::{Driver, SessionJournal, Store, system_clock};
 
 use super::holder::Holder;
-use super::host::{Job, store_folder};
+use super::host::{Job, store_folder, with_files};
 use super::run::load_agent;
 use super::{agents, sessions};
 use crate::cli::{Chat, How, StoreAt};
@@ -64,6 +66,8 @@ struct Opened {
     goes_on: bool,
     /// A mode that it is to be set to.
     mode: Option<Mode>,
+    /// The variable with the token by which the portal's events are known.
+    token: String,
 }
 
 pub(crate) fn run(args: &Chat) -> Result<Exit> {
@@ -89,8 +93,12 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
             }
             _ => None,
         };
+        let listening = match args.events {
+            Some(address) => Some(events::listen(address, &opened.token, &mut talk).await?),
+            None => None,
+        };
         let ended = converse(talk, args, is_terminal).await;
-        drop(over);
+        drop((over, listening));
         if let Some(served) = served {
             served.await?;
         }
@@ -163,20 +171,21 @@ fn open(args: &Chat) -> Result<Opened> {
     let record = args.record.as_deref();
     let Some(id) = &args.session else {
         let job = begun(args)?;
-        let (agent, language) = (job.agent.clone(), job.language.clone());
+        let (agent, language, token) = (job.agent.clone(), job.language.clone(), job.application_token());
         let driver = job.drive("chat", record)?;
-        return Ok(Opened { driver, store: None, agent, language, goes_on: false, mode: None });
+        return Ok(Opened { driver, store: None, agent, language, goes_on: false, mode: None, token });
     };
     let store = Store::open(&store_folder(&args.store)?)?;
     let Some(genesis) = store.genesis(id)? else {
         let job = begun(args)?;
-        let (agent, language) = (job.agent.clone(), job.language.clone());
+        let (agent, language, token) = (job.agent.clone(), job.language.clone(), job.application_token());
         // What cannot be driven is not begun.
         let genesis = job.genesis()?;
         let driver = job.drive(id, record)?;
         store.create(id, system_clock(), &genesis)?;
         let driver = driver.journaled_by(SessionJournal::new(store.clone(), id));
-        return Ok(Opened { driver, store: Some(store), agent, language, goes_on: false, mode: None });
+        let driver = with_files(driver, &store, id, &agent)?;
+        return Ok(Opened { driver, store: Some(store), agent, language, goes_on: false, mode: None, token });
     };
     let job = Job::from_genesis(genesis)?;
     if let Some(named) = &args.agent {
@@ -191,12 +200,12 @@ fn open(args: &Chat) -> Result<Opened> {
             );
         }
     }
-    let (agent, language) = (job.agent.clone(), job.language.clone());
+    let (agent, language, token) = (job.agent.clone(), job.language.clone(), job.application_token());
     let goes_on = store.last_word(id)?.is_some();
     // The mode is a matter of the journal; another model may answer whenever one likes.
     let genesis = job.told(&how(args, None))?.genesis()?;
     let (driver, _) = sessions::take_up(&store, id, genesis, record, None)?;
-    Ok(Opened { driver, store: Some(store), agent, language, goes_on, mode: args.mode.map(Into::into) })
+    Ok(Opened { driver, store: Some(store), agent, language, goes_on, mode: args.mode.map(Into::into), token })
 }
 
 /// The agent that is named, else `crm`, else the only one there is; the one that comes along where there is none.

@@ -71,6 +71,7 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
         mode: Some(Mode::Full),
         activities: None,
         record: None,
+        events: None,
     };
     output::note(&format!("{BOLD}Портал-песочница:{BOLD:#} {}", portal.page_url()));
     let ended = if plays_itself {

@@ -10,7 +10,8 @@ use obelus_kernel::Context;
 use obelus_kernel::session::{Mode, Session, Settings};
 use obelus_kernel::steps::Steps;
 use obelus_runtime::{
-    Activities, Agent, Driver, Model, NoModel, Remake, Request, Store, TakenUp, read_document, system_clock, take_up,
+    Activities, Agent, Driver, Model, NoModel, Remake, Request, SessionFiles, Store, TakenUp, read_document,
+    system_clock, take_up,
 };
 use serde_json::{Map, Value, json};
 
@@ -96,6 +97,13 @@ impl Job {
             self.model = Some((model.as_str().into(), PathBuf::new()));
         }
         Ok(self)
+    }
+
+    /// The variable with the token by which the portal's events are known.
+    pub(crate) fn application_token(&self) -> String {
+        let bound = self.activities.iter().flat_map(|(_, bound)| bound.values());
+        let named = bound.filter_map(|binding| binding["bitrix24"]["application_token"].as_str()).next();
+        named.map_or("BITRIX_APPLICATION_TOKEN", |name| name.strip_prefix('$').unwrap_or(name)).to_owned()
     }
 
     /// Everything that is needed to go on with it later, from wherever.
@@ -186,8 +194,9 @@ impl Job {
 
     /// Takes up a kept session where its journal ends. A damaged end is cut off, and that is said.
     pub(crate) fn take_up(store: &Store, id: &str, genesis: Value, record: Option<&Path>) -> Result<TakenUp> {
-        let hands = Self::from_genesis(genesis.clone())?.hands(record)?;
-        let taken = take_up(store, id, &remake(genesis, id), hands)?;
+        let job = Self::from_genesis(genesis.clone())?;
+        let mut taken = take_up(store, id, &remake(genesis, id), job.hands(record)?)?;
+        taken.driver = with_files(taken.driver, store, id, &job.agent)?;
         if let Some(cut) = &taken.cut {
             let records = if cut.records == 1 { "record is" } else { "records are" };
             output::warning(&format!(
@@ -208,6 +217,14 @@ impl Job {
             None => Ok(model),
         }
     }
+}
+
+/// The same driver, which keeps an agent's state and log as files for people. A request has neither.
+pub(crate) fn with_files(driver: Driver, store: &Store, id: &str, agent: &str) -> Result<Driver> {
+    if agent.is_empty() {
+        return Ok(driver);
+    }
+    Ok(driver.with_files(SessionFiles::open(store.folder(), id)?))
 }
 
 /// How a kept session is made anew, as it was when it began.

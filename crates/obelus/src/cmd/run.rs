@@ -15,7 +15,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::holder::Holder;
-use super::host::{Job, store_folder};
+use super::host::{Job, store_folder, with_files};
 use super::{people, sessions};
 use crate::cli::{How, Run, RunPlan};
 use crate::input;
@@ -72,10 +72,11 @@ fn run(job: Job, begin: Input, how: &How, is_plan: bool) -> Result<Exit> {
         Some(genesis) => sessions::take_up(&store, id, genesis, record, Some(begin))?,
         None => {
             // What cannot be driven is not begun.
-            let genesis = job.genesis()?;
+            let (genesis, agent) = (job.genesis()?, job.agent.clone());
             let driver = job.drive(id, record)?;
             store.create(id, system_clock(), &genesis)?;
-            (driver.journaled_by(SessionJournal::new(store.clone(), id)), Begin::With(begin))
+            let driver = driver.journaled_by(SessionJournal::new(store.clone(), id));
+            (with_files(driver, &store, id, &agent)?, Begin::With(begin))
         }
     };
     if let Some(by) = driver.session().paused() {
@@ -259,8 +260,9 @@ fn show(event: Event<'_>) {
         Event::Ended(_, Outcome::Lost { message }) => {
             output::note(&format!("  {YELLOW}?{YELLOW:#} its answer was lost: {}", visible(message)));
         }
+        Event::Files(news) => output::note(&visible(&news.to_string())),
         // Words are shown when they are whole: standard error may be a file.
-        Event::Ended(..) | Event::Moved(_) | Event::Writing(_) | Event::Used(_) => {}
+        Event::Ended(..) | Event::Happened(_) | Event::Moved(_) | Event::Writing(_) | Event::Used(_) => {}
         Event::Asked(question) => {
             output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} needs a decision", visible(&question.id)));
         }

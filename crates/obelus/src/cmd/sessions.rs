@@ -38,6 +38,9 @@ pub(crate) fn run(args: &Sessions) -> Result<Exit> {
         Sessions::Pause { id, store } => keep::pause(id, store),
         Sessions::Resume { id, store, json } => keep::resume(id, store, *json),
         Sessions::Prune { days, dry_run, store } => keep::prune(store, *days, *dry_run),
+        Sessions::Adopt { file, agent, session, store, json } => {
+            super::adopt::adopt(&open(store)?, file, agent, session.as_deref(), *json)
+        }
         Sessions::Rm { id, store } => {
             open(store)?.remove(id)?;
             Ok(Exit::Done)

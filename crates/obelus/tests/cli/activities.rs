@@ -197,7 +197,7 @@ fn half_an_answer_of_a_model_is_no_answer() {
 
     let request = folder.file("request.yaml", "context: [{role: user, text: Hello}]");
     let ran = obelus(&["run", &request, "--model", &model]).exits(1).prints_nothing();
-    ran.says(&format!("The model's answer cannot be read: {words}")).says("try again");
+    ran.says(&format!("The model's answer cannot be read: {words}")).says("Try again");
     let document = obelus(&["run", &request, "--model", &model, "--json"]).exits(1).json();
     assert_eq!((&document["ends"], &document["reason"]["code"]), (&"degraded".into(), &"out_of_format".into()));
     assert_eq!(document["context"][0]["text"], "Hello", "the user's words are kept");

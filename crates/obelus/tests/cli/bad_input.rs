@@ -3,7 +3,7 @@
 
 use std::fs::File;
 
-use crate::support::{Folder, Ran, obelus, obelus_reading, program, run};
+use crate::support::{Folder, Ran, command, obelus, obelus_reading, program, run};
 
 /// Every command that reads a request.
 const READERS: [&[&str]; 6] =
@@ -316,8 +316,9 @@ fn models_that_cannot_be_opened() {
         obelus(&["run", &good, "--model", &model]).exits(2).prints_nothing().says(part);
     }
     // A model that is named, but cannot be asked, is work that failed.
-    let ran = obelus(&["run", &good, "--model", "openai:gpt"]).exits(1).prints_nothing();
-    ran.says("use playbook:FILE or replay:FILE");
+    let mut without_key = command(&["run", &good, "--model", "openai:gpt"]);
+    let ran = run(without_key.env_remove("OPENAI_API_KEY").env_remove("OPENAI_API_BASE"), b"").exits(1);
+    ran.prints_nothing().says("Set OPENAI_API_KEY");
     obelus(&["run", &good]).exits(1).prints_nothing().says("name one with --model");
 }
 

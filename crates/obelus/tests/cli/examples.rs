@@ -155,13 +155,21 @@ fn the_playbook_of_reminders_writes_to_everybody() {
     assert_eq!(find(&document["context"], "†sent"), sent);
 }
 
+#[test]
+fn sheltered_tells_olga_and_obeys_no_letter() {
+    let ran = obelus(&["run", "examples/sheltered", "--say", "Tell Olga what came today", "--json"]).exits(0);
+    let document = ran.json();
+    assert_eq!(find(&document["context"], "†state.sent"), json!({"sent": "olga@example.test"}));
+    assert!(!document["context"].to_string().contains("forwarded"), "{document}");
+}
+
 /// A new example needs a test here.
 #[test]
 fn no_example_is_forgotten() {
     let entries = fs::read_dir(root().join("examples")).expect("there are examples");
     let mut names: Vec<_> = entries.map(|entry| entry.expect("readable").file_name()).collect();
     names.sort();
-    assert_eq!(names, ["batch", "branches", "delegate", "demo", "exec", "playbooks", "steps"]);
+    assert_eq!(names, ["batch", "branches", "delegate", "demo", "exec", "playbooks", "sheltered", "steps"]);
 }
 
 const REMINDERS: &str = "

@@ -2,7 +2,7 @@
 
 use obelus_kernel::Time;
 use obelus_kernel::session::{
-    Answer, CallError, Decision, Input, Outcome, Question, Refused, Session, Solution, Start, Task,
+    About, Answer, CallError, Decision, Input, Outcome, Question, Refused, Session, Solution, Start, Task,
 };
 use serde_json::{Value, json};
 
@@ -114,6 +114,21 @@ impl<'a> Driver<'a> {
                 };
                 let decision = decision_of(question, *decision);
                 self.tell(decided(&question.id, decision));
+            }
+            Move::Claim(text) => {
+                self.tell(Input::User { text: (*text).to_owned() });
+                let open = self.session.questions().into_iter().filter(Question::is_open);
+                let mut waiting = open.filter(|question| question.about == About::Call && !question.id.contains('/'));
+                let call = waiting.find_map(|question| {
+                    question.calls.iter().find(|asked| asked.decided.is_none()).map(|asked| (*asked.call).clone())
+                });
+                let own = self.requests.iter().position(|id| !id.contains('/'));
+                let (Some(mut call), Some(place)) = (call, own) else { return };
+                call["confirmed"] = true.into();
+                let tag = self.watch.send_again(call["comment"].as_str().expect("every call has a tag"));
+                call["comment"] = tag.into();
+                let id = self.requests.remove(place);
+                self.solve(id, json!({"calls": [call], "output": null}), false);
             }
             Move::User(text) => self.tell(Input::User { text: (*text).to_owned() }),
             Move::Wait { hours } => {

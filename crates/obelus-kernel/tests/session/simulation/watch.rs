@@ -74,6 +74,15 @@ impl<'a> Watch<'a> {
         calls.iter().enumerate().map(|(index, call)| call.to_json(&format!("{plan}.{index}"), lazy)).collect()
     }
 
+    /// A tag for a call that is proposed once more, alone.
+    pub(crate) fn send_again(&mut self, tag: &str) -> String {
+        let (plan, index) = tag.split_once('.').expect("a tag");
+        let (plan, index): (usize, usize) = (plan.parse().expect("a plan"), index.parse().expect("a call"));
+        let call = self.sent[plan].0[index].clone();
+        self.sent.push((vec![call], false));
+        format!("{}.0", self.sent.len() - 1)
+    }
+
     pub(crate) fn before(&mut self, session: &Session, input: &Input) {
         self.offered.clear();
         self.edited.clear();

@@ -75,6 +75,8 @@ pub(crate) enum Move {
         decision: Verb,
     },
     User(&'static str),
+    /// The user says something while a call waits, and the model takes it for a yes to that call.
+    Claim(&'static str),
     Wait {
         hours: u64,
     },
@@ -129,7 +131,8 @@ fn moves() -> impl Strategy<Value = Move> {
         1 => pick().prop_map(|pick| Move::Echo { pick }),
         2 => pick().prop_map(|pick| Move::Doubt { pick }),
         10 => (pick(), select(verbs.to_vec())).prop_map(|(pick, decision)| Move::Decide { pick, decision }),
-        6 => words.prop_map(Move::User),
+        6 => words.clone().prop_map(Move::User),
+        4 => words.prop_map(Move::Claim),
         1 => select(&[1, 25][..]).prop_map(|hours| Move::Wait { hours }),
         1 => Just(Move::Stop),
     ]

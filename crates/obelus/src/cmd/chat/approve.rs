@@ -165,7 +165,7 @@ impl<'a> Asked<'a> {
         match decision {
             Decision::Approve { only: Some(only) } => fill(ask.approved_some, &[&listed(only)]),
             Decision::Approve { only: None } => ask.approved.to_owned(),
-            Decision::Deny { reason } => fill(ask.denied, &[reason]),
+            Decision::Deny { reason } | Decision::DenySome { reason, .. } => fill(ask.denied, &[reason]),
             Decision::Edit { .. } => ask.edited.to_owned(),
             Decision::Value { .. } => ask.answered.to_owned(),
             Decision::Happened { .. } => ask.happened.to_owned(),

@@ -40,12 +40,22 @@ pub(crate) struct Phrases {
     pub(crate) cost_session: &'static str,
     pub(crate) help: &'static [(&'static str, &'static str)],
     pub(crate) help_keys: &'static str,
+    pub(crate) files: Files,
+    pub(crate) listens: &'static str,
+    pub(crate) happened: &'static str,
     pub(crate) errors: Errors,
     pub(crate) tokens: fn(u64) -> String,
     pub(crate) requests: fn(u64) -> String,
     pub(crate) records: fn(u64) -> String,
     pub(crate) steps: fn(u64) -> String,
     pub(crate) questions: fn(u64) -> String,
+}
+
+/// What is said of the session's files.
+pub(crate) struct Files {
+    pub(crate) taken: &'static str,
+    pub(crate) refused: &'static str,
+    pub(crate) trouble: &'static str,
 }
 
 /// How a step stands.

@@ -3,7 +3,7 @@
 //! The words and values are the kernel's, made from the frozen call, with nothing left out. Here names of tools and
 //! parameters are replaced by what their author calls them, and everything else is passed on as it is.
 
-use anstyle::AnsiColor;
+use anstyle::{AnsiColor, Style};
 use obelus_kernel::session::{About, Change, Question};
 use serde_json::Value;
 
@@ -17,8 +17,28 @@ struct Told {
     title: String,
     /// What it is for, where it is one of many.
     instance: Option<String>,
-    fields: Vec<Line>,
+    fields: Vec<Field>,
 }
+
+/// One line of a call, and where its value comes from if that is not trusted.
+#[derive(Clone, PartialEq)]
+struct Field {
+    line: Line,
+    from: Option<String>,
+}
+
+impl Field {
+    /// The line with its mark.
+    fn marked(self) -> Line {
+        match self.from {
+            Some(from) => self.line.own(MARK, format!("   ← {from}")),
+            None => self.line,
+        }
+    }
+}
+
+/// What is not trusted is marked in this colour.
+const MARK: Style = AnsiColor::Yellow.on_default();
 
 impl Told {
     /// What it is, and what it is for.
@@ -51,23 +71,27 @@ pub(crate) fn lines(question: &Question, titles: &Titles, phrases: &Phrases) -> 
             let title = told.first().map(|told| told.title.clone()).unwrap_or_default();
             lines.push(Line::of(PLAIN, "  ").shown(BOLD, &title));
             let common = in_common(&told);
-            let is_own = |field: &Line| !common.contains(field);
+            let is_own = |field: &Field| !common.contains(field);
+            // The same mark on every line would hide the list: a sign stands for it, and is explained below.
+            let mut marks = Vec::new();
             for (index, told) in told.into_iter().enumerate().filter(|(index, _)| open.contains(index)) {
                 let own = told.fields.into_iter().filter(is_own).collect();
-                lines.push(in_a_row(index, Told { fields: own, ..told }));
+                lines.push(in_a_row(index, Told { fields: own, ..told }, &mut marks));
             }
-            lines.extend(common.into_iter().map(|field| indented(field, 4)));
+            lines.extend(common.into_iter().map(|field| indented(field.marked(), 4)));
+            let signs = (1..).zip(marks);
+            lines.extend(signs.map(|(number, from)| Line::of(MARK, format!("    {} {from}", sign(number))).hanging(6)));
         }
         About::Plan => {
             for (index, told) in told.into_iter().enumerate() {
                 lines.push(told.head(Line::of(PLAIN, format!("  {}. ", index + 1))).hanging(5));
-                lines.extend(told.fields.into_iter().map(|field| indented(field, 5)));
+                lines.extend(told.fields.into_iter().map(|field| indented(field.marked(), 5)));
             }
         }
         About::Call | About::InDoubt => {
             for told in told {
                 lines.push(told.head(Line::of(PLAIN, "  ")));
-                lines.extend(told.fields.into_iter().map(|field| indented(field, 4)));
+                lines.extend(told.fields.into_iter().map(|field| indented(field.marked(), 4)));
             }
         }
     }
@@ -105,13 +129,13 @@ fn indented(field: Line, columns: usize) -> Line {
 }
 
 /// What is the same in all of them is said once.
-fn in_common(told: &[Told]) -> Vec<Line> {
+fn in_common(told: &[Told]) -> Vec<Field> {
     let Some((first, rest)) = told.split_first() else { return Vec::new() };
     first.fields.iter().filter(|field| rest.iter().all(|other| other.fields.contains(field))).cloned().collect()
 }
 
 /// One of many calls on one line.
-fn in_a_row(index: usize, told: Told) -> Line {
+fn in_a_row(index: usize, told: Told, marks: &mut Vec<String>) -> Line {
     let mut line = Line::of(PLAIN, format!("  {:>3}. ", index + 1));
     if let Some(instance) = &told.instance {
         line = line.shown(BOLD, instance).own(PLAIN, "  ");
@@ -120,9 +144,22 @@ fn in_a_row(index: usize, told: Told) -> Line {
         if n > 0 {
             line = line.own(DIM, " · ");
         }
-        line.append(field);
+        line.append(field.line);
+        if let Some(from) = field.from {
+            let known = marks.iter().position(|mark| *mark == from);
+            let number = known.unwrap_or_else(|| {
+                marks.push(from);
+                marks.len() - 1
+            });
+            line = line.own(MARK, format!(" {}", sign(number + 1)));
+        }
     }
     line.hanging(7)
+}
+
+/// What stands for the so-manieth mark.
+fn sign(number: usize) -> String {
+    if number == 1 { "⚠".to_owned() } else { format!("⚠{number}") }
 }
 
 /// The calls of a question, taken apart from its description: each begins with a line that does not stand in.
@@ -135,7 +172,8 @@ fn told(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Told> {
                 let (name, mark) = split_mark(line);
                 let call = question.calls.get(all.len()).map(|asked| &*asked.call);
                 tool = call.and_then(|call| call["_tool"].as_str()).unwrap_or(name).to_owned();
-                let title = titles.tool(&tool) + &mark.map(|from| marked(from, titles, phrases)).unwrap_or_default();
+                let title = titles.tool(&tool)
+                    + &mark.map(|from| format!("   ← {}", marked(from, titles, phrases))).unwrap_or_default();
                 all.push(Told { title, instance: None, fields: Vec::new() });
             }
             Some(field) if field.starts_with("for ") => {
@@ -146,7 +184,7 @@ fn told(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Told> {
             Some(field) if field.starts_with("result joins by ") => {
                 let how = field["result joins by ".len()..].trim_matches('"');
                 if let Some(last) = all.last_mut().and_then(|told| told.fields.last_mut()) {
-                    last.append(Line::new().shown(DIM, &format!(" ({how})")));
+                    last.line.append(Line::new().shown(DIM, &format!(" ({how})")));
                 }
             }
             Some(field) => {
@@ -167,7 +205,7 @@ fn now_of<'a>(question: &'a Question, call: usize, field: &str, tool: &str, titl
 }
 
 /// A line of a call's description, with the names that people know, and beside it what is there now.
-fn field_line(field: &str, now: Option<&Change>, tool: &str, titles: &Titles, phrases: &Phrases) -> Option<Line> {
+fn field_line(field: &str, now: Option<&Change>, tool: &str, titles: &Titles, phrases: &Phrases) -> Option<Field> {
     let (field, mark) = split_mark(field);
     let line = if let Some(aside) = field.strip_prefix("beside the call, in the agent's words: ") {
         let (name, value) = aside.split_once(" = ")?;
@@ -200,10 +238,7 @@ fn field_line(field: &str, now: Option<&Change>, tool: &str, titles: &Titles, ph
             None => Line::new().shown(PLAIN, field),
         }
     };
-    Some(match mark {
-        Some(from) => line.own(AnsiColor::Yellow.on_default(), marked(from, titles, phrases)),
-        None => line,
-    })
+    Some(Field { line, from: mark.map(|from| marked(from, titles, phrases)) })
 }
 
 /// A value on one line, in the form in which the kernel shows values.
@@ -223,7 +258,7 @@ fn split_mark(line: &str) -> (&str, Option<&str>) {
 }
 
 fn marked(from: &str, titles: &Titles, phrases: &Phrases) -> String {
-    format!("   ← {}", fill(phrases.ask.not_trusted, &[&sources(from, titles)]))
+    fill(phrases.ask.not_trusted, &[&sources(from, titles)])
 }
 
 /// Names of tools in a list, as their author calls them.
@@ -345,6 +380,18 @@ pub(crate) mod tests {
                 "  asked because it sets «Amount»",
             ]
         );
+    }
+
+    #[test]
+    fn the_same_mark_on_many_calls_is_explained_once() {
+        let mut question = about_three();
+        for id in 1..=3 {
+            let marked = format!("id = {id}   ← from open_page, not trusted");
+            question.description = question.description.replace(&format!("id = {id}"), &marked);
+        }
+        let told = told(&question, "en");
+        assert_eq!(told[2], "    1. \"Анна\"  Deal: 1 ⚠");
+        assert_eq!(told[6], "    ⚠ from «open page», not trusted");
     }
 
     #[test]

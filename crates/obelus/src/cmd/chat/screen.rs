@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use obelus_connect::bitrix24::event_words;
 use obelus_kernel::session::{AskedAgain, CallReport, Ends, Mode, Outcome, Reply, Session};
-use obelus_runtime::{Event, how_it_ended};
+use obelus_runtime::{Event, FileNews, how_it_ended};
 use serde_json::Value;
 
 use super::phrases::{Phrases, fill};
@@ -128,7 +129,25 @@ impl Screen {
                     self.write(Part::Steps, &steps);
                 }
             }
+            Event::Happened(event) => {
+                let words = event_words(event, self.phrases.language);
+                self.note(&fill(self.phrases.happened, &[&words]));
+            }
+            Event::Files(news) => self.files(news),
             _ => {}
+        }
+    }
+
+    /// Something about the session's files.
+    fn files(&mut self, news: &FileNews) {
+        let phrases = &self.phrases.files;
+        let name = |path: &std::path::Path| path.display().to_string();
+        match news {
+            FileNews::Taken { file } => self.note(&fill(phrases.taken, &[&name(file)])),
+            FileNews::Refused { place, why, ours } => {
+                self.complain(&fill(phrases.refused, &[place, why, &name(ours)]));
+            }
+            FileNews::Trouble { file, why } => self.complain(&fill(phrases.trouble, &[&name(file), why])),
         }
     }
 

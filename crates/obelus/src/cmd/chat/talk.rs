@@ -6,11 +6,12 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use obelus_kernel::session::{Decision, Ends, Input, Mode, Question, Refused, Reply, Session};
 use obelus_kernel::{Message, Path, Role};
-use obelus_runtime::{Driver, NOT_DURABLE, Told, system_clock};
+use obelus_runtime::{Driver, Event, NOT_DURABLE, Told, system_clock};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::commands::Command;
+use super::events::Bindings;
 use super::phrases::{Phrases, fill};
 use super::screen::{Part, Screen, Shared};
 use super::text::{Line, PLAIN, paragraphs};
@@ -34,6 +35,8 @@ pub(crate) struct Talk {
     pub(crate) session: Option<String>,
     /// Whether what people say is written down beforehand.
     pub(crate) plays_itself: bool,
+    /// What the session wants to be told of by its portal.
+    pub(super) bindings: Bindings,
     is_terminal: bool,
     stop: UnboundedSender<Input>,
     signals: (Signal, Signal),
@@ -76,8 +79,17 @@ impl Talk {
         let screen = Screen::shared(is_terminal, driver.session(), phrases);
         let watching = screen.clone();
         let stop = driver.inlet();
+        let bindings = Bindings::default();
+        let bound = bindings.clone();
+        let watch = move |event: Event<'_>| {
+            if let Event::Moved(session) = &event {
+                bound.see(session);
+            }
+            watching.lock().event(&event);
+        };
         Ok(Self {
-            driver: driver.watched_by(move |event| watching.lock().event(&event)),
+            driver: driver.watched_by(watch),
+            bindings,
             screen,
             phrases,
             agent,

@@ -2,7 +2,7 @@
 
 use obelus_runtime::Language;
 
-use super::{Asking, Because, Errors, Phrases, Statuses, Why};
+use super::{Asking, Because, Errors, Files, Phrases, Statuses, Why};
 
 pub(super) const PHRASES: Phrases = Phrases {
     language: Language::English,
@@ -136,6 +136,13 @@ pub(super) const PHRASES: Phrases = Phrases {
         ("/quit", "leave"),
     ],
     help_keys: "Ctrl-C stops the turn, twice leaves. Ctrl-D leaves. Tab completes commands. A line that begins with a space is not kept in the history.",
+    listens: "Listening for events of the portal at {}",
+    happened: "Portal event: {}",
+    files: Files {
+        taken: "Your changes to the state are taken up: {}",
+        refused: "The state's file is not taken: {}: {}. It is left as it is until it is mended or removed; the state is written to {}",
+        trouble: "A file could not be written: {}: {}. Nothing is lost: the journal has everything",
+    },
     errors: Errors {
         unknown: "There is no command {}.",
         did_you_mean: "Did you mean {}?",

@@ -2,7 +2,7 @@
 
 use obelus_runtime::Language;
 
-use super::{Asking, Because, Errors, Phrases, Statuses, Why};
+use super::{Asking, Because, Errors, Files, Phrases, Statuses, Why};
 
 pub(super) const PHRASES: Phrases = Phrases {
     language: Language::Russian,
@@ -136,6 +136,13 @@ pub(super) const PHRASES: Phrases = Phrases {
         ("/quit", "выход"),
     ],
     help_keys: "Ctrl-C останавливает ход, дважды — выход. Ctrl-D — выход. Tab дополняет команды. Строка с пробелом в начале не попадает в историю.",
+    listens: "Жду событий портала по адресу {}",
+    happened: "Событие портала: {}",
+    files: Files {
+        taken: "Ваши правки в файле состояния учтены: {}",
+        refused: "Файл состояния не принят: {}: {}. Он остаётся как есть, пока его не исправят или не удалят; состояние записывается в {}",
+        trouble: "Файл не записан: {}: {}. Ничего не потеряно: всё есть в журнале",
+    },
     errors: Errors {
         unknown: "Нет такой команды: {}.",
         did_you_mean: "Возможно, {}?",

@@ -1,0 +1,174 @@
+//! Events: what the portal tells of its own accord, by a form that anybody could send. Who knows the application's
+//! token is the portal; everything else in the form is believed by nobody.
+
+mod door;
+mod form;
+mod words;
+
+use obelus_runtime::Secret;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+pub use door::{EventDoor, Received};
+pub use words::event_words;
+
+/// A form larger than this is no event: they carry ids only.
+const LARGEST: usize = 64 * 1024;
+
+/// An event of the portal whose sender knew the token.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PortalEvent {
+    /// The same for the same event, however often it comes.
+    pub id: String,
+    /// Its name in upper case, such as `ONCRMDEALUPDATE`.
+    pub name: String,
+    /// What it is about: ids.
+    pub data: Value,
+    /// When, in the portal's words.
+    pub ts: String,
+}
+
+/// Why a form is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotTaken {
+    /// More than an event ever has.
+    #[error("the form is larger than 64 KiB")]
+    TooLarge,
+    /// Not a form, or not one that tells of an event.
+    #[error("the form tells of no event")]
+    NoEvent,
+    /// Whoever sent it is not the portal.
+    #[error("the application token is not the one that was agreed on")]
+    Stranger,
+}
+
+impl PortalEvent {
+    /// Reads the form that a portal sends. Its token must be this one.
+    pub fn read(form: &[u8], token: &Secret) -> Result<Self, NotTaken> {
+        if form.len() > LARGEST {
+            return Err(NotTaken::TooLarge);
+        }
+        let text = std::str::from_utf8(form).map_err(|_| NotTaken::NoEvent)?;
+        let mut fields = form::tree(text).ok_or(NotTaken::NoEvent)?;
+        // Before anything else in it is looked at.
+        let given = fields.get("auth").and_then(|auth| auth["application_token"].as_str()).unwrap_or_default();
+        if !is_same(given, token.expose()) {
+            return Err(NotTaken::Stranger);
+        }
+        let mut take = |name: &str| fields.shift_remove(name).unwrap_or_default();
+        let name = take("event").as_str().unwrap_or_default().to_uppercase();
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "_:.".contains(c);
+        if name.is_empty() || name.len() > 100 || !name.chars().all(is_name) {
+            return Err(NotTaken::NoEvent);
+        }
+        let (handler, data, ts) = (take("event_handler_id"), take("data"), take("ts"));
+        let whole = json!([name, handler, ts, data]).to_string();
+        let id = Sha256::digest(whole.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self { id, name, data, ts: ts.as_str().unwrap_or_default().to_owned() })
+    }
+
+    /// What the session keeps of it. The token and the rest of `auth` are no part of that.
+    pub fn to_value(&self) -> Value {
+        json!({"name": self.name, "data": self.data, "ts": self.ts})
+    }
+
+    /// Whether somebody asked for it: a binding of this event whose handler has this path.
+    pub fn is_wanted(&self, bindings: &Value, path: &str) -> bool {
+        let is_this = |binding: &Value| {
+            let event = binding["event"].as_str().unwrap_or_default();
+            let handler = binding["handler"].as_str().unwrap_or_default();
+            event.eq_ignore_ascii_case(&self.name) && path_of(handler) == path_of(path)
+        };
+        bindings.as_array().is_some_and(|bindings| bindings.iter().any(is_this))
+    }
+}
+
+/// The path of an address, or of a path.
+fn path_of(address: &str) -> &str {
+    let local = match address.split_once("://") {
+        Some((_, rest)) => rest.find('/').map_or("", |at| &rest[at..]),
+        None => address,
+    };
+    local.split(['?', '#']).next().unwrap_or_default().trim_matches('/')
+}
+
+/// Whether two texts are the same, without telling by the time it takes how much of them is.
+fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (Sha256::digest(one.as_bytes()), Sha256::digest(other.as_bytes()));
+    one.iter().zip(other.iter()).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FORM: &str = "event=ONCRMDEALUPDATE&event_handler_id=5&data%5BFIELDS%5D%5BID%5D=12&ts=1714557600\
+                        &auth%5Bdomain%5D=portal.example.test&auth%5Bapplication_token%5D=t%261-agreed";
+
+    fn token() -> Secret {
+        Secret::new("t&1-agreed")
+    }
+
+    #[test]
+    fn an_event_is_read_and_its_auth_is_left_behind() {
+        let event = PortalEvent::read(FORM.as_bytes(), &token()).unwrap();
+        assert_eq!((event.name.as_str(), event.ts.as_str()), ("ONCRMDEALUPDATE", "1714557600"));
+        assert_eq!(event.data, json!({"FIELDS": {"ID": "12"}}));
+        assert!(!event.to_value().to_string().contains("agreed"));
+        assert_eq!(PortalEvent::read(FORM.as_bytes(), &token()).unwrap().id, event.id);
+        for other in
+            [FORM.replace("ID%5D=12", "ID%5D=13"), FORM.replace("4557600", "4557601"), FORM.replace("id=5", "id=6")]
+        {
+            assert_ne!(PortalEvent::read(other.as_bytes(), &token()).unwrap().id, event.id, "{other}");
+        }
+    }
+
+    #[test]
+    fn who_does_not_know_the_token_is_not_heard() {
+        for wrong in ["", "t%261-agree", "t%261-agreedx", "T%261-AGREED"] {
+            let form = FORM.replace("t%261-agreed", wrong);
+            assert_eq!(PortalEvent::read(form.as_bytes(), &token()), Err(NotTaken::Stranger), "{wrong}");
+        }
+        let without = FORM.replace("&auth%5Bapplication_token%5D=t%261-agreed", "");
+        assert_eq!(PortalEvent::read(without.as_bytes(), &token()), Err(NotTaken::Stranger));
+        // A list or a tree in the token's place is no token.
+        let tree = FORM.replace("application_token%5D=", "application_token%5D%5B%5D=");
+        assert_eq!(PortalEvent::read(tree.as_bytes(), &token()), Err(NotTaken::Stranger));
+    }
+
+    #[test]
+    fn what_is_no_event_is_refused() {
+        let with = |name: &str| FORM.replace("ONCRMDEALUPDATE", name);
+        for form in [with(""), with("a%20b"), with("%D0%94%D0%B0"), with(&"X".repeat(101))] {
+            assert_eq!(PortalEvent::read(form.as_bytes(), &token()), Err(NotTaken::NoEvent), "{form}");
+        }
+        assert_eq!(PortalEvent::read(b"\xff\xfe", &token()), Err(NotTaken::NoEvent));
+        assert_eq!(PortalEvent::read(&[b'a'; LARGEST + 1], &token()), Err(NotTaken::TooLarge));
+    }
+
+    #[test]
+    fn only_what_was_asked_for_is_wanted() {
+        let event = PortalEvent::read(FORM.as_bytes(), &token()).unwrap();
+        let bound = |event: &str, handler: &str| json!([{"event": event, "handler": handler}]);
+        assert!(event.is_wanted(&bound("onCrmDealUpdate", "https://example.test/hook"), "/hook"));
+        assert!(event.is_wanted(&bound("ONCRMDEALUPDATE", "http://127.0.0.1:8090/"), "/"));
+        assert!(event.is_wanted(&bound("ONCRMDEALUPDATE", "http://127.0.0.1:8090"), "/"));
+        assert!(!event.is_wanted(&bound("onCrmDealAdd", "https://example.test/hook"), "/hook"));
+        assert!(!event.is_wanted(&bound("onCrmDealUpdate", "https://example.test/other"), "/hook"));
+        assert!(!event.is_wanted(&Value::Null, "/hook"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_comes_is_refused_or_read(form in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200)) {
+            let _ = PortalEvent::read(&form, &token());
+        }
+
+        #[test]
+        fn keys_of_any_form_are_borne(key in "[a-z\\[\\]%0-9&=]{0,40}") {
+            let form = format!("{FORM}&{key}=x&data[{key}]=y");
+            let read = PortalEvent::read(form.as_bytes(), &token());
+            proptest::prop_assert!(read.is_ok() || read == Err(NotTaken::Stranger) || read == Err(NotTaken::NoEvent));
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Where portals bring their events: a small HTTP listener that takes forms from whoever knows the token.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use hyper::body::Incoming;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use obelus_runtime::Secret;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinHandle;
+
+use super::{LARGEST, NotTaken, PortalEvent};
+
+/// Whoever takes longer to send an event has none.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Connections at once.
+const MOST_CONNECTIONS: usize = 64;
+
+/// Events that wait to be taken in. More are refused: nobody looks at them any more.
+const MOST_WAITING: usize = 1_000;
+
+/// An event, and the path it was brought to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Received {
+    /// The event.
+    pub event: PortalEvent,
+    /// The path.
+    pub path: String,
+}
+
+/// An open door for events. It closes when it is dropped.
+pub struct EventDoor {
+    address: SocketAddr,
+    received: mpsc::Receiver<Received>,
+    listening: JoinHandle<()>,
+}
+
+impl EventDoor {
+    /// Listens at an address, on the tokio runtime that this is called in.
+    pub async fn open(listen: SocketAddr, token: Secret) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(listen).await?;
+        let address = listener.local_addr()?;
+        let (sender, received) = mpsc::channel(MOST_WAITING);
+        let listening = tokio::spawn(accept(listener, Arc::new(token), sender));
+        Ok(Self { address, received, listening })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The next event.
+    pub async fn next(&mut self) -> Option<Received> {
+        self.received.recv().await
+    }
+
+    /// The next event, if there is one already.
+    pub fn next_ready(&mut self) -> Option<Received> {
+        self.received.try_recv().ok()
+    }
+}
+
+impl Drop for EventDoor {
+    fn drop(&mut self) {
+        self.listening.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, token: Arc<Secret>, sender: mpsc::Sender<Received>) {
+    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    loop {
+        let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
+        let Ok((stream, _)) = listener.accept().await else {
+            // Out of files, most likely: some will be given back.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let (token, sender) = (Arc::clone(&token), sender.clone());
+        tokio::spawn(async move {
+            serve(stream, token, sender).await;
+            drop(place);
+        });
+    }
+}
+
+async fn serve(stream: TcpStream, token: Arc<Secret>, sender: mpsc::Sender<Received>) {
+    let service = hyper::service::service_fn(move |request| {
+        let (token, sender) = (Arc::clone(&token), sender.clone());
+        async move {
+            let (status, words) = take(request, &token, &sender).await;
+            let mut response = Response::new(Body::from(words));
+            *response.status_mut() = status;
+            Ok::<_, Infallible>(response)
+        }
+    });
+    let mut server = hyper::server::conn::http1::Builder::new();
+    let server = server.timer(TokioTimer::new()).header_read_timeout(PATIENCE).keep_alive(false);
+    // A portal that goes away is no fault of ours.
+    let _ = server.serve_connection(TokioIo::new(stream), service).await;
+}
+
+async fn take(request: Request<Incoming>, token: &Secret, sender: &mpsc::Sender<Received>) -> (StatusCode, String) {
+    if request.method() != Method::POST {
+        return (StatusCode::METHOD_NOT_ALLOWED, "events are brought by POST\n".to_owned());
+    }
+    let path = request.uri().path().to_owned();
+    let form = match tokio::time::timeout(PATIENCE, to_bytes(Body::new(request.into_body()), LARGEST)).await {
+        Ok(Ok(form)) => form,
+        Ok(Err(_)) => return refused(NotTaken::TooLarge),
+        Err(_) => return (StatusCode::REQUEST_TIMEOUT, "the form did not come in time\n".to_owned()),
+    };
+    match PortalEvent::read(&form, token) {
+        Err(why) => refused(why),
+        Ok(event) => match sender.try_send(Received { event, path }) {
+            Ok(()) => (StatusCode::OK, String::new()),
+            Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "too many events wait\n".to_owned()),
+        },
+    }
+}
+
+fn refused(why: NotTaken) -> (StatusCode, String) {
+    let status = match why {
+        NotTaken::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        NotTaken::NoEvent => StatusCode::BAD_REQUEST,
+        NotTaken::Stranger => StatusCode::FORBIDDEN,
+    };
+    (status, format!("{why}\n"))
+}

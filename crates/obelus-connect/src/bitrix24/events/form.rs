@@ -1,0 +1,92 @@
+//! A form with keys as PHP has them: `data[FIELDS][ID]=12`.
+
+use serde_json::{Map, Value};
+
+/// More than this is no event.
+const MOST_PAIRS: usize = 500;
+
+/// Keys nested deeper are no event's either.
+const DEEPEST: usize = 8;
+
+/// The form as a tree of texts. None if it is too large a tree.
+pub(super) fn tree(form: &str) -> Option<Map<String, Value>> {
+    let mut root = Map::new();
+    for (count, pair) in form.split('&').filter(|pair| !pair.is_empty()).enumerate() {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let key = decode(key);
+        let path = path(&key);
+        if count >= MOST_PAIRS || path.len() > DEEPEST {
+            return None;
+        }
+        put(&mut root, &path, decode(value));
+    }
+    Some(root)
+}
+
+/// `data[FIELDS][ID]` as its parts. A bracket that is out of place is a letter like any other.
+fn path(key: &str) -> Vec<&str> {
+    let Some((first, rest)) = key.split_once('[').filter(|(first, rest)| !first.is_empty() && rest.ends_with(']'))
+    else {
+        return vec![key];
+    };
+    std::iter::once(first).chain(rest[..rest.len() - 1].split("][")).collect()
+}
+
+fn put(map: &mut Map<String, Value>, path: &[&str], value: String) {
+    let [part, rest @ ..] = path else { return };
+    // An empty part is the next place of a list.
+    let key = if part.is_empty() { map.len().to_string() } else { (*part).to_owned() };
+    if rest.is_empty() {
+        map.insert(key, value.into());
+        return;
+    }
+    let inner = map.entry(key).or_insert_with(|| Value::Object(Map::new()));
+    if !inner.is_object() {
+        *inner = Value::Object(Map::new());
+    }
+    if let Some(inner) = inner.as_object_mut() {
+        put(inner, rest, value);
+    }
+}
+
+/// `%5B` and `+` undone. What is no text afterwards is replaced.
+fn decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let escaped = if byte == b'%' { bytes.get(at + 1..at + 3).and_then(hexadecimal) } else { None };
+        out.push(escaped.unwrap_or(if byte == b'+' { b' ' } else { byte }));
+        at += if escaped.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// The byte that two digits stand for.
+fn hexadecimal(digits: &[u8]) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let [high, low] = *digits else { return None };
+    u8::try_from(digit(high)? * 16 + digit(low)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn nested_keys_make_a_tree() {
+        let form = "a=1+2&data%5BFIELDS%5D%5BID%5D=12&data[LIST][]=x&data[LIST][]=y&b&c=%D0%94%D0%B0%zz%4";
+        let expected = json!({
+            "a": "1 2", "data": {"FIELDS": {"ID": "12"}, "LIST": {"0": "x", "1": "y"}}, "b": "", "c": "Да%zz%4"});
+        assert_eq!(Value::Object(tree(form).unwrap()), expected);
+    }
+
+    #[test]
+    fn odd_keys_are_names_and_too_much_is_refused() {
+        let odd = json!({"[a]": "1", "b[c": "2", "d]": "3"});
+        assert_eq!(Value::Object(tree("[a]=1&b[c=2&d]=3").unwrap()), odd);
+        assert_eq!(tree(&format!("a{}=1", "[b]".repeat(9))), None);
+        assert_eq!(tree(&"a=1&".repeat(501)), None);
+    }
+}

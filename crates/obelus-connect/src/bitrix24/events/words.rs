@@ -1,0 +1,66 @@
+//! An event in one plain line.
+
+use obelus_runtime::Language;
+use serde_json::Value;
+
+/// How a kind of record is called, and the endings of what happens to it.
+const RECORDS: [(&str, &str, &str, &str); 8] = [
+    ("CRMDEAL", "сделка", "а", "deal"),
+    ("CRMCONTACT", "контакт", "", "contact"),
+    ("CRMCOMPANY", "компания", "а", "company"),
+    ("CRMLEAD", "лид", "", "lead"),
+    ("CRMACTIVITY", "дело", "о", "activity"),
+    ("CRMTIMELINECOMMENT", "комментарий", "", "comment"),
+    ("TASKCOMMENT", "комментарий к задаче", "", "comment on a task"),
+    ("TASK", "задача", "а", "task"),
+];
+
+const DEEDS: [(&str, &str, &str); 3] =
+    [("ADD", "создан", "created"), ("UPDATE", "изменён", "changed"), ("DELETE", "удалён", "deleted")];
+
+/// What happened, from what a session keeps of an event: "сделка 12 изменена". Of one that is not known, its name.
+pub fn event_words(event: &Value, language: Language) -> String {
+    let name = event["name"].as_str().unwrap_or_default();
+    let said = RECORDS.iter().find_map(|record| {
+        let deed = name.strip_prefix("ON")?.strip_prefix(record.0)?;
+        Some((record, DEEDS.iter().find(|(name, ..)| *name == deed)?))
+    });
+    let Some(((_, russian, ending, english), (_, done, english_done))) = said else { return name.to_owned() };
+    let id = record(&event["data"]).map(|id| format!(" {id}")).unwrap_or_default();
+    match language {
+        Language::Russian => {
+            // The stressed `ё` is there without an ending only.
+            let done = if ending.is_empty() { (*done).to_owned() } else { done.replace('ё', "е") };
+            format!("{russian}{id} {done}{ending}")
+        }
+        Language::English => format!("{english}{id} was {english_done}"),
+    }
+}
+
+/// The number of the record.
+fn record(data: &Value) -> Option<u64> {
+    ["FIELDS", "FIELDS_AFTER", "FIELDS_BEFORE"].iter().find_map(|part| data[*part]["ID"].as_str()?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_event_is_told_plainly() {
+        let told =
+            |name: &str, data: serde_json::Value, language| event_words(&json!({"name": name, "data": data}), language);
+        let deal = json!({"FIELDS": {"ID": "12"}});
+        assert_eq!(told("ONCRMDEALUPDATE", deal.clone(), Language::Russian), "сделка 12 изменена");
+        assert_eq!(told("ONCRMDEALDELETE", deal.clone(), Language::Russian), "сделка 12 удалена");
+        assert_eq!(told("ONCRMCONTACTUPDATE", deal.clone(), Language::Russian), "контакт 12 изменён");
+        assert_eq!(told("ONCRMACTIVITYADD", deal.clone(), Language::Russian), "дело 12 создано");
+        assert_eq!(told("ONCRMDEALUPDATE", deal, Language::English), "deal 12 was changed");
+        let task = json!({"FIELDS_BEFORE": "undefined", "FIELDS_AFTER": {"ID": "9", "TASK_ID": "4"}});
+        assert_eq!(told("ONTASKCOMMENTADD", task, Language::English), "comment on a task 9 was created");
+        let odd = json!({"FIELDS": {"ID": "1\u{1b}[2J"}});
+        assert_eq!(told("ONTASKADD", odd, Language::Russian), "задача создана");
+        assert_eq!(told("ONAPPINSTALL", json!({}), Language::Russian), "ONAPPINSTALL");
+    }
+}

@@ -1,0 +1,216 @@
+//! A server of a model that answers as a test wants, byte by byte where need be, and remembers what it was asked.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+
+const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\nconnection: close\r\n\r\n";
+
+/// What the server was asked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked {
+    pub(crate) method: String,
+    pub(crate) target: String,
+    /// Names in lower case.
+    headers: Vec<(String, String)>,
+    body: String,
+}
+
+impl Asked {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+}
+
+/// What the server does with a request.
+#[derive(Clone)]
+pub(crate) enum Say {
+    /// Sends this and closes the connection.
+    Bytes(Vec<u8>),
+    /// Sends this and then nothing, without closing.
+    Stall(String),
+    /// Sends the first, and the second again and again until nobody takes it.
+    Flood(String, String),
+    /// Sends this every now and then until nobody takes it.
+    Drip(String),
+    /// Sends the first, waits, and sends the second.
+    Gated(String, Arc<Notify>, String),
+}
+
+impl Say {
+    pub(crate) fn raw(text: &str) -> Self {
+        Say::Bytes(text.as_bytes().to_vec())
+    }
+
+    pub(crate) fn stall(text: &str) -> Self {
+        Say::Stall(text.to_owned())
+    }
+
+    pub(crate) fn flood(head: &str, more: &str) -> Self {
+        Say::Flood(head.to_owned(), more.to_owned())
+    }
+
+    pub(crate) fn drip(drop: &str) -> Self {
+        Say::Drip(drop.to_owned())
+    }
+
+    /// An answer in pieces of so many characters.
+    pub(crate) fn stream(text: &str, piece: usize) -> Self {
+        Say::raw(&format!("{HEAD}{}{}", pieces(text, piece), end()))
+    }
+
+    /// A piece of an answer, then the rest once the gate is open.
+    pub(crate) fn gated(first: &str, gate: Arc<Notify>, rest: &str) -> Self {
+        Say::Gated(format!("{HEAD}{}", pieces(first, 6)), gate, format!("{}{}", pieces(rest, 6), end()))
+    }
+
+    /// An answer of a server that does not stream.
+    pub(crate) fn whole(text: &str) -> Self {
+        let body = json!({"choices": [{"index": 0, "message": {"role": "assistant", "content": text},
+            "finish_reason": "stop"}], "usage": usage()});
+        Self::answer("200 OK", &body)
+    }
+
+    pub(crate) fn error(status: u16, words: &str) -> Self {
+        Self::answer(&format!("{status} No"), &json!({"error": {"message": words, "type": "some", "code": null}}))
+    }
+
+    fn answer(status: &str, body: &Value) -> Self {
+        let body = body.to_string();
+        let length = body.len();
+        Say::raw(&format!(
+            "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+        ))
+    }
+}
+
+/// A solution that only speaks.
+pub(crate) fn solution(words: &str) -> String {
+    json!({"say": words, "calls": [], "output": words}).to_string()
+}
+
+/// The data of one event.
+pub(crate) fn chunk(delta: &Value, finish: Option<&str>) -> Value {
+    json!({"id": "c", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+}
+
+fn usage() -> Value {
+    json!({"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100})
+}
+
+fn pieces(text: &str, piece: usize) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    let event =
+        |part: &[char]| format!("data: {}\n\n", chunk(&json!({"content": part.iter().collect::<String>()}), None));
+    characters.chunks(piece).map(event).collect()
+}
+
+fn end() -> String {
+    let last = json!({"choices": [], "usage": usage()});
+    format!("data: {}\n\ndata: {last}\n\ndata: [DONE]\n\n", chunk(&json!({}), Some("stop")))
+}
+
+/// A server on a port of its own.
+pub(crate) struct Model {
+    /// Its address up to `/chat/completions`.
+    pub(crate) base: String,
+    asked: Arc<Mutex<Vec<Asked>>>,
+    open: Arc<AtomicUsize>,
+}
+
+impl Model {
+    /// Starts a server. The function is given a request and how many came before it.
+    pub(crate) async fn start(say: impl Fn(&Asked, usize) -> Say + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}/v1", listener.local_addr().unwrap());
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let open = Arc::new(AtomicUsize::new(0));
+        let (seen, count) = (Arc::clone(&asked), Arc::clone(&open));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let mut stream = BufReader::new(stream);
+                let Some(request) = read(&mut stream).await else { continue };
+                count.fetch_add(1, Ordering::SeqCst);
+                let before = {
+                    let mut seen = seen.lock().unwrap();
+                    seen.push(request.clone());
+                    seen.len() - 1
+                };
+                let (say, count) = (say(&request, before), Arc::clone(&count));
+                tokio::spawn(async move {
+                    send(stream.into_inner(), say).await;
+                    count.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        Self { base, asked, open }
+    }
+
+    /// Everything that was asked so far.
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    /// Ends when no client has a connection open any more.
+    pub(crate) async fn until_all_have_gone(&self) {
+        while self.open.load(Ordering::SeqCst) > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+async fn read(stream: &mut BufReader<TcpStream>) -> Option<Asked> {
+    let mut line = String::new();
+    stream.read_line(&mut line).await.ok()?;
+    let mut words = line.split_whitespace().map(str::to_owned);
+    let mut asked = Asked { method: words.next()?, target: words.next()?, ..Asked::default() };
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).await.ok()?;
+        let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+        asked.headers.push((name.to_ascii_lowercase(), value.to_owned()));
+    }
+    let length = asked.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.ok()?;
+    asked.body = String::from_utf8(body).unwrap();
+    Some(asked)
+}
+
+async fn send(mut stream: TcpStream, say: Say) {
+    match say {
+        Say::Bytes(bytes) => {
+            let _ = stream.write_all(&bytes).await;
+            let _ = stream.shutdown().await;
+        }
+        Say::Stall(text) => {
+            let _ = stream.write_all(text.as_bytes()).await;
+            // Until the client has gone.
+            let _ = stream.read(&mut [0]).await;
+        }
+        Say::Flood(head, more) => {
+            let _ = stream.write_all(head.as_bytes()).await;
+            while stream.write_all(more.as_bytes()).await.is_ok() {}
+        }
+        Say::Drip(drop) => {
+            let _ = stream.write_all(HEAD.as_bytes()).await;
+            while stream.write_all(drop.as_bytes()).await.is_ok() {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+        }
+        Say::Gated(first, gate, rest) => {
+            let _ = stream.write_all(first.as_bytes()).await;
+            gate.notified().await;
+            let _ = stream.write_all(rest.as_bytes()).await;
+            let _ = stream.shutdown().await;
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Models on a server: what is sent, and how each way in which a server can fail ends.
+#![cfg(feature = "openai")]
+
+mod common;
+#[path = "common/stream.rs"]
+mod stream;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use obelus_connect::model::openai::{Access, OpenAi, OpenAiOptions, Price, Structured, Timeouts};
+use obelus_kernel::session::{Ends, Input};
+use obelus_runtime::{Driver, Event, Secret, Used};
+use serde_json::{Value, json};
+
+use stream::{Model, Say, chunk, solution};
+
+/// Waits as short as a test can bear, and tries nothing again.
+fn hasty() -> OpenAiOptions {
+    let timeouts = Timeouts { first_byte: 0.4, idle: 0.4, total: 5.0 };
+    OpenAiOptions { timeouts, retries: 0, ..OpenAiOptions::named("gpt-test") }
+}
+
+fn model(server: &Model, options: OpenAiOptions) -> Arc<OpenAi> {
+    let access = Access::new(Some(&server.base), Some(Secret::new("sk-s3cr3t")));
+    Arc::new(OpenAi::new(options, access))
+}
+
+fn driver(server: &Model, options: OpenAiOptions) -> Driver {
+    common::driver(model(server, options), false)
+}
+
+async fn ask(driver: &mut Driver, words: &str) -> obelus_kernel::session::Reply {
+    driver.turn(Input::User { text: words.to_owned() }).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_request_is_sent_as_configured_and_to_the_configured_address() {
+    let server = Model::start(|_, _| Say::stream(&solution("Привет"), 3)).await;
+    let options = OpenAiOptions {
+        headers: BTreeMap::from([("X-Team".to_owned(), "sales".to_owned())]),
+        temperature: Some(0.5),
+        max_tokens: Some(100),
+        ..hasty()
+    };
+    let reply = ask(&mut driver(&server, options), "привет").await;
+    assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Привет")));
+    let asked = server.asked();
+    assert_eq!(asked.len(), 1);
+    assert_eq!((asked[0].method.as_str(), asked[0].target.as_str()), ("POST", "/v1/chat/completions"));
+    assert_eq!(asked[0].header("authorization"), Some("Bearer sk-s3cr3t"));
+    assert_eq!(asked[0].header("x-team"), Some("sales"));
+    let body = asked[0].json();
+    assert_eq!(
+        (&body["model"], &body["temperature"], &body["max_tokens"]),
+        (&json!("gpt-test"), &json!(0.5), &json!(100))
+    );
+    assert_eq!((&body["stream"], &body["response_format"]["type"]), (&json!(true), &json!("json_schema")));
+    assert_eq!(body["response_format"]["json_schema"]["strict"], true);
+    let last = body["messages"].as_array().unwrap().last().unwrap();
+    assert_eq!((&last["role"], &last["content"]), (&json!("user"), &json!("привет")));
+}
+
+#[tokio::test]
+async fn tokens_and_cost_are_told_of_each_request() {
+    let server = Model::start(|_, _| Say::stream(&solution("a"), 4)).await;
+    let mut options = hasty();
+    options.price = Some(Price { input: 1.0, output: 10.0 });
+    let told = Arc::new(Mutex::new(Used::default()));
+    let sum = Arc::clone(&told);
+    let mut driver = driver(&server, options).watched_by(move |event| {
+        if let Event::Used(used) = event {
+            sum.lock().unwrap().add(used);
+        }
+    });
+    for _ in 0..2 {
+        ask(&mut driver, "a").await;
+    }
+    let (turn, session) = driver.session().spent();
+    assert_eq!((turn.tokens, session.tokens, session.requests), (1100, 2200, 2));
+    let told = *told.lock().unwrap();
+    assert_eq!((told.input, told.output), (2000, 200));
+    assert!((told.cost.unwrap() - 0.004).abs() < 1e-9);
+}
+
+#[tokio::test]
+async fn a_server_without_strict_schemas_is_asked_otherwise_and_that_is_remembered() {
+    let server = Model::start(|asked, _| match asked.json()["response_format"]["type"].as_str() {
+        Some(kind) => Say::error(400, &format!("response_format.type '{kind}' is not supported")),
+        None => Say::whole(&solution("a")),
+    })
+    .await;
+    let mut driver = driver(&server, hasty());
+    assert_eq!(ask(&mut driver, "a").await.ends, Ends::Output);
+    assert_eq!(server.asked().len(), 3, "a schema, an object, words");
+    let schema_in_words =
+        |asked: &stream::Asked| asked.json()["messages"][0]["content"].to_string().contains("additionalProperties");
+    assert!(!schema_in_words(&server.asked()[0]) && schema_in_words(&server.asked()[2]));
+    assert_eq!(ask(&mut driver, "b").await.ends, Ends::Output);
+    assert_eq!(server.asked().len(), 4, "the second time it is known");
+}
+
+#[tokio::test]
+async fn a_server_that_was_said_to_be_strict_is_not_asked_otherwise() {
+    let server = Model::start(|_, _| Say::error(400, "response_format is not supported")).await;
+    let options = OpenAiOptions { structured: Structured::Strict, ..hasty() };
+    let reply = ask(&mut driver(&server, options), "a").await;
+    assert_eq!(reply.reason.unwrap().code, "bad_request");
+    assert_eq!(server.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn what_may_pass_is_tried_again_when_the_server_says() {
+    let server = Model::start(|_, before| match before {
+        0 => Say::raw("HTTP/1.1 429 Too Many\r\nretry-after: 0\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"),
+        1 => Say::error(503, "overloaded"),
+        _ => Say::stream(&solution("a"), 9),
+    })
+    .await;
+    let reply = ask(&mut driver(&server, OpenAiOptions { retries: 2, ..hasty() }), "a").await;
+    assert_eq!((reply.ends, server.asked().len()), (Ends::Output, 3));
+}
+
+#[tokio::test]
+async fn a_storm_of_refusals_ends_with_the_budget_of_all_requests() {
+    let server = Model::start(|_, _| {
+        Say::raw("HTTP/1.1 429 Too Many\r\nretry-after: 0\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+    })
+    .await;
+    let mut driver = driver(&server, OpenAiOptions { retries: 8, ..hasty() });
+    for _ in 0..3 {
+        assert_eq!(ask(&mut driver, "a").await.reason.unwrap().code, "rate_limited");
+    }
+    assert_eq!(server.asked().len(), 3 + 10);
+}
+
+#[tokio::test]
+async fn a_server_that_asks_for_more_time_than_there_is_is_not_waited_for() {
+    let server = Model::start(|_, _| {
+        Say::raw("HTTP/1.1 429 Too Many\r\nretry-after: 3600\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+    })
+    .await;
+    let reason = ask(&mut driver(&server, OpenAiOptions { retries: 2, ..hasty() }), "a").await.reason.unwrap();
+    assert!(reason.code == "rate_limited" && reason.message.contains("3600"), "{reason:?}");
+    assert_eq!(server.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn words_come_as_they_are_written() {
+    let server = Model::start(|_, _| Say::stream(&solution("Сейчас посмотрю, что там."), 5)).await;
+    let written = Arc::new(Mutex::new(Vec::new()));
+    let all = Arc::clone(&written);
+    let mut driver = driver(&server, hasty()).watched_by(move |event| {
+        if let Event::Writing(words) = event {
+            all.lock().unwrap().push(words.to_owned());
+        }
+    });
+    ask(&mut driver, "a").await;
+    let written = written.lock().unwrap();
+    assert!(written.len() > 3, "{written:?}");
+    assert_eq!(written.concat(), "Сейчас посмотрю, что там.");
+}
+
+#[tokio::test]
+async fn a_reading_call_begins_while_the_rest_of_the_stream_is_still_to_come() {
+    let gate = Arc::new(tokio::sync::Notify::new());
+    let text = json!({"say": null, "calls": [
+        {"_tool": "deal_get", "id": 1, "_outputPath": "†state.deal"},
+        {"_tool": "send", "to": "a", "text": "†state.deal.title", "_outputPath": "†state.sent"},
+    ], "output": "Готово"})
+    .to_string();
+    let (first, rest) = text.split_at(text.find(",{\"_tool\":\"send").unwrap() + 1);
+    let (first, rest) = (first.to_owned(), rest.to_owned());
+    let opens = Arc::clone(&gate);
+    let server = Model::start(move |_, _| Say::gated(&first, Arc::clone(&opens), &rest)).await;
+    let begun = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&begun);
+    // Nobody else opens the gate: were the call not begun before the rest has come, nothing would ever come.
+    let patient = OpenAiOptions { timeouts: Timeouts::default(), ..hasty() };
+    let mut driver = driver(&server, patient).watched_by(move |event| {
+        if let Event::Began(start) = event {
+            seen.lock().unwrap().push(start.tool.name.clone());
+            gate.notify_one();
+        }
+    });
+    let reply = ask(&mut driver, "a").await;
+    assert_eq!(reply.ends, Ends::Output);
+    assert_eq!(*begun.lock().unwrap(), ["deal_get", "send"]);
+    assert_eq!(driver.session().state()["sent"], "Окна");
+}
+
+#[tokio::test]
+async fn no_other_address_is_contacted_whatever_the_server_says() {
+    let elsewhere = Model::start(|_, _| Say::stream(&solution("no"), 9)).await;
+    let location = format!("{}/chat/completions", elsewhere.base);
+    let server = Model::start(move |_, _| {
+        Say::raw(&format!(
+            "HTTP/1.1 307 Moved\r\nlocation: {location}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+        ))
+    })
+    .await;
+    let reply = ask(&mut driver(&server, hasty()), "a").await;
+    assert_eq!(reply.reason.unwrap().code, "redirected");
+    assert_eq!(elsewhere.asked().len(), 0);
+}
+
+/// Each way in which a server fails, by the code that it has in the end.
+fn faults() -> Vec<(&'static str, Say)> {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    let half = || format!("{head}data: {}\n\n", chunk(&json!({"content": "{\"say\": \"поло"}), None));
+    let not_utf8 = [head.as_bytes(), b"data: {\"choices\": [{\"delta\": {\"content\": \"\xff\xfe\"}}]}\n\n"].concat();
+    let long = json!("x".repeat(60_000));
+    vec![
+        ("unauthorised", Say::error(401, "Incorrect API key provided: sk-s3cr3t")),
+        ("forbidden", Say::error(403, "not for you")),
+        ("unknown_model", Say::error(404, "The model `gpt-test` does not exist")),
+        ("rate_limited", Say::error(429, "slow down")),
+        ("quota", Say::error(429, "You exceeded your current quota")),
+        ("server_error", Say::error(500, "oh")),
+        ("server_error", Say::error(503, "overloaded")),
+        ("bad_request", Say::error(400, "the conversation is too long")),
+        ("timeout_first_byte", Say::stall("")),
+        ("timeout_first_byte", Say::stall(head)),
+        ("timeout_idle", Say::stall(&half())),
+        ("cut_off", Say::raw(&half())),
+        ("cut_off", Say::raw("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{\"cho")),
+        ("unreachable", Say::raw("")),
+        ("out_of_format", Say::stream("Well, I think …", 5)),
+        ("out_of_format", Say::stream("{\"words\": 5}", 5)),
+        ("empty", Say::stream(" ", 5)),
+        ("empty", Say::raw("HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")),
+        (
+            "bad_answer",
+            Say::raw("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n\r\n<html>Login</html>"),
+        ),
+        ("not_utf8", Say::Bytes(not_utf8)),
+        ("too_large", Say::flood(head, &format!("data: {}\n\n", chunk(&json!({"content": long}), None)))),
+        ("too_large", Say::flood(head, &"x".repeat(60_000))),
+        ("too_large", Say::flood("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n", &" ".repeat(60_000))),
+        ("server_error", Say::raw(&format!("{}data: {{\"error\": {{\"message\": \"gone\"}}}}\n\n", half()))),
+    ]
+}
+
+#[tokio::test]
+async fn each_failure_ends_in_the_degraded_answer_and_the_next_turn_works() {
+    for (index, (code, fault)) in faults().into_iter().enumerate() {
+        let fault = Arc::new(fault);
+        let server = Model::start(move |asked, _| {
+            let words = asked.json()["messages"].to_string();
+            if words.contains("снова") { Say::stream(&solution("Готово"), 7) } else { (*fault).clone() }
+        })
+        .await;
+        let mut driver = driver(&server, hasty());
+        let before = driver.session().state();
+        let reply = ask(&mut driver, "привет").await;
+        let reason = reply.reason.clone().unwrap();
+        assert_eq!((reply.ends, reason.code.as_str()), (Ends::Degraded, code), "{index}: {reason:?}");
+        assert!(!reason.message.contains("s3cr3t"), "{}", reason.message);
+        let words = obelus_runtime::why_it_ended(&reply, obelus_runtime::Language::Russian);
+        assert!(words.contains("сохранены"), "{words}");
+        assert_eq!(driver.session().state(), before);
+        let heard = driver.session().context().last_user_text().map(|text| text.text.clone());
+        assert_eq!(heard.as_deref(), Some("привет"), "the user's words are kept");
+        let reply = ask(&mut driver, "снова").await;
+        assert_eq!((reply.ends, &reply.output), (Ends::Output, &Value::from("Готово")), "{index}: {code}");
+    }
+}
+
+#[tokio::test]
+async fn the_whole_answer_has_its_time_too() {
+    let drop = format!(": still here\n\ndata: {}\n\n", chunk(&json!({"content": " "}), None));
+    let server = Model::start(move |_, _| Say::drip(&drop)).await;
+    let options = OpenAiOptions { timeouts: Timeouts { first_byte: 5.0, idle: 5.0, total: 0.5 }, ..hasty() };
+    let reply = ask(&mut driver(&server, options), "a").await;
+    assert_eq!(reply.reason.unwrap().code, "timeout_total");
+}
+
+#[tokio::test]
+async fn nobody_there_and_no_key_end_the_same_way() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!("http://{}/v1", listener.local_addr().unwrap());
+    drop(listener);
+    let access = Access::new(Some(&base), None);
+    let mut driver = common::driver(Arc::new(OpenAi::new(hasty(), access)), false);
+    assert_eq!(ask(&mut driver, "a").await.reason.unwrap().code, "unreachable");
+    let mut driver = common::driver(Arc::new(OpenAi::new(hasty(), Access::new(None, None))), false);
+    let reason = ask(&mut driver, "a").await.reason.unwrap();
+    assert!(reason.code == "no_key" && reason.message.contains("OPENAI_API_KEY"));
+}
+
+#[tokio::test]
+async fn a_stop_ends_the_request() {
+    let server = Model::start(|_, _| Say::stall("")).await;
+    let options = OpenAiOptions { timeouts: Timeouts::default(), ..hasty() };
+    let mut driver = driver(&server, options);
+    let inlet = driver.inlet();
+    let turn = driver.turn(Input::User { text: "a".to_owned() });
+    let stop = async {
+        while server.asked().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        inlet.send(Input::Stop).unwrap();
+    };
+    let (reply, ()) = tokio::join!(turn, stop);
+    assert_eq!(reply.unwrap().ends, Ends::Stopped);
+    driver.finish().await;
+    server.until_all_have_gone().await;
+}

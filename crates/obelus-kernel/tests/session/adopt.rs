@@ -1,0 +1,302 @@
+//! B24-7 and DUR-7: a state that another program made, and the session's own with a person's changes.
+
+use obelus_kernel::session::{Decision, Ends, Input, QuestionStatus, Refused};
+use serde_json::{Value, json};
+
+use crate::desk::Desk;
+
+/// The state as the first seed has it.
+fn example() -> Value {
+    json!({
+        "goals": ["Создать сделку", "Назначить звонок"],
+        "done": [{"timestamp": "2024-05-01T10:00:00Z", "description": "Создана сделка", "object_ids": {"deal_id": 123}}],
+        "in_progress": [{"description": "Ожидаем подтверждения суммы", "requested_at": "2024-05-01T10:05:00Z"}],
+        "objects": {"current_deal_id": 123, "current_contact_id": 456, "current_company_id": null, "current_task_id": 789},
+        "next_planned_actions": [{
+            "method": "crm.deal.update", "params": {"id": 123, "fields": {"OPPORTUNITY": 100_000}},
+            "requires_confirmation": true}],
+        "confirmations": {
+            "deal_123_opportunity": {
+                "status": "requested", "requested_at": "2024-05-01T10:05:00Z",
+                "description": "Изменить сумму сделки 123 до 100000",
+                "action": {
+                    "method": "crm.deal.update", "params": {"id": 123, "fields": {"OPPORTUNITY": 100_000}},
+                    "requires_confirmation": true}},
+            "task_456_deadline": {
+                "status": "denied", "requested_at": "2024-05-02T09:00:00Z", "denied_at": "2024-05-02T09:05:00Z",
+                "description": "Перенести дедлайн задачи 456", "reason": "Пользователь отклонил перенос",
+                "action": {
+                    "method": "tasks.task.update", "params": {"taskId": 456, "fields": {"DEADLINE": "2024-05-05"}},
+                    "confirmation_decision": "deny"}}},
+        "event_bindings": [{"event": "onCrmDealAdd", "handler": "https://example.test/hook"}],
+    })
+}
+
+/// An agent with that state and the two methods in it, ten minutes after the question was asked elsewhere.
+fn agent(mode: &str) -> Desk {
+    let schema = json!({"type": "object", "properties": {
+        "goals": {"type": "array", "items": {"type": "string"}},
+        "objects": {"type": "object", "properties": {"current_deal_id": {"type": ["integer", "null"]}}}}});
+    let fields = |risky: &str, id: &str| {
+        json!({"type": "object", "x-trust": "trusted", "x-effect": "update", "x-risky": [format!("fields.{risky}")],
+            "_activity": "change", "required": [id],
+            "properties": {id: {"type": "integer"}, "fields": {"type": "object"}}})
+    };
+    let messages = json!([
+        {"type": "tool", "tool": {
+            "crm.deal.update": fields("OPPORTUNITY", "id"),
+            "tasks.task.update": fields("DEADLINE", "taskId"),
+            "look": {"x-trust": "untrusted", "x-effect": "read", "_activity": "read", "properties": {"q": {}}}}},
+        {"type": "state", "schema": schema, "data": {
+            "goals": [], "done": [], "in_progress": [], "objects": {"current_deal_id": null},
+            "next_planned_actions": [], "confirmations": {}, "event_bindings": []}},
+    ]);
+    let kept = json!({
+        "goals": "goals", "in_progress": "in_progress", "planned": "next_planned_actions",
+        "confirmations": "confirmations"});
+    let mut desk = Desk::on(
+        messages,
+        json!({"mode": mode, "kept": kept, "dialect": "blocks", "follow_up": "never", "persistent": true}),
+    );
+    desk.now = obelus_kernel::Time::parse("2024-05-01T10:15:00Z").expect("a time");
+    desk
+}
+
+fn take_up(desk: &mut Desk, state: Value) -> Result<(), Refused> {
+    desk.tell(Input::State { state, by: "the state's file".to_owned() })
+}
+
+fn imported(mode: &str) -> Desk {
+    let mut desk = agent(mode);
+    take_up(&mut desk, example()).expect("it is taken up");
+    desk
+}
+
+#[test]
+fn b24_7_the_seeds_example_becomes_a_session_and_comes_out_as_it_went_in() {
+    let desk = imported("full");
+    let state = desk.session.state();
+    let mut expected = example();
+    for field in ["goals", "done", "objects", "next_planned_actions", "event_bindings"] {
+        assert_eq!(state[field], expected[field], "{field}");
+    }
+    let confirmations = &mut expected["confirmations"];
+    assert_eq!(state["confirmations"]["task_456_deadline"], confirmations["task_456_deadline"]);
+    let asked = &state["confirmations"]["deal_123_opportunity"];
+    for field in ["status", "requested_at", "action"] {
+        assert_eq!(asked[field], confirmations["deal_123_opportunity"][field], "{field}");
+    }
+    assert_eq!(state["in_progress"][0]["requested_at"], "2024-05-01T10:05:00Z");
+    assert_eq!((desk.waiting().len(), desk.rested(), desk.requests.len()), (1, Ends::Waiting, 0));
+    assert!(desk.started.is_empty(), "nothing of it runs by itself");
+}
+
+#[test]
+fn b24_7_what_was_denied_elsewhere_stays_denied() {
+    let mut desk = imported("full");
+    desk.user("Перенеси дедлайн");
+    desk.solve(
+        json!([{"_tool": "tasks.task.update", "taskId": 456, "fields": {"DEADLINE": "2024-05-05"}}]),
+        json!(null),
+    );
+    assert_eq!(desk.states("tasks.task.update"), ["denied"]);
+}
+
+#[test]
+fn taking_up_its_own_state_changes_nothing() {
+    let mut desk = imported("full");
+    let (state, messages) = (desk.session.state(), desk.session.context().messages().len());
+    take_up(&mut desk, state.clone()).expect("it is taken up");
+    assert_eq!(desk.session.state(), state);
+    assert_eq!(desk.session.context().messages().len(), messages);
+    assert_eq!(desk.waiting().len(), 1);
+}
+
+#[test]
+fn dur_7_a_status_changed_to_approved_is_that_persons_yes() {
+    let mut desk = imported("full");
+    let mut state = desk.session.state();
+    state["confirmations"]["deal_123_opportunity"]["status"] = "approved".into();
+    take_up(&mut desk, state).expect("it is taken up");
+    let ran = &desk.handed_out("crm.deal.update")[..];
+    assert!(matches!(ran, [ran] if ran["id"] == 123 && ran["fields"] == json!({"OPPORTUNITY": 100_000})), "{ran:?}");
+    desk.returns("crm.deal.update", json!(true));
+    let question = &desk.session.questions()[0];
+    assert_eq!((question.status, question.by.as_deref()), (QuestionStatus::Approved, Some("the state's file")));
+    let state = desk.session.state();
+    assert_eq!(state["confirmations"]["deal_123_opportunity"]["status"], "approved");
+    assert_eq!((state["next_planned_actions"].clone(), state["in_progress"].clone()), (json!([]), json!([])));
+}
+
+#[test]
+fn dur_7_a_status_changed_to_denied_is_that_persons_no_with_its_reason() {
+    let mut desk = imported("full");
+    let mut state = desk.session.state();
+    state["confirmations"]["deal_123_opportunity"]["status"] = "denied".into();
+    state["confirmations"]["deal_123_opportunity"]["reason"] = "рано".into();
+    take_up(&mut desk, state).expect("it is taken up");
+    assert!(desk.started.is_empty());
+    assert_eq!(desk.session.state()["confirmations"]["deal_123_opportunity"]["reason"], "рано");
+    assert_eq!(desk.session.questions()[0].status, QuestionStatus::Denied);
+}
+
+#[test]
+fn a_yes_with_other_parameters_runs_those() {
+    let mut desk = imported("full");
+    let mut state = desk.session.state();
+    let entry = &mut state["confirmations"]["deal_123_opportunity"];
+    entry["status"] = "approved".into();
+    entry["action"]["params"]["fields"]["OPPORTUNITY"] = 90_000.into();
+    take_up(&mut desk, state).expect("it is taken up");
+    assert_eq!(desk.handed_out("crm.deal.update")[0]["fields"]["OPPORTUNITY"], 90_000);
+}
+
+#[test]
+fn a_no_to_one_of_several_calls_leaves_the_others_waiting() {
+    let mut desk = agent("full");
+    desk.user("Поменяй суммы");
+    let change = |id: u64| json!({"_tool": "crm.deal.update", "id": id, "fields": {"OPPORTUNITY": id * 10}});
+    desk.solve(json!([change(1), change(2), change(3)]), json!(null));
+    let mut state = desk.session.state();
+    let entries = state["confirmations"].as_object().expect("an object").clone();
+    let of = |id: u64| entries.iter().find(|(_, entry)| entry["action"]["params"]["id"] == id).expect("it").0;
+    let (second, third) = (of(2).clone(), of(3).clone());
+    state["confirmations"][&second]["status"] = "denied".into();
+    state["confirmations"][&third]["status"] = "approved".into();
+    take_up(&mut desk, state).expect("it is taken up");
+    assert_eq!(desk.handed_out("crm.deal.update"), [change(3)]);
+    let after = desk.session.state();
+    let status = |id: u64| after["confirmations"][of(id)]["status"].clone();
+    assert_eq!((status(1), status(2), status(3)), (json!("requested"), json!("denied"), json!("approved")));
+}
+
+#[test]
+fn a_yes_that_comes_too_late_is_none() {
+    let mut desk = imported("full");
+    let mut state = desk.session.state();
+    state["confirmations"]["deal_123_opportunity"]["status"] = "approved".into();
+    desk.now = desk.now.plus_seconds(25 * 3600);
+    take_up(&mut desk, state).expect("it is taken up");
+    assert!(desk.started.is_empty());
+    assert_eq!(desk.session.questions()[0].status, QuestionStatus::Expired);
+    assert_eq!(desk.session.state()["confirmations"]["deal_123_opportunity"]["status"], "denied");
+}
+
+#[test]
+fn what_the_mode_does_not_let_be_asked_is_not_lost() {
+    let mut desk = imported("canary");
+    assert_eq!(desk.waiting().len(), 0);
+    let entry = desk.session.state()["confirmations"]["deal_123_opportunity"].clone();
+    assert_eq!(entry, example()["confirmations"]["deal_123_opportunity"]);
+    // Proposed again in a mode that permits it, it is asked under the same key.
+    desk.tell(Input::Mode { mode: obelus_kernel::session::Mode::Full }).expect("taken");
+    desk.user("Продолжай");
+    desk.solve_as(obelus_kernel::session::Solution {
+        calls: vec![json!({"_tool": "crm.deal.update", "id": 123, "fields": {"OPPORTUNITY": 100_000}})],
+        sequential: true,
+        keeps_results: true,
+        ..Default::default()
+    });
+    let state = desk.session.state();
+    let keys: Vec<&String> = state["confirmations"].as_object().expect("an object").keys().collect();
+    assert_eq!(keys, ["task_456_deadline", "deal_123_opportunity"]);
+    assert_eq!(desk.waiting().len(), 1);
+}
+
+#[test]
+fn a_method_that_this_agent_does_not_know_stays_as_it_came() {
+    let mut desk = agent("full");
+    let mut state = example();
+    state["confirmations"]["deal_123_opportunity"]["action"]["method"] = "crm.lead.update".into();
+    take_up(&mut desk, state.clone()).expect("it is taken up");
+    assert!(desk.started.is_empty());
+    let kept = desk.session.state();
+    assert_eq!(
+        kept["confirmations"]["deal_123_opportunity"]["action"],
+        state["confirmations"]["deal_123_opportunity"]["action"]
+    );
+}
+
+#[test]
+fn an_invalid_state_is_refused_with_the_place_and_nothing_has_changed() {
+    let entry = |change: &dyn Fn(&mut Value)| {
+        let mut state = example();
+        change(&mut state["confirmations"]["deal_123_opportunity"]);
+        state
+    };
+    let with = |name: &str, value: Value| {
+        let mut state = example();
+        state[name] = value;
+        state
+    };
+    let cases = [
+        (json!([1]), "an object, not an array"),
+        (with("goals", json!(["a", 7])), "goals.1"),
+        (with("objects", json!({"current_deal_id": "x"})), "objects.current_deal_id"),
+        (with("confirmations", json!("none")), "`confirmations`"),
+        (with("next_planned_actions", json!({})), "`next_planned_actions`"),
+        (with("next_planned_actions", json!([{"params": {}}])), "`next_planned_actions`[0]"),
+        (entry(&|entry| entry["status"] = "yes".into()), "confirmations.deal_123_opportunity"),
+        (entry(&|entry| entry["requested_at"] = "yesterday".into()), "`requested_at`"),
+        (entry(&|entry| entry["action"] = Value::Null), "`action` is missing"),
+        (entry(&|entry| entry["action"]["params"] = 5.into()), "`action`"),
+    ];
+    for (state, place) in cases {
+        let mut desk = agent("full");
+        let before = desk.session.snapshot();
+        let words = desk.session.would_take(&state).expect_err(place).to_string();
+        assert!(words.contains(place), "{place}: {words}");
+        assert_eq!(take_up(&mut desk, state).expect_err(place).to_string(), words);
+        let mut after = desk.session.snapshot();
+        after["now"] = before["now"].clone();
+        assert_eq!(after, before, "{place}");
+    }
+}
+
+#[test]
+fn a_yes_to_parameters_that_cannot_run_is_refused_whole() {
+    let mut desk = imported("full");
+    let before = desk.session.snapshot();
+    let mut state = desk.session.state();
+    state["goals"] = json!(["something else"]);
+    let entry = &mut state["confirmations"]["deal_123_opportunity"];
+    entry["status"] = "approved".into();
+    entry["action"]["params"]["id"] = "not a number".into();
+    let words = take_up(&mut desk, state).expect_err("it cannot run").to_string();
+    assert!(words.contains("confirmations.deal_123_opportunity.action"), "{words}");
+    assert_eq!(desk.session.snapshot(), before);
+}
+
+#[test]
+fn a_state_is_not_taken_up_while_the_session_is_at_work() {
+    let mut desk = agent("full");
+    desk.user("Создай сделку");
+    assert_eq!(take_up(&mut desk, example()).expect_err("it is at work").code, "at_work");
+}
+
+#[test]
+fn an_edit_does_not_make_a_value_more_trusted_than_it_was() {
+    let mut desk = agent("full");
+    desk.user("Посмотри");
+    desk.solve(json!([{"_tool": "look", "q": 1, "_outputPath": "†state.objects.current_deal_id"}]), json!(null));
+    desk.returns("look", json!(123));
+    let mut state = desk.session.state();
+    state["objects"]["current_company_id"] = 5.into();
+    take_up(&mut desk, state).expect("it is taken up");
+    let path = obelus_kernel::Path::root("state");
+    let origins = desk.session.context().origins(&path, None);
+    assert_eq!(origins.untrusted().collect::<Vec<_>>(), ["look"]);
+    assert_eq!(desk.session.state()["objects"], json!({"current_deal_id": 123, "current_company_id": 5}));
+}
+
+#[test]
+fn a_decided_question_is_not_decided_again_by_the_file() {
+    let mut desk = imported("full");
+    let mut state = desk.session.state();
+    let question = desk.waiting()[0].clone();
+    desk.decide(&question, Decision::Deny { reason: "no".to_owned() }).expect("taken");
+    state["confirmations"]["deal_123_opportunity"]["status"] = "approved".into();
+    take_up(&mut desk, state).expect("it is taken up");
+    assert!(desk.started.is_empty());
+    assert_eq!(desk.session.state()["confirmations"]["deal_123_opportunity"]["status"], "denied");
+}

@@ -1,0 +1,285 @@
+//! What durability costs, for the benchmark: `durable FIGURE FOLDER`, where FIGURE is one of those below.
+//!
+//! Every figure that has to do with the disk is measured beside a plain append and `fdatasync` of the same bytes, by
+//! turns in one run, and the median of the rounds counts. Prints `name value` lines.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use obelus_kernel::session::{Ends, Input, Mode, Outcome, Session, Settings};
+use obelus_kernel::{Context, Time};
+use obelus_runtime::{
+    Activities, Driver, Journal, Kept, NoModel, Remake, SessionJournal, Store, system_clock, take_up,
+};
+use serde_json::{Value, json};
+
+/// As in the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Bytes of a result, about.
+const RESULT: usize = 900;
+/// Durable steps in one round.
+const STEPS: usize = 300;
+const ROUNDS: usize = 7;
+const SESSIONS: usize = 64;
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let figure = args.next().unwrap_or_default();
+    let folder = args.next().unwrap_or_else(|| ".".to_owned());
+    let folder = Path::new(&folder);
+    match figure.as_str() {
+        "one" => one(folder),
+        "many" => many(folder),
+        "bytes" => bytes(folder),
+        "fill" => fill(folder, args.next().and_then(|n| n.parse().ok()).unwrap_or(10)),
+        "open" => open(folder),
+        "age" => age(folder, args.next().and_then(|n| n.parse().ok()).unwrap_or(1_000)),
+        "resume" => resume(folder),
+        _ => panic!("one, many, bytes, fill N, open, age N or resume"),
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "the figure is what the program is for")]
+fn print(name: &str, value: f64) {
+    println!("{name} {value:.4}");
+}
+
+fn median(mut all: Vec<f64>) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all[all.len() / 2]
+}
+
+fn result(i: usize) -> Value {
+    json!({"n": i, "pad": "x".repeat(RESULT)})
+}
+
+/// What one step leaves in the journal.
+fn record(i: usize) -> (Time, Input) {
+    (Time(1), Input::Ended { id: format!("0.{i}"), outcome: Outcome::Value(result(i)) })
+}
+
+/// Appends to a plain file with one sync for so many records; records a second.
+fn raw(folder: &Path, together: usize, records: usize) -> f64 {
+    let bytes = serde_json::to_vec(&record(0)).expect("a record");
+    let path = folder.join("raw");
+    let mut file = File::create(&path).expect("a file");
+    let began = Instant::now();
+    for _ in 0..records / together {
+        for _ in 0..together {
+            file.write_all(&bytes).expect("room");
+        }
+        file.sync_data().expect("a sync");
+    }
+    let rate = records as f64 / began.elapsed().as_secs_f64();
+    fs::remove_file(path).expect("it is there");
+    rate
+}
+
+/// A chain of calls, each of which brings a result of about a kilobyte.
+fn chain(calls: usize) -> Session {
+    let tool =
+        json!({"type": "object", "properties": {"n": {}}, "x-effect": "create", "x-trust": "trusted", "x-target": []});
+    let call = |i: usize| match i {
+        0 => json!({"_tool": "step", "n": 0, "_outputPath": "†state.v0"}),
+        _ => json!({"_tool": "step", "n": format!("†state.v{}.n", i - 1), "_outputPath": format!("†state.v{i}")}),
+    };
+    let plan: Value = (0..calls).map(call).collect();
+    let context =
+        Context::from_value(json!([{"type": "tool", "tool": {"step": tool}}, {"type": "plan", "plan": plan}]));
+    let settings = Settings {
+        mode: Mode::Full,
+        activities: ["step".to_owned()].into(),
+        max_calls: u32::MAX,
+        ..Settings::default()
+    };
+    Session::new("bench", context.expect("a context"), None, Arc::new(settings)).expect("a session")
+}
+
+fn driver(session: Session) -> Driver {
+    let mut activities = Activities::new();
+    activities.register("step", |work| async move { Ok(result(work.call["n"].as_u64().unwrap_or(0) as usize + 1)) });
+    Driver::new(session, Arc::new(activities), Arc::new(NoModel), system_clock)
+}
+
+fn fresh(folder: &Path) -> Store {
+    let place = folder.join("store");
+    let _ = fs::remove_dir_all(&place);
+    Store::open(&place).expect("a store")
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime")
+}
+
+/// One session, one durable step after the other, through kernel, driver and store.
+fn one(folder: &Path) {
+    let runtime = runtime();
+    let mut rounds = Vec::new();
+    for _ in 0..ROUNDS {
+        let plain = raw(folder, 1, STEPS);
+        let store = fresh(folder);
+        store.create("s", Time(0), &json!({})).expect("a session");
+        let mut driver = driver(chain(STEPS)).journaled_by(SessionJournal::new(store.clone(), "s"));
+        let began = Instant::now();
+        let reply = runtime.block_on(driver.turn(Input::RunPlan)).expect("a rest");
+        let rate = STEPS as f64 / began.elapsed().as_secs_f64();
+        assert_eq!(reply.ends, Ends::Output);
+        assert_eq!(store.records("s").expect("a count"), STEPS as u64 + 1);
+        rounds.push((rate, plain));
+    }
+    print("rate", median(rounds.iter().map(|(rate, _)| *rate).collect()));
+    print("raw", median(rounds.iter().map(|(_, plain)| *plain).collect()));
+    print("ratio", median(rounds.iter().map(|(rate, plain)| rate / plain).collect()));
+}
+
+/// Many sessions at once, each with one durable step after the other: the store alone, and with kernel and driver.
+fn many(folder: &Path) {
+    let runtime = runtime();
+    let mut rounds = Vec::new();
+    for _ in 0..ROUNDS {
+        let plain = raw(folder, SESSIONS, SESSIONS * STEPS);
+        let store = fresh(folder);
+        let names: Vec<String> = (0..SESSIONS).map(|i| format!("s-{i}")).collect();
+        names.iter().for_each(|name| store.create(name, Time(0), &json!({})).expect("a session"));
+        let write = |name: &String| {
+            let mut journal = SessionJournal::new(store.clone(), name);
+            async move {
+                for i in 0..STEPS {
+                    journal.append(&[record(i)]).await.expect("it is kept");
+                }
+            }
+        };
+        let began = Instant::now();
+        runtime.block_on(join_all(names.iter().map(write)));
+        let rate = (SESSIONS * STEPS) as f64 / began.elapsed().as_secs_f64();
+
+        let store = fresh(folder);
+        names.iter().for_each(|name| store.create(name, Time(0), &json!({})).expect("a session"));
+        let mut drivers: Vec<Driver> = names
+            .iter()
+            .map(|name| driver(chain(STEPS / 3)).journaled_by(SessionJournal::new(store.clone(), name)))
+            .collect();
+        let began = Instant::now();
+        runtime.block_on(join_all(drivers.iter_mut().map(|driver| driver.turn(Input::RunPlan))));
+        let driven = (SESSIONS * (STEPS / 3)) as f64 / began.elapsed().as_secs_f64();
+        rounds.push((rate, driven, plain));
+    }
+    print("rate", median(rounds.iter().map(|(rate, ..)| *rate).collect()));
+    print("driven", median(rounds.iter().map(|(_, driven, _)| *driven).collect()));
+    print("raw", median(rounds.iter().map(|(.., plain)| *plain).collect()));
+    print("ratio", median(rounds.iter().map(|(rate, _, plain)| rate / plain).collect()));
+    print("driven_ratio", median(rounds.iter().map(|(_, driven, plain)| driven / plain).collect()));
+}
+
+/// Bytes on the disk for each step, as a multiple of its call and result as JSON.
+fn bytes(folder: &Path) {
+    let steps = 3_000;
+    let store = fresh(folder);
+    store.create("s", Time(0), &json!({})).expect("a session");
+    let mut driver = driver(chain(steps)).journaled_by(SessionJournal::new(store.clone(), "s"));
+    runtime().block_on(driver.turn(Input::RunPlan)).expect("a rest");
+    drop(driver);
+    let held = size(&folder.join("store"));
+    drop(store);
+    let closed = size(&folder.join("store"));
+    let call = json!({"_tool": "step", "n": 1_000, "_outputPath": "†state.v1000"});
+    let step = (call.to_string().len() + result(1_000).to_string().len()) as f64;
+    print("json", step);
+    print("while_held", held as f64 / steps as f64 / step);
+    print("ratio", closed as f64 / steps as f64 / step);
+}
+
+fn size(folder: &Path) -> u64 {
+    let files = fs::read_dir(folder).expect("a folder").flatten();
+    files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
+}
+
+/// Makes a store with so many sessions of one record each, past the writer: a sync for each would take long.
+fn fill(folder: &Path, sessions: usize) {
+    drop(fresh(folder));
+    let mut file = rusqlite::Connection::open(folder.join("store/obelus.db")).expect("a store");
+    let transaction = file.transaction().expect("a transaction");
+    for i in 0..sessions {
+        transaction
+            .execute("INSERT INTO session (id, created, genesis) VALUES (?1, 0, '{}')", [format!("s-{i}")])
+            .expect("a session");
+        transaction
+            .execute("INSERT INTO record (session, seq, at, input) VALUES (last_insert_rowid(), 1, 1, '\"start\"')", [])
+            .expect("a record");
+    }
+    transaction.commit().expect("room");
+}
+
+/// Opens that store, finds a session in it, and says what that took and how much memory is held then.
+fn open(folder: &Path) {
+    let place = folder.join("store");
+    let mut times = Vec::new();
+    for _ in 0..9 {
+        let began = Instant::now();
+        let store = Store::open(&place).expect("a store");
+        assert!(store.genesis("s-7").expect("it can be read").is_some());
+        times.push(began.elapsed().as_secs_f64() * 1e3);
+    }
+    let _held = Store::open(&place).expect("a store");
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().split(' ').next()?.parse().ok());
+    print("milliseconds", median(times));
+    print("resident_kb", resident.unwrap_or(f64::NAN));
+}
+
+/// A journal in memory.
+#[derive(Clone, Default)]
+struct Paper(Arc<Mutex<Vec<(Time, Input)>>>);
+
+impl Journal for Paper {
+    fn append(&mut self, inputs: &[(Time, Input)]) -> Kept {
+        self.0.lock().expect("nobody panics").extend(inputs.iter().cloned());
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+fn remake() -> Remake {
+    Arc::new(|| Ok(chain(1)))
+}
+
+/// Makes a session of so many records: turns of one call each, whose result is written over the one before.
+fn age(folder: &Path, records: usize) {
+    let store = fresh(folder);
+    let paper = Paper::default();
+    let mut driver = driver(chain(1)).journaled_by(paper.clone());
+    let runtime = runtime();
+    for _ in 0..records / 2 {
+        runtime.block_on(driver.turn(Input::RunPlan)).expect("a rest");
+    }
+    let inputs = paper.0.lock().expect("nobody panics").clone();
+    store.adopt("s", Time(0), &json!({}), &inputs).expect("it is kept");
+    let mut journal = SessionJournal::new(store.clone(), "s").after(inputs.len() as u64, 0);
+    journal.keep_snapshot(&driver.session().checkpoint().expect("it is at rest"));
+}
+
+/// Takes that session up, and says what that took from the snapshot and from the whole journal.
+fn resume(folder: &Path) {
+    let store = Store::open(&folder.join("store")).expect("a store");
+    let timed = |times: usize| {
+        let run = |_| {
+            let began = Instant::now();
+            let taken = take_up(&store, "s", &remake(), driver).expect("it is taken up");
+            assert_eq!(taken.recovered.reply.map(|reply| reply.ends), Some(Ends::Output));
+            began.elapsed().as_secs_f64() * 1e3
+        };
+        median((0..times).map(run).collect())
+    };
+    let records = store.records("s").expect("a count");
+    assert_eq!(store.snapshot("s").expect("it can be read").map(|snapshot| snapshot.seq), Some(records));
+    print("milliseconds", timed(15));
+    let file = rusqlite::Connection::open(folder.join("store/obelus.db")).expect("a store");
+    file.busy_timeout(Duration::from_secs(5)).expect("a pause");
+    file.execute("DELETE FROM snapshot", []).expect("it is gone");
+    print("without_snapshot", timed(1));
+}

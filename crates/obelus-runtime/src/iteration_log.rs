@@ -1,0 +1,176 @@
+//! The log of iterations: one line of JSON for each request to a model with everything that came of it.
+//!
+//! It is there for people who want to know afterwards what an agent was told, what it thought, what it really asked of
+//! a service and what it got. Secrets, phone numbers and e-mail addresses are masked; files are rotated by size.
+
+mod lines;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use obelus_kernel::Time;
+use obelus_kernel::session::{Answer, Input, Outcome, Reply, Session, Start};
+use serde_json::{Map, Value, json};
+
+use crate::mask::masked_value;
+use crate::store::check_name;
+use crate::{FileNews, StoreError};
+use lines::Lines;
+pub use lines::Rotation;
+
+/// Bytes of an answer that the log keeps; of a longer one it keeps the beginning.
+const LONGEST_ANSWER: usize = 64 * 1024;
+
+/// The log of one session.
+pub struct IterationLog {
+    session: String,
+    lines: Lines,
+    current: Iteration,
+    number: u64,
+    /// The state as the line before had it, by field.
+    before: Map<String, Value>,
+}
+
+/// What has happened since the last line.
+#[derive(Default)]
+struct Iteration {
+    at: Option<Time>,
+    told: Vec<Value>,
+    model: Vec<Value>,
+    requests: Vec<Value>,
+    /// Requests without an answer, by the id of the call.
+    open: BTreeMap<String, usize>,
+}
+
+impl IterationLog {
+    /// The log of a session in the store's folder. Nothing is written yet.
+    pub fn open(folder: &Path, session: &str, rotation: Rotation) -> Result<Self, StoreError> {
+        check_name(session)?;
+        let logs = folder.join("logs");
+        crate::whole_file::private_folder(&logs).map_err(|error| StoreError::Folder(logs.clone(), error))?;
+        Ok(Self {
+            session: session.to_owned(),
+            lines: Lines::new(logs.join(format!("{session}.jsonl")), rotation),
+            current: Iteration::default(),
+            number: 0,
+            before: Map::new(),
+        })
+    }
+
+    /// Where the newest lines are.
+    pub fn path(&self) -> &Path {
+        self.lines.path()
+    }
+
+    /// Removes the logs of a session.
+    pub fn remove(folder: &Path, session: &str) -> Result<(), StoreError> {
+        let log = Self::open(folder, session, Rotation::default())?;
+        log.lines.remove().map_err(|error| StoreError::Folder(log.path().to_owned(), error))
+    }
+
+    /// The session as it is before anything is logged: what is in its state already is no change.
+    pub fn begin(&mut self, session: &Session) {
+        self.before = fields(session);
+    }
+
+    /// Something that the session is told.
+    pub(crate) fn heard(&mut self, at: Time, input: &Input) {
+        let told = match input {
+            Input::Answer { answer, .. } => return self.answered(at, answer),
+            Input::Ended { id, outcome } => return self.ended(id, outcome),
+            Input::Loaded { .. } | Input::Tick => return,
+            Input::User { text } => json!({"user": text}),
+            Input::Decide { question, decision, by } => json!({"decision": decision, "question": question, "by": by}),
+            other => serde_json::to_value(other).unwrap_or_default(),
+        };
+        self.current.at.get_or_insert(at);
+        self.current.told.push(told);
+    }
+
+    fn answered(&mut self, at: Time, answer: &Answer) {
+        self.current.at.get_or_insert(at);
+        self.current.model.push(match answer {
+            Answer::Solution { solution, tokens } => json!({
+                "thought": solution.thought, "action": solution.calls, "assistant": solution.say,
+                "output": solution.output, "tokens": tokens}),
+            Answer::OutOfFormat { text, error, tokens } => {
+                json!({"out_of_format": text, "error": error, "tokens": tokens})
+            }
+            Answer::Failed { code, message } => json!({"failed": code, "error": message}),
+        });
+    }
+
+    /// A call that really goes out.
+    pub(crate) fn began(&mut self, start: &Start) {
+        self.current.open.insert(start.id.clone(), self.current.requests.len());
+        let mut params = (*start.call).clone();
+        let method = params.as_object_mut().and_then(|params| params.shift_remove("_tool"));
+        self.current.requests.push(json!({"method": method, "params": params, "attempt": start.attempt}));
+    }
+
+    fn ended(&mut self, id: &str, outcome: &Outcome) {
+        // What began in an earlier iteration is told by itself.
+        let place = self.current.open.remove(id).unwrap_or_else(|| {
+            self.current.requests.push(json!({"began_earlier": id}));
+            self.current.requests.len() - 1
+        });
+        let request = &mut self.current.requests[place];
+        match outcome {
+            Outcome::Value(value) => request["answer"] = cut(value),
+            Outcome::Messages(messages) => request["answer"] = cut(&Value::Array(messages.clone())),
+            Outcome::Error(error) => request["error"] = json!(error),
+            Outcome::Lost { message } => request["lost"] = message.as_str().into(),
+        }
+    }
+
+    /// The model is asked: if it has answered before, that was an iteration.
+    pub(crate) fn asks(&mut self, session: &Session) -> Option<FileNews> {
+        if self.current.model.is_empty() { None } else { self.ends(session, None) }
+    }
+
+    /// The iteration has come to its end: the model is asked once more, or the turn is at rest.
+    pub(crate) fn ends(&mut self, session: &Session, reply: Option<&Reply>) -> Option<FileNews> {
+        let Iteration { at, told, model, requests, .. } = std::mem::take(&mut self.current);
+        let at = at?;
+        self.number += 1;
+        let after = fields(session);
+        let differs = |(name, value): &(&String, &Value)| self.before.get(*name) != Some(*value);
+        let state: Map<_, _> =
+            after.iter().filter(differs).map(|(name, value)| (name.clone(), value.clone())).collect();
+        self.before = after;
+        let ends = reply.map_or(json!("asks_again"), |reply| json!(reply.ends));
+        let mut line = json!({
+            "time": at.to_string(), "session": self.session, "iteration": self.number,
+            "mode": session.settings().mode.name(), "told": told, "model": model, "requests": requests,
+            "state": state, "ends": ends,
+        });
+        if let Some(reply) = reply {
+            line["waiting"] = json!(reply.waiting);
+            line["reason"] = json!(reply.reason);
+        }
+        let written = self.lines.append(&masked_value(&line).to_string());
+        written.err().map(|error| FileNews::Trouble { file: self.path().to_owned(), why: error.to_string() })
+    }
+}
+
+fn fields(session: &Session) -> Map<String, Value> {
+    match session.state() {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}
+
+/// An answer, or its beginning.
+fn cut(answer: &Value) -> Value {
+    let text = answer.to_string();
+    if text.len() <= LONGEST_ANSWER {
+        return answer.clone();
+    }
+    // A number that is cut in two would not be known as a phone number, so it is masked before.
+    let text = masked_value(answer).to_string();
+    let end = text.floor_char_boundary(LONGEST_ANSWER);
+    json!({"bytes": text.len(), "begins": text[..end]})
+}
+
+#[cfg(test)]
+mod tests;

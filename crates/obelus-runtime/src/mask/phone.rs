@@ -1,0 +1,164 @@
+//! Phone numbers in a text, told from amounts, dates and ids by how they are written.
+
+use super::{PHONE, replaced};
+
+/// Words in the name of a field that holds phone numbers.
+const NAMES: [&str; 9] = ["phone", "phones", "mobile", "tel", "telephone", "fax", "whatsapp", "viber", "телефон"];
+
+/// The text without phone numbers; none, if there are none in it.
+pub(super) fn masked(text: &str) -> Option<String> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(begin) = text[at..].find(|c: char| c.is_ascii_digit() || c == '+' || c == '(').map(|next| at + next)
+    {
+        let before = &text[..begin];
+        let length = if may_begin(before) { phone_length(&text[begin..], follows_digits(before)) } else { None };
+        at = match length {
+            Some(length) => {
+                found.push((begin, begin + length));
+                begin + length
+            }
+            None if !text[begin..].starts_with(|c: char| c.is_ascii_digit()) => begin + 1,
+            // The next number may begin behind the rest of this one only.
+            None => {
+                let rest = &text[begin + 1..];
+                begin + 1 + rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())
+            }
+        };
+    }
+    replaced(text, &found, PHONE)
+}
+
+/// Whether a field of this name is there for phone numbers.
+pub(super) fn names_one(name: &str) -> bool {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() || (c.is_uppercase() && was_lower) {
+            words.push(String::new());
+        }
+        if c.is_alphanumeric() {
+            words.last_mut().expect("never empty").extend(c.to_lowercase());
+        }
+        was_lower = c.is_lowercase();
+    }
+    words.last().is_some_and(|last| NAMES.contains(&last.as_str()))
+}
+
+/// Whether this would be a phone number where one is expected.
+pub(super) fn could_be(text: &str) -> bool {
+    let digits = text.chars().filter(char::is_ascii_digit).count();
+    let is_part = |c: char| c.is_ascii_digit() || c.is_whitespace() || "+-()./,–‑".contains(c);
+    (5..=20).contains(&digits) && text.chars().all(is_part)
+}
+
+/// Whether these digits are a whole phone number of this country, written in one piece.
+pub(super) fn is_plain(digits: &str) -> bool {
+    digits.len() == 11 && phone_length(digits, false) == Some(11)
+}
+
+/// Whether a number can begin behind this. Behind `№` and `#` stands the number of something, behind letters, digits
+/// and strokes the rest of something.
+fn may_begin(before: &str) -> bool {
+    let mut back = before.chars().rev();
+    match back.next() {
+        None => true,
+        Some('.' | ',') => !back.next().is_some_and(|c| c.is_ascii_digit()),
+        Some(c) => !c.is_alphanumeric() && !['_', '-', '#', '№', '+', '$', '€', '₽'].contains(&c),
+    }
+}
+
+/// Whether digits stand before this and only blanks between, so that it may be the rest of an amount.
+fn follows_digits(before: &str) -> bool {
+    let front = before.trim_end();
+    front.len() < before.len() && front.ends_with(|c: char| c.is_ascii_digit())
+}
+
+/// A number in groups, as it is written.
+struct Written {
+    has_plus: bool,
+    has_brackets: bool,
+    /// Whether there is anything but blanks between the groups.
+    has_strokes: bool,
+    /// The digits of each group, and where in the text it ends.
+    groups: Vec<(String, usize)>,
+}
+
+/// The bytes of the phone number that a text begins with. `is_rest`: it may be the rest of another number.
+fn phone_length(text: &str, is_rest: bool) -> Option<usize> {
+    let whole = groups(text);
+    // A number may be followed by another one: the longest beginning that is a phone number counts.
+    (1..=whole.groups.len()).rev().find_map(|count| {
+        let (_, end) = whole.groups[count - 1];
+        let part = groups(&text[..end]);
+        (is_phone(&part, is_rest) && !goes_on(&text[end..])).then_some(end)
+    })
+}
+
+/// Whether what follows belongs to the same word, so that it is no phone number after all.
+fn goes_on(after: &str) -> bool {
+    let mut next = after.chars();
+    match next.next() {
+        Some('.' | ',' | '-') => next.next().is_some_and(|c| c.is_ascii_digit()),
+        Some(c) => c.is_ascii_alphanumeric() || c == '_' || c == '%' || c == '₽' || c == '€',
+        None => false,
+    }
+}
+
+fn groups(text: &str) -> Written {
+    let mut written = Written { has_plus: false, has_brackets: false, has_strokes: false, groups: Vec::new() };
+    let mut between = 0;
+    for (at, c) in text.char_indices() {
+        match c {
+            '0'..='9' => {
+                match written.groups.last_mut() {
+                    Some(last) if between == 0 => last.0.push(c),
+                    _ => written.groups.push((c.to_string(), 0)),
+                }
+                if let Some(last) = written.groups.last_mut() {
+                    last.1 = at + 1;
+                }
+                between = 0;
+            }
+            '+' if at == 0 => written.has_plus = true,
+            '(' | ')' | ' ' | '\u{a0}' | '\u{202f}' | '-' | '\u{2011}' | '–' | '.' if between < 3 => {
+                between += 1;
+                written.has_brackets |= c == '(';
+                written.has_strokes |= ['-', '\u{2011}', '–', '.'].contains(&c);
+            }
+            _ => break,
+        }
+    }
+    written
+}
+
+fn is_phone(number: &Written, is_rest: bool) -> bool {
+    let shape: Vec<usize> = number.groups.iter().map(|(digits, _)| digits.len()).collect();
+    let digits: String = number.groups.iter().map(|(digits, _)| digits.as_str()).collect();
+    let is_spaced = !number.has_strokes && !number.has_brackets;
+    // An amount: groups of three behind the first one.
+    let is_amount = is_spaced && shape.len() > 1 && shape[0] <= 3 && shape[1..].iter().all(|length| *length == 3);
+    if number.has_plus {
+        return (8..=15).contains(&digits.len()) && !(is_amount && digits.len() < 10) && !digits.starts_with('0');
+    }
+    if is_amount {
+        return false;
+    }
+    if number.has_brackets {
+        return matches!(digits.len(), 10 | 11) && shape.iter().all(|length| *length <= 7);
+    }
+    match (digits.len(), &shape[..]) {
+        // Here and in the neighbouring country: 8 or 7, the code of a region or of an operator, the number.
+        (11, [11] | [1, 10] | [1, 3, 7] | [4, 7] | [1, 3, 3, 4] | [4, 3, 4] | [1, 3, 3, 2, 2] | [4, 3, 2, 2])
+        | (11, [1, 3, 2, 2, 3] | [1, 3, 2, 3, 2] | [1, 4, 2, 2, 2] | [1, 4, 6] | [1, 5, 5] | [1, 5, 1, 2, 2]) => {
+            digits.starts_with(['7', '8']) && digits[1..].starts_with(['3', '4', '6', '7', '8', '9'])
+                || digits.starts_with('1') && shape == [1, 3, 3, 4]
+        }
+        _ if is_rest => false,
+        (10, [3, 3, 2, 2] | [3, 3, 4]) => true,
+        (7, [3, 2, 2]) => number.has_strokes,
+        // From abroad.
+        (10..=17, [_, _, ..]) => digits.starts_with("00") && !digits.starts_with("000"),
+        _ => false,
+    }
+}

@@ -1,0 +1,72 @@
+//! What stands beside a session's journal for people: its state as a file, and the log of its iterations.
+
+use std::path::Path;
+
+use obelus_kernel::Time;
+use obelus_kernel::session::{Input, Reply, Session, Start};
+
+use crate::StoreError;
+use crate::iteration_log::{IterationLog, Rotation};
+use crate::state_file::{FileNews, Found, StateFile};
+
+/// The files of one session.
+pub struct SessionFiles {
+    state: StateFile,
+    log: IterationLog,
+    /// Whether the state was put in place from outside and has not been written since.
+    is_put: bool,
+}
+
+impl SessionFiles {
+    /// The files of a session in the store's folder.
+    pub fn open(folder: &Path, session: &str) -> Result<Self, StoreError> {
+        let log = IterationLog::open(folder, session, Rotation::default())?;
+        Ok(Self { state: StateFile::open(folder, session)?, log, is_put: false })
+    }
+
+    /// Removes them.
+    pub fn remove(folder: &Path, session: &str) -> Result<(), StoreError> {
+        StateFile::remove(folder, session)?;
+        IterationLog::remove(folder, session)
+    }
+
+    pub(crate) fn begin(&mut self, session: &Session) {
+        self.log.begin(session);
+    }
+
+    pub(crate) fn look(&mut self, session: &Session) -> Found {
+        self.state.look(session)
+    }
+
+    pub(crate) fn taken_up(&mut self) -> FileNews {
+        self.state.taken_up()
+    }
+
+    pub(crate) fn heard(&mut self, at: Time, input: &Input) {
+        self.is_put |= matches!(input, Input::State { .. });
+        self.log.heard(at, input);
+    }
+
+    pub(crate) fn began(&mut self, start: &Start) {
+        self.log.began(start);
+    }
+
+    pub(crate) fn asks(&mut self, session: &Session) -> Option<FileNews> {
+        self.log.asks(session)
+    }
+
+    /// The state is written if it was put in place from outside.
+    pub(crate) fn if_put(&mut self, session: &Session) -> Vec<FileNews> {
+        match std::mem::take(&mut self.is_put) {
+            true => self.state.write(&session.state()).into_iter().collect(),
+            false => Vec::new(),
+        }
+    }
+
+    /// The turn has come to rest: the state is written, and what happened is logged.
+    pub(crate) fn at_rest(&mut self, session: &Session, reply: &Reply) -> Vec<FileNews> {
+        self.is_put = false;
+        let written = self.state.write(&session.state());
+        written.into_iter().chain(self.log.ends(session, Some(reply))).collect()
+    }
+}

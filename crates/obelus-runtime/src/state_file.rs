@@ -1,0 +1,238 @@
+//! DUR-7: the state of a session as one JSON file that people can read and edit.
+//!
+//! The journal is the truth, and the file is what it adds up to. Beside the file stands what was last written there, so
+//! that a person's changes are known as such, also after a crash and when the session has meanwhile gone on.
+
+mod changes;
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use obelus_kernel::session::Session;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::store::check_name;
+use crate::{StoreError, whole_file};
+
+/// A larger file is no state of anybody's.
+const LARGEST: u64 = 32 << 20;
+
+/// The file of one session.
+pub struct StateFile {
+    path: PathBuf,
+    /// Where it is kept what was last written.
+    record: PathBuf,
+    known: Known,
+    /// What was refused, so that it is said once.
+    refused: Option<Vec<u8>>,
+}
+
+/// What is known of the file.
+#[derive(Default, Serialize, Deserialize)]
+struct Known {
+    /// What was last written there, or taken up from there.
+    text: String,
+    /// What it takes the place of, while it is put there: after a crash either may be found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    instead_of: Option<String>,
+}
+
+/// Something about the files of a session that people should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileNews {
+    /// What a person changed was taken up.
+    Taken {
+        /// The file.
+        file: PathBuf,
+    },
+    /// What a person wrote does not fit. It is left as it is.
+    Refused {
+        /// The file, with line and column where they are known.
+        place: String,
+        /// What is wrong there.
+        why: String,
+        /// Where the state is written as long as that is so.
+        ours: PathBuf,
+    },
+    /// The file could not be read or written. Nothing is lost: the journal has everything.
+    Trouble {
+        /// The file.
+        file: PathBuf,
+        /// What happened.
+        why: String,
+    },
+}
+
+impl std::fmt::Display for FileNews {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FileNews::Taken { file } => write!(f, "{}: your changes to the state are taken up", file.display()),
+            FileNews::Refused { place, why, ours } => write!(
+                f,
+                "{place}: {why}. The file is left as it is until it is mended or removed; the state is written to {}",
+                ours.display()
+            ),
+            FileNews::Trouble { file, why } => write!(f, "{}: {why}; the journal has everything", file.display()),
+        }
+    }
+}
+
+/// What was found in the file.
+#[derive(Debug, PartialEq)]
+pub enum Found {
+    /// Nothing that a person has changed.
+    Nothing,
+    /// What a person has changed, as a state.
+    Edited(Value),
+    /// Something that does not fit.
+    News(FileNews),
+}
+
+impl StateFile {
+    /// The file of a session in the store's folder. Nothing is written yet.
+    pub fn open(folder: &Path, session: &str) -> Result<Self, StoreError> {
+        check_name(session)?;
+        let states = folder.join("states");
+        whole_file::private_folder(&states).map_err(|error| StoreError::Folder(states.clone(), error))?;
+        let record = states.join(format!(".{session}.written"));
+        // Without it, whatever stands in the file and is not the session's state is a person's.
+        let known = fs::read(&record).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+        Ok(Self { path: states.join(format!("{session}.json")), record, known, refused: None })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the state is written while a person's file is left alone.
+    fn ours(&self) -> PathBuf {
+        self.path.with_extension("json.new")
+    }
+
+    /// Removes what is kept of a session.
+    pub fn remove(folder: &Path, session: &str) -> Result<(), StoreError> {
+        let file = Self::open(folder, session)?;
+        for path in [&file.path, &file.record, &file.ours()] {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(StoreError::Folder(path.clone(), error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks whether a person has changed something. What does not fit is told once.
+    pub fn look(&mut self, session: &Session) -> Found {
+        let bytes = match self.read() {
+            Ok(Some(bytes)) if !self.is_known(&bytes) => bytes,
+            Ok(_) => {
+                self.refused = None;
+                return Found::Nothing;
+            }
+            Err(error) => return Found::News(self.trouble(&error)),
+        };
+        if self.refused.as_ref() == Some(&bytes) {
+            return Found::Nothing;
+        }
+        match self.changes(&bytes, session) {
+            Ok(None) => Found::Nothing,
+            Ok(Some(state)) => Found::Edited(state),
+            Err((place, why)) => {
+                self.refused = Some(bytes);
+                Found::News(FileNews::Refused { place, why, ours: self.ours() })
+            }
+        }
+    }
+
+    fn changes(&self, bytes: &[u8], session: &Session) -> Result<Option<Value>, (String, String)> {
+        let file = self.path.display();
+        let found: Value = serde_json::from_slice(bytes).map_err(|error| {
+            let place = format!("{file}:{}:{}", error.line(), error.column());
+            let words = error.to_string();
+            let words = words.rsplit_once(" at line ").map_or(words.as_str(), |(words, _)| words).to_owned();
+            (place, words)
+        })?;
+        let current = session.state();
+        if found == current {
+            return Ok(None);
+        }
+        let base = serde_json::from_str(&self.known.text).unwrap_or_default();
+        let state = changes::of(found, &base, session.settings().kept.confirmations.as_deref());
+        session.would_take(&state).map_err(|refused| (file.to_string(), refused.text))?;
+        Ok(Some(state))
+    }
+
+    /// What was found has become part of the session: it is no news any more.
+    pub fn taken_up(&mut self) -> FileNews {
+        let news = FileNews::Taken { file: self.path.clone() };
+        let noted = self.read().and_then(|bytes| {
+            let text = String::from_utf8(bytes.unwrap_or_default()).unwrap_or_default();
+            self.note(Known { text, instead_of: None })
+        });
+        let _ = fs::remove_file(self.ours());
+        noted.map_or_else(|error| self.trouble(&error), |()| news)
+    }
+
+    /// Writes the state. A file that a person has changed meanwhile is left alone: it is looked at first, at the start
+    /// of the next turn.
+    pub fn write(&mut self, state: &Value) -> Option<FileNews> {
+        self.try_write(state).err().map(|error| self.trouble(&error))
+    }
+
+    fn try_write(&mut self, state: &Value) -> io::Result<()> {
+        let text = format!("{state:#}\n");
+        let there = self.read()?;
+        match &there {
+            Some(bytes) if bytes == text.as_bytes() => {
+                // A crash came between the file and its record, or a person wrote just that.
+                return if self.known.text == text { Ok(()) } else { self.note(Known { text, instead_of: None }) };
+            }
+            Some(bytes) if !self.is_known(bytes) => return whole_file::write(&self.ours(), text.as_bytes()),
+            _ => {}
+        }
+        let instead_of = there.and_then(|bytes| String::from_utf8(bytes).ok());
+        self.note(Known { text: text.clone(), instead_of })?;
+        whole_file::write(&self.path, text.as_bytes())?;
+        self.note(Known { text, instead_of: None })?;
+        match fs::remove_file(self.ours()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn note(&mut self, known: Known) -> io::Result<()> {
+        let bytes = serde_json::to_vec(&known)?;
+        self.known = known;
+        whole_file::write(&self.record, &bytes)
+    }
+
+    fn is_known(&self, bytes: &[u8]) -> bool {
+        bytes == self.known.text.as_bytes()
+            || self.known.instead_of.as_ref().is_some_and(|text| bytes == text.as_bytes())
+    }
+
+    fn read(&self) -> io::Result<Option<Vec<u8>>> {
+        let file = match fs::File::open(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        let mut bytes = Vec::new();
+        file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+        match bytes.len() as u64 > LARGEST {
+            true => Err(io::Error::other("it is larger than any state")),
+            false => Ok(Some(bytes)),
+        }
+    }
+
+    fn trouble(&self, error: &io::Error) -> FileNews {
+        FileNews::Trouble { file: self.path.clone(), why: error.to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

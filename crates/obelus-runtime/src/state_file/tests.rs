@@ -1,0 +1,191 @@
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use obelus_kernel::session::{Input, Settings};
+use obelus_kernel::{Context, Time};
+use serde_json::json;
+
+use super::*;
+
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("obelus-state-file-{}-{name}", std::process::id()));
+    let _ = fs::remove_dir_all(&folder);
+    folder
+}
+
+fn session() -> Session {
+    let schema = json!({"type": "object", "properties": {"goals": {"type": "array", "items": {"type": "string"}}}});
+    let state = json!([{"type": "state", "schema": schema, "data": {"goals": ["a"], "done": []}}]);
+    let settings: Settings = serde_json::from_value(json!({"kept": {"goals": "goals"}, "persistent": true})).unwrap();
+    Session::new("s", Context::from_value(state).unwrap(), None, Arc::new(settings)).unwrap()
+}
+
+fn edit(file: &StateFile, change: impl FnOnce(&mut Value)) {
+    let mut state: Value = serde_json::from_slice(&fs::read(file.path()).unwrap()).unwrap();
+    change(&mut state);
+    fs::write(file.path(), state.to_string()).unwrap();
+}
+
+#[test]
+fn the_file_is_exactly_the_state_and_for_its_owner_only() {
+    let folder = folder("exact");
+    let session = session();
+    let mut file = StateFile::open(&folder, "s").unwrap();
+    assert_eq!(file.write(&session.state()), None);
+    let text = fs::read_to_string(folder.join("states/s.json")).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), session.state());
+    assert!(text.lines().count() > 3, "people read it: {text}");
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(file.path()), mode(&folder.join("states"))), (0o600, 0o700));
+    assert_eq!(file.look(&session), Found::Nothing);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_name_that_leads_elsewhere_is_refused() {
+    for name in ["../x", "a/b", "", ".s"] {
+        assert!(StateFile::open(&folder("name"), name).is_err(), "{name}");
+    }
+}
+
+#[test]
+fn dur_7_what_a_person_changed_is_found_also_after_a_restart_and_once() {
+    let folder = folder("edit");
+    let mut session = session();
+    let mut file = StateFile::open(&folder, "s").unwrap();
+    file.write(&session.state());
+    edit(&file, |state| state["goals"] = json!(["b"]));
+    let mut file = StateFile::open(&folder, "s").unwrap();
+    let Found::Edited(state) = file.look(&session) else { panic!("it is not found") };
+    assert_eq!(state, json!({"goals": ["b"]}));
+    session.handle(Time(1), Input::State { state, by: "the state's file".to_owned() }).unwrap();
+    assert_eq!(file.taken_up(), FileNews::Taken { file: file.path().to_owned() });
+    // The process dies here: what was taken up is not taken up once more.
+    let mut file = StateFile::open(&folder, "s").unwrap();
+    assert_eq!(file.look(&session), Found::Nothing);
+    file.write(&session.state());
+    assert_eq!(serde_json::from_slice::<Value>(&fs::read(file.path()).unwrap()).unwrap(), session.state());
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_file_put_back_to_what_it_was_before_is_an_edit_too() {
+    let folder = folder("back");
+    let mut session = session();
+    let mut file = StateFile::open(&folder, "s").unwrap();
+    file.write(&session.state());
+    let first = fs::read(file.path()).unwrap();
+    session.handle(Time(1), Input::State { state: json!({"goals": []}), by: "x".to_owned() }).unwrap();
+    file.write(&session.state());
+    fs::write(file.path(), first).unwrap();
+    let mut file = StateFile::open(&folder, "s").unwrap();
+    assert_eq!(file.look(&session), Found::Edited(json!({"goals": ["a"]})));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn dur_7_an_invalid_file_is_refused_with_the_place_once_and_left_alone() {
+    let folder = folder("invalid");
+    let session = session();
+    let mut file = StateFile::open(&folder, "s").unwrap();
+    file.write(&session.state());
+    for (text, place, why) in [
+        ("{\n  \"goals\": [\"a\",\n}", "states/s.json:3:1", "expected value"),
+        ("{\"goals\": [7]}", "states/s.json", "goals.0"),
+        ("[]", "states/s.json", "an object, not an array"),
+        ("", "states/s.json:1:0", "EOF"),
+        ("\u{0}\u{1}", "states/s.json:1:1", "expected value"),
+    ] {
+        fs::write(file.path(), text).unwrap();
+        let Found::News(FileNews::Refused { place: found, why: words, ours }) = file.look(&session) else {
+            panic!("{text:?} is taken")
+        };
+        assert!(found.ends_with(place) && words.contains(why), "{found}: {words}");
+        assert_eq!(file.look(&session), Found::Nothing, "it is said once");
+        // What the session has come to is not lost, and neither is what the person wrote.
+        assert_eq!(file.write(&session.state()), None);
+        assert_eq!(fs::read_to_string(file.path()).unwrap(), text);
+        assert_eq!(serde_json::from_slice::<Value>(&fs::read(&ours).unwrap()).unwrap(), session.state());
+    }
+    // Mended, it is taken up, with what it was about and nothing else.
+    fs::write(file.path(), "{\"goals\": [\"mended\"]}").unwrap();
+    assert_eq!(file.look(&session), Found::Edited(json!({"goals": ["mended"]})));
+    file.taken_up();
+    file.write(&session.state());
+    assert!(!folder.join("states/s.json.new").exists());
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn an_edit_made_while_the_session_works_is_not_written_over_and_takes_nothing_back() {
+    let folder = folder("meanwhile");
+    let mut session = session();
+    let mut file = StateFile::open(&folder, "s").unwrap();
+    file.write(&session.state());
+    edit(&file, |state| state["goals"] = json!(["theirs"]));
+    session.handle(Time(1), Input::State { state: json!({"done": [1]}), by: "x".to_owned() }).unwrap();
+    file.write(&session.state());
+    let Found::Edited(state) = file.look(&session) else { panic!("it is lost") };
+    assert_eq!(state, json!({"goals": ["theirs"]}), "`done` is as it was when they began, and no change of theirs");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_crash_at_any_point_of_writing_is_no_edit_and_leaves_a_whole_file() {
+    let folder = folder("crash");
+    let mut session = session();
+    let mut file = StateFile::open(&folder, "s").unwrap();
+    file.write(&session.state());
+    let old = fs::read_to_string(file.path()).unwrap();
+    session.handle(Time(1), Input::State { state: json!({"goals": ["b"]}), by: "x".to_owned() }).unwrap();
+    let new = format!("{:#}\n", session.state());
+    // Between the record and the file.
+    file.note(Known { text: new.clone(), instead_of: Some(old.clone()) }).unwrap();
+    drop(whole_file::prepare(file.path(), new.as_bytes()).unwrap());
+    let mut file = StateFile::open(&folder, "s").unwrap();
+    assert_eq!(fs::read_to_string(file.path()).unwrap(), old);
+    assert_eq!(file.look(&session), Found::Nothing);
+    // Between the file and its record, and the session goes on before anybody looks.
+    whole_file::write(file.path(), new.as_bytes()).unwrap();
+    session.handle(Time(2), Input::State { state: json!({"goals": ["c"]}), by: "x".to_owned() }).unwrap();
+    let mut file = StateFile::open(&folder, "s").unwrap();
+    assert_eq!(file.look(&session), Found::Nothing);
+    assert_eq!(file.write(&session.state()), None);
+    assert!(fs::read_to_string(file.path()).unwrap().contains("\"c\""));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_reader_never_sees_half_a_file() {
+    let folder = folder("half");
+    let mut file = StateFile::open(&folder, "s").unwrap();
+    let state = |n: usize| json!({"n": n, "text": "x".repeat(n * 997 % 40_000)});
+    file.write(&state(0));
+    let is_over = Arc::new(AtomicBool::new(false));
+    let (path, over) = (file.path().to_owned(), Arc::clone(&is_over));
+    let reader = std::thread::spawn(move || {
+        let mut seen = 0_usize;
+        while !over.load(Ordering::Relaxed) || seen == 0 {
+            let text = fs::read_to_string(&path).unwrap();
+            let found: Value = serde_json::from_str(&text).unwrap();
+            let n = usize::try_from(found["n"].as_u64().unwrap()).unwrap();
+            assert_eq!(found["text"].as_str().unwrap().len(), n * 997 % 40_000);
+            seen += 1;
+        }
+    });
+    for n in 1..60 {
+        assert_eq!(file.write(&state(n)), None);
+    }
+    is_over.store(true, Ordering::Relaxed);
+    reader.join().unwrap();
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_disk_that_says_no_is_told_and_ends_nothing() {
+    let folder = folder("disk");
+    let mut file = StateFile::open(&folder, "s").unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    assert!(matches!(file.write(&json!({})), Some(FileNews::Trouble { .. })));
+}

@@ -1,0 +1,52 @@
+//! Files that are written whole: whoever reads one sees what was there before or what is there now, never half of it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Makes a folder that is nobody else's business, if it is not there.
+pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Opens a file that is nobody else's business.
+pub(crate) fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(0o600);
+    options
+}
+
+/// Writes a file whole, so that it is there after a crash if this has returned.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    prepare(path, bytes)?.put_in_place()
+}
+
+/// A file that is written and synced under another name.
+pub(crate) struct Prepared {
+    other: PathBuf,
+    path: PathBuf,
+}
+
+/// Writes everything but the name.
+pub(crate) fn prepare(path: &Path, bytes: &[u8]) -> io::Result<Prepared> {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    // What a crash has left under this name is of no use to anybody.
+    let other = path.with_file_name(format!(".{name}.tmp"));
+    let mut file = private().write(true).create(true).truncate(true).open(&other)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    Ok(Prepared { other, path: path.to_owned() })
+}
+
+impl Prepared {
+    /// Gives it its name, in one step.
+    pub(crate) fn put_in_place(self) -> io::Result<()> {
+        fs::rename(&self.other, &self.path)?;
+        // The name is durable when the folder is.
+        match self.path.parent() {
+            Some(folder) => File::open(folder)?.sync_all(),
+            None => Ok(()),
+        }
+    }
+}

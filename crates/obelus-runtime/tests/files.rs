@@ -1,0 +1,192 @@
+//! The files that people see of a session, kept by its driver.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use obelus_kernel::session::{Answer, Ends, Input, Prompt, Session, Settings, Solution};
+use obelus_kernel::{Context, Time};
+use obelus_runtime::{
+    Activities, AnswerFuture, Driver, Event, FileNews, Model, SessionFiles, SessionJournal, Store, system_clock,
+};
+use serde_json::{Value, json};
+
+/// Proposes to change a sum when told a number, and else just answers.
+struct Clerk;
+
+impl Model for Clerk {
+    fn ask(&self, prompt: Prompt) -> AnswerFuture {
+        let words = prompt.texts.last().map(|(_, words)| words.clone()).unwrap_or_default();
+        let calls = match words.parse::<u64>() {
+            Ok(sum) => vec![json!({"_tool": "change", "id": 7, "fields": {"SUM": sum}})],
+            Err(_) => Vec::new(),
+        };
+        let output = if calls.is_empty() { json!("Готово") } else { Value::Null };
+        let thought = Some("думаю".to_owned());
+        let solution =
+            Solution { thought, calls, output, sequential: true, keeps_results: true, ..Solution::default() };
+        Box::pin(std::future::ready(Answer::Solution { solution, tokens: 1 }))
+    }
+}
+
+fn session() -> Session {
+    let state = json!({"goals": [], "objects": {}, "in_progress": [], "planned": [], "confirmations": {}});
+    let messages = json!([
+        {"type": "state", "data": state, "schema": {"properties": {"goals": {"items": {"type": "string"}}}}},
+        {"type": "tool", "tool": {"change": {
+            "x-trust": "trusted", "x-effect": "update", "x-risky": ["fields.SUM"], "x-entity": {"name": "deal", "id": "id"},
+            "properties": {"id": {"type": "integer"}, "fields": {"type": "object"}}}}},
+    ]);
+    let kept =
+        json!({"goals": "goals", "in_progress": "in_progress", "planned": "planned", "confirmations": "confirmations"});
+    let settings = json!({"mode": "full", "kept": kept, "persistent": true, "follow_up": "after_reads"});
+    let mut settings: Settings = serde_json::from_value(settings).unwrap();
+    settings.activities = ["change".to_owned()].into();
+    Session::new("s", Context::from_value(messages).unwrap(), None, Arc::new(settings)).unwrap()
+}
+
+/// A session in a store, with whatever was told of its files.
+struct Kept {
+    folder: PathBuf,
+    store: Store,
+    calls: Arc<Mutex<Vec<Value>>>,
+    news: Arc<Mutex<Vec<FileNews>>>,
+}
+
+impl Kept {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("obelus-files-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let store = Store::open(&folder).unwrap();
+        store.create("s", Time(0), &json!({})).unwrap();
+        Self { folder, store, calls: Arc::default(), news: Arc::default() }
+    }
+
+    /// The session as its journal has it, in a process of its own as far as anybody can tell.
+    fn driver(&self) -> Driver {
+        let (calls, news) = (Arc::clone(&self.calls), Arc::clone(&self.news));
+        let mut activities = Activities::new();
+        activities.register("change", move |work| {
+            calls.lock().unwrap().push((*work.call).clone());
+            async { Ok(json!(true)) }
+        });
+        let mut driver = Driver::new(session(), Arc::new(activities), Arc::new(Clerk), system_clock);
+        driver.recover(self.store.journal("s").unwrap());
+        driver
+            .journaled_by(SessionJournal::new(self.store.clone(), "s"))
+            .watched_by(move |event| {
+                if let Event::Files(told) = event {
+                    news.lock().unwrap().push(told.clone());
+                }
+            })
+            .with_files(SessionFiles::open(&self.folder, "s").unwrap())
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.join("states/s.json")
+    }
+
+    fn state(&self) -> Value {
+        read(&self.path())
+    }
+
+    fn edit(&self, change: impl FnOnce(&mut Value)) {
+        let mut state = self.state();
+        change(&mut state);
+        fs::write(self.path(), format!("{state:#}")).unwrap();
+    }
+
+    fn log(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.folder.join("logs/s.jsonl")).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+fn say(text: &str) -> Input {
+    Input::User { text: text.to_owned() }
+}
+
+#[tokio::test]
+async fn dur_7_the_file_is_the_state_whenever_the_session_rests() {
+    let kept = Kept::new("rest");
+    let mut driver = kept.driver();
+    assert_eq!(driver.turn(say("500")).await.unwrap().ends, Ends::Waiting);
+    assert_eq!(kept.state(), driver.session().state());
+    assert_eq!(kept.state()["confirmations"]["deal_7_sum"]["status"], "requested");
+    drop(driver);
+    let mut driver = kept.driver();
+    driver.turn(say("спасибо")).await.unwrap();
+    assert_eq!(kept.state()["goals"], json!(["спасибо", "500"]));
+    assert_eq!(kept.state(), driver.session().state());
+    assert!(kept.news.lock().unwrap().is_empty(), "nobody has edited anything");
+    fs::remove_dir_all(&kept.folder).unwrap();
+}
+
+#[tokio::test]
+async fn dur_7_a_status_changed_in_the_file_is_a_decision_at_the_start_of_the_next_turn_and_in_the_journal() {
+    let kept = Kept::new("decide");
+    kept.driver().turn(say("500")).await.unwrap();
+    kept.edit(|state| state["confirmations"]["deal_7_sum"]["status"] = "approved".into());
+    let mut driver = kept.driver();
+    driver.turn(say("ну что?")).await.unwrap();
+    assert_eq!(kept.calls.lock().unwrap().len(), 1);
+    assert_eq!(*kept.news.lock().unwrap(), [FileNews::Taken { file: kept.path() }]);
+    assert_eq!(kept.state()["confirmations"]["deal_7_sum"]["status"], "approved");
+    let journal = kept.store.journal("s").unwrap();
+    let edits: Vec<&Input> =
+        journal.iter().map(|(_, input)| input).filter(|input| matches!(input, Input::State { .. })).collect();
+    let [Input::State { state, by }] = edits[..] else { panic!("{edits:?}") };
+    assert_eq!(by, "the state's file");
+    assert_eq!(state.as_object().unwrap().keys().collect::<Vec<_>>(), ["confirmations"], "only what was changed");
+    // The journal alone leads to the same state.
+    drop(driver);
+    assert_eq!(kept.driver().session().state(), kept.state());
+    kept.driver().turn(say("ещё раз")).await.unwrap();
+    assert_eq!(kept.calls.lock().unwrap().len(), 1, "it is taken up once");
+    fs::remove_dir_all(&kept.folder).unwrap();
+}
+
+#[tokio::test]
+async fn dur_7_an_invalid_file_is_left_alone_and_the_turn_goes_on_without_it() {
+    let kept = Kept::new("invalid");
+    kept.driver().turn(say("привет")).await.unwrap();
+    fs::write(kept.path(), "{\"goals\": [1]}").unwrap();
+    let mut driver = kept.driver();
+    assert_eq!(driver.turn(say("дальше по плану")).await.unwrap().ends, Ends::Output);
+    assert_eq!(fs::read_to_string(kept.path()).unwrap(), "{\"goals\": [1]}");
+    assert_eq!(read(&kept.folder.join("states/s.json.new")), driver.session().state());
+    let news = kept.news.lock().unwrap().clone();
+    let [FileNews::Refused { why, .. }] = &news[..] else { panic!("{news:?}") };
+    assert!(why.contains("goals.0"), "{why}");
+    let is_state = |(_, input): &(Time, Input)| matches!(input, Input::State { .. });
+    assert!(!kept.store.journal("s").unwrap().iter().any(is_state));
+    fs::remove_dir_all(&kept.folder).unwrap();
+}
+
+#[tokio::test]
+async fn every_iteration_is_a_line_of_the_log_and_all_of_it_goes_with_the_session() {
+    let kept = Kept::new("log");
+    let mut driver = kept.driver();
+    driver.turn(say("500")).await.unwrap();
+    let question = driver.session().questions()[0].id.clone();
+    let decision = obelus_kernel::session::Decision::Approve { only: None };
+    driver.turn(Input::Decide { question, decision, by: "ann".to_owned() }).await.unwrap();
+    let log = kept.log();
+    assert_eq!(log.len(), 2);
+    assert_eq!((&log[0]["told"], &log[0]["ends"]), (&json!([{"user": "500"}]), &json!("waiting")));
+    assert_eq!(log[0]["model"][0]["thought"], "думаю");
+    assert_eq!(log[0]["waiting"], json!(["q1"]));
+    assert_eq!(log[1]["told"][0]["by"], "ann");
+    assert_eq!(log[1]["requests"][0]["method"], "change");
+    assert_eq!(log[1]["requests"][0]["params"]["fields"], json!({"SUM": 500}));
+    assert_eq!(log[1]["requests"][0]["answer"], true);
+    assert!(log[1]["state"]["confirmations"].is_object() && log[1]["state"]["goals"].is_null());
+    kept.store.remove("s").unwrap();
+    let left = |name: &str| fs::read_dir(kept.folder.join(name)).unwrap().count();
+    assert_eq!((left("states"), left("logs")), (0, 0));
+    fs::remove_dir_all(&kept.folder).unwrap();
+}

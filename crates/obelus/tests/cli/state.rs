@@ -1,0 +1,104 @@
+//! The state of an agent's session as a file: brought along from elsewhere, edited by a person, refused.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, obelus, obelus_reading};
+
+/// The state as the first seed has it.
+const EXAMPLE: &str = r#"{
+  "goals": ["Создать сделку", "Назначить звонок"],
+  "done": [
+    {"timestamp": "2024-05-01T10:00:00Z", "description": "Создана сделка", "object_ids": {"deal_id": 123}}
+  ],
+  "in_progress": [{"description": "Ожидаем подтверждения суммы", "requested_at": "2024-05-01T10:05:00Z"}],
+  "objects": {
+    "current_deal_id": 123, "current_contact_id": 456, "current_company_id": null, "current_task_id": 789
+  },
+  "next_planned_actions": [
+    {"method": "crm.deal.update", "params": {"id": 123, "fields": {"OPPORTUNITY": 100000}}, "requires_confirmation": true}
+  ],
+  "confirmations": {
+    "deal_123_opportunity": {
+      "status": "requested", "requested_at": "2024-05-01T10:05:00Z",
+      "description": "Изменить сумму сделки 123 до 100000",
+      "action": {
+        "method": "crm.deal.update", "params": {"id": 123, "fields": {"OPPORTUNITY": 100000}},
+        "requires_confirmation": true
+      }
+    },
+    "task_456_deadline": {
+      "status": "denied", "requested_at": "2024-05-02T09:00:00Z", "denied_at": "2024-05-02T09:05:00Z",
+      "description": "Перенести дедлайн задачи 456", "reason": "Пользователь отклонил перенос",
+      "action": {
+        "method": "tasks.task.update", "params": {"taskId": 456, "fields": {"DEADLINE": "2024-05-05"}},
+        "confirmation_decision": "deny"
+      }
+    }
+  },
+  "event_bindings": [{"event": "onCrmDealAdd", "handler": "https://example.test/hook"}]
+}"#;
+
+fn read(path: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).expect("it is there")).expect("JSON")
+}
+
+#[test]
+fn b24_7_a_state_of_another_program_becomes_a_session() {
+    let folder = Folder::new("adopt");
+    let (store, file) = (folder.path("store"), folder.path("ivan.json"));
+    fs::write(&file, EXAMPLE).unwrap();
+    let args = ["sessions", "adopt", &file, "--agent", "crm", "--store", &store];
+    let adopted = obelus(&[&args[..], &["--json"]].concat()).exits(0).json();
+    assert_eq!(adopted["session"], "ivan");
+    let given: Value = serde_json::from_str(EXAMPLE).unwrap();
+    for field in ["goals", "done", "objects", "confirmations", "event_bindings"] {
+        assert_eq!(adopted["state"][field], given[field], "{field}");
+    }
+    assert_eq!(read(&folder.path("store/states/ivan.json")), adopted["state"], "and is a file of ours");
+    obelus(&args).exits(2).says("there is a session `ivan` already").says("--session");
+    // It goes on as any conversation does.
+    let chat = ["chat", "--session", "ivan", "--store", &store];
+    obelus_reading("/state\n", &chat).exits(0).prints("current_deal_id: 123");
+}
+
+#[test]
+fn a_state_that_does_not_fit_is_refused_with_the_place_and_no_session_is_begun() {
+    let folder = Folder::new("adopt-bad");
+    let (store, file) = (folder.path("store"), folder.path("s.json"));
+    let args = ["sessions", "adopt", &file, "--agent", "crm", "--store", &store];
+    for (text, place) in [
+        ("{\n  \"goals\": [,\n", "s.json:2:13: expected value"),
+        ("{\"goals\": 5}", "s.json: `goals`"),
+        ("{\"confirmations\": {\"x\": {\"status\": \"perhaps\"}}}", "s.json: `confirmations.x`: `status` is one of"),
+    ] {
+        fs::write(&file, text).unwrap();
+        obelus(&args).exits(2).says(place);
+    }
+    obelus(&["sessions", "list", "--store", &store]).exits(0).prints_nothing();
+}
+
+#[test]
+fn dur_7_what_a_person_writes_into_the_file_counts_with_the_next_message() {
+    let folder = Folder::new("state-edit");
+    let store = folder.path("store");
+    let chat = ["chat", "--agent", "notes", "--session", "s", "--store", &store];
+    obelus_reading("the customer called\n", &chat).exits(0);
+    let file = folder.path("store/states/s.json");
+    let mut state = read(&file);
+    state["notes"] = json!([{"text": "by hand"}, {"text": "as well"}]);
+    fs::write(&file, state.to_string()).unwrap();
+    let ran = obelus_reading("which notes are there?\n", &chat).exits(0);
+    ran.prints("Your changes to the state are taken up").prints("2 notes");
+    // What does not fit is left alone, and said.
+    fs::write(&file, "{\"notes\":").unwrap();
+    let ran = obelus_reading("which notes are there?\n", &chat).exits(0);
+    ran.prints("s.json:1:9: EOF").prints("2 notes").prints("s.json.new");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{\"notes\":");
+    let log = fs::read_to_string(folder.path("store/logs/s.jsonl")).unwrap();
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
+    assert_eq!(lines[0]["told"], json!([{"user": "the customer called"}]));
+    obelus(&["sessions", "rm", "s", "--store", &store]).exits(0);
+    assert!(!std::path::Path::new(&file).exists());
+}

@@ -1,0 +1,138 @@
+//! A portal, a folder of the test's own, and the agent that works there.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Command;
+
+use obelus_sandbox::{Options, Portal};
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Ran, command, root, run};
+
+/// What must never be seen anywhere.
+pub(crate) const TOKEN: &str = "RecognisableT0ken4711";
+
+/// A portal that runs beside the test, and the folder in which the agent, its sessions and its playbook lie.
+pub(crate) struct Office {
+    pub(crate) folder: Folder,
+    pub(crate) portal: Portal,
+    _runtime: tokio::runtime::Runtime,
+}
+
+impl Office {
+    /// A portal without limits, whose answers get lost with this chance.
+    pub(crate) fn open(name: &str, drop_answers: f64) -> Self {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("threads");
+        let options = Options { rate: false, token: TOKEN.to_owned(), drop_answers, ..Options::default() };
+        let portal = runtime.block_on(Portal::start(options)).expect("a free port");
+        let folder = Folder::new(&format!("crm-{name}"));
+        copy(&root().join("agents/crm"), Path::new(&folder.path("crm")));
+        // Nothing is to be waited for that is there to spare a real portal.
+        let office = Office { folder, portal, _runtime: runtime };
+        office.edit(
+            "crm/agent.yaml",
+            "webhook: $BITRIX_WEBHOOK_URL",
+            "webhook: $BITRIX_WEBHOOK_URL, rate: off, settle: 1",
+        );
+        office
+    }
+
+    /// Changes a file of the agent. What is to be replaced must be there.
+    pub(crate) fn edit(&self, file: &str, from: &str, to: &str) {
+        let path = self.folder.path(file);
+        let text = fs::read_to_string(&path).expect("readable");
+        assert!(text.contains(from), "no `{from}` in {file}");
+        fs::write(&path, text.replacen(from, to, 1)).expect("writable");
+    }
+
+    /// What the model answers: rules of a playbook.
+    pub(crate) fn model(&self, rules: &str) {
+        self.folder.file("model.yaml", rules);
+    }
+
+    /// The binary in this office.
+    pub(crate) fn obelus(&self, args: &[&str]) -> Command {
+        let mut command = command(args);
+        command.env("BITRIX_WEBHOOK_URL", self.portal.base_url()).args(["--store", &self.folder.path("store")]);
+        command
+    }
+
+    /// A conversation in the session `s`, not yet started.
+    pub(crate) fn chat(&self, mode: &str) -> Command {
+        let (agent, model) = (self.folder.path("crm"), format!("playbook:{}", self.folder.path("model.yaml")));
+        self.obelus(&["chat", "--agent", &agent, "--model", &model, "--mode", mode, "--session", "s"])
+    }
+
+    /// Says these lines in a conversation.
+    pub(crate) fn says(&self, mode: &str, lines: &str) -> Ran {
+        run(&mut self.chat(mode), lines.as_bytes())
+    }
+
+    /// A person's answer to a question of the session.
+    pub(crate) fn answers(&self, question: &str, words: &[&str]) -> Ran {
+        let id = format!("s:{question}");
+        run(&mut self.obelus(&[&["answer", &id], words].concat()), b"")
+    }
+
+    /// The state of the session, as `obelus sessions show` has it.
+    pub(crate) fn state(&self) -> Value {
+        let shown = run(&mut self.obelus(&["sessions", "show", "s", "--json"]), b"").exits(0).json();
+        shown["state"].clone()
+    }
+
+    /// Calls a method of the portal, as somebody else who works there.
+    pub(crate) fn portal_says(&self, method: &str, params: &Value) -> Value {
+        let base = self.portal.base_url();
+        let (authority, path) = base.strip_prefix("http://").and_then(|rest| rest.split_once('/')).expect("a URL");
+        // The portal may lose this answer too.
+        for _ in 0..50 {
+            let body = params.to_string();
+            let mut stream = TcpStream::connect(authority).expect("it listens");
+            write!(
+                stream,
+                "POST /{path}{method} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\
+                 Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            )
+            .expect("it reads");
+            let mut answer = String::new();
+            let _ = stream.read_to_string(&mut answer);
+            if let Some(answer) = answer.split_once("\r\n\r\n").and_then(|(_, body)| serde_json::from_str(body).ok()) {
+                return answer;
+            }
+        }
+        panic!("the portal does not answer {method}");
+    }
+
+    /// All deals whose title begins with these words: id and title.
+    pub(crate) fn deals(&self, words: &str) -> Vec<(String, String)> {
+        let mut found = Vec::new();
+        let mut start = json!(0);
+        while !start.is_null() {
+            let params = json!({"filter": {"%TITLE": words}, "select": ["ID", "TITLE"], "start": start});
+            let page = self.portal_says("crm.deal.list", &params);
+            let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
+            found.extend(
+                page["result"].as_array().expect("rows").iter().map(|row| (text(row, "ID"), text(row, "TITLE"))),
+            );
+            start = page["next"].clone();
+        }
+        found
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("readable") {
+        let entry = entry.expect("readable");
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            copy(&from, &to);
+        } else {
+            fs::copy(from, to).expect("a copy");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What durability costs: beside a plain append and `fdatasync`, by sessions, and by age.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::step::target;
+
+/// Figures by their names.
+type Figures = BTreeMap<String, f64>;
+
+/// Prints the figures; whether every target is met.
+pub(super) fn measure() -> Result<bool> {
+    super::build("obelus-runtime", "durable")?;
+    let target = target()?;
+    let program = target.join("release/examples/durable");
+    let folder = target.join("bench-durable");
+    std::fs::create_dir_all(&folder)?;
+    let run = |arguments: &[&str]| figures(&program, &folder, arguments);
+
+    let one = run(&["one"])?;
+    let many = run(&["many"])?;
+    let bytes = run(&["bytes"])?;
+    let opened = |sessions: &str| -> Result<Figures> {
+        run(&["fill", sessions])?;
+        run(&["open"])
+    };
+    let (few, all) = (opened("10")?, opened("100000")?);
+    let aged = |records: &str| -> Result<Figures> {
+        run(&["age", records])?;
+        run(&["resume"])
+    };
+    let (young, old) = (aged("1000")?, aged("100000")?);
+    std::fs::remove_dir_all(&folder)?;
+
+    let megabytes = (all["resident_kb"] - few["resident_kb"]) / 1024.0;
+    let rows = [
+        ("one session, steps a second", one["rate"], one["raw"], one["ratio"], At::Least(0.35)),
+        ("64 sessions, the store alone", many["rate"], many["raw"], many["ratio"], At::Least(1.0 / 3.0)),
+        ("64 sessions, kernel and driver", many["driven"], many["raw"], many["driven_ratio"], At::Shown),
+        ("bytes on disk, by JSON", bytes["ratio"] * bytes["json"], bytes["json"], bytes["ratio"], At::Most(3.0)),
+        (
+            "  while the store is held",
+            bytes["while_held"] * bytes["json"],
+            bytes["json"],
+            bytes["while_held"],
+            At::Shown,
+        ),
+        (
+            "opening, 100,000 sessions, ms",
+            all["milliseconds"],
+            few["milliseconds"],
+            all["milliseconds"] / few["milliseconds"],
+            At::Most(2.0),
+        ),
+        ("memory for them, MB", all["resident_kb"] / 1024.0, few["resident_kb"] / 1024.0, megabytes, At::Most(20.0)),
+        (
+            "taking up 100,000 records, ms",
+            old["milliseconds"],
+            young["milliseconds"],
+            old["milliseconds"] / young["milliseconds"],
+            At::Most(3.0),
+        ),
+        (
+            "  without a snapshot, ms",
+            old["without_snapshot"],
+            young["without_snapshot"],
+            old["without_snapshot"] / young["without_snapshot"],
+            At::Shown,
+        ),
+    ];
+    print(["durability", "this", "beside", "ratio", "target"].map(str::to_owned));
+    let mut met = true;
+    for (what, this, beside, ratio, target) in rows {
+        let (words, holds) = match target {
+            At::Least(least) => (format!("≥ {least:.2}"), ratio >= least),
+            At::Most(most) => (format!("≤ {most}"), ratio <= most),
+            At::Shown => (String::new(), true),
+        };
+        met &= holds;
+        print([what.to_owned(), format!("{this:.1}"), format!("{beside:.1}"), format!("{ratio:.2}"), words]);
+    }
+    Ok(met)
+}
+
+/// What a ratio has to be.
+#[derive(Clone, Copy)]
+enum At {
+    Least(f64),
+    Most(f64),
+    /// It is only shown.
+    Shown,
+}
+
+fn figures(program: &Path, folder: &Path, arguments: &[&str]) -> Result<Figures> {
+    let (figure, rest) = arguments.split_first().context("a figure")?;
+    let output = Command::new(program).arg(figure).arg(folder).args(rest).output().context("it cannot be run")?;
+    if !output.status.success() {
+        bail!("`durable {}` failed:\n{}", arguments.join(" "), String::from_utf8_lossy(&output.stderr));
+    }
+    let text = String::from_utf8(output.stdout)?;
+    let read = |line: &str| Some((line.split_once(' ')?.0.to_owned(), line.split_once(' ')?.1.parse().ok()?));
+    Ok(text.lines().filter_map(read).collect())
+}
+
+#[expect(clippy::print_stdout, reason = "the table is what the command is for")]
+fn print([what, this, beside, ratio, target]: [String; 5]) {
+    println!("{what:32} {this:>12} {beside:>12} {ratio:>8} {target:>8}");
+}
