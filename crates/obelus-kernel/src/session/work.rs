@@ -1,11 +1,11 @@
 //! A call's way from blocked to running.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use super::Session;
+use super::freeze::{add_metas, filled, refilled, whole_proposal};
 use super::input::{CallError, Ends, Outcome, Start, Task};
 use super::job::{Frozen, JobRef, Settled, Status, split_at_sign, with_instance};
 use super::policy::{Verdict, outside_mode};
@@ -91,8 +91,7 @@ impl Session {
         let Some(tool) = &call.tool else { return self.close(at, Status::Failed) };
         let instance = self.steps[&at.step].jobs[at.job as usize].instance.as_deref();
         let read = |path: &Path| self.context.read(path, instance);
-        // The names of a proposal that has them all need not be put in their places once more.
-        let whole = call.raw.as_object().filter(|raw| has_all_and_no_more(raw, call, instance));
+        let whole = whole_proposal(call, instance);
         let filled = match whole {
             Some(raw) => refilled(raw, call, &read),
             None => filled(call, &read),
@@ -429,85 +428,6 @@ impl Session {
             self.close(at, Status::Skipped);
         }
         self.dirty.clear();
-    }
-}
-
-/// The call as an activity receives it, and as a person is shown it.
-pub(super) fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
-    let Value::Object(mut fields) = params else { return params };
-    fields.shift_insert(0, "_tool".to_owned(), call.tool_name.as_str().into());
-    add_metas(&mut fields, call, instance);
-    Value::Object(fields)
-}
-
-/// The tool and the parameters with their values; nothing if one has none.
-fn filled<'a>(call: &Call, read: &impl Fn(&Path) -> Option<Cow<'a, Value>>) -> Option<Map<String, Value>> {
-    // Most calls have two meta-properties: their tool and where the result goes.
-    let mut fields = Map::with_capacity(call.params.len() + 2);
-    fields.insert("_tool".to_owned(), call.tool_name.as_str().into());
-    for (name, template) in &call.params {
-        fields.insert(name.clone(), template.resolve(read).ok()?);
-    }
-    Some(fields)
-}
-
-/// A proposal that has all fields in their places, with the values of its parameters.
-fn refilled<'a>(
-    raw: &Map<String, Value>,
-    call: &Call,
-    read: &impl Fn(&Path) -> Option<Cow<'a, Value>>,
-) -> Option<Map<String, Value>> {
-    let mut fields = raw.clone();
-    for (value, (_, template)) in fields.values_mut().skip(1).zip(&call.params) {
-        *value = template.resolve(read).ok()?;
-    }
-    Some(fields)
-}
-
-/// Whether a proposal has the very fields, in their order, that the call has when it is frozen: the tool, the
-/// parameters, and in words where the result goes.
-fn has_all_and_no_more(raw: &Map<String, Value>, call: &Call, instance: Option<&str>) -> bool {
-    let params = call.params.iter().map(|(name, _)| name.as_str());
-    raw.keys().eq(std::iter::once("_tool").chain(params).chain(["_outputPath"]))
-        && raw.values().next_back().is_some_and(Value::is_string)
-        && call.output_path.is_some()
-        && call.output_method == crate::Method::Set
-        && call.scopes.is_empty()
-        && instance.is_none()
-}
-
-/// Adds to the tool and the parameters what else an activity receives of a call, and a person is shown.
-fn add_metas(fields: &mut Map<String, Value>, call: &Call, instance: Option<&str>) {
-    let asides = call.asides.iter().flat_map(|asides| asides.iter());
-    fields.extend(asides.map(|(name, value)| (name.clone(), value.clone())));
-    for chosen in ["_delegate", "_activity"] {
-        if let Some(name) = call.said(chosen).filter(|name| !name.is_null()) {
-            fields.insert(chosen.to_owned(), name.clone());
-        }
-    }
-    // What a person is asked about, and what is bound to the answer, is what was proposed.
-    let own_path = call.output_path.as_ref().filter(|_| !call.keeps_by_default);
-    if let Some(path) = own_path {
-        // The words of the proposal, where it has some, are cheaper than writing the path out again.
-        let said = call.said("_outputPath").filter(|said| said.is_string()).cloned();
-        fields.insert("_outputPath".to_owned(), said.unwrap_or_else(|| path.to_string().into()));
-    }
-    if call.output_method != crate::Method::Set && !call.keeps_by_default {
-        fields.insert("_outputMethod".to_owned(), call.output_method.name().into());
-    }
-    if !call.scopes.is_empty() {
-        let scopes: Vec<Value> = call
-            .scopes
-            .iter()
-            .map(|scope| match scope {
-                Scope::Kind(kind) => kind.as_str().into(),
-                Scope::Path(path) => path.to_string().into(),
-            })
-            .collect();
-        fields.insert("_scopes".to_owned(), scopes.into());
-    }
-    if let Some(name) = instance {
-        fields.insert("_instance".to_owned(), name.into());
     }
 }
 
