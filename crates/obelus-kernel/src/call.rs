@@ -358,7 +358,8 @@ impl<'a> Reader<'a> {
     }
 
     fn params(&mut self) -> (Vec<(String, Template)>, Option<Box<Map<String, Value>>>) {
-        let mut params = Vec::new();
+        let named = self.fields.keys().filter(|name| !name.starts_with('_')).count();
+        let mut params = Vec::with_capacity(named);
         let mut asides: Option<Box<Map<String, Value>>> = None;
         for (name, value) in self.fields {
             if name.starts_with('_') {
