@@ -3,10 +3,12 @@
 //! # Layout
 //!
 //! Here the rows in instructions; [`durable`] measures what durability costs beside a plain file; [`peer`] compares
-//! the CPU time of a call with that of a step of LangGraph.
+//! the CPU time of a call with that of a step of LangGraph, [`stream`] an answer that is read as it comes with one that
+//! is read at once.
 
 mod durable;
 mod peer;
+mod stream;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -65,10 +67,25 @@ const ROWS: [Row; 14] = [
     calls("a fan-out of calls", "fan", [1_000, 10_000], 1, 12.0),
 ];
 
-pub(crate) fn run() -> Result<()> {
+/// The rows of answers in streams alone.
+pub(crate) fn run_stream() -> Result<()> {
+    needs_valgrind()?;
+    build("obelus-kernel", "cost")?;
+    match stream::compare(&target()?.join("release/examples/cost"))? {
+        true => Ok(()),
+        false => bail!("target missed: answers in streams"),
+    }
+}
+
+fn needs_valgrind() -> Result<()> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         bail!("valgrind is not installed: on Debian and Ubuntu, `apt-get install valgrind`");
     }
+    Ok(())
+}
+
+pub(crate) fn run() -> Result<()> {
+    needs_valgrind()?;
     build("obelus-kernel", "cost")?;
     build("obelus-runtime", "chain")?;
     let programs = programs()?;
@@ -90,6 +107,9 @@ pub(crate) fn run() -> Result<()> {
         if ratio > row.target {
             missed.push(row.what);
         }
+    }
+    if !stream::compare(&programs.join("cost"))? {
+        missed.push("answers in streams");
     }
     missed.extend(peer::missed(&programs.join("chain"))?);
     if !durable::measure()? {

@@ -17,6 +17,7 @@ usage: cargo xtask COMMAND
   test [--long]   formatting, lints, tests, vectors; --long tries many more random inputs
   bench           cost of memory, plans and calls in instructions (needs valgrind), and of a call beside LangGraph
   bench peer      of these, a call beside LangGraph alone (needs python3 and the network, the first time)
+  bench stream    of these, only the cost of reading an answer as it comes
   bench durable   only what durability costs, beside a plain append and sync
   sim SEED        plays one seed of the simulation of crashes again
   demo [--tour]   an agent at work in a CRM: sandbox portal, offline model; no key, no network
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         ["test", "--long"] => test::run(true),
         ["bench"] => bench::run(),
         ["bench", "peer"] => bench::run_peer(),
+        ["bench", "stream"] => bench::run_stream(),
         ["bench", "durable"] => bench::durable(),
         ["sim", seed] => test::simulate(seed),
         ["demo", arguments @ ..] => demo::run(arguments),

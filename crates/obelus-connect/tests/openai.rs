@@ -1,6 +1,7 @@
 //! Models on a server: what is sent, and how each way in which a server can fail ends.
 #![cfg(feature = "openai")]
 
+#[expect(dead_code, reason = "the playbooks of the examples are for other tests")]
 mod common;
 #[path = "common/stream.rs"]
 mod stream;
@@ -13,6 +14,7 @@ use obelus_kernel::session::{Ends, Input};
 use obelus_runtime::{Driver, Event, Secret, Used};
 use serde_json::{Value, json};
 
+use common::say;
 use stream::{Model, Say, chunk, solution};
 
 /// Waits as short as a test can bear, and tries nothing again.
@@ -30,10 +32,6 @@ fn driver(server: &Model, options: OpenAiOptions) -> Driver {
     common::driver(model(server, options), false)
 }
 
-async fn ask(driver: &mut Driver, words: &str) -> obelus_kernel::session::Reply {
-    driver.turn(Input::User { text: words.to_owned() }).await.unwrap()
-}
-
 #[tokio::test]
 async fn a_request_is_sent_as_configured_and_to_the_configured_address() {
     let server = Model::start(|_, _| Say::stream(&solution("Привет"), 3)).await;
@@ -43,7 +41,7 @@ async fn a_request_is_sent_as_configured_and_to_the_configured_address() {
         max_tokens: Some(100),
         ..hasty()
     };
-    let reply = ask(&mut driver(&server, options), "привет").await;
+    let reply = say(&mut driver(&server, options), "привет").await;
     assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Привет")));
     let asked = server.asked();
     assert_eq!(asked.len(), 1);
@@ -74,7 +72,7 @@ async fn tokens_and_cost_are_told_of_each_request() {
         }
     });
     for _ in 0..2 {
-        ask(&mut driver, "a").await;
+        say(&mut driver, "a").await;
     }
     let (turn, session) = driver.session().spent();
     assert_eq!((turn.tokens, session.tokens, session.requests), (1100, 2200, 2));
@@ -91,12 +89,12 @@ async fn a_server_without_strict_schemas_is_asked_otherwise_and_that_is_remember
     })
     .await;
     let mut driver = driver(&server, hasty());
-    assert_eq!(ask(&mut driver, "a").await.ends, Ends::Output);
+    assert_eq!(say(&mut driver, "a").await.ends, Ends::Output);
     assert_eq!(server.asked().len(), 3, "a schema, an object, words");
     let schema_in_words =
         |asked: &stream::Asked| asked.json()["messages"][0]["content"].to_string().contains("additionalProperties");
     assert!(!schema_in_words(&server.asked()[0]) && schema_in_words(&server.asked()[2]));
-    assert_eq!(ask(&mut driver, "b").await.ends, Ends::Output);
+    assert_eq!(say(&mut driver, "b").await.ends, Ends::Output);
     assert_eq!(server.asked().len(), 4, "the second time it is known");
 }
 
@@ -104,7 +102,7 @@ async fn a_server_without_strict_schemas_is_asked_otherwise_and_that_is_remember
 async fn a_server_that_was_said_to_be_strict_is_not_asked_otherwise() {
     let server = Model::start(|_, _| Say::error(400, "response_format is not supported")).await;
     let options = OpenAiOptions { structured: Structured::Strict, ..hasty() };
-    let reply = ask(&mut driver(&server, options), "a").await;
+    let reply = say(&mut driver(&server, options), "a").await;
     assert_eq!(reply.reason.unwrap().code, "bad_request");
     assert_eq!(server.asked().len(), 1);
 }
@@ -117,7 +115,7 @@ async fn what_may_pass_is_tried_again_when_the_server_says() {
         _ => Say::stream(&solution("a"), 9),
     })
     .await;
-    let reply = ask(&mut driver(&server, OpenAiOptions { retries: 2, ..hasty() }), "a").await;
+    let reply = say(&mut driver(&server, OpenAiOptions { retries: 2, ..hasty() }), "a").await;
     assert_eq!((reply.ends, server.asked().len()), (Ends::Output, 3));
 }
 
@@ -129,7 +127,7 @@ async fn a_storm_of_refusals_ends_with_the_budget_of_all_requests() {
     .await;
     let mut driver = driver(&server, OpenAiOptions { retries: 8, ..hasty() });
     for _ in 0..3 {
-        assert_eq!(ask(&mut driver, "a").await.reason.unwrap().code, "rate_limited");
+        assert_eq!(say(&mut driver, "a").await.reason.unwrap().code, "rate_limited");
     }
     assert_eq!(server.asked().len(), 3 + 10);
 }
@@ -140,7 +138,7 @@ async fn a_server_that_asks_for_more_time_than_there_is_is_not_waited_for() {
         Say::raw("HTTP/1.1 429 Too Many\r\nretry-after: 3600\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
     })
     .await;
-    let reason = ask(&mut driver(&server, OpenAiOptions { retries: 2, ..hasty() }), "a").await.reason.unwrap();
+    let reason = say(&mut driver(&server, OpenAiOptions { retries: 2, ..hasty() }), "a").await.reason.unwrap();
     assert!(reason.code == "rate_limited" && reason.message.contains("3600"), "{reason:?}");
     assert_eq!(server.asked().len(), 1);
 }
@@ -155,7 +153,7 @@ async fn words_come_as_they_are_written() {
             all.lock().unwrap().push(words.to_owned());
         }
     });
-    ask(&mut driver, "a").await;
+    say(&mut driver, "a").await;
     let written = written.lock().unwrap();
     assert!(written.len() > 3, "{written:?}");
     assert_eq!(written.concat(), "Сейчас посмотрю, что там.");
@@ -183,7 +181,7 @@ async fn a_reading_call_begins_while_the_rest_of_the_stream_is_still_to_come() {
             gate.notify_one();
         }
     });
-    let reply = ask(&mut driver, "a").await;
+    let reply = say(&mut driver, "a").await;
     assert_eq!(reply.ends, Ends::Output);
     assert_eq!(*begun.lock().unwrap(), ["deal_get", "send"]);
     assert_eq!(driver.session().state()["sent"], "Окна");
@@ -199,7 +197,7 @@ async fn no_other_address_is_contacted_whatever_the_server_says() {
         ))
     })
     .await;
-    let reply = ask(&mut driver(&server, hasty()), "a").await;
+    let reply = say(&mut driver(&server, hasty()), "a").await;
     assert_eq!(reply.reason.unwrap().code, "redirected");
     assert_eq!(elsewhere.asked().len(), 0);
 }
@@ -252,7 +250,7 @@ async fn each_failure_ends_in_the_degraded_answer_and_the_next_turn_works() {
         .await;
         let mut driver = driver(&server, hasty());
         let before = driver.session().state();
-        let reply = ask(&mut driver, "привет").await;
+        let reply = say(&mut driver, "привет").await;
         let reason = reply.reason.clone().unwrap();
         assert_eq!((reply.ends, reason.code.as_str()), (Ends::Degraded, code), "{index}: {reason:?}");
         assert!(!reason.message.contains("s3cr3t"), "{}", reason.message);
@@ -261,7 +259,7 @@ async fn each_failure_ends_in_the_degraded_answer_and_the_next_turn_works() {
         assert_eq!(driver.session().state(), before);
         let heard = driver.session().context().last_user_text().map(|text| text.text.clone());
         assert_eq!(heard.as_deref(), Some("привет"), "the user's words are kept");
-        let reply = ask(&mut driver, "снова").await;
+        let reply = say(&mut driver, "снова").await;
         assert_eq!((reply.ends, &reply.output), (Ends::Output, &Value::from("Готово")), "{index}: {code}");
     }
 }
@@ -271,7 +269,7 @@ async fn the_whole_answer_has_its_time_too() {
     let drop = format!(": still here\n\ndata: {}\n\n", chunk(&json!({"content": " "}), None));
     let server = Model::start(move |_, _| Say::drip(&drop)).await;
     let options = OpenAiOptions { timeouts: Timeouts { first_byte: 5.0, idle: 5.0, total: 0.5 }, ..hasty() };
-    let reply = ask(&mut driver(&server, options), "a").await;
+    let reply = say(&mut driver(&server, options), "a").await;
     assert_eq!(reply.reason.unwrap().code, "timeout_total");
 }
 
@@ -282,9 +280,9 @@ async fn nobody_there_and_no_key_end_the_same_way() {
     drop(listener);
     let access = Access::new(Some(&base), None);
     let mut driver = common::driver(Arc::new(OpenAi::new(hasty(), access)), false);
-    assert_eq!(ask(&mut driver, "a").await.reason.unwrap().code, "unreachable");
+    assert_eq!(say(&mut driver, "a").await.reason.unwrap().code, "unreachable");
     let mut driver = common::driver(Arc::new(OpenAi::new(hasty(), Access::new(None, None))), false);
-    let reason = ask(&mut driver, "a").await.reason.unwrap();
+    let reason = say(&mut driver, "a").await.reason.unwrap();
     assert!(reason.code == "no_key" && reason.message.contains("OPENAI_API_KEY"));
 }
 

@@ -1,22 +1,26 @@
 //! Work whose cost is counted in instructions by `cargo xtask bench`: reading from and appending to a context of
-//! a given length, checking a plan of a given number of calls, and the verdict of a policy of a given number of rules.
+//! a given length, checking a plan of a given number of calls, the verdict of a policy of a given number of rules, and
+//! reading an answer of a given length as it comes in pieces of 16 bytes, or at once.
 //!
 //! ```text
 //! cost read|append MESSAGES REPETITIONS
 //! cost verdict-names|verdict-patterns|verdict-params|verdict-origins RULES REPETITIONS
 //! cost plan-chain|plan-fan|plan-independent|plan-random|plan-rivals CALLS REPETITIONS
+//! cost stream|whole BYTES REPETITIONS
 //! ```
 
 use std::hint::black_box;
 use std::sync::Arc;
 
+use obelus_kernel::dialect::Dialect;
+use obelus_kernel::dialect::stream::Reader;
 use obelus_kernel::plan::check;
 use obelus_kernel::session::{Mode, Policy, Verdict};
 use obelus_kernel::{Call, Context, Expr, Message, Origins, PlanMode};
 use serde_json::{Value, json};
 
 const USAGE: &str = "usage: cost read|append|plan-chain|plan-fan|plan-independent|plan-random|plan-rivals|verdict-names|\
-    verdict-patterns|verdict-params|verdict-origins SIZE REPETITIONS";
+    verdict-patterns|verdict-params|verdict-origins|stream|whole SIZE REPETITIONS";
 
 #[expect(clippy::disallowed_methods, reason = "an example is a program, and has arguments")]
 fn main() -> Result<(), &'static str> {
@@ -40,9 +44,55 @@ fn main() -> Result<(), &'static str> {
         "verdict-origins" => {
             verdict(size, repetitions, |i| json!({"param": "fields.TITLE", "from": format!("untrusted:source{i}")}));
         }
+        "stream" => stream(size, repetitions),
+        "whole" => whole(size, repetitions),
         _ => return Err(USAGE),
     }
     Ok(())
+}
+
+/// An answer of about so many bytes: words, then calls with texts and numbers in them.
+fn answer(bytes: usize) -> String {
+    let call = |i: usize| {
+        let text = "Позвонить клиенту и уточнить срок поставки. Deliver to the \"main\" gate, then call back.\n";
+        json!({"_tool": "crm.activity.add", "fields": {"SUBJECT": format!("Задача {i}"), "DESCRIPTION": text,
+            "OWNER_ID": i, "PRIORITY": 2, "DONE": false, "tags": ["a", "b", i]}, "_outputPath": "†results"})
+    };
+    let each = call(0).to_string().len();
+    let calls: Vec<Value> = (0..bytes * 9 / 10 / each).map(call).collect();
+    let say = "Сейчас всё сделаю, это займёт время. ".repeat(bytes / 10 / 66);
+    json!({"say": say, "calls": calls, "output": null}).to_string()
+}
+
+/// Reading an answer as it comes, to the solution at its end.
+fn stream(bytes: usize, repetitions: usize) {
+    let text = answer(bytes);
+    let mut pieces = Vec::new();
+    let mut rest = text.as_str();
+    while !rest.is_empty() {
+        let (piece, more) = rest.split_at(rest.floor_char_boundary(16.min(rest.len())));
+        pieces.push(piece);
+        rest = more;
+    }
+    counted_work(repetitions, &mut |_| {
+        let mut reader = Reader::new(Dialect::Json);
+        let mut whole = String::new();
+        let mut told = 0_usize;
+        for piece in &pieces {
+            reader.push(piece, |_| told += 1);
+            whole.push_str(piece);
+        }
+        black_box(told);
+        black_box(Dialect::Json.read(&whole).expect("a solution"));
+    });
+}
+
+/// Reading the same answer at once, by the parser alone.
+fn whole(bytes: usize, repetitions: usize) {
+    let text = answer(bytes);
+    counted_work(repetitions, &mut |_| {
+        black_box(serde_json::from_str::<Value>(&text).expect("JSON"));
+    });
 }
 
 /// The counter runs inside of this function only; it is found by its name.

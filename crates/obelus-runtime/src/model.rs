@@ -58,10 +58,10 @@ impl Used {
 
 /// Where parts of an answer are told.
 #[derive(Clone, Debug, Default)]
-pub struct Parts(Option<Teller>);
+pub struct Parts(Option<(Arc<str>, Listener)>);
 
-/// Whose parts they are, and where they go.
-type Teller = (Arc<str>, UnboundedSender<(Arc<str>, Part)>);
+/// Whoever is told parts, each with the id of its request.
+type Listener = UnboundedSender<(Arc<str>, Part)>;
 
 impl Parts {
     /// Where nobody listens.
@@ -70,7 +70,7 @@ impl Parts {
     }
 
     /// Tells them with the id of the request.
-    pub fn to(id: impl Into<Arc<str>>, listener: UnboundedSender<(Arc<str>, Part)>) -> Self {
+    pub fn to(id: impl Into<Arc<str>>, listener: Listener) -> Self {
         Self(Some((id.into(), listener)))
     }
 

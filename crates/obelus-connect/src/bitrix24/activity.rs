@@ -21,6 +21,9 @@ use crate::activity::{BindingError, Fields, Mask};
 /// How long a call may take, waiting for its turn included.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
+/// So often a look is made whose own answer gets lost. Looking does no harm, and the other way is to ask a person.
+const MOST_LOOKS: u32 = 4;
+
 /// The first looks for something that may still be under way come soon, later ones seldom.
 const FIRST_LOOK: Duration = Duration::from_secs(2);
 
@@ -278,7 +281,13 @@ impl Job {
             );
         };
         let request = Request::post(method, asked);
-        let answer = self.line.tried(method, true, self.options.patience, || self.line.read(&request)).await;
+        let mut looks = 1;
+        let answer = loop {
+            match self.line.tried(method, true, self.options.patience, || self.line.read(&request)).await {
+                Err(Failure::Lost(_)) if looks < MOST_LOOKS => looks += 1,
+                answer => break answer,
+            }
+        };
         let result = match answer {
             Ok(answer) => answer.result,
             Err(failure) => {

@@ -221,7 +221,7 @@ impl Session {
                 self.decide(id, decision, by)?;
             }
             // The others of the same question still wait.
-            "denied" => self.deny(id, &[index], &entry.reason, by),
+            "denied" => self.decide(id, Decision::DenySome { only: vec![index], reason: entry.reason.clone() }, by)?,
             _ => {}
         }
         Ok(())
@@ -274,7 +274,7 @@ fn changed(asked: &Value, call: &Value) -> Map<String, Value> {
 }
 
 /// A call without what only says how it is meant.
-pub(super) fn without_asides(call: &Value) -> BTreeMap<String, Value> {
+fn without_asides(call: &Value) -> BTreeMap<String, Value> {
     let fields = call.as_object().into_iter().flatten();
     let own = fields.filter(|(name, _)| !crate::call::ASIDES.contains(&name.as_str()));
     own.map(|(name, value)| (name.clone(), value.clone())).collect()

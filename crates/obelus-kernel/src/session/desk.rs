@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::Session;
-use super::adopt::without_asides;
 use super::input::CallReport;
 use super::question::{About, Question, QuestionStatus};
 use crate::call::ASIDES;
@@ -159,7 +158,7 @@ impl Session {
             let expected = self.desk.expected.remove(&hash);
             let key = match &expected {
                 Some((key, _)) => key.clone(),
-                None => self.brought_along(&call).unwrap_or_else(|| self.free_key(self.key_of(&call))),
+                None => self.free_key(self.key_of(&call)),
             };
             self.desk.adopted.shift_remove(&key);
             self.desk.keys.push((key, id.to_owned(), index));
@@ -168,15 +167,6 @@ impl Session {
                 question.expires_at = at.plus_seconds(self.settings.question_seconds);
             }
         }
-    }
-
-    /// The key under which the same call waits that came along from elsewhere and could not be asked until now.
-    fn brought_along(&self, call: &Value) -> Option<String> {
-        let waits = |entry: &Value| {
-            let step = Step::from_json(&entry["action"]).ok().filter(|_| entry["status"] == "requested");
-            step.is_some_and(|step| without_asides(&step.into_call()) == without_asides(call))
-        };
-        self.desk.adopted.iter().find(|(_, entry)| waits(entry)).map(|(key, _)| key.clone())
     }
 
     fn free_key(&self, key: String) -> String {

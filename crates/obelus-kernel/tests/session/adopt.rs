@@ -183,24 +183,15 @@ fn a_yes_that_comes_too_late_is_none() {
 }
 
 #[test]
-fn what_the_mode_does_not_let_be_asked_is_not_lost() {
-    let mut desk = imported("canary");
-    assert_eq!(desk.waiting().len(), 0);
-    let entry = desk.session.state()["confirmations"]["deal_123_opportunity"].clone();
-    assert_eq!(entry, example()["confirmations"]["deal_123_opportunity"]);
-    // Proposed again in a mode that permits it, it is asked under the same key.
-    desk.tell(Input::Mode { mode: obelus_kernel::session::Mode::Full }).expect("taken");
-    desk.user("Продолжай");
-    desk.solve_as(obelus_kernel::session::Solution {
-        calls: vec![json!({"_tool": "crm.deal.update", "id": 123, "fields": {"OPPORTUNITY": 100_000}})],
-        sequential: true,
-        keeps_results: true,
-        ..Default::default()
-    });
-    let state = desk.session.state();
-    let keys: Vec<&String> = state["confirmations"].as_object().expect("an object").keys().collect();
-    assert_eq!(keys, ["task_456_deadline", "deal_123_opportunity"]);
-    assert_eq!(desk.waiting().len(), 1);
+fn what_the_mode_does_not_permit_is_not_lost_and_does_not_run() {
+    for mode in ["shadow", "canary"] {
+        let desk = imported(mode);
+        let entry = desk.session.state()["confirmations"]["deal_123_opportunity"].clone();
+        for field in ["status", "requested_at", "action"] {
+            assert_eq!(entry[field], example()["confirmations"]["deal_123_opportunity"][field], "{mode}: {field}");
+        }
+        assert!(desk.started.is_empty(), "{mode}");
+    }
 }
 
 #[test]

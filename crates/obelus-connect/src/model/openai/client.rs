@@ -127,11 +127,7 @@ impl Inner {
     fn sending<'a>(&self, prompt: &Prompt, headers: &'a HeaderMap, until: Instant) -> Result<Sending<'a>, Failure> {
         let learned = *self.learned.lock().unwrap_or_else(PoisonError::into_inner);
         let form = Form::of(prompt, self.options.structured, learned.form);
-        let options = PromptOptions {
-            language: prompt.language.clone(),
-            without_schema: form == Form::Schema,
-            ..PromptOptions::default()
-        };
+        let options = PromptOptions { language: prompt.language.clone(), without_schema: form == Form::Schema };
         let messages = render(prompt, &options).map_err(|error| Failure::new(Code::BadSettings, error.to_string()))?;
         let body = body(&self.options, messages, prompt, form, learned);
         Ok(Sending { body: body.to_string().into_bytes(), headers, form, until })
@@ -140,7 +136,7 @@ impl Inner {
     /// Remembers what a refusal teaches. Whether there is another way to ask.
     fn learn(&self, failure: &Failure, form: Form) -> bool {
         let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
-        match learned.from_refusal(&failure.message, form, &self.options) {
+        match learned.after_refusal(&failure.message, form, &self.options) {
             Some(more) => {
                 *learned = more;
                 true

@@ -100,7 +100,7 @@ impl Default for Learned {
 
 impl Learned {
     /// What a refused request teaches: how to send it otherwise, if that may help.
-    pub(super) fn from_refusal(self, said: &str, sent: Form, options: &OpenAiOptions) -> Option<Self> {
+    pub(super) fn after_refusal(self, said: &str, sent: Form, options: &OpenAiOptions) -> Option<Self> {
         let said = said.to_ascii_lowercase();
         let names = |words: &[&str]| words.iter().any(|word| said.contains(word));
         if self.stream_options && options.stream && names(&["stream_options", "include_usage"]) {
@@ -271,16 +271,16 @@ mod tests {
     fn a_refusal_teaches_how_to_ask() {
         let options = OpenAiOptions { max_tokens: Some(1), ..OpenAiOptions::named("m") };
         let known = Learned::default();
-        let learned = |said: &str, sent| known.from_refusal(said, sent, &options);
-        assert_eq!(learned("unknown field `stream_options`", Form::Schema).unwrap().stream_options, false);
+        let learned = |said: &str, sent| known.after_refusal(said, sent, &options);
+        assert!(!learned("unknown field `stream_options`", Form::Schema).unwrap().stream_options);
         let tokens = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.";
-        assert_eq!(learned(tokens, Form::Schema).unwrap().completion_tokens, true);
+        assert!(learned(tokens, Form::Schema).unwrap().completion_tokens);
         assert_eq!(learned("Invalid response_format", Form::Schema).unwrap().form, Form::Json);
         assert_eq!(learned("Invalid response_format", Form::Json).unwrap().form, Form::Words);
         assert_eq!(learned("Invalid response_format", Form::Words), None);
         assert_eq!(learned("the conversation is too long", Form::Schema), None);
         let fixed = OpenAiOptions { structured: Structured::Strict, ..options.clone() };
-        assert_eq!(known.from_refusal("response_format", Form::Schema, &fixed), None);
+        assert_eq!(known.after_refusal("response_format", Form::Schema, &fixed), None);
     }
 
     #[test]

@@ -95,7 +95,6 @@ pub(crate) fn lines(question: &Question, titles: &Titles, phrases: &Phrases) -> 
             }
         }
     }
-    lines.extend(question.change_lines().iter().map(|line| Line::of(PLAIN, "  ").shown(PLAIN, line.trim_start())));
     let tool = question.calls.first().and_then(|asked| asked.call["_tool"].as_str()).unwrap_or_default();
     let reasons: Vec<String> =
         question.reasons.iter().map(|reason| reason_in_words(reason, tool, titles, phrases)).collect();

@@ -222,6 +222,8 @@ impl Talk {
         let mut lines = Vec::new();
         for (kind, view) in self.session().context().views().filter(|(kind, _)| *kind != "error") {
             let Some(value) = view.read(&[], None) else { continue };
+            // The state is what the session keeps up, too: what waits, what is planned, what was confirmed.
+            let value = if kind == "state" { self.session().state() } else { value.into_owned() };
             lines.push(Line::of(BOLD, format!("†{kind}")));
             lines.extend(outline::lines(&value).into_iter().map(|line| line.indented("  ")));
         }
