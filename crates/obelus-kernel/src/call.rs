@@ -26,8 +26,8 @@ pub struct Call {
     pub tool_name: String,
     /// Parameters, references not yet resolved.
     pub params: Vec<(String, Template)>,
-    /// Words beside the parameters that steer the engine, such as `confirmed`.
-    pub asides: Map<String, Value>,
+    /// Words beside the parameters that steer the engine, such as `confirmed`. Few calls have any.
+    pub asides: Option<Box<Map<String, Value>>>,
     /// Where the result goes.
     pub output_path: Option<OutputPath>,
     /// How the result joins what is there.
@@ -39,7 +39,7 @@ pub struct Call {
     /// What its executor is shown of the context.
     pub scopes: Vec<Scope>,
     /// The result that a latent call brings with it.
-    pub output: Option<Value>,
+    pub output: Option<Box<Value>>,
     /// The delegate that runs it.
     pub delegate: Option<String>,
     /// The activity that the tool names.
@@ -66,11 +66,14 @@ impl Call {
     /// Reads a proposal. What can be understood is, even of a faulty call, for it may still feed others.
     pub fn read(proposal: &Arc<Value>, context: &Context) -> (Self, Vec<Fault>) {
         let mut faults = Vec::new();
-        let empty = Map::new();
-        let fields = proposal.as_object().unwrap_or_else(|| {
+        let none;
+        let fields = if let Value::Object(fields) = &**proposal {
+            fields
+        } else {
             faults.push(refused(format!("a call is an object, not {}", type_name(proposal))));
-            &empty
-        });
+            none = Map::new();
+            &none
+        };
         let tool_name = find(fields, "_tool").and_then(Value::as_str).unwrap_or_default().to_owned();
         let tool = context.tool(&tool_name).cloned();
         if tool.is_none() && proposal.is_object() {
@@ -84,7 +87,7 @@ impl Call {
         let delegate = reader.executor("_delegate");
         let activity = reader.executor("_activity");
         let (params, asides) = reader.params();
-        let output = find(fields, "_output").cloned();
+        let output = find(fields, "_output").map(|output| Box::new(output.clone()));
         let faults = reader.faults;
         let raw = proposal.clone();
         let call = Self {
@@ -130,6 +133,11 @@ impl Call {
         let mut found = false;
         self.exprs(&mut |expr| found = found || is_such(expr));
         found
+    }
+
+    /// What is said beside the parameters under this name.
+    pub(crate) fn aside(&self, name: &str) -> Option<&Value> {
+        self.asides.as_ref()?.get(name)
     }
 
     /// What the proposal itself says of a meta-property.
@@ -349,16 +357,17 @@ impl<'a> Reader<'a> {
         self.text(name).filter(|name| !name.is_empty()).map(str::to_owned)
     }
 
-    fn params(&mut self) -> (Vec<(String, Template)>, Map<String, Value>) {
-        let mut params = Vec::new();
-        let mut asides = Map::new();
+    fn params(&mut self) -> (Vec<(String, Template)>, Option<Box<Map<String, Value>>>) {
+        let named = self.fields.keys().filter(|name| !name.starts_with('_')).count();
+        let mut params = Vec::with_capacity(named);
+        let mut asides: Option<Box<Map<String, Value>>> = None;
         for (name, value) in self.fields {
             if name.starts_with('_') {
                 continue;
             }
             let is_declared = || self.tool.is_none_or(|tool| tool.param(name).is_some());
             if ASIDES.contains(&name.as_str()) && !is_declared() {
-                asides.insert(name.clone(), value.clone());
+                asides.get_or_insert_default().insert(name.clone(), value.clone());
                 continue;
             }
             let value = match self.tool {

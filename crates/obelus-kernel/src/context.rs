@@ -172,7 +172,7 @@ impl Context {
                 if (data.schema.is_some() || data.description.is_some())
                     && let Some(view) = self.views.get_mut(&data.kind)
                 {
-                    view.describe(data.instance.as_deref(), data.schema.as_ref(), data.description.as_ref());
+                    view.describe(data.instance.as_deref(), data.schema.as_deref(), data.description.as_ref());
                 }
             }
             Message::Plan(_) => self.plan = Some(self.messages.len()),

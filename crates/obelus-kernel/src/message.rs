@@ -65,7 +65,7 @@ pub struct Data {
     /// The payload, or what is at the path of a result whose `data` does no more than spell that path.
     pub(crate) content: Value,
     /// What the kind should look like; the last one wins.
-    pub schema: Option<Value>,
+    pub schema: Option<Box<Value>>,
     /// What the kind means, for the model; the last one wins.
     pub description: Option<String>,
     /// How the payload joins what is there.
@@ -76,8 +76,8 @@ pub struct Data {
     pub origins: Option<Origins>,
     /// Parts of what is written that come from elsewhere, by dotted path, upper ones first.
     pub parts: Option<Parts>,
-    /// Other meta fields, kept as they came.
-    pub meta: Map<String, Value>,
+    /// Other meta fields, kept as they came. Few messages have any.
+    pub meta: Option<Box<Map<String, Value>>>,
 }
 
 /// Dotted paths, and where what lies there comes from. Arrays are looked through; the empty path is the whole.
@@ -142,7 +142,7 @@ impl Data {
             output: None,
             origins: None,
             parts: None,
-            meta: Map::new(),
+            meta: None,
         }
     }
 
@@ -295,7 +295,7 @@ fn data(type_: &str, fields: &mut Map<String, Value>) -> Result<Data, Fault> {
     let description = take_string(fields, "description")?;
     let schema = match fields.shift_remove("schema") {
         Some(Value::Null) | None => None,
-        Some(schema @ (Value::Object(_) | Value::Bool(_))) => Some(schema),
+        Some(schema @ (Value::Object(_) | Value::Bool(_))) => Some(Box::new(schema)),
         Some(other) => return Err(wrong(format!("`schema` is a JSON Schema, not {}", type_name(&other)))),
     };
     let call = fields.shift_remove("_call").filter(|call| !call.is_null());
@@ -331,6 +331,7 @@ fn data(type_: &str, fields: &mut Map<String, Value>) -> Result<Data, Fault> {
         meta.shift_remove("_partLabels").as_ref().and_then(Value::as_object).map(|parts| {
             Arc::new(parts.iter().map(|(path, labels)| (path.clone(), Origins::from_json(labels))).collect())
         });
+    let meta = (!meta.is_empty()).then(|| Box::new(meta));
     Ok(Data { kind, instance, content, schema, description, method, output, origins, parts, meta })
 }
 
@@ -427,7 +428,7 @@ fn data_to_json(data: &Data) -> Value {
         fields.extend(value.map(|value| (name.to_owned(), value)));
     };
     put("description", data.description.as_deref().map(Value::from));
-    put("schema", data.schema.clone());
+    put("schema", data.schema.as_deref().cloned());
     put("data", Some(data.data().into_owned()));
     if let Some(output) = &data.output {
         put("_call", Some((*output.call).clone()));
@@ -438,11 +439,11 @@ fn data_to_json(data: &Data) -> Value {
     let method = data.method.or(data.output.as_ref().map(|_| Method::Set));
     put("_outputMethod", method.map(|method| method.name().into()));
     put("_instance", data.instance.as_deref().map(Value::from));
-    for (name, value) in data.meta.iter().filter(|(name, _)| *name != "_labels") {
+    for (name, value) in data.meta.iter().flat_map(|meta| meta.iter()).filter(|(name, _)| *name != "_labels") {
         put(name, Some(value.clone()));
     }
     let labels = data.origins.as_ref().map(Origins::to_json);
-    put("_labels", labels.or_else(|| data.meta.get("_labels").cloned()));
+    put("_labels", labels.or_else(|| data.meta.as_ref()?.get("_labels").cloned()));
     let part = |(path, of): &(String, Origins)| (path.clone(), of.to_json());
     put("_partLabels", data.parts.as_ref().map(|parts| Value::Object(parts.iter().map(part).collect())));
     Value::Object(fields)

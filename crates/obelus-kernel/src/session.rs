@@ -14,7 +14,7 @@
 //! | `walk` | a turn along a graph of steps |
 //! | `partial` | calls that start while the model is still writing |
 //! | `job`, `at_work` | the calls of one solution and the graph between them, and where those under way are kept |
-//! | `work` | a call's way from blocked to its end |
+//! | `work`, `freeze` | a call's way from blocked to its end, and the call with its references resolved |
 //! | `result`, `instances`, `leave` | what a call brings, and what it leaves beside that, written to memory |
 //! | `desk`, `adopt` | the state with what the session keeps up in it, and a state that comes from elsewhere |
 //! | `event` | what a service tells of its own accord |
@@ -40,6 +40,7 @@ mod doubt;
 mod earlier;
 mod event;
 mod explain;
+mod freeze;
 mod input;
 mod instances;
 mod job;
@@ -442,7 +443,8 @@ impl Session {
 
     /// Who carries out a call of a tool, if not the model itself.
     fn activity_of<'a>(&self, tool: &'a Tool, named: Option<&'a str>) -> Option<&'a str> {
-        [named, Some(tool.name.as_str())].into_iter().flatten().find(|name| self.settings.activities.contains(*name))
+        let is_known = |name: &&str| self.settings.activities.contains(*name);
+        named.filter(is_known).or_else(|| Some(tool.name.as_str()).filter(is_known))
     }
 
     /// Whether the model itself carries out calls of this tool.

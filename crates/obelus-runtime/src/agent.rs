@@ -303,7 +303,7 @@ impl Reader<'_> {
         }
         if file.state.schema.is_some() || file.state.data.is_some() || file.state.description.is_some() {
             let mut data = Data::plain("state", file.state.data.clone().unwrap_or_else(|| Value::Object(Map::new())));
-            data.schema.clone_from(&file.state.schema);
+            data.schema = file.state.schema.clone().map(Box::new);
             data.description.clone_from(&file.state.description);
             self.append(&mut context, "state", Message::Data(Box::new(data)));
         }

@@ -62,6 +62,9 @@ pub enum Event<'a> {
 
 type Pending = Pin<Box<dyn Future<Output = Input> + Send>>;
 
+/// Inputs that become durable together, and when each was told.
+type Batch = Vec<(Time, Input)>;
+
 /// Drives one session: in memory, or with a journal.
 pub struct Driver {
     session: Session,
@@ -74,6 +77,8 @@ pub struct Driver {
     /// What was done as soon as it was started.
     done: VecDeque<Input>,
     watch: Box<dyn FnMut(Event<'_>) + Send>,
+    /// The room of the latest batch, for the next one.
+    room: Batch,
     words: Option<mpsc::UnboundedReceiver<Input>>,
     counter: Option<counter::Ends>,
     /// Parts of answers that are not whole yet.
@@ -82,7 +87,7 @@ pub struct Driver {
     /// What is kept for people beside the journal.
     files: Option<Box<SessionFiles>>,
     /// What is on its way into the journal. It is told to the session even if whoever waited has gone.
-    writing: Option<(Vec<(Time, Input)>, Kept)>,
+    writing: Option<(Batch, Kept)>,
     /// What a recovered session has to be told first.
     unsettled: Vec<Input>,
     /// What a recovered session had under way, while it is paused.
@@ -145,6 +150,7 @@ impl Driver {
             pending: FuturesUnordered::new(),
             done: VecDeque::new(),
             watch: Box::new(|_| {}),
+            room: Batch::new(),
             words: None,
             counter: None,
             parts: PartsInlet::default(),
@@ -363,8 +369,12 @@ impl Driver {
             },
         };
         let is_stop = matches!(input, Input::Stop);
-        let inputs = self.with_others_ready(input);
-        self.feed(inputs).await.or_else(unless_broken)?;
+        let batch = self.with_others_ready(input);
+        let taken = match self.journal {
+            None => self.handle(batch),
+            Some(_) => self.feed_batch(batch).await,
+        };
+        taken.or_else(unless_broken)?;
         if is_stop {
             self.stop.notify_waiters();
         }
@@ -372,41 +382,52 @@ impl Driver {
     }
 
     /// What else has completed meanwhile, so that one commit serves all of it.
-    fn with_others_ready(&mut self, first: Input) -> Vec<Input> {
-        let mut inputs = vec![first];
-        while inputs.len() < MOST_AT_ONCE {
+    fn with_others_ready(&mut self, first: Input) -> Batch {
+        let now = (self.clock)();
+        let mut batch = std::mem::take(&mut self.room);
+        batch.push((now, first));
+        while batch.len() < MOST_AT_ONCE {
             // What was told of an answer comes before the answer, which may be among these.
             if let Some(part) = self.parts.ready() {
                 let early = self.take_part(part);
                 // With the whole answer at hand nothing is early any more.
-                if !inputs.iter().any(|input| matches!(input, Input::Answer { .. })) {
-                    inputs.extend(early);
+                if !batch.iter().any(|(_, input)| matches!(input, Input::Answer { .. })) {
+                    batch.extend(early.map(|input| (now, input)));
                 }
                 continue;
             }
-            let next = self.done.pop_front().or_else(|| self.pending.next().now_or_never().flatten());
+            let next = self.done.pop_front().or_else(|| self.next_completed());
             match next {
-                Some(input) => inputs.push(input),
+                Some(input) => batch.push((now, input)),
                 None => break,
             }
         }
-        inputs
+        batch
+    }
+
+    /// What has completed among that which waits, if something has.
+    fn next_completed(&mut self) -> Option<Input> {
+        // To ask is not free even where nothing is there.
+        if self.pending.is_empty() { None } else { self.pending.next().now_or_never().flatten() }
     }
 
     /// Keeps inputs in the journal, then tells the session. The first refusal is returned.
     async fn feed(&mut self, inputs: Vec<Input>) -> Result<(), Refused> {
+        let now = (self.clock)();
+        self.feed_batch(inputs.into_iter().map(|input| (now, input)).collect()).await
+    }
+
+    async fn feed_batch(&mut self, batch: Batch) -> Result<(), Refused> {
         // What was being written when an earlier turn was given up comes first.
         let _ = self.written().await;
-        if inputs.is_empty() {
+        if batch.is_empty() {
             return Ok(());
         }
-        let now = (self.clock)();
-        let inputs: Vec<(Time, Input)> = inputs.into_iter().map(|input| (now, input)).collect();
         match &mut self.journal {
-            None => self.handle(inputs),
+            None => self.handle(batch),
             Some(journal) => {
-                let kept = journal.append(&inputs);
-                self.writing = Some((inputs, kept));
+                let kept = journal.append(&batch);
+                self.writing = Some((batch, kept));
                 self.written().await
             }
         }
@@ -426,9 +447,9 @@ impl Driver {
         self.handle(inputs)
     }
 
-    fn handle(&mut self, inputs: Vec<(Time, Input)>) -> Result<(), Refused> {
+    fn handle(&mut self, mut batch: Batch) -> Result<(), Refused> {
         let mut refusal = Ok(());
-        for (at, input) in inputs {
+        for (at, input) in batch.drain(..) {
             if let Input::Ended { id, outcome } = &input {
                 (self.watch)(Event::Ended(id, outcome));
             }
@@ -442,6 +463,7 @@ impl Driver {
                 (self.watch)(Event::Happened(&event));
             }
         }
+        self.room = batch;
         match self.session.context().unreadable() {
             None => refusal,
             Some(why) => Err(Refused { code: DAMAGED, text: format!("what came before cannot be read: {why}") }),

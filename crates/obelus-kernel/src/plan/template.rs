@@ -50,10 +50,14 @@ pub fn who_runs(calls: &[impl Borrow<Call>], context: &Context) -> Vec<Who> {
     }
     who
 }
+
 /// The instances that a plan is for: those that have data of a kind it touches, else all there are. So one list of
 /// records is treated apart from another.
 pub(crate) fn instances_of<'a>(calls: &[impl Borrow<Call>], context: &'a Context) -> Vec<&'a String> {
     let all = context.instances();
+    if all.is_empty() {
+        return Vec::new();
+    }
     let kinds: BTreeSet<&str> = calls.iter().flat_map(|call| Borrow::<Call>::borrow(call).kinds()).collect();
     let views: Vec<_> = kinds.into_iter().filter_map(|kind| context.view(kind)).collect();
     let touched: Vec<&String> = all.iter().filter(|name| views.iter().any(|view| view.has_instance(name))).collect();

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::freeze::frozen_call;
 use super::input::Decision;
 use super::job::{Frozen, Origin as By};
 use super::question::AskedCall;
 use super::settings::FollowUp;
 use super::turn::{Phase, Turn};
-use super::work::frozen_call;
 use super::{Ends, Refused, Session};
 use crate::call::Call;
 use crate::dialect::blocks::Step;

@@ -33,7 +33,7 @@ impl Session {
 
     /// The same, for a call whose references are resolved.
     pub(super) fn hash_of_call(&self, call: &Call, frozen: &Value) -> String {
-        let is_aside = |name: &str| ASIDES.contains(&name) && call.asides.contains_key(name);
+        let is_aside = |name: &str| ASIDES.contains(&name) && call.aside(name).is_some();
         hash(&self.id, self.settings.mode.name(), frozen, is_aside)
     }
 
@@ -62,7 +62,7 @@ impl Session {
             Part::Value(place, _) => sources.of_place(call, place),
             Part::Scopes => sources.of_scopes(call),
         };
-        describe(&frozen.call, &|name| call.asides.contains_key(name), &origins)
+        describe(&frozen.call, &|name| call.aside(name).is_some(), &origins)
     }
 
     /// The calls of one template over instances are one question. Says whether something was asked.

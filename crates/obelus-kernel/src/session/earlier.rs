@@ -13,15 +13,15 @@ use crate::message::{Message, Role};
 impl Session {
     /// Whether people have spoken of exactly this call before, or are being asked; then that settles it.
     pub(super) fn settle_by_earlier_word(&mut self, at: JobRef, call: &Call, frozen: &Frozen) -> bool {
-        let says = |name: &str| call.asides.get(name) == Some(&Value::Bool(true));
-        let refuses = call.asides.get("confirmation_decision").is_some_and(|said| said == "deny");
+        let says = |name: &str| call.aside(name) == Some(&Value::Bool(true));
+        let refuses = call.aside("confirmation_decision").is_some_and(|said| said == "deny");
         if self.questions.is_blank() && !refuses {
             return false;
         }
         let hash = self.hash_of(call, frozen);
         if refuses {
             let silent = Said::Declined.words(self.settings.language.as_deref());
-            let reason = call.asides.get("confirmation_reason").and_then(Value::as_str).unwrap_or(silent);
+            let reason = call.aside("confirmation_reason").and_then(Value::as_str).unwrap_or(silent);
             if let Some((id, index)) = self.questions.about(&hash) {
                 self.deny(&id, &[index], reason, "the agent, for the user");
             } else {

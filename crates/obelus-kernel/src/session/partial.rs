@@ -10,12 +10,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::Session;
+use super::freeze::frozen_call;
 use super::input::{Input, Outcome, Start, Task};
 use super::job::JobRef;
 use super::policy::Verdict;
 use super::provenance::{Sources, doubts};
 use super::turn::Phase;
-use super::work::frozen_call;
 use crate::call::Call;
 use crate::message::PlanMode;
 use crate::origin::{Origin, Origins};
@@ -106,7 +106,7 @@ impl Session {
             && tool.effect == Effect::Read
             && call.delegate.is_none()
             && call.scopes.is_empty()
-            && call.asides.is_empty()
+            && call.asides.is_none()
             && !call.has_refs()
             && call.output_path.as_ref().is_none_or(|path| path.alternatives.len() == 1)
             && who_runs(&[&call], &self.context) == [Who::Once];

@@ -259,7 +259,7 @@ impl Policy {
             }
             Effect::Read | Effect::Create | Effect::Update => {}
         }
-        if call.asides.get("requires_confirmation") == Some(&Value::Bool(true)) {
+        if call.aside("requires_confirmation") == Some(&Value::Bool(true)) {
             word(&"the agent", Say::Confirm, &|| "the agent asks for it".to_owned());
         }
     }

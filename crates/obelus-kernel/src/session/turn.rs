@@ -442,23 +442,20 @@ impl Session {
 
     /// What is wrong with a call that the model carries out itself.
     fn latent_fault(&self, call: &crate::Call, origin: Origin) -> Option<Fault> {
+        // Where the calls were approved first, the model is asked for its results when their turn comes.
+        let Origin::Eager { first } = origin else { return None };
         let tool = call.tool.as_deref()?;
         let brings = call.output.as_ref().is_some_and(|output| !output.is_null() || output_may_be_null(tool));
         let has_choice = call.output_path.as_ref().is_some_and(|path| path.alternatives.len() > 1);
         if call.delegate.is_some() || self.activity_of(tool, call.activity.as_deref()).is_some() {
             return None;
         }
-        match origin {
-            Origin::Eager { .. } if !brings => {
-                let text = format!("`{}` is carried out by the model itself: give its result in `_output`", tool.name);
-                Some(Fault::new(Rule::Call1, text))
-            }
-            Origin::Eager { first: true } if has_choice => Some(
-                Fault::new(Rule::Plan8, "choose one path: with its result at hand, the call has no alternatives")
-                    .at("_outputPath"),
-            ),
-            _ => None,
+        if !brings {
+            let text = format!("`{}` is carried out by the model itself: give its result in `_output`", tool.name);
+            return Some(Fault::new(Rule::Call1, text));
         }
+        let text = "choose one path: with its result at hand, the call has no alternatives";
+        (first && has_choice).then(|| Fault::new(Rule::Plan8, text).at("_outputPath"))
     }
 
     /// Counts failures of the same kind; the third in a row ends the turn.

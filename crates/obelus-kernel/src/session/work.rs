@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::Session;
+use super::freeze::{add_metas, filled, refilled, whole_proposal};
 use super::input::{CallError, Ends, Outcome, Start, Task};
 use super::job::{Frozen, JobRef, Settled, Status, split_at_sign, with_instance};
 use super::policy::{Verdict, outside_mode};
@@ -90,17 +91,14 @@ impl Session {
         let Some(tool) = &call.tool else { return self.close(at, Status::Failed) };
         let instance = self.steps[&at.step].jobs[at.job as usize].instance.as_deref();
         let read = |path: &Path| self.context.read(path, instance);
-        // Most calls have two meta-properties: their tool and where the result goes.
-        let mut fields = Map::with_capacity(call.params.len() + call.asides.len() + 2);
-        fields.insert("_tool".to_owned(), call.tool_name.as_str().into());
-        for (name, template) in &call.params {
-            match template.resolve(&read) {
-                Ok(value) => fields.insert(name.clone(), value),
-                Err(_) => return self.close(at, Status::Skipped),
-            };
-        }
+        let whole = whole_proposal(call, instance);
+        let filled = match whole {
+            Some(raw) => refilled(raw, call, &read),
+            None => filled(call, &read),
+        };
+        let Some(mut fields) = filled else { return self.close(at, Status::Skipped) };
         let origins = self.sources(at).of_call(call);
-        let params = fields.iter().skip(1);
+        let params = fields.iter().skip(1).take(call.params.len());
         if call.has_refs() && !tool.surely_takes(params.clone()) {
             let params = params.map(|(name, value)| (name.clone(), value.clone())).collect();
             if let Some(fault) = faults_of(tool.breaches(&Value::Object(params))).into_iter().next() {
@@ -109,7 +107,9 @@ impl Session {
                 return self.fail_by(at, &fault);
             }
         }
-        add_metas(&mut fields, call, instance);
+        if whole.is_none() {
+            add_metas(&mut fields, call, instance);
+        }
         let frozen = Frozen { call: Arc::new(Value::Object(fields)), edited: None, approved: false };
         let latent = self.thinks(call, tool);
         let step = self.steps.get_mut(&at.step).expect("the job was just looked at");
@@ -140,7 +140,7 @@ impl Session {
                 // It was thought up with everything in view that the model had been shown.
                 let shown = self.steps[&at.step].literal.clone();
                 self.add_origins(at, &shown);
-                self.finish_thought(at, output.clone());
+                self.finish_thought(at, (**output).clone());
             }
             _ => self.make_ready(at),
         }
@@ -431,48 +431,6 @@ impl Session {
     }
 }
 
-/// The call as an activity receives it, and as a person is shown it.
-pub(super) fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
-    let Value::Object(mut fields) = params else { return params };
-    fields.shift_insert(0, "_tool".to_owned(), call.tool_name.as_str().into());
-    add_metas(&mut fields, call, instance);
-    Value::Object(fields)
-}
-
-/// Adds to the tool and the parameters what else an activity receives of a call, and a person is shown.
-fn add_metas(fields: &mut Map<String, Value>, call: &Call, instance: Option<&str>) {
-    fields.extend(call.asides.iter().map(|(name, value)| (name.clone(), value.clone())));
-    for chosen in ["_delegate", "_activity"] {
-        if let Some(name) = call.said(chosen).filter(|name| !name.is_null()) {
-            fields.insert(chosen.to_owned(), name.clone());
-        }
-    }
-    // What a person is asked about, and what is bound to the answer, is what was proposed.
-    let own_path = call.output_path.as_ref().filter(|_| !call.keeps_by_default);
-    if let Some(path) = own_path {
-        // The words of the proposal, where it has some, are cheaper than writing the path out again.
-        let said = call.said("_outputPath").filter(|said| said.is_string()).cloned();
-        fields.insert("_outputPath".to_owned(), said.unwrap_or_else(|| path.to_string().into()));
-    }
-    if call.output_method != crate::Method::Set && !call.keeps_by_default {
-        fields.insert("_outputMethod".to_owned(), call.output_method.name().into());
-    }
-    if !call.scopes.is_empty() {
-        let scopes: Vec<Value> = call
-            .scopes
-            .iter()
-            .map(|scope| match scope {
-                Scope::Kind(kind) => kind.as_str().into(),
-                Scope::Path(path) => path.to_string().into(),
-            })
-            .collect();
-        fields.insert("_scopes".to_owned(), scopes.into());
-    }
-    if let Some(name) = instance {
-        fields.insert("_instance".to_owned(), name.into());
-    }
-}
-
 /// The messages that a call's scopes name, narrowed to its instance.
 fn scope_messages(context: &Context, scopes: &[Scope], instance: Option<&str>) -> Vec<Value> {
     let mut messages = Vec::new();
@@ -491,7 +449,7 @@ fn scope_messages(context: &Context, scopes: &[Scope], instance: Option<&str>) -
                 let Some(view) = context.view(kind) else { continue };
                 let Some(value) = view.read(&[], instance) else { continue };
                 let mut data = crate::Data::plain(kind.as_str(), value.into_owned());
-                data.schema = view.schema(instance).cloned();
+                data.schema = view.schema(instance).map(|schema| Box::new(schema.clone()));
                 data.description = view.description(instance).map(str::to_owned);
                 messages.push(Message::Data(Box::new(data)).to_json());
             }

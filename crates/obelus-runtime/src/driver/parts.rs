@@ -11,36 +11,39 @@ use crate::model::{Part, Parts};
 
 type Told = (Arc<str>, Part);
 
-/// Where models tell parts of their answers.
-pub(super) struct PartsInlet {
+/// Where models tell parts of their answers. It is there from the first request on: where no model is asked, as in
+/// the run of a plan, there is nothing to look at after every call.
+#[derive(Default)]
+pub(super) struct PartsInlet(Option<Ends>);
+
+struct Ends {
     sender: mpsc::UnboundedSender<Told>,
     receiver: mpsc::UnboundedReceiver<Told>,
 }
 
-impl Default for PartsInlet {
-    fn default() -> Self {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        Self { sender, receiver }
-    }
-}
-
 impl PartsInlet {
     /// For the answer to a request.
-    pub(super) fn of(&self, id: &str) -> Parts {
-        Parts::to(id, self.sender.clone())
+    pub(super) fn of(&mut self, id: &str) -> Parts {
+        let ends = self.0.get_or_insert_with(|| {
+            let (sender, receiver) = mpsc::unbounded_channel();
+            Ends { sender, receiver }
+        });
+        Parts::to(id, ends.sender.clone())
     }
 
     /// The next part, if there is one by now.
     pub(super) fn ready(&mut self) -> Option<Told> {
-        self.receiver.try_recv().ok()
+        self.0.as_mut()?.receiver.try_recv().ok()
     }
 
-    /// The next part. There is always somebody who may tell one.
+    /// The next part. After the first request there is always somebody who may tell one.
     pub(super) async fn next(&mut self) -> Told {
-        match self.receiver.recv().await {
-            Some(part) => part,
-            None => std::future::pending().await,
+        if let Some(ends) = &mut self.0
+            && let Some(part) = ends.receiver.recv().await
+        {
+            return part;
         }
+        std::future::pending().await
     }
 }
 

@@ -1,0 +1,155 @@
+//! A call with its references resolved, as an activity receives it and as a person is shown it.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use crate::call::{Call, Scope};
+use crate::fold::Method;
+use crate::path::Path;
+
+/// The call as an activity receives it, and as a person is shown it.
+pub(super) fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
+    let Value::Object(mut fields) = params else { return params };
+    fields.shift_insert(0, "_tool".to_owned(), call.tool_name.as_str().into());
+    add_metas(&mut fields, call, instance);
+    Value::Object(fields)
+}
+
+/// The tool and the parameters with their values; nothing if one has none.
+pub(super) fn filled<'a>(call: &Call, read: &impl Fn(&Path) -> Option<Cow<'a, Value>>) -> Option<Map<String, Value>> {
+    // Most calls have two meta-properties: their tool and where the result goes.
+    let mut fields = Map::with_capacity(call.params.len() + 2);
+    fields.insert("_tool".to_owned(), call.tool_name.as_str().into());
+    for (name, template) in &call.params {
+        fields.insert(name.clone(), template.resolve(read).ok()?);
+    }
+    Some(fields)
+}
+
+/// A proposal that has all fields in their places, with the values of its parameters.
+pub(super) fn refilled<'a>(
+    raw: &Map<String, Value>,
+    call: &Call,
+    read: &impl Fn(&Path) -> Option<Cow<'a, Value>>,
+) -> Option<Map<String, Value>> {
+    let mut fields = raw.clone();
+    for (value, (_, template)) in fields.values_mut().skip(1).zip(&call.params) {
+        *value = template.resolve(read).ok()?;
+    }
+    Some(fields)
+}
+
+/// The fields of a proposal, if they are the very fields, in their order, that the call has when it is frozen: the tool,
+/// the parameters, and in words where the result goes. Their names need not be put in their places once more.
+pub(super) fn whole_proposal<'a>(call: &'a Call, instance: Option<&str>) -> Option<&'a Map<String, Value>> {
+    let raw = call.raw.as_object()?;
+    let params = call.params.iter().map(|(name, _)| name.as_str());
+    let is_whole = raw.keys().eq(std::iter::once("_tool").chain(params).chain(["_outputPath"]))
+        && raw.values().next_back().is_some_and(Value::is_string)
+        && call.output_path.is_some()
+        && call.output_method == Method::Set
+        && call.scopes.is_empty()
+        && instance.is_none();
+    is_whole.then_some(raw)
+}
+
+/// Adds to the tool and the parameters what else an activity receives of a call, and a person is shown.
+pub(super) fn add_metas(fields: &mut Map<String, Value>, call: &Call, instance: Option<&str>) {
+    let asides = call.asides.iter().flat_map(|asides| asides.iter());
+    fields.extend(asides.map(|(name, value)| (name.clone(), value.clone())));
+    for chosen in ["_delegate", "_activity"] {
+        if let Some(name) = call.said(chosen).filter(|name| !name.is_null()) {
+            fields.insert(chosen.to_owned(), name.clone());
+        }
+    }
+    // What a person is asked about, and what is bound to the answer, is what was proposed.
+    let own_path = call.output_path.as_ref().filter(|_| !call.keeps_by_default);
+    if let Some(path) = own_path {
+        // The words of the proposal, where it has some, are cheaper than writing the path out again.
+        let said = call.said("_outputPath").filter(|said| said.is_string()).cloned();
+        fields.insert("_outputPath".to_owned(), said.unwrap_or_else(|| path.to_string().into()));
+    }
+    if call.output_method != Method::Set && !call.keeps_by_default {
+        fields.insert("_outputMethod".to_owned(), call.output_method.name().into());
+    }
+    if !call.scopes.is_empty() {
+        let scopes: Vec<Value> = call
+            .scopes
+            .iter()
+            .map(|scope| match scope {
+                Scope::Kind(kind) => kind.as_str().into(),
+                Scope::Path(path) => path.to_string().into(),
+            })
+            .collect();
+        fields.insert("_scopes".to_owned(), scopes.into());
+    }
+    if let Some(name) = instance {
+        fields.insert("_instance".to_owned(), name.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::Context;
+
+    fn context() -> Context {
+        Context::from_value(json!([
+            {"type": "state", "data": {"a": 7}},
+            {"type": "tool", "tool": {"t": {
+                "type": "object",
+                "properties": {"x": {"type": "integer"}, "y": {"type": "string"}, "z": {"const": 1}},
+                "x-effect": "read",
+            }}},
+        ]))
+        .unwrap()
+    }
+
+    fn read(proposal: Value, context: &Context) -> Call {
+        Call::read(&Arc::new(proposal), context).0
+    }
+
+    #[test]
+    fn a_whole_proposal_is_frozen_to_the_same_text_as_any_other() {
+        let context = context();
+        let read_path = |path: &Path| context.read(path, None);
+        for proposal in [
+            json!({"_tool": "t", "_outputPath": "†state.b"}),
+            json!({"_tool": "t", "x": "†state.a", "_outputPath": "†state.b"}),
+            json!({"_tool": "t", "y": "words", "x": "†state.a", "z": 1, "_outputPath": "†state.b || †state.c"}),
+            json!({"_tool": "t", "y": "words", "x": "†state.a", "_outputPath": " †state.b"}),
+        ] {
+            let call = read(proposal, &context);
+            let raw = whole_proposal(&call, None).expect("it is whole");
+            let short = refilled(raw, &call, &read_path).unwrap();
+            let mut long = filled(&call, &read_path).unwrap();
+            add_metas(&mut long, &call, None);
+            assert_eq!(Value::Object(short).to_string(), Value::Object(long).to_string());
+        }
+    }
+
+    #[test]
+    fn a_proposal_with_more_or_less_or_in_another_order_is_not_whole() {
+        let context = context();
+        for proposal in [
+            json!({"_tool": "t", "x": 1}),
+            json!({"x": 1, "_tool": "t", "_outputPath": "†state.b"}),
+            json!({"_tool": "t", "_outputPath": "†state.b", "x": 1}),
+            json!({"_tool": "t", "x": null, "_outputPath": "†state.b"}),
+            json!({"_tool": "t", "x": 1, "confirmed": true, "_outputPath": "†state.b"}),
+            json!({"_tool": "t", "x": 1, "_outputPath": "†state.."}),
+            json!({"_tool": "t", "x": 1, "_outputPath": "†state.b", "_outputMethod": "push"}),
+        ] {
+            let call = read(proposal.clone(), &context);
+            assert!(whole_proposal(&call, None).is_none(), "{proposal}");
+        }
+        let whole = read(json!({"_tool": "t", "x": 1, "_outputPath": "†state.b"}), &context);
+        assert!(whole_proposal(&whole, None).is_some());
+        assert!(whole_proposal(&whole, Some("one")).is_none());
+    }
+}
