@@ -10,7 +10,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `input` | what comes in, what goes out |
-//! | `turn` | requests, solutions, limits, how a turn comes to rest |
+//! | `turn`, `solve`, `rest` | how a turn begins, what the model answers, how it comes to rest |
 //! | `walk` | a turn along a graph of steps |
 //! | `partial` | calls that start while the model is still writing |
 //! | `job`, `at_work` | the calls of one solution and the graph between them, and where those under way are kept |
@@ -52,9 +52,11 @@ mod policy;
 mod prompt;
 mod provenance;
 mod question;
+mod rest;
 mod result;
 mod settings;
 mod shelter;
+mod solve;
 mod turn;
 mod walk;
 mod why;
