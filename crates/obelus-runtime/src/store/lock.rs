@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
+use std::time::Duration;
 
 use super::StoreError;
 
@@ -14,7 +15,7 @@ pub(super) fn take(folder: &Path) -> Result<File, StoreError> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(at)?;
     let path = folder.join("lock");
     let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(at)?;
-    match file.try_lock() {
+    match patiently(&mut file) {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
             let mut holder = String::new();
@@ -31,4 +32,33 @@ pub(super) fn take(folder: &Path) -> Result<File, StoreError> {
     let _ = file.set_len(0).and_then(|()| file.rewind());
     let _ = write!(file, "process {} ({program})", std::process::id());
     Ok(file)
+}
+
+/// How often a lock is tried for that a process holds which is about to go, and for one whose holder is gone.
+const TRIES: (u32, u32) = (10, 100);
+
+/// Between two tries.
+const PAUSE: Duration = Duration::from_millis(30);
+
+/// A process that was killed may hold its lock a moment longer than it lives, so whoever takes up its work tries again.
+fn patiently(file: &mut File) -> Result<(), TryLockError> {
+    let mut tries = 0;
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if tries < TRIES.0 || (tries < TRIES.1 && is_gone(file)) => {
+                tries += 1;
+                std::thread::sleep(PAUSE);
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Whether the process that has left its number in the file does not exist any more, where that can be told.
+fn is_gone(file: &mut File) -> bool {
+    let mut holder = String::new();
+    let _ = file.rewind().and_then(|()| file.take(1000).read_to_string(&mut holder));
+    let _ = file.rewind();
+    let number = holder.split(' ').nth(1).and_then(|number| number.parse::<u32>().ok());
+    number.is_some_and(|number| Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{number}")).exists())
 }
