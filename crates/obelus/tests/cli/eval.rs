@@ -87,23 +87,40 @@ fn wrong_usage_is_told() {
     obelus(&["eval", "notes", "--cases", "vectors/conversation-crm.json"]).exits(2).says("--cases");
 }
 
-/// A price in the agent's file gives a cost, by request, case and run.
-#[test]
-fn a_server_that_counts_tokens_gives_a_cost() {
-    let folder = Folder::new("eval-cost");
+/// The agent `notes` with a price in its file, and the address of a server for it.
+fn priced(folder: &Folder) -> (String, String) {
     let agent = std::fs::read_to_string(crate::support::root().join("agents/notes/agent.yaml")).unwrap();
-    let priced = "model: {openai: tiny, stream: false, retries: 0, price: {input: 1000, output: 2000}}";
-    folder.file("agent/agent.yaml", agent.replace("model: playbook:playbook.yaml", priced));
-    let cases = json!([case("Hello", json!({"expect": {}})), case("Hi", json!({"expect": {}}))]);
-    folder.file("agent/cases.json", cases.to_string());
+    let model = "model: {openai: tiny, stream: false, retries: 0, price: {input: 1000, output: 2000}}";
+    folder.file("agent/agent.yaml", agent.replace("model: playbook:playbook.yaml", model));
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     std::thread::spawn(move || listener.incoming().flatten().for_each(answer));
-    let agent = folder.path("agent");
+    (folder.path("agent"), base)
+}
+
+#[test]
+fn a_server_that_counts_tokens_gives_a_cost() {
+    let folder = Folder::new("eval-cost");
+    let (agent, base) = priced(&folder);
+    let cases = json!([case("Hello", json!({"expect": {}})), case("Hi", json!({"expect": {}}))]);
+    folder.file("agent/cases.json", cases.to_string());
     let mut told = command(&["eval", &agent, "--model", "openai:tiny"]);
     let ran = run(told.env("OPENAI_API_BASE", &base), b"").exits(0);
     let ran = ran.prints("Hello 1 request, 15 tokens (10 in, 5 out), cost 0.0200");
     ran.prints("2 passed, 0 failed, 0 skipped: 2 requests, 30 tokens (20 in, 10 out), cost 0.0400");
+}
+
+#[test]
+fn a_chat_tells_the_money_of_turn_and_conversation() {
+    let folder = Folder::new("chat-cost");
+    let (agent, base) = priced(&folder);
+    let store = folder.path("store");
+    let chat = ["chat", "--agent", &agent, "--session", "s", "--store", &store];
+    let typed = |lines: &str| run(command(&chat).env("OPENAI_API_BASE", &base), lines.as_bytes()).exits(0);
+    let ran = typed("Hello\nHi\n/cost\n").prints("this turn: 1 request, 15 tokens, cost 0.0200");
+    ran.prints("the conversation: 2 requests, 30 tokens, cost 0.0400");
+    let again = typed("Hey\n/cost\n").prints("this turn: 1 request, 15 tokens, cost 0.0200");
+    again.prints("the conversation: 3 requests, 45 tokens, cost 0.0200 since it was opened here");
 }
 
 /// Answers one request as a server would, and says what it took.
