@@ -1,5 +1,6 @@
 //! `obelus eval`
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -81,6 +82,7 @@ pub(crate) fn run(args: &Eval) -> Result<Exit> {
             "spent": spent.to_json(), "stopped": hopeless, "cases": all.iter().map(Evaluated::to_json).collect::<Vec<_>>(),
         }));
     } else {
+        show_skipped(&all);
         output::answer(&format!("{passed} passed, {failed} failed, {skipped} skipped: {}", in_words(&spent)));
         if let Some(why) = hopeless {
             output::note(&format!("Stopped: the model cannot be asked. {}", visible(why)));
@@ -143,6 +145,19 @@ async fn ask(model: &dyn Model, prompt: Prompt) -> Asked {
     Asked { answer, used }
 }
 
+/// A line for each reason for which cases were skipped.
+fn show_skipped(all: &[Evaluated]) {
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for case in all {
+        if let Verdict::Skipped(why) = &case.verdict {
+            *reasons.entry(why).or_default() += 1;
+        }
+    }
+    for (why, count) in reasons {
+        output::answer(&format!("{YELLOW}skipped{YELLOW:#}  {count}: {}", visible(why)));
+    }
+}
+
 /// A line for the case, and one for each thing that went wrong.
 fn show(case: &Evaluated) {
     let name = visible(&case.name);
@@ -159,9 +174,8 @@ fn show(case: &Evaluated) {
                 in_words(&case.spent())
             ));
         }
-        Verdict::Skipped(why) => {
-            output::answer(&format!("{YELLOW}skipped{YELLOW:#}  {name}: {}", visible(why)));
-        }
+        // Why, is told of all of them at once.
+        Verdict::Skipped(_) => {}
     }
     for why in &case.why {
         output::answer(&format!("         {}", visible(why).replace('\n', "\n           ")));
