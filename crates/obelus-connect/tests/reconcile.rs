@@ -94,7 +94,7 @@ async fn a_second_request_looks() {
         }
     })
     .await;
-    let url = format!("{}found?key={{{{ key }}}}", server.url);
+    let url = format!("{}/found?key={{{{ key }}}}", server.url);
     let binding =
         json!({"http": {"url": server.url, "method": "POST"}, "reconcile": {"url": url, "found": "/items/0"}});
     let found = look(binding.clone(), creating(json!({}))).await;

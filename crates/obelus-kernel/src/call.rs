@@ -62,6 +62,9 @@ pub(crate) const ASIDES: [&str; 6] =
 /// The kind that takes the results for which no other place is named.
 const RESULTS: &str = "results";
 
+/// Parameters by name, in the order of writing.
+type Params = Vec<(String, Template)>;
+
 impl Call {
     /// Reads a proposal. What can be understood is, even of a faulty call, for it may still feed others.
     pub fn read(proposal: &Arc<Value>, context: &Context) -> (Self, Vec<Fault>) {
@@ -357,7 +360,7 @@ impl<'a> Reader<'a> {
         self.text(name).filter(|name| !name.is_empty()).map(str::to_owned)
     }
 
-    fn params(&mut self) -> (Vec<(String, Template)>, Option<Box<Map<String, Value>>>) {
+    fn params(&mut self) -> (Params, Option<Box<Map<String, Value>>>) {
         let named = self.fields.keys().filter(|name| !name.starts_with('_')).count();
         let mut params = Vec::with_capacity(named);
         let mut asides: Option<Box<Map<String, Value>>> = None;

@@ -19,7 +19,7 @@ pub(crate) use view::named;
 
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
-use crate::fold::{self, Undo};
+use crate::fold::{self, Method, Undo};
 use crate::message::{Data, Message, Parsed, Plan, Text};
 use crate::origin::Origins;
 use crate::path::Path;
@@ -121,19 +121,25 @@ impl Context {
             return Err(fault);
         }
         let mut tools = tools.into_iter();
+        let mut done = done.into_iter();
         for message in batch {
             let defined = if let Message::Tool(_) = message { tools.next() } else { None };
-            self.remember(message, defined.unwrap_or_default());
+            let undo = if let Message::Data(_) = message { done.next() } else { None };
+            let is_new = undo.is_some_and(|(_, undo)| undo.made_the_place());
+            self.remember(message, defined.unwrap_or_default(), is_new);
         }
         Ok(())
     }
 
     fn append_one(&mut self, message: Message) -> Result<(), Fault> {
         let tools = read_tools(&message)?;
-        if let Message::Data(data) = &message {
-            self.fold_in(data).map_err(|text| Fault::new(Rule::Ctx4, text))?;
-        }
-        self.remember(message, tools);
+        let is_new = match &message {
+            Message::Data(data) => {
+                self.fold_in(data).map_err(|text| Fault::new(Rule::Ctx4, text))?.made_the_place()
+            }
+            _ => false,
+        };
+        self.remember(message, tools, is_new);
         Ok(())
     }
 
@@ -155,11 +161,17 @@ impl Context {
         }
     }
 
-    fn remember(&mut self, message: Message, tools: Vec<Tool>) {
+    /// `is_new` where nothing was at the place that the message writes.
+    fn remember(&mut self, message: Message, tools: Vec<Tool>, is_new: bool) {
         match &message {
             Message::Data(data) => {
                 if let ((path, method, Some(value)), Some(view)) = (data.operation(), self.views.get_mut(&data.kind)) {
-                    view.label(data.instance.as_deref(), path, method, value, &data.sources());
+                    let sources = data.sources();
+                    view.label(data.instance.as_deref(), path, method, value, &sources);
+                    if is_new && matches!(method, Method::Push | Method::Concat) {
+                        // Labels of what was here long ago must not pass for those of the first elements.
+                        view.label_below(data.instance.as_deref(), path, &sources);
+                    }
                     for (dotted, origins) in data.parts.iter().flat_map(|parts| parts.iter()) {
                         view.label_part(data.instance.as_deref(), path, method, value, dotted, origins);
                     }

@@ -81,6 +81,11 @@ impl Undo {
     fn seen_from_above(self) -> Self {
         Self { depth: self.depth + 1, ..self }
     }
+
+    /// Whether nothing was at the written place before.
+    pub(crate) fn made_the_place(&self) -> bool {
+        matches!(self.change, Change::Absent)
+    }
 }
 
 /// Writes `value` at `path` below `root`. On an error nothing has changed.

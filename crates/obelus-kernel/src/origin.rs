@@ -222,6 +222,16 @@ impl Labels {
         found
     }
 
+    /// Adds origins to a place and to everything below it that has labels.
+    pub(crate) fn join_below(&mut self, path: &[Segment], origins: &Origins) {
+        match path.split_first() {
+            Some((segment, rest)) if !segment.counts_from_the_end() => {
+                self.child(segment.key().into_owned()).join_below(rest, origins);
+            }
+            _ => self.join_everywhere(origins),
+        }
+    }
+
     fn join_everywhere(&mut self, origins: &Origins) {
         self.own.join(origins);
         for child in self.children.iter_mut().flat_map(|children| children.values_mut()) {

@@ -10,7 +10,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `input` | what comes in, what goes out |
-//! | `turn` | requests, solutions, limits, how a turn comes to rest |
+//! | `turn`, `solve`, `rest` | how a turn begins, what the model answers, how it comes to rest |
 //! | `walk` | a turn along a graph of steps |
 //! | `partial` | calls that start while the model is still writing |
 //! | `job`, `at_work` | the calls of one solution and the graph between them, and where those under way are kept |
@@ -18,7 +18,7 @@
 //! | `result`, `instances`, `leave` | what a call brings, and what it leaves beside that, written to memory |
 //! | `desk`, `adopt` | the state with what the session keeps up in it, and a state that comes from elsewhere |
 //! | `event` | what a service tells of its own accord |
-//! | `naming` | names that people know, and a call in one line |
+//! | `naming`, `value_names` | names that people know, of tools, parameters and values; a call in one line |
 //! | `question`, `ask`, `describe`, `look` | what waits for a person, in which words, and what it would change |
 //! | `decide`, `earlier`, `consent`, `doubt` | what a person may say, has said, and what that does |
 //! | `checkpoint` | a session at rest as it is kept |
@@ -52,10 +52,13 @@ mod policy;
 mod prompt;
 mod provenance;
 mod question;
+mod rest;
 mod result;
 mod settings;
 mod shelter;
+mod solve;
 mod turn;
+mod value_names;
 mod walk;
 mod why;
 mod work;
@@ -75,6 +78,7 @@ pub use policy::{Examples, Explanation, Match, Policy, Rule as PolicyRule, Say, 
 pub use prompt::{Prompt, Purpose};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
 pub use settings::{Approval, FollowUp, Kept, Mode, ModelMayConfirm, Planning, Settings};
+pub use value_names::Named;
 pub use why::{Because, Given, Why, Writer, why};
 
 use crate::context::Context;

@@ -135,6 +135,11 @@ impl View {
         all
     }
 
+    /// Adds origins to a place and to everything below it that has labels.
+    pub(super) fn label_below(&mut self, instance: Option<&str>, path: &[Segment], origins: &Origins) {
+        self.layer(instance).labels.join_below(path, origins);
+    }
+
     pub(super) fn label(
         &mut self,
         instance: Option<&str>,

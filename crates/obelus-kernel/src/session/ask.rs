@@ -173,6 +173,7 @@ impl Session {
             description,
             reasons,
             changes: Vec::new(),
+            names: Vec::new(),
             schema: None,
             requested_at: self.now,
             remind_at: self.settings.remind_after().map(|seconds| self.now.plus_seconds(seconds)),
@@ -187,6 +188,7 @@ impl Session {
         };
         let id = self.questions.add(question);
         self.name_confirmations(&id);
+        self.name_values(&id);
         self.tasks.push_back(Task::Ask { id: id.clone() });
         id
     }

@@ -174,6 +174,7 @@ impl Session {
         if let Some(question) = self.questions.get_mut(&look.question) {
             question.changes.extend(changes);
             question.changes.sort_by_key(|change| change.call);
+            self.name_values(&look.question);
             self.tasks.push_back(Task::AskAgain { id: look.question.clone(), because: AskedAgain::MoreIsKnown });
         }
     }

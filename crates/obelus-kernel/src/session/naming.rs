@@ -82,7 +82,8 @@ impl Session {
         for (field, value) in call.as_object().into_iter().flatten().filter(|(field, _)| is_param(field)) {
             gather(field, value, &mut |path, value| {
                 let name = tool.and_then(|tool| label(tool, path, language)).unwrap_or(path);
-                set.push(format!("{name}: {}", spoken(value)));
+                let known = tool.and_then(|tool| self.name_of_value(tool, path, value));
+                set.push(format!("{name}: {}", known.unwrap_or_else(|| spoken(value))));
             });
         }
         if !set.is_empty() {

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::describe::{mark, word};
 use super::job::JobRef;
+use super::value_names::Named;
 use crate::origin::Origins;
 use crate::plan::Manner;
 use crate::time::Time;
@@ -59,6 +60,9 @@ pub struct Question {
     /// What will change, field by field, as far as somebody looked.
     #[serde(default)]
     pub changes: Vec<Change>,
+    /// What people call values that stand in it, as far as that is known.
+    #[serde(default)]
+    pub names: Vec<Named>,
     /// What an answer must look like, where it is a value.
     pub schema: Option<Value>,
     /// When it was asked.
@@ -227,6 +231,7 @@ impl Question {
             "status": self.status,
         });
         let optional = [
+            ("names", (!self.names.is_empty()).then(|| json!(self.names))),
             ("changes", (!self.changes.is_empty()).then(|| self.changes.iter().map(Change::to_json).collect())),
             ("schema", self.schema.clone()),
             ("by", self.by.clone().map(Value::from)),

@@ -4,7 +4,7 @@
 //! parameters are replaced by what their author calls them, and everything else is passed on as it is.
 
 use anstyle::{AnsiColor, Style};
-use obelus_kernel::session::{About, Change, Question};
+use obelus_kernel::session::{About, Change, Named, Question};
 use serde_json::Value;
 
 use super::phrases::{Phrases, fill};
@@ -188,7 +188,10 @@ fn told(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Told> {
             }
             Some(field) => {
                 let now = now_of(question, all.len().saturating_sub(1), field, &tool, titles);
-                if let (Some(told), Some(line)) = (all.last_mut(), field_line(field, now, &tool, titles, phrases)) {
+                let names = &question.names;
+                if let (Some(told), Some(line)) =
+                    (all.last_mut(), field_line(field, now, names, &tool, titles, phrases))
+                {
                     told.fields.push(line);
                 }
             }
@@ -204,7 +207,14 @@ fn now_of<'a>(question: &'a Question, call: usize, field: &str, tool: &str, titl
 }
 
 /// A line of a call's description, with the names that people know, and beside it what is there now.
-fn field_line(field: &str, now: Option<&Change>, tool: &str, titles: &Titles, phrases: &Phrases) -> Option<Field> {
+fn field_line(
+    field: &str,
+    now: Option<&Change>,
+    names: &[Named],
+    tool: &str,
+    titles: &Titles,
+    phrases: &Phrases,
+) -> Option<Field> {
     let (field, mark) = split_mark(field);
     let line = if let Some(aside) = field.strip_prefix("beside the call, in the agent's words: ") {
         let (name, value) = aside.split_once(" = ")?;
@@ -220,7 +230,18 @@ fn field_line(field: &str, now: Option<&Change>, tool: &str, titles: &Titles, ph
         match field.split_once(" = ") {
             Some((name, value)) => {
                 let number = || titles.is_id(tool, name).then(|| phrases.ask.number.to_owned());
+                let called = |value: &str| match names
+                    .iter()
+                    .find(|named| named.place == name && named.value.to_string() == value)
+                {
+                    // The name for whoever reads it, and the value, for that is what will be written.
+                    Some(named) => format!("«{}» ({value})", named.name),
+                    None => value.to_owned(),
+                };
+                let after_words = called(value);
+                let before_words = |before: &Value| called(&short(before));
                 let name = titles.param(tool, name).or_else(number).unwrap_or_else(|| name.to_owned());
+                let value = after_words.as_str();
                 let line = Line::new().shown(PLAIN, &name).own(PLAIN, ": ");
                 match now {
                     None => line.shown(BOLD, value),
@@ -228,7 +249,7 @@ fn field_line(field: &str, now: Option<&Change>, tool: &str, titles: &Titles, ph
                         line.own(DIM, phrases.ask.now_unknown).own(PLAIN, " → ").shown(BOLD, value)
                     }
                     Some(Change { before: Some(before), after, .. }) => {
-                        let line = line.own(DIM, phrases.ask.now).shown(PLAIN, &short(before));
+                        let line = line.own(DIM, phrases.ask.now).shown(PLAIN, &before_words(before));
                         let line = line.own(PLAIN, " → ").shown(BOLD, value);
                         if before == after { line.own(DIM, phrases.ask.no_change) } else { line }
                     }

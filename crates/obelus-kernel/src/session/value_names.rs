@@ -1,0 +1,100 @@
+//! What people call the values of a call: a stage by its name, a colleague by theirs.
+//!
+//! A tool says in `x-names` where names are found: `{fields.STAGE_ID: {in: [TOOL…], id: STATUS_ID, name: [NAME]}}`. They
+//! are looked for in what those tools have brought to this session, and only if the tools are trusted: a name is read
+//! more readily than a number, so nobody else may give one.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Session;
+use super::question::About;
+use crate::message::Message;
+use crate::tool::Tool;
+use crate::visible::visible;
+
+/// A value and what people call it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Named {
+    /// The parameter, as a dotted path.
+    pub place: String,
+    /// The value.
+    pub value: Value,
+    /// Its name, in which nothing misleads.
+    pub name: String,
+}
+
+/// Messages that are looked at, the latest first.
+const MOST_MESSAGES: usize = 500;
+
+impl Session {
+    /// What people call a value of a tool's parameter, as far as this session knows.
+    pub(super) fn name_of_value(&self, tool: &Tool, place: &str, value: &Value) -> Option<String> {
+        let names = tool.schema.get("x-names")?.as_object()?;
+        let (_, said) = names.iter().find(|(known, _)| known.eq_ignore_ascii_case(place))?;
+        let sources: Vec<&str> = said["in"].as_array()?.iter().filter_map(Value::as_str).collect();
+        let id = said["id"].as_str()?;
+        let parts: Vec<&str> = said["name"].as_array()?.iter().filter_map(Value::as_str).collect();
+        let wanted = text(value);
+        self.context.latest().take(MOST_MESSAGES).find_map(|message| {
+            let Message::Data(data) = message else { return None };
+            let by = data.output.as_ref()?.call.get("_tool")?.as_str()?;
+            let is_trusted = sources.contains(&by) && self.context.tool(by).is_some_and(|tool| tool.trusted);
+            if !is_trusted {
+                return None;
+            }
+            let whole = data.data();
+            let row = find_row(&whole, &|row| row.get(id).is_some_and(|own| text(own) == wanted))?;
+            let name: Vec<String> = parts.iter().filter_map(|part| row.get(*part)?.as_str()).map(visible).collect();
+            let name = name.join(" ").trim().to_owned();
+            (!name.is_empty()).then_some(name)
+        })
+    }
+
+    /// Gives a question the names of the values that it shows.
+    pub(super) fn name_values(&mut self, id: &str) {
+        let Some(question) = self.questions.get(id).filter(|question| question.about == About::Call) else { return };
+        let mut named: Vec<Named> = Vec::new();
+        for (index, asked) in question.calls.iter().enumerate() {
+            let Some(tool) = asked.call["_tool"].as_str().and_then(|name| self.context.tool(name)) else { continue };
+            let places = tool.schema.get("x-names").and_then(Value::as_object).into_iter().flatten();
+            for (place, _) in places {
+                let last = place.rsplit('.').next().unwrap_or(place);
+                let changes = question.changes.iter().filter(|change| change.call == index);
+                let changes = changes.filter(|change| change.field.eq_ignore_ascii_case(last));
+                let own = at(&asked.call, place).into_iter();
+                for value in own.chain(changes.filter_map(|change| change.before.as_ref())) {
+                    let is_known = named.iter().any(|known| known.place == *place && known.value == *value);
+                    if let Some(name) = self.name_of_value(tool, place, value).filter(|_| !is_known) {
+                        named.push(Named { place: place.clone(), value: value.clone(), name });
+                    }
+                }
+            }
+        }
+        if let Some(question) = self.questions.get_mut(id) {
+            question.names = named;
+        }
+    }
+}
+
+/// What lies at a dotted path; case does not matter.
+fn at<'a>(value: &'a Value, place: &str) -> Option<&'a Value> {
+    place.split('.').try_fold(value, |value, name| {
+        value.as_object()?.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, inner)| inner)
+    })
+}
+
+/// The first object, at whatever depth, for which something holds.
+fn find_row<'a>(value: &'a Value, holds: &dyn Fn(&Value) -> bool) -> Option<&'a Value> {
+    match value {
+        Value::Object(_) if holds(value) => Some(value),
+        Value::Object(fields) => fields.values().find_map(|inner| find_row(inner, holds)),
+        Value::Array(items) => items.iter().find_map(|inner| find_row(inner, holds)),
+        _ => None,
+    }
+}
+
+/// Numbers and texts of the same digits are the same id.
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

@@ -1,0 +1,89 @@
+//! Agents as files, and what holds for their calls.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{Format, Mode};
+
+/// Look at agents: each is a folder with an `agent.yaml`.
+#[derive(Subcommand)]
+pub(crate) enum Agents {
+    /// List the agents in `agents/` here, and those named by OBELUS_AGENTS.
+    #[command(after_help = "Example:\n  OBELUS_AGENTS=~/agents obelus agents list")]
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what an agent is: its tools, settings and state.
+    #[command(after_help = "Example:\n  obelus agents show agents/notes")]
+    Show {
+        /// A name, a folder or a file.
+        agent: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say everything that is wrong with an agent's file, each with line and column.
+    #[command(after_help = "Example:\n  obelus agents check agents/notes")]
+    Check {
+        /// Names, folders or files; all agents if none is given.
+        agents: Vec<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Draw an agent's graph of steps.
+    #[command(after_help = "Example:\n  obelus agents graph agents/notes --format svg > notes.svg")]
+    Graph {
+        /// A name, a folder or a file.
+        agent: String,
+        /// The form of the drawing.
+        #[arg(long, value_enum, default_value = "mermaid")]
+        format: Format,
+    },
+    /// Print what the model would be shown.
+    #[command(after_help = "Example:\n  obelus agents prompt agents/notes --say 'What did we decide?'")]
+    Prompt {
+        /// A name, a folder or a file.
+        agent: String,
+        /// Words of the user.
+        #[arg(long, value_name = "TEXT", default_value = "")]
+        say: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Look at what an agent's policy says.
+#[derive(Subcommand)]
+pub(crate) enum Policy {
+    Explain(Explain),
+}
+
+/// Say what would hold for a call, who says so, and why.
+///
+/// The call stands in a file as the model would propose it. Beside its parameters it may say where they come from:
+/// `_from`, a list of labels for all of them or such a list for each by its path, and `_shown`, what the model had
+/// been shown before it proposed the call. Nothing runs. Exit 1 if the call is faulty.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  obelus policy explain agents/notes call.json
+  obelus policy explain notes call.json --mode canary --json | jq -r .verdict
+  echo '{\"_tool\": \"pay\", \"to\": \"x\", \"_from\": {\"to\": [\"untrusted:read_mail\"]}}' | obelus policy explain bank -")]
+pub(crate) struct Explain {
+    /// A name, a folder or a file.
+    pub(crate) agent: String,
+    /// A call in JSON or YAML; `-` is stdin.
+    #[arg(value_name = "CALL.json")]
+    pub(crate) call: PathBuf,
+    /// As if the agent were in this mode.
+    #[arg(long, value_enum, value_name = "M")]
+    pub(crate) mode: Option<Mode>,
+    /// Print `{verdict, reasons, spoken: [{by, says, why}], tool, effect, mode, notes}`.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

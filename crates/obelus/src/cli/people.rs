@@ -1,0 +1,98 @@
+//! What people are asked, and how they answer.
+
+use clap::{Args, Subcommand};
+
+use super::StoreAt;
+
+/// List the questions of all kept sessions that wait for a person.
+#[derive(Args)]
+#[command(after_help = "Example:\n  obelus inbox --json | jq -r '.[].id'")]
+pub(crate) struct Inbox {
+    #[command(flatten)]
+    pub(crate) store: StoreAt,
+    /// Print `[{id, about, session, call, description, reasons, schema?, requested_at, expires_at}]`.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Answer a question of a kept session, and let the session go on.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  obelus answer letters:q1 approve
+  obelus answer letters:q1 deny --reason 'not before Friday'
+  obelus answer letters:q1 edit --params '{\"amount\": 5}'
+  obelus answer booking:q1 value 4
+  obelus answer letters:q2 happened")]
+pub(crate) struct Answer {
+    /// The question's id, as `obelus inbox` prints it: SESSION:QUESTION.
+    pub(crate) id: String,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+    #[command(flatten)]
+    pub(crate) store: StoreAt,
+    /// Print one JSON document, as `obelus run` does.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+/// What a person says to a question.
+#[derive(Subcommand)]
+pub(crate) enum Verb {
+    /// Yes, as it was shown.
+    Approve,
+    /// No.
+    Deny {
+        /// Why.
+        #[arg(long, default_value = "declined")]
+        reason: String,
+    },
+    /// Yes, with these parameters instead.
+    Edit {
+        /// A JSON object of parameters.
+        #[arg(long, value_name = "JSON")]
+        params: String,
+    },
+    /// The value that was asked for.
+    Value {
+        /// JSON, or plain text.
+        value: String,
+    },
+    /// The effect in doubt did happen.
+    Happened {
+        /// Its result, as JSON.
+        #[arg(long, value_name = "JSON")]
+        result: Option<String>,
+    },
+    /// The effect in doubt did not happen: it is done now.
+    DidNot,
+}
+
+/// Short for `obelus answer ID approve`.
+#[derive(Args)]
+#[command(after_help = "Example:\n  obelus approve letters:q1")]
+pub(crate) struct Approve {
+    /// The question's id: SESSION:QUESTION.
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) store: StoreAt,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Short for `obelus answer ID deny`.
+#[derive(Args)]
+#[command(after_help = "Example:\n  obelus deny letters:q1 --reason 'not before Friday'")]
+pub(crate) struct Deny {
+    /// The question's id: SESSION:QUESTION.
+    pub(crate) id: String,
+    /// Why.
+    #[arg(long, default_value = "declined")]
+    pub(crate) reason: String,
+    #[command(flatten)]
+    pub(crate) store: StoreAt,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,87 @@
+//! Plans: checked, drawn, tried out, run.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::{How, Mode};
+
+/// Check, draw, try out or run a plan.
+#[derive(Subcommand)]
+pub(crate) enum Plan {
+    Check(Check),
+    Graph(Graph),
+    Simulate(Simulate),
+    Run(RunPlan),
+}
+
+/// Show what a plan would do, touching nothing.
+///
+/// Every call with its parameters as far as they are known, the order in waves, what would need a person and
+/// why, and what would be left out under each branch.
+#[derive(Args)]
+#[command(after_help = "Example:\n  obelus plan simulate plan.json --mode canary")]
+pub(crate) struct Simulate {
+    /// A request `{context, schema?}` whose context has a plan; `-` is stdin.
+    pub(crate) file: PathBuf,
+    /// How far it may go.
+    #[arg(long, value_enum, default_value = "full")]
+    pub(crate) mode: Mode,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Run a saved plan as it is.
+///
+/// No model is asked for calls or for output: the command is the approval. Policy and confirmations still hold,
+/// and calls that the model carries out itself still ask one.
+#[derive(Args)]
+#[command(after_help = "Example:\n  obelus plan run plan.yaml --activities activities.yaml")]
+pub(crate) struct RunPlan {
+    /// A request `{context, schema?}` whose context has a plan; `-` is stdin.
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) how: How,
+}
+
+/// Say whether a plan is sound, and in which order it would run.
+///
+/// Finds unknown tools, malformed references, references nobody feeds, calls that wait for each other,
+/// parameters that break a tool's schema, types that clash, and several writers of one path.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  obelus plan check plan.json
+  obelus plan check plan.json --json | jq .errors")]
+pub(crate) struct Check {
+    /// A request `{context, schema?}` whose context has a plan; `-` is stdin.
+    pub(crate) file: PathBuf,
+    /// Print `{valid, waves, edges, errors, warnings}`.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Draw a plan: a box for each call, an arrow for each value that flows.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  obelus plan graph plan.json --format svg > plan.svg
+  obelus plan graph plan.json --format dot | dot -Tpng > plan.png
+  obelus plan graph plan.json                  Mermaid, for Markdown")]
+pub(crate) struct Graph {
+    /// A request `{context, schema?}` whose context has a plan; `-` is stdin.
+    pub(crate) file: PathBuf,
+    /// The form of the drawing.
+    #[arg(long, value_enum, default_value = "mermaid")]
+    pub(crate) format: Format,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Format {
+    Mermaid,
+    Dot,
+    Svg,
+    /// Nodes and edges as data.
+    Json,
+}
