@@ -1,4 +1,4 @@
-//! What the project does to itself: `cargo xtask test`, `bench`, `sim`, `demo`.
+//! What the project does to itself: `cargo xtask test`, `bench`, `fuzz`, `sim`, `demo`.
 //!
 //! # Layout
 //!
@@ -6,6 +6,7 @@
 
 mod bench;
 mod demo;
+mod fuzz;
 mod step;
 mod test;
 
@@ -19,6 +20,7 @@ usage: cargo xtask COMMAND
   bench peer      of these, a call beside LangGraph alone (needs python3 and the network, the first time)
   bench stream    of these, only the cost of reading an answer as it comes
   bench durable   only what durability costs, beside a plain append and sync
+  fuzz [--minutes N]   every decoder with inputs that chance makes of fuzz/corpus, for so long in all; 10 if not said
   sim SEED        plays one seed of the simulation of crashes again
   demo [--tour]   an agent at work in a CRM: sandbox portal, offline model; no key, no network
 ";
@@ -33,6 +35,8 @@ fn main() -> ExitCode {
         ["bench", "peer"] => bench::run_peer(),
         ["bench", "stream"] => bench::run_stream(),
         ["bench", "durable"] => bench::durable(),
+        ["fuzz"] => fuzz::run("10"),
+        ["fuzz", "--minutes", minutes] => fuzz::run(minutes),
         ["sim", seed] => test::simulate(seed),
         ["demo", arguments @ ..] => demo::run(arguments),
         _ => {

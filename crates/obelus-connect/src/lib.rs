@@ -12,3 +12,7 @@ pub mod activity;
 #[cfg(feature = "bitrix24")]
 pub mod bitrix24;
 pub mod model;
+
+#[cfg(test)]
+#[path = "../../../fuzz/engine.rs"]
+mod fuzz;

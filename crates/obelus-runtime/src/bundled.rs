@@ -13,8 +13,9 @@ macro_rules! bundled {
     };
 }
 
-const FILES: [(&str, &str); 11] = bundled![
+const FILES: [(&str, &str); 13] = bundled![
     "crm/agent.yaml",
+    "crm/cases.json",
     "crm/playbook.yaml",
     "crm/tools/activities.yaml",
     "crm/tools/contacts.yaml",
@@ -24,6 +25,7 @@ const FILES: [(&str, &str); 11] = bundled![
     "crm/tools/tasks.yaml",
     "crm/tools/users.yaml",
     "notes/agent.yaml",
+    "notes/cases.json",
     "notes/playbook.yaml",
 ];
 

@@ -26,8 +26,17 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn text(&self, name: &str) -> String {
+    /// A field that is text; empty where there is none.
+    pub(crate) fn text(&self, name: &str) -> String {
         self.get(name).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+    }
+}
+
+impl Case<'_> {
+    /// Its name, or its place among the others.
+    pub(crate) fn name(&self, index: usize) -> String {
+        let name = self.text("name");
+        if name.is_empty() { format!("case {index}") } else { name }
     }
 }
 
@@ -161,16 +170,21 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
 
 /// Runs the cases of one file.
 pub fn run_file(file: &Path, text: &str) -> Result<Vec<Outcome>, String> {
+    let cases = read_cases(file, text)?;
+    Ok(cases.iter().enumerate().map(|(index, case)| run(file, index, case)).collect())
+}
+
+/// The cases of one file, not yet run.
+pub(crate) fn read_cases<'a>(file: &Path, text: &'a str) -> Result<Vec<Case<'a>>, String> {
     let cases: Vec<BTreeMap<String, &RawValue>> =
         serde_json::from_str(text).map_err(|error| format!("{}: not an array of cases: {error}", file.display()))?;
-    Ok(cases.into_iter().enumerate().map(|(index, fields)| run(file, index, &Case { fields })).collect())
+    Ok(cases.into_iter().map(|fields| Case { fields }).collect())
 }
 
 fn run(file: &Path, index: usize, case: &Case<'_>) -> Outcome {
-    let name = case.text("name");
     let mut outcome = Outcome {
         file: file.to_owned(),
-        name: if name.is_empty() { format!("case {index}") } else { name },
+        name: case.name(index),
         why: Vec::new(),
         unsupported: false,
         seen: Value::Null,

@@ -1,7 +1,9 @@
-//! Conversation cases: whole turns with a bundled agent, its real dialect and its real state. The portal and the
-//! model are scripted, the clock is given.
+//! Conversation cases: whole turns with an agent, its real dialect and its real state. Who answers the requests and
+//! the calls is a [`Peers`]: the script of the case, or a real model; the clock is given.
 
 mod expect;
+pub(crate) mod peers;
+pub(crate) mod script;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -9,77 +11,64 @@ use std::sync::Arc;
 
 use obelus_connect::model::{PromptOptions, render};
 use obelus_kernel::Time;
-use obelus_kernel::session::{
-    Answer, CallError, Decision, Ends, Input, Outcome, Question, Session, Settings, Start, Task,
-};
+use obelus_kernel::session::{Decision, Ends, Input, Question, Session, Settings, Start, Task};
 use obelus_runtime::{Agent, Language, bundled_agent, told};
 use serde_json::{Value, json};
 
 use crate::case::Case;
+pub(crate) use expect::same_method;
+use peers::{Called, Peers};
+use script::Script;
 
 /// A conversation at work.
-struct Talk {
+pub(crate) struct Talk<P> {
     session: Session,
     now: Time,
-    model: std::vec::IntoIter<Value>,
-    portal: std::vec::IntoIter<Value>,
+    pub(crate) peers: P,
     seen: Seen,
     all_calls: Vec<Value>,
     questions: usize,
-    trouble: Option<String>,
+    trouble: Vec<String>,
 }
 
 /// What one turn was seen to do.
 #[derive(Default)]
 struct Seen {
-    calls: Vec<String>,
+    calls: Vec<Called>,
     words: Vec<String>,
     /// The first request of the turn, as it would be sent.
     prompt: Option<String>,
 }
 
+/// Plays a case by its script.
 pub(crate) fn run(case: &Case<'_>) -> Result<(Vec<String>, Value), String> {
-    let turns = case.get("turns")?.as_array().cloned().ok_or("the case has no `turns`")?;
-    let mut talk = Talk::new(case)?;
-    let mut why = Vec::new();
-    for (index, turn) in turns.iter().enumerate() {
-        let found = talk.play(turn)?;
-        why.extend(found.into_iter().map(|difference| format!("turn {}: {difference}", index + 1)));
-        if !why.is_empty() {
-            break;
-        }
-    }
-    let ends = talk.ends();
-    let waiting: Vec<Value> = talk
-        .session
-        .questions()
-        .into_iter()
-        .filter(Question::is_open)
-        .flat_map(|question| question.calls.into_iter().map(|asked| (*asked.call).clone()))
-        .collect();
-    let seen = json!({"ends": ends, "questions": talk.questions, "calls": talk.all_calls, "waiting": waiting});
-    Ok((why, seen))
+    let name = case.get("agent")?.as_str().unwrap_or("crm").to_owned();
+    let agent = agent(&name)?;
+    let settings = with_settings(agent.settings.clone(), &case.get("settings")?)?;
+    let mut talk = Talk::new(case, agent, settings, Script::default())?;
+    let why = talk.play_all(case)?;
+    Ok((why, talk.seen()))
 }
 
-impl Talk {
-    fn new(case: &Case<'_>) -> Result<Self, String> {
-        let name = case.get("agent")?.as_str().unwrap_or("crm").to_owned();
-        let agent = agent(&name)?;
-        let mut settings = with_settings(agent.settings, &case.get("settings")?)?;
+impl<P: Peers> Talk<P> {
+    /// A conversation that has not begun.
+    pub(crate) fn new(case: &Case<'_>, agent: Agent, mut settings: Settings, peers: P) -> Result<Self, String> {
         settings.activities = agent.activities.keys().cloned().collect();
         // A portal answers what a case has written down, and nobody wrote down what is read for people's eyes only.
         settings.before = false;
-        let session = Session::new("conversation", agent.context, agent.schema, Arc::new(settings))
+        let mut session = Session::new("conversation", agent.context, agent.schema, Arc::new(settings))
             .map_err(|fault| fault.to_string())?;
+        if let Some(steps) = agent.steps {
+            session = session.with_steps(steps);
+        }
         let mut talk = Self {
             session,
             now: Time::default(),
-            model: Vec::new().into_iter(),
-            portal: Vec::new().into_iter(),
+            peers,
             seen: Seen::default(),
             all_calls: Vec::new(),
             questions: 0,
-            trouble: None,
+            trouble: Vec::new(),
         };
         let state = case.get("state")?;
         if !state.is_null() {
@@ -90,12 +79,31 @@ impl Talk {
         Ok(talk)
     }
 
+    /// Plays the turns of a case up to the first that is otherwise than expected, and says what differs.
+    pub(crate) fn play_all(&mut self, case: &Case<'_>) -> Result<Vec<String>, String> {
+        let turns = case.get("turns")?.as_array().cloned().ok_or("the case has no `turns`")?;
+        for (index, turn) in turns.iter().enumerate() {
+            let found = self.play(turn)?;
+            if !found.is_empty() {
+                return Ok(found.into_iter().map(|difference| format!("turn {}: {difference}", index + 1)).collect());
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// What was seen of the whole conversation.
+    pub(crate) fn seen(&self) -> Value {
+        let open = self.session.questions().into_iter().filter(Question::is_open);
+        let waiting: Vec<Value> =
+            open.flat_map(|question| question.calls.into_iter().map(|asked| (*asked.call).clone())).collect();
+        json!({"ends": self.ends(), "questions": self.questions, "calls": self.all_calls, "waiting": waiting})
+    }
+
     /// Plays one turn, and says what was otherwise than expected.
     fn play(&mut self, turn: &Value) -> Result<Vec<String>, String> {
         self.now =
             turn["now"].as_str().and_then(Time::parse).ok_or("a turn has a `now` such as 2024-05-01T10:00:00Z")?;
-        self.model = turn["model"].as_array().cloned().unwrap_or_default().into_iter();
-        self.portal = turn["portal"].as_array().cloned().unwrap_or_default().into_iter();
+        self.peers.begin(turn);
         self.seen = Seen::default();
         if self.session.timeout().is_some_and(|due| due <= self.now) {
             self.tell(Input::Tick);
@@ -104,13 +112,8 @@ impl Talk {
             (Some(text), _) => self.tell(Input::User { text: text.to_owned() }),
             (None, answer) => self.answer(answer),
         }
-        let mut why: Vec<String> = self.trouble.take().into_iter().collect();
-        if let Some(left) = self.model.next() {
-            why.push(format!("the model was not asked for {left}"));
-        }
-        if let Some(left) = self.portal.next() {
-            why.push(format!("the portal was not called for {left}"));
-        }
+        let mut why = std::mem::take(&mut self.trouble);
+        why.extend(self.peers.left());
         why.extend(expect::differences(self, &turn["expect"]));
         Ok(why)
     }
@@ -142,7 +145,7 @@ impl Talk {
     }
 
     fn fail(&mut self, why: impl Into<String>) {
-        self.trouble.get_or_insert(why.into());
+        self.trouble.push(why.into());
     }
 
     fn tell(&mut self, input: Input) {
@@ -175,7 +178,6 @@ impl Talk {
 
     fn ask_model(&mut self, id: &str) {
         let Some(prompt) = self.session.prompt(id) else { return };
-        let dialect = prompt.dialect;
         // Only the first request of a turn is looked at.
         if self.seen.prompt.is_none() {
             match render(&prompt, &PromptOptions::default()) {
@@ -186,52 +188,15 @@ impl Talk {
                 Err(error) => self.fail(error.to_string()),
             }
         }
-        let answer = match self.model.next() {
-            Some(Value::String(text)) => match dialect.read(&text) {
-                Ok(solution) => Answer::Solution { solution, tokens: 0 },
-                Err(error) => Answer::OutOfFormat { text, error, tokens: 0 },
-            },
-            Some(other) => {
-                let code = other["error"].as_str().unwrap_or("unreachable");
-                Answer::Failed { code: code.to_owned(), message: format!("the model is {code}") }
-            }
-            None => {
-                self.fail("the model was asked more often than it has answers");
-                Answer::Failed { code: "script".to_owned(), message: "no more answers".to_owned() }
-            }
-        };
+        let answer = self.peers.answer(prompt, &mut self.trouble);
         self.tell(Input::Answer { id: id.to_owned(), answer });
     }
 
     fn call(&mut self, start: Start) {
-        // A tool may call another method than the one it is named after.
-        let named = start.tool.schema.get("x-bitrix24").and_then(|said| said.get("method")?.as_str());
-        let method = named.unwrap_or(&start.tool.name).to_owned();
-        self.seen.calls.push(method.clone());
+        let called = Called::new(&start);
         self.all_calls.push((*start.call).clone());
-        let outcome = match self.portal.next() {
-            Some(answer) if !expect::same_method(answer["method"].as_str().unwrap_or_default(), &method) => {
-                self.fail(format!("the portal expected {} and was called for {method}", answer["method"]));
-                Outcome::Value(Value::Null)
-            }
-            Some(answer) => {
-                let params = &answer["params"];
-                if !params.is_null() && !expect::fits(&start.call, params) {
-                    self.fail(format!("{method} was called with {} instead of {params}", start.call));
-                }
-                match answer["error"].as_str() {
-                    Some(code) => {
-                        let words = answer["error_description"].as_str().unwrap_or_default();
-                        Outcome::Error(CallError::new(code, words))
-                    }
-                    None => Outcome::Value(answer["result"].clone()),
-                }
-            }
-            None => {
-                self.fail(format!("the portal was called for {method}, which the script does not expect"));
-                Outcome::Value(Value::Null)
-            }
-        };
+        let outcome = self.peers.outcome(&called, &mut self.trouble);
+        self.seen.calls.push(called);
         self.tell(Input::Ended { id: start.id, outcome });
     }
 }
@@ -250,7 +215,7 @@ fn agent(name: &str) -> Result<Agent, String> {
 }
 
 /// The agent's own settings, with those of the case in their place.
-fn with_settings(own: Settings, given: &Value) -> Result<Settings, String> {
+pub(crate) fn with_settings(own: Settings, given: &Value) -> Result<Settings, String> {
     let mut fields = serde_json::to_value(own).map_err(|error| error.to_string())?;
     // The names of activities are found out, not set.
     fields.as_object_mut().and_then(|fields| fields.shift_remove("activities"));

@@ -75,6 +75,7 @@ pub(crate) enum Command {
     Deny(Deny),
     Resolve(Resolve),
     Vectors(Vectors),
+    Eval(crate::cmd::eval::Eval),
     #[command(subcommand, after_help = "Example:\n  obelus sandbox bitrix24")]
     Sandbox(crate::cmd::sandbox::Sandbox),
     Doctor(Doctor),

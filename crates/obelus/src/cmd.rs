@@ -6,6 +6,7 @@ mod chat;
 mod completions;
 pub(crate) mod demo;
 mod doctor;
+pub(crate) mod eval;
 mod holder;
 mod host;
 mod people;
@@ -45,6 +46,7 @@ pub(crate) fn run(command: Command) -> Result<Exit> {
         Command::Plan(Plan::Graph(args)) => plan::graph(&args),
         Command::Plan(Plan::Simulate(args)) => plan::simulate(&args),
         Command::Plan(Plan::Run(args)) => run::plan(&args),
+        Command::Eval(args) => eval::run(&args),
         Command::Vectors(args) => vectors::run(&args),
         Command::Completions(args) => Ok(completions::run(&args)),
     }

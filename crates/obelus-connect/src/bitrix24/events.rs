@@ -158,6 +158,17 @@ mod tests {
         assert!(!event.is_wanted(&Value::Null, "/hook"));
     }
 
+    #[test]
+    fn fuzz_forms_are_refused_or_read_and_their_auth_is_left_behind() {
+        let token = Secret::new("t");
+        crate::fuzz::fuzz("form", |input| {
+            let Ok(event) = PortalEvent::read(input, &token) else { return false };
+            assert_eq!(PortalEvent::read(input, &token).map(|again| again.id), Ok(event.id.clone()));
+            assert!(event.to_value().get("auth").is_none());
+            true
+        });
+    }
+
     proptest::proptest! {
         #[test]
         fn whatever_comes_is_refused_or_read(form in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200)) {

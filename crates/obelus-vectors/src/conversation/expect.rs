@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::Talk;
+use super::peers::Peers;
 
 /// What is otherwise than expected.
-pub(super) fn differences(talk: &Talk, expect: &Value) -> Vec<String> {
+pub(super) fn differences<P: Peers>(talk: &Talk<P>, expect: &Value) -> Vec<String> {
     let mut why = Vec::new();
     for (name, expected) in expect.as_object().into_iter().flatten() {
         let difference = match name.as_str() {
@@ -27,11 +28,9 @@ pub(super) fn differences(talk: &Talk, expect: &Value) -> Vec<String> {
     why
 }
 
-fn calls(talk: &Talk, expected: &Value) -> Option<String> {
+fn calls<P: Peers>(talk: &Talk<P>, expected: &Value) -> Option<String> {
     let expected: Vec<&str> = expected.as_array()?.iter().filter_map(Value::as_str).collect();
-    let found = &talk.seen.calls;
-    let same = found.len() == expected.len() && found.iter().zip(&expected).all(|(a, b)| same_method(a, b));
-    (!same).then(|| format!("calls: {found:?} instead of {expected:?}"))
+    talk.peers.calls_differ(&talk.seen.calls, &expected)
 }
 
 /// Parts that a text has and lacks, whatever the case of the letters.
@@ -70,7 +69,7 @@ pub(super) fn fits(found: &Value, expected: &Value) -> bool {
 }
 
 /// The same method, be it by the name that the agent's tools have or by the portal's own.
-pub(super) fn same_method(a: &str, b: &str) -> bool {
+pub(crate) fn same_method(a: &str, b: &str) -> bool {
     wire(a) == wire(b)
 }
 

@@ -18,6 +18,7 @@
 
 mod approve;
 mod commands;
+mod cost;
 mod editor;
 mod events;
 mod lines;

@@ -17,6 +17,7 @@ const COMMANDS: &[&[&str]] = &[
     &["demo"],
     &["deny"],
     &["doctor"],
+    &["eval"],
     &["inbox"],
     &["plan"],
     &["plan", "check"],

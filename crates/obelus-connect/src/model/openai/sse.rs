@@ -137,4 +137,26 @@ mod tests {
         let many = b"data: 0123456789\n".repeat(MOST_EVENT_BYTES / 10);
         assert_eq!(events(&many, 65536).unwrap_err().code, Code::TooLarge);
     }
+
+    #[test]
+    fn fuzz_streams_become_the_same_answer_however_they_are_cut() {
+        use crate::fuzz::{fuzz, piece_of};
+        use crate::model::openai::collect::Collected;
+        use obelus_kernel::dialect::Dialect;
+        use obelus_runtime::Parts;
+
+        fuzz("sse", |input| {
+            let told = |failure: Failure| (failure.code, failure.message);
+            let whole = events(input, input.len().max(1)).map_err(told);
+            assert_eq!(events(input, piece_of(input)).map_err(told), whole);
+            let Ok(events) = whole else { return false };
+            for dialect in [Dialect::Json, Dialect::Blocks] {
+                let mut all = Collected::new(dialect, true);
+                if events.iter().all(|event| all.event(event, &Parts::to_nobody()).is_ok()) {
+                    let _ = (all.used(None), all.into_answer());
+                }
+            }
+            !events.is_empty()
+        });
+    }
 }

@@ -11,6 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::commands::Command;
+use super::cost::Costs;
 use super::events::Bindings;
 use super::phrases::{Phrases, fill};
 use super::screen::{Part, Screen, Shared};
@@ -37,6 +38,8 @@ pub(crate) struct Talk {
     pub(crate) plays_itself: bool,
     /// What the session wants to be told of by its portal.
     pub(super) bindings: Bindings,
+    /// What was told of the requests to the model.
+    costs: Costs,
     is_terminal: bool,
     stop: UnboundedSender<Input>,
     signals: (Signal, Signal),
@@ -81,7 +84,10 @@ impl Talk {
         let stop = driver.inlet();
         let bindings = Bindings::default();
         let bound = bindings.clone();
+        let costs = Costs::default();
+        let counted = costs.clone();
         let watch = move |event: Event<'_>| {
+            counted.see(&event);
             if let Event::Moved(session) = &event {
                 bound.see(session);
             }
@@ -90,6 +96,7 @@ impl Talk {
         Ok(Self {
             driver: driver.watched_by(watch),
             bindings,
+            costs,
             screen,
             phrases,
             agent,
@@ -241,16 +248,7 @@ impl Talk {
     }
 
     fn cost(&self) -> Vec<Line> {
-        let (turn, session) = self.session().spent();
-        let line = |title: &str, spent: obelus_kernel::session::Spent| {
-            let words = format!("{}, {}", (self.phrases.requests)(spent.requests), (self.phrases.tokens)(spent.tokens));
-            Line::of(PLAIN, format!("  {title}: ")).own(BOLD, words)
-        };
-        vec![
-            Line::of(PLAIN, format!("{}:", self.phrases.cost)),
-            line(self.phrases.cost_turn, turn),
-            line(self.phrases.cost_session, session),
-        ]
+        self.costs.lines(self.session().spent(), self.phrases)
     }
 
     fn help(&self) -> Vec<Line> {

@@ -123,6 +123,8 @@ pub(super) const PHRASES: Phrases = Phrases {
     cost: "Requests to the model",
     cost_turn: "this turn",
     cost_session: "the conversation",
+    costs: "cost {}",
+    costs_here: "cost {} since it was opened here",
     help: &[
         ("/plan", "the plan, and how each step stands"),
         ("/state", "what the agent remembers"),
@@ -131,7 +133,7 @@ pub(super) const PHRASES: Phrases = Phrases {
         ("/deny ID REASON", "say no"),
         ("/mode shadow|canary|full", "how far the agent may go"),
         ("/why †path", "where a value comes from"),
-        ("/cost", "requests to the model, and tokens"),
+        ("/cost", "requests to the model, tokens and what they cost"),
         ("/help", "this list"),
         ("/quit", "leave"),
     ],

@@ -1,0 +1,69 @@
+//! Both sides by script, to the letter and in its order: what a case means when the runtime is under test.
+
+use obelus_kernel::session::{Answer, Outcome, Prompt};
+use serde_json::Value;
+
+use super::expect::same_method;
+use super::peers::{Called, Peers, names, outcome_of};
+
+/// What is left of the script of a turn.
+#[derive(Default)]
+pub(crate) struct Script {
+    model: std::vec::IntoIter<Value>,
+    portal: std::vec::IntoIter<Value>,
+}
+
+impl Peers for Script {
+    fn begin(&mut self, turn: &Value) {
+        let list = |name: &str| turn[name].as_array().cloned().unwrap_or_default().into_iter();
+        (self.model, self.portal) = (list("model"), list("portal"));
+    }
+
+    fn answer(&mut self, prompt: Prompt, trouble: &mut Vec<String>) -> Answer {
+        match self.model.next() {
+            Some(Value::String(text)) => match prompt.dialect.read(&text) {
+                Ok(solution) => Answer::Solution { solution, tokens: 0 },
+                Err(error) => Answer::OutOfFormat { text, error, tokens: 0 },
+            },
+            Some(other) => {
+                let code = other["error"].as_str().unwrap_or("unreachable");
+                Answer::Failed { code: code.to_owned(), message: format!("the model is {code}") }
+            }
+            None => {
+                trouble.push("the model was asked more often than it has answers".to_owned());
+                Answer::Failed { code: "script".to_owned(), message: "no more answers".to_owned() }
+            }
+        }
+    }
+
+    fn outcome(&mut self, called: &Called, trouble: &mut Vec<String>) -> Outcome {
+        let method = &called.method;
+        match self.portal.next() {
+            Some(answer) if !called.is_for(&answer) => {
+                trouble.push(format!("the portal expected {} and was called for {method}", answer["method"]));
+                Outcome::Value(Value::Null)
+            }
+            Some(answer) => {
+                if !called.fits(&answer) {
+                    trouble.push(format!("{method} was called with {} instead of {}", called.call, answer["params"]));
+                }
+                outcome_of(&answer)
+            }
+            None => {
+                trouble.push(format!("the portal was called for {method}, which the script does not expect"));
+                Outcome::Value(Value::Null)
+            }
+        }
+    }
+
+    fn left(&mut self) -> Vec<String> {
+        let asked = self.model.next().map(|left| format!("the model was not asked for {left}"));
+        let called = self.portal.next().map(|left| format!("the portal was not called for {left}"));
+        asked.into_iter().chain(called).collect()
+    }
+
+    fn calls_differ(&self, made: &[Called], expected: &[&str]) -> Option<String> {
+        let same = made.len() == expected.len() && made.iter().zip(expected).all(|(a, b)| same_method(&a.method, b));
+        (!same).then(|| format!("calls: {:?} instead of {expected:?}", names(made)))
+    }
+}

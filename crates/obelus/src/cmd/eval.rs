@@ -1,0 +1,201 @@
+//! `obelus eval`
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use clap::Args;
+use obelus_connect::model::{ModelSpec, Recorder, open};
+use obelus_kernel::session::Prompt;
+use obelus_runtime::{Agent, Model, Part, Parts, Used, read_text};
+use obelus_vectors::{Asked, Evaluated, Spent, Verdict};
+use serde_json::json;
+use tokio::sync::mpsc::unbounded_channel;
+
+use super::agents::locate;
+use super::run::load_agent;
+use crate::input;
+use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
+
+/// Where an agent's own cases stand, in its folder.
+const OWN_CASES: &str = "cases.json";
+
+/// Put conversations to a model, and see where it goes wrong.
+///
+/// People and portal are those of the cases; nothing outside is called but the model. For each case it says whether it
+/// passed, what differed, which answers were out of format, and what it took; last come the sums. Exit 1 if one failed.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  obelus eval crm --model openai:gpt-5-thinking --record run.jsonl
+  obelus eval crm --model replay:run.jsonl               the same run again, offline
+  obelus eval agents/crm --cases vectors/conversation-plan.json --json
+  obelus eval notes --model playbook:agents/notes/playbook.yaml")]
+pub(crate) struct Eval {
+    /// An agent's name, folder or file.
+    agent: String,
+    /// The model: openai:NAME, replay:FILE or playbook:FILE. By default the agent's own.
+    #[arg(long, value_name = "M")]
+    model: Option<String>,
+    /// Files of cases, or folders of such. By default `cases.json` in the agent's folder.
+    #[arg(long, value_name = "DIR|FILE")]
+    cases: Vec<PathBuf>,
+    /// Write every exchange with the model to this file, which must not be there yet, for `--model replay:FILE`.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Print `{agent, model, passed, failed, skipped, spent, cases: [{name, verdict, why, out_of_format, spent, …}]}`.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Eval) -> Result<Exit> {
+    let agent = load_agent(&locate(&args.agent)?)?;
+    let (spec, folder) = spec(&agent, args.model.as_deref())?;
+    let files = files(&agent, &args.cases)?;
+    let model = recorded(open(&spec, &folder)?, args.record.as_deref())?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut all: Vec<Evaluated> = Vec::new();
+    for (file, text) in &files {
+        let asked = |prompt| runtime.block_on(ask(&*model, prompt));
+        let done = |case: &Evaluated| {
+            if !args.json {
+                show(case);
+            }
+        };
+        let cases = obelus_vectors::evaluate(file, text, &agent, asked, done).map_err(|error| anyhow!("{error}"))?;
+        all.extend(cases);
+        if all.last().is_some_and(|case| case.hopeless.is_some()) {
+            break;
+        }
+    }
+    let count = |wanted: &dyn Fn(&Verdict) -> bool| all.iter().filter(|case| wanted(&case.verdict)).count();
+    let passed = count(&|verdict| *verdict == Verdict::Passed);
+    let failed = count(&|verdict| *verdict == Verdict::Failed);
+    let skipped = all.len() - passed - failed;
+    let mut spent = Spent::default();
+    all.iter().for_each(|case| spent.add(case.spent()));
+    let hopeless = all.iter().find_map(|case| case.hopeless.as_deref());
+    if args.json {
+        output::json(&json!({
+            "agent": agent.name, "model": spec.to_string(), "passed": passed, "failed": failed, "skipped": skipped,
+            "spent": spent.to_json(), "stopped": hopeless, "cases": all.iter().map(Evaluated::to_json).collect::<Vec<_>>(),
+        }));
+    } else {
+        show_skipped(&all);
+        output::answer(&format!("{passed} passed, {failed} failed, {skipped} skipped: {}", in_words(&spent)));
+        if let Some(why) = hopeless {
+            output::note(&format!("Stopped: the model cannot be asked. {}", visible(why)));
+        }
+    }
+    if passed + failed == 0 {
+        bail!("none of the cases could be put to a model: name others with --cases");
+    }
+    Ok(if failed == 0 { Exit::Done } else { Exit::Failed })
+}
+
+/// The model that is meant, and where its paths begin. What the agent's file says of a model, such as its price, holds
+/// for that model only.
+fn spec(agent: &Agent, said: Option<&str>) -> Result<(ModelSpec, PathBuf)> {
+    let own = match &agent.model {
+        Some(model) => Some(ModelSpec::from_value(model).context("the agent's file")?),
+        None => None,
+    };
+    let said = said.map(ModelSpec::parse).transpose().context("--model")?;
+    match (said, own) {
+        (Some(ModelSpec::OpenAi(said)), Some(ModelSpec::OpenAi(own))) if said.name == own.name => {
+            Ok((ModelSpec::OpenAi(own), agent.folder.clone()))
+        }
+        (Some(said), _) => Ok((said, PathBuf::new())),
+        (None, Some(own)) => Ok((own, agent.folder.clone())),
+        (None, None) => bail!("the agent `{}` has no model of its own: name one with --model", agent.name),
+    }
+}
+
+/// The texts of the cases. Those that come with the program lie nowhere on the disk.
+fn files(agent: &Agent, named: &[PathBuf]) -> Result<Vec<(PathBuf, String)>> {
+    if named.is_empty() {
+        let file = agent.folder.join(OWN_CASES);
+        let text = read_text(&file).with_context(|| {
+            format!("{}: the agent has no cases of its own: name some with --cases", input::name(&file))
+        })?;
+        return Ok(vec![(file, text)]);
+    }
+    let found = obelus_vectors::find_files(named).map_err(|error| anyhow!("{error}"))?;
+    found.into_iter().map(|file| input::text(&file).map(|text| (file, text))).collect()
+}
+
+/// The same model, which writes down what it answers. A recording is of one run, or it could not be played again.
+fn recorded(model: Arc<dyn Model>, record: Option<&Path>) -> Result<Arc<dyn Model>> {
+    let Some(path) = record else { return Ok(model) };
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(path);
+    let file = file.with_context(|| format!("--record {}: a recording begins a new file", input::name(path)))?;
+    Ok(Arc::new(Recorder::new(model, file)))
+}
+
+async fn ask(model: &dyn Model, prompt: Prompt) -> Asked {
+    let (teller, mut told) = unbounded_channel();
+    let answer = model.ask_aloud(prompt, Parts::to("eval", teller)).await;
+    let mut used = Used::default();
+    while let Ok((_, part)) = told.try_recv() {
+        if let Part::Used(one) = part {
+            used.add(one);
+        }
+    }
+    Asked { answer, used }
+}
+
+/// A line for each reason for which cases were skipped.
+fn show_skipped(all: &[Evaluated]) {
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for case in all {
+        if let Verdict::Skipped(why) = &case.verdict {
+            *reasons.entry(why).or_default() += 1;
+        }
+    }
+    for (why, count) in reasons {
+        output::answer(&format!("{YELLOW}skipped{YELLOW:#}  {count}: {}", visible(why)));
+    }
+}
+
+/// A line for the case, and one for each thing that went wrong.
+fn show(case: &Evaluated) {
+    let name = visible(&case.name);
+    match &case.verdict {
+        Verdict::Passed => {
+            output::answer(&format!(
+                "{GREEN}passed{GREEN:#}   {BOLD}{name}{BOLD:#} {DIM}{}{DIM:#}",
+                in_words(&case.spent())
+            ));
+        }
+        Verdict::Failed => {
+            output::answer(&format!(
+                "{RED}failed{RED:#}   {BOLD}{name}{BOLD:#} {DIM}{}{DIM:#}",
+                in_words(&case.spent())
+            ));
+        }
+        // Why, is told of all of them at once.
+        Verdict::Skipped(_) => {}
+    }
+    for why in &case.why {
+        output::answer(&format!("         {}", visible(why).replace('\n', "\n           ")));
+    }
+    for answer in &case.out_of_format {
+        output::answer(&format!("         out of format: {}", visible(answer)));
+    }
+}
+
+fn in_words(spent: &Spent) -> String {
+    let requests = if spent.requests == 1 { "1 request".to_owned() } else { format!("{} requests", spent.requests) };
+    let apart = match spent.used {
+        Used { input: 0, output: 0, .. } => String::new(),
+        Used { input, output, .. } => format!(" ({input} in, {output} out)"),
+    };
+    let cost = spent.used.cost.map(|cost| format!(", cost {}", money(cost))).unwrap_or_default();
+    format!("{requests}, {} tokens{apart}{cost}", spent.tokens)
+}
+
+/// Money with as many places as a small sum needs.
+pub(crate) fn money(sum: f64) -> String {
+    if sum >= 1.0 { format!("{sum:.2}") } else { format!("{sum:.4}") }
+}

@@ -1,0 +1,153 @@
+//! `obelus eval`: cases put to a model, and what is said of them.
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, command, obelus, run};
+
+const CRM: &str = "playbook:agents/crm/playbook.yaml";
+
+#[test]
+fn the_offline_models_of_the_bundled_agents_pass_their_cases() {
+    for (agent, model) in [("crm", CRM), ("notes", "playbook:agents/notes/playbook.yaml")] {
+        let ran = obelus(&["eval", agent, "--model", model]).exits(0);
+        assert!(ran.stdout.contains("0 failed, 0 skipped: "), "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn a_run_is_recorded_and_played_again_without_the_model() {
+    let folder = Folder::new("eval-record");
+    let file = folder.path("run.jsonl");
+    let first = obelus(&["eval", "crm", "--model", CRM, "--record", &file, "--json"]).exits(0).json();
+    let again = obelus(&["eval", "crm", "--model", &format!("replay:{file}"), "--json"]).exits(0).json();
+    assert_eq!(first["cases"], again["cases"]);
+    assert_eq!(first["passed"].as_u64(), Some(first["cases"].as_array().unwrap().len() as u64));
+    // A recording of two runs could not be told apart.
+    obelus(&["eval", "crm", "--model", CRM, "--record", &file]).exits(2).says("run.jsonl").says("begins a new file");
+}
+
+/// One case of the agent `notes`, with these words and expectations.
+fn case(words: &str, rest: Value) -> Value {
+    let mut turn = json!({"now": "2024-05-01T10:00:00Z", "user": words});
+    turn.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+    json!({"name": words, "kind": "conversation", "agent": "notes", "turns": [turn]})
+}
+
+#[test]
+fn what_went_wrong_is_told_case_by_case() {
+    let folder = Folder::new("eval-wrong");
+    let note = json!([{"method": "add_note", "result": {"text": "x"}}]);
+    let cases = json!([
+        case("one", json!({"portal": note, "expect": {"calls": ["add_note"]}})),
+        case("two", json!({"portal": [], "expect": {}})),
+        case("three", json!({"portal": [{"method": "add_note", "params": {"text": "3"}, "result": {}}], "expect": {}})),
+        case("four", json!({"portal": note, "expect": {"reply": {"has": ["a poem"]}}})),
+        case("five", json!({"model": [{"error": "quota"}]})),
+        {"name": "six", "kind": "conversation", "agent": "crm", "turns": []},
+        {"name": "seven", "kind": "run"},
+    ]);
+    let file = folder.file("cases.json", cases.to_string());
+    let ran = obelus(&["eval", "notes", "--cases", &file])
+        .exits(1)
+        .prints("add_note was called, which is not in this case")
+        .prints("instead of {\"text\":\"3\"}")
+        .prints("turn 1: reply lacks \"a poem\"")
+        .prints("skipped  1: it is about a model that fails")
+        .prints("skipped  1: it is for the agent `crm`")
+        .prints("skipped  1: it is of the kind `run`");
+    assert!(ran.stdout.ends_with("1 passed, 3 failed, 3 skipped: 4 requests, 0 tokens\n"), "{}", ran.stdout);
+}
+
+#[test]
+fn an_answer_out_of_format_is_shown_though_it_was_mended() {
+    let folder = Folder::new("eval-format");
+    let cases = json!([case("Hello", json!({"expect": {"ends": "output"}}))]);
+    let file = folder.file("cases.json", cases.to_string());
+    let line = |answer: Value| json!({"prompt_digest": "", "purpose": "solve", "user": "Hello", "answer": answer});
+    let wrong = line(json!({"out_of_format": {"text": "I\u{1b} cannot", "error": "no JSON", "tokens": 7}}));
+    let right = line(json!({"solution": {"solution": {"output": "Hello."}, "tokens": 5}}));
+    let model = format!("replay:{}", folder.file("run.jsonl", format!("{wrong}\n{right}\n")));
+    let ran = obelus(&["eval", "notes", "--cases", &file, "--model", &model]).exits(0);
+    let ran = ran.prints("out of format: turn 1, answer 1: no JSON: «I  cannot»");
+    ran.prints("1 passed, 0 failed, 0 skipped: 2 requests, 12 tokens");
+}
+
+#[test]
+fn a_model_that_cannot_be_asked_ends_the_run() {
+    let ran = obelus(&["eval", "crm", "--json"]).exits(1).json();
+    assert_eq!((&ran["failed"], &ran["passed"]), (&json!(1), &json!(0)));
+    assert!(ran["stopped"].as_str().unwrap().contains("OPENAI_API_KEY"), "{}", ran["stopped"]);
+}
+
+#[test]
+fn wrong_usage_is_told() {
+    obelus(&["eval", "nobody"]).exits(2).says("no agent `nobody`");
+    obelus(&["eval", "crm", "--model", "gpt"]).exits(2).says("--model").says("openai:NAME");
+    obelus(&["eval", "crm", "--cases", "nowhere"]).exits(2).says("nowhere");
+    obelus(&["eval", "notes", "--cases", "vectors/conversation-crm.json"]).exits(2).says("--cases");
+}
+
+/// The agent `notes` with a price in its file, and the address of a server for it.
+fn priced(folder: &Folder) -> (String, String) {
+    let agent = std::fs::read_to_string(crate::support::root().join("agents/notes/agent.yaml")).unwrap();
+    let model = "model: {openai: tiny, stream: false, retries: 0, price: {input: 1000, output: 2000}}";
+    folder.file("agent/agent.yaml", agent.replace("model: playbook:playbook.yaml", model));
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || listener.incoming().flatten().for_each(answer));
+    (folder.path("agent"), base)
+}
+
+#[test]
+fn a_server_that_counts_tokens_gives_a_cost() {
+    let folder = Folder::new("eval-cost");
+    let (agent, base) = priced(&folder);
+    let cases = json!([case("Hello", json!({"expect": {}})), case("Hi", json!({"expect": {}}))]);
+    folder.file("agent/cases.json", cases.to_string());
+    let mut told = command(&["eval", &agent, "--model", "openai:tiny"]);
+    let ran = run(told.env("OPENAI_API_BASE", &base), b"").exits(0);
+    let ran = ran.prints("Hello 1 request, 15 tokens (10 in, 5 out), cost 0.0200");
+    ran.prints("2 passed, 0 failed, 0 skipped: 2 requests, 30 tokens (20 in, 10 out), cost 0.0400");
+}
+
+#[test]
+fn a_chat_tells_the_money_of_turn_and_conversation() {
+    let folder = Folder::new("chat-cost");
+    let (agent, base) = priced(&folder);
+    let store = folder.path("store");
+    let chat = ["chat", "--agent", &agent, "--session", "s", "--store", &store];
+    let typed = |lines: &str| run(command(&chat).env("OPENAI_API_BASE", &base), lines.as_bytes()).exits(0);
+    let ran = typed("Hello\nHi\n/cost\n").prints("this turn: 1 request, 15 tokens, cost 0.0200");
+    ran.prints("the conversation: 2 requests, 30 tokens, cost 0.0400");
+    let again = typed("Hey\n/cost\n").prints("this turn: 1 request, 15 tokens, cost 0.0200");
+    again.prints("the conversation: 3 requests, 45 tokens, cost 0.0200 since it was opened here");
+}
+
+/// Answers one request as a server would, and says what it took.
+fn answer(mut stream: std::net::TcpStream) {
+    use std::io::{Read, Write};
+    let (mut seen, mut piece) = (Vec::new(), [0; 4096]);
+    loop {
+        let text = String::from_utf8_lossy(&seen).to_lowercase();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length =
+                head.lines().find_map(|line| line.strip_prefix("content-length: ")?.trim().parse::<usize>().ok());
+            let begun = seen.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+            if seen.len() - begun >= length.unwrap_or(body.len()) {
+                break;
+            }
+        }
+        match stream.read(&mut piece) {
+            Ok(read @ 1..) => seen.extend_from_slice(&piece[..read]),
+            _ => return,
+        }
+    }
+    let solution = json!({"calls": [], "output": "Hello."}).to_string();
+    let body = json!({
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": solution}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
+    })
+    .to_string();
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
+    let _ = write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+}

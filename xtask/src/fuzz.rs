@@ -1,0 +1,34 @@
+//! Every decoder with inputs that nobody thought of, for longer than the tests do.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, bail};
+
+use crate::step::{cargo, root, step};
+
+/// The tests that are targets, by the arguments that select them.
+const TARGETS: [&[&str]; 2] = [
+    &["test", "--package", "obelus-kernel", "--test", "fuzz"],
+    &["test", "--package", "obelus-connect", "--lib", "fuzz_"],
+];
+
+/// Shares the minutes out among the targets; each has a folder of seeds.
+pub(crate) fn run(minutes: &str) -> Result<()> {
+    let minutes: f64 =
+        minutes.parse().ok().filter(|minutes| *minutes > 0.0).context("--minutes is a number, such as 5")?;
+    let corpus = root().join("fuzz/corpus");
+    let targets = std::fs::read_dir(&corpus).with_context(|| corpus.display().to_string())?.count();
+    if targets == 0 {
+        bail!("{} has no targets", corpus.display());
+    }
+    let seconds = (minutes * 60.0 / targets as f64).ceil();
+    let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs());
+    for target in TARGETS {
+        let mut run = cargo(target);
+        // One after the other, so that each has the machine for its share of the time.
+        run.args(["--", "--test-threads=1", "--nocapture"]);
+        run.env("OBELUS_FUZZ_SECONDS", seconds.to_string()).env("OBELUS_FUZZ_SEED", seed.to_string());
+        step(&format!("{}, {seconds} s for each decoder, OBELUS_FUZZ_SEED={seed}", target[2]), &mut run)?;
+    }
+    Ok(())
+}
