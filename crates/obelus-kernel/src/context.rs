@@ -134,9 +134,7 @@ impl Context {
     fn append_one(&mut self, message: Message) -> Result<(), Fault> {
         let tools = read_tools(&message)?;
         let is_new = match &message {
-            Message::Data(data) => {
-                self.fold_in(data).map_err(|text| Fault::new(Rule::Ctx4, text))?.made_the_place()
-            }
+            Message::Data(data) => self.fold_in(data).map_err(|text| Fault::new(Rule::Ctx4, text))?.made_the_place(),
             _ => false,
         };
         self.remember(message, tools, is_new);

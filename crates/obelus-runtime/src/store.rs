@@ -470,6 +470,17 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
+    #[test]
+    fn what_is_kept_is_for_its_owner() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = folder("owner");
+        let store = Store::open(&folder).unwrap();
+        let rights = fs::metadata(folder.join("obelus.db")).unwrap().permissions().mode();
+        assert_eq!(rights & 0o777, 0o600);
+        drop(store);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
     fn spoil(folder: &Path, sql: &str) {
         Connection::open(folder.join("obelus.db")).unwrap().execute(sql, []).unwrap();
     }

@@ -1,5 +1,7 @@
 //! The tables, their form, and how an older form becomes today's (DUR-10).
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
@@ -30,6 +32,9 @@ const STEPS: [&str; FORM as usize] = [
 
 /// Opens the store's file for writing, in today's form.
 pub(super) fn open(folder: &Path) -> Result<Connection, StoreError> {
+    // Made by its owner and for its owner; what SQLite puts beside it gets the same rights. Where it cannot be made,
+    // SQLite says why.
+    let _ = OpenOptions::new().create(true).append(true).mode(0o600).open(folder.join(FILE));
     let mut connection = Connection::open(folder.join(FILE))?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     // Every commit is on the disk before it is acknowledged.

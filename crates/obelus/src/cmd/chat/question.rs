@@ -230,10 +230,8 @@ fn field_line(
         match field.split_once(" = ") {
             Some((name, value)) => {
                 let number = || titles.is_id(tool, name).then(|| phrases.ask.number.to_owned());
-                let called = |value: &str| match names
-                    .iter()
-                    .find(|named| named.place == name && named.value.to_string() == value)
-                {
+                let is_of = |named: &&Named, value: &str| named.place == name && short(&named.value).as_str() == value;
+                let called = |value: &str| match names.iter().find(|named| is_of(named, value)) {
                     // The name for whoever reads it, and the value, for that is what will be written.
                     Some(named) => format!("«{}» ({value})", named.name),
                     None => value.to_owned(),
