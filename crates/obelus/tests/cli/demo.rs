@@ -1,0 +1,39 @@
+//! The demo: five messages that play themselves, without key, network or terminal.
+
+use crate::support::{Folder, command, run};
+
+#[test]
+fn the_tour_asks_what_the_rules_demand_and_nothing_else() {
+    let ran = run(command(&["demo", "--tour"]).env_remove("BITRIX_WEBHOOK_URL"), b"").exits(0);
+    let tour = &ran.stdout;
+    assert_eq!(tour.matches("Вы: ").count(), 8, "five messages and three answers: {tour}");
+    assert_eq!(tour.matches("? Нужно ваше решение").count(), 3, "{tour}");
+    for part in [
+        "Создать сделку (название: Поставка окон, сумма: 250000, валюта: RUB): готово",
+        "сумма: сейчас \"534500.00\" → 100000",
+        "стадия: сейчас «Согласование договора» (\"UC_7QK2DM\") → «Сделка провалена» (\"LOSE\")",
+        "отклонено: клиент ещё думает",
+        "? Нужно ваше решение по 20 шагам",
+        "Изменить сделку × 20: готово",
+    ] {
+        assert!(tour.contains(part), "no {part:?} in {tour}");
+    }
+    // Nobody has to know the API, and no secret is shown.
+    for part in ["crm.", "tasks.task", "rest/1", "sandbox0token"] {
+        assert!(!tour.contains(part) && !ran.stderr.contains(part), "{part:?} in {tour}{}", ran.stderr);
+    }
+}
+
+#[test]
+fn without_a_terminal_the_demo_plays_itself_and_what_it_keeps_holds_no_secret() {
+    let folder = Folder::new("demo");
+    let store = folder.path("store");
+    run(&mut command(&["demo", "--store", &store]), b"").exits(0);
+    let state = std::fs::read_to_string(folder.path("store/states/demo.json")).expect("the state's file");
+    let log = std::fs::read_to_string(folder.path("store/logs/demo.jsonl")).expect("the log");
+    let state: serde_json::Value = serde_json::from_str(&state).expect("JSON");
+    assert_eq!(state["goals"].as_array().map(Vec::len), Some(5));
+    assert_eq!(state["confirmations"]["deal_1_opportunity"]["status"], "approved");
+    assert_eq!(state["confirmations"]["deal_3_stage_id"]["reason"], "клиент ещё думает");
+    assert!(!log.contains("sandbox0token") && !state.to_string().contains("sandbox0token"));
+}
