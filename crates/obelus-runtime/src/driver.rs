@@ -2,35 +2,44 @@
 //!
 //! Work runs as futures on the driver's own task, as many at once as the session permits, so that a call
 //! that needs no waiting costs no hand-over between threads.
+//!
+//! # Layout
+//!
+//! | file | subject |
+//! |---|---|
+//! | `feed` | telling the session what happened, once that is durable |
+//! | `hands` | starting what it wants done |
+//! | `recover` | taking up a session where its journal ends |
+//! | `doubt` | calls whose answer was lost |
+//! | `parts` | answers that are still being written |
+//! | `counter` | what other processes say |
 
 mod counter;
 mod doubt;
+mod feed;
+mod hands;
 mod parts;
+mod recover;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::future::Future;
-use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use obelus_kernel::Time;
-use obelus_kernel::session::{
-    Answer, AskedAgain, CallError, Input, Outcome, Question, Refused, Reply, Session, Start, Task,
-};
+use obelus_kernel::session::{AskedAgain, Input, Outcome, Question, Refused, Reply, Session, Start, Task};
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 
-use crate::activity::{Activities, Work};
+use crate::activity::Activities;
 use crate::clock::Clock;
 use crate::model::{Model, Used};
 use crate::session_files::SessionFiles;
 use crate::state_file::{FileNews, Found};
 pub use counter::{Counter, Told};
-use doubt::Doubt;
 use parts::PartsInlet;
 
 /// Something that a person may want to see while a turn is at work.
@@ -179,82 +188,6 @@ impl Driver {
         self
     }
 
-    /// Takes up a session where its journal ends. Nothing is started yet: [`Driver::resume`] does.
-    ///
-    /// The same inputs in the same order lead to the same session and the same tasks, so what was handed out
-    /// and has no outcome in the journal is what was under way.
-    pub fn recover(&mut self, journal: Vec<(Time, Input)>) -> Recovered {
-        let mut open: BTreeMap<String, Task> = BTreeMap::new();
-        let mut recovered = Recovered::default();
-        for (at, input) in journal {
-            // A call in doubt was handed out anew, or a person was asked: either way the session has it in hand.
-            if let Input::Answer { id, .. }
-            | Input::Ended { id, .. }
-            | Input::Loaded { id, .. }
-            | Input::InDoubt { id }
-            | Input::DidNot { id, .. } = &input
-            {
-                open.remove(id);
-            }
-            // What was refused then is refused now.
-            let _ = self.session.handle(at, input);
-            while let Some(task) = self.session.poll() {
-                match task {
-                    Task::AskModel { id } => drop(open.insert(id.clone(), Task::AskModel { id })),
-                    Task::Load { id, path } => drop(open.insert(id.clone(), Task::Load { id, path })),
-                    Task::Call(start) => drop(open.insert(start.id.clone(), Task::Call(start))),
-                    Task::Rest(reply) => recovered.reply = Some(*reply),
-                    Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } => {}
-                }
-            }
-        }
-        recovered.in_doubt = open.values().filter(|task| matches!(task, Task::Call(_))).count();
-        recovered.requests = open.values().filter(|task| matches!(task, Task::AskModel { .. })).count();
-        self.shelved = open.into_values().collect();
-        self.take_from_shelf();
-        recovered.reply = recovered.reply.or_else(|| self.session.reply());
-        recovered
-    }
-
-    /// Goes on with what a recovered session had under way; a paused one leaves it where it is.
-    fn take_from_shelf(&mut self) {
-        if self.session.paused().is_some() {
-            return;
-        }
-        for task in std::mem::take(&mut self.shelved) {
-            match task {
-                Task::Call(start) => self.reconcile(*start),
-                Task::AskModel { id } => self.ask(id),
-                Task::Load { id, path } => self.load(id, path),
-                _ => {}
-            }
-        }
-    }
-
-    /// Goes on with what was under way when the journal ended; nothing, if nothing was.
-    pub async fn resume(&mut self) -> Result<Option<Reply>, Refused> {
-        if let Some(by) = self.session.paused() {
-            return Err(Refused { code: PAUSED, text: format!("the session was paused by {by}: let it go on first") });
-        }
-        let mut doubts = std::mem::take(&mut self.unsettled);
-        // Questions may have lapsed while nobody looked.
-        doubts.extend(self.session.timeout().filter(|due| *due <= (self.clock)()).map(|_| Input::Tick));
-        if doubts.is_empty() && !self.is_at_work() {
-            return Ok(None);
-        }
-        self.feed(doubts).await?;
-        loop {
-            if let Some(reply) = self.hand_out() {
-                return Ok(Some(reply));
-            }
-            // What nobody waits for, such as a look for a question, ends without the turn coming to rest anew.
-            if !self.is_at_work() {
-                return Ok(None);
-            }
-            self.take_some().await?;
-        }
-    }
-
     /// Reads the files of delegates from this folder and from nowhere else.
     #[must_use]
     pub fn with_folder(mut self, folder: impl Into<PathBuf>) -> Self {
@@ -381,95 +314,6 @@ impl Driver {
         Ok(())
     }
 
-    /// What else has completed meanwhile, so that one commit serves all of it.
-    fn with_others_ready(&mut self, first: Input) -> Batch {
-        let now = (self.clock)();
-        let mut batch = std::mem::take(&mut self.room);
-        batch.push((now, first));
-        while batch.len() < MOST_AT_ONCE {
-            // What was told of an answer comes before the answer, which may be among these.
-            if let Some(part) = self.parts.ready() {
-                let early = self.take_part(part);
-                // With the whole answer at hand nothing is early any more.
-                if !batch.iter().any(|(_, input)| matches!(input, Input::Answer { .. })) {
-                    batch.extend(early.map(|input| (now, input)));
-                }
-                continue;
-            }
-            let next = self.done.pop_front().or_else(|| self.next_completed());
-            match next {
-                Some(input) => batch.push((now, input)),
-                None => break,
-            }
-        }
-        batch
-    }
-
-    /// What has completed among that which waits, if something has.
-    fn next_completed(&mut self) -> Option<Input> {
-        // To ask is not free even where nothing is there.
-        if self.pending.is_empty() { None } else { self.pending.next().now_or_never().flatten() }
-    }
-
-    /// Keeps inputs in the journal, then tells the session. The first refusal is returned.
-    async fn feed(&mut self, inputs: Vec<Input>) -> Result<(), Refused> {
-        let now = (self.clock)();
-        self.feed_batch(inputs.into_iter().map(|input| (now, input)).collect()).await
-    }
-
-    async fn feed_batch(&mut self, batch: Batch) -> Result<(), Refused> {
-        // What was being written when an earlier turn was given up comes first.
-        let _ = self.written().await;
-        if batch.is_empty() {
-            return Ok(());
-        }
-        match &mut self.journal {
-            None => self.handle(batch),
-            Some(journal) => {
-                let kept = journal.append(&batch);
-                self.writing = Some((batch, kept));
-                self.written().await
-            }
-        }
-    }
-
-    /// Waits until what is on its way into the journal is durable, and tells the session.
-    async fn written(&mut self) -> Result<(), Refused> {
-        let Some((_, kept)) = &mut self.writing else { return Ok(()) };
-        let kept = kept.await;
-        let Some((inputs, _)) = self.writing.take() else { return Ok(()) };
-        if let Err(text) = kept {
-            // What people said is refused. What was done is done, and is kept as soon as there is room for it.
-            let done = inputs.into_iter().map(|(_, input)| input).filter(is_completion).rev();
-            done.for_each(|input| self.done.push_front(input));
-            return Err(Refused { code: NOT_DURABLE, text });
-        }
-        self.handle(inputs)
-    }
-
-    fn handle(&mut self, mut batch: Batch) -> Result<(), Refused> {
-        let mut refusal = Ok(());
-        for (at, input) in batch.drain(..) {
-            if let Input::Ended { id, outcome } = &input {
-                (self.watch)(Event::Ended(id, outcome));
-            }
-            if let Some(files) = &mut self.files {
-                files.heard(at, &input);
-            }
-            let event = if let Input::Event { event, .. } = &input { Some(event.clone()) } else { None };
-            let before = self.session.context().length();
-            refusal = refusal.and(self.session.handle(at, input));
-            if let Some(event) = event.filter(|_| self.session.context().length() > before) {
-                (self.watch)(Event::Happened(&event));
-            }
-        }
-        self.room = batch;
-        match self.session.context().unreadable() {
-            None => refusal,
-            Some(why) => Err(Refused { code: DAMAGED, text: format!("what came before cannot be read: {why}") }),
-        }
-    }
-
     /// Waits for what was started and not waited for.
     pub async fn finish(&mut self) {
         while self.is_at_work() {
@@ -483,185 +327,6 @@ impl Driver {
     fn is_at_work(&self) -> bool {
         !self.done.is_empty() || !self.pending.is_empty()
     }
-
-    /// Starts everything that the session wants done; says so when the turn has come to rest.
-    fn hand_out(&mut self) -> Option<Reply> {
-        if !self.shelved.is_empty() {
-            self.take_from_shelf();
-            self.done.extend(self.unsettled.drain(..));
-        }
-        let mut reply = None;
-        while let Some(task) = self.session.poll() {
-            match task {
-                Task::Call(start) => self.start(*start),
-                Task::AskModel { id } => {
-                    self.tell_of_files(|files, session| files.asks(session).into_iter().collect());
-                    self.ask(id);
-                }
-                Task::Load { id, path } => self.load(id, path),
-                Task::Say(words) => (self.watch)(Event::Say(&words)),
-                Task::Ask { id } => {
-                    if let Some(question) = self.session.question(&id) {
-                        (self.watch)(Event::Asked(&question));
-                    }
-                }
-                Task::AskAgain { id, because } => {
-                    if let Some(question) = self.session.question(&id).filter(Question::is_open) {
-                        (self.watch)(Event::AskedAgain(&question, because));
-                    }
-                }
-                Task::Rest(rest) => reply = Some(*rest),
-            }
-        }
-        (self.watch)(Event::Moved(&self.session));
-        match &reply {
-            Some(reply) => self.tell_of_files(|files, session| files.at_rest(session, reply)),
-            // A state from outside need not begin a turn.
-            None if self.session.is_at_rest() => self.tell_of_files(SessionFiles::if_put),
-            None => {}
-        }
-        if let (Some(_), Some(journal)) = (&reply, &mut self.journal)
-            && journal.wants_snapshot()
-            && let Some(state) = self.session.checkpoint()
-        {
-            journal.keep_snapshot(&state);
-        }
-        reply
-    }
-
-    /// Has something done about the files, and tells what people should know of it.
-    fn tell_of_files(&mut self, work: impl FnOnce(&mut SessionFiles, &Session) -> Vec<FileNews>) {
-        let Some(files) = &mut self.files else { return };
-        for news in work(files, &self.session) {
-            (self.watch)(Event::Files(&news));
-        }
-    }
-
-    fn load(&mut self, id: String, path: String) {
-        let folder = self.folder.clone();
-        self.pending.push(Box::pin(async move {
-            let request = load(folder, path).await;
-            Input::Loaded { id, request }
-        }));
-    }
-
-    fn ask(&mut self, id: String) {
-        (self.watch)(Event::Asking);
-        let Some(prompt) = self.session.prompt(&id) else { return };
-        let answer = AssertUnwindSafe(self.model.ask_aloud(prompt, self.parts.of(&id))).catch_unwind();
-        let stopped = Arc::clone(&self.stop).notified_owned();
-        let failed = |code: &str, words: &str| Answer::Failed { code: code.to_owned(), message: words.to_owned() };
-        self.pending.push(Box::pin(async move {
-            let answer = tokio::select! {
-                biased;
-                answer = answer => answer.unwrap_or_else(|_| {
-                    failed("panic", "the model's client failed; this is a mistake in the program")
-                }),
-                () = stopped => failed("stopped", "stopped before the model answered"),
-            };
-            Input::Answer { id, answer }
-        }));
-    }
-
-    fn start(&mut self, mut start: Start) {
-        (self.watch)(Event::Began(&start));
-        if let Some(files) = &mut self.files {
-            files.began(&start);
-        }
-        let id = std::mem::take(&mut start.id);
-        let Some(activity) = self.activities.get(&start.activity) else {
-            let error = CallError::new("no_activity", format!("there is no activity `{}`", start.activity));
-            self.pending.push(Box::pin(std::future::ready(Input::Ended { id, outcome: Outcome::Error(error) })));
-            return;
-        };
-        let limit = activity.time_limit().unwrap_or(Duration::from_secs(start.seconds));
-        let is_harmless = start.tool.idempotent;
-        let work = Work::from(start);
-        // What may not be done twice is kept, to look whether it happened if its answer gets lost.
-        let doubt =
-            (!is_harmless).then(|| Doubt { id: id.clone(), activity: Arc::clone(activity), work: work.clone(), limit });
-        let work = AssertUnwindSafe(activity.run(work)).catch_unwind();
-        let mut work = work.map(move |ended| {
-            ended.unwrap_or_else(|_| {
-                let words = "the activity failed; this is a mistake in its code";
-                failed(is_harmless, "panic", words.to_owned())
-            })
-        });
-        // What needs no waiting needs no clock either, and no place among those that wait.
-        let ready = match ((&mut work).now_or_never(), &doubt) {
-            (Some(outcome), None) => return self.done.push_back(Input::Ended { id, outcome }),
-            (Some(outcome), Some(_)) if !matches!(outcome, Outcome::Lost { .. }) => {
-                return self.done.push_back(Input::Ended { id, outcome });
-            }
-            (ready, _) => ready,
-        };
-        let stopped = Arc::clone(&self.stop).notified_owned();
-        self.pending.push(Box::pin(async move {
-            let to_end = async {
-                let outcome = match ready {
-                    Some(outcome) => outcome,
-                    None => tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
-                        failed(is_harmless, "timeout", format!("no result within {}", seconds(limit)))
-                    }),
-                };
-                match (outcome, doubt) {
-                    (Outcome::Lost { message }, Some(doubt)) => doubt.settle(message).await,
-                    (outcome, _) => Input::Ended { id: id.clone(), outcome },
-                }
-            };
-            tokio::select! {
-                biased;
-                input = to_end => input,
-                () = stopped => match is_harmless {
-                    true => {
-                        let outcome = failed(true, "stopped", "ended before it had a result".to_owned());
-                        Input::Ended { id, outcome }
-                    }
-                    // It may have happened: a person is asked, as after a crash.
-                    false => Input::InDoubt { id },
-                },
-            }
-        }));
-    }
-
-    /// A call that was under way when everything stopped. Its activity may be able to tell what became of it.
-    fn reconcile(&mut self, mut start: Start) {
-        let id = std::mem::take(&mut start.id);
-        let activity = self.activities.get(&start.activity).filter(|_| !start.tool.idempotent);
-        let limit = activity.and_then(|activity| activity.time_limit()).unwrap_or(Duration::from_secs(start.seconds));
-        let attempt = start.attempt;
-        match activity.and_then(|activity| activity.reconcile(Work::from(start))) {
-            None => self.unsettled.push(Input::InDoubt { id }),
-            Some(look) => self.pending.push(Box::pin(async move {
-                doubt::found(id, attempt, limit, look, "the work was interrupted").await
-            })),
-        }
-    }
-}
-
-/// Whether an input tells what became of something that was handed out.
-fn is_completion(input: &Input) -> bool {
-    matches!(
-        input,
-        Input::Answer { .. }
-            | Input::Ended { .. }
-            | Input::Loaded { .. }
-            | Input::InDoubt { .. }
-            | Input::DidNot { .. }
-    )
-}
-
-/// How a call ends that has no result: in doubt, unless doing it again does no harm.
-fn failed(is_harmless: bool, code: &str, message: String) -> Outcome {
-    match is_harmless {
-        true => Outcome::Error(CallError::new(code, message)),
-        false => Outcome::Lost { message },
-    }
-}
-
-fn seconds(limit: Duration) -> String {
-    let seconds = limit.as_secs_f64();
-    format!("{seconds} second{}", if seconds == 1.0 { "" } else { "s" })
 }
 
 /// A refusal is no end of the turn, unless nothing can be kept or read any more.
@@ -685,20 +350,4 @@ async fn next_word(words: &mut Option<mpsc::UnboundedReceiver<Input>>) -> Input 
         *words = None;
     }
     std::future::pending().await
-}
-
-/// A delegate's saved request. Links that lead out of the folder are not followed.
-async fn load(folder: Option<PathBuf>, path: String) -> Result<Value, String> {
-    let folder = folder.ok_or("this session has no folder for delegates")?;
-    let read = move || {
-        let whole = folder.join(&path);
-        let real = whole.canonicalize().map_err(|error| format!("{path}: {error}"))?;
-        let inside = folder.canonicalize().map_err(|error| format!("{path}: {error}"))?;
-        if !real.starts_with(&inside) {
-            return Err(format!("{path}: it leads out of the agent's folder"));
-        }
-        let text = crate::read::read_text(&real).map_err(|error| format!("{path}: {error}"))?;
-        crate::request::read_document(&real, &text).map_err(|error| error.to_string())
-    };
-    tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())?
 }

@@ -1,0 +1,110 @@
+//! Telling a session what happened, once that is durable.
+
+use futures_util::FutureExt;
+use futures_util::stream::StreamExt;
+use obelus_kernel::session::{Input, Refused};
+
+use super::{Batch, DAMAGED, Driver, Event, MOST_AT_ONCE, NOT_DURABLE};
+
+impl Driver {
+    /// What else has completed meanwhile, so that one commit serves all of it.
+    pub(super) fn with_others_ready(&mut self, first: Input) -> Batch {
+        let now = (self.clock)();
+        let mut batch = std::mem::take(&mut self.room);
+        batch.push((now, first));
+        while batch.len() < MOST_AT_ONCE {
+            // What was told of an answer comes before the answer, which may be among these.
+            if let Some(part) = self.parts.ready() {
+                let early = self.take_part(part);
+                // With the whole answer at hand nothing is early any more.
+                if !batch.iter().any(|(_, input)| matches!(input, Input::Answer { .. })) {
+                    batch.extend(early.map(|input| (now, input)));
+                }
+                continue;
+            }
+            let next = self.done.pop_front().or_else(|| self.next_completed());
+            match next {
+                Some(input) => batch.push((now, input)),
+                None => break,
+            }
+        }
+        batch
+    }
+
+    /// What has completed among that which waits, if something has.
+    pub(super) fn next_completed(&mut self) -> Option<Input> {
+        // To ask is not free even where nothing is there.
+        if self.pending.is_empty() { None } else { self.pending.next().now_or_never().flatten() }
+    }
+
+    /// Keeps inputs in the journal, then tells the session. The first refusal is returned.
+    pub(super) async fn feed(&mut self, inputs: Vec<Input>) -> Result<(), Refused> {
+        let now = (self.clock)();
+        self.feed_batch(inputs.into_iter().map(|input| (now, input)).collect()).await
+    }
+
+    pub(super) async fn feed_batch(&mut self, batch: Batch) -> Result<(), Refused> {
+        // What was being written when an earlier turn was given up comes first.
+        let _ = self.written().await;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        match &mut self.journal {
+            None => self.handle(batch),
+            Some(journal) => {
+                let kept = journal.append(&batch);
+                self.writing = Some((batch, kept));
+                self.written().await
+            }
+        }
+    }
+
+    /// Waits until what is on its way into the journal is durable, and tells the session.
+    pub(super) async fn written(&mut self) -> Result<(), Refused> {
+        let Some((_, kept)) = &mut self.writing else { return Ok(()) };
+        let kept = kept.await;
+        let Some((inputs, _)) = self.writing.take() else { return Ok(()) };
+        if let Err(text) = kept {
+            // What people said is refused. What was done is done, and is kept as soon as there is room for it.
+            let done = inputs.into_iter().map(|(_, input)| input).filter(is_completion).rev();
+            done.for_each(|input| self.done.push_front(input));
+            return Err(Refused { code: NOT_DURABLE, text });
+        }
+        self.handle(inputs)
+    }
+
+    pub(super) fn handle(&mut self, mut batch: Batch) -> Result<(), Refused> {
+        let mut refusal = Ok(());
+        for (at, input) in batch.drain(..) {
+            if let Input::Ended { id, outcome } = &input {
+                (self.watch)(Event::Ended(id, outcome));
+            }
+            if let Some(files) = &mut self.files {
+                files.heard(at, &input);
+            }
+            let event = if let Input::Event { event, .. } = &input { Some(event.clone()) } else { None };
+            let before = self.session.context().length();
+            refusal = refusal.and(self.session.handle(at, input));
+            if let Some(event) = event.filter(|_| self.session.context().length() > before) {
+                (self.watch)(Event::Happened(&event));
+            }
+        }
+        self.room = batch;
+        match self.session.context().unreadable() {
+            None => refusal,
+            Some(why) => Err(Refused { code: DAMAGED, text: format!("what came before cannot be read: {why}") }),
+        }
+    }
+}
+
+/// Whether an input tells what became of something that was handed out.
+fn is_completion(input: &Input) -> bool {
+    matches!(
+        input,
+        Input::Answer { .. }
+            | Input::Ended { .. }
+            | Input::Loaded { .. }
+            | Input::InDoubt { .. }
+            | Input::DidNot { .. }
+    )
+}
