@@ -27,7 +27,6 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use obelus_kernel::Time;
 use obelus_kernel::session::{AskedAgain, Input, Outcome, Question, Refused, Reply, Session, Start, Task};
