@@ -70,7 +70,7 @@ mod take_up;
 pub use take_up::{Remake, TakeUpError, TakenUp, look_at, take_up};
 
 mod told;
-pub use told::{steps, told};
+pub use told::told;
 
 mod whole_file;
 

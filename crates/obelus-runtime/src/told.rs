@@ -22,7 +22,7 @@ pub fn told(session: &Session, reply: &Reply, language: Language) -> String {
 }
 
 /// The steps of the turn, each with what became of it. A turn that only read needs none: its answer shows it.
-pub fn steps(session: &Session, reply: &Reply, language: Language) -> Vec<String> {
+fn steps(session: &Session, reply: &Reply, language: Language) -> Vec<String> {
     let is_read = |report: &CallReport| {
         let tool = report.call["_tool"].as_str().and_then(|name| session.context().tool(name));
         report.status == "done" && tool.is_some_and(|tool| tool.effect == obelus_kernel::Effect::Read)
