@@ -230,7 +230,9 @@ fn field_line(
         match field.split_once(" = ") {
             Some((name, value)) => {
                 let number = || titles.is_id(tool, name).then(|| phrases.ask.number.to_owned());
-                let is_of = |named: &&Named, value: &str| named.place == name && short(&named.value).as_str() == value;
+                let is_of = |named: &&Named, value: &str| {
+                    named.place.eq_ignore_ascii_case(name) && short(&named.value).as_str() == value
+                };
                 let called = |value: &str| match names.iter().find(|named| is_of(named, value)) {
                     // The name for whoever reads it, and the value, for that is what will be written.
                     Some(named) => format!("«{}» ({value})", named.name),
