@@ -25,6 +25,7 @@ mod order;
 mod plans;
 mod questions;
 mod results;
+mod seen;
 mod turns;
 mod why;
 
