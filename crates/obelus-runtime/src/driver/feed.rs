@@ -80,6 +80,9 @@ impl Driver {
         let mut refusal = Ok(());
         for (at, input) in batch.drain(..) {
             self.forgets &= input != Input::Forgotten;
+            if let Input::Ended { id, .. } | Input::InDoubt { id } | Input::DidNot { id, .. } = &input {
+                self.inquiries.forget(id);
+            }
             if let Input::Ended { id, outcome } = &input {
                 (self.watch)(Event::Ended(id, outcome));
             }
@@ -101,12 +104,13 @@ impl Driver {
     }
 }
 
-/// Whether an input tells what became of something that was handed out.
+/// Whether an input tells what became of something that was handed out, or what it asks.
 fn is_completion(input: &Input) -> bool {
     matches!(
         input,
         Input::Answer { .. }
             | Input::Ended { .. }
+            | Input::Asks { .. }
             | Input::Loaded { .. }
             | Input::InDoubt { .. }
             | Input::DidNot { .. }

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::doubt::{self, Doubt};
 use super::{Driver, Event};
 use crate::activity::Work;
+use crate::asker::Asker;
 use crate::session_files::SessionFiles;
 use crate::state_file::FileNews;
 
@@ -42,6 +43,7 @@ impl Driver {
                         (self.watch)(Event::AskedAgain(&question, because));
                     }
                 }
+                Task::Told { id, key, answer } => self.inquiries.tell(id, key, answer),
                 Task::Rest(rest) => reply = Some(*rest),
             }
         }
@@ -109,7 +111,8 @@ impl Driver {
         };
         let limit = activity.time_limit().unwrap_or(Duration::from_secs(start.seconds));
         let is_harmless = start.tool.idempotent;
-        let work = Work::new(start, Arc::clone(&self.sill));
+        let asker = self.inquiries.asker(&id);
+        let work = Work::new(start, asker.clone(), Arc::clone(&self.sill));
         let take_off = work.take_off();
         // What may not be done twice is kept, to look whether it happened if its answer gets lost.
         let doubt =
@@ -135,7 +138,7 @@ impl Driver {
             let to_end = async {
                 let outcome = match ready {
                     Some(outcome) => outcome,
-                    None => tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
+                    None => asker.limited(limit, work).await.unwrap_or_else(|| {
                         failed(is_harmless, "timeout", format!("no result within {}", seconds(limit)))
                     }),
                 };
@@ -165,7 +168,7 @@ impl Driver {
         let activity = self.activities.get(&start.activity).filter(|_| !start.tool.idempotent);
         let limit = activity.and_then(|activity| activity.time_limit()).unwrap_or(Duration::from_secs(start.seconds));
         let attempt = start.attempt;
-        let work = Work::new(start, Arc::clone(&self.sill));
+        let work = Work::new(start, Asker::nobody(), Arc::clone(&self.sill));
         let take_off = work.take_off();
         match activity.and_then(|activity| activity.reconcile(work)) {
             None => self.unsettled.push(Input::InDoubt { id }),
