@@ -268,7 +268,7 @@ impl Session {
 
     /// The node of the graph where the session is.
     pub fn node(&self) -> Option<&str> {
-        self.walk.as_ref().map(|walk| walk.node.as_str())
+        self.walk.as_ref().map(|walk| walk.at.node.as_str())
     }
 
     /// Takes in what happened. Afterwards [`Session::poll`] hands out what is to be done about it.
