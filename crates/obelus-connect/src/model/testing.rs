@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 pub(super) fn bare() -> Prompt {
     Prompt {
         purpose: Purpose::Solve,
+        node: None,
         instructions: Vec::new(),
         tools: Vec::new(),
         mode: "full",

@@ -35,6 +35,9 @@ pub enum Purpose {
 pub struct Prompt {
     /// What is asked.
     pub purpose: Purpose,
+    /// The step of the agent's graph that asks, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// The agent's instructions.
     pub instructions: Vec<String>,
     /// The tools on offer: name and schema.
@@ -119,6 +122,7 @@ impl Session {
         let tool = |tool: &std::sync::Arc<Tool>| json!({"name": tool.name, "schema": tool.schema});
         Prompt {
             purpose: Purpose::Solve,
+            node: self.walk.as_ref().map(|walk| walk.at.node.clone()),
             instructions: self
                 .instructions()
                 .into_iter()
@@ -167,6 +171,7 @@ impl Session {
                 tool: tool.schema.clone(),
                 scope: job.scope.clone(),
             },
+            node: None,
             instructions: self.instructions(),
             tools: Vec::new(),
             mode: self.settings.mode.name(),

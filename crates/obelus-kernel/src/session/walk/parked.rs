@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Origin, Origins, Session};
 use crate::message::Role;
+use crate::session::input::Told;
 use crate::session::naming::Said;
 use crate::session::question::{Question, QuestionStatus};
 use crate::session::settings::ModelMayConfirm;
@@ -86,6 +87,13 @@ impl Session {
     /// may have happened already is still asked about.
     pub(in crate::session) fn withdraw(&mut self, why: Said) {
         let why = why.words(self.settings.language.as_deref());
+        let is_inquiry = |question: &Question| question.inquiry.is_some();
+        let inquiries: Vec<String> =
+            self.questions.open().filter(|question| is_inquiry(question)).map(|question| question.id.clone()).collect();
+        for id in inquiries {
+            let told = Told::Declined { reason: why.to_owned() };
+            self.settle_inquiry(&id, QuestionStatus::Denied, IN_CONVERSATION, told);
+        }
         let is_call = |question: &Question| matches!(question.about, About::Call | About::Plan);
         let open: Vec<(String, Option<Vec<usize>>)> = self
             .questions
