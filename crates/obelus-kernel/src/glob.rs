@@ -1,7 +1,7 @@
 //! Names with `*` in them, for whole families of tools.
 
 /// Whether a name fits a pattern; `*` stands for any letters.
-pub(crate) fn fits(pattern: &str, name: &str) -> bool {
+pub fn fits(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
         Some((head, tail)) => match name.strip_prefix(head) {

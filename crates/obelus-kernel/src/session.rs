@@ -71,6 +71,7 @@ use std::sync::Arc;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
+pub use crate::glob::fits as glob_fits;
 pub use consent::ConsentWords;
 pub use explain::explain;
 pub use input::{
