@@ -1,11 +1,14 @@
 //! What the model is shown, as data: in a fixed order, stable parts first. Drivers turn it into words.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Session;
 use super::input::CallReport;
 use super::job::JobRef;
+use super::seen::Seen;
 use crate::compose::{Composed, Offer, compose};
 use crate::context::View;
 use crate::dialect::Dialect;
@@ -71,6 +74,9 @@ pub struct Prompt {
     /// The time zone of the people it works for, where its author says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
+    /// What it has before its eyes, put here by the driver, for the session does not have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Arc<Seen>>,
     /// An answer that could not be read, and what was wrong with it.
     pub out_of_format: Option<Value>,
     /// The schema of the answer.
@@ -119,7 +125,7 @@ impl Session {
         };
         let Composed { schema, loose } = compose(&self.context, output, mode, offer, |tool| self.is_latent(tool));
         let planning = node.filter(|node| node.plans.is_some()).map(|_| PLANNING.to_owned());
-        let tool = |tool: &std::sync::Arc<Tool>| json!({"name": tool.name, "schema": tool.schema});
+        let tool = |tool: &Arc<Tool>| json!({"name": tool.name, "schema": tool.schema});
         Prompt {
             purpose: Purpose::Solve,
             node: self.walk.as_ref().map(|walk| walk.at.node.clone()),
@@ -148,6 +154,7 @@ impl Session {
             language: self.settings.language.clone(),
             now: self.now,
             time_zone: self.settings.time_zone.clone(),
+            seen: None,
             out_of_format: self.turn.out_of_format.as_ref().map(|(text, error)| json!({"text": text, "error": error})),
             schema,
             loose,
@@ -186,6 +193,7 @@ impl Session {
             language: self.settings.language.clone(),
             now: self.now,
             time_zone: self.settings.time_zone.clone(),
+            seen: None,
             out_of_format: None,
             schema: Value::Object(schema),
             loose: vec!["a single call's result".to_owned()],
