@@ -1,5 +1,6 @@
 //! Why a request to a model has no answer: a stable code, words, and whether asking again may help.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -212,7 +213,20 @@ pub(super) fn short(text: &str) -> String {
     if short.len() < text.len() {
         short.push('…');
     }
-    visible(&short.split_whitespace().collect::<Vec<_>>().join(" "))
+    let words = short.split_whitespace().map(without_bytes).collect::<Vec<_>>();
+    visible(&words.join(" "))
+}
+
+/// A word without what is bytes as base64: a server that repeats a picture says nothing by it.
+fn without_bytes(word: &str) -> Cow<'_, str> {
+    const LONGEST: usize = 48;
+    let is_base64 = |letter: char| letter.is_ascii_alphanumeric() || "+/=_-".contains(letter);
+    let runs = || word.split_inclusive(|letter| !is_base64(letter));
+    if runs().all(|run| run.len() <= LONGEST) {
+        return word.into();
+    }
+    let keep = |run| if str::len(run) <= LONGEST { run } else { "…" };
+    runs().map(keep).collect::<String>().into()
 }
 
 #[cfg(test)]
@@ -297,6 +311,13 @@ mod tests {
         let failure = Failure::of_status(401, body.as_bytes(), None).without(["sk-s3cr3t"]);
         assert!(failure.message.contains("Incorrect key ***"), "{}", failure.message);
         assert!(!failure.message.contains('\u{202e}') && failure.message.len() < 600);
+    }
+
+    #[test]
+    fn a_picture_is_not_repeated() {
+        let said =
+            format!("Unsupported part: \"url\": \"data:image/png;base64,iVBORw0KGgo{}\" (req_01ab)", "A1b/".repeat(40));
+        assert_eq!(short(&said), "Unsupported part: \"url\": \"data:image/png;base64,… (req_01ab)");
     }
 
     #[test]

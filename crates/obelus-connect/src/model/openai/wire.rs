@@ -261,7 +261,8 @@ mod tests {
 
     #[test]
     fn what_is_configured_is_sent_and_nothing_else() {
-        let none = || (Vec::new(), &Pictures::default());
+        let pictures = Pictures::default();
+        let none = || (Vec::new(), &pictures);
         let plain = body(&OpenAiOptions::named("m"), none(), &bare(), Form::Words, Learned::default());
         assert_eq!(
             plain,
