@@ -69,8 +69,8 @@ fn looks_then_answers(asked: &Asked) -> Say {
 /// The message with what is before the model's eyes.
 fn message_seen(asked: &Asked) -> Option<Value> {
     let body = asked.json();
-    let messages = body["messages"].as_array().unwrap().iter();
-    messages.filter(|message| message["content"].to_string().contains("# Before your eyes")).cloned().next()
+    let mut messages = body["messages"].as_array().unwrap().iter();
+    messages.find(|message| message["content"].to_string().contains("# Before your eyes")).cloned()
 }
 
 fn text_seen(asked: &Asked) -> Option<String> {
