@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
+use obelus_runtime::{Asked, Asker};
 use rmcp::ServiceError;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ElicitResult, ElicitationAction, InputRequest, InputRequiredResult,
@@ -21,17 +22,6 @@ const MOST_ROUNDS: usize = 10;
 /// How many characters of a question are shown.
 const MOST_WORDS: usize = 4000;
 
-/// What came of asking a person.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Asked {
-    /// This was answered.
-    Value(Value),
-    /// It is not answered, for this reason; the call may go on without.
-    Declined(String),
-    /// Nobody answers any more.
-    Gone,
-}
-
 /// What is returned while a person thinks. Dropping it takes the question back.
 pub type AskedFuture<'a> = Pin<Box<dyn Future<Output = Asked> + Send + 'a>>;
 
@@ -39,6 +29,12 @@ pub type AskedFuture<'a> = Pin<Box<dyn Future<Output = Asked> + Send + 'a>>;
 pub trait Elicit: Send + Sync {
     /// Asks a person. The words and the schema of the answer are those of a server, and not to be trusted.
     fn ask(&self, words: String, schema: Value) -> AskedFuture<'_>;
+}
+
+impl Elicit for Asker {
+    fn ask(&self, words: String, schema: Value) -> AskedFuture<'_> {
+        Box::pin(Asker::ask(self, words, schema))
+    }
 }
 
 /// The time that a call has left. It stands still while a person is asked.

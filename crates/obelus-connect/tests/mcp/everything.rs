@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use obelus_connect::mcp::{Asked, AskedFuture, Elicit, Servers};
+use obelus_connect::mcp::{AskedFuture, Elicit, Servers};
 use obelus_kernel::session::Outcome;
+use obelus_runtime::Asked;
 use serde_json::{Value, json};
 
 use crate::peers::{arguments, marked, npm, run, servers, until, zombies};

@@ -2,4 +2,5 @@
 #![cfg(feature = "mcp")]
 
 mod everything;
+mod hostile;
 mod peers;
