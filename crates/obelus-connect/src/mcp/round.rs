@@ -11,6 +11,7 @@ use rmcp::model::{
     InputResponses,
 };
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::connection::Connection;
 use super::error::{McpError, Trouble, shortened};
@@ -80,9 +81,7 @@ async fn once(
 ) -> Result<CallToolResponse, McpError> {
     let mut seat = asker.map(|asker| (asker, connection.shared.seat()));
     let mut too_long = connection.too_long.clone();
-    if let Some(too_long) = &mut too_long {
-        too_long.mark_unchanged();
-    }
+    too_long.mark_unchanged();
     let response = connection.peer.call_tool_once(params);
     tokio::pin!(response);
     let mut asking: Option<Pin<Box<dyn Future<Output = ()> + Send + '_>>> = None;
@@ -91,13 +90,13 @@ async fn once(
         let is_asking = asking.is_some();
         tokio::select! {
             biased;
+            () = line_too_long(&mut too_long) => {
+                return Err(connection.error(Trouble::TooLarge, "it sent a message that is too large, which was dropped"));
+            }
             result = &mut response => return match result {
                 Ok(response) => Ok(response),
                 Err(error) => Err(connection.failed(error).await),
             },
-            () = line_too_long(&mut too_long) => {
-                return Err(connection.error(Trouble::TooLarge, "it sent a message that is too large, which was dropped"));
-            }
             () = or_never(&mut asking) => asking = None,
             question = next(&mut seat), if !is_asking => {
                 clock.spent(since);
@@ -114,13 +113,10 @@ async fn once(
     }
 }
 
-async fn line_too_long(seen: &mut Option<tokio::sync::watch::Receiver<u64>>) {
-    if let Some(seen) = seen
-        && seen.changed().await.is_ok()
-    {
-        return;
+async fn line_too_long(seen: &mut watch::Receiver<u64>) {
+    if seen.changed().await.is_err() {
+        std::future::pending::<()>().await;
     }
-    std::future::pending().await
 }
 
 async fn or_never(asking: &mut Option<Pin<Box<dyn Future<Output = ()> + Send + '_>>>) {

@@ -4,3 +4,4 @@
 mod everything;
 mod hostile;
 mod peers;
+mod web;
