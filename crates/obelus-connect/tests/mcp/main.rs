@@ -2,4 +2,6 @@
 #![cfg(feature = "mcp")]
 
 mod everything;
+mod hostile;
 mod peers;
+mod web;
