@@ -46,7 +46,12 @@ impl Notes {
     fn asked(&self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let mut found = Value::Null;
         wait_for(what, || {
-            let inbox = self.does(&["inbox", "--json"]).exits(0).json();
+            let ran = self.does(&["inbox", "--json"]);
+            // While another process makes the store, nobody can look into it.
+            if ran.stderr.contains("the store is in use") {
+                return false;
+            }
+            let inbox = ran.exits(0).json();
             found = inbox.as_array().into_iter().flatten().find(|asked| fits(asked)).cloned().unwrap_or_default();
             !found.is_null()
         });
@@ -97,12 +102,12 @@ fn what_a_server_asks_is_answered_from_another_process_and_the_call_goes_on() {
     assert_eq!((&asked["id"], &asked["about"]), (&json!("s:q1"), &json!("input")));
     let words = asked["description"].as_str().expect("words");
     assert!(words.contains("notes.sign asks, in its own words:"), "{words}");
-    assert!(words.contains("  │ Who signs note 1, “buy milk”?") && words.contains("name: string"), "{words}");
+    assert!(words.contains("  │ notes: Who signs note 1, “buy milk”?") && words.contains("name: string"), "{words}");
 
     notes.does(&["answer", "s:q1", "value", r#"{"name": ""}"#]).says("shorter than 1 character");
     notes.does(&["answer", "s:q1", "approve"]).says("answer with a value, or deny it");
     notes.does(&["answer", "s:q1", "value", "Ada"]).exits(0).says("goes on with it");
-    let ran = end(child).exits(0).says("│ Who signs note 1").says("obelus answer s:q1 value ANSWER");
+    let ran = end(child).exits(0).says("│ notes: Who signs note 1").says("obelus answer s:q1 value ANSWER");
     assert_eq!(ran.stdout, "Note 1 is signed by Ada.\n");
     assert_eq!(notes.kept()[0]["signed"], "Ada");
     notes.does(&["answer", "s:q1", "value", "Eve"]).says("answered already");
@@ -127,7 +132,7 @@ fn at_a_terminal_the_person_who_started_it_is_asked() {
     let file = notes.0.path("notes.json");
     let agent = notes.altered("agent.yaml", "    timeout: 20\n", &format!("    env: {{NOTES_FILE: {file}}}\n"));
     let Some(ran) = at_a_terminal(&["run", &agent, "--say", "Sign note 1"], &["Ada\n"]) else { return };
-    let ran = ran.exits(0).prints("│ Who signs note 1").prints("type the answer");
+    let ran = ran.exits(0).prints("│ notes: Who signs note 1").prints("type the answer");
     ran.prints("Note 1 is signed by Ada.");
 }
 
@@ -156,8 +161,6 @@ fn what_a_session_was_given_is_what_it_keeps_and_a_change_is_told() {
     let say = |words: &str| notes.does(&["run", &agent, "--session", "s", "--say", words]);
     let ran = say("Note: one").exits(0).prints("Note 2 is written down.");
     assert!(!ran.stderr.contains("changed"), "{}", ran.stderr);
-    assert!(!say("Show the notes").exits(0).stderr.contains("changed"));
-
     notes.altered("server.py", "Writes a note down, and gives it a number.", "Sends a note to everybody.");
     let ran = say("Note: two").exits(0).says("the tool `notes.add` has changed since this session began");
     ran.prints("is not what this session was given, and is not called");
@@ -172,7 +175,7 @@ fn nonsense_in_the_section_is_named_with_its_place() {
     let folder = Folder::new("mcp-nonsense");
     let agent = |section: &str| folder.file("a/agent.yaml", format!("name: a\nmode: full\n{section}\n"));
     for (section, place, words) in [
-        ("mcp:\n  notes:\n    command: [python3]\n    time: 10", ":6:", "did you mean `timeout`?"),
+        ("mcp:\n  notes:\n    command: [python3]\n    timout: 10", ":6:", "did you mean `timeout`?"),
         ("mcp:\n  notes: {}", ":4:", "`command` or `url`"),
         ("mcp:\n  notes:\n    command: [python3]\n    url: http://example.test/mcp", ":", "exclude each other"),
         ("mcp:\n  no spaces: {command: [x]}", ":4:", "no spaces"),
@@ -183,7 +186,7 @@ fn nonsense_in_the_section_is_named_with_its_place() {
         assert!(ran.stdout.contains(words), "{section}: {}", ran.stdout);
     }
     // At work the same is found before anything starts.
-    let file = agent("mcp:\n  notes:\n    command: [python3]\n    time: 10");
+    let file = agent("mcp:\n  notes:\n    command: [python3]\n    timout: 10");
     obelus(&["run", &file, "--say", "hi"]).exits(2).says("did you mean `timeout`?");
 }
 
@@ -194,7 +197,7 @@ fn servers_of_a_file_replace_those_of_the_agent_and_one_that_does_not_start_is_n
     let section = json!({"mcp": {"notes": {"command": ["python3", server], "offer": ["list"]}}});
     let file = notes.0.file("servers.json", section.to_string());
     let with = |words: &str| notes.does(&["run", EXAMPLE, "--mcp", &file, "--say", words, "--mode", "full"]);
-    with("Show the notes").exits(3).says("notes.list");
+    with("Show the notes").exits(0).prints("1. buy milk");
     with("Note: one").exits(0).prints("That did not work");
 
     let broken = notes.0.file("broken.yaml", "notes: {command: [python3, -c, 'raise SystemExit(\"no disk\")']}\n");
