@@ -11,6 +11,8 @@
 pub mod activity;
 #[cfg(feature = "bitrix24")]
 pub mod bitrix24;
+#[cfg(feature = "mcp")]
+pub mod browser;
 pub mod model;
 
 #[cfg(test)]
