@@ -138,7 +138,7 @@ const SENDING: [&str; 10] =
 const SEARCHING: [&str; 9] = ["q", "query", "search", "s", "term", "text", "keywords", "keyword", "find"];
 
 /// Fields and parameters that say what is to be done.
-const VERBS: [&str; 6] = ["_method", "action", "do", "op", "cmd", "operation"];
+pub(super) const VERBS: [&str; 6] = ["_method", "action", "do", "op", "cmd", "operation"];
 
 /// Going to an address.
 pub(super) fn going(address: &Url, sites: &Sites) -> Class {

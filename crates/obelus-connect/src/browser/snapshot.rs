@@ -13,6 +13,14 @@
 
 use std::collections::HashMap;
 
+use super::address::digest;
+
+/// How many characters of a name are kept.
+const LONGEST_LABEL: usize = 80;
+
+/// Roles whose text is what somebody typed or chose.
+const TYPED: [&str; 6] = ["textbox", "searchbox", "combobox", "spinbutton", "slider", "listbox"];
+
 /// An element that has an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Element {
@@ -28,7 +36,10 @@ pub struct Element {
     pub url: Option<String>,
     /// How deep it stands in the tree.
     pub depth: usize,
-    /// How many elements before it have its role and its name.
+    /// What it is known by when it is looked for again: its name, no longer than a person would read. Where it has none,
+    /// a digest of the text it shows; never the text.
+    pub label: String,
+    /// How many elements before it have its role and its label.
     pub nth: usize,
 }
 
@@ -68,17 +79,18 @@ impl Snapshot {
             if body.starts_with('/') {
                 continue;
             }
-            let Some(Key { role, name, states, id }) = key(body) else { continue };
+            let Some(Key { role, name, states, id, text }) = key(body) else { continue };
             let Some(id) = id.filter(|id| !snapshot.places.contains_key(id)) else {
                 owner = Some((depth, None));
                 continue;
             };
-            let alike = seen.entry((role.clone(), name.clone())).or_default();
+            let label = label(&role, &name, text.as_deref());
+            let alike = seen.entry((role.clone(), label.clone())).or_default();
             let nth = *alike;
             *alike += 1;
             let place = snapshot.elements.len();
             snapshot.places.insert(id.clone(), place);
-            snapshot.elements.push(Element { id, role, name, states, url: None, depth, nth });
+            snapshot.elements.push(Element { id, role, name, states, url: None, depth, label, nth });
             owner = Some((depth, Some(place)));
         }
         snapshot
@@ -94,9 +106,9 @@ impl Snapshot {
         self.places.get(id).map(|place| &self.elements[*place])
     }
 
-    /// The element of this role and name that so many others come before.
-    pub fn find(&self, role: &str, name: &str, nth: usize) -> Option<&Element> {
-        self.elements.iter().find(|element| element.nth == nth && element.role == role && element.name == name)
+    /// The element of this role and label that so many others come before.
+    pub fn find(&self, role: &str, label: &str, nth: usize) -> Option<&Element> {
+        self.elements.iter().find(|element| element.nth == nth && element.role == role && element.label == label)
     }
 
     /// The element that has the keyboard's attention: the innermost that is said to.
@@ -122,22 +134,35 @@ pub fn is_id(text: &str) -> bool {
     rest.strip_prefix('e').is_some_and(digits)
 }
 
+fn label(role: &str, name: &str, text: Option<&str>) -> String {
+    match (name.char_indices().nth(LONGEST_LABEL), text) {
+        (Some((end, _)), _) => format!("{}…~{}", &name[..end], digest(name)),
+        (None, Some(text)) if name.is_empty() && !TYPED.contains(&role) => format!("~{}", digest(text)),
+        (None, _) => name.to_owned(),
+    }
+}
+
 struct Key {
     role: String,
     name: String,
     states: Vec<String>,
     id: Option<String>,
+    /// What stands behind the colon.
+    text: Option<String>,
 }
 
 /// Reads `role "name" [state] [ref=e1]`, which is quoted as a whole where YAML needs it.
 fn key(body: &str) -> Option<Key> {
-    let whole;
+    let (whole, behind);
     let mut rest = match body.strip_prefix('\'') {
         Some(quoted) => {
-            whole = single_quoted(quoted);
+            (whole, behind) = single_quoted(quoted);
             whole.as_str()
         }
-        None => body,
+        None => {
+            behind = "";
+            body
+        }
     };
     let end = rest.find([' ', ':', '[']).unwrap_or(rest.len());
     let role = rest[..end].to_owned();
@@ -161,20 +186,22 @@ fn key(body: &str) -> Option<Key> {
         }
         rest = &inner[end + 1..];
     }
-    Some(Key { role, name, states, id })
+    let text = rest.strip_prefix(": ").or_else(|| behind.strip_prefix(": ")).map(unquoted);
+    Some(Key { role, name, states, id, text })
 }
 
-/// What stands in single quotes, after the first of them; a quote in it is written twice.
-fn single_quoted(text: &str) -> String {
+/// What stands in single quotes, after the first of them, and what comes behind the last; a quote in it is written
+/// twice.
+fn single_quoted(text: &str) -> (String, &str) {
     let mut whole = String::new();
-    let mut letters = text.chars();
-    while let Some(letter) = letters.next() {
-        if letter == '\'' && letters.next() != Some('\'') {
-            break;
+    let mut letters = text.char_indices();
+    while let Some((at, letter)) = letters.next() {
+        if letter == '\'' && letters.next().map(|(_, letter)| letter) != Some('\'') {
+            return (whole, &text[at + 1..]);
         }
         whole.push(letter);
     }
-    whole
+    (whole, "")
 }
 
 /// What stands in double quotes, after the first of them, and what comes behind the last.
@@ -236,6 +263,9 @@ mod tests {
         assert_eq!((framed.name.as_str(), framed.depth), ("Send", 4));
         assert_eq!(snapshot.active().unwrap().id, "e1");
         assert_eq!(snapshot.find("button", "Sub", 0).unwrap().id, "e60");
+        let unnamed = snapshot.get("e53").unwrap();
+        assert!(unnamed.label.starts_with('~') && !unnamed.label.contains("Clickable"), "{unnamed:?}");
+        assert_eq!(snapshot.get("e12").unwrap().label, "", "what was typed is no label");
     }
 
     #[test]
@@ -324,8 +354,8 @@ mod tests {
             lines.push(format!("{indent}  - text: {}", value(text)));
         }
         let alike = expected.iter().filter(|e| e.role == node.role && e.name == node.name).count();
-        let (role, name) = (node.role.to_owned(), node.name.clone());
-        expected.push(Element { id, role, name, states: Vec::new(), url: node.url.clone(), depth, nth: alike });
+        let (role, name, label) = (node.role.to_owned(), node.name.clone(), node.name.clone());
+        expected.push(Element { id, role, name, states: Vec::new(), url: node.url.clone(), depth, label, nth: alike });
         for child in &node.children {
             write(child, depth + 1, next, lines, expected);
         }
@@ -360,7 +390,7 @@ mod tests {
             prop_assert_eq!(snapshot.elements(), &expected[..]);
             for element in &expected {
                 prop_assert_eq!(snapshot.get(&element.id), Some(element));
-                prop_assert_eq!(snapshot.find(&element.role, &element.name, element.nth), Some(element));
+                prop_assert_eq!(snapshot.find(&element.role, &element.label, element.nth), Some(element));
             }
         }
 
