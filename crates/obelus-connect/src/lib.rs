@@ -6,6 +6,8 @@
 //! |---|---|
 //! | [`activity`] | activities bound in a file: `exec`, `http`, `jq`, `bitrix24` |
 //! | `bitrix24` | the client of a Bitrix24 portal |
+//! | `browser` | the browser: an MCP server made safe to act with |
+//! | `mcp` | the client of MCP servers |
 //! | [`model`] | models: `openai`, `playbook`, `replay`, and recording |
 
 pub mod activity;
@@ -13,6 +15,10 @@ pub mod activity;
 pub mod bitrix24;
 #[cfg(feature = "mcp")]
 pub mod browser;
+#[cfg(any(feature = "exec", feature = "mcp"))]
+mod group;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod model;
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub(crate) fn request(args: &Run) -> Result<Exit> {
         None if is_agent => bail!("an agent answers to words: add --say 'TEXT'"),
         None => Input::Start,
     };
-    run(job, begin, &args.how, false)
+    run(job, begin, &args.how, args.json, false)
 }
 
 pub(crate) fn plan(args: &RunPlan) -> Result<Exit> {
@@ -51,7 +51,7 @@ pub(crate) fn plan(args: &RunPlan) -> Result<Exit> {
         let more = if check.errors.len() > 1 { " (see `obelus plan check`)" } else { "" };
         bail!("{}: {fault}{more}", input::name(&args.file));
     }
-    run(job, Input::RunPlan, &args.how, true)
+    run(job, Input::RunPlan, &args.how, args.json, true)
 }
 
 pub(crate) fn load_agent(path: &Path) -> Result<Agent> {
@@ -61,11 +61,11 @@ pub(crate) fn load_agent(path: &Path) -> Result<Agent> {
     })
 }
 
-fn run(job: Job, begin: Input, how: &How, is_plan: bool) -> Result<Exit> {
+fn run(job: Job, begin: Input, how: &How, as_json: bool, is_plan: bool) -> Result<Exit> {
     let job = job.told(how)?;
     let record = how.record.as_deref();
     let Some(id) = &how.session else {
-        return play(job.drive("run", record)?, Begin::With(begin), None, how.json, is_plan);
+        return play(job.drive("run", record)?, Begin::With(begin), None, as_json, is_plan);
     };
     let store = Store::open(&store_folder(&how.store)?)?;
     let (driver, begin) = match store.genesis(id)? {
@@ -83,7 +83,7 @@ fn run(job: Job, begin: Input, how: &How, is_plan: bool) -> Result<Exit> {
         output::note(&format!("`{id}` was paused by {}: obelus sessions resume {id}", visible(by)));
         return Ok(Exit::Waiting);
     }
-    play(driver, begin, Some((store, id)), how.json, is_plan)
+    play(driver, begin, Some((store, id)), as_json, is_plan)
 }
 
 /// How long a question waits at a terminal for what it would change.
