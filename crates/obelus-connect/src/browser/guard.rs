@@ -23,7 +23,10 @@ pub(super) struct Rules {
 /// Reads an exception: `POST https://api.example.test/graphql`, with stars for any number of characters.
 pub(super) fn pattern(text: &str) -> Result<String, String> {
     let wrong = || {
-        format!("`{}` must be a method and an address, as in `POST https://api.example.test/read/*`", text.escape_debug())
+        format!(
+            "`{}` must be a method and an address, as in `POST https://api.example.test/read/*`",
+            text.escape_debug()
+        )
     };
     let (method, address) = text.split_once(' ').ok_or_else(wrong)?;
     let is_method = method == "*" || (!method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase()));
@@ -43,15 +46,16 @@ pub(super) fn pattern(text: &str) -> Result<String, String> {
 /// The request of a form, or of a link.
 pub(super) fn request(method: &str, address: &Url) -> Request {
     let address = format!("{}{}", address.origin().ascii_serialization(), address.path());
-    Request { method: method.to_owned(), address, operation: None }
+    Request { method: method.to_owned(), address, operation: None, leaves: false }
 }
 
 /// What requests are, in a call that a person is asked about.
 pub(super) fn told(requests: &[Request]) -> Option<Value> {
     let one = |request: &Request| {
         let mut value = json!({"method": request.method, "address": request.address});
-        if let (Some(operation), Some(map)) = (&request.operation, value.as_object_mut()) {
-            map.insert("operation".to_owned(), json!(operation));
+        if let Some(map) = value.as_object_mut() {
+            map.extend(request.operation.iter().map(|name| ("operation".to_owned(), json!(name))));
+            map.extend(request.leaves.then(|| ("leaves".to_owned(), json!(true))));
         }
         value
     };
@@ -67,7 +71,8 @@ pub(super) fn told(requests: &[Request]) -> Option<Value> {
 pub(super) fn read(value: &Value) -> Option<Vec<Request>> {
     let one = |value: &Value| {
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
-        Some(Request { method: text("method")?, address: text("address")?, operation: text("operation") })
+        let leaves = value.get("leaves").and_then(Value::as_bool).unwrap_or(false);
+        Some(Request { method: text("method")?, address: text("address")?, operation: text("operation"), leaves })
     };
     let mut requests = vec![one(value)?];
     if let Some(more) = value.get("also").and_then(Value::as_array) {
@@ -80,7 +85,8 @@ pub(super) fn read(value: &Value) -> Option<Vec<Request>> {
 
 /// One line of words for each request.
 pub(super) fn lines(requests: &[Request]) -> Vec<String> {
-    let operation = |request: &Request| request.operation.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
+    let operation =
+        |request: &Request| request.operation.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
     requests.iter().map(|request| format!("{} {}{}", request.method, request.address, operation(request))).collect()
 }
 
@@ -120,7 +126,9 @@ mod tests {
         ] {
             assert_eq!(Regex::new(&pattern(text).unwrap()).unwrap().is_match(line), expected, "{text} {line}");
         }
-        for text in ["", "POST", "https://api.example.test/", "post https://a.test/", "POST a.test/", "POST ftp://a.test/"] {
+        for text in
+            ["", "POST", "https://api.example.test/", "post https://a.test/", "POST a.test/", "POST ftp://a.test/"]
+        {
             assert!(pattern(text).is_err(), "{text}");
         }
     }
@@ -131,6 +139,7 @@ mod tests {
             method: method.to_owned(),
             address: "https://shop.example.test/api".to_owned(),
             operation: operation.map(str::to_owned),
+            leaves: method == "PUT",
         };
         for requests in [vec![request("DELETE", None)], vec![request("POST", Some("buyIt")), request("PUT", None)]] {
             assert_eq!(read(&told(&requests).unwrap()).unwrap(), requests);

@@ -24,12 +24,16 @@ pub(super) enum Intent {
     /// Looking for a text in the page.
     Find(String),
     /// Answering a dialog.
-    Dialog { accept: bool },
+    Dialog {
+        accept: bool,
+    },
     /// Giving files; none: giving up on it.
     Files(Vec<String>),
     Press,
     Hover,
-    Type { submit: bool },
+    Type {
+        submit: bool,
+    },
     Choose,
     /// Filling several fields.
     Fields,
@@ -178,7 +182,9 @@ pub(super) fn arguments(
         .collect();
     let id = |at: usize| Value::String(ids.get(at).copied().unwrap_or_default().to_owned());
     match tool {
-        "browser_click" | "browser_hover" | "browser_select_option" => drop(arguments.insert("target".to_owned(), id(0))),
+        "browser_click" | "browser_hover" | "browser_select_option" => {
+            drop(arguments.insert("target".to_owned(), id(0)))
+        }
         "browser_type" => {
             arguments.insert("target".to_owned(), id(0));
             let text = typed(act.get("text").and_then(Value::as_str).unwrap_or_default())?;
@@ -214,7 +220,8 @@ fn target(tool: &str, name: &str, params: &Map<String, Value>) -> Result<String,
     if is_id(id) {
         return Ok(id.to_owned());
     }
-    let words = format!("`{name}` must be the id of an element in the observation, such as e12; selectors are not taken");
+    let words =
+        format!("`{name}` must be the id of an element in the observation, such as e12; selectors are not taken");
     Err(CallError::new("not_an_element", words))
 }
 
@@ -333,7 +340,11 @@ mod tests {
             ("browser_click", json!({}), "bad_params"),
             ("browser_type", json!({"target": "e1"}), "bad_params"),
             ("browser_fill_form", json!({"fields": []}), "bad_params"),
-            ("browser_fill_form", json!({"fields": [{"target": "input", "type": "textbox", "value": ""}]}), "not_an_element"),
+            (
+                "browser_fill_form",
+                json!({"fields": [{"target": "input", "type": "textbox", "value": ""}]}),
+                "not_an_element",
+            ),
             ("browser_wait_for", json!({"time": 3600}), "bad_params"),
             ("browser_handle_dialog", json!({}), "bad_params"),
         ] {

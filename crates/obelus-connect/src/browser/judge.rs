@@ -1,7 +1,7 @@
 //! What an action would do, judged by the role of its element, by the form it is part of and by the address it leads
 //! to. Words on the page count for nothing, and words in an address count as a whole: there is no order in a border.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::sites::Sites;
@@ -118,13 +118,15 @@ pub(super) struct Field {
 }
 
 /// A request that a page tried to make.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default)]
 pub(super) struct Request {
     pub(super) method: String,
     pub(super) address: String,
     /// The name of the operation, where the request has one.
     pub(super) operation: Option<String>,
+    /// Whether it goes to a page on another site.
+    pub(super) leaves: bool,
 }
 
 /// Roles of controls that hold a value.
@@ -372,6 +374,7 @@ mod tests {
             method: method.to_owned(),
             address: format!("https://shop.example.test{path}"),
             operation: operation.map(str::to_owned),
+            leaves: false,
         };
         for (requests, class) in [
             (vec![request("DELETE", "/api/x", None)], Class::Delete),

@@ -69,8 +69,6 @@ pub(super) struct Held {
     pub(super) request: Request,
     /// The address of the page that made it.
     pub(super) from: String,
-    /// Whether it would have gone to another site.
-    pub(super) leaves: bool,
 }
 
 /// What came of asking.

@@ -48,7 +48,8 @@ impl Secrets {
                 return Err(CallError::new("unknown_secret", words));
             }
             if text.starts_with("secret:") {
-                let words = format!("there is no secret of this name; those to be typed are: {}", self.names().join(", "));
+                let words =
+                    format!("there is no secret of this name; those to be typed are: {}", self.names().join(", "));
                 return Err(CallError::new("unknown_secret", words));
             }
             return Ok(None);
@@ -61,7 +62,8 @@ impl Secrets {
             return Err(CallError::new("secret_elsewhere", words));
         }
         let Some(secret) = Secret::from_env(&source.variable) else {
-            let words = format!("`${name}` is not set: put it into the variable {} of the environment", source.variable);
+            let words =
+                format!("`${name}` is not set: put it into the variable {} of the environment", source.variable);
             return Err(CallError::new("no_secret", words));
         };
         if secret.expose().chars().count() < SHORTEST {
