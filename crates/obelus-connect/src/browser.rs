@@ -10,6 +10,8 @@
 //! | module | subject |
 //! |---|---|
 //! | `section` | what an agent's file says of its browser |
+//! | `find` | where the server and the browser are on this machine |
+//! | `launch` | the server that is started where the file names none |
 //! | `activities` | observing, aiming and acting as activities |
 //! | `observe` | what the page shows, in words and as a picture |
 //! | `aim` | a planned call is checked against the page and judged |
@@ -30,9 +32,11 @@ mod activities;
 mod address;
 mod aim;
 mod answer;
+mod find;
 mod guard;
 mod intent;
 mod judge;
+mod launch;
 mod observe;
 mod page;
 mod secrets;
@@ -45,7 +49,7 @@ use std::hash::RandomState;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use obelus_runtime::{Activities, Activity};
+use obelus_runtime::Activities;
 use tokio::sync::Mutex;
 
 use crate::activity::BindingError;
@@ -56,7 +60,9 @@ use answer::Modal;
 use page::{Ask, Failed, Reply};
 use shots::Shots;
 
+pub use find::{Found, Missing, PLAYWRIGHT_MCP, find};
 pub use judge::Class;
+pub use launch::Outputs;
 pub use section::Section;
 pub use sites::Sites;
 pub use snapshot::{Element, Snapshot, is_id};
@@ -145,8 +151,8 @@ impl Browser {
         Ok(Arc::new(Self { server, section, memory: Mutex::new(memory) }))
     }
 
-    /// The activity for `{operator: PART}`: `observe`, `aim` or `act`. An acting tool has the name of what it does.
-    pub fn activity(self: &Arc<Self>, name: &str, part: &str) -> Result<Arc<dyn Activity>, BindingError> {
+    /// Adds the activity for `{operator: PART}`: `observe`, `aim` or `act`. An acting tool has the name of what it does.
+    pub fn bind_one(self: &Arc<Self>, activities: &mut Activities, name: &str, part: &str) -> Result<(), BindingError> {
         let wrong =
             |problem: String| BindingError { binding: name.to_owned(), field: "`operator`".to_owned(), problem };
         let part = match part {
@@ -161,7 +167,8 @@ impl Browser {
             }
             other => return Err(wrong(format!("`{other}` is no part of a browser; there are observe, aim and act"))),
         };
-        Ok(Arc::new(Step { browser: Arc::clone(self), part }))
+        activities.add(name, Step { browser: Arc::clone(self), part });
+        Ok(())
     }
 
     /// Adds everything that a browser does, under its usual names.

@@ -11,6 +11,8 @@
 //!   drop: ['POST https://*.counter.example.test/*']    # never sent, and not worth a word
 //!   sockets: false                   # whether pages may open web sockets
 //!   most: 200000                     # characters of a page that are shown
+//!   headed: false                    # whether the browser is seen on the screen
+//!   arguments: []                    # more for the server that is started by itself
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -23,7 +25,8 @@ use super::sites::Sites;
 use crate::activity::{BindingError, Fields};
 
 /// What stands in the section.
-const KNOWN: [&str; 9] = ["server", "sites", "secrets", "shots", "uploads", "pass", "drop", "sockets", "most"];
+const KNOWN: [&str; 11] =
+    ["server", "sites", "secrets", "shots", "uploads", "pass", "drop", "sockets", "most", "headed", "arguments"];
 
 /// How much of a page is shown where the file does not say.
 const MOST: usize = 200_000;
@@ -41,6 +44,8 @@ pub struct Section {
     pub(super) uploads: Option<PathBuf>,
     pub(super) rules: Rules,
     pub(super) most: usize,
+    pub(super) headed: bool,
+    pub(super) arguments: Vec<String>,
 }
 
 impl Section {
@@ -66,10 +71,10 @@ impl Section {
             all.iter().map(|text| pattern(text).map_err(|problem| fields.wrong(name, problem))).collect()
         };
         let folder = |name: &str| Ok::<_, BindingError>(fields.text(name)?.map(|folder| base.join(folder)));
-        let sockets = match fields.get("sockets") {
-            None => false,
-            Some(Value::Bool(sockets)) => *sockets,
-            other => return Err(fields.mistyped("sockets", "true or false", other)),
+        let switch = |name: &str| match fields.get(name) {
+            None => Ok(false),
+            Some(Value::Bool(on)) => Ok(*on),
+            other => Err(fields.mistyped(name, "true or false", other)),
         };
         let most = match fields.get("most") {
             None => MOST,
@@ -88,8 +93,10 @@ impl Section {
             secrets: secrets(&fields)?,
             shots: folder("shots")?,
             uploads: folder("uploads")?,
-            rules: Rules { pass: patterns("pass")?, drop: patterns("drop")?, sockets },
+            rules: Rules { pass: patterns("pass")?, drop: patterns("drop")?, sockets: switch("sockets")? },
             most,
+            headed: switch("headed")?,
+            arguments: fields.texts("arguments")?,
         })
     }
 
