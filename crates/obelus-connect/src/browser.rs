@@ -46,10 +46,11 @@ mod sites;
 mod snapshot;
 
 use std::hash::RandomState;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use obelus_runtime::Activities;
+use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 
 use crate::activity::BindingError;
@@ -151,6 +152,19 @@ impl Browser {
         Ok(Arc::new(Self { server, section, memory: Mutex::new(memory) }))
     }
 
+    /// Checks what a file says of its browser and of its servers, without a look at this machine. What is returned can be
+    /// bound, to check bindings too, and nothing else.
+    pub fn checked(
+        section: &Map<String, Value>,
+        mcp: &Map<String, Value>,
+        base: &Path,
+    ) -> Result<Arc<Self>, BindingError> {
+        let section = Section::parse(section, base)?;
+        let mut mcp = mcp.clone();
+        mcp.entry(section.server.clone()).or_insert_with(|| json!({"command": ["playwright-mcp"]}));
+        Self::new(section, &Servers::parse(&mcp, base)?, base.to_owned())
+    }
+
     /// Adds the activity for `{operator: PART}`: `observe`, `aim` or `act`. An acting tool has the name of what it does.
     pub fn bind_one(self: &Arc<Self>, activities: &mut Activities, name: &str, part: &str) -> Result<(), BindingError> {
         let wrong =
@@ -200,5 +214,35 @@ impl Browser {
             Reply::Told(_) => Ok(()),
             Reply::Dialog(_) => Err(Failed::new("dialog_open", "a dialog is open: observe first")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::activity::bind_with;
+
+    #[test]
+    fn bindings_of_an_agent_are_checked_without_a_browser() {
+        let map = |value: Value| value.as_object().unwrap().clone();
+        let base = Path::new("/");
+        let browser = Browser::checked(&map(json!({"sites": ["shop.example.test"]})), &Map::new(), base).unwrap();
+        let bind = |bindings: Value, browser: Option<&Arc<Browser>>| {
+            let mut activities = Activities::new();
+            bind_with(&mut activities, &map(bindings), base, browser).map(|()| activities.names())
+        };
+        let good = json!({"observe": {"operator": "observe"}, "aim": {"operator": "aim"}, "pay": {"operator": "act"}});
+        assert_eq!(bind(good.clone(), Some(&browser)).unwrap().len(), 3);
+        for (bindings, browser, why) in [
+            (good, None, "no section `browser`"),
+            (json!({"buy": {"operator": "act"}}), Some(&browser), "wait, look, fill"),
+            (json!({"a": {"operator": "watch"}}), Some(&browser), "observe, aim and act"),
+            (json!({"a": {"operator": "aim", "timeout": 1}}), Some(&browser), "unknown"),
+        ] {
+            let error = bind(bindings.clone(), browser).unwrap_err();
+            assert!(error.to_string().contains(why), "{bindings}: {error}");
+        }
+        let wrong = Browser::checked(&map(json!({"server": "web"})), &map(json!({"web": {"commands": []}})), base);
+        assert!(wrong.unwrap_err().to_string().contains("`web`"));
     }
 }
