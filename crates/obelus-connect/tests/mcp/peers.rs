@@ -57,6 +57,7 @@ pub(crate) async fn run(servers: &Servers, pinned: &[(String, Value)], tool: &st
         key: "key".to_owned(),
         attempt: 1,
         asker: Asker::nobody(),
+        sill: Arc::default(),
     };
     activities.get(tool).expect("it is bound").run(work).await
 }
