@@ -87,27 +87,26 @@ async fn talk(servers: &Servers) -> Result<(), McpError> {
     Ok(())
 }
 
+/// Talks to the server of a scenario; the error is in words.
+pub(crate) async fn run(url: &str) -> Result<(), String> {
+    let protocol = env::var("MCP_CONFORMANCE_PROTOCOL_VERSION").unwrap_or_else(|_| "auto".to_owned());
+    let section = Map::from_iter([("suite".to_owned(), json!({"url": url, "protocol": protocol, "timeout": 20}))]);
+    let servers = Servers::parse(&section, ".".as_ref()).map_err(|error| error.to_string())?;
+    let talked = talk(&servers).await;
+    servers.close().await;
+    talked.map_err(|error| error.to_string())
+}
+
 #[tokio::main]
 async fn main() -> ExitCode {
     let Some(url) = env::args().nth(1) else {
         eprintln!("usage: mcp_conformance URL");
         return ExitCode::from(2);
     };
-    let protocol = env::var("MCP_CONFORMANCE_PROTOCOL_VERSION").unwrap_or_else(|_| "auto".to_owned());
-    let section = json!({"suite": {"url": url, "protocol": protocol, "timeout": 20}});
-    let servers = match Servers::parse(section.as_object().unwrap_or(&Map::new()), ".".as_ref()) {
-        Ok(servers) => servers,
-        Err(error) => {
-            eprintln!("{error}");
-            return ExitCode::from(2);
-        }
-    };
-    let talked = talk(&servers).await;
-    servers.close().await;
-    match talked {
+    match run(&url).await {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
+        Err(words) => {
+            eprintln!("{words}");
             ExitCode::FAILURE
         }
     }

@@ -169,8 +169,8 @@ impl Connection {
         let mut fresh = Duration::MAX;
         let mut cursor: Option<String> = None;
         for _ in 0..MOST_PAGES {
-            let mut request = ListToolsRequest::default();
-            request.params = cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+            let params = cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+            let request = ListToolsRequest { params, ..ListToolsRequest::default() };
             let result = self.peer.send_request(ClientRequest::ListToolsRequest(request)).await;
             let page = match result {
                 Ok(ServerResult::ListToolsResult(page)) => serde_json::to_value(page).unwrap_or_default(),

@@ -9,8 +9,9 @@ use std::time::Duration;
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
+use rmcp::service::ClientInitializeError;
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
 use tokio::sync::watch;
 
 use self::bounded::{Bounded, Listens};
@@ -89,5 +90,19 @@ pub(super) fn is_unreached(error: &(dyn Error + 'static)) -> bool {
 }
 
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |cause| (*cause).source())
+    std::iter::successors(Some(error), |cause| cause_of(*cause))
+}
+
+/// The cause of an error, also where the library does not pass it on as one.
+fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    if let Some(ClientInitializeError::TransportError { error, .. }) = error.downcast_ref() {
+        return Some(error.error.as_ref());
+    }
+    if let Some(ClientInitializeError::LegacyFallbackFailed { fallback, .. }) = error.downcast_ref() {
+        return Some(fallback.as_ref());
+    }
+    if let Some(StreamableHttpError::Client(error)) = error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        return Some(error);
+    }
+    error.source()
 }

@@ -108,6 +108,7 @@ impl Bounded {
         &self,
         response: Response,
         message: Option<&ClientJsonRpcMessage>,
+        has_session: bool,
     ) -> Result<StreamableHttpPostResponse, Failed> {
         let status = response.status();
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
@@ -118,10 +119,18 @@ impl Bounded {
         let session = session_of(&response);
         let is_json = is(&response, JSON);
         let body = self.read(response, MOST_WORDS).await?.unwrap_or_default();
-        let error = match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
+        let mut error = match serde_json::from_slice::<ServerJsonRpcMessage>(&body) {
             Ok(ServerJsonRpcMessage::Error(error)) if is_json => Some(error),
             _ => None,
         };
+        // Servers that were started anew often say so instead of 404: the request got nowhere, for it is not named.
+        if has_session && status == StatusCode::BAD_REQUEST && error.as_ref().is_some_and(|error| error.id.is_none()) {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        if let (Some(error), Some(ClientJsonRpcMessage::Request(request))) = (&mut error, message) {
+            // An answer that names no request would be waited for in vain.
+            error.id.get_or_insert_with(|| request.id.clone());
+        }
         // A server of the older era refuses the question about the era in ways of its own: that is an answer.
         if let Some(ClientJsonRpcMessage::Request(request)) = message
             && matches!(request.request, ClientRequest::DiscoverRequest(_))
@@ -161,7 +170,7 @@ impl StreamableHttpClient for Bounded {
             return Err(StreamableHttpError::SessionExpired);
         }
         if !status.is_success() {
-            return self.refused(response, Some(&message)).await;
+            return self.refused(response, Some(&message), has_session).await;
         }
         let wants_answer = matches!(message, ClientJsonRpcMessage::Request(_));
         if matches!(status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT)
@@ -224,7 +233,7 @@ impl StreamableHttpClient for Bounded {
         let response = response?;
         match response.status() {
             StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportSse),
-            status if !status.is_success() => match self.refused(response, None).await {
+            status if !status.is_success() => match self.refused(response, None, false).await {
                 Err(error) => Err(error),
                 Ok(_) => Err(HttpStatusError::new(status.as_u16(), None).into()),
             },
