@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`Driver`] | does what a session wants done, and tells it what came of it |
 //! | [`Activity`], [`Activities`] | what carries out calls |
+//! | [`Asker`] | a call's way to ask a person while it is at work |
 //! | [`Model`] | what answers requests |
 //! | [`Agent`] | an agent as a file |
 //! | [`bundled_agents`] | the agents that come with the program |

@@ -177,7 +177,7 @@ async fn a_stop_ends_the_call_and_its_question() {
     let inlet = driver.inlet();
     driver.turn(Input::RunPlan).await.unwrap();
     inlet.send(Input::Stop).unwrap();
-    driver.finish().await;
+    assert_eq!(driver.finish().await.unwrap().ends, Ends::Stopped);
     let open = driver.session().questions().into_iter().find(Question::is_open);
     assert!(open.is_none() && !driver.is_asked(), "{open:?}");
 }

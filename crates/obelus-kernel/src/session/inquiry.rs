@@ -101,6 +101,11 @@ impl Session {
         self.set_resting(at, true);
     }
 
+    /// Whether a call at work waits for a person, here or in a delegate.
+    pub(super) fn is_inquired(&self) -> bool {
+        !self.questions.inquiries.is_empty() || self.children().any(|(_, child)| child.is_inquired())
+    }
+
     /// A person decided about what a call asks.
     pub(super) fn answer_inquiry(&mut self, id: &str, decision: Decision, by: &str) -> Result<(), Refused> {
         let schema = self.questions.get(id).and_then(|question| question.schema.clone()).unwrap_or_default();
