@@ -179,6 +179,23 @@ impl Session {
         }
     }
 
+    /// A delegate has ended: nobody answers what its calls, which may be at work still, have asked.
+    pub(super) fn tell_orphans(&mut self, at: JobRef, child: &Session) {
+        for (call, key) in child.inquiries() {
+            self.tell_call(&format!("{at}/{call}"), key, Told::Gone);
+        }
+    }
+
+    /// What calls at work wait to be told, here and in delegates.
+    fn inquiries(&self) -> Vec<(String, String)> {
+        let own = self.questions.open().filter_map(|question| question.inquiry.as_ref());
+        let mut all: Vec<_> = own.map(|inquiry| (inquiry.call.clone(), inquiry.key.clone())).collect();
+        for (id, child) in self.children() {
+            all.extend(child.inquiries().into_iter().map(|(call, key)| (format!("{id}/{call}"), key)));
+        }
+        all
+    }
+
     fn tell_call(&mut self, id: &str, key: String, answer: Told) {
         self.tasks.push_back(Task::Told { id: id.to_owned(), key, answer });
     }

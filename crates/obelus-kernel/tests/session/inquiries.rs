@@ -171,6 +171,7 @@ fn a_stop_while_a_call_asks_ends_the_turn_whatever_the_call_brings() {
     desk.asks("0.0/0.0", "k", "Whose is it?", about_people());
     desk.stop();
     assert_eq!((desk.waiting().len(), desk.requests.len(), desk.rested()), (0, 0, Ends::Stopped));
+    assert_eq!(desk.told, [("0.0/0.0".to_owned(), "k".to_owned(), Told::Gone)], "the call is at work still");
 }
 
 #[test]
