@@ -25,7 +25,7 @@ mod recover;
 
 use std::collections::VecDeque;
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -36,6 +36,7 @@ use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 
 use crate::activity::Activities;
+use crate::album::{Album, AlbumError};
 use crate::clock::Clock;
 use crate::model::{Model, Used};
 use crate::session_files::SessionFiles;
@@ -111,6 +112,9 @@ pub struct Driver {
     stop: Arc<Notify>,
     /// What the model has before its eyes.
     sill: Arc<Sill>,
+    /// Pictures that the user shows, and those that go with the next words.
+    album: Album,
+    attached: Vec<Input>,
     /// Whether a recovered session believes that there is something, and is to be told first that there is not.
     forgets: bool,
 }
@@ -181,6 +185,8 @@ impl Driver {
             shelved: Vec::new(),
             stop: Arc::default(),
             sill: Arc::default(),
+            album: Album::default(),
+            attached: Vec::new(),
             forgets: false,
         }
     }
@@ -199,6 +205,20 @@ impl Driver {
         files.begin(&self.session);
         self.files = Some(Box::new(files));
         self
+    }
+
+    /// Keeps the pictures that the user shows in this album. Without one they are gone when the driver is.
+    #[must_use]
+    pub fn with_album(mut self, album: Album) -> Self {
+        self.album = album;
+        self
+    }
+
+    /// Takes a picture from a file. It goes with the words that begin the next turn, and is shown for that turn.
+    pub fn attach(&mut self, path: &Path) -> Result<(), AlbumError> {
+        let picture = self.album.add(path)?;
+        self.attached.push(Input::Picture(picture));
+        Ok(())
     }
 
     /// Reads the files of delegates from this folder and from nowhere else.
@@ -238,7 +258,10 @@ impl Driver {
     /// everything that is at work, calls included: whether such a call has had its effect is then not known.
     pub async fn turn(&mut self, input: Input) -> Result<Reply, Refused> {
         self.take_up_edits().await?;
-        self.feed(vec![input]).await?;
+        let begins = matches!(input, Input::User { .. } | Input::Start);
+        let mut inputs = if begins { std::mem::take(&mut self.attached) } else { Vec::new() };
+        inputs.push(input);
+        self.feed(inputs).await?;
         self.until_rest().await
     }
 

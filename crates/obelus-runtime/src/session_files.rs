@@ -6,6 +6,7 @@ use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Reply, Session, Start};
 
 use crate::StoreError;
+use crate::album::Album;
 use crate::iteration_log::{IterationLog, Rotation};
 use crate::state_file::{FileNews, Found, StateFile};
 
@@ -27,6 +28,7 @@ impl SessionFiles {
     /// Removes them.
     pub fn remove(folder: &Path, session: &str) -> Result<(), StoreError> {
         StateFile::remove(folder, session)?;
+        Album::remove(folder, session)?;
         IterationLog::remove(folder, session)
     }
 
