@@ -39,6 +39,9 @@ pub enum AlbumError {
     /// It is no picture.
     #[error("{}: it is no PNG, JPEG, WebP or GIF", .0.display())]
     NoPicture(PathBuf),
+    /// There are enough.
+    #[error("{}: at most {} pictures go with one message", .0.display(), Picture::MOST_AT_ONCE)]
+    TooMany(PathBuf),
     /// The copy cannot be written.
     #[error("{}: the picture cannot be kept there: {error}", folder.display())]
     NotKept {
@@ -64,10 +67,15 @@ impl Album {
         }
     }
 
+    /// Whether a file would be taken, and if not, why.
+    pub fn would_take(path: &Path) -> Result<(), AlbumError> {
+        picture_of(path, &read(path)?).map(drop)
+    }
+
     /// Keeps a copy of a file.
     pub(crate) fn add(&mut self, path: &Path) -> Result<Picture, AlbumError> {
         let bytes = read(path)?;
-        let picture = Picture::of(&bytes).ok_or_else(|| AlbumError::NoPicture(path.to_owned()))?;
+        let picture = picture_of(path, &bytes)?;
         let kept = self.folder().and_then(|folder| whole_file::write(&folder.join(&picture.name), &bytes));
         kept.map_err(|error| AlbumError::NotKept {
             folder: self.folder.clone().unwrap_or_else(std::env::temp_dir),
@@ -116,6 +124,10 @@ impl Drop for Album {
 fn folder(store: &Path, session: &str) -> Result<PathBuf, StoreError> {
     check_name(session)?;
     Ok(store.join("shots").join(session))
+}
+
+fn picture_of(path: &Path, bytes: &[u8]) -> Result<Picture, AlbumError> {
+    Picture::of(bytes).ok_or_else(|| AlbumError::NoPicture(path.to_owned()))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, AlbumError> {

@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use obelus_kernel::Time;
-use obelus_kernel::session::{AskedAgain, Input, Outcome, Question, Refused, Reply, Session, Start, Task};
+use obelus_kernel::session::{AskedAgain, Input, Outcome, Picture, Question, Refused, Reply, Session, Start, Task};
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 
@@ -216,8 +216,13 @@ impl Driver {
 
     /// Takes a picture from a file. It goes with the words that begin the next turn, and is shown for that turn.
     pub fn attach(&mut self, path: &Path) -> Result<(), AlbumError> {
-        let picture = self.album.add(path)?;
-        self.attached.push(Input::Picture(picture));
+        if self.attached.len() >= Picture::MOST_AT_ONCE {
+            return Err(AlbumError::TooMany(path.to_owned()));
+        }
+        let picture = Input::Picture(self.album.add(path)?);
+        if !self.attached.contains(&picture) {
+            self.attached.push(picture);
+        }
         Ok(())
     }
 
@@ -259,9 +264,12 @@ impl Driver {
     pub async fn turn(&mut self, input: Input) -> Result<Reply, Refused> {
         self.take_up_edits().await?;
         let begins = matches!(input, Input::User { .. } | Input::Start);
-        let mut inputs = if begins { std::mem::take(&mut self.attached) } else { Vec::new() };
+        let mut inputs = if begins { self.attached.clone() } else { Vec::new() };
         inputs.push(input);
         self.feed(inputs).await?;
+        if begins {
+            self.attached.clear();
+        }
         self.until_rest().await
     }
 

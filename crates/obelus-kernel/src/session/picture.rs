@@ -19,12 +19,11 @@ pub struct Picture {
     pub path: Option<PathBuf>,
 }
 
-/// Pictures that go with one message.
-const MOST_AT_ONCE: usize = 8;
-
 impl Picture {
     /// The largest file that is taken, in bytes.
     pub const MOST_BYTES: u64 = 4_000_000;
+    /// Pictures that go with one message at most.
+    pub const MOST_AT_ONCE: usize = 8;
 
     /// The picture that a file of these bytes is, if it is one.
     pub fn of(bytes: &[u8]) -> Option<Self> {
@@ -67,8 +66,8 @@ impl Session {
         if !picture.is_plainly_named() {
             return Err(Refused::new("bad_picture", "the name of a picture is that of a file, and nothing else"));
         }
-        if self.attached.len() >= MOST_AT_ONCE {
-            let text = format!("at most {MOST_AT_ONCE} pictures go with one message");
+        if self.attached.len() >= Picture::MOST_AT_ONCE {
+            let text = format!("at most {} pictures go with one message", Picture::MOST_AT_ONCE);
             return Err(Refused::new("too_many_pictures", text));
         }
         if !self.attached.contains(&picture) {
