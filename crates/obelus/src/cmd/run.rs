@@ -89,7 +89,7 @@ fn run(job: Job, begin: Input, how: &How, images: &[PathBuf], as_json: bool, is_
             job.meet_servers(&runtime)?;
             // What cannot be driven is not begun.
             let (genesis, agent, mcp) = (job.genesis()?, job.agent.clone(), job.mcp.clone());
-            let driver = job.drive(id, record)?;
+            let driver = job.pictured(&store, id).drive(id, record)?;
             store.create(id, system_clock(), &genesis)?;
             let driver = driver.journaled_by(SessionJournal::new(store.clone(), id));
             (with_files(driver, &store, id, &agent)?, Begin::With(begin), mcp)
