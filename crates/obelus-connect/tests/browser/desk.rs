@@ -147,6 +147,13 @@ fn page(asked: &Asked, other: &str) -> server::Reply {
     let html = |body: &str| server::answer("200 OK", "text/html; charset=utf-8", body);
     match asked.target.split('?').next().unwrap_or_default() {
         "/" => html(&include_str!("site.html").replace("OTHER", other)),
+        "/frame" => html(
+            "<form method=post action=/frame/send><textarea name=t aria-label=Inside></textarea><button>Send it</button></form>",
+        ),
+        "/meta" => {
+            html(&format!("<title>Meta</title><meta http-equiv=refresh content='0;url={other}/away'><h1>Meta</h1>"))
+        }
+        "/file.bin" => server::answer("200 OK", "application/octet-stream", "canary-file"),
         "/redirect" => server::redirect(&format!("{other}/away")),
         "/big" => {
             let lines: String = (0..1000).map(|n| format!("<p><a href=\"/i/{n}\">Item {n} of many</a></p>")).collect();
