@@ -38,7 +38,8 @@ impl Browser {
             notes
                 .push(format!("the page led to {}, which is not an allowed site; it was left again", shown_text(left)));
         }
-        if told.fresh && told.address == "about:blank" {
+        let reborn = std::mem::take(&mut memory.reborn);
+        if (told.fresh || reborn) && told.address == "about:blank" {
             let known = before.filter(|address| address.starts_with("http"));
             if let Some(modal) = self.reopen(known.as_deref(), at, &mut told, &mut notes, memory).await? {
                 return Ok(self.dialog_seen(modal, memory));

@@ -125,11 +125,32 @@ impl Desk {
         sends.map(|asked| format!("{} {}", asked.method, asked.target)).collect()
     }
 
+    /// Ends the browser, as a crash would; its server stays.
+    pub(crate) fn end_browser(&self) {
+        let config = self.outputs.with_file_name("config.json");
+        let server = processes().into_iter().find(|(_, _, line)| line.contains(&*config.to_string_lossy()));
+        let (server, _, _) = server.expect("the server is at work");
+        let (browser, _, _) = processes().into_iter().find(|(_, parent, _)| *parent == server).expect("a browser");
+        let ended = std::process::Command::new("kill").args(["-KILL", &browser.to_string()]).status().unwrap();
+        assert!(ended.success());
+    }
+
     pub(crate) async fn close(self) {
         self.servers.close().await;
         let root = self.outputs.parent().unwrap().to_owned();
         std::fs::remove_dir_all(root).unwrap();
     }
+}
+
+/// Number, parent and command line of each process.
+fn processes() -> Vec<(u32, u32, String)> {
+    let read = |entry: std::fs::DirEntry| {
+        let id = entry.file_name().to_str()?.parse().ok()?;
+        let status = std::fs::read_to_string(entry.path().join("status")).ok()?;
+        let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()?;
+        Some((id, parent, std::fs::read_to_string(entry.path().join("cmdline")).ok()?))
+    };
+    std::fs::read_dir("/proc").unwrap().flatten().filter_map(read).collect()
 }
 
 /// The id of an element.

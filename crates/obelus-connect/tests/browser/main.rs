@@ -300,6 +300,12 @@ async fn a_browser_that_was_started_anew_opens_the_page_again() {
     desk.seen = desk.run("observe", json!({"at": at})).await.unwrap();
     assert_eq!(desk.seen["about"]["address"], format!("{}/next", desk.site.url));
     assert!(desk.text().contains("started anew"), "{}", desk.text());
+    // A browser that ended by itself was where it was.
+    desk.end_browser();
+    let stale = desk.aim("browser_hover", json!({"target": "e1"})).await.unwrap_err();
+    assert!(["not_observed", "unknown_element", "browser"].contains(&stale.code.as_str()), "{stale:?}");
+    desk.observe().await;
+    assert_eq!(desk.seen["about"]["address"], format!("{}/next", desk.site.url));
     desk.close().await;
 
     let Some(mut desk) = Desk::new("anew-elsewhere", json!({})).await else { return };
