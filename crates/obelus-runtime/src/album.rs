@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use obelus_kernel::session::Picture;
 
 use crate::store::check_name;
-use crate::{StoreError, whole_file};
+use crate::{SessionFiles, StoreError, whole_file};
 
 /// Where the pictures of one session lie.
 #[derive(Debug, Default)]
@@ -55,16 +55,8 @@ pub enum AlbumError {
 impl Album {
     /// The album of a session in the store's folder: `shots/SESSION`.
     pub fn of(store: &Path, session: &str) -> Result<Self, StoreError> {
-        Ok(Self { folder: Some(folder(store, session)?), is_temporary: false })
-    }
-
-    /// Removes the pictures of a session.
-    pub(crate) fn remove(store: &Path, session: &str) -> Result<(), StoreError> {
-        let folder = folder(store, session)?;
-        match fs::remove_dir_all(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(StoreError::Folder(folder, error)),
-            _ => Ok(()),
-        }
+        check_name(session)?;
+        Ok(Self { folder: Some(SessionFiles::pictures(store, session)), is_temporary: false })
     }
 
     /// Whether a file would be taken, and if not, why.
@@ -119,11 +111,6 @@ impl Drop for Album {
             let _ = fs::remove_dir_all(folder);
         }
     }
-}
-
-fn folder(store: &Path, session: &str) -> Result<PathBuf, StoreError> {
-    check_name(session)?;
-    Ok(store.join("shots").join(session))
 }
 
 fn picture_of(path: &Path, bytes: &[u8]) -> Result<Picture, AlbumError> {
