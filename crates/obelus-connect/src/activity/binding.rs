@@ -14,12 +14,13 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const MOST_RETRIES: u64 = 10;
 
 /// The kinds of bindings, each with the fields that may stand beside it.
-const KINDS: [(&str, &[&str]); 5] = [
+const KINDS: [(&str, &[&str]); 6] = [
     ("bitrix24", &["bitrix24", "timeout"]),
     ("exec", &["exec", "timeout", "retry", "cwd", "env", "reconcile"]),
     ("http", &["http", "timeout", "retry", "secrets", "reconcile"]),
     ("jq", &["jq", "timeout"]),
     ("mcp", &["mcp", "timeout", "retry"]),
+    ("operator", &["operator"]),
 ];
 
 /// Why a binding cannot be used.
@@ -91,7 +92,7 @@ fn bind_one(all: &mut Activities, name: &str, binding: &Value, shared: &Shared<'
         [] => {
             let guess = map.keys().find_map(|field| closest(field, &KINDS.map(|(kind, _)| kind)));
             let guess = guess.map_or_else(String::new, |kind| format!("; did you mean `{kind}`?"));
-            return Err(whole(format!("it says nothing to do: give one of exec, http, jq, bitrix24{guess}")));
+            return Err(whole(format!("it says nothing to do: give one of exec, http, jq, bitrix24, operator{guess}")));
         }
         [(first, _), (second, _), ..] => {
             return Err(whole(format!(
@@ -109,6 +110,7 @@ fn bind_one(all: &mut Activities, name: &str, binding: &Value, shared: &Shared<'
         "http" => drop(all.add(name, super::http::Http::parse(&fields, &shared.client)?)),
         #[cfg(feature = "jq")]
         "jq" => drop(all.add(name, super::jq::Jq::parse(&fields)?)),
+        "operator" => crate::operator::bind(all, name, &fields)?,
         "mcp" => {
             return Err(fields.wrong("mcp", "servers are no activities: they stand under `mcp` of the agent's file"));
         }
