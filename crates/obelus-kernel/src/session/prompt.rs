@@ -94,8 +94,10 @@ const MOST_ERRORS: usize = 10;
 /// Questions shown at once, where the state tells of them too.
 const MOST_WAITING: usize = 5;
 /// What is said of calls where they are planned for a later step.
-const PLANNING: &str = "In this step a call is not run at once: give at most one call in `calls`. It is looked at \
-    first, then carried out, and you are shown what came of it.";
+const PLANNING: &str = "A call is not run at once here: give at most one call in `calls`, without `_outputPath`, and \
+    the `output` of this step along with it. The call is looked at first, then carried out, and you are shown what came of it.";
+/// What is said of the output where a step of a graph asks.
+const STEP: &str = "This is one step of a task that goes on by itself: `output` is the result of this step alone.";
 /// Characters of conversation shown.
 const MOST_TEXT: usize = 24_000;
 
@@ -128,6 +130,7 @@ impl Session {
             Some(_) => Offer::No,
         };
         let Composed { schema, loose } = compose(&self.context, output, mode, offer, |tool| self.is_latent(tool));
+        let step = node.map(|_| STEP.to_owned());
         let planning = node.filter(|node| node.plans.is_some()).map(|_| PLANNING.to_owned());
         let tool = |tool: &Arc<Tool>| json!({"name": tool.name, "schema": tool.schema});
         Prompt {
@@ -137,6 +140,7 @@ impl Session {
                 .instructions()
                 .into_iter()
                 .chain(node.and_then(|node| node.instructions.clone()))
+                .chain(step)
                 .chain(planning)
                 .collect(),
             tools: self.context.tools().filter(|tool| offer(tool) != Offer::No).map(tool).collect(),
