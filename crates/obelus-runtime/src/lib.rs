@@ -8,6 +8,7 @@
 //! | [`Activity`], [`Activities`] | what carries out calls |
 //! | [`Asker`] | a call's way to ask a person while it is at work |
 //! | [`Model`] | what answers requests |
+//! | [`Album`] | pictures that the user shows |
 //! | [`Agent`] | an agent as a file |
 //! | [`bundled_agents`] | the agents that come with the program |
 //! | [`Request`] | a request as a file |
@@ -23,6 +24,9 @@
 
 mod activity;
 pub use activity::{Activities, Activity, ActivityFuture, ReconcileFuture, Reconciled, Work};
+
+mod album;
+pub use album::{Album, AlbumError};
 
 mod agent;
 pub use agent::{Agent, Problem};

@@ -12,7 +12,7 @@ use obelus_kernel::Context;
 use obelus_kernel::session::{Mode, Session, Settings};
 use obelus_kernel::steps::Steps;
 use obelus_runtime::{
-    Activities, Agent, Driver, Model, NoModel, Remake, Request, SessionFiles, Store, TakenUp, read_document,
+    Activities, Agent, Album, Driver, Model, NoModel, Remake, Request, SessionFiles, Store, TakenUp, read_document,
     system_clock, take_up,
 };
 use serde_json::{Map, Value, json};
@@ -183,7 +183,7 @@ impl Job {
 
     /// The same, with a folder in the store for pictures of pages.
     pub(crate) fn pictured(self, store: &Store, id: &str) -> Self {
-        Self { mcp: self.mcp.with_pictures(pictures(store, id)), ..self }
+        Self { mcp: self.mcp.with_pictures(SessionFiles::pictures(store.folder(), id)), ..self }
     }
 
     /// Gives it hands.
@@ -246,17 +246,14 @@ impl Job {
     }
 }
 
-/// The same driver, which keeps an agent's state and log as files for people. A request has neither.
+/// The same driver, which keeps pictures that the user shows, and an agent's state and log as files for people. A
+/// request has no such files.
 pub(crate) fn with_files(driver: Driver, store: &Store, id: &str, agent: &str) -> Result<Driver> {
+    let driver = driver.with_album(Album::of(store.folder(), id)?);
     if agent.is_empty() {
         return Ok(driver);
     }
     Ok(driver.with_files(SessionFiles::open(store.folder(), id)?))
-}
-
-/// The folder for pictures of the pages that a session sees.
-fn pictures(store: &Store, id: &str) -> PathBuf {
-    store.folder().join("shots").join(id)
 }
 
 /// How a kept session is made anew, as it was when it began.

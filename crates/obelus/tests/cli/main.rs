@@ -11,6 +11,7 @@ mod examples;
 mod help;
 mod json;
 mod mcp;
+mod pictures;
 mod policy;
 mod sandbox;
 mod state;
