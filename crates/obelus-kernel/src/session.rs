@@ -315,7 +315,10 @@ impl Session {
             Input::Loaded { id, request } => self.take_loaded(&id, request),
             Input::InDoubt { id } => self.doubt(&id, INTERRUPTED),
             Input::DidNot { id, attempt } => self.did_not(&id, attempt),
-            Input::Forgotten => self.forget_seen(),
+            Input::Forgotten => {
+                self.forget_inquiries();
+                self.forget_seen();
+            }
             Input::Decide { question, decision, by } => self.decide(&question, decision, &by)?,
             Input::Mode { mode } => self.set_mode(mode),
             Input::Pause { by } => drop(self.paused.get_or_insert(by)),

@@ -93,7 +93,8 @@ pub enum Input {
         /// The attempt that had no effect.
         attempt: u32,
     },
-    /// What the model had before its eyes is gone, for it was never kept: see [`super::Seen`].
+    /// What only a process that has ended knew is gone: what the model had before its eyes, for that was never kept (see
+    /// [`super::Seen`]), and who waits for what calls at work have asked.
     Forgotten,
     /// A person decided.
     Decide {
