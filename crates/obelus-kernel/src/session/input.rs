@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::settings::Mode;
+use crate::dialect::entries;
 use crate::plan::Manner;
 use crate::time::Time;
 use crate::tool::Tool;
@@ -181,17 +182,21 @@ impl Solution {
             Some(Value::String(text)) => Some(text),
             Some(other) => return Err(format!("`say` is a string or null, not {}", crate::type_name(&other))),
         };
-        let calls = match fields.shift_remove("calls") {
+        let mut calls = match fields.shift_remove("calls") {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(calls)) => calls,
             Some(other) => return Err(format!("`calls` is an array, not {}", crate::type_name(&other))),
         };
+        for (index, call) in calls.iter_mut().enumerate() {
+            entries::open(call).map_err(|wrong| format!("call {index}: {wrong}"))?;
+        }
         // Plans and errors are messages with the calls inside, and can be no deeper than others.
         const MOST: usize = crate::MAX_DEPTH - 1;
         if let Some(index) = calls.iter().position(|call| crate::message::depth(call) > MOST) {
             return Err(format!("call {index} is nested deeper than {MOST} levels"));
         }
-        let output = fields.shift_remove("output").unwrap_or_default();
+        let mut output = fields.shift_remove("output").unwrap_or_default();
+        entries::open(&mut output).map_err(|wrong| format!("`output`: {wrong}"))?;
         if crate::message::depth(&output) >= MOST {
             return Err(format!("`output` is nested deeper than {} levels", MOST - 1));
         }

@@ -1,12 +1,12 @@
 //! What the model is shown, as data: in a fixed order, stable parts first. Drivers turn it into words.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::Session;
 use super::input::CallReport;
 use super::job::JobRef;
-use crate::compose::{Composed, compose};
+use crate::compose::{Composed, compose, compose_result};
 use crate::context::View;
 use crate::dialect::Dialect;
 use crate::message::{Message, PlanMode, Role};
@@ -104,9 +104,9 @@ impl Session {
     fn solving(&self) -> Prompt {
         let mode = self.plan_mode();
         let node = self.walk.as_ref().and_then(|walk| walk.current()?.request.as_ref());
-        let output = node.map_or(self.schema.as_ref(), |node| node.schema.as_ref());
         let is_offered = |tool: &Tool| node.is_none_or(|node| node.tools.contains(&tool.name));
-        let Composed { schema, loose } = compose(&self.context, output, mode, is_offered, |tool| self.is_latent(tool));
+        let Composed { schema, loose } =
+            compose(&self.context, self.output_schema(), mode, is_offered, |tool| self.is_latent(tool));
         let tool = |tool: &std::sync::Arc<Tool>| json!({"name": tool.name, "schema": tool.schema});
         Prompt {
             purpose: Purpose::Solve,
@@ -140,17 +140,19 @@ impl Session {
         }
     }
 
+    /// What the result of the request at work looks like, where somebody says so.
+    pub(super) fn output_schema(&self) -> Option<&Value> {
+        let node = self.walk.as_ref().and_then(|walk| walk.current()?.request.as_ref());
+        node.map_or(self.schema.as_ref(), |node| node.schema.as_ref())
+    }
+
     fn thought(&self, at: JobRef) -> Option<Prompt> {
         let step = self.steps.get(&at.step)?;
         let job = step.jobs.get(at.job as usize)?;
         let call = step.call(at.job as usize);
         let tool = call.tool.as_ref()?;
         let frozen = job.frozen.as_ref()?;
-        let mut schema = Map::new();
-        schema.insert("type".to_owned(), "object".into());
-        schema.insert("required".to_owned(), json!(["output"]));
-        schema.insert("properties".to_owned(), json!({"output": tool.output().cloned().unwrap_or(json!({}))}));
-        schema.insert("additionalProperties".to_owned(), false.into());
+        let Composed { schema, loose } = compose_result(tool);
         Some(Prompt {
             purpose: Purpose::Think {
                 call: (*frozen.call).clone(),
@@ -172,8 +174,8 @@ impl Session {
             now: self.now,
             time_zone: self.settings.time_zone.clone(),
             out_of_format: None,
-            schema: Value::Object(schema),
-            loose: vec!["a single call's result".to_owned()],
+            schema,
+            loose,
         })
     }
 
