@@ -12,6 +12,7 @@
 //! | [`Request`] | a request as a file |
 //! | [`masked`] | what must not stand in a log |
 //! | [`Secret`] | texts that can be used and cannot be shown |
+//! | [`Sill`] | what the model has before its eyes, and nobody keeps |
 //! | [`Store`] | journals of sessions on disk |
 //! | [`StateFile`] | the state of a session as a file that people can edit |
 //! | [`IterationLog`] | what was told, thought, asked of services and answered, for people |
@@ -25,6 +26,9 @@ pub use activity::{Activities, Activity, ActivityFuture, ReconcileFuture, Reconc
 mod agent;
 pub use agent::{Agent, Problem};
 
+mod asker;
+pub use asker::{Asked, Asker};
+
 mod bundled;
 pub use bundled::{bundled_agent, bundled_agents, is_bundled};
 
@@ -32,7 +36,7 @@ mod clock;
 pub use clock::{Clock, system_clock};
 
 mod driver;
-pub use driver::{Counter, DAMAGED, Driver, Event, Journal, Kept, NOT_DURABLE, PAUSED, Recovered, Told};
+pub use driver::{Counter, DAMAGED, Driver, Event, Idle, Journal, Kept, NOT_DURABLE, PAUSED, Recovered, Told};
 
 mod fork;
 pub use fork::fork;
@@ -47,6 +51,7 @@ mod model;
 pub use model::{AnswerFuture, Model, NoModel, Part, Parts, Used};
 
 mod places;
+pub use places::place_in;
 
 mod read;
 pub use read::{Unreadable, read_text, read_text_from};
@@ -59,6 +64,10 @@ pub use secret::{MASKED, Secret, without_secrets};
 
 mod session_files;
 pub use session_files::SessionFiles;
+
+mod sill;
+pub use obelus_kernel::session::Seen;
+pub use sill::Sill;
 
 mod state_file;
 pub use state_file::{FileNews, Found, StateFile};

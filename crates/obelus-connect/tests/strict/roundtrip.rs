@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use obelus_kernel::compose::{compose, without_nulls};
+use obelus_kernel::compose::{Offer, compose, without_nulls};
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::dialect::stream::{Piece, Reader};
 use obelus_kernel::{Call, Context, PlanMode};
@@ -192,7 +192,7 @@ proptest! {
             call["free"] = json!({"a": [1, null]});
         }
         let context = Context::from_value(json!([{"type": "tool", "tool": {"t": tool}}])).unwrap();
-        let composed = compose(&context, None, PlanMode::Eager, |_| true, |_| false);
+        let composed = compose(&context, None, PlanMode::Eager, |_| Offer::Call, |_| false);
         prop_assert_eq!(&composed.loose, &Vec::<String>::new());
         prop_assert_eq!(breaches(&composed.schema), Vec::<String>::new());
 
@@ -211,7 +211,7 @@ proptest! {
     #[test]
     fn a_result_in_the_strict_form_is_the_result((schema, value) in typed()) {
         let context = Context::from_value(json!([])).unwrap();
-        let composed = compose(&context, Some(&schema), PlanMode::Eager, |_| true, |_| false);
+        let composed = compose(&context, Some(&schema), PlanMode::Eager, |_| Offer::Call, |_| false);
         prop_assert_eq!(breaches(&composed.schema), Vec::<String>::new());
         // References are for parameters: here a text is a text, and other types have to be what they are.
         prop_assume!(jsonschema::is_valid(&schema, &value));
@@ -229,7 +229,7 @@ fn a_tree_of_any_depth_is_read_as_it_was_meant() {
         "below": {"type": "array", "items": {"$ref": "#/$defs/node"}}}, "required": ["name"], "additionalProperties": false});
     let tool = json!({"type": "object", "$defs": {"node": node}, "properties": {"root": {"$ref": "#/$defs/node"}}, "x-effect": "read"});
     let context = Context::from_value(json!([{"type": "tool", "tool": {"t": tool}}])).unwrap();
-    let composed = compose(&context, None, PlanMode::Eager, |_| true, |_| false);
+    let composed = compose(&context, None, PlanMode::Eager, |_| Offer::Call, |_| false);
     assert_eq!((composed.loose, breaches(&composed.schema)), (vec![], vec![]));
     let mut tree = json!({"name": "leaf", "size": 1});
     for _ in 0..5 {
