@@ -21,7 +21,9 @@ pub fn open(value: &mut Value) -> Result<(), String> {
     match value {
         Value::Array(items) => items.iter_mut().try_for_each(open),
         Value::Object(fields) => {
-            let entries = fields.shift_remove(ENTRIES);
+            // To look through the names is cheaper than to hash one, and nearly always that is all.
+            let has_entries = fields.keys().any(|name| name == ENTRIES);
+            let entries = if has_entries { fields.shift_remove(ENTRIES) } else { None };
             fields.values_mut().try_for_each(open)?;
             match entries {
                 None | Some(Value::Null) => Ok(()),

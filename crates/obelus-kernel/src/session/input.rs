@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::settings::Mode;
+use super::spent::Used;
 use crate::dialect::entries;
 use crate::plan::Manner;
 use crate::time::Time;
@@ -44,6 +45,13 @@ pub enum Input {
         id: String,
         /// The answer.
         answer: Answer,
+    },
+    /// A request to the model took this: told once for each attempt, whatever came of it.
+    Used {
+        /// The request's id.
+        id: String,
+        /// What it took.
+        used: Used,
     },
     /// While the model still writes, a call has come whole that may start: see `Session::may_start_early`.
     Partial {
@@ -423,25 +431,6 @@ pub struct Reply {
     pub end: Option<String>,
     /// When.
     pub at: Time,
-}
-
-/// What the model was asked for, and what it took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
-    /// Requests that have an answer, those of delegates included.
-    pub requests: u64,
-    /// Tokens, as far as the models said.
-    pub tokens: u64,
-}
-
-impl Spent {
-    pub(super) fn add(&mut self, answer: &Answer) {
-        self.requests += 1;
-        self.tokens += match answer {
-            Answer::Solution { tokens, .. } | Answer::OutOfFormat { tokens, .. } => *tokens,
-            Answer::Failed { .. } => 0,
-        };
-    }
 }
 
 /// What happened to one call.
