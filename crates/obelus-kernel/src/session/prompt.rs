@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Session;
 use super::input::CallReport;
 use super::job::JobRef;
+use super::picture::Picture;
 use super::seen::Seen;
 use crate::compose::{Composed, Offer, compose};
 use crate::context::View;
@@ -77,6 +78,9 @@ pub struct Prompt {
     /// What it has before its eyes, put here by the driver, for the session does not have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen: Option<Arc<Seen>>,
+    /// Pictures that the user shows with the words that began the turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<Picture>,
     /// An answer that could not be read, and what was wrong with it.
     pub out_of_format: Option<Value>,
     /// The schema of the answer.
@@ -159,6 +163,7 @@ impl Session {
             now: self.now,
             time_zone: self.settings.time_zone.clone(),
             seen: None,
+            pictures: self.turn.pictures.clone(),
             out_of_format: self.turn.out_of_format.as_ref().map(|(text, error)| json!({"text": text, "error": error})),
             schema,
             loose,
@@ -198,6 +203,7 @@ impl Session {
             now: self.now,
             time_zone: self.settings.time_zone.clone(),
             seen: None,
+            pictures: Vec::new(),
             out_of_format: None,
             schema: Value::Object(schema),
             loose: vec!["a single call's result".to_owned()],
