@@ -114,7 +114,7 @@ fn bind_one(all: &mut Activities, name: &str, binding: &Value, shared: &Shared<'
         [] => {
             let guess = map.keys().find_map(|field| closest(field, &KINDS.map(|(kind, _)| kind)));
             let guess = guess.map_or_else(String::new, |kind| format!("; did you mean `{kind}`?"));
-            return Err(whole(format!("it says nothing to do: give one of exec, http, jq, bitrix24{guess}")));
+            return Err(whole(format!("it says nothing to do: give one of exec, http, jq, bitrix24, operator{guess}")));
         }
         [(first, _), (second, _), ..] => {
             return Err(whole(format!(
@@ -135,15 +135,14 @@ fn bind_one(all: &mut Activities, name: &str, binding: &Value, shared: &Shared<'
         "mcp" => {
             return Err(fields.wrong("mcp", "servers are no activities: they stand under `mcp` of the agent's file"));
         }
-        #[cfg(feature = "mcp")]
         "operator" => {
-            let part = fields.text("operator")?.unwrap_or_default();
-            let Some(browser) = &shared.browser else {
-                return Err(
-                    fields.wrong("operator", "the agent's file has no section `browser`: add one, with `sites`")
-                );
-            };
-            browser.bind_one(all, name, part)?;
+            #[cfg(feature = "mcp")]
+            if let (Some(browser), Some(part)) = (&shared.browser, fields.text("operator")?)
+                && part != "record"
+            {
+                return browser.bind_one(all, name, part);
+            }
+            crate::operator::bind(all, name, &fields)?;
         }
         absent => return Err(fields.wrong(absent, format!("this program was built without the feature `{absent}`"))),
     }
