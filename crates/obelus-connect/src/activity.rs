@@ -22,7 +22,7 @@
 )]
 
 mod binding;
-#[cfg(feature = "bitrix24")]
+#[cfg(any(feature = "bitrix24", feature = "mcp"))]
 pub(crate) use binding::Fields;
 pub use binding::{BindingError, bind, bind_into};
 
@@ -38,8 +38,10 @@ pub(crate) use http::innermost;
 mod jq;
 
 mod mask;
-#[cfg(feature = "bitrix24")]
+#[cfg(any(feature = "bitrix24", feature = "mcp"))]
 pub(crate) use mask::Mask;
+#[cfg(feature = "mcp")]
+pub(crate) use mask::looks_secret;
 
 mod retry;
 

@@ -20,6 +20,7 @@
 //! | `event` | what a service tells of its own accord |
 //! | `naming`, `value_names` | names that people know, of tools, parameters and values; a call in one line |
 //! | `question`, `ask`, `describe`, `look` | what waits for a person, in which words, and what it would change |
+//! | `inquiry` | what a call at work asks a person |
 //! | `decide`, `earlier`, `consent`, `doubt` | what a person may say, has said, and what that does |
 //! | `checkpoint` | a session at rest as it is kept |
 //! | `policy`, `provenance`, `explain` | what may happen, what the origins of values decide, and why |
@@ -42,6 +43,7 @@ mod event;
 mod explain;
 mod freeze;
 mod input;
+mod inquiry;
 mod instances;
 mod job;
 mod leave;
@@ -73,8 +75,9 @@ pub use consent::ConsentWords;
 pub use explain::explain;
 pub use input::{
     Answer, AskedAgain, CallError, CallReport, Decision, Ends, Input, Outcome, Reply, Solution, Spent, Start, Task,
+    Told,
 };
-pub use policy::{Examples, Explanation, Match, Policy, Rule as PolicyRule, Say, Spoken, Verdict};
+pub use policy::{Examples, Explanation, Match, Policy, Rule as PolicyRule, Say, Spoken, Verdict, glob_fits};
 pub use prompt::{Prompt, Purpose};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
 pub use settings::{Approval, FollowUp, Kept, Mode, ModelMayConfirm, Planning, Settings};
@@ -294,6 +297,7 @@ impl Session {
             }
             Input::Partial { id, index, call } => self.take_partial(&id, index, call),
             Input::Ended { id, outcome } => self.take_outcome(&id, outcome),
+            Input::Asks { id, key, words, schema } => self.inquire(&id, key, words, schema),
             Input::Loaded { id, request } => self.take_loaded(&id, request),
             Input::InDoubt { id } => self.doubt(&id, INTERRUPTED),
             Input::DidNot { id, attempt } => self.did_not(&id, attempt),

@@ -10,6 +10,8 @@ use obelus_kernel::Tool;
 use obelus_kernel::session::{CallError, Outcome, Start};
 use serde_json::Value;
 
+use crate::asker::Asker;
+
 /// A call to be carried out.
 #[derive(Clone, Debug)]
 pub struct Work {
@@ -23,11 +25,14 @@ pub struct Work {
     pub key: String,
     /// How often it has been tried, from 1.
     pub attempt: u32,
+    /// For what only a person knows.
+    pub asker: Asker,
 }
 
 impl From<Start> for Work {
     fn from(start: Start) -> Self {
-        Self { call: start.call, tool: start.tool, scope: start.scope, key: start.key, attempt: start.attempt }
+        let Start { call, tool, scope, key, attempt, .. } = start;
+        Self { call, tool, scope, key, attempt, asker: Asker::nobody() }
     }
 }
 

@@ -13,11 +13,13 @@
 //! | `doubt` | calls whose answer was lost |
 //! | `parts` | answers that are still being written |
 //! | `counter` | what other processes say |
+//! | `inquiries` | what calls at work ask people |
 
 mod counter;
 mod doubt;
 mod feed;
 mod hands;
+mod inquiries;
 mod parts;
 mod recover;
 
@@ -39,6 +41,8 @@ use crate::model::{Model, Used};
 use crate::session_files::SessionFiles;
 use crate::state_file::{FileNews, Found};
 pub use counter::{Counter, Told};
+pub use inquiries::Idle;
+use inquiries::Inquiries;
 use parts::PartsInlet;
 
 /// Something that a person may want to see while a turn is at work.
@@ -91,6 +95,8 @@ pub struct Driver {
     counter: Option<counter::Ends>,
     /// Parts of answers that are not whole yet.
     parts: PartsInlet,
+    /// What calls at work ask.
+    inquiries: Inquiries,
     journal: Option<Box<dyn Journal>>,
     /// What is kept for people beside the journal.
     files: Option<Box<SessionFiles>>,
@@ -162,6 +168,7 @@ impl Driver {
             words: None,
             counter: None,
             parts: PartsInlet::default(),
+            inquiries: Inquiries::default(),
             journal: None,
             files: None,
             writing: None,
@@ -287,13 +294,19 @@ impl Driver {
         {
             Some(input) => input,
             None => loop {
+                let lapse = self.lapse();
                 let part = tokio::select! {
                     biased;
                     // What was told of an answer comes before the answer.
                     part = self.parts.next() => part,
                     Some(done) = self.pending.next() => break done,
+                    asking = self.inquiries.next() => match self.inquiries.take(asking) {
+                        Some(input) => break input,
+                        None => continue,
+                    },
                     said = next_word(&mut self.words) => break said,
                     told = next_told(&mut self.counter) => return self.take_told(told).await.or_else(unless_broken),
+                    () = tokio::time::sleep(lapse.unwrap_or_default()), if lapse.is_some() => break Input::Tick,
                 };
                 if let Some(input) = self.take_part(part) {
                     break input;
@@ -313,14 +326,17 @@ impl Driver {
         Ok(())
     }
 
-    /// Waits for what was started and not waited for.
-    pub async fn finish(&mut self) {
+    /// Waits for what was started and not waited for; a call that asks a person waits until somebody has answered.
+    /// Where that has set the session to work again, it says how it came to rest.
+    pub async fn finish(&mut self) -> Option<Reply> {
+        let mut reply = None;
         while self.is_at_work() {
             if self.take_some().await.is_err() {
-                return;
+                return reply;
             }
-            self.hand_out();
+            reply = self.hand_out().or(reply);
         }
+        reply
     }
 
     fn is_at_work(&self) -> bool {

@@ -25,6 +25,9 @@ pub use activity::{Activities, Activity, ActivityFuture, ReconcileFuture, Reconc
 mod agent;
 pub use agent::{Agent, Problem};
 
+mod asker;
+pub use asker::{Asked, Asker};
+
 mod bundled;
 pub use bundled::{bundled_agent, bundled_agents, is_bundled};
 
@@ -32,7 +35,7 @@ mod clock;
 pub use clock::{Clock, system_clock};
 
 mod driver;
-pub use driver::{Counter, DAMAGED, Driver, Event, Journal, Kept, NOT_DURABLE, PAUSED, Recovered, Told};
+pub use driver::{Counter, DAMAGED, Driver, Event, Idle, Journal, Kept, NOT_DURABLE, PAUSED, Recovered, Told};
 
 mod fork;
 pub use fork::fork;

@@ -24,7 +24,7 @@ const KINDS: [(&str, &[&str]); 5] = [
 
 /// Why a binding cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("activity `{binding}`{}{field}: {problem}", if field.is_empty() { "" } else { ", field " })]
+#[error("{}{field}: {problem}", place(binding, field))]
 pub struct BindingError {
     /// The name that is bound.
     pub binding: String,
@@ -32,6 +32,15 @@ pub struct BindingError {
     pub field: String,
     /// What is wrong, and what would be right.
     pub problem: String,
+}
+
+/// What is bound, with a comma if a field of it follows: servers stand under `mcp.` and are no activities.
+fn place(binding: &str, field: &str) -> String {
+    let what = match binding.strip_prefix("mcp.") {
+        Some(server) => format!("MCP server `{server}`"),
+        None => format!("activity `{binding}`"),
+    };
+    if field.is_empty() { what } else { format!("{what}, field ") }
 }
 
 /// Makes activities of bindings. Relative paths in them begin at `base`, the folder of the file they stand in.
@@ -100,7 +109,9 @@ fn bind_one(all: &mut Activities, name: &str, binding: &Value, shared: &Shared<'
         "http" => drop(all.add(name, super::http::Http::parse(&fields, &shared.client)?)),
         #[cfg(feature = "jq")]
         "jq" => drop(all.add(name, super::jq::Jq::parse(&fields)?)),
-        "mcp" => return Err(fields.wrong("mcp", "not supported yet; an `exec` binding can run a client meanwhile")),
+        "mcp" => {
+            return Err(fields.wrong("mcp", "servers are no activities: they stand under `mcp` of the agent's file"));
+        }
         absent => return Err(fields.wrong(absent, format!("this program was built without the feature `{absent}`"))),
     }
     Ok(())
@@ -134,6 +145,18 @@ impl<'a> Fields<'a> {
             return Err(fields.wrong(stray, format!("unknown; {hint}")));
         }
         Ok(fields)
+    }
+
+    /// The fields of something that is no activity, such as a server.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn of(binding: &'a str, map: &'a Map<String, Value>, known: &[&str]) -> Result<Self, BindingError> {
+        let fields = Self { binding, prefix: "", map };
+        let Some(stray) = map.keys().find(|field| !known.contains(&field.as_str())) else { return Ok(fields) };
+        let hint = match closest(stray, known) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("the fields here are {}", known.join(", ")),
+        };
+        Err(fields.wrong(stray, format!("unknown; {hint}")))
     }
 
     /// The fields of an object in the binding.
@@ -182,10 +205,15 @@ impl<'a> Fields<'a> {
 
     /// The time limit of calls.
     pub(crate) fn time_limit(&self) -> Result<Duration, BindingError> {
-        let Some(value) = self.get("timeout") else { return Ok(TIMEOUT) };
+        self.seconds("timeout", TIMEOUT)
+    }
+
+    /// A field that is a number of seconds.
+    pub(crate) fn seconds(&self, name: &str, usual: Duration) -> Result<Duration, BindingError> {
+        let Some(value) = self.get(name) else { return Ok(usual) };
         let seconds = value.as_f64().filter(|seconds| *seconds > 0.0);
         let limit = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        limit.ok_or_else(|| self.wrong("timeout", format!("it must be a number of seconds above 0; it is {value}")))
+        limit.ok_or_else(|| self.wrong(name, format!("it must be a number of seconds above 0; it is {value}")))
     }
 
     /// How often a read is tried again.

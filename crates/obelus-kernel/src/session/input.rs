@@ -60,6 +60,17 @@ pub enum Input {
         /// What it brought.
         outcome: Outcome,
     },
+    /// A call at work asks a person something. Words and schema are its own: nobody has looked at them.
+    Asks {
+        /// The call's id.
+        id: String,
+        /// What the answer is known by; the call may have asked something else already.
+        key: String,
+        /// What it wants to know, in its words.
+        words: String,
+        /// What an answer must look like.
+        schema: Value,
+    },
     /// A delegate's saved request was read, or could not be.
     Loaded {
         /// The call's id.
@@ -312,8 +323,31 @@ pub enum Task {
         /// Why.
         because: AskedAgain,
     },
+    /// Tell a call at work what became of something that it asked.
+    Told {
+        /// The call's id.
+        id: String,
+        /// What it asked is known by this.
+        key: String,
+        /// What became of it.
+        answer: Told,
+    },
     /// The turn has come to rest.
     Rest(Box<Reply>),
+}
+
+/// What became of something that a call at work asked a person.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Told {
+    /// A person gave this value, and it fits.
+    Value(Value),
+    /// It is not answered.
+    Declined {
+        /// Why.
+        reason: String,
+    },
+    /// Nobody can answer any more, or nobody did in time.
+    Gone,
 }
 
 /// Why a question that waits is shown once more.

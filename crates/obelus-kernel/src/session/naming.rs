@@ -105,7 +105,8 @@ impl Session {
     pub fn headline(&self, question: &Question) -> String {
         let first = || question.description.lines().next().unwrap_or_default().to_owned();
         match (question.about, question.calls.as_slice()) {
-            (About::Call | About::InDoubt, [asked]) => self.call_headline(&asked.call),
+            // A server's own words are no headline.
+            (About::Call | About::InDoubt | About::Input, [asked]) => self.call_headline(&asked.call),
             (About::Call | About::Plan, [first, ..]) => {
                 format!("{} … ({})", self.call_headline(&first.call), question.calls.len())
             }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-pub use matching::Match;
+pub use matching::{Match, glob_fits};
 pub(crate) use matching::present;
 
 use super::settings::Mode;
@@ -16,7 +16,6 @@ use crate::call::Call;
 use crate::origin::Origins;
 use crate::tool::{Effect, Tool};
 use index::{Index, Line};
-use matching::glob_fits;
 
 /// What the policy says of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -21,6 +21,7 @@ use crate::schema;
 impl Session {
     /// An activity, or a delegate, has come to its end.
     pub(super) fn finish(&mut self, at: JobRef, outcome: Outcome) {
+        self.close_inquiries(at);
         let step = &self.steps[&at.step];
         let call = step.call(at.job as usize).clone();
         self.running -= 1;

@@ -268,7 +268,10 @@ impl Session {
     pub(super) fn is_answer(&mut self, text: &str) -> bool {
         let open: Vec<String> = self.questions.open().map(|question| question.id.clone()).collect();
         let [id] = open.as_slice() else { return false };
-        let asks = self.questions.get(id).is_some_and(|question| question.about == super::About::Input);
+        let asks = self
+            .questions
+            .get(id)
+            .is_some_and(|question| question.about == super::About::Input && question.inquiry.is_none());
         let rests = matches!(self.turn.phase, Phase::Rested(_));
         if !(asks && rests && self.take_input(text.into()).is_ok()) {
             return false;

@@ -19,6 +19,7 @@ mod delegates;
 mod doubt;
 mod early;
 mod events;
+mod inquiries;
 mod kept;
 mod limits;
 mod order;

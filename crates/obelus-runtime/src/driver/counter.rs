@@ -87,8 +87,7 @@ impl Driver {
             self.take_some().await?;
             reply = self.hand_out();
         }
-        self.finish().await;
-        Ok(reply)
+        Ok(self.finish().await.or(reply))
     }
 
     /// Takes what was told, and works until the turn has come to rest, if there is one.

@@ -76,6 +76,9 @@ impl Driver {
     pub(super) fn handle(&mut self, mut batch: Batch) -> Result<(), Refused> {
         let mut refusal = Ok(());
         for (at, input) in batch.drain(..) {
+            if let Input::Ended { id, .. } | Input::InDoubt { id } | Input::DidNot { id, .. } = &input {
+                self.inquiries.forget(id);
+            }
             if let Input::Ended { id, outcome } = &input {
                 (self.watch)(Event::Ended(id, outcome));
             }
@@ -97,12 +100,13 @@ impl Driver {
     }
 }
 
-/// Whether an input tells what became of something that was handed out.
+/// Whether an input tells what became of something that was handed out, or what it asks.
 fn is_completion(input: &Input) -> bool {
     matches!(
         input,
         Input::Answer { .. }
             | Input::Ended { .. }
+            | Input::Asks { .. }
             | Input::Loaded { .. }
             | Input::InDoubt { .. }
             | Input::DidNot { .. }

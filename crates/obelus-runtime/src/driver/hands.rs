@@ -42,6 +42,7 @@ impl Driver {
                         (self.watch)(Event::AskedAgain(&question, because));
                     }
                 }
+                Task::Told { id, key, answer } => self.inquiries.tell(id, key, answer),
                 Task::Rest(rest) => reply = Some(*rest),
             }
         }
@@ -108,7 +109,8 @@ impl Driver {
         };
         let limit = activity.time_limit().unwrap_or(Duration::from_secs(start.seconds));
         let is_harmless = start.tool.idempotent;
-        let work = Work::from(start);
+        let asker = self.inquiries.asker(&id);
+        let work = Work { asker: asker.clone(), ..Work::from(start) };
         // What may not be done twice is kept, to look whether it happened if its answer gets lost.
         let doubt =
             (!is_harmless).then(|| Doubt { id: id.clone(), activity: Arc::clone(activity), work: work.clone(), limit });
@@ -132,7 +134,7 @@ impl Driver {
             let to_end = async {
                 let outcome = match ready {
                     Some(outcome) => outcome,
-                    None => tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
+                    None => asker.limited(limit, work).await.unwrap_or_else(|| {
                         failed(is_harmless, "timeout", format!("no result within {}", seconds(limit)))
                     }),
                 };

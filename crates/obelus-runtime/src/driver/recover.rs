@@ -33,7 +33,8 @@ impl Driver {
                     Task::Load { id, path } => drop(open.insert(id.clone(), Task::Load { id, path })),
                     Task::Call(start) => drop(open.insert(start.id.clone(), Task::Call(start))),
                     Task::Rest(reply) => recovered.reply = Some(*reply),
-                    Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } => {}
+                    // Nobody is at work yet who could be told something.
+                    Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } | Task::Told { .. } => {}
                 }
             }
         }

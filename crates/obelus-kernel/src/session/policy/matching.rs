@@ -89,8 +89,8 @@ pub(crate) fn present(params: &Value, path: &str) -> bool {
     }
 }
 
-/// `*` stands for any letters.
-pub(super) fn glob_fits(glob: &str, name: &str) -> bool {
+/// Whether a name fits a glob, where `*` stands for any letters.
+pub fn glob_fits(glob: &str, name: &str) -> bool {
     match glob.split_once('*') {
         None => glob == name,
         Some((head, tail)) => match name.strip_prefix(head) {

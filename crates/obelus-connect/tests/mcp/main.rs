@@ -1,0 +1,5 @@
+//! The client of MCP servers beside servers that others have written, and beside some that misbehave.
+#![cfg(feature = "mcp")]
+
+mod everything;
+mod peers;
