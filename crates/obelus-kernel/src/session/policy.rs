@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-pub use matching::{Match, glob_fits};
 pub(crate) use matching::present;
+pub use matching::{Match, glob_fits};
 
 use super::settings::Mode;
 use crate::call::Call;

@@ -21,9 +21,8 @@ pub(crate) fn playwright_mcp() -> String {
 
 /// The path of the everything server's program.
 pub(crate) fn everything() -> String {
-    static PATH: LazyLock<String> = LazyLock::new(|| {
-        npm("server-everything", EVERYTHING, "@modelcontextprotocol/server-everything/dist/index.js")
-    });
+    static PATH: LazyLock<String> =
+        LazyLock::new(|| npm("server-everything", EVERYTHING, "@modelcontextprotocol/server-everything/dist/index.js"));
     PATH.clone()
 }
 

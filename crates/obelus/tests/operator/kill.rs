@@ -29,7 +29,8 @@ fn when_asked(desk: &Desk, method: &'static str, path: &'static str) -> mpsc::Re
     let (tell, told) = mpsc::channel();
     let mut tell = Some(tell);
     desk.site.watch(move |asked: &Asked| {
-        if asked.method == method && asked.path == path
+        if asked.method == method
+            && asked.path == path
             && let Some(tell) = tell.take()
         {
             // The answer is held back until whoever wants to has pulled the plug.

@@ -36,24 +36,9 @@ const fn good(name: &'static str, price: u32, rating: f64) -> Good {
 /// Three pages of goods. The best rated one is dear, the cheapest is bad; only who has seen all three pages knows which
 /// is the cheapest of the good ones.
 pub(crate) const GOODS: [[Good; 4]; 3] = [
-    [
-        good("Аврора", 4200, 4.1),
-        good("Бриз", 2790, 3.2),
-        good("Вектор", 9900, 4.9),
-        good("Гамма", 3650, 4.6),
-    ],
-    [
-        good("Дельта", 5100, 4.4),
-        good("Ермак", 3390, 4.5),
-        good("Жемчуг", 7800, 4.8),
-        good("Зенит", 1990, 2.7),
-    ],
-    [
-        good("Искра", 3480, 4.7),
-        good("Кварц", 6400, 4.6),
-        good("Луч", 2950, 3.9),
-        good("Маяк", 3720, 4.8),
-    ],
+    [good("Аврора", 4200, 4.1), good("Бриз", 2790, 3.2), good("Вектор", 9900, 4.9), good("Гамма", 3650, 4.6)],
+    [good("Дельта", 5100, 4.4), good("Ермак", 3390, 4.5), good("Жемчуг", 7800, 4.8), good("Зенит", 1990, 2.7)],
+    [good("Искра", 3480, 4.7), good("Кварц", 6400, 4.6), good("Луч", 2950, 3.9), good("Маяк", 3720, 4.8)],
 ];
 
 /// One request that came.
