@@ -16,6 +16,7 @@
 //! | `job`, `at_work` | the calls of one solution and the graph between them, and where those under way are kept |
 //! | `work`, `freeze` | a call's way from blocked to its end, and the call with its references resolved |
 //! | `result`, `instances`, `leave` | what a call brings, and what it leaves beside that, written to memory |
+//! | `seen` | what the model is shown and nobody keeps |
 //! | `desk`, `adopt` | the state with what the session keeps up in it, and a state that comes from elsewhere |
 //! | `event` | what a service tells of its own accord |
 //! | `naming`, `value_names` | names that people know, of tools, parameters and values; a call in one line |
@@ -56,6 +57,7 @@ mod provenance;
 mod question;
 mod rest;
 mod result;
+mod seen;
 mod settings;
 mod shelter;
 mod solve;
@@ -80,6 +82,7 @@ pub use input::{
 pub use policy::{Examples, Explanation, Match, Policy, Rule as PolicyRule, Say, Spoken, Verdict, glob_fits};
 pub use prompt::{Prompt, Purpose};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
+pub use seen::Seen;
 pub use settings::{Approval, FollowUp, Kept, Mode, ModelMayConfirm, Planning, Settings};
 pub use value_names::Named;
 pub use why::{Because, Given, Why, Writer, why};
@@ -100,6 +103,7 @@ use job::JobRef;
 use look::Looks;
 use partial::Early;
 use question::Questions;
+use seen::Observed;
 use turn::{Turn, Words};
 use walk::Walk;
 
@@ -145,6 +149,8 @@ pub struct Session {
     desk: Desk,
     /// What the model is shown of kinds that are not shown whole.
     views: BTreeMap<String, Filter>,
+    /// Where digests of what was seen were written.
+    observed: Vec<Observed>,
     /// Where everything comes from that the model has been shown so far.
     shown: Origins,
     /// Where the agent's own words of this session come from: it had been shown all that when it spoke.
@@ -250,6 +256,7 @@ impl Session {
             looks: Looks::default(),
             desk: Desk::default(),
             views,
+            observed: Vec::new(),
             shown,
             said: Origins::default(),
             pending_words: VecDeque::new(),
@@ -301,6 +308,7 @@ impl Session {
             Input::Loaded { id, request } => self.take_loaded(&id, request),
             Input::InDoubt { id } => self.doubt(&id, INTERRUPTED),
             Input::DidNot { id, attempt } => self.did_not(&id, attempt),
+            Input::Forgotten => self.forget_seen(),
             Input::Decide { question, decision, by } => self.decide(&question, decision, &by)?,
             Input::Mode { mode } => self.set_mode(mode),
             Input::Pause { by } => drop(self.paused.get_or_insert(by)),

@@ -39,6 +39,7 @@ use crate::activity::Activities;
 use crate::clock::Clock;
 use crate::model::{Model, Used};
 use crate::session_files::SessionFiles;
+use crate::sill::Sill;
 use crate::state_file::{FileNews, Found};
 pub use counter::{Counter, Told};
 pub use inquiries::Idle;
@@ -108,6 +109,10 @@ pub struct Driver {
     shelved: Vec<Task>,
     /// Ends what is at work when a person says stop.
     stop: Arc<Notify>,
+    /// What the model has before its eyes.
+    sill: Arc<Sill>,
+    /// Whether a recovered session believes that there is something, and is to be told first that there is not.
+    forgets: bool,
 }
 
 /// The code of a refusal because the journal could not be written: nothing has happened, and nothing may.
@@ -175,6 +180,8 @@ impl Driver {
             unsettled: Vec::new(),
             shelved: Vec::new(),
             stop: Arc::default(),
+            sill: Arc::default(),
+            forgets: false,
         }
     }
 

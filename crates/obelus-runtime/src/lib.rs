@@ -12,6 +12,7 @@
 //! | [`Request`] | a request as a file |
 //! | [`masked`] | what must not stand in a log |
 //! | [`Secret`] | texts that can be used and cannot be shown |
+//! | [`Sill`] | what the model has before its eyes, and nobody keeps |
 //! | [`Store`] | journals of sessions on disk |
 //! | [`StateFile`] | the state of a session as a file that people can edit |
 //! | [`IterationLog`] | what was told, thought, asked of services and answered, for people |
@@ -62,6 +63,10 @@ pub use secret::{MASKED, Secret, without_secrets};
 
 mod session_files;
 pub use session_files::SessionFiles;
+
+mod sill;
+pub use obelus_kernel::session::Seen;
+pub use sill::Sill;
 
 mod state_file;
 pub use state_file::{FileNews, Found, StateFile};

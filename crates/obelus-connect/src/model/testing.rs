@@ -26,6 +26,7 @@ pub(super) fn bare() -> Prompt {
         language: None,
         now: Time(0),
         time_zone: None,
+        seen: None,
         out_of_format: None,
         schema: json!({"type": "object"}),
         loose: Vec::new(),

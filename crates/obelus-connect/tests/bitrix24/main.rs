@@ -40,8 +40,8 @@ pub(crate) fn client_with(server: &Server, options: Options) -> Bitrix24 {
 pub(crate) fn work(tool: &str, effect: &str, annotation: Value, call: Value) -> Work {
     let schema = json!({"type": "object", "x-effect": effect, "x-bitrix24": annotation});
     let tool = Tool::parse(tool, &schema).unwrap();
-    let asker = Asker::nobody();
-    Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key: "s:1.0".to_owned(), attempt: 1, asker }
+    let (key, asker, sill) = ("s:1.0".to_owned(), Asker::nobody(), Arc::default());
+    Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, asker, sill }
 }
 
 pub(crate) fn read(tool: &str, call: Value) -> Work {

@@ -19,8 +19,8 @@ pub(crate) fn reading(call: Value) -> Work {
 /// A call of a tool that does this to the world.
 pub(crate) fn work(call: Value, effect: &str) -> Work {
     let tool = Tool::parse("try", &json!({"type": "object", "x-effect": effect})).unwrap();
-    let asker = Asker::nobody();
-    Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key: "key-1".to_owned(), attempt: 1, asker }
+    let (key, asker, sill) = ("key-1".to_owned(), Asker::nobody(), Arc::default());
+    Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, asker, sill }
 }
 
 /// The activity that a binding makes.

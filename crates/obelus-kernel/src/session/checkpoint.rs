@@ -12,6 +12,7 @@ use super::desk::Desk;
 use super::input::{CallReport, Spent};
 use super::job::Status;
 use super::question::KeptQuestions;
+use super::seen::Observed;
 use super::settings::Mode;
 use super::turn::{Phase, Turn};
 use crate::context::{KeptContext, LoadPast};
@@ -35,6 +36,8 @@ struct Kept {
     next_request: u64,
     questions: KeptQuestions,
     desk: Desk,
+    #[serde(default)]
+    observed: Vec<Observed>,
     shown: Origins,
     said: Origins,
     answerable: Option<String>,
@@ -74,6 +77,7 @@ impl Session {
             desk,
             looks,
             views: _,
+            observed,
             shown,
             said,
             pending_words,
@@ -101,6 +105,7 @@ impl Session {
             next_request: *next_request,
             questions: questions.kept()?,
             desk: desk.clone(),
+            observed: observed.clone(),
             shown: shown.clone(),
             said: said.clone(),
             answerable: answerable.clone(),
@@ -130,6 +135,7 @@ impl Session {
         self.next_request = kept.next_request;
         self.questions = kept.questions.into();
         self.desk = kept.desk;
+        self.observed = kept.observed;
         self.shown = kept.shown;
         self.said = kept.said;
         self.answerable = kept.answerable;

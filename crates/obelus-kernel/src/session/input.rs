@@ -90,6 +90,8 @@ pub enum Input {
         /// The attempt that had no effect.
         attempt: u32,
     },
+    /// What the model had before its eyes is gone, for it was never kept: see [`super::Seen`].
+    Forgotten,
     /// A person decided.
     Decide {
         /// The question's id.

@@ -1,11 +1,14 @@
 //! What the model is shown, as data: in a fixed order, stable parts first. Drivers turn it into words.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Session;
 use super::input::CallReport;
 use super::job::JobRef;
+use super::seen::Seen;
 use crate::compose::{Composed, compose};
 use crate::context::View;
 use crate::dialect::Dialect;
@@ -71,6 +74,9 @@ pub struct Prompt {
     /// The time zone of the people it works for, where its author says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
+    /// What it has before its eyes, put here by the driver, for the session does not have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Arc<Seen>>,
     /// An answer that could not be read, and what was wrong with it.
     pub out_of_format: Option<Value>,
     /// The schema of the answer.
@@ -110,7 +116,7 @@ impl Session {
         let output = node.map_or(self.schema.as_ref(), |node| node.schema.as_ref());
         let is_offered = |tool: &Tool| node.is_none_or(|node| node.tools.contains(&tool.name));
         let Composed { schema, loose } = compose(&self.context, output, mode, is_offered, |tool| self.is_latent(tool));
-        let tool = |tool: &std::sync::Arc<Tool>| json!({"name": tool.name, "schema": tool.schema});
+        let tool = |tool: &Arc<Tool>| json!({"name": tool.name, "schema": tool.schema});
         Prompt {
             purpose: Purpose::Solve,
             node: self.walk.as_ref().map(|walk| walk.node.clone()),
@@ -138,6 +144,7 @@ impl Session {
             language: self.settings.language.clone(),
             now: self.now,
             time_zone: self.settings.time_zone.clone(),
+            seen: None,
             out_of_format: self.turn.out_of_format.as_ref().map(|(text, error)| json!({"text": text, "error": error})),
             schema,
             loose,
@@ -176,6 +183,7 @@ impl Session {
             language: self.settings.language.clone(),
             now: self.now,
             time_zone: self.settings.time_zone.clone(),
+            seen: None,
             out_of_format: None,
             schema: Value::Object(schema),
             loose: vec!["a single call's result".to_owned()],

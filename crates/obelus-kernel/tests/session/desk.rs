@@ -55,7 +55,7 @@ impl Desk {
             settings["mode"] = "full".into();
         }
         let mut settings: Settings = serde_json::from_value(settings).expect("settings");
-        settings.activities = ["read", "make", "change", "drop", "count"].map(str::to_owned).into();
+        settings.activities = ["read", "make", "change", "drop", "count", "look"].map(str::to_owned).into();
         let mut context = vec![tools()];
         context.extend(messages.as_array().expect("messages").iter().cloned());
         let context = Context::from_value(context.into()).expect("a context");

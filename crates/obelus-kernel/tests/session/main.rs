@@ -26,6 +26,7 @@ mod order;
 mod plans;
 mod questions;
 mod results;
+mod seen;
 mod turns;
 mod why;
 

@@ -79,6 +79,7 @@ impl Driver {
 
     /// Works until everything has come to rest, what was under way when the session was taken up included.
     pub async fn go_on(&mut self) -> Result<Option<Reply>, Refused> {
+        self.forget().await?;
         let doubts = std::mem::take(&mut self.unsettled);
         self.feed(doubts).await?;
         let mut reply = self.hand_out();

@@ -11,7 +11,7 @@ use crate::model::jinja;
 use crate::model::{last_words, said_since};
 
 /// What conditions and templates can name. Beside these there is `m`, what a pattern found.
-pub(super) const NAMES: [&str; 17] = [
+pub(super) const NAMES: [&str; 18] = [
     "user",
     "texts",
     "kinds",
@@ -28,6 +28,7 @@ pub(super) const NAMES: [&str; 17] = [
     "mode",
     "out_of_format",
     "time",
+    "seen",
     "found",
 ];
 
@@ -66,6 +67,10 @@ impl<'a> Facts<'a> {
             .collect();
         let results: Vec<Value> = plan.iter().filter(|entry| entry["status"] == "done").cloned().collect();
         let texts: Vec<Value> = prompt.texts.iter().map(|(role, text)| json!({"role": role, "text": text})).collect();
+        let seen = prompt.seen.as_ref().map(|seen| {
+            json!({"tool": seen.tool, "digest": seen.digest, "text": seen.text,
+                "image": seen.image.as_ref().map(|path| path.to_string_lossy())})
+        });
         let (purpose, call, scope) = match &prompt.purpose {
             Purpose::Solve => ("solve", Value::Null, Value::Null),
             Purpose::Think { call, scope, .. } => ("think", call.clone(), scope.clone().into()),
@@ -87,6 +92,7 @@ impl<'a> Facts<'a> {
             "mode": prompt.mode,
             "out_of_format": prompt.out_of_format,
             "time": calendar(prompt.now, prompt.time_zone.as_deref(), prompt.language.as_deref()),
+            "seen": seen,
             "found": {},
         });
         let Value::Object(json) = json else { unreachable!("it was written as an object") };

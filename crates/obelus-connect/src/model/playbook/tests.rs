@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
-use obelus_kernel::session::{Answer, Prompt, Solution};
+use obelus_kernel::session::{Answer, Prompt, Seen, Solution};
 use serde_json::{Value, json};
 
 use super::{Playbook, form};
@@ -71,6 +72,8 @@ fn conditions_and_templates_see_what_the_request_shows() {
     prompt.plan = vec![report(json!({"_tool": "t", "x": 1}), "done"), report(json!({"_tool": "u"}), "failed")];
     prompt.errors = vec![json!({"error": {"message": "no"}})];
     prompt.out_of_format = Some(json!({"text": "?", "error": "!"}));
+    let before_its_eyes = Seen::new("observe", "- button \"Купить\"", Some("/shots/1.png".into()));
+    prompt.seen = Some(Arc::new(before_its_eyes.clone()));
     let seen = json!({
         "user": "сделка 7",
         "texts": [{"role": "assistant", "text": "да?"}, {"role": "user", "text": "сделка 7"}],
@@ -91,6 +94,8 @@ fn conditions_and_templates_see_what_the_request_shows() {
         "mode": "full",
         "out_of_format": {"text": "?", "error": "!"},
         "time": crate::model::calendar::calendar(prompt.now, None, None),
+        "seen": {"tool": "observe", "digest": before_its_eyes.digest, "text": "- button \"Купить\"",
+            "image": "/shots/1.png"},
         "found": {},
     });
     assert_eq!(seen.as_object().unwrap().keys().collect::<Vec<_>>(), super::facts::NAMES);
