@@ -29,9 +29,9 @@ pub(super) fn measure() -> Result<bool> {
     std::fs::remove_dir_all(&folder)?;
     let figures: Figures = super::figures_of(&String::from_utf8(output.stdout)?);
     println!(
-        "\nThe operator: {:.0} steps of its graph, with an observation of {:.0} characters; beside them {:.0} snapshots of a \
-         page of {:.0} characters:",
-        figures["steps"], figures["observed"], figures["snapshots"], figures["page"]
+        "\nThe operator: {:.0} steps of its graph, and beside them {:.0} snapshots of the page \
+         that they are shown, of {:.0} characters:",
+        figures["steps"], figures["snapshots"], figures["page"]
     );
     println!("  one snapshot by the browser            {:>10.0} µs, CPU and waiting", figures["snapshot"]);
     let mut met = true;
