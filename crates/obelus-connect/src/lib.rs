@@ -6,12 +6,15 @@
 //! |---|---|
 //! | [`activity`] | activities bound in a file: `exec`, `http`, `jq`, `bitrix24` |
 //! | `bitrix24` | the client of a Bitrix24 portal |
+//! | `browser` | a browser, through its MCP server |
 //! | `mcp` | the client of MCP servers |
 //! | [`model`] | models: `openai`, `playbook`, `replay`, and recording |
 
 pub mod activity;
 #[cfg(feature = "bitrix24")]
 pub mod bitrix24;
+#[cfg(feature = "mcp")]
+pub mod browser;
 #[cfg(any(feature = "exec", feature = "mcp"))]
 mod group;
 #[cfg(feature = "mcp")]

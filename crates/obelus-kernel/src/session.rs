@@ -73,13 +73,14 @@ use std::sync::Arc;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
+pub use crate::glob::fits as glob_fits;
 pub use consent::ConsentWords;
 pub use explain::explain;
 pub use input::{
     Answer, AskedAgain, CallError, CallReport, Decision, Ends, Input, Outcome, Reply, Solution, Spent, Start, Task,
     Told,
 };
-pub use policy::{Examples, Explanation, Match, Policy, Rule as PolicyRule, Say, Spoken, Verdict, glob_fits};
+pub use policy::{Examples, Explanation, Match, Policy, Rule as PolicyRule, Say, Spoken, Verdict};
 pub use prompt::{Prompt, Purpose};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
 pub use seen::Seen;
@@ -278,7 +279,7 @@ impl Session {
 
     /// The node of the graph where the session is.
     pub fn node(&self) -> Option<&str> {
-        self.walk.as_ref().map(|walk| walk.node.as_str())
+        self.walk.as_ref().map(|walk| walk.at.node.as_str())
     }
 
     /// Takes in what happened. Afterwards [`Session::poll`] hands out what is to be done about it.

@@ -15,13 +15,14 @@ use super::question::KeptQuestions;
 use super::seen::Observed;
 use super::settings::Mode;
 use super::turn::{Phase, Turn};
+use super::walk::Place;
 use crate::context::{KeptContext, LoadPast};
 use crate::message::Message;
 use crate::origin::Origins;
 use crate::time::Time;
 
 /// The form of what is kept. Another form is not read: the journal has everything.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Kept {
@@ -42,7 +43,7 @@ struct Kept {
     said: Origins,
     answerable: Option<String>,
     paused: Option<String>,
-    walk: Option<(String, u32, Value)>,
+    walk: Option<Place>,
 }
 
 impl Session {
@@ -110,7 +111,7 @@ impl Session {
             said: said.clone(),
             answerable: answerable.clone(),
             paused: paused.clone(),
-            walk: walk.as_ref().map(super::Walk::kept),
+            walk: walk.as_ref().map(|walk| walk.at.clone()),
         };
         serde_json::to_value(kept).ok()
     }
@@ -141,7 +142,7 @@ impl Session {
         self.answerable = kept.answerable;
         self.paused = kept.paused;
         match (&mut self.walk, kept.walk) {
-            (Some(walk), Some(kept)) => walk.take_up(kept),
+            (Some(walk), Some(kept)) => walk.at = kept,
             (None, None) => {}
             _ => return Err("the agent's graph of steps is another one".to_owned()),
         }

@@ -83,7 +83,7 @@ impl Session {
                 self.settle_doubt(id, by, Some(Outcome::Error(error)));
             }
             (About::Input, Decision::Value { value }) => {
-                self.take_input(value)?;
+                self.take_input(id, value)?;
                 self.questions.decided(id, QuestionStatus::Answered, self.now, by, None);
                 self.reopen();
             }
@@ -242,6 +242,7 @@ impl Session {
                 self.turn.calls = 0;
             }
             self.turn.said.clear();
+            self.turn.named_end = None;
             self.turn.asks_model |= self.turn.asks_when_decided;
             self.turn.phase = Phase::Working;
         }

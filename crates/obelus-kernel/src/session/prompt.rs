@@ -9,7 +9,7 @@ use super::Session;
 use super::input::CallReport;
 use super::job::JobRef;
 use super::seen::Seen;
-use crate::compose::{Composed, compose};
+use crate::compose::{Composed, Offer, compose};
 use crate::context::View;
 use crate::dialect::Dialect;
 use crate::message::{Message, PlanMode, Role};
@@ -89,6 +89,9 @@ pub struct Prompt {
 const MOST_ERRORS: usize = 10;
 /// Questions shown at once, where the state tells of them too.
 const MOST_WAITING: usize = 5;
+/// What is said of calls where they are planned for a later step.
+const PLANNING: &str = "In this step a call is not run at once: give at most one call in `calls`. It is looked at \
+    first, then carried out, and you are shown what came of it.";
 /// Characters of conversation shown.
 const MOST_TEXT: usize = 24_000;
 
@@ -114,18 +117,25 @@ impl Session {
         let mode = self.plan_mode();
         let node = self.walk.as_ref().and_then(|walk| walk.current()?.request.as_ref());
         let output = node.map_or(self.schema.as_ref(), |node| node.schema.as_ref());
-        let is_offered = |tool: &Tool| node.is_none_or(|node| node.tools.contains(&tool.name));
-        let Composed { schema, loose } = compose(&self.context, output, mode, is_offered, |tool| self.is_latent(tool));
+        let offer = |tool: &Tool| match node {
+            None => Offer::Call,
+            Some(node) if node.offers(&tool.name) => Offer::Call,
+            Some(node) if node.plans(&tool.name) => Offer::Plan,
+            Some(_) => Offer::No,
+        };
+        let Composed { schema, loose } = compose(&self.context, output, mode, offer, |tool| self.is_latent(tool));
+        let planning = node.filter(|node| node.plans.is_some()).map(|_| PLANNING.to_owned());
         let tool = |tool: &Arc<Tool>| json!({"name": tool.name, "schema": tool.schema});
         Prompt {
             purpose: Purpose::Solve,
-            node: self.walk.as_ref().map(|walk| walk.node.clone()),
+            node: self.walk.as_ref().map(|walk| walk.at.node.clone()),
             instructions: self
                 .instructions()
                 .into_iter()
                 .chain(node.and_then(|node| node.instructions.clone()))
+                .chain(planning)
                 .collect(),
-            tools: self.context.tools().filter(|tool| is_offered(tool)).map(tool).collect(),
+            tools: self.context.tools().filter(|tool| offer(tool) != Offer::No).map(tool).collect(),
             mode: self.settings.mode.name(),
             plan_mode: mode.name(),
             kinds: self.kinds(),
@@ -238,7 +248,7 @@ impl Session {
             room -= usize::from(waits && fits);
             fits
         };
-        self.calls().into_iter().filter(|report| fits(report)).collect()
+        self.calls().into_iter().skip(self.turn.told.0).filter(|report| fits(report)).collect()
     }
 
     /// How much of what waits for a person is shown. Where the state tells of it, the first ones are enough.
@@ -247,7 +257,9 @@ impl Session {
     }
 
     fn latest_errors(&self) -> Vec<Value> {
-        let recent = self.context.latest().take_while(|message| {
+        // What went wrong before the model last brought something to an end has been told.
+        let since = self.context.length().saturating_sub(self.turn.told.1);
+        let recent = self.context.latest().take(since).take_while(|message| {
             // Errors before the user's last words are of an earlier turn.
             !matches!(message, Message::Text(text) if text.role == Role::User)
         });

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::input::{CallError, CallReport, Ends, Spent, Task};
 use super::job::Origin;
+use super::naming::Said;
 use super::settings::Settings;
 use super::{Refused, Session};
 use crate::context::Context;
@@ -52,6 +53,12 @@ pub(super) struct Turn {
     /// The result, held back while something waits for a person.
     pub(super) output: Value,
     pub(super) said: Vec<String>,
+    /// The call that a node of a graph has planned, and where its parts come from.
+    #[serde(default)]
+    pub(super) planned: Option<(Value, Origins)>,
+    /// The ended calls, and the messages, that there were when the model last brought something to an end.
+    #[serde(default)]
+    pub(super) told: (usize, usize),
     /// The name of the end, where a graph of steps came to one.
     pub(super) named_end: Option<String>,
     #[serde(with = "super::checkpoint::reports")]
@@ -108,6 +115,8 @@ impl Turn {
             faulty: false,
             output: Value::Null,
             said: Vec::new(),
+            planned: None,
+            told: (0, 0),
             named_end: None,
             ended_calls: Vec::new(),
             ended_plainly: Vec::new(),
@@ -180,6 +189,9 @@ impl Session {
     pub(super) fn begin(&mut self, words: Option<Words>) {
         if !self.persistent && self.turn.phase == Phase::Rested(Ends::Output) {
             self.forget();
+        }
+        if self.walk.is_some() {
+            self.withdraw(Said::WentOn);
         }
         // What the mode keeps back stays planned until there is another plan.
         self.desk.adopted_plan = self.kept_back();
@@ -312,6 +324,11 @@ impl Session {
                 self.turn.must_end(Ends::Stopped, "stopped", "stopped by a person");
             }
             Phase::Working => self.turn.must_end(Ends::Stopped, "stopped", "stopped by a person"),
+            Phase::Rested(Ends::Waiting) if self.walk.is_some() => {
+                self.withdraw(Said::Stopped);
+                self.turn.phase = Phase::Working;
+                self.turn.must_end(Ends::Stopped, "stopped", "stopped by a person");
+            }
             Phase::New | Phase::Rested(_) => {}
         }
         let children: Vec<String> = self.children().map(|(id, _)| id).collect();

@@ -371,7 +371,10 @@ impl Session {
         let (name, words) = (call.to_string(), error.to_string());
         let origins = job.origins.clone().joined(&own);
         step.errors.push((error_data((*call).clone(), error), origins));
-        self.note_failure(&name, &words);
+        // How often a node of a graph may fail is for the graph to say, by its counters and its limit.
+        if !self.walk.as_ref().is_some_and(|walk| walk.current().is_some_and(|node| node.call.is_some())) {
+            self.note_failure(&name, &words);
+        }
     }
 
     /// Brings a job to a final state, and lets those look again that waited for it.
