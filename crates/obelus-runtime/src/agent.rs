@@ -61,6 +61,8 @@ struct File {
     #[serde(default)]
     activities: Map<String, Value>,
     #[serde(default)]
+    mcp: Map<String, Value>,
+    #[serde(default)]
     state: State,
     #[serde(default)]
     context: Vec<Value>,
@@ -139,6 +141,8 @@ pub struct Agent {
     pub steps: Option<Arc<Steps>>,
     /// The activities it binds.
     pub activities: Map<String, Value>,
+    /// The MCP servers whose tools it has, by name; what is said of each is for who connects to them to check.
+    pub mcp: Map<String, Value>,
     /// Its folder.
     pub folder: PathBuf,
 }
@@ -193,7 +197,9 @@ impl Agent {
         };
         let context = reader.context(&read, folder);
         if let Some(graph) = &read.graph {
-            for fault in graph.check(|name| context.tool(name).is_some()) {
+            // Which tools a server has is known when it is asked.
+            let is_of_server = |name: &str| name.split_once('.').is_some_and(|(of, _)| read.mcp.contains_key(of));
+            for fault in graph.check(|name| context.tool(name).is_some() || is_of_server(name)) {
                 let field = fault.split(':').next().unwrap_or_default().to_owned();
                 reader.problem(&format!("graph.{field}"), format!("graph.{fault}"));
             }
@@ -230,6 +236,7 @@ impl Agent {
             schema: read.schema,
             steps: read.graph.map(Arc::new),
             activities: read.activities,
+            mcp: read.mcp,
             folder: folder.to_owned(),
         })
     }

@@ -337,11 +337,8 @@ impl Driver {
     /// Where that has set the session to work again, it says how it came to rest.
     pub async fn finish(&mut self) -> Option<Reply> {
         let mut reply = None;
-        while self.is_at_work() {
-            if self.take_some().await.is_err() {
-                return reply;
-            }
-            reply = self.hand_out().or(reply);
+        while let Some(next) = self.rest_anew().await {
+            reply = Some(next);
         }
         reply
     }

@@ -51,6 +51,7 @@ mod model;
 pub use model::{AnswerFuture, Model, NoModel, Part, Parts, Used};
 
 mod places;
+pub use places::place_in;
 
 mod read;
 pub use read::{Unreadable, read_text, read_text_from};

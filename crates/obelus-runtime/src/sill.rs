@@ -62,8 +62,11 @@ impl fmt::Debug for Sill {
     }
 }
 
-/// An observation in its parts, or what came in its place: never more than the names of its fields.
-fn observation(value: Value) -> Result<(Map<String, Value>, String, Option<PathBuf>), String> {
+/// An observation in its parts: what may be told of it, its text, its picture.
+type Parts = (Map<String, Value>, String, Option<PathBuf>);
+
+/// An observation, or what came in its place: never more than the names of its fields.
+fn observation(value: Value) -> Result<Parts, String> {
     let Value::Object(mut fields) = value else { return Err(type_name(&value).to_owned()) };
     let text = match fields.shift_remove("text") {
         Some(Value::String(text)) => text,

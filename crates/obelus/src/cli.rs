@@ -172,6 +172,9 @@ pub(crate) struct How {
     /// A file that binds names of activities to programs, HTTP requests or jq filters.
     #[arg(long, value_name = "FILE")]
     pub(crate) activities: Option<PathBuf>,
+    /// A file that names MCP servers, in place of those that the agent's file names.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mcp: Option<PathBuf>,
     /// Write every exchange with the model to this file, for `--model replay:FILE`.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,

@@ -199,11 +199,17 @@ fn fields_of(schema: &Value) -> Option<&Map<String, Value>> {
     schema.get("properties")?.as_object()
 }
 
-/// Where one value is asked for, it need not be wrapped.
+/// Where one value is asked for, it need not be wrapped, and where that is a text, not be quoted.
 fn fitted(value: Value, schema: &Value) -> Value {
-    let mut names = fields_of(schema).into_iter().flatten().map(|(name, _)| name);
-    match (names.next(), names.next()) {
-        (Some(only), None) if !value.is_object() => Map::from_iter([(only.clone(), value)]).into(),
+    let mut fields = fields_of(schema).into_iter().flatten();
+    match (fields.next(), fields.next()) {
+        (Some((name, only)), None) if !value.is_object() => {
+            let value = match &value {
+                Value::Number(_) | Value::Bool(_) if only["type"] == "string" => value.to_string().into(),
+                _ => value,
+            };
+            Map::from_iter([(name.clone(), value)]).into()
+        }
         _ => value,
     }
 }

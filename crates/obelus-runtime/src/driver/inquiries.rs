@@ -109,14 +109,23 @@ impl Driver {
     /// Goes on with what nobody waits for, until the session has come to rest anew or somebody tells it something.
     /// Nothing is lost if the waiting is given up.
     pub async fn idle(&mut self) -> Idle {
+        match self.rest_anew().await {
+            Some(reply) => Idle::Rested(Box::new(reply)),
+            None => Idle::Told(self.heard().await),
+        }
+    }
+
+    /// Goes on with what nobody waits for until the session has come to rest anew; none, where everything has ended
+    /// without that.
+    pub async fn rest_anew(&mut self) -> Option<Reply> {
         while self.is_at_work() {
             if self.take_some().await.is_err() {
-                break;
+                return None;
             }
             if let Some(reply) = self.hand_out() {
-                return Idle::Rested(Box::new(reply));
+                return Some(reply);
             }
         }
-        Idle::Told(self.heard().await)
+        None
     }
 }

@@ -69,6 +69,7 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
             model: Some("playbook:@bundled/crm/playbook.yaml".to_owned()),
             mode: Some(Mode::Full),
             activities: None,
+            mcp: None,
             record: None,
             session,
             store: args.store,

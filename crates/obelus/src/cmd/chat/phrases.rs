@@ -123,6 +123,8 @@ pub(crate) struct Asking {
     pub(crate) no_change: &'static str,
     pub(crate) will_lapse: &'static str,
     pub(crate) elsewhere: &'static str,
+    pub(crate) answer_elsewhere: &'static str,
+    pub(crate) asked_by: &'static str,
     pub(crate) not_kept: &'static str,
 }
 

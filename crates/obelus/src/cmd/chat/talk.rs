@@ -124,7 +124,19 @@ impl Talk {
 
     /// Waits a little for what is not waited for otherwise: a question may be about to learn what it would change.
     pub(crate) async fn settle(&mut self) {
-        let _ = tokio::time::timeout(LOOKING, self.driver.finish()).await;
+        // A call that asks does not end before it is answered.
+        if self.driver.is_asked() {
+            return;
+        }
+        if let Ok(Some(reply)) = tokio::time::timeout(LOOKING, self.driver.finish()).await {
+            self.rested(&reply);
+        }
+    }
+
+    /// It has come to rest anew while nobody worked at a turn.
+    pub(crate) fn rested(&mut self, reply: &Reply) {
+        self.ended = Some(reply.ends);
+        self.screen.lock().end(Some(reply));
     }
 
     /// The driver, and the signals to break off and to end.

@@ -87,6 +87,8 @@ pub(super) const PHRASES: Phrases = Phrases {
         will_lapse: "The question {} waits until {}, then it counts as a no. /inbox answers it.",
         not_trusted: "from {}, not trusted",
         elsewhere: "It cannot be approved here: that needs a terminal. Open obelus chat --session {} at one, or answer: obelus answer {} approve",
+        answer_elsewhere: "A step waits for this answer: obelus answer {} value ANSWER",
+        asked_by: "«{}» asks while it is at work, in its own words:",
         not_kept: "It cannot be approved here: that needs a terminal. Run obelus chat at one, or with --session NAME, to answer later.",
     },
     why: Why {

@@ -87,6 +87,8 @@ pub(super) const PHRASES: Phrases = Phrases {
         will_lapse: "Вопрос {} ждёт до {}, потом будет считаться отказом. /inbox — ответить.",
         not_trusted: "взято из {}, непроверенный источник",
         elsewhere: "Здесь подтвердить нельзя: нужен терминал. Откройте obelus chat --session {} в терминале или ответьте: obelus answer {} approve",
+        answer_elsewhere: "Этого ответа ждёт шаг: obelus answer {} value ОТВЕТ",
+        asked_by: "«{}» спрашивает по ходу работы, своими словами:",
         not_kept: "Здесь подтвердить нельзя: нужен терминал. Запустите obelus chat в терминале или с --session ИМЯ, тогда ответить можно и потом.",
     },
     why: Why {

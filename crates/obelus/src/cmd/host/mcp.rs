@@ -1,0 +1,186 @@
+//! The MCP servers of a job: their tools become the session's own when it begins, and are compared when it goes on.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, bail};
+use obelus_connect::activity::BindingError;
+use obelus_connect::mcp::Servers;
+use obelus_kernel::{Context, Message};
+use obelus_runtime::Activities;
+use serde_json::{Map, Value, json};
+use tokio::runtime::Runtime;
+
+use crate::output::{self, DIM, visible};
+
+/// Servers that take longer than this to get ready are worth a word.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The servers of a job, and the tools of theirs that its session has.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Mcp {
+    section: Map<String, Value>,
+    /// Where paths in the section begin.
+    folder: PathBuf,
+    /// Names of the tools that the session was given when it began.
+    given: Vec<String>,
+    servers: OnceLock<Servers>,
+}
+
+impl Mcp {
+    pub(crate) fn new(section: Map<String, Value>, folder: PathBuf) -> Self {
+        Self { section, folder, ..Self::default() }
+    }
+
+    /// Other servers in place of those of the file. The tools that a session was given stay what they are.
+    pub(crate) fn replaced(self, section: Map<String, Value>, folder: PathBuf) -> Self {
+        Self { given: self.given, ..Self::new(section, folder) }
+    }
+
+    /// The servers; nothing is started. What is wrong with the section is found here.
+    pub(crate) fn servers(&self) -> Result<Servers, BindingError> {
+        if let Some(servers) = self.servers.get() {
+            return Ok(servers.clone());
+        }
+        let servers = Servers::parse(&self.section, &self.folder)?;
+        servers.on_change(|words| output::warning(&visible(words)));
+        Ok(self.servers.get_or_init(|| servers).clone())
+    }
+
+    /// What is kept of them in a session: the section, and the names of the tools, whose schemas are in its context.
+    pub(crate) fn kept(&self, whole: impl Fn(&Path) -> Result<PathBuf>) -> Result<Value> {
+        if self.section.is_empty() {
+            return Ok(Value::Null);
+        }
+        Ok(json!({"servers": self.section, "folder": whole(&self.folder)?, "tools": self.given}))
+    }
+
+    pub(crate) fn from_kept(mut kept: Value) -> Self {
+        let Some(Value::Object(section)) = kept.get_mut("servers").map(Value::take) else { return Self::default() };
+        let names = kept["tools"].as_array().into_iter().flatten();
+        let given = names.filter_map(|name| Some(name.as_str()?.to_owned())).collect();
+        let folder = PathBuf::from(kept["folder"].as_str().unwrap_or_default());
+        Self { given, ..Self::new(section, folder) }
+    }
+
+    /// Starts the servers, and puts their tools into the context of a session that is about to begin.
+    pub(crate) fn meet(&mut self, context: &mut Context, runtime: &Runtime) -> Result<()> {
+        if self.section.is_empty() {
+            return Ok(());
+        }
+        let servers = self.servers()?;
+        let tools = runtime.block_on(told_if_slow(&servers, servers.tools()))?;
+        if let Some((name, _)) = tools.iter().find(|(name, _)| context.tool(name).is_some()) {
+            bail!(
+                "the tool `{}` is in the agent's own tools too: rename it there, or say what you want to say of it \
+                 below `tools` of the server",
+                visible(name)
+            );
+        }
+        self.given = tools.iter().map(|(name, _)| name.clone()).collect();
+        if !tools.is_empty() {
+            let added = context.append(vec![Message::Tool(tools.into_iter().collect())]);
+            added.map_err(|fault| anyhow!("a tool of an MCP server: {fault}"))?;
+        }
+        Ok(())
+    }
+
+    /// Binds the tools that the session was given.
+    pub(crate) fn bind_into(&self, activities: &mut Activities, context: &Context) -> Result<(), BindingError> {
+        if !self.section.is_empty() {
+            self.servers()?.bind_into(activities, &self.pinned(context));
+        }
+        Ok(())
+    }
+
+    fn pinned(&self, context: &Context) -> BTreeMap<String, Value> {
+        let given = self.given.iter().filter_map(|name| Some((name.clone(), context.tool(name)?.schema.clone())));
+        given.collect()
+    }
+
+    /// Starts the servers of a session that goes on, and says what is not as it was.
+    pub(crate) fn tell_changes(&self, context: &Context, runtime: &Runtime) -> Result<()> {
+        if self.section.is_empty() {
+            return Ok(());
+        }
+        let servers = self.servers()?;
+        match runtime.block_on(told_if_slow(&servers, servers.tools())) {
+            Ok(now) => changes(&self.pinned(context), &now).iter().for_each(|words| output::warning(words)),
+            // The session may have other things to do, and its calls will say so too.
+            Err(error) => output::warning(&format!("{}; calls to its tools will fail", visible(&error.to_string()))),
+        }
+        Ok(())
+    }
+
+    /// Ends the servers, if there are some.
+    pub(crate) async fn close(&self) {
+        if let Some(servers) = self.servers.get() {
+            servers.close().await;
+        }
+    }
+}
+
+/// Waits for servers, and says so where it takes long.
+async fn told_if_slow<T>(servers: &Servers, work: impl Future<Output = T>) -> T {
+    let mut work = std::pin::pin!(work);
+    if let Ok(done) = tokio::time::timeout(PATIENCE, &mut work).await {
+        return done;
+    }
+    output::note(&format!("{DIM}starting MCP servers: {}{DIM:#}", visible(&servers.names().join(", "))));
+    work.await
+}
+
+/// What is not as the session was given it.
+fn changes(pinned: &BTreeMap<String, Value>, now: &[(String, Value)]) -> Vec<String> {
+    let now: BTreeMap<&str, &Value> = now.iter().map(|(name, schema)| (name.as_str(), schema)).collect();
+    let mut words = Vec::new();
+    for (name, schema) in pinned {
+        match now.get(name.as_str()) {
+            None => words.push(format!("the tool `{}` is not offered any more: calls to it will fail", visible(name))),
+            Some(other) if *other != schema => words.push(format!(
+                "the tool `{}` has changed since this session began, and is not called; a new session takes it as it is now",
+                visible(name)
+            )),
+            Some(_) => {}
+        }
+    }
+    let new: Vec<String> =
+        now.keys().filter(|name| !pinned.contains_key(**name)).map(|name| format!("`{}`", visible(name))).collect();
+    if !new.is_empty() {
+        words.push(format!("new tools, which only a new session has: {}", new.join(", ")));
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_gone_changed_or_new_is_told_and_what_is_the_same_is_not() {
+        let schema = |words: &str| json!({"type": "object", "description": words});
+        let pinned = [("n.gone", "a"), ("n.other", "b"), ("n.same", "c")];
+        let pinned = pinned.map(|(name, words)| (name.to_owned(), schema(words))).into();
+        let now = [("n.other", "B"), ("n.same", "c"), ("n.new", "d")];
+        let now = now.map(|(name, words)| (name.to_owned(), schema(words)));
+        let told = changes(&pinned, &now);
+        assert_eq!(told.len(), 3, "{told:?}");
+        assert!(told[0].contains("`n.gone` is not offered any more"), "{told:?}");
+        assert!(told[1].contains("`n.other` has changed"), "{told:?}");
+        assert!(told[2].contains("`n.new`"), "{told:?}");
+        assert!(changes(&pinned, &pinned.clone().into_iter().collect::<Vec<_>>()).is_empty());
+    }
+
+    #[test]
+    fn what_is_kept_is_taken_up_again() {
+        let section = json!({"notes": {"command": ["notes"]}});
+        let mut mcp = Mcp::new(section.as_object().cloned().unwrap_or_default(), "/agents/notes".into());
+        mcp.given = vec!["notes.add".to_owned()];
+        let kept = mcp.kept(|path| Ok(path.to_owned())).unwrap();
+        let again = Mcp::from_kept(kept.clone());
+        assert_eq!((again.kept(|path| Ok(path.to_owned())).unwrap(), again.given), (kept, mcp.given));
+        assert_eq!(Mcp::from_kept(Value::Null).kept(|path| Ok(path.to_owned())).unwrap(), Value::Null);
+    }
+}
