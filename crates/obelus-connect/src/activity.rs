@@ -24,6 +24,8 @@
 mod binding;
 #[cfg(any(feature = "bitrix24", feature = "mcp"))]
 pub(crate) use binding::Fields;
+#[cfg(feature = "mcp")]
+pub use binding::bind_with;
 pub use binding::{BindingError, bind, bind_into};
 
 #[cfg(feature = "exec")]

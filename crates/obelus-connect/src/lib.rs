@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [`activity`] | activities bound in a file: `exec`, `http`, `jq`, `bitrix24` |
 //! | `bitrix24` | the client of a Bitrix24 portal |
-//! | `browser` | a browser, through its MCP server |
+//! | `browser` | the browser: an MCP server made safe to act with |
 //! | `mcp` | the client of MCP servers |
 //! | [`model`] | models: `openai`, `playbook`, `replay`, and recording |
 

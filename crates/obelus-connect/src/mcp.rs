@@ -50,7 +50,7 @@ use crate::activity::BindingError;
 
 pub use brought::{Brought, Image};
 pub use error::{McpError, Trouble};
-pub use round::{Asked, AskedFuture, Elicit};
+pub use round::{AskedFuture, Elicit};
 pub use server::Server;
 
 /// Told of what people should know: a tool that changed, one that cannot be offered.

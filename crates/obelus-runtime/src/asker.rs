@@ -48,6 +48,11 @@ impl Asker {
         Self(None)
     }
 
+    /// Whether it reaches nobody.
+    pub fn is_nobody(&self) -> bool {
+        self.0.is_none()
+    }
+
     pub(crate) fn of(call: &str, to: mpsc::UnboundedSender<Asking>) -> Self {
         let line = Line { call: call.to_owned(), to, waits: AtomicU32::new(0), changed: Notify::new() };
         Self(Some(Arc::new(line)))

@@ -14,12 +14,13 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const MOST_RETRIES: u64 = 10;
 
 /// The kinds of bindings, each with the fields that may stand beside it.
-const KINDS: [(&str, &[&str]); 5] = [
+const KINDS: [(&str, &[&str]); 6] = [
     ("bitrix24", &["bitrix24", "timeout"]),
     ("exec", &["exec", "timeout", "retry", "cwd", "env", "reconcile"]),
     ("http", &["http", "timeout", "retry", "secrets", "reconcile"]),
     ("jq", &["jq", "timeout"]),
     ("mcp", &["mcp", "timeout", "retry"]),
+    ("operator", &["operator"]),
 ];
 
 /// Why a binding cannot be used.
@@ -53,8 +54,26 @@ pub fn bind(bindings: &Map<String, Value>, base: &Path) -> Result<Activities, Bi
 /// Adds activities made of bindings to others; those of the same name are replaced. After an error, nothing was
 /// added.
 pub fn bind_into(activities: &mut Activities, bindings: &Map<String, Value>, base: &Path) -> Result<(), BindingError> {
+    bind_all(activities, bindings, Shared::new(base))
+}
+
+/// The same, with a browser for bindings `{operator: observe}`, `{operator: aim}` and `{operator: act}`.
+#[cfg(feature = "mcp")]
+pub fn bind_with(
+    activities: &mut Activities,
+    bindings: &Map<String, Value>,
+    base: &Path,
+    browser: Option<&std::sync::Arc<crate::browser::Browser>>,
+) -> Result<(), BindingError> {
+    bind_all(activities, bindings, Shared { browser: browser.cloned(), ..Shared::new(base) })
+}
+
+fn bind_all(
+    activities: &mut Activities,
+    bindings: &Map<String, Value>,
+    shared: Shared<'_>,
+) -> Result<(), BindingError> {
     let mut all = activities.clone();
-    let shared = Shared::new(base);
     for (name, binding) in bindings {
         bind_one(&mut all, name, binding, &shared)?;
     }
@@ -67,6 +86,8 @@ struct Shared<'a> {
     base: &'a Path,
     #[cfg(feature = "http")]
     client: super::http::Client,
+    #[cfg(feature = "mcp")]
+    browser: Option<std::sync::Arc<crate::browser::Browser>>,
 }
 
 impl<'a> Shared<'a> {
@@ -75,6 +96,8 @@ impl<'a> Shared<'a> {
             base,
             #[cfg(feature = "http")]
             client: super::http::Client::default(),
+            #[cfg(feature = "mcp")]
+            browser: None,
         }
     }
 }
@@ -111,6 +134,16 @@ fn bind_one(all: &mut Activities, name: &str, binding: &Value, shared: &Shared<'
         "jq" => drop(all.add(name, super::jq::Jq::parse(&fields)?)),
         "mcp" => {
             return Err(fields.wrong("mcp", "servers are no activities: they stand under `mcp` of the agent's file"));
+        }
+        #[cfg(feature = "mcp")]
+        "operator" => {
+            let part = fields.text("operator")?.unwrap_or_default();
+            let Some(browser) = &shared.browser else {
+                return Err(
+                    fields.wrong("operator", "the agent's file has no section `browser`: add one, with `sites`")
+                );
+            };
+            browser.bind_one(all, name, part)?;
         }
         absent => return Err(fields.wrong(absent, format!("this program was built without the feature `{absent}`"))),
     }

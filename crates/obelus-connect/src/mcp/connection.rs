@@ -1,5 +1,6 @@
 //! One line to a server, in either era of the protocol.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -29,16 +30,32 @@ const GOODBYE: Duration = Duration::from_secs(2);
 /// More pages of tools than this are no list.
 const MOST_PAGES: usize = 100;
 
+/// Codes with which servers say that they do not know the session.
+const SESSION_CODES: [i32; 2] = [-32000, -32001];
+
+/// No list is believed for longer without a word of the server.
+const MOST_FRESH: Duration = Duration::from_secs(3600);
+
+/// The tools of a server.
+pub(super) struct Listing {
+    /// Each as it came.
+    pub(super) tools: Vec<Value>,
+    /// How long they are to be believed; none where the server tells of changes.
+    pub(super) fresh: Option<Duration>,
+}
+
 /// A line to a server. Dropping it ends the server's program, without anybody waiting.
 pub(super) struct Connection {
     pub(super) server: String,
     pub(super) peer: Peer<RoleClient>,
     pub(super) shared: Arc<Shared>,
     /// Counts messages that were too large.
-    pub(super) too_long: Option<watch::Receiver<u64>>,
+    pub(super) too_long: watch::Receiver<u64>,
     pub(super) era: Era,
     service: Mutex<Option<RunningService<RoleClient, Handler>>>,
     process: Option<Process>,
+    /// Set where the library does not notice by itself.
+    broken: AtomicBool,
     listening: Option<AbortHandle>,
 }
 
@@ -84,7 +101,7 @@ impl Connection {
                 let service = serve_client_with_lifecycle(handler, transport, lifecycle(era));
                 let service = tokio::time::timeout(spec.start, service).await;
                 match service {
-                    Ok(Ok(service)) => (service, Some(process), Some(too_long)),
+                    Ok(Ok(service)) => (service, Some(process), too_long),
                     Ok(Err(error)) => {
                         let failed = not_open(spec, era, &error, Some(&process)).await;
                         process.end().await;
@@ -97,10 +114,13 @@ impl Connection {
                 }
             }
             Reach::Http { url, headers } => {
-                let transport = http::transport(url, headers).map_err(|(trouble, words)| fail(trouble, words))?;
-                let service = serve_client_with_lifecycle(handler, transport, lifecycle(era));
+                let way = http::way(url, headers).map_err(|(trouble, words)| fail(trouble, words))?;
+                let service = serve_client_with_lifecycle(handler, way.transport, lifecycle(era));
                 match tokio::time::timeout(spec.start, service).await {
-                    Ok(Ok(service)) => (service, None, None),
+                    Ok(Ok(service)) => {
+                        http::listening(way.listens).await;
+                        (service, None, way.too_large)
+                    }
                     Ok(Err(error)) => return Err(not_open(spec, era, &error, None).await),
                     Err(_) => return Err(fail(Trouble::NoStart, late(spec, ""))),
                 }
@@ -122,13 +142,14 @@ impl Connection {
             era,
             service: Mutex::new(Some(service)),
             process,
+            broken: AtomicBool::new(false),
             listening,
         })
     }
 
     /// Whether nothing can be asked here any more.
     pub(super) fn is_broken(&self) -> bool {
-        self.peer.is_transport_closed()
+        self.peer.is_transport_closed() || self.broken.load(Ordering::Acquire)
     }
 
     /// Closes the line, ends the program and waits until both are gone.
@@ -143,12 +164,13 @@ impl Connection {
     }
 
     /// The tools that the server has, each as it came.
-    pub(super) async fn list(&self) -> Result<Vec<Value>, McpError> {
+    pub(super) async fn list(&self) -> Result<Listing, McpError> {
         let mut tools = Vec::new();
+        let mut fresh = Duration::MAX;
         let mut cursor: Option<String> = None;
         for _ in 0..MOST_PAGES {
-            let mut request = ListToolsRequest::default();
-            request.params = cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+            let params = cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+            let request = ListToolsRequest { params, ..ListToolsRequest::default() };
             let result = self.peer.send_request(ClientRequest::ListToolsRequest(request)).await;
             let page = match result {
                 Ok(ServerResult::ListToolsResult(page)) => serde_json::to_value(page).unwrap_or_default(),
@@ -161,9 +183,13 @@ impl Connection {
                 return Err(self.error(Trouble::Garbage, "its list of tools is no list"));
             };
             tools.extend(page_tools.iter().cloned());
+            fresh = fresh.min(page.get("ttlMs").and_then(Value::as_u64).map_or(Duration::ZERO, Duration::from_millis));
             match page.get("nextCursor") {
                 Some(Value::String(next)) => cursor = Some(next.clone()),
-                _ => return Ok(tools),
+                _ => {
+                    let fresh = (self.era == Era::Stateless).then_some(fresh.min(MOST_FRESH));
+                    return Ok(Listing { tools, fresh });
+                }
             }
         }
         Err(self.error(Trouble::Garbage, format!("its list of tools has more than {MOST_PAGES} pages")))
@@ -178,6 +204,10 @@ impl Connection {
     pub(super) async fn failed(&self, error: ServiceError) -> McpError {
         match error {
             ServiceError::McpError(error) => {
+                // A server that was started anew does not know the session, and some say so in words only.
+                if self.process.is_none() && self.era == Era::Handshake && SESSION_CODES.contains(&error.code.0) {
+                    self.broken.store(true, Ordering::Release);
+                }
                 self.error(Trouble::Said, format!("{} (code {})", quoted(&error.message), error.code.0))
             }
             ServiceError::Timeout { .. } => self.error(Trouble::Late, "no answer in time; see `timeout`"),
@@ -264,11 +294,13 @@ fn with_last_words(what: &str, last: &str) -> String {
 /// Listens for changes of the list of tools where the protocol wants to be asked for them.
 async fn listen(peer: Peer<RoleClient>, shared: Arc<Shared>) {
     let Ok(mut news) = peer.listen(SubscriptionFilter::builder().tools_list_changed().build()).await else { return };
+    // What changed before this was heard of was not told.
+    shared.mark_stale();
+    shared.now_hears(news.acknowledged().tools_list_changed == Some(true));
     while let Ok(Some(news)) = news.next().await {
         if let ServerNotification::ToolListChangedNotification(_) = news {
             shared.mark_stale();
         }
     }
-    // Whatever changes from now on is not told.
-    shared.mark_stale();
+    shared.now_hears(false);
 }

@@ -30,6 +30,8 @@ pub(super) struct Shared {
     next: AtomicU64,
     /// Whether the list of tools was said to have changed.
     stale: AtomicBool,
+    /// Whether a stateless server tells of changes.
+    hears: AtomicBool,
 }
 
 impl Shared {
@@ -50,6 +52,16 @@ impl Shared {
     /// Whether the list of tools is another one since this was asked last.
     pub(super) fn take_stale(&self) -> bool {
         self.stale.swap(false, Ordering::AcqRel)
+    }
+
+    /// Whether a server that need not tell of changes does so all the same.
+    pub(super) fn hears(&self) -> bool {
+        self.hears.load(Ordering::Acquire)
+    }
+
+    /// Notes whether it does.
+    pub(super) fn now_hears(&self, hears: bool) {
+        self.hears.store(hears, Ordering::Release);
     }
 
     fn ask(&self, question: Question) -> bool {

@@ -4,12 +4,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
+use obelus_runtime::{Asked, Asker};
 use rmcp::ServiceError;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ElicitResult, ElicitationAction, InputRequest, InputRequiredResult,
     InputResponses,
 };
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::connection::Connection;
 use super::error::{McpError, Trouble, shortened};
@@ -21,17 +23,6 @@ const MOST_ROUNDS: usize = 10;
 /// How many characters of a question are shown.
 const MOST_WORDS: usize = 4000;
 
-/// What came of asking a person.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Asked {
-    /// This was answered.
-    Value(Value),
-    /// It is not answered, for this reason; the call may go on without.
-    Declined(String),
-    /// Nobody answers any more.
-    Gone,
-}
-
 /// What is returned while a person thinks. Dropping it takes the question back.
 pub type AskedFuture<'a> = Pin<Box<dyn Future<Output = Asked> + Send + 'a>>;
 
@@ -39,6 +30,12 @@ pub type AskedFuture<'a> = Pin<Box<dyn Future<Output = Asked> + Send + 'a>>;
 pub trait Elicit: Send + Sync {
     /// Asks a person. The words and the schema of the answer are those of a server, and not to be trusted.
     fn ask(&self, words: String, schema: Value) -> AskedFuture<'_>;
+}
+
+impl Elicit for Asker {
+    fn ask(&self, words: String, schema: Value) -> AskedFuture<'_> {
+        Box::pin(Asker::ask(self, words, schema))
+    }
 }
 
 /// The time that a call has left. It stands still while a person is asked.
@@ -84,9 +81,7 @@ async fn once(
 ) -> Result<CallToolResponse, McpError> {
     let mut seat = asker.map(|asker| (asker, connection.shared.seat()));
     let mut too_long = connection.too_long.clone();
-    if let Some(too_long) = &mut too_long {
-        too_long.mark_unchanged();
-    }
+    too_long.mark_unchanged();
     let response = connection.peer.call_tool_once(params);
     tokio::pin!(response);
     let mut asking: Option<Pin<Box<dyn Future<Output = ()> + Send + '_>>> = None;
@@ -95,13 +90,13 @@ async fn once(
         let is_asking = asking.is_some();
         tokio::select! {
             biased;
+            () = line_too_long(&mut too_long) => {
+                return Err(connection.error(Trouble::TooLarge, "it sent a message that is too large, which was dropped"));
+            }
             result = &mut response => return match result {
                 Ok(response) => Ok(response),
                 Err(error) => Err(connection.failed(error).await),
             },
-            () = line_too_long(&mut too_long) => {
-                return Err(connection.error(Trouble::TooLarge, "it sent a message that is too large, which was dropped"));
-            }
             () = or_never(&mut asking) => asking = None,
             question = next(&mut seat), if !is_asking => {
                 clock.spent(since);
@@ -118,13 +113,10 @@ async fn once(
     }
 }
 
-async fn line_too_long(seen: &mut Option<tokio::sync::watch::Receiver<u64>>) {
-    if let Some(seen) = seen
-        && seen.changed().await.is_ok()
-    {
-        return;
+async fn line_too_long(seen: &mut watch::Receiver<u64>) {
+    if seen.changed().await.is_err() {
+        std::future::pending::<()>().await;
     }
-    std::future::pending().await
 }
 
 async fn or_never(asking: &mut Option<Pin<Box<dyn Future<Output = ()> + Send + '_>>>) {

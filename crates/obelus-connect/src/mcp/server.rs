@@ -1,13 +1,14 @@
 //! One server: connecting when needed, connecting again, calls.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use rmcp::model::CallToolRequestParams;
 use serde_json::{Map, Value};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 
 use super::brought::Brought;
-use super::connection::Connection;
+use super::connection::{Connection, Listing};
 use super::error::{McpError, Trouble};
 use super::offer::Listed;
 use super::round::{self, Clock, Elicit};
@@ -20,6 +21,8 @@ const MOST_LISTINGS: usize = 3;
 pub struct Server {
     spec: Spec,
     line: Mutex<Line>,
+    /// Set once, for good. Whoever connects just then is not waited for.
+    closed: watch::Sender<bool>,
 }
 
 impl std::fmt::Debug for Server {
@@ -33,15 +36,16 @@ struct Line {
     connection: Option<Arc<Connection>>,
     /// The tools, as the connection listed them last.
     listed: Option<Arc<Listed>>,
+    /// Until when they are believed, where the server need not tell of changes.
+    fresh_until: Option<Instant>,
     /// Found out once.
     era: Option<Era>,
-    closed: bool,
 }
 
 impl Server {
     pub(super) fn new(spec: Spec) -> Self {
         let era = spec.era;
-        Self { spec, line: Mutex::new(Line { era, ..Line::default() }) }
+        Self { spec, line: Mutex::new(Line { era, ..Line::default() }), closed: watch::Sender::new(false) }
     }
 
     /// Its name in the agent's file.
@@ -84,30 +88,29 @@ impl Server {
     pub(super) async fn listed(&self) -> Result<Arc<Listed>, McpError> {
         let mut line = self.line.lock().await;
         let connection = self.connect(&mut line).await?;
-        if connection.shared.take_stale() {
+        let is_old = line.fresh_until.is_some_and(|until| Instant::now() >= until) && !connection.shared.hears();
+        if connection.shared.take_stale() || is_old {
             line.listed = None;
         }
         if let Some(listed) = &line.listed {
             return Ok(Arc::clone(listed));
         }
-        let tools = tokio::time::timeout(self.spec.start, list(&connection)).await;
-        let tools = tools.unwrap_or_else(|_| {
+        let since = Instant::now();
+        let listing = tokio::time::timeout(self.spec.start, list(&connection)).await;
+        let listing = listing.unwrap_or_else(|_| {
             let words = "it did not list its tools in time; see `start`";
             Err(McpError::new(&self.spec.name, Trouble::NoStart, words))
         })?;
-        let listed = Arc::new(Listed::read(&self.spec, tools));
+        let listed = Arc::new(Listed::read(&self.spec, listing.tools));
+        line.fresh_until = listing.fresh.and_then(|fresh| since.checked_add(fresh));
         line.listed = Some(Arc::clone(&listed));
         Ok(listed)
     }
 
     /// Ends the program and the line. Whatever is called later is refused.
     pub(super) async fn close(&self) {
-        let connection = {
-            let mut line = self.line.lock().await;
-            line.closed = true;
-            line.listed = None;
-            line.connection.take()
-        };
+        self.closed.send_replace(true);
+        let connection = self.line.lock().await.connection.take();
         if let Some(connection) = connection {
             connection.close().await;
         }
@@ -119,8 +122,10 @@ impl Server {
     }
 
     async fn connect(&self, line: &mut Line) -> Result<Arc<Connection>, McpError> {
-        if line.closed {
-            return Err(McpError::new(&self.spec.name, Trouble::Closed, "it was closed"));
+        let mut closed = self.closed.subscribe();
+        let is_closed = || McpError::new(&self.spec.name, Trouble::Closed, "it was closed");
+        if *closed.borrow_and_update() {
+            return Err(is_closed());
         }
         if let Some(connection) = line.connection.as_ref().filter(|connection| !connection.is_broken()) {
             return Ok(Arc::clone(connection));
@@ -129,7 +134,10 @@ impl Server {
         if let Some(broken) = line.connection.take() {
             broken.close().await;
         }
-        let connection = Arc::new(Connection::open(&self.spec, line.era).await?);
+        let connection = tokio::select! {
+            opened = Connection::open(&self.spec, line.era) => Arc::new(opened?),
+            _ = closed.changed() => return Err(is_closed()),
+        };
         line.era = Some(connection.era);
         line.connection = Some(Arc::clone(&connection));
         Ok(connection)
@@ -148,11 +156,11 @@ impl Server {
 }
 
 /// The tools of a server. Some add tools just after the handshake, and say so: those are seen too.
-async fn list(connection: &Connection) -> Result<Vec<Value>, McpError> {
+async fn list(connection: &Connection) -> Result<Listing, McpError> {
     for _ in 1..MOST_LISTINGS {
-        let tools = connection.list().await?;
+        let listing = connection.list().await?;
         if !connection.shared.take_stale() {
-            return Ok(tools);
+            return Ok(listing);
         }
     }
     connection.list().await

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use obelus_connect::mcp::{Asked, AskedFuture, Elicit, Servers};
+use obelus_connect::mcp::{AskedFuture, Elicit, Servers};
 use obelus_kernel::session::Outcome;
+use obelus_runtime::Asked;
 use serde_json::{Value, json};
 
 use crate::peers::{arguments, marked, npm, run, servers, until, zombies};
@@ -102,4 +103,44 @@ async fn a_server_that_nobody_holds_any_more_ends() {
     drop(servers);
     until("the server ends", || marked("everything-dropped").is_empty()).await;
     until("it is reaped", || zombies().is_empty()).await;
+}
+
+/// The server by HTTP, ended with the test.
+struct Web(std::process::Child);
+
+impl Drop for Web {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+async fn web(program: &PathBuf, port: u16) -> Web {
+    let mut command = std::process::Command::new("node");
+    command.arg(program).arg("streamableHttp").env("PORT", port.to_string());
+    command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let web = Web(command.spawn().unwrap());
+    until("the server listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()).await;
+    web
+}
+
+#[tokio::test]
+async fn everything_works_over_http_and_after_the_server_was_started_again() {
+    let Some(program) = program() else { return };
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let server = web(&program, port).await;
+    let url = format!("http://127.0.0.1:{port}/mcp");
+    for protocol in ["auto", "2025-11-25"] {
+        let servers = servers(json!({"all": {"url": url, "protocol": protocol}}));
+        does_everything(&servers).await;
+        asks(&servers).await;
+        servers.close().await;
+    }
+
+    let servers = servers(json!({"all": {"url": url}}));
+    let tools = servers.tools().await.unwrap();
+    drop(server);
+    let _again = web(&program, port).await;
+    let said = run(&servers, &tools, "all.echo", json!({"message": "1"})).await;
+    assert_eq!(said, Outcome::Value(json!("Echo: 1")), "the new server knows nothing of the session");
 }

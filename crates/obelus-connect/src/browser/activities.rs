@@ -1,0 +1,52 @@
+//! Observing, aiming and acting as activities.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use obelus_kernel::session::Outcome;
+use obelus_runtime::{Activity, ActivityFuture, Work};
+use serde_json::Value;
+
+use super::page::Failed;
+use super::{Browser, Class};
+
+/// A step takes several calls to the browser, and each of them may load a page.
+const TIME_LIMIT: Duration = Duration::from_secs(300);
+
+/// What a binding `{operator: …}` of the browser does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Observe,
+    Aim,
+    Act(Class),
+}
+
+/// A part of the browser, as an activity.
+pub(super) struct Step {
+    pub(super) browser: Arc<Browser>,
+    pub(super) part: Part,
+}
+
+impl Activity for Step {
+    fn run(&self, work: Work) -> ActivityFuture {
+        let (browser, part) = (Arc::clone(&self.browser), self.part);
+        Box::pin(async move {
+            let result = match part {
+                Part::Observe => browser.observe(work.call.get("at").and_then(Value::as_str)).await,
+                Part::Aim => browser.aim(&work.call).await,
+                Part::Act(class) => browser.act(class, &work.call).await,
+            };
+            match result {
+                Ok(value) => Outcome::Value(value),
+                Err(Failed { error, doubt: true }) if matches!(part, Part::Act(class) if class.sends()) => {
+                    Outcome::Lost { message: error.message }
+                }
+                Err(Failed { error, .. }) => Outcome::Error(error),
+            }
+        })
+    }
+
+    fn time_limit(&self) -> Option<Duration> {
+        Some(TIME_LIMIT)
+    }
+}
