@@ -8,6 +8,7 @@
 //! | `bitrix24` | the client of a Bitrix24 portal |
 //! | `browser` | the browser: an MCP server made safe to act with |
 //! | `mcp` | the client of MCP servers |
+//! | [`operator`] | what an agent that works with tools step by step needs besides them |
 //! | [`model`] | models: `openai`, `playbook`, `replay`, and recording |
 
 pub mod activity;
@@ -20,6 +21,7 @@ mod group;
 #[cfg(feature = "mcp")]
 pub mod mcp;
 pub mod model;
+pub mod operator;
 
 #[cfg(test)]
 #[path = "../../../fuzz/engine.rs"]

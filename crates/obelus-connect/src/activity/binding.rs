@@ -114,7 +114,7 @@ fn bind_one(all: &mut Activities, name: &str, binding: &Value, shared: &Shared<'
         [] => {
             let guess = map.keys().find_map(|field| closest(field, &KINDS.map(|(kind, _)| kind)));
             let guess = guess.map_or_else(String::new, |kind| format!("; did you mean `{kind}`?"));
-            return Err(whole(format!("it says nothing to do: give one of exec, http, jq, bitrix24{guess}")));
+            return Err(whole(format!("it says nothing to do: give one of exec, http, jq, bitrix24, operator{guess}")));
         }
         [(first, _), (second, _), ..] => {
             return Err(whole(format!(
@@ -132,6 +132,7 @@ fn bind_one(all: &mut Activities, name: &str, binding: &Value, shared: &Shared<'
         "http" => drop(all.add(name, super::http::Http::parse(&fields, &shared.client)?)),
         #[cfg(feature = "jq")]
         "jq" => drop(all.add(name, super::jq::Jq::parse(&fields)?)),
+        "operator" => crate::operator::bind(all, name, &fields)?,
         "mcp" => {
             return Err(fields.wrong("mcp", "servers are no activities: they stand under `mcp` of the agent's file"));
         }

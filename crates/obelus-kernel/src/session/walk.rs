@@ -46,6 +46,8 @@ pub(super) struct Place {
     failed: BTreeMap<String, u32>,
     /// What became of the last call: its tool, its state, its error; or of the last question.
     last: Value,
+    /// The same of the last call of each node.
+    calls: BTreeMap<String, Value>,
     /// The question that the node has asked.
     asked: Option<String>,
 }
@@ -159,6 +161,7 @@ impl Session {
             (report.status, json!({"tool": report.call["_tool"], "status": report.status, "error": report.error}))
         });
         let (status, last) = own.unwrap_or_default();
+        walk.at.calls.insert(walk.at.node.clone(), last.clone());
         walk.at.last = last;
         let came_to_nothing = [Status::Failed, Status::Refused, Status::Skipped].map(Status::name);
         if came_to_nothing.contains(&status) {

@@ -103,7 +103,7 @@ fn trying() -> Value {
             },
             "think": {"request": {}, "_outputPath": "†state.thought", "next": [{"to": "try"}]},
             "done": {"end": {"name": "done", "reply": {"jq": ".counters | tojson"}}},
-            "blocked": {"end": {"name": "blocked", "reply": {"jq": "\"\\(.last.tool): \\(.last.error.message)\""}}},
+            "blocked": {"end": {"name": "blocked", "reply": {"jq": "\"\\(.last.tool): \\(.calls.try.error.message)\""}}},
         },
     })
 }

@@ -60,6 +60,7 @@ impl Session {
         let counters = json!({"steps": at.steps, "calls": self.turn.calls, "visits": at.visits, "failed": at.failed});
         input.insert("counters".to_owned(), counters);
         input.insert("last".to_owned(), at.last.clone());
+        input.insert("calls".to_owned(), json!(at.calls));
         input.insert("user".to_owned(), user.into());
         input.insert("language".to_owned(), language.into());
         input.insert("reason".to_owned(), json!(reason));
