@@ -70,14 +70,15 @@ pub use snapshot::{Element, Snapshot, is_id};
 
 /// The browser of a session.
 pub struct Browser {
-    server: Arc<Server>,
+    /// Its server, or why there is none.
+    server: Result<Arc<Server>, String>,
     section: Section,
     memory: Mutex<Memory>,
 }
 
 impl std::fmt::Debug for Browser {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Browser").field("server", &self.server).finish_non_exhaustive()
+        f.debug_struct("Browser").field("server", &self.section.server).finish_non_exhaustive()
     }
 }
 
@@ -137,6 +138,15 @@ impl Browser {
             let problem = format!("there is no server `{}` under `mcp`", section.server);
             return Err(BindingError { binding: "browser".to_owned(), field: "`server`".to_owned(), problem });
         };
+        Ok(Self::with(section, Ok(server), shots))
+    }
+
+    /// A browser that is not there: whatever is asked of it is an error that says why.
+    pub fn missing(section: Section, why: impl Into<String>) -> Arc<Self> {
+        Self::with(section, Err(why.into()), PathBuf::new())
+    }
+
+    fn with(section: Section, server: Result<Arc<Server>, String>, shots: PathBuf) -> Arc<Self> {
         let memory = Memory {
             seen: None,
             address: None,
@@ -149,7 +159,11 @@ impl Browser {
             shots: Shots::new(section.shots.clone().unwrap_or(shots)),
             key: RandomState::new(),
         };
-        Ok(Arc::new(Self { server, section, memory: Mutex::new(memory) }))
+        Arc::new(Self { server, section, memory: Mutex::new(memory) })
+    }
+
+    fn server(&self) -> Result<&Server, Failed> {
+        self.server.as_deref().map_err(|why| Failed::new("no_browser", format!("there is no browser: {why}")))
     }
 
     /// Checks what a file says of its browser and of its servers, without a look at this machine. What is returned can be
@@ -165,21 +179,17 @@ impl Browser {
         Self::new(section, &Servers::parse(&mcp, base)?, base.to_owned())
     }
 
-    /// Adds the activity for `{operator: PART}`: `observe`, `aim` or `act`. An acting tool has the name of what it does.
+    /// Adds the activity for `{operator: PART}`: `observe`, `aim` or `act`. Tools that act have the name of what they do, and
+    /// may share one activity.
     pub fn bind_one(self: &Arc<Self>, activities: &mut Activities, name: &str, part: &str) -> Result<(), BindingError> {
-        let wrong =
-            |problem: String| BindingError { binding: name.to_owned(), field: "`operator`".to_owned(), problem };
         let part = match part {
             "observe" => Part::Observe,
             "aim" => Part::Aim,
-            "act" => {
-                let class = Class::ALL.into_iter().find(|class| class.name() == name);
-                Part::Act(class.ok_or_else(|| {
-                    let names = Class::ALL.map(Class::name).join(", ");
-                    wrong(format!("a tool that acts has the name of what it does: {names}"))
-                })?)
+            "act" => Part::Act,
+            other => {
+                let problem = format!("`{other}` is no part of a browser; there are observe, aim and act");
+                return Err(BindingError { binding: name.to_owned(), field: "`operator`".to_owned(), problem });
             }
-            other => return Err(wrong(format!("`{other}` is no part of a browser; there are observe, aim and act"))),
         };
         activities.add(name, Step { browser: Arc::clone(self), part });
         Ok(())
@@ -191,13 +201,13 @@ impl Browser {
         activities.add("observe", step(Part::Observe));
         activities.add("aim", step(Part::Aim));
         for class in Class::ALL {
-            activities.add(class.name(), step(Part::Act(class)));
+            activities.add(class.name(), step(Part::Act));
         }
     }
 
     /// Asks the page something, and keeps in mind where it is.
     async fn ask(&self, memory: &mut Memory, ask: Ask) -> Result<Reply, Failed> {
-        let reply = page::ask(&self.server, &memory.sites, &self.section.rules, ask).await?;
+        let reply = page::ask(self.server()?, &memory.sites, &self.section.rules, ask).await?;
         if let Reply::Told(told) = &reply {
             let parsed = url::Url::parse(&told.address).ok();
             if parsed.is_some_and(|address| memory.sites.allow(&address)) {
@@ -235,7 +245,6 @@ mod tests {
         assert_eq!(bind(good.clone(), Some(&browser)).unwrap().len(), 3);
         for (bindings, browser, why) in [
             (good, None, "no section `browser`"),
-            (json!({"buy": {"operator": "act"}}), Some(&browser), "wait, look, fill"),
             (json!({"a": {"operator": "watch"}}), Some(&browser), "observe, aim and act"),
             (json!({"a": {"operator": "aim", "timeout": 1}}), Some(&browser), "unknown"),
         ] {

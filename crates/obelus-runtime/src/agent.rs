@@ -63,6 +63,8 @@ struct File {
     #[serde(default)]
     mcp: Map<String, Value>,
     #[serde(default)]
+    browser: Option<Map<String, Value>>,
+    #[serde(default)]
     state: State,
     #[serde(default)]
     context: Vec<Value>,
@@ -143,6 +145,8 @@ pub struct Agent {
     pub activities: Map<String, Value>,
     /// The MCP servers whose tools it has, by name; what is said of each is for who connects to them to check.
     pub mcp: Map<String, Value>,
+    /// What it says of its browser, if it has one; this too is for who starts it to check.
+    pub browser: Option<Map<String, Value>>,
     /// Its folder.
     pub folder: PathBuf,
 }
@@ -198,7 +202,10 @@ impl Agent {
         let context = reader.context(&read, folder);
         if let Some(graph) = &read.graph {
             // Which tools a server has is known when it is asked.
-            let is_of_server = |name: &str| name.split_once('.').is_some_and(|(of, _)| read.mcp.contains_key(of));
+            let of_browser = read.browser.as_ref().map(|browser| browser.get("server").and_then(Value::as_str));
+            let of_browser = of_browser.map(|server| server.unwrap_or("browser"));
+            let is_server = |name: &str| read.mcp.contains_key(name) || of_browser == Some(name);
+            let is_of_server = |name: &str| name.split_once('.').is_some_and(|(of, _)| is_server(of));
             for fault in graph.check(|name| context.tool(name).is_some() || is_of_server(name)) {
                 let field = fault.split(':').next().unwrap_or_default().to_owned();
                 reader.problem(&format!("graph.{field}"), format!("graph.{fault}"));
@@ -237,6 +244,7 @@ impl Agent {
             steps: read.graph.map(Arc::new),
             activities: read.activities,
             mcp: read.mcp,
+            browser: read.browser,
             folder: folder.to_owned(),
         })
     }

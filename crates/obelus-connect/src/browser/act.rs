@@ -188,7 +188,7 @@ impl Browser {
 
     async fn call_tool(&self, act: &Map<String, Value>, arguments: Map<String, Value>) -> Result<Answer, Failed> {
         let tool = act.get("tool").and_then(Value::as_str).unwrap_or_default();
-        Ok(Answer::read(&self.server.call(tool, arguments, None).await?))
+        Ok(Answer::read(&self.server()?.call(tool, arguments, None).await?))
     }
 
     /// Answers a dialog. What its action was permitted to send is still permitted.

@@ -18,7 +18,8 @@ const TIME_LIMIT: Duration = Duration::from_secs(300);
 pub(super) enum Part {
     Observe,
     Aim,
-    Act(Class),
+    /// Each kind of action is a tool, whose name says which.
+    Act,
 }
 
 /// A part of the browser, as an activity.
@@ -31,16 +32,20 @@ impl Activity for Step {
     fn run(&self, work: Work) -> ActivityFuture {
         let (browser, part) = (Arc::clone(&self.browser), self.part);
         Box::pin(async move {
-            let result = match part {
-                Part::Observe => browser.observe(work.call.get("at").and_then(Value::as_str)).await,
-                Part::Aim => browser.aim(&work.call).await,
-                Part::Act(class) => browser.act(class, &work.call).await,
+            let class = Class::ALL.into_iter().find(|class| class.name() == work.tool.name);
+            let result = match (part, class) {
+                (Part::Observe, _) => browser.observe(work.call.get("at").and_then(Value::as_str)).await,
+                (Part::Aim, _) => browser.aim(&work.call).await,
+                (Part::Act, Some(class)) => browser.act(class, &work.call).await,
+                (Part::Act, None) => {
+                    let names = Class::ALL.map(Class::name).join(", ");
+                    let words = format!("a tool that acts has the name of what it does: one of {names}");
+                    Err(Failed::new("bad_tool", words))
+                }
             };
             match result {
                 Ok(value) => Outcome::Value(value),
-                Err(Failed { error, doubt: true }) if matches!(part, Part::Act(class) if class.sends()) => {
-                    Outcome::Lost { message: error.message }
-                }
+                Err(Failed { error, doubt: true }) if part == Part::Act => Outcome::Lost { message: error.message },
                 Err(Failed { error, .. }) => Outcome::Error(error),
             }
         })

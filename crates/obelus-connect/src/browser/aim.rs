@@ -173,7 +173,7 @@ pub(super) fn files(paths: &[String], folder: Option<&Path>) -> Result<Vec<Value
 impl Browser {
     /// The tool of this browser that a planned call names; none for tools of others.
     fn own_tool<'a>(&self, tool: &'a str) -> Option<&'a str> {
-        let own = tool.strip_prefix(self.server.name()).and_then(|rest| rest.strip_prefix('.'));
+        let own = tool.strip_prefix(self.section.server()).and_then(|rest| rest.strip_prefix('.'));
         own.or_else(|| Some(tool).filter(|tool| tool.starts_with("browser_") && !tool.contains('.')))
     }
 

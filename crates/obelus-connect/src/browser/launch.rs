@@ -4,6 +4,7 @@ use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use serde_json::{Map, Value, json};
 
@@ -42,7 +43,6 @@ pub struct Outputs(PathBuf);
 
 impl Outputs {
     fn new(base: &Path) -> io::Result<Self> {
-        clear(base);
         for number in 0.. {
             let folder = base.join(format!("{FOLDER}{}-{number}", std::process::id()));
             match DirBuilder::new().mode(0o700).create(&folder) {
@@ -90,6 +90,8 @@ impl Section {
         }
         let wrong = |problem| BindingError { binding: "browser".to_owned(), field: String::new(), problem };
         let found = find();
+        static CLEARED: Once = Once::new();
+        CLEARED.call_once(|| clear(&std::env::temp_dir()));
         let folder = Outputs::new(&std::env::temp_dir())
             .map_err(|error| wrong(format!("there is no folder for the browser: {error}")))?;
         let spec = self.spec(&found, folder.folder(), rustix::process::geteuid().is_root()).map_err(wrong)?;
@@ -166,6 +168,7 @@ mod tests {
         std::fs::create_dir_all(&base).unwrap();
         let left = base.join(format!("{FOLDER}4294967294-0"));
         std::fs::create_dir_all(left.join("a")).unwrap();
+        clear(&base);
         let outputs = Outputs::new(&base).unwrap();
         let other = Outputs::new(&base).unwrap();
         assert!(!left.exists() && outputs.folder().is_dir() && outputs.folder() != other.folder());

@@ -78,7 +78,7 @@ impl Browser {
         }
         notes.push("the browser was started anew, and the page was opened again: what was typed is gone".to_owned());
         let arguments = Map::from_iter([("url".to_owned(), json!(address.as_str()))]);
-        let answer = Answer::read(&self.server.call("browser_navigate", arguments, None).await?);
+        let answer = Answer::read(&self.server()?.call("browser_navigate", arguments, None).await?);
         if let Some(modal) = answer.modal {
             return Ok(Some(modal));
         }
@@ -108,7 +108,7 @@ impl Browser {
 
     /// The page as it is now.
     pub(super) async fn look(&self, memory: &Memory) -> Result<Seen, Failed> {
-        let brought = self.server.call("browser_snapshot", Map::new(), None).await?;
+        let brought = self.server()?.call("browser_snapshot", Map::new(), None).await?;
         let answer = Answer::read(&brought);
         let address = answer.address.or_else(|| memory.address.clone()).unwrap_or_default();
         if answer.modal.is_some() {
@@ -147,7 +147,7 @@ impl Browser {
             return Some(path);
         }
         let arguments = Map::from_iter([("type".to_owned(), json!("png"))]);
-        let brought = self.server.call("browser_take_screenshot", arguments, None).await.ok();
+        let brought = self.server().ok()?.call("browser_take_screenshot", arguments, None).await.ok();
         let image: Option<Image> = brought.and_then(|brought| brought.images.into_iter().next());
         let written = image.filter(|image| shots::write(&path, &image.data).is_ok());
         if written.is_some() && shots::is_taken(&path) {

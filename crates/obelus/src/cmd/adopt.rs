@@ -31,7 +31,7 @@ pub(crate) fn adopt(store: &Store, file: &Path, agent: &str, session: Option<&st
     let mcp = job.mcp.clone();
     let (genesis, agent) = (job.genesis()?, job.agent.clone());
     // What does not fit is refused before anything is kept.
-    let driver = job.drive(&id, None)?;
+    let driver = job.pictured(store, &id).drive(&id, None)?;
     driver.session().would_take(&state).map_err(|refused| anyhow!("{name}: {refused}"))?;
     if store.genesis(&id)?.is_some() {
         bail!("{}: name another one with --session", StoreError::Exists(id));

@@ -1,12 +1,15 @@
 //! `obelus agents`
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use obelus_connect::activity::{BindingError, bind_with};
 use obelus_connect::bitrix24;
+use obelus_connect::browser::Browser;
 use obelus_connect::model::{PromptOptions, render};
 use obelus_kernel::session::{Input, Task};
-use obelus_runtime::{Agent, Problem, system_clock};
+use obelus_runtime::{Activities, Agent, Problem, system_clock};
 use serde_json::{Value, json};
 
 use super::host::{Job, Mcp, runtime};
@@ -138,13 +141,15 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
         let text = input::text(&file)?;
         match Agent::parse(&file, &text, folder) {
             Ok(agent) => {
-                let bound = obelus_connect::activity::bind(&agent.activities, &agent.folder);
+                let servers = servers_of(&agent);
+                let browser = servers.as_ref().ok().and_then(Option::as_ref);
+                let bound = bind_with(&mut Activities::new(), &agent.activities, &agent.folder, browser);
                 let wrong = bound.err().map(|error| error.to_string()).into_iter();
                 let wrong: Vec<_> =
                     wrong.chain(agent.context.tools().filter_map(|tool| bitrix24::check_tool(tool).err())).collect();
                 let mut wrong: Vec<Problem> =
                     wrong.into_iter().map(|text| Problem { file: file.clone(), place: None, text }).collect();
-                if let Err(error) = Mcp::new(agent.mcp, agent.folder).servers() {
+                if let Err(error) = servers {
                     let field = format!("{}.{}", error.binding, error.field.trim_matches('`'));
                     let place = obelus_runtime::place_in(&text, &field);
                     wrong.push(Problem { file: file.clone(), place, text: error.to_string() });
@@ -170,6 +175,14 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
         }
     }
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })
+}
+
+/// Checks what an agent's file says of MCP servers and of its browser, which need not be there.
+fn servers_of(agent: &Agent) -> Result<Option<Arc<Browser>>, BindingError> {
+    match &agent.browser {
+        Some(browser) => Browser::checked(browser, &agent.mcp, &agent.folder).map(Some),
+        None => Mcp::new(agent.mcp.clone(), agent.folder.clone()).servers().map(|_| None),
+    }
 }
 
 fn graph(agent: &str, format: Format) -> Result<Exit> {

@@ -195,7 +195,7 @@ fn open(args: &Chat, runtime: &Runtime) -> Result<Opened> {
         let (agent, language, token) = (job.agent.clone(), job.language.clone(), job.application_token());
         // What cannot be driven is not begun.
         let genesis = job.genesis()?;
-        let driver = job.drive(id, record)?;
+        let driver = job.pictured(&store, id).drive(id, record)?;
         store.create(id, system_clock(), &genesis)?;
         let driver = driver.journaled_by(SessionJournal::new(store.clone(), id));
         let driver = with_files(driver, &store, id, &agent)?;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use obelus_connect::activity::bind_into;
+use obelus_connect::activity::{bind_into, bind_with};
 use obelus_connect::model::{ModelSpec, Recorder, open};
 use obelus_kernel::Context;
 use obelus_kernel::session::{Mode, Session, Settings};
@@ -79,7 +79,7 @@ impl Job {
             settings: agent.settings,
             steps: agent.steps,
             activities: vec![(agent.folder.clone(), agent.activities)],
-            mcp: Mcp::new(agent.mcp, agent.folder.clone()),
+            mcp: Mcp::new(agent.mcp, agent.folder.clone()).with_browser(agent.browser),
             model: agent.model.map(|model| (model, agent.folder.clone())),
             name: input::name(&agent.folder),
             agent: agent.name,
@@ -181,6 +181,11 @@ impl Job {
         self.mcp.meet(&mut self.context, runtime).with_context(|| self.name.clone())
     }
 
+    /// The same, with a folder in the store for pictures of pages.
+    pub(crate) fn pictured(self, store: &Store, id: &str) -> Self {
+        Self { mcp: self.mcp.with_pictures(pictures(store, id)), ..self }
+    }
+
     /// Gives it hands.
     pub(crate) fn drive(self, id: &str, record: Option<&Path>) -> Result<Driver> {
         let hands = self.hands(record)?;
@@ -196,8 +201,9 @@ impl Job {
 
     fn bound(&self) -> Result<Activities> {
         let mut activities = Activities::new();
+        let browser = self.mcp.browser().with_context(|| self.name.clone())?;
         for (folder, bound) in &self.activities {
-            bind_into(&mut activities, bound, folder).with_context(|| self.name.clone())?;
+            bind_with(&mut activities, bound, folder, browser.as_ref()).with_context(|| self.name.clone())?;
         }
         self.mcp.bind_into(&mut activities, &self.context).with_context(|| self.name.clone())?;
         Ok(activities)
@@ -215,7 +221,7 @@ impl Job {
     /// Takes up a kept session where its journal ends. A damaged end is cut off, and that is said. Its servers start
     /// when something is called.
     pub(crate) fn take_up(store: &Store, id: &str, genesis: Value, record: Option<&Path>) -> Result<(TakenUp, Mcp)> {
-        let job = Self::from_genesis(genesis.clone())?;
+        let job = Self::from_genesis(genesis.clone())?.pictured(store, id);
         let mut taken = take_up(store, id, &remake(genesis, id), job.hands(record)?)?;
         taken.driver = with_files(taken.driver, store, id, &job.agent)?;
         if let Some(cut) = &taken.cut {
@@ -246,6 +252,11 @@ pub(crate) fn with_files(driver: Driver, store: &Store, id: &str, agent: &str) -
         return Ok(driver);
     }
     Ok(driver.with_files(SessionFiles::open(store.folder(), id)?))
+}
+
+/// The folder for pictures of the pages that a session sees.
+fn pictures(store: &Store, id: &str) -> PathBuf {
+    store.folder().join("shots").join(id)
 }
 
 /// How a kept session is made anew, as it was when it began.

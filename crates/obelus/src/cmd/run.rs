@@ -82,7 +82,7 @@ fn run(job: Job, begin: Input, how: &How, as_json: bool, is_plan: bool) -> Resul
             job.meet_servers(&runtime)?;
             // What cannot be driven is not begun.
             let (genesis, agent, mcp) = (job.genesis()?, job.agent.clone(), job.mcp.clone());
-            let driver = job.drive(id, record)?;
+            let driver = job.pictured(&store, id).drive(id, record)?;
             store.create(id, system_clock(), &genesis)?;
             let driver = driver.journaled_by(SessionJournal::new(store.clone(), id));
             (with_files(driver, &store, id, &agent)?, Begin::With(begin), mcp)

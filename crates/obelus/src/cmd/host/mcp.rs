@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use obelus_connect::activity::BindingError;
+use obelus_connect::browser::{Browser, Outputs, Section};
 use obelus_connect::mcp::Servers;
 use obelus_kernel::{Context, Message};
 use obelus_runtime::Activities;
@@ -24,9 +25,25 @@ pub(crate) struct Mcp {
     section: Map<String, Value>,
     /// Where paths in the section begin.
     folder: PathBuf,
+    /// What the file says of its browser, if it has one.
+    browser: Option<Map<String, Value>>,
+    /// Where pictures of pages go; by themselves, to a folder of this process.
+    pictures: Option<PathBuf>,
     /// Names of the tools that the session was given when it began.
     given: Vec<String>,
-    servers: OnceLock<Servers>,
+    met: OnceLock<Arc<Met>>,
+    made: OnceLock<Arc<Browser>>,
+}
+
+/// The servers, ready to be started.
+#[derive(Debug)]
+struct Met {
+    servers: Servers,
+    browser: Option<Section>,
+    /// Why there is no browser.
+    missing: Option<BindingError>,
+    /// Removed when nobody needs it any more.
+    _outputs: Option<Outputs>,
 }
 
 impl Mcp {
@@ -34,27 +51,79 @@ impl Mcp {
         Self { section, folder, ..Self::default() }
     }
 
-    /// Other servers in place of those of the file. The tools that a session was given stay what they are.
-    pub(crate) fn replaced(self, section: Map<String, Value>, folder: PathBuf) -> Self {
-        Self { given: self.given, ..Self::new(section, folder) }
+    /// The same, with what the file says of its browser.
+    pub(crate) fn with_browser(self, browser: Option<Map<String, Value>>) -> Self {
+        Self { browser, ..self }
     }
 
-    /// The servers; nothing is started. What is wrong with the section is found here.
+    /// The same, with a folder for pictures of pages.
+    pub(crate) fn with_pictures(self, folder: PathBuf) -> Self {
+        Self { pictures: Some(folder), made: OnceLock::new(), ..self }
+    }
+
+    /// Other servers in place of those of the file. The tools that a session was given stay what they are, and a browser
+    /// stays where its server is among them.
+    pub(crate) fn replaced(self, section: Map<String, Value>, folder: PathBuf) -> Self {
+        let server = |browser: &Map<String, Value>| {
+            browser.get("server").and_then(Value::as_str).unwrap_or("browser").to_owned()
+        };
+        let browser = self.browser.filter(|browser| section.contains_key(&server(browser)));
+        Self { given: self.given, browser, pictures: self.pictures, ..Self::new(section, folder) }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.section.is_empty() && self.browser.is_none()
+    }
+
+    /// The servers; nothing is started. What is wrong with the sections is found here.
     pub(crate) fn servers(&self) -> Result<Servers, BindingError> {
-        if let Some(servers) = self.servers.get() {
-            return Ok(servers.clone());
+        Ok(self.met()?.servers.clone())
+    }
+
+    /// The browser, if the file has one. Where it is not installed, it says so when it is used.
+    pub(crate) fn browser(&self) -> Result<Option<Arc<Browser>>, BindingError> {
+        let met = self.met()?;
+        let Some(section) = &met.browser else { return Ok(None) };
+        if let Some(browser) = self.made.get() {
+            return Ok(Some(Arc::clone(browser)));
         }
-        let servers = Servers::parse(&self.section, &self.folder)?;
+        let browser = match &met.missing {
+            Some(missing) => Browser::missing(section.clone(), missing.problem.as_str()),
+            None => {
+                let own = || std::env::temp_dir().join(format!("obelus-shots-{}", std::process::id()));
+                Browser::new(section.clone(), &met.servers, self.pictures.clone().unwrap_or_else(own))?
+            }
+        };
+        Ok(Some(Arc::clone(self.made.get_or_init(|| browser))))
+    }
+
+    fn met(&self) -> Result<Arc<Met>, BindingError> {
+        if let Some(met) = self.met.get() {
+            return Ok(Arc::clone(met));
+        }
+        let section = self.browser.as_ref().map(|browser| Section::parse(browser, &self.folder)).transpose()?;
+        let with_browser = section.as_ref().map(|section| section.servers(&self.section)).transpose();
+        let (all, outputs, missing) = match with_browser {
+            Ok(None) => (self.section.clone(), None, None),
+            Ok(Some((all, outputs))) => (all, outputs, None),
+            Err(missing) => (self.section.clone(), None, Some(missing)),
+        };
+        let servers = Servers::parse(&all, &self.folder)?;
         servers.on_change(|words| output::warning(&visible(words)));
-        Ok(self.servers.get_or_init(|| servers).clone())
+        let met = Arc::new(Met { servers, browser: section, missing, _outputs: outputs });
+        Ok(Arc::clone(self.met.get_or_init(|| met)))
     }
 
     /// What is kept of them in a session: the section, and the names of the tools, whose schemas are in its context.
     pub(crate) fn kept(&self, whole: impl Fn(&Path) -> Result<PathBuf>) -> Result<Value> {
-        if self.section.is_empty() {
+        if self.is_empty() {
             return Ok(Value::Null);
         }
-        Ok(json!({"servers": self.section, "folder": whole(&self.folder)?, "tools": self.given}))
+        let mut kept = json!({"servers": self.section, "folder": whole(&self.folder)?, "tools": self.given});
+        if let Some(browser) = &self.browser {
+            kept["browser"] = json!(browser);
+        }
+        Ok(kept)
     }
 
     pub(crate) fn from_kept(mut kept: Value) -> Self {
@@ -62,13 +131,17 @@ impl Mcp {
         let names = kept["tools"].as_array().into_iter().flatten();
         let given = names.filter_map(|name| Some(name.as_str()?.to_owned())).collect();
         let folder = PathBuf::from(kept["folder"].as_str().unwrap_or_default());
-        Self { given, ..Self::new(section, folder) }
+        let browser = kept["browser"].as_object().cloned();
+        Self { given, browser, ..Self::new(section, folder) }
     }
 
     /// Starts the servers, and puts their tools into the context of a session that is about to begin.
     pub(crate) fn meet(&mut self, context: &mut Context, runtime: &Runtime) -> Result<()> {
-        if self.section.is_empty() {
+        if self.is_empty() {
             return Ok(());
+        }
+        if let Some(missing) = &self.met()?.missing {
+            bail!("{missing}");
         }
         let servers = self.servers()?;
         let tools = runtime.block_on(told_if_slow(&servers, servers.tools()))?;
@@ -89,7 +162,7 @@ impl Mcp {
 
     /// Binds the tools that the session was given.
     pub(crate) fn bind_into(&self, activities: &mut Activities, context: &Context) -> Result<(), BindingError> {
-        if !self.section.is_empty() {
+        if !self.is_empty() {
             self.servers()?.bind_into(activities, &self.pinned(context));
         }
         Ok(())
@@ -102,8 +175,11 @@ impl Mcp {
 
     /// Starts the servers of a session that goes on, and says what is not as it was.
     pub(crate) fn tell_changes(&self, context: &Context, runtime: &Runtime) -> Result<()> {
-        if self.section.is_empty() {
+        if self.is_empty() {
             return Ok(());
+        }
+        if let Some(missing) = &self.met()?.missing {
+            output::warning(&visible(&missing.to_string()));
         }
         let servers = self.servers()?;
         match runtime.block_on(told_if_slow(&servers, servers.tools())) {
@@ -116,8 +192,8 @@ impl Mcp {
 
     /// Ends the servers, if there are some.
     pub(crate) async fn close(&self) {
-        if let Some(servers) = self.servers.get() {
-            servers.close().await;
+        if let Some(met) = self.met.get() {
+            met.servers.close().await;
         }
     }
 }
