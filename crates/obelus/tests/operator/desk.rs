@@ -39,6 +39,9 @@ impl Desk {
         let site = Site::open(&other.url(""));
         let folder = Folder::new(&format!("operator-{name}"));
         copy(&root().join("agents/operator"), Path::new(&folder.path("operator")));
+        let own = fs::read_to_string(folder.path("operator/agent.yaml")).expect("readable");
+        let browser = format!("browser: {{sites: ['{}'], secrets: {{SHOP_PASSWORD: $SHOP_PASSWORD}}}}\n", site.host());
+        folder.file("operator/agent.yaml", format!("{own}{browser}"));
         folder.file("model.yaml", format!("{COMMON}{rules}{LAST}"));
         Desk { folder, site, other, _alone: alone }
     }

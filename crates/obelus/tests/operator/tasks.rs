@@ -5,13 +5,19 @@ use serde_json::json;
 use crate::canaries::nothing_is_kept_of_pages;
 use crate::desk::Desk;
 use crate::person::Person;
-use crate::site::{CANARY_TEXT, CODE, GOODS};
+use crate::site::{CANARY_TEXT, CODE, GOODS, Good};
 use crate::support::wait_for;
 
 /// The facts that are there to be found on the pages of the shop.
 pub(crate) fn all_goods() -> Vec<String> {
-    let fact = |good: &crate::site::Good| format!("{} стоит {} при оценке {}", good.name, good.price, good.rating);
+    let fact = |good: &Good| format!("{} стоит {} при оценке {}", good.name, good.price, good.rating);
     GOODS.iter().flatten().map(fact).collect()
+}
+
+/// The cheapest of the good ones.
+fn bargain() -> Good {
+    let good = GOODS.into_iter().flatten().filter(|good| good.rating >= 4.5);
+    good.min_by_key(|good| good.price).expect("there is one")
 }
 
 #[test]
@@ -20,7 +26,7 @@ fn goods_of_three_pages_are_collected_and_compared_without_going_back() {
     let address = desk.site.url("/goods");
     let ran = desk.says(&format!("Собери чайники со всех страниц {address}")).exits(0);
     assert_eq!(ran.json()["end"], "done");
-    let words = "Собрано чайников: 12. Самый недорогой с оценкой от 4.5: Искра.";
+    let words = format!("Собрано чайников: 12. Самый недорогой с оценкой от 4.5: {}.", bargain().name);
     assert_eq!(ran.json()["solution"]["output"], words);
     assert_eq!(desk.facts(), all_goods());
     for page in 1..=3 {
@@ -33,7 +39,9 @@ fn goods_of_three_pages_are_collected_and_compared_without_going_back() {
     let before = desk.site.shelf().asked.len();
     let ran = desk.says("Сравни их по цене и оценке").exits(0);
     let words = ran.json()["solution"]["output"].as_str().expect("words").to_owned();
-    assert!(words.contains("Искра, 3480 ₽") && words.contains("Лучшая оценка: Вектор"), "{words}");
+    let best = GOODS.iter().flatten().max_by(|a, b| a.rating.total_cmp(&b.rating)).expect("goods");
+    let expected = [format!("{}, {} ₽", bargain().name, bargain().price), format!("Лучшая оценка: {}", best.name)];
+    assert!(expected.iter().all(|part| words.contains(part)), "{words}");
     let after: Vec<String> = desk.site.shelf().asked[before..].iter().map(|asked| asked.path.clone()).collect();
     assert!(after.iter().filter(|path| path.starts_with("/goods")).count() <= 1, "{after:?}");
     assert_eq!(desk.facts(), all_goods());
