@@ -132,19 +132,17 @@ fn bind_one(all: &mut Activities, name: &str, binding: &Value, shared: &Shared<'
         "http" => drop(all.add(name, super::http::Http::parse(&fields, &shared.client)?)),
         #[cfg(feature = "jq")]
         "jq" => drop(all.add(name, super::jq::Jq::parse(&fields)?)),
-        "operator" => crate::operator::bind(all, name, &fields)?,
         "mcp" => {
             return Err(fields.wrong("mcp", "servers are no activities: they stand under `mcp` of the agent's file"));
         }
-        #[cfg(feature = "mcp")]
         "operator" => {
-            let part = fields.text("operator")?.unwrap_or_default();
-            let Some(browser) = &shared.browser else {
-                return Err(
-                    fields.wrong("operator", "the agent's file has no section `browser`: add one, with `sites`")
-                );
-            };
-            browser.bind_one(all, name, part)?;
+            #[cfg(feature = "mcp")]
+            if let (Some(browser), Some(part)) = (&shared.browser, fields.text("operator")?)
+                && part != "record"
+            {
+                return browser.bind_one(all, name, part);
+            }
+            crate::operator::bind(all, name, &fields)?;
         }
         absent => return Err(fields.wrong(absent, format!("this program was built without the feature `{absent}`"))),
     }

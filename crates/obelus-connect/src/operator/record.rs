@@ -60,12 +60,15 @@ pub fn record(new: &Recording<'_>) -> Result<Value, CallError> {
     };
     state.insert("current_goal".to_owned(), goal);
     state.insert("plan".to_owned(), plan(new, &looker)?);
-    let mut refused = Vec::new();
+    let mut refused: Vec<Value> = Vec::new();
     let progress = progress(new, &state["plan"], &looker, &mut refused);
     let facts = facts(new, &looker, &mut refused);
     let mut progress = counted(new, progress);
-    if !refused.is_empty() {
-        progress.insert("refused".to_owned(), refused.into());
+    // What was refused is told until the model has answered again.
+    let told = &new.state["progress"]["refused"];
+    let refused = if new.step.is_null() { told.clone() } else { refused.into() };
+    if refused.as_array().is_some_and(|refused| !refused.is_empty()) {
+        progress.insert("refused".to_owned(), refused);
     }
     state.insert("progress".to_owned(), progress.into());
     state.insert("facts".to_owned(), facts.into());
@@ -100,18 +103,19 @@ fn progress(new: &Recording<'_>, plan: &Value, looker: &Looker<'_>, refused: &mu
     let items = plan.as_array().map_or(0, Vec::len) as u64;
     let fits = |item: &u64| (1..=items).contains(item);
     let item = match said["item"].as_u64() {
+        // Another plan is begun at its beginning.
+        _ if begins_anew || !new.plan.is_null() => 1,
         Some(item) if fits(&item) => item,
         Some(item) => {
             refused.push(format!("progress.item: the plan has no item {item}").into());
             before["item"].as_u64().filter(fits).unwrap_or(1)
         }
-        // Another plan is begun at its beginning.
-        None if begins_anew || !new.plan.is_null() => 1,
         None => before["item"].as_u64().filter(fits).unwrap_or(1),
     };
     let mut done: Vec<String> =
         if begins_anew { Vec::new() } else { texts(&before["done"]).map(str::to_owned).collect() };
-    for (index, text) in texts(&said["done"]).enumerate() {
+    let newly = texts(&said["done"]).filter(|_| !begins_anew);
+    for (index, text) in newly.enumerate() {
         match looker.take(text, LONGEST_ITEM) {
             Ok(text) if done.iter().any(|known| same(known) == same(&text)) => {}
             Ok(text) => done.push(text),

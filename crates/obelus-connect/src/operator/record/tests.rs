@@ -81,8 +81,11 @@ fn refused_facts_are_told_by_their_place_and_the_others_are_taken() {
     assert_eq!(facts_of(&state), ["The budget is 5000", "The blue kettle costs 1990"]);
     let refused = state["progress"]["refused"].to_string();
     assert!(refused.contains("facts[0]") && !refused.contains("e5"), "{refused}");
-    let again = recorded(&json!({"facts": []}));
-    assert_eq!(again["progress"].get("refused"), None, "it is told once");
+    let (seen, action, step) = (json!({}), json!({"tool": "look"}), json!({"facts": []}));
+    let acted = record(&Recording { state: &state, action: &action, seen: &seen, ..nothing() }).unwrap();
+    assert_eq!(acted["progress"]["refused"], state["progress"]["refused"], "the model has not answered yet");
+    let answered = record(&Recording { state: &acted, step: &step, seen: &seen, ..nothing() }).unwrap();
+    assert_eq!(answered["progress"].get("refused"), None);
 }
 
 #[test]
