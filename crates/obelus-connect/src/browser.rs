@@ -88,6 +88,8 @@ struct Memory {
     seen: Option<Seen>,
     /// Where the browser is, in full.
     address: Option<String>,
+    /// Whether it was started anew since.
+    reborn: bool,
     /// Where it was last on an allowed site.
     home: Option<String>,
     /// The sites of the file, and those that a person allowed since.
@@ -150,6 +152,7 @@ impl Browser {
         let memory = Memory {
             seen: None,
             address: None,
+            reborn: false,
             home: None,
             sites: section.sites.clone(),
             held: HeldBy::new(),
@@ -205,10 +208,29 @@ impl Browser {
         }
     }
 
+    /// Has calls to the browser's own tools refused, for these names: a session knows the tools so that they can be planned,
+    /// and what is planned is aimed first.
+    pub fn refuse_direct_calls<'a>(
+        self: &Arc<Self>,
+        activities: &mut Activities,
+        names: impl IntoIterator<Item = &'a str>,
+    ) {
+        let is_own = |name: &&str| name.split_once('.').is_some_and(|(server, _)| server == self.section.server);
+        for name in names.into_iter().filter(is_own) {
+            activities.add(name, Step { browser: Arc::clone(self), part: Part::Direct });
+        }
+    }
+
     /// Asks the page something, and keeps in mind where it is.
     async fn ask(&self, memory: &mut Memory, ask: Ask) -> Result<Reply, Failed> {
         let reply = page::ask(self.server()?, &memory.sites, &self.section.rules, ask).await?;
         if let Reply::Told(told) = &reply {
+            // One that ended by itself was somewhere: the next observation goes there.
+            let was_somewhere = memory.address.as_ref().is_some_and(|address| address.starts_with("http"));
+            if told.fresh && was_somewhere && told.address == "about:blank" {
+                memory.reborn = true;
+                return Ok(reply);
+            }
             let parsed = url::Url::parse(&told.address).ok();
             if parsed.is_some_and(|address| memory.sites.allow(&address)) {
                 memory.home = Some(told.address.clone());
@@ -251,6 +273,9 @@ mod tests {
             let error = bind(bindings.clone(), browser).unwrap_err();
             assert!(error.to_string().contains(why), "{bindings}: {error}");
         }
+        let mut activities = Activities::new();
+        browser.refuse_direct_calls(&mut activities, ["browser.browser_click", "notes.add"]);
+        assert_eq!(activities.names().into_iter().collect::<Vec<_>>(), ["browser.browser_click"]);
         let wrong = Browser::checked(&map(json!({"server": "web"})), &map(json!({"web": {"commands": []}})), base);
         assert!(wrong.unwrap_err().to_string().contains("`web`"));
     }

@@ -20,6 +20,8 @@ pub(super) enum Part {
     Aim,
     /// Each kind of action is a tool, whose name says which.
     Act,
+    /// A tool of the server, called as it is.
+    Direct,
 }
 
 /// A part of the browser, as an activity.
@@ -34,6 +36,11 @@ impl Activity for Step {
         Box::pin(async move {
             let class = Class::ALL.into_iter().find(|class| class.name() == work.tool.name);
             let result = match (part, class) {
+                (Part::Direct, _) => {
+                    let words = "the browser is used through `observe`, `aim` and what acts, so that what is done is judged \
+                                 and guarded";
+                    Err(Failed::new("refused", words))
+                }
                 (Part::Observe, _) => browser.observe(work.call.get("at").and_then(Value::as_str)).await,
                 (Part::Aim, _) => browser.aim(&work.call).await,
                 (Part::Act, Some(class)) => browser.act(class, &work.call).await,

@@ -183,7 +183,7 @@ pub(super) fn arguments(
     let id = |at: usize| Value::String(ids.get(at).copied().unwrap_or_default().to_owned());
     match tool {
         "browser_click" | "browser_hover" | "browser_select_option" => {
-            drop(arguments.insert("target".to_owned(), id(0)))
+            drop(arguments.insert("target".to_owned(), id(0)));
         }
         "browser_type" => {
             arguments.insert("target".to_owned(), id(0));

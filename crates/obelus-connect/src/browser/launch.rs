@@ -118,7 +118,9 @@ impl Section {
         command.extend(["--executable-path".to_owned(), chromium.to_string_lossy().into_owned()]);
         command.extend(["--output-dir".to_owned(), outputs.to_string_lossy().into_owned()]);
         command.extend(self.arguments.iter().cloned());
-        Ok(json!({"command": command, "cwd": outputs, "timeout": 90, "start": 60, "offer": OFFER, "most": MOST}))
+        // The server gives pages files from below its folder, and from nowhere else.
+        let cwd = self.uploads.as_deref().filter(|folder| folder.is_dir()).unwrap_or(outputs);
+        Ok(json!({"command": command, "cwd": cwd, "timeout": 90, "start": 60, "offer": OFFER, "most": MOST}))
     }
 }
 

@@ -3,9 +3,6 @@
 //! What is shown lies before the model until the next observation. Of it all, only the page's address, the number of its
 //! elements and the name of the picture are told to anybody who keeps things.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use serde_json::{Map, Value, json};
 
 use super::address::{digest, reopened, shown_text};
@@ -22,8 +19,6 @@ const SETTLE: u32 = 2000;
 
 /// How many lines are shown of those that were looked for.
 const MOST_FOUND: usize = 50;
-
-static IDS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r" \[(?:ref=f?[0-9]*e[0-9]+|active)\]").ok());
 
 impl Browser {
     /// Observes the page. `at` is where the browser was before, for one that has just been started.
@@ -43,7 +38,8 @@ impl Browser {
             notes
                 .push(format!("the page led to {}, which is not an allowed site; it was left again", shown_text(left)));
         }
-        if told.fresh && told.address == "about:blank" {
+        let reborn = std::mem::take(&mut memory.reborn);
+        if (told.fresh || reborn) && told.address == "about:blank" {
             let known = before.filter(|address| address.starts_with("http"));
             if let Some(modal) = self.reopen(known.as_deref(), at, &mut told, &mut notes, memory).await? {
                 return Ok(self.dialog_seen(modal, memory));
@@ -191,8 +187,7 @@ impl Browser {
     }
 
     fn seen(&self, seen: Seen, image: Option<std::path::PathBuf>, notes: &[String], memory: &mut Memory) -> Value {
-        let plain = IDS.as_ref().map_or_else(|| seen.text.clone(), |ids| ids.replace_all(&seen.text, "").into_owned());
-        let unchanged = memory.count(&digest(&format!("{}\n{plain}", seen.address)));
+        let unchanged = memory.count(&digest(&without_ids(&seen)));
         let mut text = seen.head.clone();
         for note in notes {
             text.push_str(&format!("\nNote: {note}"));
@@ -243,6 +238,16 @@ impl Seen {
     }
 }
 
+/// What a page shows, without the ids, which are others each time it is loaded.
+fn without_ids(seen: &Seen) -> String {
+    let mut plain = String::with_capacity(seen.text.len());
+    plain.push_str(&seen.address);
+    for (at, part) in seen.text.split(" [ref=").enumerate() {
+        plain.push_str(if at == 0 { part } else { part.split_once(']').map_or(part, |(_, rest)| rest) });
+    }
+    plain
+}
+
 /// As many whole lines as may be shown, and how many there are more.
 fn capped(text: &str, most: usize) -> String {
     if text.len() <= most || text.chars().count() <= most {
@@ -275,6 +280,16 @@ mod tests {
         let cut = capped(page, 25);
         assert!(cut.starts_with("- button \"ж\" [ref=e1]\n… 3 more lines with 2 elements"), "{cut}");
         assert!(capped(page, 3).starts_with("… 4 more lines with 3 elements"));
+    }
+
+    #[test]
+    fn a_page_that_was_loaded_again_is_the_same() {
+        let seen = |text: &str| without_ids(&Seen { text: text.to_owned(), ..Seen::default() });
+        assert_eq!(
+            seen("- a \"x\" [ref=e1] [cursor=pointer]:\n  - b [ref=f2e3]"),
+            seen("- a \"x\" [ref=f1e1] [cursor=pointer]:\n  - b [ref=f3e3]")
+        );
+        assert_ne!(seen("- a \"x\" [ref=e1]"), seen("- a \"y\" [ref=e1]"));
     }
 
     #[test]

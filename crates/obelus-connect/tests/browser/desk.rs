@@ -125,11 +125,32 @@ impl Desk {
         sends.map(|asked| format!("{} {}", asked.method, asked.target)).collect()
     }
 
+    /// Ends the browser, as a crash would; its server stays.
+    pub(crate) fn end_browser(&self) {
+        let config = self.outputs.with_file_name("config.json");
+        let server = processes().into_iter().find(|(_, _, line)| line.contains(&*config.to_string_lossy()));
+        let (server, _, _) = server.expect("the server is at work");
+        let (browser, _, _) = processes().into_iter().find(|(_, parent, _)| *parent == server).expect("a browser");
+        let ended = std::process::Command::new("kill").args(["-KILL", &browser.to_string()]).status().unwrap();
+        assert!(ended.success());
+    }
+
     pub(crate) async fn close(self) {
         self.servers.close().await;
         let root = self.outputs.parent().unwrap().to_owned();
         std::fs::remove_dir_all(root).unwrap();
     }
+}
+
+/// Number, parent and command line of each process.
+fn processes() -> Vec<(u32, u32, String)> {
+    let read = |entry: std::fs::DirEntry| {
+        let id = entry.file_name().to_str()?.parse().ok()?;
+        let status = std::fs::read_to_string(entry.path().join("status")).ok()?;
+        let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()?;
+        Some((id, parent, std::fs::read_to_string(entry.path().join("cmdline")).ok()?))
+    };
+    std::fs::read_dir("/proc").unwrap().flatten().filter_map(read).collect()
 }
 
 /// The id of an element.
@@ -147,6 +168,13 @@ fn page(asked: &Asked, other: &str) -> server::Reply {
     let html = |body: &str| server::answer("200 OK", "text/html; charset=utf-8", body);
     match asked.target.split('?').next().unwrap_or_default() {
         "/" => html(&include_str!("site.html").replace("OTHER", other)),
+        "/frame" => html(
+            "<form method=post action=/frame/send><textarea name=t aria-label=Inside></textarea><button>Send it</button></form>",
+        ),
+        "/meta" => {
+            html(&format!("<title>Meta</title><meta http-equiv=refresh content='0;url={other}/away'><h1>Meta</h1>"))
+        }
+        "/file.bin" => server::answer("200 OK", "application/octet-stream", "canary-file"),
         "/redirect" => server::redirect(&format!("{other}/away")),
         "/big" => {
             let lines: String = (0..1000).map(|n| format!("<p><a href=\"/i/{n}\">Item {n} of many</a></p>")).collect();

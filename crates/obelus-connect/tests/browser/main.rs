@@ -4,7 +4,7 @@
 mod desk;
 mod installed;
 #[path = "../common/server.rs"]
-#[allow(dead_code, reason = "some of its answers are for other tests")]
+#[expect(dead_code, reason = "some of its answers are for other tests")]
 mod server;
 
 use std::os::unix::fs::PermissionsExt;
@@ -300,6 +300,12 @@ async fn a_browser_that_was_started_anew_opens_the_page_again() {
     desk.seen = desk.run("observe", json!({"at": at})).await.unwrap();
     assert_eq!(desk.seen["about"]["address"], format!("{}/next", desk.site.url));
     assert!(desk.text().contains("started anew"), "{}", desk.text());
+    // A browser that ended by itself was where it was.
+    desk.end_browser();
+    let stale = desk.aim("browser_hover", json!({"target": "e1"})).await.unwrap_err();
+    assert!(["not_observed", "unknown_element", "browser"].contains(&stale.code.as_str()), "{stale:?}");
+    desk.observe().await;
+    assert_eq!(desk.seen["about"]["address"], format!("{}/next", desk.site.url));
     desk.close().await;
 
     let Some(mut desk) = Desk::new("anew-elsewhere", json!({})).await else { return };
@@ -333,5 +339,95 @@ async fn keys_are_judged_by_the_element_that_has_them() {
     let (class, params) = desk.aim("browser_press_key", json!({"key": "Enter"})).await.unwrap();
     let done = desk.run(&class, params).await.unwrap();
     assert!(done["address"].as_str().unwrap().starts_with(&format!("{}/find", desk.site.url)), "{done}");
+    desk.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn frames_scripts_that_send_files_and_other_corners_of_pages_are_guarded_too() {
+    let Some(mut desk) = Desk::new("corners", json!({"uploads": "files"})).await else { return };
+    let files = desk.outputs.with_file_name("files");
+    std::fs::create_dir_all(&files).unwrap();
+    std::fs::write(files.join("a.txt"), "a").unwrap();
+    let page = desk.open("/").await;
+
+    // A frame: found and judged as if it were the page.
+    let inside = json!({"target": id(&page, "textbox", "Inside"), "text": "hello"});
+    let (class, params) = desk.aim("browser_type", inside).await.unwrap();
+    desk.run(&class, params).await.unwrap();
+    let (class, params) = desk.press("button", "Send it").await.unwrap();
+    assert_eq!((class.as_str(), params["form"]["fields"][0].as_str()), ("send", Some("t")));
+    desk.run(&class, params).await.unwrap();
+    assert_eq!(desk.sent(), ["POST /frame/send"]);
+
+    // A form whose script sends something else than the form says.
+    desk.open("/").await;
+    let (class, params) = desk.press("button", "Subscribe").await.unwrap();
+    assert_eq!((class.as_str(), params["form"]["method"].as_str()), ("submit", Some("GET")));
+    let error = desk.run(&class, params).await.unwrap_err();
+    assert!(error.code == "held" && error.message.contains("(subscribeMe)"), "{error:?}");
+    let (class, params) = desk.press("button", "Subscribe").await.unwrap();
+    assert_eq!(params["sends"]["operation"], "subscribeMe");
+    desk.run(&class, params).await.unwrap();
+    assert_eq!(desk.sent(), ["POST /frame/send", "POST /api/subscribe"]);
+
+    // What is sent a while later is held back, told, and asked about the next time.
+    desk.do_press("button", "Later").await.unwrap();
+    let (class, params) = desk.aim("browser_wait_for", json!({"time": 3})).await.unwrap();
+    assert_eq!(class, "wait");
+    let waited = desk.run(&class, params).await;
+    assert!(waited.is_ok() || waited.unwrap_err().code == "held");
+    desk.observe().await;
+    assert_eq!(desk.sent().len(), 2);
+
+    // Words that can be pressed have no name, and none of them is kept.
+    let page = desk.open("/").await;
+    let words = page.elements().iter().find(|element| element.role == "generic" && element.label.starts_with('~'));
+    let all: Vec<_> =
+        page.elements().iter().filter(|element| element.role == "generic" && element.label.starts_with('~')).collect();
+    assert!(words.is_some());
+    for element in all {
+        let (class, params) = desk.aim("browser_click", json!({"target": element.id})).await.unwrap();
+        assert!(
+            !params.to_string().contains("Pressable") && ["press", "look", "fill"].contains(&class.as_str()),
+            "{class} {params}"
+        );
+    }
+
+    // Files: chosen from the one folder, and never others.
+    assert_eq!(desk.do_press("button", "File").await.unwrap()["dialog"], "file");
+    desk.observe().await;
+    for path in ["/etc/passwd", "../../etc/passwd", "missing"] {
+        let refused = desk.aim("browser_file_upload", json!({"paths": [path]})).await.unwrap_err();
+        assert_eq!(refused.code, "refused", "{path}");
+    }
+    let (class, params) = desk.aim("browser_file_upload", json!({})).await.unwrap();
+    assert_eq!(class, "look");
+    desk.run(&class, params).await.unwrap();
+    desk.do_press("button", "File").await.unwrap();
+    desk.observe().await;
+    let (class, params) = desk.aim("browser_file_upload", json!({"paths": ["a.txt"]})).await.unwrap();
+    assert_eq!(class, "fill");
+    assert_eq!(desk.run(&class, params).await.unwrap()["did"], "file_upload");
+
+    // What a page loads down stays in the folder that goes away.
+    let done = desk.do_press("link", "Load down").await.unwrap();
+    assert_eq!(done["downloads"], 1, "{done}");
+    assert!(!done.to_string().contains("file.bin"));
+
+    // A page that goes elsewhere by itself is held where it is.
+    let result = desk.do_press("link", "Refreshing").await;
+    assert!(desk.other.asked().is_empty(), "{result:?}");
+    desk.observe().await;
+    assert_eq!(desk.seen["about"]["address"], format!("{}/meta", desk.site.url));
+
+    let page = desk.open("/").await;
+    for (name, text) in [("Note", "words"), ("Day", "2026-11-15")] {
+        let typing = json!({"target": id(&page, "textbox", name), "text": text});
+        let (class, params) = desk.aim("browser_type", typing).await.unwrap();
+        assert_eq!(desk.run(&class, params).await.unwrap()["did"], "type", "{name}");
+        desk.observe().await;
+        assert!(desk.text().contains(text), "{name}");
+    }
+    assert_eq!(desk.sent().len(), 2);
     desk.close().await;
 }

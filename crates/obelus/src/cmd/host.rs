@@ -183,7 +183,7 @@ impl Job {
 
     /// The same, with a folder in the store for pictures of pages.
     pub(crate) fn pictured(self, store: &Store, id: &str) -> Self {
-        Self { mcp: self.mcp.with_pictures(pictures(store, id)), ..self }
+        Self { mcp: self.mcp.with_pictures(SessionFiles::pictures(store.folder(), id)), ..self }
     }
 
     /// Gives it hands.
@@ -252,11 +252,6 @@ pub(crate) fn with_files(driver: Driver, store: &Store, id: &str, agent: &str) -
         return Ok(driver);
     }
     Ok(driver.with_files(SessionFiles::open(store.folder(), id)?))
-}
-
-/// The folder for pictures of the pages that a session sees.
-fn pictures(store: &Store, id: &str) -> PathBuf {
-    store.folder().join("shots").join(id)
 }
 
 /// How a kept session is made anew, as it was when it began.

@@ -165,6 +165,9 @@ impl Mcp {
         if !self.is_empty() {
             self.servers()?.bind_into(activities, &self.pinned(context));
         }
+        if let Some(browser) = self.browser()? {
+            browser.refuse_direct_calls(activities, self.given.iter().map(String::as_str));
+        }
         Ok(())
     }
 
