@@ -97,7 +97,7 @@ fn a_stale_element_leads_to_another_plan_and_the_task_is_done() {
 #[test]
 fn at_the_step_limit_it_tells_and_goes_on_with_the_facts_it_has() {
     let desk = Desk::open("limit", include_str!("playbooks/collect.yaml"));
-    desk.limit_steps(12);
+    desk.limit_steps(16);
     let ran = desk.says(&format!("Собери чайники со всех страниц {}", desk.site.url("/goods"))).exits(1);
     assert_eq!((&ran.json()["ends"], &ran.json()["end"]), (&json!("limit"), &json!("limit")));
     let (goal, some) = (desk.state()["current_goal"].clone(), desk.facts());
