@@ -115,12 +115,12 @@ fn form_told(form: &Form, key: &RandomState) -> Value {
         (false, _) => field.name.clone(),
     };
     let seen = form.fields.iter().filter(|field| field.kind != "hidden").map(name).collect::<Vec<_>>();
-    json!({
-        "method": form.method,
-        "address": shown_text(&form.address),
-        "fields": seen,
-        "mark": format!("{:016x}", key.hash_one(&form.values)),
-    })
+    let mut told = json!({"method": form.method, "address": shown_text(&form.address), "fields": seen});
+    // A form in which nothing stands is the same in a browser that was started anew.
+    if let (false, Some(told)) = (form.values.is_empty(), told.as_object_mut()) {
+        told.insert("mark".to_owned(), json!(format!("{:016x}", key.hash_one(&form.values))));
+    }
+    told
 }
 
 /// What can be found again of an element.
