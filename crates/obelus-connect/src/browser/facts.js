@@ -44,7 +44,11 @@
     if (verbNames.includes(name.toLowerCase()) && (kind === 'hidden' || node === sender)) verbs.push(String(own(node, 'value')).slice(0, 100));
     if (!kinds[tag(node)] || ['button', 'submit', 'image', 'reset'].includes(kind) || tag(node) === 'button') continue;
     if (fields.length < 100) fields.push({ name: name.slice(0, 60), kind, autocomplete: (attribute(node, 'autocomplete') ?? '').toLowerCase().slice(0, 100) });
-    if (!['hidden', 'password'].includes(kind)) values.push((name + '=' + (['checkbox', 'radio'].includes(kind) ? own(node, 'checked') : own(node, 'value'))).slice(0, 2000));
+    if (['hidden', 'password'].includes(kind)) continue;
+    const value = String(['checkbox', 'radio'].includes(kind) ? own(node, 'checked') : own(node, 'value'));
+    // Of numbers of cards and codes, the length is enough.
+    const short = /(^| )(cc-|one-time-code)/.test(attribute(node, 'autocomplete') ?? '') ? value.length : value.slice(0, 2000);
+    values.push(name + '=' + short);
   }
   facts.form = { method, address, fields, verbs, values, search: closest(form, 'search, [role=search i]') !== null };
   return facts;
