@@ -389,7 +389,7 @@ impl Session {
             && step.calls[job.call].output_path.is_none()
             && job.frozen.as_ref().is_some_and(|_| job.attempt > 0);
         job.status = status;
-        job.child = None;
+        let child = job.child.take();
         let is_read = || step.calls[job.call].tool.as_ref().is_some_and(|tool| tool.effect == Effect::Read);
         self.turn.unseen |= status == Status::Failed || (status == Status::Done && is_read());
         if !is_forgotten {
@@ -404,6 +404,9 @@ impl Session {
         }
         self.wake_followers(at);
         self.close_joined(at, status);
+        if let Some(child) = child {
+            self.tell_orphans(at, &child);
+        }
     }
 
     /// In a sequential step the next one waits for nothing but its turn.

@@ -169,7 +169,10 @@ fn no_example_is_forgotten() {
     let entries = fs::read_dir(root().join("examples")).expect("there are examples");
     let mut names: Vec<_> = entries.map(|entry| entry.expect("readable").file_name()).collect();
     names.sort();
-    assert_eq!(names, ["batch", "branches", "delegate", "demo", "exec", "playbooks", "sheltered", "steps"]);
+    assert_eq!(
+        names,
+        ["batch", "branches", "delegate", "demo", "exec", "mcp-notes", "playbooks", "sheltered", "steps"]
+    );
 }
 
 const REMINDERS: &str = "
