@@ -112,7 +112,7 @@ impl Run {
     }
 
     fn what_it_waits_for(&mut self, pick: u8) -> Option<Input> {
-        let open = self.session.questions().into_iter().find(|question| question.is_open());
+        let open = self.session.questions().into_iter().find(obelus_kernel::session::Question::is_open);
         if let Some(question) = open {
             let decision = match (question.about, pick % 4) {
                 (_, 0) => Decision::Deny { reason: "no".to_owned() },
@@ -127,7 +127,7 @@ impl Run {
             let error = Outcome::Error(CallError::new("dark", "it is dark"));
             return Some(Input::Ended {
                 id,
-                outcome: if pick % 4 > 0 { Outcome::Value(json!("light")) } else { error },
+                outcome: if !pick.is_multiple_of(4) { Outcome::Value(json!("light")) } else { error },
             });
         }
         let Some(id) = self.request.take() else { return Some(Input::User { text: "go on".to_owned() }) };
@@ -158,7 +158,8 @@ impl Run {
         let visits: u64 = at["visits"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
         assert_eq!(visits, at["steps"].as_u64().unwrap());
         let Some(reply) = self.session.reply() else { return };
-        let open: Vec<_> = self.session.questions().into_iter().filter(|question| question.is_open()).collect();
+        let open: Vec<_> =
+            self.session.questions().into_iter().filter(obelus_kernel::session::Question::is_open).collect();
         match reply.ends {
             Ends::Waiting => assert!(!open.is_empty(), "it waits for somebody"),
             Ends::Degraded => {}
