@@ -372,7 +372,8 @@ impl Session {
         let origins = job.origins.clone().joined(&own);
         step.errors.push((error_data((*call).clone(), error), origins));
         // How often a node of a graph may fail is for the graph to say, by its counters and its limit.
-        if !self.walk.as_ref().is_some_and(|walk| walk.current().is_some_and(|node| node.call.is_some())) {
+        let node = self.walk.as_ref().and_then(super::Walk::current);
+        if node.is_none_or(|node| node.call.is_none()) {
             self.note_failure(&name, &words);
         }
     }
