@@ -89,7 +89,7 @@ impl Begun {
         end(self.0.take().expect("it was started"))
     }
 
-    fn is_killed(mut self) {
+    fn dies(mut self) {
         let mut child = self.0.take().expect("it was started");
         child.kill().expect("it is our child");
         child.wait().expect("it is our child");
@@ -169,7 +169,7 @@ fn after_a_crash_the_old_question_is_closed_and_a_person_says_whether_it_happene
     let Some(notes) = Notes::new("mcp-crash") else { return };
     let child = notes.begins("Sign note 1");
     notes.asked("the server asks", is_of_call);
-    child.is_killed();
+    child.dies();
     notes.does(&["run", EXAMPLE, "--session", "s", "--say", "Sign note 1"]).exits(3).says("interrupted");
     let asked = notes.asked("whether it happened", |asked| asked["about"] == "in_doubt");
     notes.does(&["answer", "s:q1", "value", "Ada"]).says("expired already");
