@@ -1,54 +1,84 @@
-//! One thread writes for all sessions: whatever has come while the last commit was under way is the next commit.
+//! Who writes: a thread for all sessions, or whoever waits anyway while nobody else writes.
+//!
+//! Whatever has come while the last commit was under way is the next commit.
 
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use rusqlite::Connection;
 
-use super::{StoreError, schema};
+use super::StoreError;
+use super::hand::{Done, Hand, Order};
 
 /// Orders in one commit at most, so that none waits long for the others.
 const MOST_AT_ONCE: usize = 1024;
 
-type Work = Box<dyn FnOnce(&Connection) -> Result<(), StoreError> + Send>;
-type Tell = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+/// A commit that takes longer than this is slow: nobody who has other things to do should wait for one.
+const QUICK: Duration = Duration::from_millis(2);
 
-/// Something to be written, and who is told when it is durable.
-struct Order {
-    work: Work,
-    tell: Tell,
+/// On whose thread an order is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum On {
+    /// The writer's, together with whatever else has come.
+    Writers,
+    /// The caller's, which waits anyway: two changes of threads are saved. The writer's, while somebody writes.
+    Callers,
+    /// The same, as long as the disk is quick.
+    CallersIfQuick,
 }
 
-/// The way to the thread that writes.
+/// The way to the hand that writes.
 pub(super) struct Writer {
-    orders: Option<Sender<Order>>,
+    shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    came: Condvar,
+    /// Taken before the queue is emptied: so orders are written in the order in which they came.
+    hand: Mutex<Hand>,
+}
+
+#[derive(Default)]
+struct Queue {
+    orders: Vec<Box<dyn Order>>,
+    /// Whether the thread sleeps and nobody has woken it.
+    is_asleep: bool,
+    is_closed: bool,
 }
 
 impl Writer {
     /// Starts the thread on an open connection. `folder` is where it opens another one when that fails.
-    pub(super) fn start(connection: Connection, folder: PathBuf) -> std::io::Result<Self> {
-        let (orders, inbox) = channel();
-        let hand = Hand { connection: Some(connection), folder };
-        let thread = thread::Builder::new().name("store".to_owned()).spawn(move || hand.work(&inbox))?;
-        Ok(Self { orders: Some(orders), thread: Some(thread) })
+    pub(super) fn start(connection: Connection, folder: PathBuf) -> Result<Self, StoreError> {
+        let hand = Mutex::new(Hand::new(connection, folder.clone())?);
+        let shared = Arc::new(Shared { queue: Mutex::default(), came: Condvar::new(), hand });
+        let own = Arc::clone(&shared);
+        let thread = thread::Builder::new().name("store".to_owned()).spawn(move || own.serve());
+        let thread = Some(thread.map_err(|error| StoreError::Folder(folder, error))?);
+        Ok(Self { shared, thread })
     }
 
-    /// Has something written in one piece with whatever else is waiting. `tell` is called when it is durable, or
-    /// when nothing of it was written.
-    pub(super) fn order(
-        &self,
-        work: impl FnOnce(&Connection) -> Result<(), StoreError> + Send + 'static,
-        tell: impl FnOnce(Result<(), StoreError>) + Send + 'static,
-    ) {
-        let order = Order { work: Box::new(work), tell: Box::new(tell) };
-        let refused = match &self.orders {
-            Some(orders) => orders.send(order).map_err(|refused| refused.0).err(),
-            None => Some(order),
-        };
-        if let Some(order) = refused {
-            (order.tell)(Err(StoreError::NotWritten("the store's writer has ended".to_owned())));
+    /// Has something written in one piece with whatever else is waiting. It is told when it is durable, or when
+    /// nothing of it was written.
+    pub(super) fn order(&self, order: Box<dyn Order>, on: On) {
+        let shared = &*self.shared;
+        let mut queue = shared.queue();
+        if on != On::Writers
+            && queue.orders.is_empty()
+            && let Some(hand) = shared.free_hand()
+            && (on == On::Callers || hand.took() <= QUICK)
+        {
+            drop(queue);
+            return tell(write(hand, vec![order]));
+        }
+        queue.orders.push(order);
+        if std::mem::take(&mut queue.is_asleep) {
+            drop(queue);
+            shared.came.notify_one();
         }
     }
 }
@@ -56,64 +86,70 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         // What was ordered is still written: the thread ends when the last order is done.
-        drop(self.orders.take());
+        self.shared.queue().is_closed = true;
+        self.shared.came.notify_one();
         if let Some(thread) = self.thread.take().filter(|thread| thread.thread().id() != thread::current().id()) {
             let _ = thread.join();
         }
     }
 }
 
-struct Hand {
-    /// None after a failure: a sync that failed is never tried again, for the system may have dropped what it
-    /// could not write and say yes the second time. The file is opened anew and read as it is.
-    connection: Option<Connection>,
-    folder: PathBuf,
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        // Nothing is half done in it at any time.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hand(&self) -> MutexGuard<'_, Hand> {
+        // Whoever panicked has let go of the file.
+        self.hand.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn free_hand(&self) -> Option<MutexGuard<'_, Hand>> {
+        match self.hand.try_lock() {
+            Ok(hand) => Some(hand),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// The thread's work.
+    fn serve(&self) {
+        while self.wait() {
+            let hand = self.hand();
+            let mut queue = self.queue();
+            let most = queue.orders.len().min(MOST_AT_ONCE);
+            let later = queue.orders.split_off(most);
+            let batch = std::mem::replace(&mut queue.orders, later);
+            drop(queue);
+            tell(write(hand, batch));
+        }
+    }
+
+    /// Waits until something has come; false when nothing will come any more.
+    fn wait(&self) -> bool {
+        let mut queue = self.queue();
+        while queue.orders.is_empty() {
+            if queue.is_closed {
+                return false;
+            }
+            queue.is_asleep = true;
+            queue = self.came.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+        queue.is_asleep = false;
+        true
+    }
 }
 
-impl Hand {
-    fn work(mut self, inbox: &Receiver<Order>) {
-        while let Ok(first) = inbox.recv() {
-            let mut batch = vec![first];
-            batch.extend(inbox.try_iter().take(MOST_AT_ONCE - 1));
-            self.commit(batch);
-        }
-    }
+/// Writes a batch. A mistake in the code of an order spoils its batch, and nothing that comes after.
+fn write(mut hand: MutexGuard<'_, Hand>, batch: Vec<Box<dyn Order>>) -> Done {
+    // Whoever is not told anything is told by that that nothing was written.
+    std::panic::catch_unwind(AssertUnwindSafe(|| hand.commit(batch))).unwrap_or_else(|_| {
+        hand.let_go();
+        Done::new()
+    })
+}
 
-    /// Writes a batch as one transaction with one sync.
-    fn commit(&mut self, batch: Vec<Order>) {
-        let (works, tells): (Vec<Work>, Vec<Tell>) = batch.into_iter().map(|order| (order.work, order.tell)).unzip();
-        match self.write(works) {
-            Ok(own) => tells.into_iter().zip(own).for_each(|(tell, own)| tell(own)),
-            Err(error) => {
-                self.connection = None;
-                let why = error.to_string();
-                tells.into_iter().for_each(|tell| tell(Err(StoreError::NotWritten(why.clone()))));
-            }
-        }
-    }
-
-    /// What became of each order; or why nothing was written at all.
-    fn write(&mut self, works: Vec<Work>) -> Result<Vec<Result<(), StoreError>>, StoreError> {
-        let connection = match &mut self.connection {
-            Some(connection) => connection,
-            None => self.connection.insert(schema::open(&self.folder)?),
-        };
-        let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        let mut outcomes = Vec::with_capacity(works.len());
-        for work in works {
-            // An order that is refused leaves nothing behind, and does not spoil the others.
-            transaction.prepare_cached("SAVEPOINT one")?.execute([])?;
-            let outcome = work(&transaction);
-            if let Err(StoreError::Disk(error)) = outcome {
-                return Err(StoreError::Disk(error));
-            }
-            if outcome.is_err() {
-                transaction.prepare_cached("ROLLBACK TO one")?.execute([])?;
-            }
-            transaction.prepare_cached("RELEASE one")?.execute([])?;
-            outcomes.push(outcome);
-        }
-        transaction.commit()?;
-        Ok(outcomes)
-    }
+fn tell(done: Done) {
+    done.into_iter().for_each(|(order, outcome)| order.tell(outcome));
 }
