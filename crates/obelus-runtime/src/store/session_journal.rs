@@ -60,11 +60,10 @@ impl SessionJournal {
         self
     }
 
-    /// Where there is no other session, nobody can share a commit, and nobody else waits for this thread.
     fn on(&self) -> On {
         match self.store.inner.journals.load(Ordering::Relaxed) {
-            0 | 1 => On::CallersIfQuick,
-            _ => On::Writers,
+            0 | 1 => On::CallersAlone,
+            _ => On::CallersLast,
         }
     }
 }

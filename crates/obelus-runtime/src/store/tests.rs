@@ -2,6 +2,7 @@ use std::fs;
 
 use super::*;
 use crate::driver::Journal;
+use proptest::prelude::*;
 use serde_json::json;
 
 fn folder(name: &str) -> PathBuf {
@@ -150,4 +151,149 @@ fn who_only_looks_needs_no_lock_and_writes_nothing() {
     assert_eq!(beside.journal("s").unwrap().len(), 1);
     assert!(matches!(beside.append("s", &[]), Err(StoreError::OnlyLooking(_))));
     fs::remove_dir_all(folder).unwrap();
+}
+
+fn ticks(times: std::ops::Range<i64>) -> Vec<(Time, Input)> {
+    times.map(|at| (Time(at), Input::Tick)).collect()
+}
+
+#[test]
+fn a_name_that_is_given_again_is_another_session() {
+    let folder = folder("again");
+    let store = Store::open(&folder).unwrap();
+    store.create("a", Time(0), &json!({})).unwrap();
+    store.append("a", &ticks(0..3)).unwrap();
+    store.remove("a").unwrap();
+    // It gets the number that the other one had.
+    store.create("b", Time(0), &json!({})).unwrap();
+    assert!(matches!(store.append("a", &ticks(3..4)), Err(StoreError::Unknown(_))));
+    assert!(store.journal("b").unwrap().is_empty());
+    store.create("a", Time(0), &json!({})).unwrap();
+    store.append("a", &ticks(7..8)).unwrap();
+    assert_eq!(store.journal("a").unwrap(), ticks(7..8));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn an_order_that_fails_in_the_middle_leaves_nothing_and_spoils_nothing_that_comes_after() {
+    let folder = folder("middle");
+    let store = Store::open(&folder).unwrap();
+    store.create("a", Time(0), &json!({})).unwrap();
+    let refused = store.write_now(|desk| {
+        begin(&desk.connection, "b", Time(0), "{}")?;
+        Err::<(), _>(StoreError::Unknown("x".to_owned()))
+    });
+    assert!(matches!(refused, Err(StoreError::NotWritten(_))));
+    let broken = store.write_now(|desk| {
+        begin(&desk.connection, "b", Time(0), "{}")?;
+        journal::append(desk, &Arc::from("a"), None, &records("a", &ticks(0..1))?)?;
+        let nothing: Option<()> = None;
+        nothing.ok_or_else(|| panic!("a mistake"))
+    });
+    assert!(matches!(broken, Err(StoreError::NotWritten(_))));
+    store.append("a", &ticks(0..2)).unwrap();
+    assert_eq!(store.journal("a").unwrap(), ticks(0..2));
+    assert_eq!(store.list().unwrap().len(), 1);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn whoever_writes_at_once_from_many_threads_is_served_and_every_journal_is_in_order() {
+    let folder = folder("threads");
+    let store = Store::open(&folder).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let store = &store;
+            scope.spawn(move || {
+                let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+                let ids: Vec<String> = (0..4).map(|i| format!("s-{thread}-{i}")).collect();
+                ids.iter().for_each(|id| store.create(id, Time(0), &json!({})).unwrap());
+                let write = |id: &String| {
+                    let mut journal = SessionJournal::new(store.clone(), id);
+                    async move {
+                        for at in 0..10 {
+                            journal.append(&ticks(at..at + 1)).await.unwrap();
+                        }
+                    }
+                };
+                runtime.block_on(futures_util::future::join_all(ids.iter().map(write)));
+                ids.iter().for_each(|id| store.append(id, &ticks(10..12)).unwrap());
+            });
+        }
+    });
+    let rows = store.list().unwrap();
+    assert_eq!(rows.len(), 16);
+    for row in rows {
+        assert_eq!(store.journal(&row.id).unwrap(), ticks(0..12), "{}", row.id);
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// What may be done to a store, to one of three sessions.
+#[derive(Clone, Debug)]
+enum Act {
+    Append(usize, i64),
+    Cut(usize, u64),
+    Remove(usize),
+    Reopen,
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let act = prop_oneof![
+        8 => (0..3usize, 1..5i64).prop_map(|(session, records)| Act::Append(session, records)),
+        1 => (0..3usize, 1..20u64).prop_map(|(session, from)| Act::Cut(session, from)),
+        1 => (0..3usize).prop_map(Act::Remove),
+        1 => Just(Act::Reopen),
+    ];
+    proptest::collection::vec(act, 1..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    /// Whether a record is in the register or not yet, it is found; and nothing is found that was taken away.
+    #[test]
+    fn a_store_gives_back_what_was_put_in_whatever_is_done_to_it(acts in acts()) {
+        let folder = folder("acts");
+        let mut store = Store::open(&folder).unwrap();
+        let beside = Store::look(&folder).unwrap();
+        let names = ["a", "b", "c"];
+        names.iter().for_each(|id| store.create(id, Time(0), &json!({})).unwrap());
+        let mut journals: [Vec<(Time, Input)>; 3] = Default::default();
+        for (now, act) in (0_i64..).step_by(10).zip(acts) {
+            match act {
+                Act::Append(of, records) => {
+                    store.append(names[of], &ticks(now..now + records)).unwrap();
+                    journals[of].extend(ticks(now..now + records));
+                }
+                Act::Cut(of, from) => {
+                    store.cut(names[of], from).unwrap();
+                    journals[of].truncate(usize::try_from(from).unwrap() - 1);
+                }
+                Act::Remove(of) => {
+                    store.remove(names[of]).unwrap();
+                    store.create(names[of], Time(0), &json!({})).unwrap();
+                    journals[of].clear();
+                }
+                Act::Reopen => {
+                    drop(store);
+                    store = Store::open(&folder).unwrap();
+                }
+            }
+            for store in [&store, &beside] {
+                for (id, expected) in names.iter().zip(&journals) {
+                    prop_assert_eq!(&store.journal(id).unwrap(), expected);
+                    prop_assert_eq!(store.records(id).unwrap(), expected.len() as u64);
+                    prop_assert_eq!(store.last_at(id).unwrap(), expected.last().map(|(at, _)| *at));
+                    let middle = store.read_journal(id, 2, Some(12)).unwrap().inputs;
+                    let expected: Vec<_> = expected.iter().skip(2).take(10).cloned().collect();
+                    prop_assert_eq!(middle, expected);
+                }
+                let rows = store.list().unwrap();
+                prop_assert_eq!(rows.iter().map(|row| row.records).sum::<u64>(), journals.iter().map(Vec::len).sum::<usize>() as u64);
+            }
+        }
+        drop((store, beside));
+        fs::remove_dir_all(folder).unwrap();
+    }
 }

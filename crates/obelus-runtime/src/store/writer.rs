@@ -1,12 +1,14 @@
-//! Who writes: a thread for all sessions, or whoever waits anyway while nobody else writes.
+//! Who writes: a thread for all sessions, or whoever would wait for it anyway.
 //!
-//! Whatever has come while the last commit was under way is the next commit.
+//! Whatever has come while the last commit was under way is the next commit. Those that it served are about to come
+//! again, so the next one waits for them a little. The last of them that comes writes for all, on its own thread, as
+//! long as the disk is quick: two changes of threads for each commit are saved. If some stay away, the thread writes.
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
@@ -19,15 +21,20 @@ const MOST_AT_ONCE: usize = 1024;
 /// A commit that takes longer than this is slow: nobody who has other things to do should wait for one.
 const QUICK: Duration = Duration::from_millis(2);
 
-/// On whose thread an order is written.
+/// How long a commit is put off at most for others that are about to come; and never longer than the last one took.
+const MOST_PATIENCE: Duration = Duration::from_millis(1);
+
+/// On whose thread an order may be written. The writer's it is in any case while somebody else writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum On {
-    /// The writer's, together with whatever else has come.
+    /// The writer's only.
     Writers,
-    /// The caller's, which waits anyway: two changes of threads are saved. The writer's, while somebody writes.
+    /// The caller's, which waits anyway.
     Callers,
-    /// The same, as long as the disk is quick.
-    CallersIfQuick,
+    /// The caller's, as long as the disk is quick: there is nobody else who could share the commit.
+    CallersAlone,
+    /// The caller's, as long as the disk is quick and nobody else is about to come.
+    CallersLast,
 }
 
 /// The way to the hand that writes.
@@ -43,19 +50,34 @@ struct Shared {
     hand: Mutex<Hand>,
 }
 
-#[derive(Default)]
 struct Queue {
     orders: Vec<Box<dyn Order>>,
-    /// Whether the thread sleeps and nobody has woken it.
-    is_asleep: bool,
+    /// How many are likely to come: those that were served last, and those that came meanwhile.
+    expected: usize,
+    /// How long they are waited for.
+    until: Instant,
+    /// How many orders the thread sleeps for; none while it is awake, or has been woken.
+    wanted: Option<usize>,
     is_closed: bool,
+}
+
+impl Queue {
+    fn new() -> Self {
+        Self { orders: Vec::new(), expected: 0, until: Instant::now(), wanted: None, is_closed: false }
+    }
+
+    /// The next batch.
+    fn take(&mut self) -> Vec<Box<dyn Order>> {
+        let later = self.orders.split_off(self.orders.len().min(MOST_AT_ONCE));
+        std::mem::replace(&mut self.orders, later)
+    }
 }
 
 impl Writer {
     /// Starts the thread on an open connection. `folder` is where it opens another one when that fails.
     pub(super) fn start(connection: Connection, folder: PathBuf) -> Result<Self, StoreError> {
         let hand = Mutex::new(Hand::new(connection, folder.clone())?);
-        let shared = Arc::new(Shared { queue: Mutex::default(), came: Condvar::new(), hand });
+        let shared = Arc::new(Shared { queue: Mutex::new(Queue::new()), came: Condvar::new(), hand });
         let own = Arc::clone(&shared);
         let thread = thread::Builder::new().name("store".to_owned()).spawn(move || own.serve());
         let thread = Some(thread.map_err(|error| StoreError::Folder(folder, error))?);
@@ -67,16 +89,24 @@ impl Writer {
     pub(super) fn order(&self, order: Box<dyn Order>, on: On) {
         let shared = &*self.shared;
         let mut queue = shared.queue();
-        if on != On::Writers
-            && queue.orders.is_empty()
+        queue.orders.push(order);
+        let count = queue.orders.len();
+        let may = match on {
+            On::Writers => false,
+            On::Callers | On::CallersAlone => true,
+            On::CallersLast => count > 1 && count >= queue.expected,
+        };
+        if may
+            && count <= MOST_AT_ONCE
             && let Some(hand) = shared.free_hand()
             && (on == On::Callers || hand.took() <= QUICK)
         {
+            let batch = queue.take();
             drop(queue);
-            return tell(write(hand, vec![order]));
+            return shared.write(hand, batch);
         }
-        queue.orders.push(order);
-        if std::mem::take(&mut queue.is_asleep) {
+        if queue.wanted.is_some_and(|wanted| count >= wanted) {
+            queue.wanted = None;
             drop(queue);
             shared.came.notify_one();
         }
@@ -117,39 +147,51 @@ impl Shared {
     fn serve(&self) {
         while self.wait() {
             let hand = self.hand();
-            let mut queue = self.queue();
-            let most = queue.orders.len().min(MOST_AT_ONCE);
-            let later = queue.orders.split_off(most);
-            let batch = std::mem::replace(&mut queue.orders, later);
-            drop(queue);
-            tell(write(hand, batch));
+            let batch = self.queue().take();
+            self.write(hand, batch);
         }
     }
 
     /// Waits until something has come; false when nothing will come any more.
     fn wait(&self) -> bool {
         let mut queue = self.queue();
-        while queue.orders.is_empty() {
-            if queue.is_closed {
+        loop {
+            let left = queue.until.saturating_duration_since(Instant::now());
+            let (now, wanted) = (queue.orders.len(), queue.expected);
+            queue = if now == 0 && queue.is_closed {
                 return false;
-            }
-            queue.is_asleep = true;
-            queue = self.came.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            } else if now == 0 {
+                queue.wanted = Some(1);
+                self.came.wait(queue).unwrap_or_else(PoisonError::into_inner)
+            } else if now < wanted && !left.is_zero() && !queue.is_closed {
+                queue.wanted = Some(wanted);
+                self.came.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0
+            } else {
+                queue.wanted = None;
+                return true;
+            };
         }
-        queue.is_asleep = false;
-        true
     }
-}
 
-/// Writes a batch. A mistake in the code of an order spoils its batch, and nothing that comes after.
-fn write(mut hand: MutexGuard<'_, Hand>, batch: Vec<Box<dyn Order>>) -> Done {
-    // Whoever is not told anything is told by that that nothing was written.
-    std::panic::catch_unwind(AssertUnwindSafe(|| hand.commit(batch))).unwrap_or_else(|_| {
-        hand.let_go();
-        Done::new()
-    })
-}
-
-fn tell(done: Done) {
-    done.into_iter().for_each(|(order, outcome)| order.tell(outcome));
+    /// Writes a batch and tells everybody in it.
+    fn write(&self, mut hand: MutexGuard<'_, Hand>, batch: Vec<Box<dyn Order>>) {
+        if batch.is_empty() {
+            // Somebody has written it meanwhile.
+            return;
+        }
+        let served = batch.len();
+        // A mistake in the code of an order spoils its batch, and nothing that comes after. Whoever is not told
+        // anything is told by that that nothing was written.
+        let done = std::panic::catch_unwind(AssertUnwindSafe(|| hand.commit(batch))).unwrap_or_else(|_| {
+            hand.let_go();
+            Done::new()
+        });
+        let patience = hand.took().min(MOST_PATIENCE);
+        drop(hand);
+        let mut queue = self.queue();
+        queue.expected = served + queue.orders.len();
+        queue.until = Instant::now() + patience;
+        drop(queue);
+        done.into_iter().for_each(|(order, outcome)| order.tell(outcome));
+    }
 }
