@@ -59,13 +59,6 @@ impl SessionJournal {
         self.since.0 = since;
         self
     }
-
-    fn on(&self) -> On {
-        match self.store.inner.journals.load(Ordering::Relaxed) {
-            0 | 1 => On::CallersAlone,
-            _ => On::CallersLast,
-        }
-    }
 }
 
 impl Drop for SessionJournal {
@@ -85,7 +78,7 @@ impl Journal for SessionJournal {
         let (sender, mut receiver) = oneshot::channel();
         let (id, last, after) = (Arc::clone(&self.id), Arc::clone(&self.last), self.last.get());
         self.store.write(
-            self.on(),
+            On::CallersAfter(self.store.inner.journals.load(Ordering::Relaxed)),
             move |desk| journal::append(desk, &id, after, &records),
             move |outcome| {
                 let outcome = outcome.map(|seq| last.set(seq)).map_err(|error| error.to_string());

@@ -1,8 +1,8 @@
 //! Who writes: a thread for all sessions, or whoever would wait for it anyway.
 //!
 //! Whatever has come while the last commit was under way is the next commit. Those that it served are about to come
-//! again, so the next one waits for them a little. The last of them that comes writes for all, on its own thread, as
-//! long as the disk is quick: two changes of threads for each commit are saved. If some stay away, the thread writes.
+//! again, so the next one waits for them a little. When all sessions that there are have come, the last of them writes
+//! for all, on its own thread, as long as the disk is quick: two changes of threads for each commit are saved.
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -31,10 +31,8 @@ pub(super) enum On {
     Writers,
     /// The caller's, which waits anyway.
     Callers,
-    /// The caller's, as long as the disk is quick: there is nobody else who could share the commit.
-    CallersAlone,
-    /// The caller's, as long as the disk is quick and nobody else is about to come.
-    CallersLast,
+    /// The caller's, as long as the disk is quick, once so many orders are there: nobody else can come.
+    CallersAfter(usize),
 }
 
 /// The way to the hand that writes.
@@ -93,8 +91,8 @@ impl Writer {
         let count = queue.orders.len();
         let may = match on {
             On::Writers => false,
-            On::Callers | On::CallersAlone => true,
-            On::CallersLast => count > 1 && count >= queue.expected,
+            On::Callers => true,
+            On::CallersAfter(all) => count >= all,
         };
         if may
             && count <= MOST_AT_ONCE
