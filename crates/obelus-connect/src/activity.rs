@@ -22,8 +22,10 @@
 )]
 
 mod binding;
-#[cfg(feature = "bitrix24")]
+#[cfg(any(feature = "bitrix24", feature = "mcp"))]
 pub(crate) use binding::Fields;
+#[cfg(feature = "mcp")]
+pub use binding::bind_with;
 pub use binding::{BindingError, bind, bind_into};
 
 #[cfg(feature = "exec")]
@@ -38,8 +40,10 @@ pub(crate) use http::innermost;
 mod jq;
 
 mod mask;
-#[cfg(feature = "bitrix24")]
+#[cfg(any(feature = "bitrix24", feature = "mcp"))]
 pub(crate) use mask::Mask;
+#[cfg(feature = "mcp")]
+pub(crate) use mask::looks_secret;
 
 mod retry;
 

@@ -6,12 +6,22 @@
 //! |---|---|
 //! | [`activity`] | activities bound in a file: `exec`, `http`, `jq`, `bitrix24` |
 //! | `bitrix24` | the client of a Bitrix24 portal |
+//! | `browser` | the browser: an MCP server made safe to act with |
+//! | `mcp` | the client of MCP servers |
+//! | [`operator`] | what an agent that works with tools step by step needs besides them |
 //! | [`model`] | models: `openai`, `playbook`, `replay`, and recording |
 
 pub mod activity;
 #[cfg(feature = "bitrix24")]
 pub mod bitrix24;
+#[cfg(feature = "mcp")]
+pub mod browser;
+#[cfg(any(feature = "exec", feature = "mcp"))]
+mod group;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod model;
+pub mod operator;
 
 #[cfg(test)]
 #[path = "../../../fuzz/engine.rs"]

@@ -19,27 +19,47 @@ pub struct Composed {
     pub loose: Vec<String>,
 }
 
+/// What the model may do with a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// Nothing: it does not see it.
+    No,
+    /// Call it.
+    Call,
+    /// Plan one call of it, for another step to carry out.
+    Plan,
+}
+
 /// Composes the schema of an answer for the tools of a context.
 ///
-/// `is_offered` says which tools the model may call now. `is_latent` says which tools the model carries out itself: those bring their `_output` along, unless the
-/// plan is lazy. `output` is the schema of the request's result.
+/// `offer` says what the model may do with each tool now. `is_latent` says which tools the model carries out itself:
+/// those bring their `_output` along, unless the plan is lazy. `output` is the schema of the request's result.
 pub fn compose(
     context: &Context,
     output: Option<&Value>,
     mode: PlanMode,
-    is_offered: impl Fn(&Tool) -> bool,
+    offer: impl Fn(&Tool) -> Offer,
     is_latent: impl Fn(&Tool) -> bool,
 ) -> Composed {
     let mut loose = Vec::new();
-    let calls: Vec<Value> = context
-        .tools()
-        .filter(|tool| is_offered(tool))
-        .map(|tool| call(tool, context, mode == PlanMode::Eager && is_latent(tool), &mut loose))
-        .collect();
+    let mut runs = 0;
+    let mut calls = Vec::new();
+    for tool in context.tools() {
+        calls.push(match offer(tool) {
+            Offer::No => continue,
+            Offer::Call => call(tool, context, mode == PlanMode::Eager && is_latent(tool), &mut loose),
+            Offer::Plan => planned(tool, &mut loose),
+        });
+        runs += usize::from(offer(tool) == Offer::Call);
+    }
+    let plans = calls.len() > runs;
     let items = if calls.is_empty() { closed(Map::new()) } else { json!({"anyOf": calls}) };
     let mut list = json!({"type": "array", "items": items});
-    if calls.is_empty() {
-        list["maxItems"] = 0.into();
+    if runs == 0 {
+        list["maxItems"] = usize::from(plans).into();
+    }
+    if plans {
+        list = described(list, "The one call that is to be carried out next, if there is one.");
     }
     let output = match output {
         Some(schema) => nullable(Strict::new(schema, "output", &mut loose).plain(schema)),
@@ -49,13 +69,16 @@ pub fn compose(
     let say = "Words for the user, shown at once. Null if there is nothing to say yet.";
     properties.insert("say".to_owned(), described(json!({"type": ["string", "null"]}), say));
     properties.insert("calls".to_owned(), list);
-    let result = "The result of the whole request. Null while calls still have to bring something.";
+    let result = match plans {
+        true => "The result of this step, along with the call that is to be carried out next.",
+        false => "The result of the whole request. Null while calls still have to bring something.",
+    };
     properties.insert("output".to_owned(), described(output, result));
     Composed { schema: closed(properties), loose }
 }
 
-/// The schema of one call of a tool.
-fn call(tool: &Tool, context: &Context, brings_output: bool, loose: &mut Vec<String>) -> Value {
+/// A tool's name and its parameters, as they are written in a call.
+fn named_params(tool: &Tool, loose: &mut Vec<String>) -> Map<String, Value> {
     let mut properties = Map::new();
     let mut put = |name: &str, schema: Value| properties.insert(name.to_owned(), schema);
     put("_reasoningForCall", json!({"type": ["string", "null"]}));
@@ -71,6 +94,25 @@ fn call(tool: &Tool, context: &Context, brings_output: bool, loose: &mut Vec<Str
     for (name, reference) in tool.prescribed() {
         put(name, json!({"type": ["string", "null"], "enum": [reference, null]}));
     }
+    properties
+}
+
+fn about(tool: &Tool, schema: Value) -> Value {
+    match tool.schema.get("description").and_then(Value::as_str) {
+        Some(words) => described(schema, words),
+        None => schema,
+    }
+}
+
+/// The schema of a call that another step carries out: what becomes of its result is that step's to say.
+fn planned(tool: &Tool, loose: &mut Vec<String>) -> Value {
+    about(tool, closed(named_params(tool, loose)))
+}
+
+/// The schema of one call of a tool.
+fn call(tool: &Tool, context: &Context, brings_output: bool, loose: &mut Vec<String>) -> Value {
+    let mut properties = named_params(tool, loose);
+    let mut put = |name: &str, schema: Value| properties.insert(name.to_owned(), schema);
 
     let acts = tool.effect != Effect::Read && !brings_output;
     for aside in ["requires_confirmation", "confirmed"] {
@@ -107,10 +149,7 @@ fn call(tool: &Tool, context: &Context, brings_output: bool, loose: &mut Vec<Str
         };
         put("_output", schema);
     }
-    match tool.schema.get("description").and_then(Value::as_str) {
-        Some(words) => described(closed(properties), words),
-        None => closed(properties),
-    }
+    about(tool, closed(properties))
 }
 
 fn output_path(tool: &Tool, loose: &mut Vec<String>) -> Value {
@@ -142,7 +181,13 @@ mod tests {
 
     fn composed(tools: Value, mode: PlanMode, latent: &[&str]) -> Composed {
         let context = Context::from_value(json!([{"type": "tool", "tool": tools}])).unwrap();
-        compose(&context, Some(&json!({"type": "string"})), mode, |_| true, |tool| latent.contains(&tool.name.as_str()))
+        compose(
+            &context,
+            Some(&json!({"type": "string"})),
+            mode,
+            |_| Offer::Call,
+            |tool| latent.contains(&tool.name.as_str()),
+        )
     }
 
     fn first_call(composed: &Composed) -> &Value {
@@ -186,9 +231,27 @@ mod tests {
         let alone = Context::from_value(messages.clone().into()).unwrap();
         messages.push(json!({"type": "state", "data": {}, "_instance": "anna"}));
         let many = Context::from_value(messages.into()).unwrap();
-        let schema = |context| compose(context, None, PlanMode::Eager, |_| true, |_| false);
+        let schema = |context| compose(context, None, PlanMode::Eager, |_| Offer::Call, |_| false);
         assert!(first_call(&schema(&alone)).get("_instance").is_none());
         assert_eq!(first_call(&schema(&many))["_instance"]["enum"], json!(["anna", null]));
+    }
+
+    #[test]
+    fn at_most_one_call_is_planned_and_it_is_nothing_but_tool_and_parameters() {
+        let tools = json!({"press": {"type": "object", "properties": {"target": {"type": "string"}}, "required": ["target"]}, "look": {"type": "object"}});
+        let context = Context::from_value(json!([{"type": "tool", "tool": tools}])).unwrap();
+        let offer = |tool: &Tool| if tool.name == "press" { Offer::Plan } else { Offer::No };
+        let composed = compose(&context, None, PlanMode::Eager, offer, |_| false);
+        assert!(composed.loose.is_empty());
+        let validator = crate::schema::compile(&composed.schema["properties"]["calls"]).unwrap();
+        let press = json!({"_reasoningForCall": null, "_tool": "press", "target": "e1"});
+        assert!(validator.is_valid(&json!([])) && validator.is_valid(&json!([press])));
+        assert!(!validator.is_valid(&json!([press, press])));
+        assert!(!validator.is_valid(&json!([{"_reasoningForCall": null, "_tool": "look"}])));
+        assert!(
+            !validator
+                .is_valid(&json!([{"_reasoningForCall": null, "_tool": "press", "target": "e1", "_outputPath": null}]))
+        );
     }
 
     #[test]

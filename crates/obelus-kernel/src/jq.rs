@@ -7,6 +7,7 @@ use std::fmt;
 use jaq_core::load::{Arena, File, Loader};
 use jaq_core::{Compiler, Ctx, Vars, data, native, unwrap_valr};
 use jaq_json::{Val, read};
+use regex::{Captures, Regex};
 use serde_json::Value;
 
 type Data = data::JustLut<Val>;
@@ -52,19 +53,53 @@ const IMPURE: [&str; 27] = [
     "@base64d",
 ];
 
-/// `test("pattern")`: whether a text matches, in time linear in its length.
-fn test_pattern() -> native::Filter<jaq_core::RunPtr<Data>> {
-    ("test", native::v(1), |cv| {
-        native::unary(cv, |text, pattern| {
-            let words = |value: &Val| match value {
-                Val::TStr(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
-                other => Err(jaq_core::Error::str(format!("test takes texts, not {other}"))),
-            };
-            let pattern =
-                regex::Regex::new(&words(&pattern)?).map_err(|error| jaq_core::Error::str(error.to_string()))?;
-            Ok(Val::from(pattern.is_match(&words(&text)?)))
-        })
-    })
+/// What patterns are for: `test` says whether a text matches, `scan` gives every match (its groups, if the pattern has
+/// some), `capture` the named groups of the first. The time of each is linear in the length of the text.
+const PATTERNS: &str = "\
+    def test(re): match_test(re); \
+    def scan(re): match_scan(re)[]; \
+    def capture(re): match_capture(re)[];";
+
+type Pattern = native::Filter<jaq_core::RunPtr<Data>>;
+
+/// The functions that [`PATTERNS`] is made of.
+fn patterns() -> [Pattern; 3] {
+    [
+        ("match_test", native::v(1), |cv| native::unary(cv, |text, pattern| on_match(&text, &pattern, is_match))),
+        ("match_scan", native::v(1), |cv| native::unary(cv, |text, pattern| on_match(&text, &pattern, scan))),
+        ("match_capture", native::v(1), |cv| native::unary(cv, |text, pattern| on_match(&text, &pattern, capture))),
+    ]
+}
+
+fn on_match(text: &Val, pattern: &Val, what: fn(&Regex, &str) -> Value) -> Result<Val, jaq_core::Error<Val>> {
+    let words = |value: &Val| match value {
+        Val::TStr(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
+        other => Err(jaq_core::Error::str(format!("a pattern and what it looks into are texts, not {other}"))),
+    };
+    let pattern = Regex::new(&words(pattern)?).map_err(|error| jaq_core::Error::str(error.to_string()))?;
+    let found = what(&pattern, &words(text)?).to_string();
+    read::parse_single(found.as_bytes()).map_err(|error| jaq_core::Error::str(error.to_string()))
+}
+
+fn is_match(pattern: &Regex, text: &str) -> Value {
+    pattern.is_match(text).into()
+}
+
+fn scan(pattern: &Regex, text: &str) -> Value {
+    let one = |found: Captures<'_>| match found.len() {
+        1 => Value::from(&found[0]),
+        _ => found.iter().skip(1).map(|group| group.map(|group| group.as_str())).map(Value::from).collect(),
+    };
+    pattern.captures_iter(text).map(one).collect()
+}
+
+fn capture(pattern: &Regex, text: &str) -> Value {
+    let named = |found: Captures<'_>| {
+        let names = pattern.capture_names().flatten();
+        let text = |name| Value::from(found.name(name).map(|group| group.as_str()));
+        names.map(|name| (name.to_owned(), text(name))).collect::<Value>()
+    };
+    pattern.captures(text).map(named).into_iter().collect()
 }
 
 impl Filter {
@@ -76,9 +111,10 @@ impl Filter {
         }
         let pure = |name: &str, arity: usize| !IMPURE.contains(&name) && (name, arity) != ("split", 2);
         let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
-        let defs = defs.filter(|def| pure(def.name, def.args.len()));
+        let ours = jaq_core::load::parse(PATTERNS, |parser| parser.defs()).unwrap_or_default();
+        let defs = defs.filter(|def| pure(def.name, def.args.len())).chain(ours);
         let funs = jaq_core::funs().chain(jaq_std::base_funs()).chain(jaq_json::funs());
-        let funs = funs.filter(|(name, ..)| *name != "halt").chain([native::run::<Data>(test_pattern())]);
+        let funs = funs.filter(|(name, ..)| *name != "halt").chain(patterns().map(native::run::<Data>));
         let arena = Arena::default();
         let modules = Loader::new(defs).load(&arena, File { code: text, path: () });
         let modules = modules.map_err(|errors| load_error(text, errors))?;
@@ -203,6 +239,23 @@ mod tests {
         ] {
             assert_eq!(Filter::compile(text).unwrap().holds(&json!({})), Ok(holds), "{text}");
         }
+    }
+
+    #[test]
+    fn patterns_find_what_stands_in_a_text() {
+        let text = "- link \"Дальше\" [ref=e12]\n- text: 1 200 ₽\n- link \"Назад\" [ref=f1e3]";
+        for (filter, found) in [
+            (r#"[scan("ref=(?:f\\d+)?e\\d+")]"#, json!(["ref=e12", "ref=f1e3"])),
+            (r#"[scan("link \"(\\w+)\" \\[ref=(\\w+)\\]")]"#, json!([["Дальше", "e12"], ["Назад", "f1e3"]])),
+            (r#"[scan("(a)?(link)")] | unique"#, json!([[null, "link"]])),
+            (r#"capture("\"Назад\" \\[ref=(?<id>\\w+)(?<more> more)?") | [.id, .more]"#, json!(["f1e3", null])),
+            (r#"[capture("(?<id>nowhere)")]"#, json!([])),
+            (r#"capture("text: (?<n>[\\d ]+)").n | split(" ") | add | tonumber"#, json!(1200)),
+        ] {
+            assert_eq!(Filter::compile(filter).unwrap().one(&json!(text)), Ok(found), "{filter}");
+        }
+        assert!(Filter::compile("scan(\"(\")").unwrap().run(&json!("a")).is_err());
+        assert!(Filter::compile("capture(\"a\")").unwrap().run(&json!(1)).is_err());
     }
 
     #[test]

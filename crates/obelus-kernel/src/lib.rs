@@ -42,6 +42,8 @@ pub use fault::{Fault, Rule};
 mod fold;
 pub use fold::{Method, type_name};
 
+mod glob;
+
 pub mod jq;
 
 mod leaves;

@@ -16,10 +16,12 @@
 //! | `job`, `at_work` | the calls of one solution and the graph between them, and where those under way are kept |
 //! | `work`, `freeze` | a call's way from blocked to its end, and the call with its references resolved |
 //! | `result`, `instances`, `leave` | what a call brings, and what it leaves beside that, written to memory |
+//! | `seen`, `picture` | what the model is shown and nobody keeps, and pictures that the user shows |
 //! | `desk`, `adopt` | the state with what the session keeps up in it, and a state that comes from elsewhere |
 //! | `event` | what a service tells of its own accord |
 //! | `naming`, `value_names` | names that people know, of tools, parameters and values; a call in one line |
 //! | `question`, `ask`, `describe`, `look` | what waits for a person, in which words, and what it would change |
+//! | `inquiry` | what a call at work asks a person |
 //! | `decide`, `earlier`, `consent`, `doubt` | what a person may say, has said, and what that does |
 //! | `checkpoint` | a session at rest as it is kept |
 //! | `policy`, `provenance`, `explain` | what may happen, what the origins of values decide, and why |
@@ -42,18 +44,21 @@ mod event;
 mod explain;
 mod freeze;
 mod input;
+mod inquiry;
 mod instances;
 mod job;
 mod leave;
 mod look;
 mod naming;
 mod partial;
+mod picture;
 mod policy;
 mod prompt;
 mod provenance;
 mod question;
 mod rest;
 mod result;
+mod seen;
 mod settings;
 mod shelter;
 mod solve;
@@ -69,14 +74,18 @@ use std::sync::Arc;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
+pub use crate::glob::fits as glob_fits;
 pub use consent::ConsentWords;
 pub use explain::explain;
 pub use input::{
     Answer, AskedAgain, CallError, CallReport, Decision, Ends, Input, Outcome, Reply, Solution, Spent, Start, Task,
+    Told,
 };
+pub use picture::Picture;
 pub use policy::{Examples, Explanation, Match, Policy, Rule as PolicyRule, Say, Spoken, Verdict};
 pub use prompt::{Prompt, Purpose};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
+pub use seen::Seen;
 pub use settings::{Approval, FollowUp, Kept, Mode, ModelMayConfirm, Planning, Settings};
 pub use value_names::Named;
 pub use why::{Because, Given, Why, Writer, why};
@@ -97,6 +106,7 @@ use job::JobRef;
 use look::Looks;
 use partial::Early;
 use question::Questions;
+use seen::Observed;
 use turn::{Turn, Words};
 use walk::Walk;
 
@@ -142,12 +152,16 @@ pub struct Session {
     desk: Desk,
     /// What the model is shown of kinds that are not shown whole.
     views: BTreeMap<String, Filter>,
+    /// Where digests of what was seen were written.
+    observed: Vec<Observed>,
     /// Where everything comes from that the model has been shown so far.
     shown: Origins,
     /// Where the agent's own words of this session come from: it had been shown all that when it spoke.
     said: Origins,
     /// Words that came while the turn was at work.
     pending_words: VecDeque<Words>,
+    /// Pictures for the words that come next.
+    attached: Vec<Picture>,
     /// The question that the user's latest words can be an answer to.
     answerable: Option<String>,
     tasks: VecDeque<Task>,
@@ -247,9 +261,11 @@ impl Session {
             looks: Looks::default(),
             desk: Desk::default(),
             views,
+            observed: Vec::new(),
             shown,
             said: Origins::default(),
             pending_words: VecDeque::new(),
+            attached: Vec::new(),
             answerable: None,
             tasks: VecDeque::new(),
             paused: None,
@@ -268,7 +284,7 @@ impl Session {
 
     /// The node of the graph where the session is.
     pub fn node(&self) -> Option<&str> {
-        self.walk.as_ref().map(|walk| walk.node.as_str())
+        self.walk.as_ref().map(|walk| walk.at.node.as_str())
     }
 
     /// Takes in what happened. Afterwards [`Session::poll`] hands out what is to be done about it.
@@ -284,6 +300,7 @@ impl Session {
                 self.begin(None);
             }
             Input::RunPlan => self.run_plan()?,
+            Input::Picture(picture) => self.attach(picture)?,
             Input::User { text } => self.hear(text),
             Input::State { state, by } => self.adopt(state, &by)?,
             Input::Event { id, event } => self.take_event(id, event)?,
@@ -294,9 +311,11 @@ impl Session {
             }
             Input::Partial { id, index, call } => self.take_partial(&id, index, call),
             Input::Ended { id, outcome } => self.take_outcome(&id, outcome),
+            Input::Asks { id, key, words, schema } => self.inquire(&id, key, words, schema),
             Input::Loaded { id, request } => self.take_loaded(&id, request),
             Input::InDoubt { id } => self.doubt(&id, INTERRUPTED),
             Input::DidNot { id, attempt } => self.did_not(&id, attempt),
+            Input::Forgotten => self.forget_seen(),
             Input::Decide { question, decision, by } => self.decide(&question, decision, &by)?,
             Input::Mode { mode } => self.set_mode(mode),
             Input::Pause { by } => drop(self.paused.get_or_insert(by)),

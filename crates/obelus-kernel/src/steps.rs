@@ -1,29 +1,62 @@
 //! Graphs of steps: an agent's loop as data. The plain loop is the graph with one node.
 
+mod picture;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::draw::{Drawing, Edge, Look, Node as Drawn};
 use crate::expr::{Expr, OutputPath};
+use crate::glob;
 use crate::jq::Filter;
 
 /// A graph of steps, as it stands in an agent's file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Steps {
-    /// The node where every turn begins.
-    pub start: String,
+    /// Where every turn begins.
+    pub start: Start,
     /// Nodes that one turn may visit.
     #[serde(default = "default_max_steps")]
     pub max_steps: u32,
+    /// The end that a turn comes to when a limit is met. It is not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_limit: Option<String>,
+    /// The end that a turn comes to when a person stops it. It is not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_stop: Option<String>,
     /// The nodes by name.
     pub nodes: BTreeMap<String, StepNode>,
 }
 
 fn default_max_steps() -> u32 {
     50
+}
+
+/// Where a turn begins: always at one node, or where the first way leads whose predicate holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "`start` is the name of a node, or a list of ways such as {when: FILTER, to: NODE}")]
+pub enum Start {
+    /// Always here.
+    Node(String),
+    /// By ways as in `next`; the last has no `when`.
+    Ways(Vec<Next>),
+}
+
+impl Start {
+    /// The nodes where a turn may begin.
+    pub fn nodes(&self) -> Vec<&str> {
+        match self {
+            Start::Node(name) => vec![name],
+            Start::Ways(ways) => ways.iter().map(|way| way.to.as_str()).collect(),
+        }
+    }
+
+    /// The node where a turn begins if nothing speaks for another.
+    pub(crate) fn usual(&self) -> &str {
+        self.nodes().last().copied().unwrap_or_default()
+    }
 }
 
 /// One step: exactly one of `request`, `call`, `ask` and `end`.
@@ -53,8 +86,34 @@ pub struct RequestNode {
     pub instructions: Option<String>,
     /// What its output must look like.
     pub schema: Option<Value>,
-    /// The tools on offer; none if it is empty.
+    /// The tools on offer, by name or with `*`; none if it is empty.
     pub tools: Vec<String>,
+    /// The calls that it may plan for a later node to carry out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plans: Option<Plans>,
+}
+
+/// One call that is planned at a node, checked, and not run there.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plans {
+    /// The tools it may be of, by name or with `*`.
+    pub tools: Vec<String>,
+    /// Where it is written, as `{tool, params}`; null where none was planned.
+    pub to: String,
+}
+
+impl RequestNode {
+    /// Whether the model may call this tool here.
+    pub(crate) fn offers(&self, tool: &str) -> bool {
+        self.tools.iter().any(|pattern| glob::fits(pattern, tool))
+    }
+
+    /// Whether a call of this tool may be planned here.
+    pub(crate) fn plans(&self, tool: &str) -> bool {
+        let patterns = self.plans.iter().flat_map(|plans| &plans.tools);
+        !self.offers(tool) && patterns.into_iter().any(|pattern| glob::fits(pattern, tool))
+    }
 }
 
 /// One tool call, under policy like any call.
@@ -110,8 +169,8 @@ pub enum Words {
     },
 }
 
-/// A way out of a node.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// A way out of a node, or into the graph.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Next {
     /// A predicate over the folded kinds and the counters.
@@ -136,8 +195,19 @@ impl Steps {
     /// Everything that is wrong with the graph, each with the node at fault.
     pub fn check(&self, is_tool: impl Fn(&str) -> bool) -> Vec<String> {
         let mut faults = Vec::new();
-        if !self.nodes.contains_key(&self.start) {
-            faults.push(format!("start: there is no node `{}`", self.start));
+        match &self.start {
+            Start::Node(name) if !self.nodes.contains_key(name) => {
+                faults.push(format!("start: there is no node `{name}`"));
+            }
+            Start::Node(_) => {}
+            Start::Ways(ways) => self.check_ways("start", ways, &mut |text| faults.push(text)),
+        }
+        for (field, name) in self.forced_ends() {
+            match self.nodes.get(name) {
+                None => faults.push(format!("{field}: there is no node `{name}`")),
+                Some(node) if node.end.is_none() => faults.push(format!("{field}: `{name}` is no end")),
+                Some(_) => {}
+            }
         }
         for (name, node) in &self.nodes {
             let mut fault = |text: String| faults.push(format!("nodes.{name}: {text}"));
@@ -165,33 +235,44 @@ impl Steps {
             }
             return;
         }
-        match node.next.last() {
-            None => fault("`next` is missing: where does it go from here?".to_owned()),
+        self.check_ways("next", &node.next, fault);
+    }
+
+    fn check_ways(&self, field: &str, ways: &[Next], fault: &mut impl FnMut(String)) {
+        match ways.last() {
+            None => fault(format!("`{field}` is missing: where does it go from here?")),
             Some(last) if last.when.is_some() => {
-                fault("the last way in `next` has no `when`, so that there is always one".to_owned());
+                fault(format!("{field}: the last way has no `when`, so that there is always one"));
             }
             Some(_) => {}
         }
-        for (index, next) in node.next.iter().enumerate() {
-            if !self.nodes.contains_key(&next.to) {
-                fault(format!("next[{index}]: there is no node `{}`", next.to));
+        for (index, way) in ways.iter().enumerate() {
+            if !self.nodes.contains_key(&way.to) {
+                fault(format!("{field}[{index}]: there is no node `{}`", way.to));
             }
-            match &next.when {
+            match &way.when {
                 Some(filter) => {
                     if let Err(error) = Filter::compile(filter) {
-                        fault(format!("next[{index}].when: {error}"));
+                        fault(format!("{field}[{index}].when: {error}"));
                     }
                 }
-                None if index + 1 < node.next.len() => {
-                    fault(format!("next[{index}]: without `when`, what follows is never looked at"));
+                None if index + 1 < ways.len() => {
+                    fault(format!("{field}[{index}]: without `when`, what follows is never looked at"));
                 }
                 None => {}
             }
         }
     }
 
+    /// The ends that a turn comes to without a way that leads there, each with the field that names it.
+    fn forced_ends(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let named = [("at_limit", &self.at_limit), ("at_stop", &self.at_stop)];
+        named.into_iter().filter_map(|(field, name)| Some((field, name.as_deref()?)))
+    }
+
     fn reached(&self) -> Vec<&str> {
-        let mut reached: Vec<&str> = vec![&self.start];
+        let mut reached: Vec<&str> = self.start.nodes();
+        reached.extend(self.forced_ends().map(|(_, name)| name));
         let mut at = 0;
         while at < reached.len() {
             for next in self.nodes.get(reached[at]).into_iter().flat_map(|node| &node.next) {
@@ -202,41 +283,6 @@ impl Steps {
             at += 1;
         }
         reached
-    }
-
-    /// The graph as a drawing.
-    pub fn picture(&self, title: &str) -> Drawing {
-        let names: Vec<&String> = self.nodes.keys().collect();
-        let nodes = self.nodes.iter().map(|(name, node)| {
-            let (look, detail) = match node {
-                StepNode { request: Some(_), .. } => (Look::Thought, "asks the model".to_owned()),
-                StepNode { call: Some(call), .. } => (Look::Update, format!("calls {}", call.tool)),
-                StepNode { ask: Some(_), .. } => (Look::Question, "asks a person".to_owned()),
-                StepNode { end: Some(end), .. } => (Look::End, format!("ends: {}", end.name)),
-                _ => (Look::Faulty, "nothing".to_owned()),
-            };
-            let look = if *name == self.start { Look::Start } else { look };
-            let path = node.output_path.iter().chain(node.call.iter().filter_map(|call| call.output_path.as_ref()));
-            Drawn {
-                label: name.clone(),
-                details: std::iter::once(detail).chain(path.map(|path| format!("→ {path}"))).collect(),
-                look,
-            }
-        });
-        let mut edges = Vec::new();
-        for (from, node) in self.nodes.values().enumerate() {
-            for next in &node.next {
-                if let Some(to) = names.iter().position(|name| **name == next.to) {
-                    edges.push(Edge {
-                        from,
-                        to,
-                        label: next.when.clone().unwrap_or_default(),
-                        dashed: next.when.is_some(),
-                    });
-                }
-            }
-        }
-        Drawing { title: title.to_owned(), nodes: nodes.collect(), edges }
     }
 }
 
@@ -251,8 +297,21 @@ impl StepNode {
             if self.output_path.is_none() {
                 fault("`_outputPath` is missing: where does the output go?".to_owned());
             }
-            for tool in request.tools.iter().filter(|tool| !is_tool(tool)) {
+            // What a pattern stands for may come from a server, and only when a session begins.
+            let is_known = |tool: &str| tool.contains('*') || is_tool(tool);
+            for tool in request.tools.iter().filter(|tool| !is_known(tool)) {
                 fault(format!("request.tools: there is no tool `{tool}`"));
+            }
+            if let Some(plans) = &request.plans {
+                for tool in plans.tools.iter().filter(|tool| !is_known(tool)) {
+                    fault(format!("request.plans.tools: there is no tool `{tool}`"));
+                }
+                for tool in plans.tools.iter().filter(|tool| request.offers(tool)) {
+                    fault(format!("request.plans.tools: `{tool}` is among `request.tools`, and would run at once"));
+                }
+                if let Err(error) = OutputPath::parse(&plans.to) {
+                    fault(format!("request.plans.to: {}", error.text));
+                }
             }
             if let Some(Err(error)) = request.schema.as_ref().map(crate::schema::compile) {
                 fault(format!("request.schema: {error}"));

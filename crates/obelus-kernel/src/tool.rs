@@ -88,6 +88,8 @@ pub struct Tool {
     pub instances: Option<String>,
     /// What a successful call leaves in memory beside its result.
     pub leaves: Vec<Leave>,
+    /// Whether what it brings is shown to the model and not kept: of it there is a digest only (`x-keep`).
+    pub keeps_digest: bool,
     /// The schema of the parameters alone.
     params: Value,
     metas: Vec<(&'static str, Meta)>,
@@ -168,11 +170,18 @@ impl Tool {
         let issued = names(definition, "x-issued")?.unwrap_or_default();
         let trusted = trust::at(&trust, "");
         let origin_of = |trusted: bool| Origins::of(Origin::Tool { name: name.into(), trusted });
+        let all_trusted = trust.iter().all(|(_, trusted)| *trusted) && trusted;
         let parts = trust::parts(&trust, &issued).map(|(path, trusted, minted)| Part {
             path,
             origin: origin_of(trusted),
             minted,
         });
+        let mut parts: Vec<Part> = parts.collect();
+        let keeps_digest = keeps_digest(definition, metas.iter().any(|(meta, _)| *meta == "_delegate"))?;
+        if keeps_digest && !parts.is_empty() {
+            // The digest stands for all that the model was shown, so it is believed only if all of it is.
+            parts.push(Part { path: "digest".to_owned(), origin: origin_of(all_trusted), minted: false });
+        }
         let prescribed = properties
             .iter()
             .filter_map(|(name, schema)| Some((name.clone(), schema.get("const")?.clone())))
@@ -192,7 +201,8 @@ impl Tool {
                 Some(_) => return Err(wrong("`x-instances` is the name of the field that tells rows apart")),
             },
             leaves: Leave::parse_all(definition.get("x-leaves"))?,
-            parts: parts.collect(),
+            keeps_digest,
+            parts,
             before: before::read(definition.get("x-before"))?,
             issued,
             params: params_schema(definition, properties, &prescribed),
@@ -202,7 +212,7 @@ impl Tool {
             plain: OnceLock::new(),
             output_validator: OnceLock::new(),
             origin: origin_of(trusted),
-            error_origin: origin_of(trust.iter().all(|(_, trusted)| *trusted) && trusted),
+            error_origin: origin_of(all_trusted),
         })
     }
 
@@ -411,6 +421,18 @@ fn check_fixed(meta: &str, rule: &Meta) -> Result<(), Fault> {
     }
 }
 
+/// What `x-keep` says.
+fn keeps_digest(definition: &Map<String, Value>, is_delegated: bool) -> Result<bool, Fault> {
+    match definition.get("x-keep") {
+        None => Ok(false),
+        Some(Value::String(what)) if what == "digest" && !is_delegated => Ok(true),
+        Some(Value::String(what)) if what == "digest" => {
+            Err(wrong("`x-keep` is for tools that an activity carries out, not a delegate"))
+        }
+        Some(_) => Err(wrong("`x-keep` is `digest`, or is left out")),
+    }
+}
+
 fn names(definition: &Map<String, Value>, field: &str) -> Result<Option<Vec<String>>, Fault> {
     let Some(said) = definition.get(field) else { return Ok(None) };
     let list = said.as_array().and_then(|all| all.iter().map(|name| name.as_str().map(str::to_owned)).collect());
@@ -474,6 +496,8 @@ mod tests {
             (json!({"x-risky": "amount"}), "x-risky"),
             (json!({"_outputPath": "state.x"}), "column 1"),
             (json!({"_tool": "other"}), "_tool"),
+            (json!({"x-keep": "all"}), "x-keep"),
+            (json!({"x-keep": "digest", "_delegate": "anonymous"}), "x-keep"),
         ] {
             let fault = Tool::parse("t", &schema).unwrap_err().to_string();
             assert!(fault.contains(words) && fault.contains("tool.t"), "{fault}");

@@ -10,6 +10,9 @@ use obelus_kernel::Tool;
 use obelus_kernel::session::{CallError, Outcome, Start};
 use serde_json::Value;
 
+use crate::asker::Asker;
+use crate::sill::Sill;
+
 /// A call to be carried out.
 #[derive(Clone, Debug)]
 pub struct Work {
@@ -23,11 +26,26 @@ pub struct Work {
     pub key: String,
     /// How often it has been tried, from 1.
     pub attempt: u32,
+    /// For what only a person knows.
+    pub asker: Asker,
+    /// What lies before the model's eyes; for activities that look at it too.
+    pub sill: Arc<Sill>,
 }
 
-impl From<Start> for Work {
-    fn from(start: Start) -> Self {
-        Self { call: start.call, tool: start.tool, scope: start.scope, key: start.key, attempt: start.attempt }
+impl Work {
+    /// The call that a session hands out.
+    pub(crate) fn new(start: Start, asker: Asker, sill: Arc<Sill>) -> Self {
+        let Start { call, tool, scope, key, attempt, .. } = start;
+        Self { call, tool, scope, key, attempt, asker, sill }
+    }
+
+    /// How to make of what its activity returns what the session may hear of it.
+    pub(crate) fn take_off(&self) -> impl Fn(Outcome) -> Outcome + Send + 'static {
+        let keeps = self.tool.keeps_digest.then(|| (Arc::clone(&self.tool), Arc::clone(&self.sill)));
+        move |outcome| match &keeps {
+            Some((tool, sill)) => sill.take_off(tool, outcome),
+            None => outcome,
+        }
     }
 }
 

@@ -61,6 +61,10 @@ struct File {
     #[serde(default)]
     activities: Map<String, Value>,
     #[serde(default)]
+    mcp: Map<String, Value>,
+    #[serde(default)]
+    browser: Option<Map<String, Value>>,
+    #[serde(default)]
     state: State,
     #[serde(default)]
     context: Vec<Value>,
@@ -139,6 +143,10 @@ pub struct Agent {
     pub steps: Option<Arc<Steps>>,
     /// The activities it binds.
     pub activities: Map<String, Value>,
+    /// The MCP servers whose tools it has, by name; what is said of each is for who connects to them to check.
+    pub mcp: Map<String, Value>,
+    /// What it says of its browser, if it has one; this too is for who starts it to check.
+    pub browser: Option<Map<String, Value>>,
     /// Its folder.
     pub folder: PathBuf,
 }
@@ -193,7 +201,12 @@ impl Agent {
         };
         let context = reader.context(&read, folder);
         if let Some(graph) = &read.graph {
-            for fault in graph.check(|name| context.tool(name).is_some()) {
+            // Which tools a server has is known when it is asked.
+            let of_browser = read.browser.as_ref().map(|browser| browser.get("server").and_then(Value::as_str));
+            let of_browser = of_browser.map(|server| server.unwrap_or("browser"));
+            let is_server = |name: &str| read.mcp.contains_key(name) || of_browser == Some(name);
+            let is_of_server = |name: &str| name.split_once('.').is_some_and(|(of, _)| is_server(of));
+            for fault in graph.check(|name| context.tool(name).is_some() || is_of_server(name)) {
                 let field = fault.split(':').next().unwrap_or_default().to_owned();
                 reader.problem(&format!("graph.{field}"), format!("graph.{fault}"));
             }
@@ -230,6 +243,8 @@ impl Agent {
             schema: read.schema,
             steps: read.graph.map(Arc::new),
             activities: read.activities,
+            mcp: read.mcp,
+            browser: read.browser,
             folder: folder.to_owned(),
         })
     }

@@ -13,7 +13,7 @@ macro_rules! bundled {
     };
 }
 
-const FILES: [(&str, &str); 13] = bundled![
+const FILES: [(&str, &str); 14] = bundled![
     "crm/agent.yaml",
     "crm/cases.json",
     "crm/playbook.yaml",
@@ -27,6 +27,7 @@ const FILES: [(&str, &str); 13] = bundled![
     "notes/agent.yaml",
     "notes/cases.json",
     "notes/playbook.yaml",
+    "operator/agent.yaml",
 ];
 
 /// The folders of the bundled agents.

@@ -13,32 +13,38 @@
 //! | `doubt` | calls whose answer was lost |
 //! | `parts` | answers that are still being written |
 //! | `counter` | what other processes say |
+//! | `inquiries` | what calls at work ask people |
 
 mod counter;
 mod doubt;
 mod feed;
 mod hands;
+mod inquiries;
 mod parts;
 mod recover;
 
 use std::collections::VecDeque;
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use obelus_kernel::Time;
-use obelus_kernel::session::{AskedAgain, Input, Outcome, Question, Refused, Reply, Session, Start, Task};
+use obelus_kernel::session::{AskedAgain, Input, Outcome, Picture, Question, Refused, Reply, Session, Start, Task};
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 
 use crate::activity::Activities;
+use crate::album::{Album, AlbumError};
 use crate::clock::Clock;
 use crate::model::{Model, Used};
 use crate::session_files::SessionFiles;
+use crate::sill::Sill;
 use crate::state_file::{FileNews, Found};
 pub use counter::{Counter, Told};
+pub use inquiries::Idle;
+use inquiries::Inquiries;
 use parts::PartsInlet;
 
 /// Something that a person may want to see while a turn is at work.
@@ -91,6 +97,8 @@ pub struct Driver {
     counter: Option<counter::Ends>,
     /// Parts of answers that are not whole yet.
     parts: PartsInlet,
+    /// What calls at work ask.
+    inquiries: Inquiries,
     journal: Option<Box<dyn Journal>>,
     /// What is kept for people beside the journal.
     files: Option<Box<SessionFiles>>,
@@ -102,6 +110,13 @@ pub struct Driver {
     shelved: Vec<Task>,
     /// Ends what is at work when a person says stop.
     stop: Arc<Notify>,
+    /// What the model has before its eyes.
+    sill: Arc<Sill>,
+    /// Pictures that the user shows, and those that go with the next words.
+    album: Album,
+    attached: Vec<Input>,
+    /// Whether a recovered session believes that there is something, and is to be told first that there is not.
+    forgets: bool,
 }
 
 /// The code of a refusal because the journal could not be written: nothing has happened, and nothing may.
@@ -162,12 +177,17 @@ impl Driver {
             words: None,
             counter: None,
             parts: PartsInlet::default(),
+            inquiries: Inquiries::default(),
             journal: None,
             files: None,
             writing: None,
             unsettled: Vec::new(),
             shelved: Vec::new(),
             stop: Arc::default(),
+            sill: Arc::default(),
+            album: Album::default(),
+            attached: Vec::new(),
+            forgets: false,
         }
     }
 
@@ -185,6 +205,25 @@ impl Driver {
         files.begin(&self.session);
         self.files = Some(Box::new(files));
         self
+    }
+
+    /// Keeps the pictures that the user shows in this album. Without one they are gone when the driver is.
+    #[must_use]
+    pub fn with_album(mut self, album: Album) -> Self {
+        self.album = album;
+        self
+    }
+
+    /// Takes a picture from a file. It goes with the words that begin the next turn, and is shown for that turn.
+    pub fn attach(&mut self, path: &Path) -> Result<(), AlbumError> {
+        if self.attached.len() >= Picture::MOST_AT_ONCE {
+            return Err(AlbumError::TooMany(path.to_owned()));
+        }
+        let picture = Input::Picture(self.album.add(path)?);
+        if !self.attached.contains(&picture) {
+            self.attached.push(picture);
+        }
+        Ok(())
     }
 
     /// Reads the files of delegates from this folder and from nowhere else.
@@ -224,7 +263,13 @@ impl Driver {
     /// everything that is at work, calls included: whether such a call has had its effect is then not known.
     pub async fn turn(&mut self, input: Input) -> Result<Reply, Refused> {
         self.take_up_edits().await?;
-        self.feed(vec![input]).await?;
+        let begins = matches!(input, Input::User { .. } | Input::Start);
+        let mut inputs = if begins { self.attached.clone() } else { Vec::new() };
+        inputs.push(input);
+        self.feed(inputs).await?;
+        if begins {
+            self.attached.clear();
+        }
         self.until_rest().await
     }
 
@@ -287,13 +332,19 @@ impl Driver {
         {
             Some(input) => input,
             None => loop {
+                let lapse = self.lapse();
                 let part = tokio::select! {
                     biased;
                     // What was told of an answer comes before the answer.
                     part = self.parts.next() => part,
                     Some(done) = self.pending.next() => break done,
+                    asking = self.inquiries.next() => match self.inquiries.take(asking) {
+                        Some(input) => break input,
+                        None => continue,
+                    },
                     said = next_word(&mut self.words) => break said,
                     told = next_told(&mut self.counter) => return self.take_told(told).await.or_else(unless_broken),
+                    () = tokio::time::sleep(lapse.unwrap_or_default()), if lapse.is_some() => break Input::Tick,
                 };
                 if let Some(input) = self.take_part(part) {
                     break input;
@@ -313,14 +364,14 @@ impl Driver {
         Ok(())
     }
 
-    /// Waits for what was started and not waited for.
-    pub async fn finish(&mut self) {
-        while self.is_at_work() {
-            if self.take_some().await.is_err() {
-                return;
-            }
-            self.hand_out();
+    /// Waits for what was started and not waited for; a call that asks a person waits until somebody has answered.
+    /// Where that has set the session to work again, it says how it came to rest.
+    pub async fn finish(&mut self) -> Option<Reply> {
+        let mut reply = None;
+        while let Some(next) = self.rest_anew().await {
+            reply = Some(next);
         }
+        reply
     }
 
     fn is_at_work(&self) -> bool {

@@ -7,11 +7,13 @@
 //! | [`Driver`] | does what a session wants done, and tells it what came of it |
 //! | [`Activity`], [`Activities`] | what carries out calls |
 //! | [`Model`] | what answers requests |
+//! | [`Album`] | pictures that the user shows |
 //! | [`Agent`] | an agent as a file |
 //! | [`bundled_agents`] | the agents that come with the program |
 //! | [`Request`] | a request as a file |
 //! | [`masked`] | what must not stand in a log |
 //! | [`Secret`] | texts that can be used and cannot be shown |
+//! | [`Sill`] | what the model has before its eyes, and nobody keeps |
 //! | [`Store`] | journals of sessions on disk |
 //! | [`StateFile`] | the state of a session as a file that people can edit |
 //! | [`IterationLog`] | what was told, thought, asked of services and answered, for people |
@@ -22,8 +24,14 @@
 mod activity;
 pub use activity::{Activities, Activity, ActivityFuture, ReconcileFuture, Reconciled, Work};
 
+mod album;
+pub use album::{Album, AlbumError};
+
 mod agent;
 pub use agent::{Agent, Problem};
+
+mod asker;
+pub use asker::{Asked, Asker};
 
 mod bundled;
 pub use bundled::{bundled_agent, bundled_agents, is_bundled};
@@ -32,7 +40,7 @@ mod clock;
 pub use clock::{Clock, system_clock};
 
 mod driver;
-pub use driver::{Counter, DAMAGED, Driver, Event, Journal, Kept, NOT_DURABLE, PAUSED, Recovered, Told};
+pub use driver::{Counter, DAMAGED, Driver, Event, Idle, Journal, Kept, NOT_DURABLE, PAUSED, Recovered, Told};
 
 mod fork;
 pub use fork::fork;
@@ -47,6 +55,7 @@ mod model;
 pub use model::{AnswerFuture, Model, NoModel, Part, Parts, Used};
 
 mod places;
+pub use places::place_in;
 
 mod read;
 pub use read::{Unreadable, read_text, read_text_from};
@@ -59,6 +68,10 @@ pub use secret::{MASKED, Secret, without_secrets};
 
 mod session_files;
 pub use session_files::SessionFiles;
+
+mod sill;
+pub use obelus_kernel::session::Seen;
+pub use sill::Sill;
 
 mod state_file;
 pub use state_file::{FileNews, Found, StateFile};

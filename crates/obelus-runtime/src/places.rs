@@ -43,6 +43,11 @@ impl Places {
     }
 }
 
+/// The line and column in a YAML text of what a dotted path names, or of the closest thing around it.
+pub fn place_in(text: &str, path: &str) -> Option<(u64, u64)> {
+    Places::of(text).find(path)
+}
+
 /// What the parser has to say about a text, on one line, and the place apart from it.
 pub(crate) fn said_by_yaml(error: &serde_saphyr::Error) -> (Option<(u64, u64)>, String) {
     let place = error.location().map(|at| (at.line(), at.column()));

@@ -1,6 +1,6 @@
 //! What stands beside a session's journal for people: its state as a file, and the log of its iterations.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Reply, Session, Start};
@@ -24,10 +24,22 @@ impl SessionFiles {
         Ok(Self { state: StateFile::open(folder, session)?, log, is_put: false })
     }
 
-    /// Removes them.
+    /// Removes them, and pictures of what the session saw or was shown.
     pub fn remove(folder: &Path, session: &str) -> Result<(), StoreError> {
         StateFile::remove(folder, session)?;
+        let pictures = Self::pictures(folder, session);
+        match std::fs::remove_dir_all(&pictures) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(StoreError::Folder(pictures, error));
+            }
+            _ => {}
+        }
         IterationLog::remove(folder, session)
+    }
+
+    /// The folder for pictures of what a session sees.
+    pub fn pictures(folder: &Path, session: &str) -> PathBuf {
+        folder.join("shots").join(session)
     }
 
     pub(crate) fn begin(&mut self, session: &Session) {

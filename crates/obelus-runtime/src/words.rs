@@ -47,6 +47,10 @@ pub struct Ending {
 
 /// What to say of a turn that did not end with a result; nothing for one that did, or that waits.
 pub fn how_it_ended(reply: &Reply, language: Language) -> Option<Ending> {
+    // The agent's graph has words of its own for this end.
+    if reply.end.is_some() && reply.output.is_string() {
+        return None;
+    }
     let reason = reply.reason.as_ref().map(|reason| visible(&reason.message)).unwrap_or_default();
     let reason = in_words_of(language, reason);
     let (what, advice) = match reply.ends {
@@ -76,6 +80,7 @@ fn in_words_of(language: Language, reason: String) -> String {
         (" requests to the model in one turn", "обращений к модели за один ход"),
         (" tokens in one turn", "токенов за один ход"),
         (" calls in one turn", "действий за один ход"),
+        (" steps in one turn", "шагов за один ход"),
     ];
     let said = limits.iter().find_map(|(words, russian)| Some(format!("{russian}: {}", reason.strip_suffix(words)?)));
     if let Some(said) = said {

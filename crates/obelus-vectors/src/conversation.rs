@@ -158,7 +158,7 @@ impl<P: Peers> Talk<P> {
                 Task::Call(start) => self.call(*start),
                 Task::Say(words) => self.seen.words.push(words),
                 Task::Ask { .. } => self.questions += 1,
-                Task::AskAgain { .. } => {}
+                Task::AskAgain { .. } | Task::Told { .. } => {}
                 Task::Rest(reply) => {
                     let language = self.language();
                     self.seen.words.push(told(&self.session, &reply, language));

@@ -115,6 +115,7 @@ Examples:
   obelus run request.yaml --model playbook:answers.yaml
   obelus run request.json --input '{\"city\": \"Псков\"}' --json
   obelus run agents/notes --say 'Что мы решили вчера?'
+  obelus run agents/notes --say 'What is on it?' --image photo.png --model openai
   obelus run request.yaml --model playbook:answers.yaml --record run.jsonl
   obelus run request.yaml --model replay:run.jsonl")]
 pub(crate) struct Run {
@@ -126,8 +127,14 @@ pub(crate) struct Run {
     /// Words of the user.
     #[arg(long, value_name = "TEXT")]
     pub(crate) say: Option<String>,
+    /// A picture that goes with it: PNG, JPEG, WebP or GIF, up to 4 MB. May be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) image: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) how: How,
+    /// Print one JSON document: `{schema, context, solution, ends, …}`.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Talk with an agent in the terminal.
@@ -150,30 +157,15 @@ pub(crate) struct Chat {
     /// An agent's name, folder or file. By default the agent of the session, `crm`, or the only one there is.
     #[arg(long, value_name = "A")]
     pub(crate) agent: Option<String>,
-    /// Keep the conversation under this name: the same command goes on where it was, also after a crash.
-    #[arg(long, value_name = "S")]
-    pub(crate) session: Option<String>,
     #[command(flatten)]
-    pub(crate) store: StoreAt,
-    /// The model to ask: playbook:FILE, replay:FILE or openai:NAME. Wins over what the agent's file says.
-    #[arg(long, value_name = "M")]
-    pub(crate) model: Option<String>,
-    /// How far it may go: shadow executes nothing, canary reads and creates, full does everything allowed.
-    #[arg(long, value_enum)]
-    pub(crate) mode: Option<Mode>,
-    /// A file that binds names of activities to programs, HTTP requests or jq filters.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) activities: Option<PathBuf>,
-    /// Write every exchange with the model to this file, for `--model replay:FILE`.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) record: Option<PathBuf>,
+    pub(crate) how: How,
     /// Listen here for events of the portal, such as 127.0.0.1:8090. The application's token must be in the environment.
     #[arg(long, value_name = "ADDR")]
     pub(crate) events: Option<std::net::SocketAddr>,
 }
 
-/// How a request or a plan is run.
-#[derive(Args)]
+/// How a request, a plan or a conversation is run.
+#[derive(Args, Clone)]
 pub(crate) struct How {
     /// The model to ask: playbook:FILE, replay:FILE or openai:NAME. Wins over what the file says.
     #[arg(long, value_name = "M")]
@@ -184,6 +176,9 @@ pub(crate) struct How {
     /// A file that binds names of activities to programs, HTTP requests or jq filters.
     #[arg(long, value_name = "FILE")]
     pub(crate) activities: Option<PathBuf>,
+    /// A file that names MCP servers, in place of those that the agent's file names.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mcp: Option<PathBuf>,
     /// Write every exchange with the model to this file, for `--model replay:FILE`.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
@@ -192,13 +187,10 @@ pub(crate) struct How {
     pub(crate) session: Option<String>,
     #[command(flatten)]
     pub(crate) store: StoreAt,
-    /// Print one JSON document: `{schema, context, solution, ends, …}`.
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 /// Where sessions are kept.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(crate) struct StoreAt {
     /// The folder of the store. By default OBELUS_HOME, else `obelus` in the user's data folder.
     #[arg(long, value_name = "DIR", global = true)]

@@ -14,17 +14,18 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const MOST_RETRIES: u64 = 10;
 
 /// The kinds of bindings, each with the fields that may stand beside it.
-const KINDS: [(&str, &[&str]); 5] = [
+const KINDS: [(&str, &[&str]); 6] = [
     ("bitrix24", &["bitrix24", "timeout"]),
     ("exec", &["exec", "timeout", "retry", "cwd", "env", "reconcile"]),
     ("http", &["http", "timeout", "retry", "secrets", "reconcile"]),
     ("jq", &["jq", "timeout"]),
     ("mcp", &["mcp", "timeout", "retry"]),
+    ("operator", &["operator"]),
 ];
 
 /// Why a binding cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("activity `{binding}`{}{field}: {problem}", if field.is_empty() { "" } else { ", field " })]
+#[error("{}{field}: {problem}", place(binding, field))]
 pub struct BindingError {
     /// The name that is bound.
     pub binding: String,
@@ -32,6 +33,15 @@ pub struct BindingError {
     pub field: String,
     /// What is wrong, and what would be right.
     pub problem: String,
+}
+
+/// What is bound, with a comma if a field of it follows: servers stand under `mcp.` and are no activities.
+fn place(binding: &str, field: &str) -> String {
+    let what = match binding.strip_prefix("mcp.") {
+        Some(server) => format!("MCP server `{server}`"),
+        None => format!("activity `{binding}`"),
+    };
+    if field.is_empty() { what } else { format!("{what}, field ") }
 }
 
 /// Makes activities of bindings. Relative paths in them begin at `base`, the folder of the file they stand in.
@@ -44,8 +54,26 @@ pub fn bind(bindings: &Map<String, Value>, base: &Path) -> Result<Activities, Bi
 /// Adds activities made of bindings to others; those of the same name are replaced. After an error, nothing was
 /// added.
 pub fn bind_into(activities: &mut Activities, bindings: &Map<String, Value>, base: &Path) -> Result<(), BindingError> {
+    bind_all(activities, bindings, Shared::new(base))
+}
+
+/// The same, with a browser for bindings `{operator: observe}`, `{operator: aim}` and `{operator: act}`.
+#[cfg(feature = "mcp")]
+pub fn bind_with(
+    activities: &mut Activities,
+    bindings: &Map<String, Value>,
+    base: &Path,
+    browser: Option<&std::sync::Arc<crate::browser::Browser>>,
+) -> Result<(), BindingError> {
+    bind_all(activities, bindings, Shared { browser: browser.cloned(), ..Shared::new(base) })
+}
+
+fn bind_all(
+    activities: &mut Activities,
+    bindings: &Map<String, Value>,
+    shared: Shared<'_>,
+) -> Result<(), BindingError> {
     let mut all = activities.clone();
-    let shared = Shared::new(base);
     for (name, binding) in bindings {
         bind_one(&mut all, name, binding, &shared)?;
     }
@@ -58,6 +86,8 @@ struct Shared<'a> {
     base: &'a Path,
     #[cfg(feature = "http")]
     client: super::http::Client,
+    #[cfg(feature = "mcp")]
+    browser: Option<std::sync::Arc<crate::browser::Browser>>,
 }
 
 impl<'a> Shared<'a> {
@@ -66,6 +96,8 @@ impl<'a> Shared<'a> {
             base,
             #[cfg(feature = "http")]
             client: super::http::Client::default(),
+            #[cfg(feature = "mcp")]
+            browser: None,
         }
     }
 }
@@ -82,7 +114,7 @@ fn bind_one(all: &mut Activities, name: &str, binding: &Value, shared: &Shared<'
         [] => {
             let guess = map.keys().find_map(|field| closest(field, &KINDS.map(|(kind, _)| kind)));
             let guess = guess.map_or_else(String::new, |kind| format!("; did you mean `{kind}`?"));
-            return Err(whole(format!("it says nothing to do: give one of exec, http, jq, bitrix24{guess}")));
+            return Err(whole(format!("it says nothing to do: give one of exec, http, jq, bitrix24, operator{guess}")));
         }
         [(first, _), (second, _), ..] => {
             return Err(whole(format!(
@@ -100,7 +132,18 @@ fn bind_one(all: &mut Activities, name: &str, binding: &Value, shared: &Shared<'
         "http" => drop(all.add(name, super::http::Http::parse(&fields, &shared.client)?)),
         #[cfg(feature = "jq")]
         "jq" => drop(all.add(name, super::jq::Jq::parse(&fields)?)),
-        "mcp" => return Err(fields.wrong("mcp", "not supported yet; an `exec` binding can run a client meanwhile")),
+        "mcp" => {
+            return Err(fields.wrong("mcp", "servers are no activities: they stand under `mcp` of the agent's file"));
+        }
+        "operator" => {
+            #[cfg(feature = "mcp")]
+            if let (Some(browser), Some(part)) = (&shared.browser, fields.text("operator")?)
+                && part != "record"
+            {
+                return browser.bind_one(all, name, part);
+            }
+            crate::operator::bind(all, name, &fields)?;
+        }
         absent => return Err(fields.wrong(absent, format!("this program was built without the feature `{absent}`"))),
     }
     Ok(())
@@ -134,6 +177,18 @@ impl<'a> Fields<'a> {
             return Err(fields.wrong(stray, format!("unknown; {hint}")));
         }
         Ok(fields)
+    }
+
+    /// The fields of something that is no activity, such as a server.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn of(binding: &'a str, map: &'a Map<String, Value>, known: &[&str]) -> Result<Self, BindingError> {
+        let fields = Self { binding, prefix: "", map };
+        let Some(stray) = map.keys().find(|field| !known.contains(&field.as_str())) else { return Ok(fields) };
+        let hint = match closest(stray, known) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("the fields here are {}", known.join(", ")),
+        };
+        Err(fields.wrong(stray, format!("unknown; {hint}")))
     }
 
     /// The fields of an object in the binding.
@@ -182,10 +237,15 @@ impl<'a> Fields<'a> {
 
     /// The time limit of calls.
     pub(crate) fn time_limit(&self) -> Result<Duration, BindingError> {
-        let Some(value) = self.get("timeout") else { return Ok(TIMEOUT) };
+        self.seconds("timeout", TIMEOUT)
+    }
+
+    /// A field that is a number of seconds.
+    pub(crate) fn seconds(&self, name: &str, usual: Duration) -> Result<Duration, BindingError> {
+        let Some(value) = self.get(name) else { return Ok(usual) };
         let seconds = value.as_f64().filter(|seconds| *seconds > 0.0);
         let limit = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        limit.ok_or_else(|| self.wrong("timeout", format!("it must be a number of seconds above 0; it is {value}")))
+        limit.ok_or_else(|| self.wrong(name, format!("it must be a number of seconds above 0; it is {value}")))
     }
 
     /// How often a read is tried again.

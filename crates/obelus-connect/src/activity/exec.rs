@@ -4,7 +4,6 @@
 //! what is left of the group is killed: nothing that it started outlives the call.
 
 mod environment;
-mod group;
 mod output;
 
 use std::io;
@@ -21,12 +20,12 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, Command};
 
 use self::environment::Environment;
-use self::group::Group;
 use self::output::Output;
 use super::binding::{BindingError, Fields};
 use super::mask::Mask;
 use super::retry::{Failure, Retry};
 use super::text::read_json;
+use crate::group::Group;
 
 /// How long the ends of pipes are waited for after the program has ended: what it wrote is there already, but
 /// something that left its group may hold a pipe open for ever.

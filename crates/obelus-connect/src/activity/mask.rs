@@ -8,7 +8,7 @@ use serde_json::Value;
 const TELLING: [&str; 6] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "WEBHOOK", "CREDENTIAL"];
 
 /// Whether a variable of this name is likely to hold a secret.
-pub(super) fn looks_secret(name: &str) -> bool {
+pub(crate) fn looks_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     // KEY must end a word, so that the layout of a keyboard is no secret.
     TELLING.iter().any(|word| name.contains(word)) || name.split('_').any(|word| word.ends_with("KEY"))

@@ -7,6 +7,7 @@
 //! | `options` | what an agent's file may say |
 //! | `access` | address, key, proxy, headers |
 //! | `wire` | the forms that are sent and received, and how strictly an answer is asked for |
+//! | `picture` | pictures that go along |
 //! | `sse` | events of a stream |
 //! | `collect` | from pieces to one answer |
 //! | `failure` | why there is no answer |
@@ -23,6 +24,8 @@ mod failure;
 mod options;
 #[cfg(feature = "openai")]
 mod patience;
+#[cfg(feature = "openai")]
+mod picture;
 #[cfg(feature = "openai")]
 mod sse;
 #[cfg(feature = "openai")]

@@ -27,7 +27,7 @@ use std::sync::Arc;
 use obelus_kernel::session::{Answer, Prompt};
 use obelus_runtime::{AnswerFuture, Model};
 
-use facts::Facts;
+use facts::{Facts, Find};
 use rule::{Reply, Rule};
 use template::Templates;
 
@@ -39,6 +39,8 @@ struct Rules {
     /// Where it was read, for messages.
     path: PathBuf,
     templates: Templates,
+    /// What is looked for in every request.
+    find: Vec<Find>,
     rules: Vec<Rule>,
     /// What is answered when no rule matches.
     otherwise: Option<Reply>,
@@ -113,7 +115,8 @@ impl Model for Playbook {
 
 impl Rules {
     fn answer(&self, prompt: &Prompt) -> Result<Answer, String> {
-        let facts = Facts::of(prompt);
+        let mut facts = Facts::of(prompt);
+        facts.look(&self.find)?;
         for rule in &self.rules {
             let answer = rule.answer(&facts, &self.templates);
             if let Some(answer) = answer.map_err(|error| format!("{}, {error}", rule.label))? {
@@ -122,7 +125,7 @@ impl Rules {
         }
         if let Some(reply) = &self.otherwise {
             return reply
-                .answer(&facts.view(None), &self.templates, prompt.dialect)
+                .answer(&facts.view(None, &[])?, &self.templates, prompt.dialect)
                 .map_err(|error| format!("otherwise, {error}"));
         }
         let message = format!("no rule of {} matches: {}", self.path.display(), asked(prompt));

@@ -6,6 +6,7 @@
 //! Whatever is not the author's own text is put in as JSON on one line: a tool's result, a file, a web page
 //! cannot begin a section of its own here. Words of the user are messages of their own.
 
+use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use minijinja::Environment;
@@ -13,7 +14,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value as Shown;
 use obelus_kernel::Tool;
 use obelus_kernel::dialect::Dialect;
-use obelus_kernel::session::{Prompt, Purpose};
+use obelus_kernel::session::{Picture, Prompt, Purpose};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -39,6 +40,9 @@ pub struct ChatMessage {
     pub role: ChatRole,
     /// What is said.
     pub content: String,
+    /// Files of pictures that go along with it, for models that take them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<PathBuf>,
 }
 
 /// What a caller decides about the words.
@@ -48,6 +52,8 @@ pub struct PromptOptions {
     pub language: Option<String>,
     /// Leaves the schema of the answer out, for callers that send it in another way.
     pub without_schema: bool,
+    /// Whether the model takes pictures.
+    pub images: bool,
 }
 
 /// A template that could not be rendered: a mistake in this crate, not in the request.
@@ -62,6 +68,7 @@ pub struct RenderError {
 
 const SYSTEM: &str = "system.jinja";
 const STATE: &str = "state.jinja";
+const SEEN: &str = "seen.jinja";
 const BEGIN: &str = "begin.jinja";
 const REPAIR: &str = "repair.jinja";
 const SYSTEM_BLOCKS: &str = "system_blocks.jinja";
@@ -80,6 +87,7 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     for (name, text) in [
         (SYSTEM, include_str!("prompts/system.jinja")),
         (STATE, include_str!("prompts/state.jinja")),
+        (SEEN, include_str!("prompts/seen.jinja")),
         (BEGIN, include_str!("prompts/begin.jinja")),
         (REPAIR, include_str!("prompts/repair.jinja")),
         (SYSTEM_BLOCKS, include_str!("prompts/system_blocks.jinja")),
@@ -142,12 +150,16 @@ fn solve(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, R
     if state.as_object().into_iter().flatten().any(|(_, part)| part.as_array().is_some_and(|part| !part.is_empty())) {
         messages.push(message(ChatRole::User, STATE, state)?);
     }
+    messages.extend(seen(prompt, options)?);
     for (role, text) in heard {
         let role = if role == "user" { ChatRole::User } else { ChatRole::Assistant };
-        messages.push(ChatMessage { role, content: text.clone() });
+        messages.push(ChatMessage { role, content: text.clone(), images: Vec::new() });
     }
     if heard.is_empty() {
         messages.push(message(ChatRole::User, BEGIN, json!({}))?);
+    }
+    if let Some(words) = messages.iter_mut().rfind(|message| message.role == ChatRole::User) {
+        show(&prompt.pictures, words, options);
     }
     Ok(messages)
 }
@@ -166,7 +178,31 @@ fn think(
         "schema": (!options.without_schema).then_some(&prompt.schema),
     });
     let task = json!({"tool": tool_at_work(name, tool), "params": params, "scope": scope});
-    Ok(vec![message(ChatRole::System, THINK_SYSTEM, system)?, message(ChatRole::User, THINK, task)?])
+    let mut messages = vec![message(ChatRole::System, THINK_SYSTEM, system)?];
+    messages.extend(seen(prompt, options)?);
+    messages.push(message(ChatRole::User, THINK, task)?);
+    Ok(messages)
+}
+
+/// What the model has before its eyes, in a message of its own: it is another one with every look.
+fn seen(prompt: &Prompt, options: &PromptOptions) -> Result<Option<ChatMessage>, RenderError> {
+    let Some(seen) = &prompt.seen else { return Ok(None) };
+    let picture = seen.image.as_ref().filter(|_| options.images);
+    let data = json!({"tool": seen.tool, "text": seen.text, "has_picture": picture.is_some()});
+    let words = message(ChatRole::User, SEEN, data)?;
+    Ok(Some(ChatMessage { images: picture.into_iter().cloned().collect(), ..words }))
+}
+
+/// Puts pictures that the user shows beside the user's words. What cannot be seen is said, so that nobody guesses.
+fn show(pictures: &[Picture], words: &mut ChatMessage, options: &PromptOptions) {
+    let shown = |picture: &Picture| if options.images { picture.path.clone() } else { None };
+    let shown: Vec<PathBuf> = pictures.iter().filter_map(shown).collect();
+    match pictures.len() - shown.len() {
+        0 => {}
+        1 => words.content.push_str("\n\n[The user has sent a picture that you cannot see.]"),
+        n => words.content.push_str(&format!("\n\n[The user has sent {n} pictures that you cannot see.]")),
+    }
+    words.images.extend(shown);
 }
 
 /// What the schema of the answer does not say of a tool: what it is for, what it does, what it returns.
@@ -220,7 +256,7 @@ fn message(role: ChatRole, template: &'static str, data: Value) -> Result<ChatMe
     let data = Shown::from_pairs(fields.iter().map(|(name, value)| (name.as_str(), jinja::value(value))));
     let rendered = TEMPLATES.get_template(template).and_then(|template| template.render(data));
     let content = rendered.map_err(|error| RenderError { template, message: jinja::words(&error) })?;
-    Ok(ChatMessage { role, content: content.trim_end().to_owned() })
+    Ok(ChatMessage { role, content: content.trim_end().to_owned(), images: Vec::new() })
 }
 
 #[cfg(test)]

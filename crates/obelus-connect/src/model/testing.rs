@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 pub(super) fn bare() -> Prompt {
     Prompt {
         purpose: Purpose::Solve,
+        node: None,
         instructions: Vec::new(),
         tools: Vec::new(),
         mode: "full",
@@ -25,6 +26,8 @@ pub(super) fn bare() -> Prompt {
         language: None,
         now: Time(0),
         time_zone: None,
+        seen: None,
+        pictures: Vec::new(),
         out_of_format: None,
         schema: json!({"type": "object"}),
         loose: Vec::new(),

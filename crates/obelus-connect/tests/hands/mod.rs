@@ -8,7 +8,7 @@ use std::time::Duration;
 use obelus_connect::activity::bind;
 use obelus_kernel::Tool;
 use obelus_kernel::session::{CallError, Outcome};
-use obelus_runtime::{Activity, Work};
+use obelus_runtime::{Activity, Asker, Work};
 use serde_json::{Value, json};
 
 /// A call of a tool that reads.
@@ -19,7 +19,8 @@ pub(crate) fn reading(call: Value) -> Work {
 /// A call of a tool that does this to the world.
 pub(crate) fn work(call: Value, effect: &str) -> Work {
     let tool = Tool::parse("try", &json!({"type": "object", "x-effect": effect})).unwrap();
-    Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key: "key-1".to_owned(), attempt: 1 }
+    let (key, asker, sill) = ("key-1".to_owned(), Asker::nobody(), Arc::default());
+    Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, asker, sill }
 }
 
 /// The activity that a binding makes.

@@ -142,11 +142,12 @@ impl Session {
     }
 
     /// A person is asked for something else than a yes.
-    pub(super) fn ask_for_input(&mut self, words: &str, schema: Option<Value>) {
+    pub(super) fn ask_for_input(&mut self, words: &str, schema: Option<Value>) -> String {
         let id = self.ask(About::Input, Vec::new(), crate::visible(words), Vec::new());
         if let Some(question) = self.questions.get_mut(&id) {
             question.schema = schema;
         }
+        id
     }
 
     /// A no that nobody had asked for is kept like any other.
@@ -182,6 +183,7 @@ impl Session {
             decided_at: None,
             by: None,
             reason: None,
+            inquiry: None,
             manner: Manner::default(),
             before_reading: false,
             asked_after: self.context.length(),

@@ -11,16 +11,19 @@ use super::Session;
 use super::desk::Desk;
 use super::input::{CallReport, Spent};
 use super::job::Status;
+use super::picture::Picture;
 use super::question::KeptQuestions;
+use super::seen::Observed;
 use super::settings::Mode;
 use super::turn::{Phase, Turn};
+use super::walk::Place;
 use crate::context::{KeptContext, LoadPast};
 use crate::message::Message;
 use crate::origin::Origins;
 use crate::time::Time;
 
 /// The form of what is kept. Another form is not read: the journal has everything.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Kept {
@@ -35,11 +38,15 @@ struct Kept {
     next_request: u64,
     questions: KeptQuestions,
     desk: Desk,
+    #[serde(default)]
+    observed: Vec<Observed>,
     shown: Origins,
     said: Origins,
+    #[serde(default)]
+    attached: Vec<Picture>,
     answerable: Option<String>,
     paused: Option<String>,
-    walk: Option<(String, u32, Value)>,
+    walk: Option<Place>,
 }
 
 impl Session {
@@ -74,9 +81,11 @@ impl Session {
             desk,
             looks,
             views: _,
+            observed,
             shown,
             said,
             pending_words,
+            attached,
             answerable,
             tasks,
             paused,
@@ -101,11 +110,13 @@ impl Session {
             next_request: *next_request,
             questions: questions.kept()?,
             desk: desk.clone(),
+            observed: observed.clone(),
             shown: shown.clone(),
             said: said.clone(),
+            attached: attached.clone(),
             answerable: answerable.clone(),
             paused: paused.clone(),
-            walk: walk.as_ref().map(super::Walk::kept),
+            walk: walk.as_ref().map(|walk| walk.at.clone()),
         };
         serde_json::to_value(kept).ok()
     }
@@ -130,12 +141,14 @@ impl Session {
         self.next_request = kept.next_request;
         self.questions = kept.questions.into();
         self.desk = kept.desk;
+        self.observed = kept.observed;
         self.shown = kept.shown;
         self.said = kept.said;
+        self.attached = kept.attached;
         self.answerable = kept.answerable;
         self.paused = kept.paused;
         match (&mut self.walk, kept.walk) {
-            (Some(walk), Some(kept)) => walk.take_up(kept),
+            (Some(walk), Some(kept)) => walk.at = kept,
             (None, None) => {}
             _ => return Err("the agent's graph of steps is another one".to_owned()),
         }

@@ -125,7 +125,7 @@ impl Session {
         }
     }
 
-    fn with_child(&mut self, id: &str, input: Input) -> Option<Result<(), Refused>> {
+    pub(super) fn with_child(&mut self, id: &str, input: Input) -> Option<Result<(), Refused>> {
         let at = self.find(id)?;
         let mut child = self.steps.get_mut(&at.step)?.jobs[at.job as usize].child.take()?;
         let was_at_rest = child.is_waiting();
@@ -150,6 +150,9 @@ impl Session {
                 Task::Call(mut start) => {
                     start.id = format!("{id}/{}", start.id);
                     self.tasks.push_back(Task::Call(start));
+                }
+                Task::Told { id: inner, key, answer } => {
+                    self.tasks.push_back(Task::Told { id: format!("{id}/{inner}"), key, answer });
                 }
                 // A child speaks to whoever called it, by its output.
                 Task::Say(_) => {}

@@ -31,7 +31,9 @@ impl Session {
             return true;
         }
         if let Some(&since) = self.questions.denied.get(&hash) {
-            let asked_anew = says("requires_confirmation") && self.words_since(since).is_some();
+            // A graph has no words of its own to ask by: that the user has spoken since is enough.
+            let asks = says("requires_confirmation") || self.walk.is_some();
+            let asked_anew = asks && self.words_since(since).is_some();
             if !asked_anew {
                 self.drop_denied(at, Said::DeniedBefore.words(self.settings.language.as_deref()));
                 return true;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::picture::Picture;
 use super::settings::Mode;
 use crate::plan::Manner;
 use crate::time::Time;
@@ -23,6 +24,8 @@ pub enum Input {
         /// The words.
         text: String,
     },
+    /// The user shows a picture, which goes with the words that come next.
+    Picture(Picture),
     /// The state was put in place from outside: brought along from elsewhere, or edited by a person.
     State {
         /// The whole state.
@@ -60,6 +63,17 @@ pub enum Input {
         /// What it brought.
         outcome: Outcome,
     },
+    /// A call at work asks a person something. Words and schema are its own: nobody has looked at them.
+    Asks {
+        /// The call's id.
+        id: String,
+        /// What the answer is known by; the call may have asked something else already.
+        key: String,
+        /// What it wants to know, in its words.
+        words: String,
+        /// What an answer must look like.
+        schema: Value,
+    },
     /// A delegate's saved request was read, or could not be.
     Loaded {
         /// The call's id.
@@ -79,6 +93,8 @@ pub enum Input {
         /// The attempt that had no effect.
         attempt: u32,
     },
+    /// What the model had before its eyes is gone, for it was never kept: see [`super::Seen`].
+    Forgotten,
     /// A person decided.
     Decide {
         /// The question's id.
@@ -312,8 +328,31 @@ pub enum Task {
         /// Why.
         because: AskedAgain,
     },
+    /// Tell a call at work what became of something that it asked.
+    Told {
+        /// The call's id.
+        id: String,
+        /// What it asked is known by this.
+        key: String,
+        /// What became of it.
+        answer: Told,
+    },
     /// The turn has come to rest.
     Rest(Box<Reply>),
+}
+
+/// What became of something that a call at work asked a person.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Told {
+    /// A person gave this value, and it fits.
+    Value(Value),
+    /// It is not answered.
+    Declined {
+        /// Why.
+        reason: String,
+    },
+    /// Nobody can answer any more, or nobody did in time.
+    Gone,
 }
 
 /// Why a question that waits is shown once more.

@@ -157,8 +157,10 @@ pub(crate) struct Job {
     pub(crate) child: Option<Box<Session>>,
     /// What the child, or the model, is given of the context.
     pub(crate) scope: Vec<Value>,
-    /// It runs, and waits for a person: its child does, or it is in doubt.
+    /// It runs, and waits for a person: its child does, or it is in doubt, or it asks something.
     pub(crate) resting: bool,
+    /// Questions of its own that wait for a person.
+    pub(crate) asks: u32,
     pub(crate) attempt: u32,
     pub(crate) error: Option<Box<Value>>,
     /// Where everything comes from that its result is made of.
@@ -268,7 +270,8 @@ impl Step {
         self.sequential
             && before.any(|before| {
                 !before.status.is_final()
-                    && !before.resting
+                    // One that asks something is at work still; its follower waits for it.
+                    && (!before.resting || before.asks > 0)
                     && !matches!(before.status, Status::Asking | Status::Waiting)
                     && (before.status != Status::Running || self.calls[before.call].output_path.is_some())
             })
@@ -371,6 +374,7 @@ impl Job {
             child: None,
             scope: Vec::new(),
             resting: false,
+            asks: 0,
             attempt: 0,
             error: None,
             origins: Origins::default(),

@@ -45,6 +45,10 @@ pub(super) enum Said {
     Declined,
     /// The call was denied before, and nobody asked anew.
     DeniedBefore,
+    /// The user went on with other words while something waited.
+    WentOn,
+    /// The turn was stopped while something waited.
+    Stopped,
 }
 
 impl Said {
@@ -53,6 +57,10 @@ impl Said {
             Said::Lapsed => ("никто не ответил вовремя", "nobody answered in time"),
             Said::Declined => ("отклонено в разговоре", "declined in conversation"),
             Said::DeniedBefore => ("это уже отклонили раньше", "it was denied before"),
+            Said::WentOn => {
+                ("пользователь не согласился, а написал другое", "the user did not agree, and said something else")
+            }
+            Said::Stopped => ("остановлено человеком", "stopped by a person"),
         };
         if language.is_some_and(|language| language.starts_with("ru")) { russian } else { english }
     }
@@ -105,7 +113,8 @@ impl Session {
     pub fn headline(&self, question: &Question) -> String {
         let first = || question.description.lines().next().unwrap_or_default().to_owned();
         match (question.about, question.calls.as_slice()) {
-            (About::Call | About::InDoubt, [asked]) => self.call_headline(&asked.call),
+            // A server's own words are no headline.
+            (About::Call | About::InDoubt | About::Input, [asked]) => self.call_headline(&asked.call),
             (About::Call | About::Plan, [first, ..]) => {
                 format!("{} … ({})", self.call_headline(&first.call), question.calls.len())
             }

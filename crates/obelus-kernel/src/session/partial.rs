@@ -11,7 +11,8 @@ use serde_json::{Map, Value};
 
 use super::Session;
 use super::freeze::frozen_call;
-use super::input::{Input, Outcome, Start, Task};
+use super::input::{Input, Outcome, Start, Task, Told};
+use super::inquiry::Inquired;
 use super::job::JobRef;
 use super::policy::Verdict;
 use super::provenance::{Sources, doubts};
@@ -33,6 +34,8 @@ pub(super) struct EarlyCall {
     outcome: Option<Outcome>,
     /// The job whose call it turned out to be.
     job: Option<JobRef>,
+    /// What it wants to ask people, while nobody knows whose call it is.
+    asks: Vec<Inquired>,
 }
 
 /// The names of such calls are told from others by their first letter.
@@ -81,7 +84,7 @@ impl Session {
             attempt: 1,
             seconds: self.settings.call_seconds,
         };
-        self.early.insert((request, index), EarlyCall { call, outcome: None, job: None });
+        self.early.insert((request, index), EarlyCall { call, outcome: None, job: None, asks: Vec::new() });
         self.tasks.push_back(Task::Call(Box::new(start)));
     }
 
@@ -155,9 +158,24 @@ impl Session {
                 self.early.remove(&place);
                 self.take_outcome(&at.id(), outcome);
             }
-            None => early.job = Some(at),
+            None => {
+                early.job = Some(at);
+                let asks = std::mem::take(&mut early.asks);
+                asks.into_iter().for_each(|asked| self.open_inquiry(at, &name(place), asked));
+            }
         }
         true
+    }
+
+    /// Something that was started early asks a person. None is asked before it is known whose call it is. Hands back
+    /// what is asked if there is no such call.
+    pub(super) fn inquire_early(&mut self, id: &str, asked: Inquired) -> Option<Inquired> {
+        let Some(early) = place(id).and_then(|place| self.early.get_mut(&place)) else { return Some(asked) };
+        match early.job {
+            Some(at) => self.open_inquiry(at, id, asked),
+            None => early.asks.push(asked),
+        }
+        None
     }
 
     /// Something that was started early has come to its end. Says whose word it is, if it is such a call.
@@ -188,6 +206,11 @@ impl Session {
 
     /// The answer is there and its calls have begun, or there is none: what nobody has taken up is dropped.
     pub(super) fn forget_early(&mut self) {
+        for (place, early) in &mut self.early {
+            for Inquired { key, .. } in early.asks.drain(..) {
+                self.tasks.push_back(Task::Told { id: name(*place), key, answer: Told::Gone });
+            }
+        }
         self.early.retain(|_, early| early.job.is_some());
     }
 }

@@ -13,10 +13,10 @@ pub(crate) use matching::present;
 
 use super::settings::Mode;
 use crate::call::Call;
+use crate::glob;
 use crate::origin::Origins;
 use crate::tool::{Effect, Tool};
 use index::{Index, Line};
-use matching::glob_fits;
 
 /// What the policy says of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -300,9 +300,9 @@ impl Policy {
     fn lines_about(&self, tool: &Tool, params: &Value, origins: &dyn Fn(Option<&str>) -> Origins) -> Vec<Line> {
         let mut lines = self.index.candidates(tool, params, origins);
         lines.retain(|line| match *line {
-            Line::Allow(index) => glob_fits(&self.allow[index], &tool.name),
-            Line::Confirm(index) => glob_fits(&self.confirm[index], &tool.name),
-            Line::Refuse(index) => glob_fits(&self.refuse[index], &tool.name),
+            Line::Allow(index) => glob::fits(&self.allow[index], &tool.name),
+            Line::Confirm(index) => glob::fits(&self.confirm[index], &tool.name),
+            Line::Refuse(index) => glob::fits(&self.refuse[index], &tool.name),
             Line::Rule(index) => self.rules[index].matching.holds(&tool.name, tool.effect, params, origins),
         });
         lines.dedup_by_key(|line| match *line {
@@ -412,7 +412,7 @@ mod tests {
                 _ => Origins::from_json(&json!(labels)),
             };
             let mut all: Vec<Line> = Vec::new();
-            all.extend(policy.confirm.iter().position(|glob| glob_fits(glob, name)).map(Line::Confirm));
+            all.extend(policy.confirm.iter().position(|pattern| glob::fits(pattern, name)).map(Line::Confirm));
             let holds = |rule: &Rule| rule.matching.holds(name, tool.effect, &params, &origins);
             all.extend((0..policy.rules.len()).filter(|index| holds(&policy.rules[*index])).map(Line::Rule));
             prop_assert_eq!(policy.lines_about(&tool, &params, &origins), all);

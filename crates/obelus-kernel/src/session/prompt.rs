@@ -1,12 +1,16 @@
 //! What the model is shown, as data: in a fixed order, stable parts first. Drivers turn it into words.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Session;
 use super::input::CallReport;
 use super::job::JobRef;
-use crate::compose::{Composed, compose};
+use super::picture::Picture;
+use super::seen::Seen;
+use crate::compose::{Composed, Offer, compose};
 use crate::context::View;
 use crate::dialect::Dialect;
 use crate::message::{Message, PlanMode, Role};
@@ -35,6 +39,9 @@ pub enum Purpose {
 pub struct Prompt {
     /// What is asked.
     pub purpose: Purpose,
+    /// The step of the agent's graph that asks, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// The agent's instructions.
     pub instructions: Vec<String>,
     /// The tools on offer: name and schema.
@@ -68,6 +75,12 @@ pub struct Prompt {
     /// The time zone of the people it works for, where its author says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
+    /// What it has before its eyes, put here by the driver, for the session does not have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Arc<Seen>>,
+    /// Pictures that the user shows with the words that began the turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<Picture>,
     /// An answer that could not be read, and what was wrong with it.
     pub out_of_format: Option<Value>,
     /// The schema of the answer.
@@ -80,6 +93,11 @@ pub struct Prompt {
 const MOST_ERRORS: usize = 10;
 /// Questions shown at once, where the state tells of them too.
 const MOST_WAITING: usize = 5;
+/// What is said of calls where they are planned for a later step.
+const PLANNING: &str = "A call is not run at once here: give at most one call in `calls`, without `_outputPath`, and \
+    the `output` of this step along with it. The call is looked at first, then carried out, and you are shown what came of it.";
+/// What is said of the output where a step of a graph asks.
+const STEP: &str = "This is one step of a task that goes on by itself: `output` is the result of this step alone.";
 /// Characters of conversation shown.
 const MOST_TEXT: usize = 24_000;
 
@@ -105,17 +123,27 @@ impl Session {
         let mode = self.plan_mode();
         let node = self.walk.as_ref().and_then(|walk| walk.current()?.request.as_ref());
         let output = node.map_or(self.schema.as_ref(), |node| node.schema.as_ref());
-        let is_offered = |tool: &Tool| node.is_none_or(|node| node.tools.contains(&tool.name));
-        let Composed { schema, loose } = compose(&self.context, output, mode, is_offered, |tool| self.is_latent(tool));
-        let tool = |tool: &std::sync::Arc<Tool>| json!({"name": tool.name, "schema": tool.schema});
+        let offer = |tool: &Tool| match node {
+            None => Offer::Call,
+            Some(node) if node.offers(&tool.name) => Offer::Call,
+            Some(node) if node.plans(&tool.name) => Offer::Plan,
+            Some(_) => Offer::No,
+        };
+        let Composed { schema, loose } = compose(&self.context, output, mode, offer, |tool| self.is_latent(tool));
+        let step = node.map(|_| STEP.to_owned());
+        let planning = node.filter(|node| node.plans.is_some()).map(|_| PLANNING.to_owned());
+        let tool = |tool: &Arc<Tool>| json!({"name": tool.name, "schema": tool.schema});
         Prompt {
             purpose: Purpose::Solve,
+            node: self.walk.as_ref().map(|walk| walk.at.node.clone()),
             instructions: self
                 .instructions()
                 .into_iter()
                 .chain(node.and_then(|node| node.instructions.clone()))
+                .chain(step)
+                .chain(planning)
                 .collect(),
-            tools: self.context.tools().filter(|tool| is_offered(tool)).map(tool).collect(),
+            tools: self.context.tools().filter(|tool| offer(tool) != Offer::No).map(tool).collect(),
             mode: self.settings.mode.name(),
             plan_mode: mode.name(),
             kinds: self.kinds(),
@@ -134,6 +162,8 @@ impl Session {
             language: self.settings.language.clone(),
             now: self.now,
             time_zone: self.settings.time_zone.clone(),
+            seen: None,
+            pictures: self.turn.pictures.clone(),
             out_of_format: self.turn.out_of_format.as_ref().map(|(text, error)| json!({"text": text, "error": error})),
             schema,
             loose,
@@ -157,6 +187,7 @@ impl Session {
                 tool: tool.schema.clone(),
                 scope: job.scope.clone(),
             },
+            node: None,
             instructions: self.instructions(),
             tools: Vec::new(),
             mode: self.settings.mode.name(),
@@ -171,6 +202,8 @@ impl Session {
             language: self.settings.language.clone(),
             now: self.now,
             time_zone: self.settings.time_zone.clone(),
+            seen: None,
+            pictures: Vec::new(),
             out_of_format: None,
             schema: Value::Object(schema),
             loose: vec!["a single call's result".to_owned()],
@@ -225,7 +258,7 @@ impl Session {
             room -= usize::from(waits && fits);
             fits
         };
-        self.calls().into_iter().filter(|report| fits(report)).collect()
+        self.calls().into_iter().skip(self.turn.told.0).filter(|report| fits(report)).collect()
     }
 
     /// How much of what waits for a person is shown. Where the state tells of it, the first ones are enough.
@@ -234,7 +267,9 @@ impl Session {
     }
 
     fn latest_errors(&self) -> Vec<Value> {
-        let recent = self.context.latest().take_while(|message| {
+        // What went wrong before the model last brought something to an end has been told.
+        let since = self.context.length().saturating_sub(self.turn.told.1);
+        let recent = self.context.latest().take(since).take_while(|message| {
             // Errors before the user's last words are of an earlier turn.
             !matches!(message, Message::Text(text) if text.role == Role::User)
         });

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::describe::{mark, word};
+use super::inquiry::Inquiry;
 use super::job::JobRef;
 use super::value_names::Named;
 use crate::origin::Origins;
@@ -80,6 +81,9 @@ pub struct Question {
     pub by: Option<String>,
     /// Why, where it was denied.
     pub reason: Option<String>,
+    /// The call at work that asks it, where one does.
+    #[serde(default)]
+    pub(super) inquiry: Option<Inquiry>,
     /// How the calls are to be taken, where it is about a plan.
     pub(super) manner: Manner,
     /// Whether it was made before anything untrusted was shown, where it is about a plan.
@@ -179,6 +183,12 @@ impl Question {
         self.status == QuestionStatus::Requested
     }
 
+    /// The tool whose call asks this while it is at work; none where the agent itself asks.
+    pub fn asked_by(&self) -> Option<&str> {
+        self.inquiry.as_ref()?;
+        self.calls.first()?.call.get("_tool")?.as_str()
+    }
+
     /// What a person is told: the description, and then what will change: a line for each field, or, where there are
     /// several calls, for each call.
     pub fn words(&self) -> String {
@@ -213,6 +223,11 @@ impl Question {
         if let Value::Object(fields) = &mut form {
             fields.shift_remove("changes");
         }
+        if self.inquiry.is_some() {
+            // What a server says to people is said to nobody else.
+            form["description"] = "the call asks a person something while it is at work".into();
+            form["schema"] = Value::Null;
+        }
         form
     }
 
@@ -234,6 +249,7 @@ impl Question {
             ("names", (!self.names.is_empty()).then(|| json!(self.names))),
             ("changes", (!self.changes.is_empty()).then(|| self.changes.iter().map(Change::to_json).collect())),
             ("schema", self.schema.clone()),
+            ("asked_by", self.asked_by().map(Value::from)),
             ("by", self.by.clone().map(Value::from)),
             ("reason", self.reason.clone().map(Value::from)),
             ("decided_at", self.decided_at.map(|time| time.to_string().into())),
@@ -275,6 +291,8 @@ pub(super) struct Questions {
     pub(super) joined: BTreeMap<JobRef, Vec<JobRef>>,
     /// Jobs that need a person, to be asked about together with their siblings of other instances.
     pub(super) asking: Vec<Asking>,
+    /// Open questions that calls at work have asked, by job.
+    pub(super) inquiries: BTreeMap<JobRef, Vec<String>>,
 }
 
 /// A job that needs a person.
@@ -312,6 +330,7 @@ impl Questions {
     /// What is to be kept; none while a job waits or runs for one of them.
     pub(super) fn kept(&self) -> Option<KeptQuestions> {
         let is_idle = self.granted.is_empty() && self.joined.is_empty() && self.asking.is_empty();
+        let is_idle = is_idle && self.inquiries.is_empty();
         is_idle.then(|| KeptQuestions {
             all: self.all.clone(),
             places: self.places.clone(),

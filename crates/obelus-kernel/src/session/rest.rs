@@ -120,16 +120,20 @@ impl Session {
         self.questions.open().next().is_some() || self.resting > 0
     }
 
-    pub(super) fn rest(&mut self, ends: Ends, reason: Option<CallError>) {
+    pub(super) fn rest(&mut self, ends: Ends, mut reason: Option<CallError>) {
         self.turn.phase = Phase::Rested(ends);
         self.forget_early();
+        if self.walk.is_some() && ends != Ends::Waiting {
+            self.come_to_end(ends, &mut reason);
+            self.forget_plans();
+        }
         self.turn.reason = reason;
         let is_said = self.turn.output.as_str().is_some_and(|words| self.turn.said.iter().any(|said| said == words));
         if ends == Ends::Waiting && is_said && self.settings.follow_up != FollowUp::Always {
             // The words have reached the user: nothing is held back that a decision would have to let go.
             self.turn.output = Value::Null;
         }
-        let output = if ends == Ends::Output { self.turn.output.clone() } else { Value::Null };
+        let output = if self.gives_output(ends) { self.turn.output.clone() } else { Value::Null };
         if let Value::String(words) = &output
             && self.depth == 0
             && !self.turn.said.contains(words)
@@ -141,13 +145,22 @@ impl Session {
         }
     }
 
+    /// Whether a turn that ended so has a result. A limit and a stop have one where the graph has words for them.
+    fn gives_output(&self, ends: Ends) -> bool {
+        match ends {
+            Ends::Output => true,
+            Ends::Limit | Ends::Stopped => self.turn.named_end.is_some(),
+            Ends::Waiting | Ends::Degraded => false,
+        }
+    }
+
     /// How the latest turn came to rest; none before the first one and while one is at work.
     pub fn reply(&self) -> Option<Reply> {
         let Phase::Rested(ends) = self.turn.phase else { return None };
         let waiting = self.questions().into_iter().filter(Question::is_open).map(|question| question.id);
         Some(Reply {
             ends,
-            output: if ends == Ends::Output { self.output_for_people().unwrap_or_default() } else { Value::Null },
+            output: if self.gives_output(ends) { self.output_for_people().unwrap_or_default() } else { Value::Null },
             said: self.turn.said.clone(),
             calls: self.calls(),
             waiting: waiting.collect(),
@@ -158,7 +171,7 @@ impl Session {
     }
 
     /// Errors become messages when the step has come to rest, so that the next request can correct itself.
-    fn report_errors(&mut self) {
+    pub(super) fn report_errors(&mut self) {
         let own = std::mem::take(&mut self.turn.errors).into_iter().map(|error| (error, Origins::of(Source::Model)));
         let mut errors: Vec<(Value, Origins)> = own.collect();
         for step in self.steps.values_mut() {

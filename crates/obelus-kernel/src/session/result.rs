@@ -8,6 +8,7 @@ use smallvec::{SmallVec, smallvec};
 use super::Session;
 use super::input::{Answer, CallError, Ends, Outcome};
 use super::job::{JobRef, Status, with_instance};
+use super::seen::Observed;
 use crate::call::Call;
 use crate::context::Context;
 use crate::expr::{Group, OutputPath};
@@ -21,6 +22,7 @@ use crate::schema;
 impl Session {
     /// An activity, or a delegate, has come to its end.
     pub(super) fn finish(&mut self, at: JobRef, outcome: Outcome) {
+        self.close_inquiries(at);
         let step = &self.steps[&at.step];
         let call = step.call(at.job as usize).clone();
         self.running -= 1;
@@ -136,6 +138,10 @@ impl Session {
             return Outcome::Error(CallError::new("result_too_large", text));
         }
         let Outcome::Value(value) = outcome else { return outcome };
+        if call.tool.as_ref().is_some_and(|tool| tool.keeps_digest) && !value["digest"].is_string() {
+            let text = "of what this tool brings only a digest is kept, and there is none";
+            return Outcome::Error(CallError::new("bad_result", text));
+        }
         match call.tool.as_ref().and_then(|tool| tool.output_breaches(&value).into_iter().next()) {
             Some(breach) => {
                 let place =
@@ -217,7 +223,11 @@ impl Session {
         }
         let validators = self.validators_for(writes.iter().map(|(path, _)| path), instance.as_deref(), method)?;
         let mut batch = Vec::with_capacity(writes.len());
+        let mut observed = Vec::new();
         for (path, value) in writes {
+            if mints && call.tool.as_ref().is_some_and(|tool| tool.keeps_digest) {
+                observed.extend(Observed::of(&path, instance.as_deref(), &value));
+            }
             let mut data = Box::new(Data::result(raw.clone(), path, Some(date.clone()), value));
             data.instance.clone_from(&instance);
             data.method = Some(method);
@@ -228,7 +238,9 @@ impl Session {
         self.context.append_checked(batch, |context| {
             let broken = validators.iter().find_map(|(path, part)| part.breach(context, path, instance.as_deref()));
             broken.map_or(Ok(()), Err)
-        })
+        })?;
+        self.note_seen(observed);
+        Ok(())
     }
 
     /// What the written paths must look like by the schemas of their kinds, made once and kept.

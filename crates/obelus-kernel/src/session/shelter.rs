@@ -55,7 +55,7 @@ impl Session {
         }
         let under_way = self.steps.iter().flat_map(|(id, step)| step.report_plainly(*id));
         prompt.earlier.clear();
-        prompt.plan = self.turn.ended_plainly.iter().cloned().chain(under_way).collect();
+        prompt.plan = self.turn.ended_plainly.iter().skip(self.turn.told.0).cloned().chain(under_way).collect();
         let open = self.questions().into_iter().filter(super::Question::is_open);
         let plainly = |question: super::Question| {
             let tools: Vec<&Value> = question.calls.iter().filter_map(|asked| asked.call.get("_tool")).collect();

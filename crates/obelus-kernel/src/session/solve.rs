@@ -121,7 +121,7 @@ impl Session {
     pub(super) fn start_step(&mut self, calls: &[Arc<Value>], origin: Origin, manner: plan::Manner) {
         let literal = match origin {
             Origin::Approved { by_person: true, .. } => Origins::of(Source::User),
-            Origin::Graph => Origins::of(Source::Author),
+            Origin::Graph => self.proposer(),
             _ => self.shown.clone().joined(&Origins::of(Source::Model)),
         };
         let (mut step, faults) = Step::new(calls, manner, literal, &self.context);

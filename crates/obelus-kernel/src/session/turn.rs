@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 use super::input::{CallError, CallReport, Ends, Spent, Task};
 use super::job::Origin;
+use super::naming::Said;
+use super::picture::Picture;
 use super::settings::Settings;
 use super::{Refused, Session};
 use crate::context::Context;
@@ -52,6 +54,15 @@ pub(super) struct Turn {
     /// The result, held back while something waits for a person.
     pub(super) output: Value,
     pub(super) said: Vec<String>,
+    /// The call that a node of a graph has planned, and where its parts come from.
+    #[serde(default)]
+    pub(super) planned: Option<(Value, Origins)>,
+    /// The ended calls, and the messages, that there were when the model last brought something to an end.
+    #[serde(default)]
+    pub(super) told: (usize, usize),
+    /// Pictures that the user shows with the words that began it.
+    #[serde(default)]
+    pub(super) pictures: Vec<Picture>,
     /// The name of the end, where a graph of steps came to one.
     pub(super) named_end: Option<String>,
     #[serde(with = "super::checkpoint::reports")]
@@ -84,6 +95,8 @@ pub(super) struct Words {
     pub(super) text: String,
     /// The question that was waiting, and the only one, when it was said.
     pub(super) only_question: Option<String>,
+    /// The pictures shown with it.
+    pub(super) pictures: Vec<Picture>,
 }
 
 /// Calls of earlier turns that the model is told of.
@@ -108,6 +121,9 @@ impl Turn {
             faulty: false,
             output: Value::Null,
             said: Vec::new(),
+            planned: None,
+            told: (0, 0),
+            pictures: Vec::new(),
             named_end: None,
             ended_calls: Vec::new(),
             ended_plainly: Vec::new(),
@@ -181,6 +197,9 @@ impl Session {
         if !self.persistent && self.turn.phase == Phase::Rested(Ends::Output) {
             self.forget();
         }
+        if self.walk.is_some() {
+            self.withdraw(Said::WentOn);
+        }
         // What the mode keeps back stays planned until there is another plan.
         self.desk.adopted_plan = self.kept_back();
         let untold = self.turn.take_untold();
@@ -190,10 +209,17 @@ impl Session {
             self.turn.untold = untold;
             self.turn.ended_origins = origins;
         }
-        if let Some(words) = words {
-            self.remember_words(Role::User, &words.text);
-            self.note_goal(&words.text);
-            self.answerable = words.only_question;
+        match words {
+            Some(words) => {
+                self.remember_words(Role::User, &words.text);
+                self.note_goal(&words.text);
+                self.answerable = words.only_question;
+                self.turn.pictures = words.pictures;
+            }
+            None => self.turn.pictures = std::mem::take(&mut self.attached),
+        }
+        if !self.turn.pictures.is_empty() {
+            self.shown.join(&Origins::of(Role::User.into()));
         }
         if self.walk.is_some() {
             return self.begin_walk();
@@ -220,7 +246,8 @@ impl Session {
         if self.is_answer(&text) {
             return;
         }
-        let words = Words { text, only_question: self.only_question() };
+        let pictures = std::mem::take(&mut self.attached);
+        let words = Words { text, only_question: self.only_question(), pictures };
         match self.turn.phase {
             Phase::New | Phase::Rested(_) => self.begin(Some(words)),
             Phase::Asking(_) | Phase::Working => self.pending_words.push_back(words),
@@ -312,6 +339,11 @@ impl Session {
                 self.turn.must_end(Ends::Stopped, "stopped", "stopped by a person");
             }
             Phase::Working => self.turn.must_end(Ends::Stopped, "stopped", "stopped by a person"),
+            Phase::Rested(Ends::Waiting) if self.walk.is_some() => {
+                self.withdraw(Said::Stopped);
+                self.turn.phase = Phase::Working;
+                self.turn.must_end(Ends::Stopped, "stopped", "stopped by a person");
+            }
             Phase::New | Phase::Rested(_) => {}
         }
         let children: Vec<String> = self.children().map(|(id, _)| id).collect();

@@ -1,14 +1,22 @@
 //! A turn that walks a graph of steps instead of the plain loop.
+//!
+//! `words` has what filters see and say, `planned` the calls that one node plans for another, `parked` what people say
+//! while a node waits for them.
+
+mod parked;
+mod planned;
+mod words;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::Session;
 use super::input::{CallError, Ends};
-use super::job::Origin as By;
-use super::turn::Phase;
-use super::{Refused, Session};
+use super::job::{Origin as By, Status};
+use super::turn::{Phase, error_data, fault_data};
 use crate::expr::{Expr, OutputPath};
 use crate::fault::Fault;
 use crate::fold::Method;
@@ -16,37 +24,46 @@ use crate::jq::Filter;
 use crate::message::{Data, Message};
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
-use crate::steps::{CallNode, StepNode, Steps, Words};
+use crate::steps::{CallNode, Start, StepNode, Steps};
 
-/// Where a turn is in its graph.
+/// A turn on its way through a graph.
 pub(super) struct Walk {
     pub(super) graph: Arc<Steps>,
+    pub(super) at: Place,
+    /// The step that carries out the call of the node.
+    call: Option<u32>,
+    filters: BTreeMap<String, Arc<Filter>>,
+}
+
+/// Where a turn is in its graph, and what it has counted on the way.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Place {
     pub(super) node: String,
     steps: u32,
-    /// What became of the last call: its tool, its state, its error.
+    /// How often each node was come to.
+    visits: BTreeMap<String, u32>,
+    /// How often in a row the call of each node came to nothing.
+    failed: BTreeMap<String, u32>,
+    /// What became of the last call: its tool, its state, its error; or of the last question.
     last: Value,
-    filters: BTreeMap<String, Arc<Filter>>,
+    /// The same of the last call of each node.
+    calls: BTreeMap<String, Value>,
+    /// The question that the node has asked.
+    asked: Option<String>,
 }
 
 impl Walk {
     pub(super) fn new(graph: Arc<Steps>) -> Self {
-        Self { node: graph.start.clone(), graph, steps: 0, last: Value::Null, filters: BTreeMap::new() }
+        let at = Place { node: graph.start.usual().to_owned(), ..Place::default() };
+        Self { graph, at, call: None, filters: BTreeMap::new() }
     }
 
     pub(super) fn current(&self) -> Option<&StepNode> {
-        self.graph.nodes.get(&self.node)
-    }
-
-    pub(super) fn kept(&self) -> (String, u32, Value) {
-        (self.node.clone(), self.steps, self.last.clone())
-    }
-
-    pub(super) fn take_up(&mut self, kept: (String, u32, Value)) {
-        (self.node, self.steps, self.last) = kept;
+        self.graph.nodes.get(&self.at.node)
     }
 
     pub(super) fn snapshot(&self) -> Value {
-        json!({"node": self.node, "steps": self.steps, "last": self.last})
+        json!(self.at)
     }
 }
 
@@ -54,21 +71,29 @@ impl Session {
     /// Goes to the first node.
     pub(super) fn begin_walk(&mut self) {
         let Some(walk) = &mut self.walk else { return };
-        walk.steps = 0;
-        walk.last = Value::Null;
-        let start = walk.graph.start.clone();
-        self.enter(&start);
+        let node = walk.graph.start.usual().to_owned();
+        walk.at = Place { node, ..Place::default() };
+        let graph = walk.graph.clone();
+        let start = match &graph.start {
+            Start::Node(name) => Ok(name.clone()),
+            Start::Ways(ways) => self.way(ways),
+        };
+        match start {
+            Ok(start) => self.enter(&start),
+            Err(why) => self.lost(format!("start: {why}")),
+        }
     }
 
     /// Comes to a node and does what it says.
     fn enter(&mut self, name: &str) {
         let Some(walk) = &mut self.walk else { return };
-        name.clone_into(&mut walk.node);
-        if walk.steps >= walk.graph.max_steps {
+        name.clone_into(&mut walk.at.node);
+        if walk.at.steps >= walk.graph.max_steps {
             let text = format!("{} steps in one turn", walk.graph.max_steps);
             return self.rest(Ends::Limit, Some(CallError::new("limit", text)));
         }
-        walk.steps += 1;
+        walk.at.steps += 1;
+        *walk.at.visits.entry(name.to_owned()).or_default() += 1;
         let Some(node) = walk.current().cloned() else {
             return self.lost(format!("there is no node `{name}`"));
         };
@@ -77,18 +102,18 @@ impl Session {
         if node.request.is_some() {
             self.request();
         } else if let Some(call) = &node.call {
+            walk.call = Some(self.next_step);
             match self.call_of(call) {
                 Ok(call) => self.start_step(&[Arc::new(call)], By::Graph, crate::plan::Manner::default()),
                 Err(why) => self.lost(why),
             }
         } else if let Some(ask) = &node.ask {
-            match self.words(&ask.question) {
-                Ok(words) => self.ask_for_input(&words, ask.schema.clone()),
+            match self.words(&ask.question, None) {
+                Ok(words) => self.ask_at_node(&words, ask.schema.clone()),
                 Err(why) => self.lost(why),
             }
         } else if let Some(end) = &node.end {
-            let words = end.reply.as_ref().map(|reply| self.words(reply)).transpose();
-            match words {
+            match end.reply.as_ref().map(|reply| self.words(reply, None)).transpose() {
                 Ok(words) => {
                     self.turn.set_output(words.map(Value::from).unwrap_or_default());
                     self.turn.named_end = Some(end.name.clone());
@@ -107,32 +132,83 @@ impl Session {
             if output.is_null() {
                 return self.request();
             }
-            if let Err(fault) = self.keep(&node, output) {
-                self.turn
-                    .tell_model(json!({"call": null, "error": {"rule": fault.rule.name(), "message": fault.words()}}));
-                self.note_failure(&self.walk.as_ref().map(|walk| walk.node.clone()).unwrap_or_default(), &fault.text);
-                return;
+            if let Err(fault) = self.keep(&node, output).and_then(|()| self.keep_plan(&node)) {
+                return self.ask_again(Value::Null, &fault);
             }
+            let name = self.node().unwrap_or_default().to_owned();
+            self.note_success(&name);
+            // The next request shows what has happened since, and what went wrong since.
+            self.turn.told = (self.turn.ended_calls.len(), self.context.length());
         }
         if node.call.is_some() {
-            let last = self
-                .calls()
-                .pop()
-                .map(|report| json!({"tool": report.call["_tool"], "status": report.status, "error": report.error}));
-            if let Some(walk) = &mut self.walk {
-                walk.last = last.unwrap_or_default();
-            }
+            self.note_call();
         }
-        match self.way_out(&node) {
+        if node.ask.is_some() {
+            self.note_answer();
+        }
+        match self.way(&node.next) {
             Ok(next) => self.enter(&next),
             Err(why) => self.lost(why),
         }
     }
 
+    /// What became of the call of this node, for predicates.
+    fn note_call(&mut self) {
+        let calls = self.calls();
+        let Some(walk) = &mut self.walk else { return };
+        let own = calls.iter().rfind(|report| walk.call == Some(report.place.0));
+        let own = own.map(|report| {
+            (report.status, json!({"tool": report.call["_tool"], "status": report.status, "error": report.error}))
+        });
+        let (status, last) = own.unwrap_or_default();
+        walk.at.calls.insert(walk.at.node.clone(), last.clone());
+        walk.at.last = last;
+        let came_to_nothing = [Status::Failed, Status::Refused, Status::Skipped].map(Status::name);
+        if came_to_nothing.contains(&status) {
+            *walk.at.failed.entry(walk.at.node.clone()).or_default() += 1;
+        } else {
+            walk.at.failed.remove(&walk.at.node);
+        }
+    }
+
+    /// The model's answer does not do: it is told why, and asked again.
+    fn ask_again(&mut self, call: Value, fault: &Fault) {
+        self.turn.set_output(Value::Null);
+        self.turn.tell_model(error_data(call, fault_data(fault)));
+        let name = self.node().unwrap_or_default().to_owned();
+        self.note_failure(&name, &fault.text);
+    }
+
     /// The agent's file is at fault: the turn cannot go on.
     fn lost(&mut self, why: String) {
-        let node = self.walk.as_ref().map(|walk| walk.node.clone()).unwrap_or_default();
-        self.rest(Ends::Degraded, Some(CallError::new("graph", format!("at the node `{node}`: {why}"))));
+        let node = self.node().unwrap_or_default();
+        let text = format!("at the node `{node}`: {why}");
+        self.rest(Ends::Degraded, Some(CallError::new("graph", text)));
+    }
+
+    /// A turn that a limit or a person has ended comes to the end that the graph has for that.
+    pub(super) fn come_to_end(&mut self, ends: Ends, reason: &mut Option<CallError>) {
+        let Some(walk) = &mut self.walk else { return };
+        let graph = walk.graph.clone();
+        let name = match ends {
+            Ends::Limit => graph.at_limit.as_ref(),
+            Ends::Stopped => graph.at_stop.as_ref(),
+            Ends::Output | Ends::Waiting | Ends::Degraded => None,
+        };
+        let Some((name, end)) = name.and_then(|name| Some((name, graph.nodes.get(name)?.end.as_ref()?))) else {
+            return;
+        };
+        name.clone_into(&mut walk.at.node);
+        self.turn.named_end = Some(end.name.clone());
+        let words = end.reply.as_ref().map(|reply| self.words(reply, reason.as_ref())).transpose();
+        match (words, reason) {
+            (Ok(words), _) => self.turn.set_output(words.map(Value::from).unwrap_or_default()),
+            (Err(why), Some(reason)) => {
+                self.turn.set_output(Value::Null);
+                reason.message.push_str(&format!("; at the node `{name}`: {why}"));
+            }
+            (Err(_), None) => self.turn.set_output(Value::Null),
+        }
     }
 
     /// Writes the output of a request node where the node says.
@@ -147,11 +223,17 @@ impl Session {
         self.write_for_node(node, output, &origins)
     }
 
-    pub(super) fn write_for_node(&mut self, node: &StepNode, value: Value, origins: &Origins) -> Result<(), Fault> {
-        let Some(text) = &node.output_path else { return Ok(()) };
-        let name = self.walk.as_ref().map(|walk| walk.node.clone()).unwrap_or_default();
+    fn write_for_node(&mut self, node: &StepNode, value: Value, origins: &Origins) -> Result<(), Fault> {
+        match &node.output_path {
+            Some(path) => self.write_at(path, value, origins),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes what a node brings, in the node's name.
+    fn write_at(&mut self, text: &str, value: Value, origins: &Origins) -> Result<(), Fault> {
         let path = OutputPath::parse(text)?;
-        let call = Arc::new(json!({"_tool": name, "_outputPath": text}));
+        let call = Arc::new(json!({"_tool": self.node(), "_outputPath": text}));
         let date = self.date();
         let first = path.alternatives.into_iter().next().unwrap_or_default();
         let batch = first.into_iter().map(|path| {
@@ -195,100 +277,16 @@ impl Session {
         Ok(Value::Object(call))
     }
 
-    fn text_at(&self, reference: &str) -> Result<String, String> {
-        let expr = Expr::parse(reference).map_err(|fault| fault.text)?;
-        match self.context.resolve(&expr, None).as_deref() {
-            Some(Value::String(text)) => Ok(text.clone()),
-            Some(other) => Err(format!("{reference} is {}, not a text", crate::type_name(other))),
-            None => Err(format!("{reference} has no value")),
-        }
-    }
-
-    fn words(&mut self, words: &Words) -> Result<String, String> {
-        match words {
-            Words::Text(text) if text.starts_with('†') => self.text_at(text),
-            Words::Text(text) => Ok(text.clone()),
-            Words::Made { jq } => match self.filtered(jq)? {
-                Value::String(text) => Ok(text),
-                other => Ok(other.to_string()),
-            },
-        }
-    }
-
-    fn way_out(&mut self, node: &StepNode) -> Result<String, String> {
-        for next in &node.next {
-            let holds = match &next.when {
-                None => true,
-                Some(filter) => !matches!(self.filtered(filter)?, Value::Null | Value::Bool(false)),
-            };
-            if holds {
-                return Ok(next.to.clone());
+    /// Who proposes the call of a node: the author, or whoever named the tool.
+    pub(super) fn proposer(&self) -> Origins {
+        let tool = self.walk.as_ref().and_then(|walk| Some(walk.current()?.call.as_ref()?.tool.as_str()));
+        match tool.filter(|tool| tool.starts_with('†')).map(Expr::parse) {
+            Some(Ok(expr)) => {
+                let mut all = Origins::default();
+                expr.each_ref(&mut |path| all.join(&self.context.origins(path, None)));
+                all
             }
+            _ => Origins::of(Origin::Author),
         }
-        Err("no way leads out".to_owned())
-    }
-
-    /// What a filter makes of the folded kinds and the counters.
-    fn filtered(&mut self, text: &str) -> Result<Value, String> {
-        let mut input: Map<String, Value> = self
-            .context
-            .views()
-            .filter_map(|(kind, view)| Some((kind.to_owned(), view.read(&[], None)?.into_owned())))
-            .collect();
-        let user = self.context.last_user_text().map(|text| text.text.clone());
-        let Some(walk) = &mut self.walk else { return Ok(Value::Null) };
-        input.insert("counters".to_owned(), json!({"steps": walk.steps, "calls": self.turn.calls}));
-        input.insert("last".to_owned(), walk.last.clone());
-        input.insert("user".to_owned(), user.into());
-        let filter = match walk.filters.get(text) {
-            Some(filter) => filter.clone(),
-            None => {
-                let filter = Arc::new(Filter::compile(text)?);
-                walk.filters.insert(text.to_owned(), filter.clone());
-                filter
-            }
-        };
-        filter.one(&Value::Object(input)).map_err(|error| format!("`{text}`: {error}"))
-    }
-
-    /// At a node that asks the model, only the tools that the node offers may be called.
-    pub(super) fn offered_only(&mut self, calls: Vec<Value>) -> Vec<Value> {
-        let Some(node) = self.walk.as_ref().and_then(|walk| walk.current()?.request.clone()) else { return calls };
-        let is_offered =
-            |call: &Value| call["_tool"].as_str().is_some_and(|name| node.tools.iter().any(|tool| tool == name));
-        let (offered, others): (Vec<Value>, Vec<Value>) = calls.into_iter().partition(is_offered);
-        for call in others {
-            let error = json!({"rule": crate::Rule::Call3.name(), "message": "this step does not offer that tool"});
-            self.turn.tell_model(json!({"call": call, "error": error}));
-        }
-        offered
-    }
-
-    /// Words said while a step waits for a value, and for nothing else, are that value.
-    pub(super) fn is_answer(&mut self, text: &str) -> bool {
-        let open: Vec<String> = self.questions.open().map(|question| question.id.clone()).collect();
-        let [id] = open.as_slice() else { return false };
-        let asks = self.questions.get(id).is_some_and(|question| question.about == super::About::Input);
-        let rests = matches!(self.turn.phase, Phase::Rested(_));
-        if !(asks && rests && self.take_input(text.into()).is_ok()) {
-            return false;
-        }
-        self.remember_words(crate::Role::User, text);
-        self.questions.decided(id, super::QuestionStatus::Answered, self.now, "the user, in conversation", None);
-        self.reopen();
-        true
-    }
-
-    /// A person gave the value that a node asked for.
-    pub(super) fn take_input(&mut self, value: Value) -> Result<(), Refused> {
-        let Some(node) = self.walk.as_ref().and_then(|walk| walk.current().cloned()) else { return Ok(()) };
-        let schema = node.ask.as_ref().and_then(|ask| ask.schema.as_ref());
-        if let Some(Ok(validator)) = schema.map(crate::schema::compile)
-            && let Some(breach) = crate::schema::breaches(&validator, &value).into_iter().next()
-        {
-            return Err(Refused::new("bad_answer", breach.text));
-        }
-        self.write_for_node(&node, value, &Origins::of(Origin::User))
-            .map_err(|fault| Refused::new("bad_answer", fault.words()))
     }
 }

@@ -248,6 +248,7 @@ impl Session {
 
     /// The same call once more, under the same key.
     pub(super) fn start_again(&mut self, at: JobRef) {
+        self.close_inquiries(at);
         // The mode may have been lowered since it was started.
         let effect = self.steps.get(&at.step).and_then(|step| Some(step.call(at.job as usize).tool.as_ref()?.effect));
         if let Some(reason) = effect.and_then(|effect| outside_mode(self.settings.mode, effect)) {
@@ -370,7 +371,10 @@ impl Session {
         let (name, words) = (call.to_string(), error.to_string());
         let origins = job.origins.clone().joined(&own);
         step.errors.push((error_data((*call).clone(), error), origins));
-        self.note_failure(&name, &words);
+        // How often a node of a graph may fail is for the graph to say, by its counters and its limit.
+        if !self.walk.as_ref().is_some_and(|walk| walk.current().is_some_and(|node| node.call.is_some())) {
+            self.note_failure(&name, &words);
+        }
     }
 
     /// Brings a job to a final state, and lets those look again that waited for it.

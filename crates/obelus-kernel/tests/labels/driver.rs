@@ -167,7 +167,12 @@ impl Driver {
                     self.handed_out.push((*start).clone());
                     self.calls.push(*start);
                 }
-                Task::Load { .. } | Task::Ask { .. } | Task::AskAgain { .. } | Task::Say(_) | Task::Rest(_) => {}
+                Task::Load { .. }
+                | Task::Ask { .. }
+                | Task::AskAgain { .. }
+                | Task::Say(_)
+                | Task::Told { .. }
+                | Task::Rest(_) => {}
             }
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use obelus_kernel::session::{
     Answer, AskedAgain, CallError, Decision, Ends, Input, Outcome, Question, QuestionStatus, Refused, Reply, Session,
-    Settings, Solution, Start, Task,
+    Settings, Solution, Start, Task, Told,
 };
 use obelus_kernel::{Context, Message, Time};
 use serde_json::{Value, json};
@@ -25,6 +25,8 @@ pub(crate) struct Desk {
     pub(crate) asked_again: Vec<(String, AskedAgain)>,
     pub(crate) said: Vec<String>,
     pub(crate) rests: Vec<Reply>,
+    /// What calls at work were told: the call, what it had asked, and the answer.
+    pub(crate) told: Vec<(String, String, Told)>,
 }
 
 /// What the stories work with: one tool for each thing a tool can do to the world.
@@ -53,7 +55,7 @@ impl Desk {
             settings["mode"] = "full".into();
         }
         let mut settings: Settings = serde_json::from_value(settings).expect("settings");
-        settings.activities = ["read", "make", "change", "drop", "count"].map(str::to_owned).into();
+        settings.activities = ["read", "make", "change", "drop", "count", "look"].map(str::to_owned).into();
         let mut context = vec![tools()];
         context.extend(messages.as_array().expect("messages").iter().cloned());
         let context = Context::from_value(context.into()).expect("a context");
@@ -67,6 +69,7 @@ impl Desk {
             asked_again: Vec::new(),
             said: Vec::new(),
             rests: Vec::new(),
+            told: Vec::new(),
         }
     }
 
@@ -90,6 +93,7 @@ impl Desk {
                 Task::Say(words) => self.said.push(words),
                 Task::AskAgain { id, because } => self.asked_again.push((id, because)),
                 Task::Rest(reply) => self.rests.push(*reply),
+                Task::Told { id, key, answer } => self.told.push((id, key, answer)),
                 Task::Load { .. } => {}
             }
         }
@@ -163,6 +167,11 @@ impl Desk {
 
     pub(crate) fn fails(&mut self, tool: &str) {
         self.ends(tool, Outcome::Error(CallError::new("broken", "it is broken")));
+    }
+
+    /// A call at work asks a person something.
+    pub(crate) fn asks(&mut self, id: &str, key: &str, words: &str, schema: Value) {
+        self.must_tell(Input::Asks { id: id.to_owned(), key: key.to_owned(), words: words.to_owned(), schema });
     }
 
     pub(crate) fn decide(&mut self, question: &str, decision: Decision) -> Result<(), Refused> {

@@ -19,12 +19,15 @@ mod delegates;
 mod doubt;
 mod early;
 mod events;
+mod inquiries;
 mod kept;
 mod limits;
 mod order;
+mod pictures;
 mod plans;
 mod questions;
 mod results;
+mod seen;
 mod turns;
 mod why;
 

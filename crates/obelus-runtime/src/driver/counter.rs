@@ -79,6 +79,7 @@ impl Driver {
 
     /// Works until everything has come to rest, what was under way when the session was taken up included.
     pub async fn go_on(&mut self) -> Result<Option<Reply>, Refused> {
+        self.forget().await?;
         let doubts = std::mem::take(&mut self.unsettled);
         self.feed(doubts).await?;
         let mut reply = self.hand_out();
@@ -87,8 +88,7 @@ impl Driver {
             self.take_some().await?;
             reply = self.hand_out();
         }
-        self.finish().await;
-        Ok(reply)
+        Ok(self.finish().await.or(reply))
     }
 
     /// Takes what was told, and works until the turn has come to rest, if there is one.

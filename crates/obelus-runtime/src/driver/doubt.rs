@@ -26,8 +26,9 @@ impl Doubt {
     pub(super) async fn settle(self, known: String) -> Input {
         let Self { id, activity, work, limit } = self;
         let attempt = work.attempt;
+        let take_off = work.take_off();
         let Some(look) = activity.reconcile(work) else { return lost(id, known) };
-        match found(id, attempt, limit, look, &known).await {
+        match without_what_was_seen(found(id, attempt, limit, look, &known).await, take_off) {
             // Whatever loses it goes on losing it. After a crash that is another matter.
             Input::DidNot { id, attempt } if attempt >= MOST_ATTEMPTS => {
                 let words = format!("its answer was lost {attempt} times, and it has not happened: {known}");
@@ -48,6 +49,14 @@ pub(super) async fn found(id: String, attempt: u32, limit: Duration, look: Recon
         Ok(Ok(Reconciled::DidNot)) => Input::DidNot { id, attempt },
         Ok(Err(_)) => nothing("looking whether it happened failed; this is a mistake in the activity's code"),
         Err(_) => nothing("looking whether it happened took too long"),
+    }
+}
+
+/// The same, where a call that was to bring something to look at has happened: that stays out of it.
+pub(super) fn without_what_was_seen(input: Input, take_off: impl Fn(Outcome) -> Outcome) -> Input {
+    match input {
+        Input::Ended { id, outcome } => Input::Ended { id, outcome: take_off(outcome) },
+        other => other,
     }
 }
 

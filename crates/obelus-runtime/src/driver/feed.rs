@@ -43,9 +43,12 @@ impl Driver {
         self.feed_batch(inputs.into_iter().map(|input| (now, input)).collect()).await
     }
 
-    pub(super) async fn feed_batch(&mut self, batch: Batch) -> Result<(), Refused> {
+    pub(super) async fn feed_batch(&mut self, mut batch: Batch) -> Result<(), Refused> {
         // What was being written when an earlier turn was given up comes first.
         let _ = self.written().await;
+        if self.forgets {
+            batch.insert(0, ((self.clock)(), Input::Forgotten));
+        }
         if batch.is_empty() {
             return Ok(());
         }
@@ -76,6 +79,10 @@ impl Driver {
     pub(super) fn handle(&mut self, mut batch: Batch) -> Result<(), Refused> {
         let mut refusal = Ok(());
         for (at, input) in batch.drain(..) {
+            self.forgets &= input != Input::Forgotten;
+            if let Input::Ended { id, .. } | Input::InDoubt { id } | Input::DidNot { id, .. } = &input {
+                self.inquiries.forget(id);
+            }
             if let Input::Ended { id, outcome } = &input {
                 (self.watch)(Event::Ended(id, outcome));
             }
@@ -97,12 +104,13 @@ impl Driver {
     }
 }
 
-/// Whether an input tells what became of something that was handed out.
+/// Whether an input tells what became of something that was handed out, or what it asks.
 fn is_completion(input: &Input) -> bool {
     matches!(
         input,
         Input::Answer { .. }
             | Input::Ended { .. }
+            | Input::Asks { .. }
             | Input::Loaded { .. }
             | Input::InDoubt { .. }
             | Input::DidNot { .. }

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::doubt::{self, Doubt};
 use super::{Driver, Event};
 use crate::activity::Work;
+use crate::asker::Asker;
 use crate::session_files::SessionFiles;
 use crate::state_file::FileNews;
 
@@ -42,6 +43,7 @@ impl Driver {
                         (self.watch)(Event::AskedAgain(&question, because));
                     }
                 }
+                Task::Told { id, key, answer } => self.inquiries.tell(id, key, answer),
                 Task::Rest(rest) => reply = Some(*rest),
             }
         }
@@ -79,7 +81,11 @@ impl Driver {
 
     pub(super) fn ask(&mut self, id: String) {
         (self.watch)(Event::Asking);
-        let Some(prompt) = self.session.prompt(&id) else { return };
+        let Some(mut prompt) = self.session.prompt(&id) else { return };
+        for picture in &mut prompt.pictures {
+            picture.path = self.album.find(picture);
+        }
+        prompt.seen = self.sill.latest().filter(|seen| self.session.shows_seen(&id, &seen.digest));
         let answer = AssertUnwindSafe(self.model.ask_aloud(prompt, self.parts.of(&id))).catch_unwind();
         let stopped = Arc::clone(&self.stop).notified_owned();
         let failed = |code: &str, words: &str| Answer::Failed { code: code.to_owned(), message: words.to_owned() };
@@ -108,16 +114,19 @@ impl Driver {
         };
         let limit = activity.time_limit().unwrap_or(Duration::from_secs(start.seconds));
         let is_harmless = start.tool.idempotent;
-        let work = Work::from(start);
+        let asker = self.inquiries.asker(&id);
+        let work = Work::new(start, asker.clone(), Arc::clone(&self.sill));
+        let take_off = work.take_off();
         // What may not be done twice is kept, to look whether it happened if its answer gets lost.
         let doubt =
             (!is_harmless).then(|| Doubt { id: id.clone(), activity: Arc::clone(activity), work: work.clone(), limit });
         let work = AssertUnwindSafe(activity.run(work)).catch_unwind();
         let mut work = work.map(move |ended| {
-            ended.unwrap_or_else(|_| {
+            let outcome = ended.unwrap_or_else(|_| {
                 let words = "the activity failed; this is a mistake in its code";
                 failed(is_harmless, "panic", words.to_owned())
-            })
+            });
+            take_off(outcome)
         });
         // What needs no waiting needs no clock either, and no place among those that wait.
         let ready = match ((&mut work).now_or_never(), &doubt) {
@@ -132,7 +141,7 @@ impl Driver {
             let to_end = async {
                 let outcome = match ready {
                     Some(outcome) => outcome,
-                    None => tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
+                    None => asker.limited(limit, work).await.unwrap_or_else(|| {
                         failed(is_harmless, "timeout", format!("no result within {}", seconds(limit)))
                     }),
                 };
@@ -162,10 +171,13 @@ impl Driver {
         let activity = self.activities.get(&start.activity).filter(|_| !start.tool.idempotent);
         let limit = activity.and_then(|activity| activity.time_limit()).unwrap_or(Duration::from_secs(start.seconds));
         let attempt = start.attempt;
-        match activity.and_then(|activity| activity.reconcile(Work::from(start))) {
+        let work = Work::new(start, Asker::nobody(), Arc::clone(&self.sill));
+        let take_off = work.take_off();
+        match activity.and_then(|activity| activity.reconcile(work)) {
             None => self.unsettled.push(Input::InDoubt { id }),
             Some(look) => self.pending.push(Box::pin(async move {
-                doubt::found(id, attempt, limit, look, "the work was interrupted").await
+                let found = doubt::found(id, attempt, limit, look, "the work was interrupted").await;
+                doubt::without_what_was_seen(found, take_off)
             })),
         }
     }

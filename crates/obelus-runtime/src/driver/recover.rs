@@ -33,21 +33,24 @@ impl Driver {
                     Task::Load { id, path } => drop(open.insert(id.clone(), Task::Load { id, path })),
                     Task::Call(start) => drop(open.insert(start.id.clone(), Task::Call(start))),
                     Task::Rest(reply) => recovered.reply = Some(*reply),
-                    Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } => {}
+                    // Nobody is at work yet who could be told something.
+                    Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } | Task::Told { .. } => {}
                 }
             }
         }
         recovered.in_doubt = open.values().filter(|task| matches!(task, Task::Call(_))).count();
         recovered.requests = open.values().filter(|task| matches!(task, Task::AskModel { .. })).count();
         self.shelved = open.into_values().collect();
+        self.forgets = self.session.has_seen() && self.sill.latest().is_none();
         self.take_from_shelf();
         recovered.reply = recovered.reply.or_else(|| self.session.reply());
         recovered
     }
 
-    /// Goes on with what a recovered session had under way; a paused one leaves it where it is.
+    /// Goes on with what a recovered session had under way; a paused one leaves it where it is, and so does one that
+    /// believes that the model has something before its eyes.
     pub(super) fn take_from_shelf(&mut self) {
-        if self.session.paused().is_some() {
+        if self.session.paused().is_some() || self.forgets {
             return;
         }
         for task in std::mem::take(&mut self.shelved) {
@@ -60,11 +63,21 @@ impl Driver {
         }
     }
 
+    /// Tells a session whose work is about to go on that the model has nothing before its eyes any more.
+    pub(super) async fn forget(&mut self) -> Result<(), Refused> {
+        if self.forgets && !self.shelved.is_empty() {
+            self.feed(Vec::new()).await?;
+            self.take_from_shelf();
+        }
+        Ok(())
+    }
+
     /// Goes on with what was under way when the journal ended; nothing, if nothing was.
     pub async fn resume(&mut self) -> Result<Option<Reply>, Refused> {
         if let Some(by) = self.session.paused() {
             return Err(Refused { code: PAUSED, text: format!("the session was paused by {by}: let it go on first") });
         }
+        self.forget().await?;
         let mut doubts = std::mem::take(&mut self.unsettled);
         // Questions may have lapsed while nobody looked.
         doubts.extend(self.session.timeout().filter(|due| *due <= (self.clock)()).map(|_| Input::Tick));

@@ -43,6 +43,9 @@ pub(crate) struct RunPlan {
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) how: How,
+    /// Print one JSON document: `{schema, context, solution, ends, …}`.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Say whether a plan is sound, and in which order it would run.

@@ -8,7 +8,7 @@ use obelus_runtime::{SessionJournal, Store, StoreError, system_clock};
 use serde_json::{Value, json};
 
 use super::agents;
-use super::host::{Job, with_files};
+use super::host::{Job, runtime, with_files};
 use super::people;
 use super::run::load_agent;
 use crate::input;
@@ -25,10 +25,13 @@ pub(crate) fn adopt(store: &Store, file: &Path, agent: &str, session: Option<&st
         let words = words.rsplit_once(" at line ").map_or(words.as_str(), |(words, _)| words);
         anyhow!("{name}:{}:{}: {words}", error.line(), error.column())
     })?;
-    let job = Job::from_agent(load_agent(&agents::locate(agent)?)?);
+    let mut job = Job::from_agent(load_agent(&agents::locate(agent)?)?);
+    let runtime = runtime()?;
+    job.meet_servers(&runtime)?;
+    let mcp = job.mcp.clone();
     let (genesis, agent) = (job.genesis()?, job.agent.clone());
     // What does not fit is refused before anything is kept.
-    let driver = job.drive(&id, None)?;
+    let driver = job.pictured(store, &id).drive(&id, None)?;
     driver.session().would_take(&state).map_err(|refused| anyhow!("{name}: {refused}"))?;
     if store.genesis(&id)?.is_some() {
         bail!("{}: name another one with --session", StoreError::Exists(id));
@@ -36,10 +39,10 @@ pub(crate) fn adopt(store: &Store, file: &Path, agent: &str, session: Option<&st
     store.create(&id, system_clock(), &genesis)?;
     let driver = driver.journaled_by(SessionJournal::new(store.clone(), id.as_str()));
     let mut driver = with_files(driver, store, &id, &agent)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let by = format!("the import of {name}");
     let told = runtime.block_on(driver.tell(Input::State { state, by }));
     told.map_err(|refused| anyhow!("{name}: {refused}"))?;
+    runtime.block_on(mcp.close());
     let session = driver.session();
     if as_json {
         output::json(&json!({"session": id, "state": session.state()}));

@@ -1,15 +1,18 @@
 //! `obelus agents`
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use obelus_connect::activity::{BindingError, bind_with};
 use obelus_connect::bitrix24;
+use obelus_connect::browser::Browser;
 use obelus_connect::model::{PromptOptions, render};
 use obelus_kernel::session::{Input, Task};
-use obelus_runtime::{Agent, Problem, system_clock};
+use obelus_runtime::{Activities, Agent, Problem, system_clock};
 use serde_json::{Value, json};
 
-use super::host::Job;
+use super::host::{Job, Mcp, runtime};
 use super::run::load_agent;
 use crate::cli::{Agents, Format};
 use crate::input;
@@ -111,6 +114,7 @@ fn show(agent: &str, as_json: bool) -> Result<Exit> {
         "mode": agent.settings.mode,
         "tools": tools,
         "activities": agent.activities.keys().collect::<Vec<_>>(),
+        "mcp": agent.mcp.keys().collect::<Vec<_>>(),
         "graph": agent.steps.as_ref().map(|steps| steps.nodes.keys().cloned().collect::<Vec<_>>()),
         "folder": agent.folder,
     });
@@ -134,14 +138,24 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
     for path in &paths {
         let file = if path.is_dir() { path.join("agent.yaml") } else { path.clone() };
         let folder = file.parent().unwrap_or(Path::new(""));
-        match Agent::parse(&file, &input::text(&file)?, folder) {
+        let text = input::text(&file)?;
+        match Agent::parse(&file, &text, folder) {
             Ok(agent) => {
-                let bound = obelus_connect::activity::bind(&agent.activities, &agent.folder);
+                let servers = servers_of(&agent);
+                let browser = servers.as_ref().ok().and_then(Option::as_ref);
+                let bound = bind_with(&mut Activities::new(), &agent.activities, &agent.folder, browser);
                 let wrong = bound.err().map(|error| error.to_string()).into_iter();
                 let wrong: Vec<_> =
                     wrong.chain(agent.context.tools().filter_map(|tool| bitrix24::check_tool(tool).err())).collect();
+                let mut wrong: Vec<Problem> =
+                    wrong.into_iter().map(|text| Problem { file: file.clone(), place: None, text }).collect();
+                if let Err(error) = servers {
+                    let field = format!("{}.{}", error.binding, error.field.trim_matches('`'));
+                    let place = obelus_runtime::place_in(&text, &field);
+                    wrong.push(Problem { file: file.clone(), place, text: error.to_string() });
+                }
                 if !wrong.is_empty() {
-                    problems.extend(wrong.into_iter().map(|text| Problem { file: file.clone(), place: None, text }));
+                    problems.append(&mut wrong);
                 } else if !as_json {
                     output::answer(&format!("{GREEN}ok{GREEN:#} {}", visible(&path.display().to_string())));
                 }
@@ -163,6 +177,14 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
+/// Checks what an agent's file says of MCP servers and of its browser, which need not be there.
+fn servers_of(agent: &Agent) -> Result<Option<Arc<Browser>>, BindingError> {
+    match &agent.browser {
+        Some(browser) => Browser::checked(browser, &agent.mcp, &agent.folder).map(Some),
+        None => Mcp::new(agent.mcp.clone(), agent.folder.clone()).servers().map(|_| None),
+    }
+}
+
 fn graph(agent: &str, format: Format) -> Result<Exit> {
     let agent = load_agent(&locate(agent)?)?;
     let Some(steps) = &agent.steps else {
@@ -179,7 +201,12 @@ fn graph(agent: &str, format: Format) -> Result<Exit> {
 }
 
 fn prompt(agent: &str, say: &str, as_json: bool) -> Result<Exit> {
-    let mut driver = Job::from_agent(load_agent(&locate(agent)?)?).drive("prompt", None)?;
+    let mut job = Job::from_agent(load_agent(&locate(agent)?)?);
+    // The tools of its MCP servers are shown too.
+    let runtime = runtime()?;
+    job.meet_servers(&runtime)?;
+    runtime.block_on(job.mcp.close());
+    let mut driver = job.drive("prompt", None)?;
     let session = driver.session_mut();
     session.handle(system_clock(), Input::User { text: say.to_owned() })?;
     let id = std::iter::from_fn(|| session.poll()).find_map(|task| match task {

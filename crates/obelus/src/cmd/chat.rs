@@ -41,12 +41,13 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::session::Mode;
 use obelus_runtime::{Driver, SessionJournal, Store, system_clock};
+use tokio::runtime::Runtime;
 
 use super::holder::Holder;
-use super::host::{Job, store_folder, with_files};
+use super::host::{Job, Mcp, runtime, store_folder, with_files};
 use super::run::load_agent;
 use super::{agents, sessions};
-use crate::cli::{Chat, How, StoreAt};
+use crate::cli::{Chat, How};
 use crate::output::Exit;
 use editor::Editor;
 use phrases::{Phrases, fill};
@@ -69,16 +70,23 @@ struct Opened {
     mode: Option<Mode>,
     /// The variable with the token by which the portal's events are known.
     token: String,
+    /// The servers whose tools it has.
+    mcp: Mcp,
 }
 
 pub(crate) fn run(args: &Chat) -> Result<Exit> {
-    let opened = open(args)?;
+    let runtime = runtime()?;
+    let mut opened = open(args, &runtime)?;
     let phrases = Phrases::of(opened.language.as_deref());
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    if !is_terminal && opened.store.is_none() {
+        opened.driver = opened.driver.alone();
+    }
     let local = tokio::task::LocalSet::new();
     let ended = local.block_on(&runtime, async {
-        let mut talk = Talk::new(opened.driver, opened.agent, args.session.clone(), phrases, is_terminal)?;
+        let mut talk = Talk::new(opened.driver, opened.agent, args.how.session.clone(), phrases, is_terminal)?;
+        let screen = talk.screen.clone();
+        opened.mcp.servers()?.on_change(move |words| screen.lock().complain(words));
         if let Some(mode) = opened.mode.filter(|mode| *mode != talk.mode())
             && let Worked::Left = talk.work(Work::Tell(obelus_kernel::session::Input::Mode { mode })).await?
         {
@@ -87,7 +95,7 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
         greet(&talk, opened.goes_on, is_terminal);
         // Others can answer the session while this process holds its store.
         let (over, is_over) = tokio::sync::oneshot::channel();
-        let served = match (opened.store, &args.session) {
+        let served = match (opened.store, &args.how.session) {
             (Some(store), Some(id)) => {
                 let holder = Holder::open(store, id, talk.driver.counter())?;
                 Some(tokio::task::spawn_local(holder.serve(is_over)))
@@ -103,6 +111,7 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
         if let Some(served) = served {
             served.await?;
         }
+        opened.mcp.close().await;
         ended
     });
     // A thread may still wait for a line that nobody will type.
@@ -114,7 +123,7 @@ async fn converse(talk: Talk, args: &Chat, is_terminal: bool) -> Result<Exit> {
     if !is_terminal {
         return lines::converse(talk).await;
     }
-    let history = store_folder(&args.store).ok().map(|folder| folder.join("chat_history"));
+    let history = store_folder(&args.how.store).ok().map(|folder| folder.join("chat_history"));
     let has_colours = talk.screen.lock().has_colours();
     let editor = Editor::new(history.as_deref(), has_colours);
     Terminal::new(talk, editor).converse().await
@@ -122,13 +131,15 @@ async fn converse(talk: Talk, args: &Chat, is_terminal: bool) -> Result<Exit> {
 
 /// Plays a conversation that is written down, and shows it as it would be seen.
 pub(crate) fn tour(args: &Chat, moves: &[Move]) -> Result<Exit> {
-    let opened = open(args)?;
+    let runtime = runtime()?;
+    let opened = open(args, &runtime)?;
     let phrases = Phrases::of(opened.language.as_deref());
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let mut talk = Talk::new(opened.driver, opened.agent, args.session.clone(), phrases, false)?;
+        let mut talk = Talk::new(opened.driver.alone(), opened.agent, args.how.session.clone(), phrases, false)?;
         talk.plays_itself = true;
-        tour::play(&mut talk, moves).await
+        tour::play(&mut talk, moves).await?;
+        opened.mcp.close().await;
+        Ok::<(), anyhow::Error>(())
     })?;
     Ok(Exit::Done)
 }
@@ -168,25 +179,27 @@ fn greet(talk: &Talk, goes_on: bool, is_terminal: bool) {
 }
 
 /// The session, new or as its journal has it.
-fn open(args: &Chat) -> Result<Opened> {
-    let record = args.record.as_deref();
-    let Some(id) = &args.session else {
-        let job = begun(args)?;
+fn open(args: &Chat, runtime: &Runtime) -> Result<Opened> {
+    let record = args.how.record.as_deref();
+    let Some(id) = &args.how.session else {
+        let job = begun(args, runtime)?;
+        let mcp = job.mcp.clone();
         let (agent, language, token) = (job.agent.clone(), job.language.clone(), job.application_token());
         let driver = job.drive("chat", record)?;
-        return Ok(Opened { driver, store: None, agent, language, goes_on: false, mode: None, token });
+        return Ok(Opened { driver, store: None, agent, language, goes_on: false, mode: None, token, mcp });
     };
-    let store = Store::open(&store_folder(&args.store)?)?;
+    let store = Store::open(&store_folder(&args.how.store)?)?;
     let Some(genesis) = store.genesis(id)? else {
-        let job = begun(args)?;
+        let job = begun(args, runtime)?;
+        let mcp = job.mcp.clone();
         let (agent, language, token) = (job.agent.clone(), job.language.clone(), job.application_token());
         // What cannot be driven is not begun.
         let genesis = job.genesis()?;
-        let driver = job.drive(id, record)?;
+        let driver = job.pictured(&store, id).drive(id, record)?;
         store.create(id, system_clock(), &genesis)?;
         let driver = driver.journaled_by(SessionJournal::new(store.clone(), id));
         let driver = with_files(driver, &store, id, &agent)?;
-        return Ok(Opened { driver, store: Some(store), agent, language, goes_on: false, mode: None, token });
+        return Ok(Opened { driver, store: Some(store), agent, language, goes_on: false, mode: None, token, mcp });
     };
     let job = Job::from_genesis(genesis)?;
     if let Some(named) = &args.agent {
@@ -204,18 +217,21 @@ fn open(args: &Chat) -> Result<Opened> {
     let (agent, language, token) = (job.agent.clone(), job.language.clone(), job.application_token());
     let goes_on = store.last_word(id)?.is_some();
     // The mode is a matter of the journal; another model may answer whenever one likes.
-    let genesis = job.told(&how(args, None))?.genesis()?;
-    let (driver, _) = sessions::take_up(&store, id, genesis, record, None)?;
-    Ok(Opened { driver, store: Some(store), agent, language, goes_on, mode: args.mode.map(Into::into), token })
+    let genesis = job.told(&How { mode: None, ..args.how.clone() })?.genesis()?;
+    let (driver, _, mcp) = sessions::take_up(&store, id, genesis, record, None)?;
+    mcp.tell_changes(driver.session().context(), runtime)?;
+    Ok(Opened { driver, store: Some(store), agent, language, goes_on, mode: args.how.mode.map(Into::into), token, mcp })
 }
 
 /// The agent that is named, else `crm`, else the only one there is; the one that comes along where there is none.
-fn begun(args: &Chat) -> Result<Job> {
+fn begun(args: &Chat, runtime: &Runtime) -> Result<Job> {
     let folder = match &args.agent {
         Some(agent) => agents::locate(agent)?,
         None => the_only_agent()?,
     };
-    Job::from_agent(load_agent(&folder)?).told(&how(args, args.mode)).context("the agent cannot be started")
+    let job = Job::from_agent(load_agent(&folder)?).told(&args.how);
+    let met = job.and_then(|mut job| job.meet_servers(runtime).map(|()| job));
+    met.context("the agent cannot be started")
 }
 
 fn the_only_agent() -> Result<PathBuf> {
@@ -229,17 +245,5 @@ fn the_only_agent() -> Result<PathBuf> {
             let names: Vec<_> = all.iter().filter_map(|path| path.file_name()?.to_str()).collect();
             bail!("which agent? name one with --agent: {}", names.join(", "))
         }
-    }
-}
-
-fn how(args: &Chat, mode: Option<crate::cli::Mode>) -> How {
-    How {
-        model: args.model.clone(),
-        mode,
-        activities: args.activities.clone(),
-        record: None,
-        session: None,
-        store: StoreAt { store: None },
-        json: false,
     }
 }

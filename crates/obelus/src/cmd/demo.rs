@@ -9,7 +9,7 @@ use obelus_runtime::Secret;
 use obelus_sandbox::{Options, Portal};
 
 use super::chat::{self, Move};
-use crate::cli::{Chat, Mode, StoreAt};
+use crate::cli::{Chat, How, Mode, StoreAt};
 use crate::output::{self, BOLD, DIM, Exit};
 
 /// See an agent at work in a CRM, without a key and without a network.
@@ -65,12 +65,15 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
     let session = args.store.store.is_some().then(|| "demo".to_owned());
     let conversation = Chat {
         agent: Some("crm".to_owned()),
-        session,
-        store: args.store,
-        model: Some("playbook:@bundled/crm/playbook.yaml".to_owned()),
-        mode: Some(Mode::Full),
-        activities: None,
-        record: None,
+        how: How {
+            model: Some("playbook:@bundled/crm/playbook.yaml".to_owned()),
+            mode: Some(Mode::Full),
+            activities: None,
+            mcp: None,
+            record: None,
+            session,
+            store: args.store,
+        },
         events: None,
     };
     output::note(&format!("{BOLD}Портал-песочница:{BOLD:#} {}", portal.page_url()));

@@ -18,7 +18,8 @@ enum State {
 }
 
 pub(crate) fn run(args: &Doctor) -> Exit {
-    let checks = [binary(), terminal(), agents(), key()];
+    let mut checks = vec![binary(), terminal(), agents(), key()];
+    checks.extend(browser());
     if args.json {
         let row = |(name, state, words): &(&str, State, String)| json!({"check": name, "ok": *state != State::Broken, "message": words});
         output::json(&checks.iter().map(row).collect::<Value>());
@@ -60,6 +61,25 @@ fn agents() -> (&'static str, State, String) {
         true => ("agents", State::Fine, format!("{} found", all.len())),
         false => ("agents", State::Broken, format!("faulty: {}; see `obelus agents check`", faulty.join(", "))),
     }
+}
+
+/// What the operator needs to use a browser. Who does not use one misses nothing, so nothing here is broken.
+fn browser() -> Vec<(&'static str, State, String)> {
+    let found = obelus_connect::browser::find();
+    let shown = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    let server = found.program.as_ref().map(|program| {
+        let mut words = vec![program.display().to_string()];
+        words.extend(found.arguments.iter().cloned());
+        words.join(" ")
+    });
+    let rows = [("node", Some("found".to_owned())), ("Playwright MCP", server), ("Chromium", shown(&found.chromium))];
+    let row = |(what, there): (&'static str, Option<String>)| match found.missing.iter().find(|one| one.what == what) {
+        Some(one) => {
+            (what, State::Missing, format!("{}; the operator needs it. Install it by: {}", one.why, one.command))
+        }
+        None => (what, State::Fine, there.unwrap_or_else(|| "cannot be run without node".to_owned())),
+    };
+    rows.into_iter().map(row).collect()
 }
 
 /// Only whether a key is there is said, never what it is.

@@ -14,14 +14,14 @@ use std::rc::Rc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{Input, Refused};
-use obelus_runtime::{Counter, Store, StoreError};
+use obelus_runtime::{Counter, Driver, Store, StoreError};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use super::host::Job;
+use super::host::{Job, Mcp};
 use crate::output;
 
 /// A request is one line of at most so many bytes.
@@ -91,12 +91,14 @@ async fn attend(mut stream: UnixStream, store: &Store, at_work: &AtWork) -> Resu
                 Err(refused) => json!({"refused": {"code": refused.code, "text": refused.text}}),
             };
             write.write_all(format!("{answer}\n").as_bytes()).await?;
-            if let Some(mut driver) = driver {
+            if let Some((mut driver, mcp)) = driver {
                 let rested = match &taken {
                     Ok(()) => driver.go_on().await,
                     Err(_) => Ok(None),
                 };
                 at_work.borrow_mut().remove(&id);
+                drop(driver);
+                mcp.close().await;
                 rested.map_err(|refused| anyhow!("{id}: {refused}"))?;
             }
             return Ok(());
@@ -107,12 +109,7 @@ async fn attend(mut stream: UnixStream, store: &Store, at_work: &AtWork) -> Resu
 }
 
 /// Tells a session something: the one at work, or one that is taken up for it and comes back to be driven on.
-async fn tell(
-    id: &str,
-    input: Input,
-    store: &Store,
-    at_work: &AtWork,
-) -> (Result<(), Refused>, Option<obelus_runtime::Driver>) {
+async fn tell(id: &str, input: Input, store: &Store, at_work: &AtWork) -> (Result<(), Refused>, Option<(Driver, Mcp)>) {
     let counter = at_work.borrow().get(id).cloned();
     if let Some(counter) = counter {
         match counter.tell(input.clone()).await {
@@ -127,10 +124,10 @@ async fn tell(
     });
     match taken_up {
         Err(error) => (Err(Refused { code: "unreadable", text: format!("{error:#}") }), None),
-        Ok(taken) => {
+        Ok((taken, mcp)) => {
             let mut driver = taken.driver;
             at_work.borrow_mut().insert(id.to_owned(), driver.counter());
-            (driver.accept(input).await, Some(driver))
+            (driver.accept(input).await, Some((driver, mcp)))
         }
     }
 }

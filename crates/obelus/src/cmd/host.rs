@@ -1,22 +1,26 @@
 //! What a command needs to run a session: its activities, its model, its driver.
 
+mod mcp;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use obelus_connect::activity::bind_into;
+use obelus_connect::activity::{bind_into, bind_with};
 use obelus_connect::model::{ModelSpec, Recorder, open};
 use obelus_kernel::Context;
 use obelus_kernel::session::{Mode, Session, Settings};
 use obelus_kernel::steps::Steps;
 use obelus_runtime::{
-    Activities, Agent, Driver, Model, NoModel, Remake, Request, SessionFiles, Store, TakenUp, read_document,
+    Activities, Agent, Album, Driver, Model, NoModel, Remake, Request, SessionFiles, Store, TakenUp, read_document,
     system_clock, take_up,
 };
 use serde_json::{Map, Value, json};
+use tokio::runtime::Runtime;
 
 use crate::cli::{How, StoreAt};
 use crate::{input, output};
+pub(crate) use mcp::Mcp;
 
 /// Something that can be run: a request or an agent.
 pub(crate) struct Job {
@@ -26,6 +30,8 @@ pub(crate) struct Job {
     pub(crate) steps: Option<Arc<Steps>>,
     /// Activities, each lot with the folder where its paths begin.
     activities: Vec<(PathBuf, Map<String, Value>)>,
+    /// MCP servers, whose tools it has.
+    pub(crate) mcp: Mcp,
     /// The model, and where its paths begin.
     model: Option<(Value, PathBuf)>,
     /// What its file is called in messages.
@@ -57,6 +63,7 @@ impl Job {
             settings,
             steps: None,
             activities: vec![(folder.clone(), request.activities)],
+            mcp: Mcp::default(),
             model: request.model.map(|model| (model, folder.clone())),
             name: input::name(path),
             agent: String::new(),
@@ -72,6 +79,7 @@ impl Job {
             settings: agent.settings,
             steps: agent.steps,
             activities: vec![(agent.folder.clone(), agent.activities)],
+            mcp: Mcp::new(agent.mcp, agent.folder.clone()).with_browser(agent.browser),
             model: agent.model.map(|model| (model, agent.folder.clone())),
             name: input::name(&agent.folder),
             agent: agent.name,
@@ -87,9 +95,13 @@ impl Job {
             self.settings.mode = mode.into();
         }
         if let Some(file) = &how.activities {
-            let (folder, bound) = (folder_of(file), bindings(file)?);
+            let (folder, bound) = (folder_of(file), named_in(file, "activities")?);
             bind_into(&mut Activities::new(), &bound, &folder).with_context(|| input::name(file))?;
             self.activities.push((folder, bound));
+        }
+        if let Some(file) = &how.mcp {
+            self.mcp = self.mcp.replaced(named_in(file, "mcp")?, folder_of(file));
+            self.mcp.servers().with_context(|| input::name(file))?;
         }
         if let Some(model) = &how.model {
             ModelSpec::parse(model).context("--model")?;
@@ -131,6 +143,7 @@ impl Job {
             "settings": settings,
             "steps": self.steps.as_deref(),
             "activities": activities,
+            "mcp": self.mcp.kept(whole)?,
             "model": model,
             "name": self.name,
             "agent": self.agent,
@@ -154,12 +167,23 @@ impl Job {
             settings: serde_json::from_value(take("settings"))?,
             steps: serde_json::from_value::<Option<Steps>>(take("steps"))?.map(Arc::new),
             activities: take("activities").as_array().into_iter().flatten().map(lot).collect(),
+            mcp: Mcp::from_kept(take("mcp")),
             model: model.is_object().then(|| (model["model"].clone(), PathBuf::from(text(&model["folder"])))),
             name: text(&take("name")),
             agent: text(&take("agent")),
             language: take("language").as_str().map(str::to_owned),
             folder: PathBuf::from(text(&take("folder"))),
         })
+    }
+
+    /// Starts its MCP servers, whose tools become its own. To be done before it begins, and not when it goes on.
+    pub(crate) fn meet_servers(&mut self, runtime: &Runtime) -> Result<()> {
+        self.mcp.meet(&mut self.context, runtime).with_context(|| self.name.clone())
+    }
+
+    /// The same, with a folder in the store for pictures of pages.
+    pub(crate) fn pictured(self, store: &Store, id: &str) -> Self {
+        Self { mcp: self.mcp.with_pictures(SessionFiles::pictures(store.folder(), id)), ..self }
     }
 
     /// Gives it hands.
@@ -177,9 +201,11 @@ impl Job {
 
     fn bound(&self) -> Result<Activities> {
         let mut activities = Activities::new();
+        let browser = self.mcp.browser().with_context(|| self.name.clone())?;
         for (folder, bound) in &self.activities {
-            bind_into(&mut activities, bound, folder).with_context(|| self.name.clone())?;
+            bind_with(&mut activities, bound, folder, browser.as_ref()).with_context(|| self.name.clone())?;
         }
+        self.mcp.bind_into(&mut activities, &self.context).with_context(|| self.name.clone())?;
         Ok(activities)
     }
 
@@ -192,9 +218,10 @@ impl Job {
         })
     }
 
-    /// Takes up a kept session where its journal ends. A damaged end is cut off, and that is said.
-    pub(crate) fn take_up(store: &Store, id: &str, genesis: Value, record: Option<&Path>) -> Result<TakenUp> {
-        let job = Self::from_genesis(genesis.clone())?;
+    /// Takes up a kept session where its journal ends. A damaged end is cut off, and that is said. Its servers start
+    /// when something is called.
+    pub(crate) fn take_up(store: &Store, id: &str, genesis: Value, record: Option<&Path>) -> Result<(TakenUp, Mcp)> {
+        let job = Self::from_genesis(genesis.clone())?.pictured(store, id);
         let mut taken = take_up(store, id, &remake(genesis, id), job.hands(record)?)?;
         taken.driver = with_files(taken.driver, store, id, &job.agent)?;
         if let Some(cut) = &taken.cut {
@@ -205,7 +232,7 @@ impl Job {
                 cut.seq, cut.problem, cut.records
             ));
         }
-        Ok(taken)
+        Ok((taken, job.mcp))
     }
 
     fn open_model(&self, record: Option<&Path>) -> Result<Arc<dyn Model>> {
@@ -219,8 +246,10 @@ impl Job {
     }
 }
 
-/// The same driver, which keeps an agent's state and log as files for people. A request has neither.
+/// The same driver, which keeps pictures that the user shows, and an agent's state and log as files for people. A
+/// request has no such files.
 pub(crate) fn with_files(driver: Driver, store: &Store, id: &str, agent: &str) -> Result<Driver> {
+    let driver = driver.with_album(Album::of(store.folder(), id)?);
     if agent.is_empty() {
         return Ok(driver);
     }
@@ -257,12 +286,18 @@ pub(crate) fn store_folder(said: &StoreAt) -> Result<PathBuf> {
     }
 }
 
-fn bindings(file: &Path) -> Result<Map<String, Value>> {
+/// One runtime for everything that a command does: servers that are started in it live as long as it does.
+pub(crate) fn runtime() -> Result<Runtime> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
+}
+
+/// What a file binds to names, by itself or below the name that an agent's file has for it.
+fn named_in(file: &Path, section: &str) -> Result<Map<String, Value>> {
     match read_document(file, &input::text(file)?)? {
-        Value::Object(mut fields) => match fields.shift_remove("activities") {
+        Value::Object(mut fields) => match fields.shift_remove(section) {
             Some(Value::Object(inner)) if fields.is_empty() => Ok(inner),
             Some(other) => {
-                fields.insert("activities".to_owned(), other);
+                fields.insert(section.to_owned(), other);
                 Ok(fields)
             }
             None => Ok(fields),

@@ -37,6 +37,9 @@ pub(crate) fn decide(open: &[Question]) -> Result<Option<Input>> {
         let keys = match first.about {
             About::Call => "y yes · n REASON no · e JSON yes, with these parameters · inbox · q leave",
             About::Plan => "y yes · n REASON no · inbox · q leave",
+            About::Input if wants_object(first) => {
+                "type the answer as JSON, such as {\"name\": \"Ada\"} · n REASON decline · q leave"
+            }
             About::Input => "type the answer · n REASON decline · q leave",
             About::InDoubt => "happened [JSON] · did-not · n REASON give up · q leave",
         };
@@ -60,6 +63,12 @@ pub(crate) fn decide(open: &[Question]) -> Result<Option<Input>> {
             Err(words) => output::warning(&words),
         }
     }
+}
+
+/// Whether several values are asked for at once.
+fn wants_object(question: &Question) -> bool {
+    let fields = question.schema.as_ref().and_then(|schema| schema["properties"].as_object());
+    fields.is_some_and(|fields| fields.len() > 1)
 }
 
 /// Reads a line such as `y`, `n too much`, `e {"amount": 5}` or `q2 y`.

@@ -1,21 +1,23 @@
 //! `obelus run` and `obelus plan run`
 
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{AskedAgain, Ends, Input, Outcome, Question, Reply};
 use obelus_kernel::{Data, Message, Role};
 use obelus_runtime::{
-    Agent, Driver, Event, Language, SessionJournal, Store, error_words, one_line, system_clock, why_it_ended,
+    Agent, Album, Driver, Event, Idle, Language, SessionJournal, Store, error_words, one_line, system_clock,
+    why_it_ended,
 };
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::holder::Holder;
-use super::host::{Job, store_folder, with_files};
+use super::host::{Job, Mcp, runtime, store_folder, with_files};
 use super::{people, sessions};
 use crate::cli::{How, Run, RunPlan};
 use crate::input;
@@ -41,7 +43,11 @@ pub(crate) fn request(args: &Run) -> Result<Exit> {
         None if is_agent => bail!("an agent answers to words: add --say 'TEXT'"),
         None => Input::Start,
     };
-    run(job, begin, &args.how, false)
+    for image in &args.image {
+        // What cannot be shown is said before anything begins.
+        Album::would_take(image).context("--image")?;
+    }
+    run(job, begin, &args.how, &args.image, args.json, false)
 }
 
 pub(crate) fn plan(args: &RunPlan) -> Result<Exit> {
@@ -51,7 +57,7 @@ pub(crate) fn plan(args: &RunPlan) -> Result<Exit> {
         let more = if check.errors.len() > 1 { " (see `obelus plan check`)" } else { "" };
         bail!("{}: {fault}{more}", input::name(&args.file));
     }
-    run(job, Input::RunPlan, &args.how, true)
+    run(job, Input::RunPlan, &args.how, &[], args.json, true)
 }
 
 pub(crate) fn load_agent(path: &Path) -> Result<Agent> {
@@ -61,29 +67,57 @@ pub(crate) fn load_agent(path: &Path) -> Result<Agent> {
     })
 }
 
-fn run(job: Job, begin: Input, how: &How, is_plan: bool) -> Result<Exit> {
-    let job = job.told(how)?;
+fn run(job: Job, begin: Input, how: &How, images: &[PathBuf], as_json: bool, is_plan: bool) -> Result<Exit> {
+    let mut job = job.told(how)?;
     let record = how.record.as_deref();
+    let runtime = runtime()?;
     let Some(id) = &how.session else {
-        return play(job.drive("run", record)?, Begin::With(begin), None, how.json, is_plan);
+        job.meet_servers(&runtime)?;
+        let place = Place { runtime, mcp: job.mcp.clone() };
+        let mut driver = job.drive("run", record)?;
+        attach(&mut driver, images)?;
+        return play(driver, place, Begin::With(begin), None, as_json, is_plan);
     };
     let store = Store::open(&store_folder(&how.store)?)?;
-    let (driver, begin) = match store.genesis(id)? {
-        Some(genesis) => sessions::take_up(&store, id, genesis, record, Some(begin))?,
+    let (mut driver, begin, mcp) = match store.genesis(id)? {
+        Some(genesis) => {
+            let (driver, begin, mcp) = sessions::take_up(&store, id, genesis, record, Some(begin))?;
+            mcp.tell_changes(driver.session().context(), &runtime)?;
+            (driver, begin, mcp)
+        }
         None => {
+            job.meet_servers(&runtime)?;
             // What cannot be driven is not begun.
-            let (genesis, agent) = (job.genesis()?, job.agent.clone());
-            let driver = job.drive(id, record)?;
+            let (genesis, agent, mcp) = (job.genesis()?, job.agent.clone(), job.mcp.clone());
+            let driver = job.pictured(&store, id).drive(id, record)?;
             store.create(id, system_clock(), &genesis)?;
             let driver = driver.journaled_by(SessionJournal::new(store.clone(), id));
-            (with_files(driver, &store, id, &agent)?, Begin::With(begin))
+            (with_files(driver, &store, id, &agent)?, Begin::With(begin), mcp)
         }
     };
     if let Some(by) = driver.session().paused() {
         output::note(&format!("`{id}` was paused by {}: obelus sessions resume {id}", visible(by)));
         return Ok(Exit::Waiting);
     }
-    play(driver, begin, Some((store, id)), how.json, is_plan)
+    attach(&mut driver, images)?;
+    play(driver, Place { runtime, mcp }, begin, Some((store, id)), as_json, is_plan)
+}
+
+/// Has pictures go with what begins the turn.
+fn attach(driver: &mut Driver, images: &[PathBuf]) -> Result<()> {
+    images.iter().try_for_each(|image| driver.attach(image).context("--image"))
+}
+
+/// Where a session is at work: in a runtime, beside the servers whose tools it has.
+pub(crate) struct Place {
+    runtime: Runtime,
+    mcp: Mcp,
+}
+
+impl Place {
+    pub(crate) fn with(mcp: Mcp) -> Result<Self> {
+        Ok(Self { runtime: runtime()?, mcp })
+    }
 }
 
 /// How long a question waits at a terminal for what it would change.
@@ -106,15 +140,21 @@ pub(crate) enum Begin {
 /// Drives a session to its rest, and tells what came of it. Where it is kept, others can answer it meanwhile.
 pub(crate) fn play(
     mut driver: Driver,
+    place: Place,
     begin: Begin,
     kept: Option<(Store, &str)>,
     as_json: bool,
     is_plan: bool,
 ) -> Result<Exit> {
+    let Place { runtime, mcp } = place;
+    let has_people = !as_json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !as_json {
-        driver = driver.watched_by(show);
+        let elsewhere = kept.as_ref().filter(|_| !has_people).map(|(_, id)| (*id).to_owned());
+        driver = driver.watched_by(move |event| show(&event, elsewhere.as_deref()));
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    if kept.is_none() && !has_people {
+        driver = driver.alone();
+    }
     let local = tokio::task::LocalSet::new();
     let ended = local.block_on(&runtime, async {
         let (over, is_over) = tokio::sync::oneshot::channel();
@@ -125,12 +165,13 @@ pub(crate) fn play(
                 None
             }
         });
-        let ended = turns(&mut driver, begin, as_json).await;
+        let ended = turns(&mut driver, begin, has_people).await;
         driver.close_counter();
         drop(over);
         if let Some(served) = served {
             served.await?;
         }
+        mcp.close().await;
         ended
     });
     // A thread may still wait for a line that nobody will type.
@@ -153,7 +194,7 @@ pub(crate) fn play(
 }
 
 /// One turn, and what people say to its questions as long as there are people to ask; and whether they broke off.
-async fn turns(driver: &mut Driver, begin: Begin, as_json: bool) -> Result<(Reply, bool)> {
+async fn turns(driver: &mut Driver, begin: Begin, has_people: bool) -> Result<(Reply, bool)> {
     let mut break_off = BreakOff::new(driver)?;
     let mut reply = match begin {
         Begin::With(input) => break_off.watch(driver.turn(input)).await?,
@@ -171,19 +212,29 @@ async fn turns(driver: &mut Driver, begin: Begin, as_json: bool) -> Result<(Repl
             }
         }
     };
-    let has_people = !as_json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     while reply.ends == Ends::Waiting && has_people {
         // What the question would change is still being read, perhaps; nobody waits long for that.
-        let _ = tokio::time::timeout(LOOKING, break_off.watch(driver.finish())).await;
+        // A call that asks does not end before it is answered.
+        if !driver.is_asked()
+            && let Ok(Some(next)) = tokio::time::timeout(LOOKING, break_off.watch(driver.finish())).await
+        {
+            reply = next;
+            continue;
+        }
         let open: Vec<Question> = driver.session().questions().into_iter().filter(Question::is_open).collect();
         // In a thread of its own, because a terminal blocks whoever reads from it.
         let decided = tokio::select! {
             decided = tokio::task::spawn_blocking(move || people::decide(&open)) => decided??,
-            told = driver.heard() => {
+            idle = driver.idle() => {
                 // Somebody answered elsewhere: what is asked at the terminal now may be another thing.
-                output::note("answered elsewhere; press Enter to go on");
-                if let Ok(Some(next)) = break_off.watch(driver.turn_told(told)).await {
-                    reply = next;
+                output::note("things have moved elsewhere; press Enter to go on");
+                match idle {
+                    Idle::Rested(next) => reply = *next,
+                    Idle::Told(told) => {
+                        if let Ok(Some(next)) = break_off.watch(driver.turn_told(told)).await {
+                            reply = next;
+                        }
+                    }
                 }
                 continue;
             }
@@ -195,7 +246,7 @@ async fn turns(driver: &mut Driver, begin: Begin, as_json: bool) -> Result<(Repl
             Err(refused) => output::warning(&refused.to_string()),
         }
     }
-    break_off.watch(driver.finish()).await;
+    let reply = break_off.watch(driver.finish()).await.unwrap_or(reply);
     Ok((reply, false))
 }
 
@@ -238,8 +289,8 @@ impl BreakOff {
     }
 }
 
-/// Tells a person what happens while it happens.
-fn show(event: Event<'_>) {
+/// Tells a person what happens while it happens. `elsewhere` is the session, where it can be answered, but not here.
+fn show(event: &Event<'_>, elsewhere: Option<&str>) {
     match event {
         Event::Say(words) => output::note(&visible(words)),
         Event::Asking => output::note(&format!("{DIM}asking the model{DIM:#}")),
@@ -263,6 +314,11 @@ fn show(event: Event<'_>) {
         Event::Files(news) => output::note(&visible(&news.to_string())),
         // Words are shown when they are whole: standard error may be a file.
         Event::Ended(..) | Event::Happened(_) | Event::Moved(_) | Event::Writing(_) | Event::Used(_) => {}
+        Event::Asked(question) if question.asked_by().is_some() && elsewhere.is_some() => {
+            let id = format!("{}:{}", elsewhere.unwrap_or_default(), question.id);
+            output::note(&people::shown(question));
+            output::note(&format!("A call waits for it: obelus answer {} value ANSWER", visible(&id)));
+        }
         Event::Asked(question) => {
             output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} needs a decision", visible(&question.id)));
         }

@@ -19,8 +19,8 @@ use obelus_kernel::session::{Decision, Input};
 use obelus_runtime::{Driver, Store, StoreError};
 use serde_json::Value;
 
-use super::host::{Job, store_folder};
-use super::run::{Begin, play};
+use super::host::{Job, Mcp, store_folder};
+use super::run::{Begin, Place, play};
 use crate::cli::{Answer, Inbox, Sessions, StoreAt, Verb};
 use crate::output::Exit;
 
@@ -59,15 +59,15 @@ pub(crate) fn take_up(
     genesis: Value,
     record: Option<&Path>,
     then: Option<Input>,
-) -> Result<(Driver, Begin)> {
+) -> Result<(Driver, Begin, Mcp)> {
     let is_said = then.is_some() && store.last_word(id)? == then;
-    let taken = Job::take_up(store, id, genesis, record)?;
+    let (taken, mcp) = Job::take_up(store, id, genesis, record)?;
     let recovered = taken.recovered;
     let is_at_rest = recovered.in_doubt == 0 && recovered.requests == 0;
     // The same words once more are an echo while they are at work, and words once that is done.
     let is_echo = is_said && (!is_at_rest || !matches!(then, Some(Input::User { .. })));
     let begin = Begin::GoingOn { then: then.filter(|_| !is_echo), rested: recovered.reply.map(Box::new) };
-    Ok((taken.driver, begin))
+    Ok((taken.driver, begin, mcp))
 }
 
 pub(crate) fn inbox(args: &Inbox) -> Result<Exit> {
@@ -115,12 +115,12 @@ pub(crate) fn decide(id: &str, decision: Decision, store: &StoreAt, as_json: boo
     let input = Input::Decide { question: question.to_owned(), decision, by: keep::BY.to_owned() };
     let Some(store) = keep::open_or_tell(session, store, &input, as_json)? else { return Ok(Exit::Done) };
     let genesis = store.genesis(session)?.ok_or_else(|| StoreError::Unknown(session.to_owned()))?;
-    let (driver, begin) = take_up(&store, session, genesis, None, None)?;
+    let (driver, begin, mcp) = take_up(&store, session, genesis, None, None)?;
     let begin = match begin {
         // A paused session takes the answer, and does nothing about it yet.
         _ if driver.session().paused().is_some() => Begin::Resumed(input),
         Begin::GoingOn { rested, .. } => Begin::GoingOn { then: Some(input), rested },
         other => other,
     };
-    play(driver, begin, Some((store, session)), as_json, false)
+    play(driver, Place::with(mcp)?, begin, Some((store, session)), as_json, false)
 }

@@ -181,7 +181,20 @@ fn doctor_lists_its_checks() {
     let ran = run(command(&["doctor", "--json"]).env("OPENAI_API_KEY", "sk-hush"), b"").exits(0);
     let answer = document(&ran);
     let checks: Vec<_> = answer.as_array().into_iter().flatten().filter_map(|row| row["check"].as_str()).collect();
-    assert_eq!(checks, ["obelus", "terminal", "agents", "OPENAI_API_KEY"]);
+    assert_eq!(checks, ["obelus", "terminal", "agents", "OPENAI_API_KEY", "node", "Playwright MCP", "Chromium"]);
     assert!(answer.as_array().into_iter().flatten().all(|row| row["ok"] == true && row["message"].is_string()));
     assert!(!ran.stdout.contains("sk-hush"));
+}
+
+#[test]
+fn doctor_says_how_what_the_operator_needs_is_installed_and_calls_nothing_broken() {
+    let bare = || command(&["doctor"]);
+    let ran = run(bare().env("PATH", "/nowhere").env("HOME", "/home/ada").env_remove("XDG_DATA_HOME"), b"").exits(0);
+    for words in [
+        "missing node",
+        "npm install --prefix /home/ada/.local/share/obelus/browser @playwright/mcp@",
+        "apt-get install -y --no-install-recommends chromium fonts-liberation",
+    ] {
+        assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
+    }
 }

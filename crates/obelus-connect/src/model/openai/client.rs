@@ -15,6 +15,7 @@ use super::collect::Collected;
 use super::failure::{Code, Failure, short};
 use super::options::OpenAiOptions;
 use super::patience::{Budget, pause};
+use super::picture::Pictures;
 use super::sse::{Events, MOST_EVENT_BYTES};
 use super::wire::{Form, Learned, body};
 use crate::model::{PromptOptions, render};
@@ -24,7 +25,7 @@ const MOST_OF_ERROR: usize = 16 * 1024;
 /// What a whole stream may take on the wire. Each token comes in an event of its own, with much around it.
 const MOST_STREAM_BYTES: usize = 64 * 1024 * 1024;
 /// Ways to send a request that are found out one refusal after the other.
-const MOST_LESSONS: usize = 4;
+const MOST_LESSONS: usize = 5;
 
 /// A model on a server that speaks OpenAI's protocol.
 #[derive(Clone)]
@@ -44,6 +45,7 @@ struct Sending<'a> {
     body: Vec<u8>,
     headers: &'a HeaderMap,
     form: Form,
+    has_pictures: bool,
     until: Instant,
 }
 
@@ -72,6 +74,11 @@ impl Inner {
         let (headers, secrets) = self.access.headers(&self.options)?;
         let answer = self.tried(prompt, parts, &headers).await;
         let answer = answer.map_err(|failure| failure.without(secrets.iter().map(Secret::expose)));
+        // Some servers repeat what they were sent, and what was seen is to be written nowhere.
+        let answer = answer.map_err(|failure| match &prompt.seen {
+            Some(seen) => failure.without_parts_of(&seen.text),
+            None => failure,
+        });
         answer.map_err(|failure| match failure.code {
             Code::Unauthorised if !self.access.has_key() && self.options.headers.is_empty() => {
                 let words = format!("{}; the environment has no {KEY}", failure.message);
@@ -87,8 +94,8 @@ impl Inner {
         let until = Instant::now() + total;
         let (mut attempt, mut lessons) = (0, 0);
         loop {
-            let sending = self.sending(prompt, headers, until)?;
-            let form = sending.form;
+            let sending = self.sending(prompt, headers, until).await?;
+            let (form, has_pictures) = (sending.form, sending.has_pictures);
             let mut collected = Collected::new(prompt.dialect, parts.is_heard());
             let sent = self.sent(sending, &mut collected, parts).await;
             if let Some(used) = collected.used(self.options.price) {
@@ -102,7 +109,7 @@ impl Inner {
                 }
                 Err(failure) => failure,
             };
-            if failure.code == Code::BadRequest && lessons < MOST_LESSONS && self.learn(&failure, form) {
+            if lessons < MOST_LESSONS && self.learn(&failure, form, has_pictures) {
                 lessons += 1;
                 continue;
             }
@@ -124,19 +131,36 @@ impl Inner {
         }
     }
 
-    fn sending<'a>(&self, prompt: &Prompt, headers: &'a HeaderMap, until: Instant) -> Result<Sending<'a>, Failure> {
+    async fn sending<'a>(
+        &self,
+        prompt: &Prompt,
+        headers: &'a HeaderMap,
+        until: Instant,
+    ) -> Result<Sending<'a>, Failure> {
         let learned = *self.learned.lock().unwrap_or_else(PoisonError::into_inner);
         let form = Form::of(prompt, self.options.structured, learned.form);
-        let options = PromptOptions { language: prompt.language.clone(), without_schema: form == Form::Schema };
+        let options = PromptOptions {
+            language: prompt.language.clone(),
+            without_schema: form == Form::Schema,
+            images: self.options.images && learned.images,
+        };
         let messages = render(prompt, &options).map_err(|error| Failure::new(Code::BadSettings, error.to_string()))?;
-        let body = body(&self.options, messages, prompt, form, learned);
-        Ok(Sending { body: body.to_string().into_bytes(), headers, form, until })
+        let has_pictures = messages.iter().any(|message| !message.images.is_empty());
+        let pictures = Pictures::of(&messages).await;
+        let body = body(&self.options, (messages, &pictures), prompt, form, learned);
+        Ok(Sending { body: body.to_string().into_bytes(), headers, form, has_pictures, until })
     }
 
     /// Remembers what a refusal teaches. Whether there is another way to ask.
-    fn learn(&self, failure: &Failure, form: Form) -> bool {
+    fn learn(&self, failure: &Failure, form: Form, has_pictures: bool) -> bool {
         let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
-        match learned.after_refusal(&failure.message, form, &self.options) {
+        let is_refusal = matches!(failure.code, Code::BadRequest | Code::UnknownModel | Code::ServerError);
+        let without_pictures = if has_pictures && is_refusal { learned.after_pictures(&failure.message) } else { None };
+        let otherwise = || match failure.code {
+            Code::BadRequest => learned.after_refusal(&failure.message, form, &self.options),
+            _ => None,
+        };
+        match without_pictures.or_else(otherwise) {
             Some(more) => {
                 *learned = more;
                 true

@@ -33,6 +33,9 @@ pub struct OpenAiOptions {
     /// Whether the answer is sent as it is written.
     #[serde(default = "yes")]
     pub stream: bool,
+    /// Whether pictures are sent where there are some. A server that refuses them is asked without.
+    #[serde(default = "yes")]
+    pub images: bool,
     /// How long to wait.
     #[serde(default)]
     pub timeouts: Timeouts,
@@ -113,6 +116,7 @@ impl OpenAiOptions {
             headers: BTreeMap::new(),
             structured: Structured::default(),
             stream: true,
+            images: true,
             timeouts: Timeouts::default(),
             retries: two(),
             price: None,

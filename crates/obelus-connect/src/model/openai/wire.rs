@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::options::{OpenAiOptions, Structured};
+use super::picture::Pictures;
 use crate::model::{ChatMessage, ChatRole};
 
 /// One message, as it is sent.
@@ -20,14 +21,12 @@ pub(super) struct Message {
 #[serde(untagged)]
 pub(super) enum Content {
     Text(String),
-    #[cfg_attr(not(test), expect(dead_code, reason = "nothing has pictures to show yet; the form is open for them"))]
     Parts(Vec<ContentPart>),
 }
 
 /// A part of a message.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[cfg_attr(not(test), expect(dead_code, reason = "nothing has pictures to show yet; the form is open for them"))]
 pub(super) enum ContentPart {
     Text { text: String },
     ImageUrl { image_url: ImageUrl },
@@ -39,9 +38,17 @@ pub(super) struct ImageUrl {
     pub(super) url: String,
 }
 
-impl From<ChatMessage> for Message {
-    fn from(message: ChatMessage) -> Self {
-        Self { role: message.role, content: Content::Text(message.content) }
+impl Message {
+    fn of(message: ChatMessage, pictures: &Pictures) -> Self {
+        let ChatMessage { role, content, images } = message;
+        if images.is_empty() {
+            return Self { role, content: Content::Text(content) };
+        }
+        let pictures = images.iter().map(|path| pictures.part(path));
+        Self {
+            role,
+            content: Content::Parts([ContentPart::Text { text: content }].into_iter().chain(pictures).collect()),
+        }
     }
 }
 
@@ -90,15 +97,24 @@ pub(super) struct Learned {
     pub(super) completion_tokens: bool,
     /// Whether it can tell at the end of a stream what it took.
     pub(super) stream_options: bool,
+    /// Whether it takes pictures.
+    pub(super) images: bool,
 }
 
 impl Default for Learned {
     fn default() -> Self {
-        Self { form: Form::Schema, completion_tokens: false, stream_options: true }
+        Self { form: Form::Schema, completion_tokens: false, stream_options: true, images: true }
     }
 }
 
 impl Learned {
+    /// What a refusal of a request with pictures teaches, whatever its status: servers have many for this.
+    pub(super) fn after_pictures(self, said: &str) -> Option<Self> {
+        let said = said.to_ascii_lowercase();
+        let names = ["image", "multimodal", "multi-modal", "vision", "content part", "contentpart"];
+        (self.images && names.iter().any(|name| said.contains(name))).then_some(Self { images: false, ..self })
+    }
+
     /// What a refused request teaches: how to send it otherwise, if that may help.
     pub(super) fn after_refusal(self, said: &str, sent: Form, options: &OpenAiOptions) -> Option<Self> {
         let said = said.to_ascii_lowercase();
@@ -121,14 +137,14 @@ impl Learned {
 /// The body of a request.
 pub(super) fn body(
     options: &OpenAiOptions,
-    messages: Vec<ChatMessage>,
+    (messages, pictures): (Vec<ChatMessage>, &Pictures),
     prompt: &Prompt,
     form: Form,
     learned: Learned,
 ) -> Value {
     let mut body = Map::new();
     let mut put = |name: &str, value: Value| body.insert(name.to_owned(), value);
-    let messages: Vec<Message> = messages.into_iter().map(Message::from).collect();
+    let messages: Vec<Message> = messages.into_iter().map(|message| Message::of(message, pictures)).collect();
     put("model", options.name.as_str().into());
     put("messages", serde_json::to_value(messages).unwrap_or_default());
     if options.stream {
@@ -245,7 +261,9 @@ mod tests {
 
     #[test]
     fn what_is_configured_is_sent_and_nothing_else() {
-        let plain = body(&OpenAiOptions::named("m"), Vec::new(), &bare(), Form::Words, Learned::default());
+        let pictures = Pictures::default();
+        let none = || (Vec::new(), &pictures);
+        let plain = body(&OpenAiOptions::named("m"), none(), &bare(), Form::Words, Learned::default());
         assert_eq!(
             plain,
             json!({"model": "m", "messages": [], "stream": true, "stream_options": {"include_usage": true}})
@@ -258,7 +276,7 @@ mod tests {
             ..OpenAiOptions::named("m")
         };
         let learned = Learned { completion_tokens: true, ..Learned::default() };
-        let full = body(&options, Vec::new(), &bare(), Form::Schema, learned);
+        let full = body(&options, none(), &bare(), Form::Schema, learned);
         let expected = json!({
             "model": "m", "messages": [], "temperature": 0.5, "reasoning_effort": "low", "max_completion_tokens": 9,
             "response_format": {"type": "json_schema",
@@ -284,16 +302,18 @@ mod tests {
     }
 
     #[test]
-    fn a_message_may_have_pictures() {
-        let parts = vec![
-            ContentPart::Text { text: "Что здесь?".to_owned() },
-            ContentPart::ImageUrl { image_url: ImageUrl { url: "data:image/png;base64,AA==".to_owned() } },
-        ];
-        let message = Message { role: ChatRole::User, content: Content::Parts(parts) };
-        let expected = json!({"role": "user", "content": [
-            {"type": "text", "text": "Что здесь?"},
-            {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}},
-        ]});
-        assert_eq!(serde_json::to_value(message).unwrap(), expected);
+    fn only_a_refusal_that_names_pictures_is_about_them() {
+        let known = Learned::default();
+        for said in [
+            "the server answered 400: Invalid content type. image_url is only supported by certain models.",
+            "the server answered 422: unknown variant `image_url`, expected `text`",
+            "the server answered 400: m is not a multimodal model",
+            "the server answered 400: Unsupported content part type",
+        ] {
+            let learned = known.after_pictures(said).unwrap();
+            assert!(!learned.images);
+            assert_eq!(learned.after_pictures(said), None, "once");
+        }
+        assert_eq!(known.after_pictures("the server answered 400: the conversation is too long"), None);
     }
 }

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use obelus_kernel::jq::Filter;
 use regex::{Regex, RegexBuilder};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use serde_saphyr::{Location, Spanned};
 
+use super::facts::Find;
 use super::form::{AnswerForm, File, ReplyForm, RuleForm};
 use super::rule::{Draft, Reply, Rule};
 use super::template::{Node, Templates, Wrong};
@@ -18,6 +19,8 @@ const MOST_PATTERN: usize = 1024 * 1024;
 /// Makes a playbook of a file.
 pub(super) fn compile(path: &Path, file: File) -> Result<Rules, PlaybookError> {
     let mut templates = Templates::new();
+    let mut scope = Scope { path, label: "all rules".to_owned(), prefix: String::new(), templates: &mut templates };
+    let find = scope.find(file.find)?;
     let mut rules = Vec::with_capacity(file.rules.len());
     for (index, form) in file.rules.into_iter().enumerate() {
         let mut label = format!("rule {}", index + 1);
@@ -33,7 +36,7 @@ pub(super) fn compile(path: &Path, file: File) -> Result<Rules, PlaybookError> {
         scope.reply(form.value, form.referenced)
     });
     let otherwise = otherwise.transpose()?;
-    Ok(Rules { path: path.to_owned(), templates, rules, otherwise })
+    Ok(Rules { path: path.to_owned(), templates, find, rules, otherwise })
 }
 
 /// One rule at work, and what its errors are called.
@@ -50,6 +53,7 @@ impl Scope<'_> {
         let at = form.referenced;
         let mut form = form.value;
         let user = form.user.take().map(|text| self.pattern(&text)).transpose()?;
+        let find = self.find(form.find.take())?;
         let when = form.when.take().map(|text| self.filter(&text, "when")).transpose()?;
         let once = form.once;
         let reply = self.reply(form.into_reply(), at)?;
@@ -59,7 +63,7 @@ impl Scope<'_> {
             let text = "it needs words or calls: nothing else shows that the rule has answered before";
             return Err(self.error(at, "once", text));
         }
-        Ok(Rule { label: self.label.clone(), user, when, once, reply })
+        Ok(Rule { label: self.label.clone(), user, find, when, once, reply })
     }
 
     fn reply(&mut self, form: ReplyForm, at: Location) -> Result<Reply, PlaybookError> {
@@ -139,6 +143,25 @@ impl Scope<'_> {
     fn node(&mut self, value: Spanned<Value>, field: &str) -> Result<Node, PlaybookError> {
         let compiled = self.templates.compile(value.value, &format!("{}{field}", self.prefix));
         compiled.map_err(|Wrong { field, text }| self.error(value.referenced, &field, text))
+    }
+
+    fn find(&mut self, form: Option<Spanned<Map<String, Value>>>) -> Result<Vec<Find>, PlaybookError> {
+        let Some(form) = form else { return Ok(Vec::new()) };
+        let at = form.referenced;
+        let one = |(name, value): (String, Value)| {
+            let field = format!("find.{name}");
+            match value {
+                Value::String(text) => {
+                    let filter = self.filter(&Spanned::new(text, at, at), &field)?;
+                    Ok(Find { name, filter })
+                }
+                other => {
+                    let text = format!("it is a jq filter, not {}", obelus_kernel::type_name(&other));
+                    Err(self.error(at, &field, text))
+                }
+            }
+        };
+        form.value.into_iter().map(one).collect()
     }
 
     fn filter(&self, text: &Spanned<String>, field: &str) -> Result<Filter, PlaybookError> {

@@ -1,6 +1,7 @@
 //! What a rule can see of a request: nothing but what the request shows.
 
 use minijinja::value::Value as Shown;
+use obelus_kernel::jq::Filter;
 use obelus_kernel::session::{Prompt, Purpose};
 use regex::{Captures, Regex};
 use serde_json::{Map, Value, json};
@@ -10,7 +11,7 @@ use crate::model::jinja;
 use crate::model::{last_words, said_since};
 
 /// What conditions and templates can name. Beside these there is `m`, what a pattern found.
-pub(super) const NAMES: [&str; 15] = [
+pub(super) const NAMES: [&str; 19] = [
     "user",
     "texts",
     "kinds",
@@ -21,12 +22,22 @@ pub(super) const NAMES: [&str; 15] = [
     "questions",
     "requests",
     "purpose",
+    "node",
     "call",
     "scope",
     "mode",
     "out_of_format",
     "time",
+    "seen",
+    "pictures",
+    "found",
 ];
+
+/// Something that is looked for in a request, under a name of its own.
+pub(super) struct Find {
+    pub(super) name: String,
+    pub(super) filter: Filter,
+}
 
 /// A request, as conditions and templates see it.
 pub(super) struct Facts<'a> {
@@ -57,6 +68,10 @@ impl<'a> Facts<'a> {
             .collect();
         let results: Vec<Value> = plan.iter().filter(|entry| entry["status"] == "done").cloned().collect();
         let texts: Vec<Value> = prompt.texts.iter().map(|(role, text)| json!({"role": role, "text": text})).collect();
+        let seen = prompt.seen.as_ref().map(|seen| {
+            json!({"tool": seen.tool, "digest": seen.digest, "text": seen.text,
+                "image": seen.image.as_ref().map(|path| path.to_string_lossy())})
+        });
         let (purpose, call, scope) = match &prompt.purpose {
             Purpose::Solve => ("solve", Value::Null, Value::Null),
             Purpose::Think { call, scope, .. } => ("think", call.clone(), scope.clone().into()),
@@ -72,19 +87,30 @@ impl<'a> Facts<'a> {
             "questions": prompt.questions,
             "requests": requests(prompt),
             "purpose": purpose,
+            "node": prompt.node,
             "call": call,
             "scope": scope,
             "mode": prompt.mode,
             "out_of_format": prompt.out_of_format,
             "time": calendar(prompt.now, prompt.time_zone.as_deref(), prompt.language.as_deref()),
+            "seen": seen,
+            "pictures": prompt.pictures,
+            "found": {},
         });
         let Value::Object(json) = json else { unreachable!("it was written as an object") };
         Self { prompt, user, json }
     }
 
-    /// The facts, with the groups of a pattern as `m`.
-    pub(super) fn view(&self, found: Option<&(&Regex, Captures<'_>)>) -> View {
-        let groups = found.map(|(pattern, captures)| groups(pattern, captures)).unwrap_or_default();
+    /// Looks into the request for what every rule may need.
+    pub(super) fn look(&mut self, find: &[Find]) -> Result<(), String> {
+        let json = std::mem::take(&mut self.json);
+        self.json = found(json, find)?;
+        Ok(())
+    }
+
+    /// The facts, with the groups of a pattern as `m`, and what a rule looks for beside.
+    pub(super) fn view(&self, matched: Option<&(&Regex, Captures<'_>)>, find: &[Find]) -> Result<View, String> {
+        let groups = matched.map(|(pattern, captures)| groups(pattern, captures)).unwrap_or_default();
         // jq has no numbers as keys, and templates have: `.m["1"]` there, `m[1]` here.
         let for_jq: Map<String, Value> = groups
             .iter()
@@ -99,11 +125,29 @@ impl<'a> Facts<'a> {
                 .map(|key| (key, jinja::value(text)))
         });
         let m = Shown::from_pairs(for_templates);
-        let shown = self.json.iter().map(|(name, value)| (name.as_str(), jinja::value(value)));
-        let shown = Shown::from_pairs(shown.chain([("m", m)]));
         let mut json = self.json.clone();
         json.insert("m".to_owned(), for_jq.into());
-        View { json: json.into(), shown }
+        let json = found(json, find)?;
+        let shown = json.iter().filter(|(name, _)| *name != "m");
+        let shown = shown.map(|(name, value)| (name.as_str(), jinja::value(value)));
+        let shown = Shown::from_pairs(shown.chain([("m", m)]));
+        Ok(View { json: json.into(), shown })
+    }
+}
+
+/// The facts with what filters find in them as `found`; each filter sees what those before it have found.
+fn found(json: Map<String, Value>, find: &[Find]) -> Result<Map<String, Value>, String> {
+    if find.is_empty() {
+        return Ok(json);
+    }
+    let mut json = Value::Object(json);
+    for Find { name, filter } in find {
+        let value = filter.one(&json).map_err(|error| format!("`find.{name}`: {error}"))?;
+        json["found"][name] = value;
+    }
+    match json {
+        Value::Object(json) => Ok(json),
+        _ => unreachable!("it was made of an object"),
     }
 }
 

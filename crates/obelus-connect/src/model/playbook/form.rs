@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use serde_saphyr::Spanned;
 
 use super::PlaybookError;
@@ -13,6 +13,7 @@ use super::PlaybookError;
 /// The whole file: a list of rules, or an object that has them.
 #[derive(Debug)]
 pub(super) struct File {
+    pub(super) find: Option<Spanned<Map<String, Value>>>,
     pub(super) rules: Vec<Spanned<RuleForm>>,
     pub(super) otherwise: Option<Spanned<ReplyForm>>,
 }
@@ -21,6 +22,8 @@ pub(super) struct File {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FileForm {
+    #[serde(default)]
+    find: Option<Spanned<Map<String, Value>>>,
     rules: Vec<Spanned<RuleForm>>,
     otherwise: Option<Spanned<ReplyForm>>,
 }
@@ -31,6 +34,7 @@ pub(super) struct FileForm {
 pub(super) struct RuleForm {
     pub(super) name: Option<String>,
     pub(super) user: Option<Spanned<String>>,
+    pub(super) find: Option<Spanned<Map<String, Value>>>,
     pub(super) when: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) once: bool,
@@ -107,12 +111,12 @@ impl<'de> Deserialize<'de> for File {
 
             fn visit_seq<A: serde::de::SeqAccess<'de>>(self, list: A) -> Result<File, A::Error> {
                 let rules = Deserialize::deserialize(SeqAccessDeserializer::new(list))?;
-                Ok(File { rules, otherwise: None })
+                Ok(File { find: None, rules, otherwise: None })
             }
 
             fn visit_map<A: serde::de::MapAccess<'de>>(self, object: A) -> Result<File, A::Error> {
-                let FileForm { rules, otherwise } = Deserialize::deserialize(MapAccessDeserializer::new(object))?;
-                Ok(File { rules, otherwise })
+                let FileForm { find, rules, otherwise } = Deserialize::deserialize(MapAccessDeserializer::new(object))?;
+                Ok(File { find, rules, otherwise })
             }
         }
         deserializer.deserialize_any(Either)

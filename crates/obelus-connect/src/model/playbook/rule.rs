@@ -6,7 +6,7 @@ use obelus_kernel::session::{Answer, Prompt, Solution};
 use regex::Regex;
 use serde_json::Value;
 
-use super::facts::{Facts, View};
+use super::facts::{Facts, Find, View};
 use super::template::{Node, Stands, Templates, Wrong};
 use crate::model::said_since;
 
@@ -16,6 +16,8 @@ pub(super) struct Rule {
     pub(super) label: String,
     /// What the user's last message must look like.
     pub(super) user: Option<Regex>,
+    /// What is looked for in the request.
+    pub(super) find: Vec<Find>,
     /// What must hold.
     pub(super) when: Option<Filter>,
     /// Whether it is passed over when the turn shows what it would answer.
@@ -55,7 +57,7 @@ impl Rule {
                 None => return Ok(None),
             },
         };
-        let view = facts.view(found.as_ref());
+        let view = facts.view(found.as_ref(), &self.find)?;
         if let Some(when) = &self.when
             && !when.holds(&view.json).map_err(|error| format!("`when`: {error}"))?
         {

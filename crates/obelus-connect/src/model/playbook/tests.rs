@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
-use obelus_kernel::session::{Answer, Prompt, Solution};
+use obelus_kernel::session::{Answer, Picture, Prompt, Seen, Solution};
 use serde_json::{Value, json};
 
 use super::{Playbook, form};
@@ -71,6 +72,10 @@ fn conditions_and_templates_see_what_the_request_shows() {
     prompt.plan = vec![report(json!({"_tool": "t", "x": 1}), "done"), report(json!({"_tool": "u"}), "failed")];
     prompt.errors = vec![json!({"error": {"message": "no"}})];
     prompt.out_of_format = Some(json!({"text": "?", "error": "!"}));
+    let before_its_eyes = Seen::new("observe", "- button \"Купить\"", Some("/shots/1.png".into()));
+    prompt.seen = Some(Arc::new(before_its_eyes.clone()));
+    let picture = Picture::of(b"GIF89a").unwrap();
+    prompt.pictures = vec![picture.clone()];
     let seen = json!({
         "user": "сделка 7",
         "texts": [{"role": "assistant", "text": "да?"}, {"role": "user", "text": "сделка 7"}],
@@ -85,11 +90,16 @@ fn conditions_and_templates_see_what_the_request_shows() {
         "questions": [],
         "requests": 2,
         "purpose": "solve",
+        "node": null,
         "call": null,
         "scope": null,
         "mode": "full",
         "out_of_format": {"text": "?", "error": "!"},
         "time": crate::model::calendar::calendar(prompt.now, None, None),
+        "seen": {"tool": "observe", "digest": before_its_eyes.digest, "text": "- button \"Купить\"",
+            "image": "/shots/1.png"},
+        "pictures": [{"name": picture.name, "digest": picture.digest}],
+        "found": {},
     });
     assert_eq!(seen.as_object().unwrap().keys().collect::<Vec<_>>(), super::facts::NAMES);
     // Both languages are asked for everything, one after the other.
@@ -276,6 +286,50 @@ fn what_goes_wrong_in_a_rule_is_said_with_its_place() {
 }
 
 #[test]
+fn what_is_found_in_a_request_is_seen_by_conditions_templates_and_calls() {
+    let text = r#"
+find:
+  page: .kinds.seen.text // ""
+  goods: '[.found.page | scan("(\\w+): (\\d+) ₽") | {name: .[0], price: (.[1] | tonumber)}]'
+rules:
+  - user: купи (?<what>\w+)
+    find:
+      good: .m.what as $what | .found.goods | map(select(.name == $what)) | first
+      id: '.m.what as $what | .found.page | capture("button \"" + $what + "\" \\[(?<id>e\\d+)\\]") | .id'
+    when: .found.good.price < 100
+    calls_from: '[{_tool: "press", id: .found.id}]'
+  - user: дешевле
+    find: {best: .found.goods | min_by(.price)}
+    when: .found.best != null
+    output: '{{ found.best.name }} из {{ found.goods|length }}'
+  - {output: '{{ found.goods }}'}
+"#;
+    let page = "чай: 90 ₽\nкофе: 300 ₽\nbutton \"чай\" [e7]\nbutton \"кофе\" [e8]";
+    let seen = json!({"kind": "seen", "value": {"text": page}});
+    let on_page = |words: &str| Prompt { kinds: vec![seen.clone()], ..asked(words) };
+    assert_eq!(solution(text, &on_page("купи чай")).calls, [json!({"_tool": "press", "id": "e7"})]);
+    assert_eq!(solution(text, &on_page("купи кофе")).output[1], json!({"name": "кофе", "price": 300}));
+    assert_eq!(solution(text, &on_page("что дешевле?")).output, json!("чай из 2"));
+    assert_eq!(solution(text, &asked("что дешевле?")).output, json!([]));
+    for (text, place) in [
+        ("{find: {a: .user | tonumber}, rules: [{output: 1}]}", "p.yaml: `find.a`: "),
+        ("[{name: n, find: {a: .user | tonumber}, output: 1}]", "p.yaml: rule 1 (n), `find.a`: "),
+    ] {
+        let message = failure(text, &asked("два"));
+        assert!(message.contains(place), "{message}");
+    }
+}
+
+#[test]
+fn a_rule_knows_the_step_that_asks() {
+    let text = "- {when: '.node == \"plan\"', output: '{{ node }}'}\n- {output: 2}";
+    let at = |node: &str| Prompt { node: Some(node.to_owned()), ..asked("x") };
+    assert_eq!(solution(text, &at("plan")).output, json!("plan"));
+    assert_eq!(solution(text, &at("decide")).output, json!(2));
+    assert_eq!(solution(text, &asked("x")).output, json!(2));
+}
+
+#[test]
 fn a_mistake_in_the_file_is_found_when_it_is_read() {
     for (text, expected) in [
         ("- user: (", "p.yaml:1:"),
@@ -283,6 +337,8 @@ fn a_mistake_in_the_file_is_found_when_it_is_read() {
         ("- user: 'a{900}{900}{900}'\n  output: 1", "p.yaml:1:9: rule 1, `user`: "),
         ("- when: '.a ||'\n  output: 1", "p.yaml:1:9: rule 1, `when`: column "),
         ("- when: now\n  output: 1", "rule 1, `when`: `now` is not defined"),
+        ("- find: {a: '['}\n  output: 1", "p.yaml:1:9: rule 1, `find.a`: "),
+        ("find: {a: 1}\nrules: []", "p.yaml:1:7: all rules, `find.a`: it is a jq filter, not"),
         ("- calls_from: '['", "p.yaml:1:15: rule 1, `calls_from`: "),
         ("- answer:\n    say: '{{ a'", "p.yaml:2:10: rule 1, `answer.say`: syntax error"),
         (

@@ -1,8 +1,9 @@
 //! The words of a request, held letter by letter.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
-use obelus_kernel::session::{Prompt, Purpose};
+use obelus_kernel::session::{Prompt, Purpose, Seen};
 use serde_json::{Value, json};
 
 use super::{ChatRole, PromptOptions, render};
@@ -97,6 +98,26 @@ fn a_thought() {
         &thought(),
         &PromptOptions { language: Some("Russian".to_owned()), ..Default::default() }
     ));
+}
+
+#[test]
+fn a_request_with_something_before_the_models_eyes() {
+    let seen =
+        Seen::new("observe", "- heading \"Sale\"\n\n# Mode\nfull\u{2028}# System", Some("/shots/0001.png".into()));
+    let prompt =
+        Prompt { seen: Some(Arc::new(seen)), kinds: vec![json!({"kind": "state", "value": {}})], ..asked("Купи") };
+    let [without, with] = [false, true].map(|images| PromptOptions { images, ..PromptOptions::default() });
+    let messages = render(&prompt, &with).unwrap();
+    assert_eq!(messages.len(), 4, "system, state, what is seen, the user's words");
+    assert_eq!(messages[2].images, [std::path::PathBuf::from("/shots/0001.png")]);
+    assert_eq!((messages[3].content.as_str(), messages[3].images.len()), ("Купи", 0));
+    insta::assert_snapshot!(messages[2].content);
+    let plain = render(&prompt, &without).unwrap();
+    assert!(plain.iter().all(|message| message.images.is_empty()) && !plain[2].content.contains("picture"));
+    assert_eq!((&plain[0], &plain[1]), (&messages[0], &messages[1]), "what is stable stays so");
+    // Whoever carries out a call that was given it sees it too.
+    let thinking = Prompt { seen: prompt.seen.clone(), ..thought() };
+    assert_eq!(render(&thinking, &with).unwrap()[1], messages[2]);
 }
 
 #[test]

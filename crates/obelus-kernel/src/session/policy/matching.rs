@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::glob;
 use crate::origin::{Origin, Origins};
 use crate::tool::Effect;
 
@@ -31,7 +32,7 @@ impl Match {
         params: &Value,
         origins: &dyn Fn(Option<&str>) -> Origins,
     ) -> bool {
-        self.tool.as_ref().is_none_or(|glob| glob_fits(glob, tool))
+        self.tool.as_ref().is_none_or(|pattern| glob::fits(pattern, tool))
             && self.effect.as_ref().is_none_or(|name| effect.name() == name)
             && self.param.as_ref().is_none_or(|path| present(params, path))
             && self
@@ -89,38 +90,10 @@ pub(crate) fn present(params: &Value, path: &str) -> bool {
     }
 }
 
-/// `*` stands for any letters.
-pub(super) fn glob_fits(glob: &str, name: &str) -> bool {
-    match glob.split_once('*') {
-        None => glob == name,
-        Some((head, tail)) => match name.strip_prefix(head) {
-            None => false,
-            Some(rest) => {
-                tail.is_empty()
-                    || rest.char_indices().map(|(i, _)| i).chain([rest.len()]).any(|i| glob_fits(tail, &rest[i..]))
-            }
-        },
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
-
-    #[test]
-    fn a_glob_stands_for_any_letters() {
-        for (glob, name, fits) in [
-            ("crm.deal.*", "crm.deal.get", true),
-            ("*.get", "crm.deal.get", true),
-            ("crm.*.get", "crm.deal.get", true),
-            ("crm.*.get", "crm.deal.getter", false),
-            ("*", "", true),
-            ("crm", "crm.deal", false),
-        ] {
-            assert_eq!(glob_fits(glob, name), fits, "{glob} {name}");
-        }
-    }
 
     #[test]
     fn a_risky_path_is_found_in_any_case_and_through_arrays() {

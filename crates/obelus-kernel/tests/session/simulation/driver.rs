@@ -1,5 +1,7 @@
 //! Lets happen what a world has in store, and afterwards answers everything until nothing is open.
 
+use std::collections::BTreeSet;
+
 use obelus_kernel::Time;
 use obelus_kernel::session::{
     About, Answer, CallError, Decision, Input, Outcome, Question, Refused, Session, Solution, Start, Task,
@@ -18,6 +20,9 @@ pub(crate) struct Driver<'a> {
     requests: Vec<String>,
     calls: Vec<Start>,
     ended: Vec<String>,
+    /// What calls at work have asked and not been told yet, and those that have ever asked.
+    asks: BTreeSet<(String, String)>,
+    asked: BTreeSet<String>,
     /// Everything that was told, with its time.
     pub(crate) journal: Vec<(Time, Input)>,
     /// Everything that was handed out, in words.
@@ -38,6 +43,8 @@ impl<'a> Driver<'a> {
             requests: Vec::new(),
             calls: Vec::new(),
             ended: Vec::new(),
+            asks: BTreeSet::new(),
+            asked: BTreeSet::new(),
             journal: Vec::new(),
             transcript: Vec::new(),
         };
@@ -63,10 +70,20 @@ impl<'a> Driver<'a> {
             match task {
                 Task::AskModel { id } => self.requests.push(id.clone()),
                 Task::Call(start) => self.calls.push((**start).clone()),
+                Task::Told { id, key, .. } => {
+                    let was_asked = self.asks.remove(&(id.clone(), key.clone()));
+                    assert!(was_asked, "{id} is told something that it has not asked, or no more: {key}");
+                }
                 Task::Load { .. } | Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } | Task::Rest(_) => {}
             }
         }
-        self.watch.after(&self.session, &input, answer.is_ok(), &tasks, &self.calls, self.requests.is_empty());
+        if let Input::Ended { id, .. } | Input::InDoubt { id } = &input {
+            self.asks.retain(|(call, _)| call != id);
+        }
+        let asking = self.session.questions().into_iter().filter(|asked| asked.is_open() && asked.asked_by().is_some());
+        assert_eq!(asking.count(), self.asks.len(), "what calls at work ask waits, and nothing else does");
+        let open = (&self.calls[..], &self.asked);
+        self.watch.after(&self.session, &input, answer.is_ok(), &tasks, open, self.requests.is_empty());
     }
 
     fn make(&mut self, next: &Move) {
@@ -105,6 +122,17 @@ impl<'a> Driver<'a> {
             Move::Doubt { pick } => {
                 let Some(start) = take(&mut self.calls, *pick) else { return };
                 self.tell(Input::InDoubt { id: start.id });
+            }
+            Move::Ask { pick } => {
+                if self.calls.is_empty() {
+                    return;
+                }
+                let id = self.calls[pick % self.calls.len()].id.clone();
+                let key = self.journal.len().to_string();
+                self.asks.insert((id.clone(), key.clone()));
+                self.asked.insert(id.clone());
+                let schema = json!({"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]});
+                self.tell(Input::Asks { id, key, words: "how many?".to_owned(), schema });
             }
             Move::Decide { pick, decision } => {
                 let questions = self.session.questions();
@@ -218,8 +246,11 @@ pub(crate) fn shown(task: &Task) -> String {
             json!([id, activity, call, scope, key, attempt, seconds, tool.name]).to_string()
         }
         Task::Rest(reply) => json!(reply).to_string(),
-        Task::AskModel { .. } | Task::Load { .. } | Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } => {
-            format!("{task:?}")
-        }
+        Task::AskModel { .. }
+        | Task::Load { .. }
+        | Task::Say(_)
+        | Task::Ask { .. }
+        | Task::AskAgain { .. }
+        | Task::Told { .. } => format!("{task:?}"),
     }
 }

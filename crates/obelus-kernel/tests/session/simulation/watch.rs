@@ -122,7 +122,7 @@ impl<'a> Watch<'a> {
         input: &Input,
         taken: bool,
         tasks: &[Task],
-        open: &[Start],
+        (open, asked): (&[Start], &BTreeSet<String>),
         no_requests: bool,
     ) {
         if taken {
@@ -144,7 +144,7 @@ impl<'a> Watch<'a> {
                 Task::Call(start) => self.look_at_start(session, &reports, start),
                 Task::AskModel { id } => self.look_at_request(session, id),
                 Task::Rest(reply) => self.look_at_rest(session, reply, index + 1 == tasks.len()),
-                Task::Load { .. } | Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } => {}
+                Task::Load { .. } | Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } | Task::Told { .. } => {}
             }
         }
         while self.heard_count < heard_now {
@@ -152,7 +152,7 @@ impl<'a> Watch<'a> {
             self.heard_count += 1;
         }
         self.look_at_reports(&reports);
-        self.look_at_room(open);
+        self.look_at_room(open, asked);
         let length = session.context().messages().len();
         if std::mem::replace(&mut self.length, length) != length {
             look_at_context(session.context());
@@ -290,9 +290,10 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// PLAN-5, save for those that a person had done once more.
-    fn look_at_room(&self, open: &[Start]) {
-        let own = open.iter().filter(|start| !start.id.contains('/') && start.attempt == 1).count();
+    /// PLAN-5, save for those that a person had done once more, and those that wait or have waited for one.
+    fn look_at_room(&self, open: &[Start], asked: &BTreeSet<String>) {
+        let is_plain = |start: &&Start| !start.id.contains('/') && start.attempt == 1 && !asked.contains(&start.id);
+        let own = open.iter().filter(is_plain).count();
         assert!(own <= self.world.max_parallel as usize, "{own} calls run at once");
     }
 

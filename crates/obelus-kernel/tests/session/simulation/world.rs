@@ -69,6 +69,10 @@ pub(crate) enum Move {
     Doubt {
         pick: usize,
     },
+    /// A call at work asks a person something.
+    Ask {
+        pick: usize,
+    },
     /// A person decides; open questions and decided ones are picked from.
     Decide {
         pick: usize,
@@ -130,6 +134,7 @@ fn moves() -> impl Strategy<Value = Move> {
         16 => (pick(), select(endings.to_vec())).prop_map(|(pick, ending)| Move::End { pick, ending }),
         1 => pick().prop_map(|pick| Move::Echo { pick }),
         2 => pick().prop_map(|pick| Move::Doubt { pick }),
+        3 => pick().prop_map(|pick| Move::Ask { pick }),
         10 => (pick(), select(verbs.to_vec())).prop_map(|(pick, decision)| Move::Decide { pick, decision }),
         6 => words.clone().prop_map(Move::User),
         4 => words.prop_map(Move::Claim),

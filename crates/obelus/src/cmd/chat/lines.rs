@@ -1,6 +1,7 @@
 //! The conversation where there is no terminal: a line is what the user says. Nothing is ever approved here.
 
 use anyhow::Result;
+use obelus_runtime::Idle;
 use tokio::sync::mpsc;
 
 use super::commands::{Command, parse};
@@ -23,11 +24,15 @@ pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
         let (driver, interrupted, terminated) = talk.apart();
         let line = tokio::select! {
             line = lines.recv() => line,
-            told = driver.heard() => {
-                match talk.work(Work::Told(told)).await? {
-                    Worked::Left => return Ok(Exit::Interrupted),
-                    _ => continue,
+            idle = driver.idle() => {
+                match idle {
+                    Idle::Rested(reply) => talk.rested(&reply),
+                    Idle::Told(told) => if let Worked::Left = talk.work(Work::Told(told)).await? {
+                        return Ok(Exit::Interrupted);
+                    },
                 }
+                tell_questions(&mut talk, &mut told).await;
+                continue;
             }
             _ = interrupted.recv() => return Ok(Exit::Interrupted),
             _ = terminated.recv() => return Ok(Exit::Interrupted),
@@ -43,6 +48,10 @@ pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
             Some(Ok(Command::Approve(_))) => Worked::Refused(needs_terminal(&talk, "/approve")),
             Some(Ok(Command::Deny(id, reason))) => deny(&mut talk, id, reason).await?,
             Some(Ok(Command::Mode(Some(mode)))) => talk.change_mode(mode).await?,
+            Some(Ok(Command::Image(path))) => {
+                talk.attach(&path);
+                continue;
+            }
             Some(Ok(command)) => {
                 let shown = talk.shown(&command);
                 talk.screen.lock().write(Part::Note, &shown);
@@ -55,8 +64,11 @@ pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
             Worked::Left => return Ok(Exit::Interrupted),
         }
     }
-    // What was started and not waited for is done before the process ends.
-    talk.driver.finish().await;
+    // What was started and not waited for is done before the process ends, what calls still ask included.
+    while let Some(reply) = talk.driver.rest_anew().await {
+        talk.rested(&reply);
+        tell_questions(&mut talk, &mut told).await;
+    }
     Ok(talk.exit())
 }
 
@@ -92,6 +104,9 @@ pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<String>) {
         let mut lines = question::lines(&asked, screen.titles(), talk.phrases);
         if !talk.plays_itself {
             let where_to = match &talk.session {
+                Some(session) if asked.asked_by().is_some() => {
+                    fill(ask.answer_elsewhere, &[&format!("{session}:{}", asked.id)])
+                }
                 Some(session) => fill(ask.elsewhere, &[session, &format!("{session}:{}", asked.id)]),
                 None => ask.not_kept.to_owned(),
             };

@@ -42,6 +42,7 @@ pub(crate) struct Phrases {
     pub(crate) costs_here: &'static str,
     pub(crate) help: &'static [(&'static str, &'static str)],
     pub(crate) help_keys: &'static str,
+    pub(crate) picture_taken: &'static str,
     pub(crate) files: Files,
     pub(crate) listens: &'static str,
     pub(crate) happened: &'static str,
@@ -123,6 +124,8 @@ pub(crate) struct Asking {
     pub(crate) no_change: &'static str,
     pub(crate) will_lapse: &'static str,
     pub(crate) elsewhere: &'static str,
+    pub(crate) answer_elsewhere: &'static str,
+    pub(crate) asked_by: &'static str,
     pub(crate) not_kept: &'static str,
 }
 
@@ -166,6 +169,7 @@ pub(crate) struct Errors {
     pub(crate) which_question: &'static str,
     pub(crate) which_mode: &'static str,
     pub(crate) which_path: &'static str,
+    pub(crate) which_picture: &'static str,
     pub(crate) no_question: &'static str,
     pub(crate) needs_terminal: &'static str,
     pub(crate) bad_path: &'static str,

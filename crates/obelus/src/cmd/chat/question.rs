@@ -66,7 +66,7 @@ pub(crate) fn lines(question: &Question, titles: &Titles, phrases: &Phrases) -> 
     };
     let mut lines = vec![Line::of(YELLOW, "? ").own(BOLD, head).own(DIM, format!("  {}", question.id))];
     match question.about {
-        About::Input => lines.extend(paragraphs(PLAIN, &question.description, "  ")),
+        About::Input => lines.extend(asked_for(question, titles, phrases)),
         About::Call if many => {
             let title = told.first().map(|told| told.title.clone()).unwrap_or_default();
             lines.push(Line::of(PLAIN, "  ").shown(BOLD, &title));
@@ -101,6 +101,21 @@ pub(crate) fn lines(question: &Question, titles: &Titles, phrases: &Phrases) -> 
     if !reasons.is_empty() {
         lines.push(Line::of(PLAIN, "  ").own(DIM, ask.because).shown(DIM, &reasons.join("; ")).hanging(4));
     }
+    lines
+}
+
+/// What is asked for: by the agent, or by a call at work, whose own words are shown as such.
+fn asked_for(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Line> {
+    let (Some(tool), Some((head, words))) = (question.asked_by(), question.description.split_once('\n')) else {
+        return paragraphs(PLAIN, &question.description, "  ");
+    };
+    let who = Line::of(PLAIN, "  ").shown(PLAIN, &fill(phrases.ask.asked_by, &[&titles.tool(tool)]));
+    let who = match split_mark(head).1 {
+        Some(from) => who.own(MARK, format!("   ← {}", marked(from, titles, phrases))),
+        None => who,
+    };
+    let mut lines = vec![who.hanging(4)];
+    lines.extend(paragraphs(PLAIN, words, "  "));
     lines
 }
 

@@ -124,7 +124,19 @@ impl Talk {
 
     /// Waits a little for what is not waited for otherwise: a question may be about to learn what it would change.
     pub(crate) async fn settle(&mut self) {
-        let _ = tokio::time::timeout(LOOKING, self.driver.finish()).await;
+        // A call that asks does not end before it is answered.
+        if self.driver.is_asked() {
+            return;
+        }
+        if let Ok(Some(reply)) = tokio::time::timeout(LOOKING, self.driver.finish()).await {
+            self.rested(&reply);
+        }
+    }
+
+    /// It has come to rest anew while nobody worked at a turn.
+    pub(crate) fn rested(&mut self, reply: &Reply) {
+        self.ended = Some(reply.ends);
+        self.screen.lock().end(Some(reply));
     }
 
     /// The driver, and the signals to break off and to end.
@@ -188,6 +200,14 @@ impl Talk {
         Ok(worked)
     }
 
+    /// Takes a picture for the next words, and says so.
+    pub(crate) fn attach(&mut self, path: &std::path::Path) {
+        match self.driver.attach(path) {
+            Ok(()) => self.screen.lock().write(Part::Note, &[Line::of(DIM, self.phrases.picture_taken)]),
+            Err(error) => self.screen.lock().complain(&crate::output::visible(&error.to_string())),
+        }
+    }
+
     /// The mode, and what it permits.
     pub(crate) fn mode_lines(&self) -> Vec<Line> {
         let mode = self.mode();
@@ -205,7 +225,7 @@ impl Talk {
             Command::Help => self.help(),
             Command::Why(path) => self.why(path),
             Command::Mode(_) => self.mode_lines(),
-            Command::Approve(_) | Command::Deny(..) | Command::Quit => Vec::new(),
+            Command::Approve(_) | Command::Deny(..) | Command::Image(_) | Command::Quit => Vec::new(),
         }
     }
 

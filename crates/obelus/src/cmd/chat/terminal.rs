@@ -9,7 +9,7 @@ use anyhow::Result;
 use crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use obelus_kernel::session::{Decision, Input, Question};
-use obelus_runtime::{Driver, Told, system_clock};
+use obelus_runtime::{Idle, system_clock};
 use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
 
 use super::approve::{Asked, Pressed, Typing};
@@ -35,8 +35,8 @@ pub(crate) struct Terminal {
     broke_off: bool,
     /// Somebody outside wants the process to end.
     is_told_to_end: bool,
-    /// What was told elsewhere, and is to be taken in next.
-    told: Option<Told>,
+    /// What was told elsewhere, or how the session came to rest meanwhile: it is to be taken in next.
+    news: Option<Idle>,
     /// As long as it lasts, what is typed is not written on the screen but by whoever reads it.
     _quiet: Quiet,
 }
@@ -60,7 +60,7 @@ impl Terminal {
             put_off: BTreeSet::new(),
             broke_off: false,
             is_told_to_end: false,
-            told: None,
+            news: None,
             _quiet: Quiet::begin(),
         }
     }
@@ -124,6 +124,7 @@ impl Terminal {
                 let worked = self.talk.change_mode(mode).await?;
                 return Ok(self.after(worked));
             }
+            Some(Ok(Command::Image(path))) => self.talk.attach(&path),
             Some(Ok(command)) => {
                 let shown = self.talk.shown(&command);
                 self.talk.screen.lock().write(Part::Note, &shown);
@@ -196,10 +197,14 @@ impl Terminal {
 
     /// Takes in what came while somebody was at the keyboard: something that was told elsewhere, or the time.
     async fn take_in(&mut self) -> Result<Option<Exit>> {
-        match self.told.take() {
-            Some(told) => {
+        match self.news.take() {
+            Some(Idle::Told(told)) => {
                 self.talk.screen.lock().note(self.talk.phrases.told_elsewhere);
                 self.work(Work::Told(told)).await
+            }
+            Some(Idle::Rested(reply)) => {
+                self.talk.rested(&reply);
+                Ok(None)
             }
             None => self.work(Work::Tell(Input::Tick)).await,
         }
@@ -325,7 +330,7 @@ impl Terminal {
         tokio::select! {
             read = &mut reading => return Ok(read?),
             () = &mut lapse => {}
-            told = idle(driver) => self.told = Some(told),
+            news = driver.idle() => self.news = Some(news),
             _ = interrupted.recv() => self.is_told_to_end = true,
             _ = terminated.recv() => self.is_told_to_end = true,
         }
@@ -340,12 +345,6 @@ impl Terminal {
         let reading = tokio::task::spawn_blocking(|| read_key(&GIVE_UP));
         Ok(self.meanwhile(reading, &GIVE_UP).await??)
     }
-}
-
-/// Goes on with what nobody waits for, until somebody elsewhere tells the session something.
-async fn idle(driver: &mut Driver) -> Told {
-    driver.finish().await;
-    driver.heard().await
 }
 
 /// Reads a key in raw mode.

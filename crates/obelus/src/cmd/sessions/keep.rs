@@ -7,8 +7,8 @@ use obelus_runtime::{Store, StoreError, system_clock};
 use serde_json::json;
 
 use super::super::holder::tell_holder;
-use super::super::host::{Job, store_folder};
-use super::super::run::{Begin, play};
+use super::super::host::{Job, runtime, store_folder};
+use super::super::run::{Begin, Place, play};
 use super::look;
 use crate::cli::StoreAt;
 use crate::output::{self, Exit};
@@ -20,9 +20,8 @@ pub(super) fn pause(id: &str, at: &StoreAt) -> Result<Exit> {
     let input = Input::Pause { by: BY.to_owned() };
     let Some(store) = open_or_tell(id, at, &input, false)? else { return Ok(Exit::Done) };
     let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
-    let mut driver = Job::take_up(&store, id, genesis, None)?.driver;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(driver.accept(input))?;
+    let (mut taken, _) = Job::take_up(&store, id, genesis, None)?;
+    runtime()?.block_on(taken.driver.accept(input))?;
     output::note(&format!("`{id}` is paused: nothing starts until `obelus sessions resume {id}`"));
     Ok(Exit::Done)
 }
@@ -31,11 +30,12 @@ pub(super) fn resume(id: &str, at: &StoreAt, as_json: bool) -> Result<Exit> {
     let input = Input::Resume { by: BY.to_owned() };
     let Some(store) = open_or_tell(id, at, &input, as_json)? else { return Ok(Exit::Done) };
     let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
-    let driver = Job::take_up(&store, id, genesis, None)?.driver;
+    let (taken, mcp) = Job::take_up(&store, id, genesis, None)?;
+    let driver = taken.driver;
     if driver.session().paused().is_none() {
         bail!("`{id}` is not paused");
     }
-    play(driver, Begin::Resumed(input), Some((store, id)), as_json, false)
+    play(driver, Place::with(mcp)?, Begin::Resumed(input), Some((store, id)), as_json, false)
 }
 
 /// Opens the store; where another process holds it, that one is told instead, and there is nothing more to do.

@@ -2,20 +2,21 @@
 
 use std::io;
 use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::runtime::Handle;
 
 /// The streams of a program.
-pub(super) struct Pipes {
-    pub(super) stdin: ChildStdin,
-    pub(super) stdout: ChildStdout,
-    pub(super) stderr: ChildStderr,
+pub(crate) struct Pipes {
+    pub(crate) stdin: ChildStdin,
+    pub(crate) stdout: ChildStdout,
+    pub(crate) stderr: ChildStderr,
 }
 
 /// A running program in a process group of its own. Dropping it kills the group.
-pub(super) struct Group {
+pub(crate) struct Group {
     /// Always there; taken by `drop`.
     child: Option<Child>,
     /// The group, while there may be something in it to kill.
@@ -24,7 +25,7 @@ pub(super) struct Group {
 
 impl Group {
     /// Starts a program with a pipe for each of its streams.
-    pub(super) fn spawn(command: &mut Command) -> io::Result<(Self, Pipes)> {
+    pub(crate) fn spawn(command: &mut Command) -> io::Result<(Self, Pipes)> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.process_group(0).kill_on_drop(true).spawn()?;
         let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
@@ -37,13 +38,30 @@ impl Group {
     }
 
     /// Waits for the program itself, then kills what it left behind.
-    pub(super) async fn ended(&mut self) -> io::Result<ExitStatus> {
+    pub(crate) async fn ended(&mut self) -> io::Result<ExitStatus> {
         let Some(child) = &mut self.child else { return Err(io::ErrorKind::NotFound.into()) };
         let status = child.wait().await?;
         // The program is gone, and its number could belong to another one from now on. It cannot while anything
         // is left in the group, which is when this kills; and it will not within these few instructions.
         self.kill();
         Ok(status)
+    }
+
+    /// Ends the program, whose stdin is closed by now: it has a moment to go by itself, another one after SIGTERM, and
+    /// is killed then. It is reaped, and nothing of its group is left.
+    #[cfg_attr(not(feature = "mcp"), expect(dead_code, reason = "only programs that serve are ended gently"))]
+    pub(crate) async fn end(&mut self, moment: Duration) -> io::Result<ExitStatus> {
+        if let Ok(status) = tokio::time::timeout(moment, self.ended()).await {
+            return status;
+        }
+        if let Some(id) = self.id {
+            let _ = kill_process_group(id, Signal::TERM);
+        }
+        if let Ok(status) = tokio::time::timeout(moment, self.ended()).await {
+            return status;
+        }
+        self.kill();
+        self.ended().await
     }
 
     fn kill(&mut self) {

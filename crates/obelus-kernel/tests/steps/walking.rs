@@ -1,14 +1,14 @@
-//! Turns along a graph of steps, told as stories.
+//! From node to node, and what is wrong with graphs.
 
-use std::sync::Arc;
-
-use obelus_kernel::session::{Answer, Decision, Ends, Input, Mode, Outcome, Reply, Session, Settings, Solution, Task};
+use obelus_kernel::Time;
+use obelus_kernel::session::{Ends, Outcome};
 use obelus_kernel::steps::Steps;
-use obelus_kernel::{Context, Expr, Time};
 use serde_json::{Value, json};
 
+use crate::story::{Story, decided};
+
 /// understand → ask → book → done, with a way round the question once the answer is known.
-fn table() -> Value {
+pub(crate) fn table() -> Value {
     json!({
         "start": "understand",
         "max_steps": 8,
@@ -33,70 +33,6 @@ fn table() -> Value {
     })
 }
 
-struct Story {
-    session: Session,
-    asked: Option<String>,
-    call: Option<String>,
-    reply: Option<Reply>,
-}
-
-impl Story {
-    fn new(graph: Value) -> Self {
-        let tools = json!({
-            "book": {"properties": {"when": {"type": "string"}, "people": {"type": "integer"}}, "x-effect": "create", "x-trust": "trusted"},
-            "look": {"properties": {}, "x-effect": "read", "x-trust": "trusted"},
-        });
-        let context = Context::from_value(json!([{"type": "tool", "tool": tools}])).unwrap();
-        let steps: Steps = serde_json::from_value(graph).unwrap();
-        assert_eq!(steps.check(|name| context.tool(name).is_some()), Vec::<String>::new());
-        let settings = Settings {
-            mode: Mode::Full,
-            activities: ["book".to_owned(), "look".to_owned()].into(),
-            ..Settings::default()
-        };
-        let session = Session::new("story", context, None, Arc::new(settings)).unwrap().with_steps(Arc::new(steps));
-        Self { session, asked: None, call: None, reply: None }
-    }
-
-    fn tell(&mut self, input: Input) -> &mut Self {
-        self.session.handle(Time(0), input).unwrap();
-        (self.asked, self.call) = (None, None);
-        while let Some(task) = self.session.poll() {
-            match task {
-                Task::AskModel { id } => self.asked = Some(id),
-                Task::Call(start) => self.call = Some(start.id),
-                Task::Rest(reply) => self.reply = Some(*reply),
-                _ => {}
-            }
-        }
-        self
-    }
-
-    fn user_says(&mut self, text: &str) -> &mut Self {
-        self.tell(Input::User { text: text.to_owned() })
-    }
-
-    fn model_answers(&mut self, solution: Value) -> &mut Self {
-        let id = self.asked.take().expect("the model is asked");
-        let solution = Solution::from_value(solution).unwrap();
-        self.tell(Input::Answer { id, answer: Answer::Solution { solution, tokens: 0 } })
-    }
-
-    fn call_ends(&mut self, outcome: Outcome) -> &mut Self {
-        let id = self.call.take().expect("a call runs");
-        self.tell(Input::Ended { id, outcome })
-    }
-
-    fn ends(&self) -> (Ends, Option<&str>, &Value) {
-        let reply = self.reply.as_ref().expect("the turn is at rest");
-        (reply.ends, reply.end.as_deref(), &reply.output)
-    }
-
-    fn read(&self, path: &str) -> Option<Value> {
-        self.session.context().resolve(&Expr::parse(path).unwrap(), None).map(std::borrow::Cow::into_owned)
-    }
-}
-
 #[test]
 fn a_turn_walks_from_node_to_node_and_parks_at_a_question() {
     let mut story = Story::new(table());
@@ -110,10 +46,6 @@ fn a_turn_walks_from_node_to_node_and_parks_at_a_question() {
     assert_eq!(refused.code, "bad_answer");
     story.tell(decided(&question.id, json!(4))).call_ends(Outcome::Value(json!(7)));
     assert_eq!(story.ends(), (Ends::Output, Some("done"), &json!("Table 7 for 4")));
-}
-
-fn decided(question: &str, value: Value) -> Input {
-    Input::Decide { question: question.to_owned(), decision: Decision::Value { value }, by: "a person".to_owned() }
 }
 
 #[test]

@@ -1,0 +1,113 @@
+//! The client that the conformance suite of MCP drives: it connects, lists the tools and calls each of them.
+//!
+//! ```text
+//! npx @modelcontextprotocol/conformance client --command target/debug/examples/mcp_conformance --suite all --spec-version 2026-07-28
+//! ```
+//!
+//! The suite adds the address of its server and says in the environment which revision to speak and, in some scenarios,
+//! which calls to make.
+
+use std::env;
+use std::process::ExitCode;
+
+use obelus_connect::mcp::{AskedFuture, Elicit, McpError, Servers};
+use obelus_runtime::Asked;
+use serde_json::{Map, Value, json};
+
+/// A person who fills in forms: with the defaults, where there are any.
+struct Person;
+
+impl Elicit for Person {
+    fn ask(&self, _: String, schema: Value) -> AskedFuture<'_> {
+        let fields = schema["properties"].as_object().cloned().unwrap_or_default();
+        let filled: Map<_, _> = fields.into_iter().map(|(name, field)| (name, value_for(&field))).collect();
+        Box::pin(std::future::ready(Asked::Value(Value::Object(filled))))
+    }
+}
+
+/// Some value that fits a schema.
+fn value_for(schema: &Value) -> Value {
+    if let Some(default) = schema.get("default") {
+        return default.clone();
+    }
+    if let Some(one) = schema.get("enum").and_then(|values| values.get(0)) {
+        return one.clone();
+    }
+    match schema["type"].as_str() {
+        Some("string") => json!("some"),
+        Some("integer") => json!(1),
+        Some("number") => json!(1.5),
+        Some("boolean") => json!(true),
+        Some("array") => json!([]),
+        Some("object") => json!({}),
+        _ => Value::Null,
+    }
+}
+
+/// Arguments for a tool: what it requires. One that wants a schema gets that of the tool before it.
+fn arguments_for(schema: &Value, before: Option<&Value>) -> Map<String, Value> {
+    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let value = |name: &str| match (name, before) {
+        ("schema", Some(before)) => before.clone(),
+        _ => value_for(&schema["properties"][name]),
+    };
+    required.map(|name| (name.to_owned(), value(name))).collect()
+}
+
+/// The calls that the suite wants made, if it says so.
+fn wanted() -> Vec<(String, Map<String, Value>)> {
+    let context: Value =
+        env::var("MCP_CONFORMANCE_CONTEXT").ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    let calls = context["toolCalls"].as_array().into_iter().flatten();
+    let call = |call: &Value| {
+        Some((call["name"].as_str()?.to_owned(), call["arguments"].as_object().cloned().unwrap_or_default()))
+    };
+    calls.filter_map(call).collect()
+}
+
+async fn talk(servers: &Servers) -> Result<(), McpError> {
+    servers.on_change(|words| eprintln!("{words}"));
+    let tools = servers.tools().await?;
+    let Some(server) = servers.get("suite") else { return Ok(()) };
+    let mut calls = wanted();
+    if calls.is_empty() {
+        let mut before = None;
+        for (name, schema) in &tools {
+            let name = name.strip_prefix("suite.").unwrap_or(name);
+            calls.push((name.to_owned(), arguments_for(schema, before)));
+            before = Some(schema);
+        }
+    }
+    for (tool, arguments) in calls {
+        match server.call(&tool, arguments, Some(&Person)).await {
+            Ok(brought) => eprintln!("{tool}: {:?}", brought.texts),
+            Err(error) => eprintln!("{tool}: {error}"),
+        }
+    }
+    Ok(())
+}
+
+/// Talks to the server of a scenario; the error is in words.
+pub(crate) async fn run(url: &str) -> Result<(), String> {
+    let protocol = env::var("MCP_CONFORMANCE_PROTOCOL_VERSION").unwrap_or_else(|_| "auto".to_owned());
+    let section = Map::from_iter([("suite".to_owned(), json!({"url": url, "protocol": protocol, "timeout": 20}))]);
+    let servers = Servers::parse(&section, ".".as_ref()).map_err(|error| error.to_string())?;
+    let talked = talk(&servers).await;
+    servers.close().await;
+    talked.map_err(|error| error.to_string())
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let Some(url) = env::args().nth(1) else {
+        eprintln!("usage: mcp_conformance URL");
+        return ExitCode::from(2);
+    };
+    match run(&url).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(words) => {
+            eprintln!("{words}");
+            ExitCode::FAILURE
+        }
+    }
+}

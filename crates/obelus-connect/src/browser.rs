@@ -1,0 +1,282 @@
+//! The browser: an MCP server made safe to act with.
+//!
+//! An agent that works with pages observes, plans one call to the browser, has it aimed, and acts. Ids of elements live
+//! from an observation to the next action and no longer. What is kept of an action is what a person can be asked about:
+//! the page's address, the element's role and name, the form. Between the pages and the network stands a guard, which
+//! lets through what was agreed to.
+//!
+//! # Layout
+//!
+//! | module | subject |
+//! |---|---|
+//! | `section` | what an agent's file says of its browser |
+//! | `find` | where the server and the browser are on this machine |
+//! | `launch` | the server that is started where the file names none |
+//! | `activities` | observing, aiming and acting as activities |
+//! | `observe` | what the page shows, in words and as a picture |
+//! | `aim` | a planned call is checked against the page and judged |
+//! | `act` | the element is found again, and what was judged is done |
+//! | `intent` | what a planned call wants |
+//! | `judge` | what an action would do |
+//! | `guard` | what pages may send |
+//! | `page` | our program beside the browser, and what it is asked |
+//! | `answer` | what the server says |
+//! | `snapshot` | the elements of a page |
+//! | `sites` | which sites are allowed |
+//! | `secrets` | texts that are typed by name |
+//! | `address` | addresses of pages, as they are told and kept |
+//! | `shots` | pictures of pages |
+
+mod act;
+mod activities;
+mod address;
+mod aim;
+mod answer;
+mod find;
+mod guard;
+mod intent;
+mod judge;
+mod launch;
+mod observe;
+mod page;
+mod secrets;
+mod section;
+mod shots;
+mod sites;
+mod snapshot;
+
+use std::hash::RandomState;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use obelus_runtime::Activities;
+use serde_json::{Map, Value, json};
+use tokio::sync::Mutex;
+
+use crate::activity::BindingError;
+use crate::mcp::{Server, Servers};
+use activities::{Part, Step};
+use aim::HeldBy;
+use answer::Modal;
+use page::{Ask, Failed, Reply};
+use shots::Shots;
+
+pub use find::{Found, Missing, PLAYWRIGHT_MCP, find};
+pub use judge::Class;
+pub use launch::Outputs;
+pub use section::Section;
+pub use sites::Sites;
+pub use snapshot::{Element, Snapshot, is_id};
+
+/// The browser of a session.
+pub struct Browser {
+    /// Its server, or why there is none.
+    server: Result<Arc<Server>, String>,
+    section: Section,
+    memory: Mutex<Memory>,
+}
+
+impl std::fmt::Debug for Browser {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Browser").field("server", &self.section.server).finish_non_exhaustive()
+    }
+}
+
+/// What is known from one step to the next. None of it is kept.
+struct Memory {
+    /// The page as it was observed; none once something was done.
+    seen: Option<Seen>,
+    /// Where the browser is, in full.
+    address: Option<String>,
+    /// Whether it was started anew since.
+    reborn: bool,
+    /// Where it was last on an allowed site.
+    home: Option<String>,
+    /// The sites of the file, and those that a person allowed since.
+    sites: Sites,
+    /// What elements tried to send.
+    held: HeldBy,
+    /// The element that was acted on last.
+    note: Option<String>,
+    /// The last observation, and how many before it were the same.
+    last: Option<(String, u32)>,
+    /// A text that the next observation looks for.
+    focus: Option<String>,
+    shots: Shots,
+    /// For marks of what stands in forms.
+    key: RandomState,
+}
+
+impl Memory {
+    /// Counts observations in a row that are the same.
+    fn count(&mut self, digest: &str) -> u32 {
+        let count = match &self.last {
+            Some((last, count)) if last == digest => count + 1,
+            _ => 0,
+        };
+        self.last = Some((digest.to_owned(), count));
+        count
+    }
+}
+
+/// A page as it was observed.
+#[derive(Default)]
+struct Seen {
+    /// As it is shown.
+    address: String,
+    head: String,
+    text: String,
+    snapshot: Snapshot,
+    modal: Option<Modal>,
+    /// Whether the server left something out.
+    cut: bool,
+}
+
+impl Browser {
+    /// The browser that the section describes, on one of these servers. Pictures go to the section's folder, or else to
+    /// `shots`. Nothing is started.
+    pub fn new(section: Section, servers: &Servers, shots: PathBuf) -> Result<Arc<Self>, BindingError> {
+        let Some(server) = servers.get(&section.server) else {
+            let problem = format!("there is no server `{}` under `mcp`", section.server);
+            return Err(BindingError { binding: "browser".to_owned(), field: "`server`".to_owned(), problem });
+        };
+        Ok(Self::with(section, Ok(server), shots))
+    }
+
+    /// A browser that is not there: whatever is asked of it is an error that says why.
+    pub fn missing(section: Section, why: impl Into<String>) -> Arc<Self> {
+        Self::with(section, Err(why.into()), PathBuf::new())
+    }
+
+    fn with(section: Section, server: Result<Arc<Server>, String>, shots: PathBuf) -> Arc<Self> {
+        let memory = Memory {
+            seen: None,
+            address: None,
+            reborn: false,
+            home: None,
+            sites: section.sites.clone(),
+            held: HeldBy::new(),
+            note: None,
+            last: None,
+            focus: None,
+            shots: Shots::new(section.shots.clone().unwrap_or(shots)),
+            key: RandomState::new(),
+        };
+        Arc::new(Self { server, section, memory: Mutex::new(memory) })
+    }
+
+    fn server(&self) -> Result<&Server, Failed> {
+        self.server.as_deref().map_err(|why| Failed::new("no_browser", format!("there is no browser: {why}")))
+    }
+
+    /// Checks what a file says of its browser and of its servers, without a look at this machine. What is returned can be
+    /// bound, to check bindings too, and nothing else.
+    pub fn checked(
+        section: &Map<String, Value>,
+        mcp: &Map<String, Value>,
+        base: &Path,
+    ) -> Result<Arc<Self>, BindingError> {
+        let section = Section::parse(section, base)?;
+        let mut mcp = mcp.clone();
+        mcp.entry(section.server.clone()).or_insert_with(|| json!({"command": ["playwright-mcp"]}));
+        Self::new(section, &Servers::parse(&mcp, base)?, base.to_owned())
+    }
+
+    /// Adds the activity for `{operator: PART}`: `observe`, `aim` or `act`. Tools that act have the name of what they do, and
+    /// may share one activity.
+    pub fn bind_one(self: &Arc<Self>, activities: &mut Activities, name: &str, part: &str) -> Result<(), BindingError> {
+        let part = match part {
+            "observe" => Part::Observe,
+            "aim" => Part::Aim,
+            "act" => Part::Act,
+            other => {
+                let problem = format!("`{other}` is no part of a browser; there are observe, aim and act");
+                return Err(BindingError { binding: name.to_owned(), field: "`operator`".to_owned(), problem });
+            }
+        };
+        activities.add(name, Step { browser: Arc::clone(self), part });
+        Ok(())
+    }
+
+    /// Adds everything that a browser does, under its usual names.
+    pub fn bind_into(self: &Arc<Self>, activities: &mut Activities) {
+        let step = |part| Step { browser: Arc::clone(self), part };
+        activities.add("observe", step(Part::Observe));
+        activities.add("aim", step(Part::Aim));
+        for class in Class::ALL {
+            activities.add(class.name(), step(Part::Act));
+        }
+    }
+
+    /// Has calls to the browser's own tools refused, for these names: a session knows the tools so that they can be planned,
+    /// and what is planned is aimed first.
+    pub fn refuse_direct_calls<'a>(
+        self: &Arc<Self>,
+        activities: &mut Activities,
+        names: impl IntoIterator<Item = &'a str>,
+    ) {
+        let is_own = |name: &&str| name.split_once('.').is_some_and(|(server, _)| server == self.section.server);
+        for name in names.into_iter().filter(is_own) {
+            activities.add(name, Step { browser: Arc::clone(self), part: Part::Direct });
+        }
+    }
+
+    /// Asks the page something, and keeps in mind where it is.
+    async fn ask(&self, memory: &mut Memory, ask: Ask) -> Result<Reply, Failed> {
+        let reply = page::ask(self.server()?, &memory.sites, &self.section.rules, ask).await?;
+        if let Reply::Told(told) = &reply {
+            // One that ended by itself was somewhere: the next observation goes there.
+            let was_somewhere = memory.address.as_ref().is_some_and(|address| address.starts_with("http"));
+            if told.fresh && was_somewhere && told.address == "about:blank" {
+                memory.reborn = true;
+                return Ok(reply);
+            }
+            let parsed = url::Url::parse(&told.address).ok();
+            if parsed.is_some_and(|address| memory.sites.allow(&address)) {
+                memory.home = Some(told.address.clone());
+            }
+            memory.address = Some(told.address.clone());
+        }
+        Ok(reply)
+    }
+
+    /// Sees to the guard before anything is done.
+    async fn guarded(&self, memory: &mut Memory) -> Result<(), Failed> {
+        match self.ask(memory, Ask { take: true, ..Ask::default() }).await? {
+            Reply::Told(_) => Ok(()),
+            Reply::Dialog(_) => Err(Failed::new("dialog_open", "a dialog is open: observe first")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::activity::bind_with;
+
+    #[test]
+    fn bindings_of_an_agent_are_checked_without_a_browser() {
+        let map = |value: Value| value.as_object().unwrap().clone();
+        let base = Path::new("/");
+        let browser = Browser::checked(&map(json!({"sites": ["shop.example.test"]})), &Map::new(), base).unwrap();
+        let bind = |bindings: Value, browser: Option<&Arc<Browser>>| {
+            let mut activities = Activities::new();
+            bind_with(&mut activities, &map(bindings), base, browser).map(|()| activities.names())
+        };
+        let good = json!({"observe": {"operator": "observe"}, "aim": {"operator": "aim"}, "pay": {"operator": "act"}});
+        assert_eq!(bind(good.clone(), Some(&browser)).unwrap().len(), 3);
+        assert_eq!(bind(good, None).unwrap().len(), 3, "without a browser there is nothing to look at");
+        for (bindings, browser, why) in [
+            (json!({"a": {"operator": "watch"}}), Some(&browser), "observe, aim and act"),
+            (json!({"a": {"operator": "aim", "timeout": 1}}), Some(&browser), "unknown"),
+        ] {
+            let error = bind(bindings.clone(), browser).unwrap_err();
+            assert!(error.to_string().contains(why), "{bindings}: {error}");
+        }
+        let mut activities = Activities::new();
+        browser.refuse_direct_calls(&mut activities, ["browser.browser_click", "notes.add"]);
+        assert_eq!(activities.names().into_iter().collect::<Vec<_>>(), ["browser.browser_click"]);
+        let wrong = Browser::checked(&map(json!({"server": "web"})), &map(json!({"web": {"commands": []}})), base);
+        assert!(wrong.unwrap_err().to_string().contains("`web`"));
+    }
+}

@@ -1,0 +1,311 @@
+//! Acting: the element is found again on the page as it is now, and what was judged is done if it is still the same.
+
+use obelus_kernel::session::CallError;
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use super::address::shown_text;
+use super::aim::{files, fit, judged, kind_of, note};
+use super::answer::{Answer, Modal, in_our_words};
+use super::guard;
+use super::intent::{Intent, arguments};
+use super::judge::{Class, Request};
+use super::page::{Ask, Failed, Reply, Told};
+use super::{Browser, Memory, Seen};
+
+/// For how long a page may come to rest after an action, in milliseconds.
+const SETTLE: u32 = 5000;
+
+/// A call of an acting tool.
+struct Order<'a> {
+    class: Class,
+    address: &'a str,
+    role: &'a str,
+    name: &'a str,
+    nth: u64,
+    form: &'a Value,
+    sends: Vec<Request>,
+    act: &'a Map<String, Value>,
+}
+
+impl<'a> Order<'a> {
+    fn read(class: Class, call: &'a Value) -> Result<Self, CallError> {
+        let wrong = |field: &str| {
+            CallError::new(
+                "bad_params",
+                format!("`{field}` is not what `aim` gives: aim first, and act on what it brings"),
+            )
+        };
+        let text = |field: &str| call.get(field).and_then(Value::as_str).ok_or_else(|| wrong(field));
+        let sends = match call.get("sends") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(sends) => guard::read(sends).ok_or_else(|| wrong("sends"))?,
+        };
+        Ok(Self {
+            class,
+            address: text("address")?,
+            role: text("role")?,
+            name: text("name")?,
+            nth: call.get("nth").and_then(Value::as_u64).ok_or_else(|| wrong("nth"))?,
+            form: call.get("form").unwrap_or(&Value::Null),
+            sends,
+            act: call.get("do").and_then(Value::as_object).ok_or_else(|| wrong("do"))?,
+        })
+    }
+
+    /// The places of all elements it is about.
+    fn places(&self, intent: &Intent) -> Vec<(&'a str, &'a str, u64)> {
+        let place = |value: &'a Value| {
+            Some((value.get("role")?.as_str()?, value.get("name")?.as_str()?, value.get("nth")?.as_u64()?))
+        };
+        match intent {
+            Intent::Fields => {
+                let fields = self.act.get("fields").and_then(Value::as_array).into_iter().flatten();
+                fields.filter_map(place).collect()
+            }
+            Intent::Drag => {
+                let to = self.act.get("to").and_then(place);
+                std::iter::once((self.role, self.name, self.nth)).chain(to).collect()
+            }
+            _ => vec![(self.role, self.name, self.nth)],
+        }
+    }
+}
+
+fn changed(what: &str) -> Failed {
+    let words =
+        format!("{what}; nothing was done. Observe, and plan it again: whoever agreed is asked again if need be");
+    Failed::new("changed", words)
+}
+
+impl Browser {
+    /// Does what was judged.
+    pub(super) async fn act(&self, class: Class, call: &Value) -> Result<Value, Failed> {
+        let order = Order::read(class, call)?;
+        let intent = Intent::of(order.act)?;
+        let mut memory = self.memory.lock().await;
+        let memory = &mut *memory;
+        // Whatever comes of it, the page may be another one afterwards.
+        let seen = memory.seen.take();
+        match &intent {
+            Intent::Dialog { .. } | Intent::Files(_) => {
+                return self.answer_dialog(&order, &intent, seen, memory).await;
+            }
+            Intent::Find(text) => {
+                let found = seen.as_ref().map_or(0, |seen| seen.lines_with(text));
+                let address = seen.as_ref().map_or("about:blank", |seen| &seen.address).to_owned();
+                memory.focus = Some(text.clone());
+                return Ok(json!({"address": address, "did": "find", "found": found}));
+            }
+            _ => {}
+        }
+        if !intent.touches() {
+            self.guarded(memory).await?;
+            if judged(&intent, None, &[], memory).class != class {
+                return Err(changed("what this does is judged otherwise now"));
+            }
+            if let (Class::Leave, Intent::Go(address)) = (class, &intent) {
+                memory.sites.add(address);
+            }
+            return self.run(&order, &intent, &[], Vec::new(), memory).await;
+        }
+        self.act_on_elements(&order, &intent, memory).await
+    }
+
+    async fn act_on_elements(&self, order: &Order<'_>, intent: &Intent, memory: &mut Memory) -> Result<Value, Failed> {
+        let now = self.look(memory).await?;
+        if now.modal.is_some() {
+            return Err(Failed::new("dialog_open", "a dialog has opened: observe first"));
+        }
+        if now.address != order.address {
+            return Err(changed("the page is another one by now"));
+        }
+        let mut found = Vec::new();
+        for (role, name, nth) in order.places(intent) {
+            let element = match intent {
+                Intent::Key(_) if role == "page" => continue,
+                Intent::Key(_) => now.snapshot.active().filter(|element| element.role == role && element.label == name),
+                _ => usize::try_from(nth).ok().and_then(|nth| now.snapshot.find(role, name, nth)),
+            };
+            found.push(element.ok_or_else(|| changed("the element is not on the page any more"))?);
+        }
+        let ids: Vec<_> = found.iter().map(|element| element.id.clone()).collect();
+        let ask = Ask { elements: ids.clone(), take: true, ..Ask::default() };
+        let Reply::Told(told) = self.ask(memory, ask).await? else {
+            return Err(Failed::new("dialog_open", "a dialog has opened: observe first"));
+        };
+        let mut first = None;
+        for (at, element) in found.iter().enumerate() {
+            let Some(Some(facts)) = told.facts.get(at) else { return Err(changed("the element is gone")) };
+            fit(intent, element, facts, kind_of(order.act, at))?;
+            first = first.or(Some((*element, facts)));
+        }
+        let judged = judged(intent, first, &order.sends, memory);
+        if judged.class != order.class || judged.leads.clone().unwrap_or_default() != *order.form {
+            return Err(changed("the element does something else by now, or its form was changed"));
+        }
+        let mut permits = Vec::new();
+        if order.class.sends() {
+            permits.extend(judged.request);
+            permits.extend(order.sends.iter().cloned());
+        }
+        if order.class == Class::Leave || order.class.sends() {
+            // Whoever agreed to it agreed to where it goes.
+            let led = judged.leads.as_ref().and_then(|leads| leads["address"].as_str());
+            let asked = order.sends.iter().filter(|request| request.leaves).map(|request| request.address.as_str());
+            for address in led.into_iter().chain(asked).filter_map(|address| Url::parse(address).ok()) {
+                if !memory.sites.allow(&address) {
+                    memory.sites.add(&address);
+                }
+            }
+        }
+        let ids: Vec<_> = ids.iter().map(String::as_str).collect();
+        self.run(order, intent, &ids, permits, memory).await
+    }
+
+    /// Has the server do it, and sees what came of it.
+    async fn run(
+        &self,
+        order: &Order<'_>,
+        intent: &Intent,
+        ids: &[&str],
+        permits: Vec<Request>,
+        memory: &mut Memory,
+    ) -> Result<Value, Failed> {
+        let before = memory.address.clone().unwrap_or_default();
+        let page = Url::parse(&before).ok();
+        let arguments = arguments(order.act, ids, |text| {
+            let Some(page) = &page else { return Ok(text.to_owned()) };
+            let secret = self.section.secrets.typed(text, page, &self.section.sites)?;
+            Ok(secret.map_or_else(|| text.to_owned(), |secret| secret.expose().to_owned()))
+        })?;
+        memory.note = Some(note(order.address, order.role, order.name, order.nth));
+        // Sites that were added, and permits, reach the guard before the action does.
+        self.ask(memory, Ask { permits: Some(permits), take: true, ..Ask::default() }).await?;
+        let done = self.call_tool(order.act, arguments).await;
+        self.after(order, intent, done, &before, memory).await
+    }
+
+    async fn call_tool(&self, act: &Map<String, Value>, arguments: Map<String, Value>) -> Result<Answer, Failed> {
+        let tool = act.get("tool").and_then(Value::as_str).unwrap_or_default();
+        Ok(Answer::read(&self.server()?.call(tool, arguments, None).await?))
+    }
+
+    /// Answers a dialog. What its action was permitted to send is still permitted.
+    async fn answer_dialog(
+        &self,
+        order: &Order<'_>,
+        intent: &Intent,
+        seen: Option<Seen>,
+        memory: &mut Memory,
+    ) -> Result<Value, Failed> {
+        let kind = seen.and_then(|seen| seen.modal).map(|modal| modal.kind);
+        if kind.as_deref() != Some(order.name) {
+            return Err(changed("there is no such dialog open"));
+        }
+        let mut arguments = arguments(order.act, &[], |text| Ok(text.to_owned()))?;
+        if let Intent::Files(paths) = intent
+            && !paths.is_empty()
+        {
+            let paths = files(paths, self.section.uploads.as_deref())?;
+            arguments.insert("paths".to_owned(), Value::Array(paths));
+        }
+        let before = memory.address.clone().unwrap_or_default();
+        let done = self.call_tool(order.act, arguments).await;
+        self.after(order, intent, done, &before, memory).await
+    }
+
+    async fn after(
+        &self,
+        order: &Order<'_>,
+        intent: &Intent,
+        done: Result<Answer, Failed>,
+        before: &str,
+        memory: &mut Memory,
+    ) -> Result<Value, Failed> {
+        let answer = match done {
+            // Whether a permitted request went out before the line broke, nobody can say.
+            Err(failed) => return Err(Failed { doubt: failed.doubt && order.class.sends(), ..failed }),
+            Ok(answer) => answer,
+        };
+        let tool = order.act.get("tool").and_then(Value::as_str).unwrap_or_default();
+        let did = tool.strip_prefix("browser_").unwrap_or(tool);
+        if let Some(modal) = &answer.modal {
+            return Ok(with_dialog(before, did, modal));
+        }
+        let home = memory.home.clone().unwrap_or_else(|| "about:blank".to_owned());
+        let ask = Ask { permits: Some(Vec::new()), take: true, settle: SETTLE, home: Some(home), ..Ask::default() };
+        let told = match self.ask(memory, ask).await {
+            Ok(Reply::Told(told)) => told,
+            Ok(Reply::Dialog(modal)) => return Ok(with_dialog(before, did, &modal)),
+            Err(failed) => return Err(Failed { doubt: order.class.sends(), ..failed }),
+        };
+        if let Some(left) = &told.left {
+            let words = format!(
+                "the page led to {}, which is not among the sites of this agent; it was left again. Whoever wants to go \
+                 there plans `browser_navigate`, and a person is asked",
+                shown_text(left)
+            );
+            return Err(Failed::new("left_site", words));
+        }
+        self.outcome(order, intent, &answer, &told, before, did, memory)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "it is the end of one story")]
+    fn outcome(
+        &self,
+        order: &Order<'_>,
+        intent: &Intent,
+        answer: &Answer,
+        told: &Told,
+        before: &str,
+        did: &str,
+        memory: &mut Memory,
+    ) -> Result<Value, Failed> {
+        // What the next page sends when it is loaded is not what this action sent.
+        let own: Vec<_> =
+            told.held.iter().filter(|held| held.from.is_empty() || held.from == before).cloned().collect();
+        let held = guard::distinct(&own);
+        if let (false, Some(note)) = (held.is_empty(), &memory.note) {
+            let mut all = order.sends.clone();
+            all.extend(held.iter().filter(|request| !order.sends.contains(request)).cloned());
+            memory.held.insert(note.clone(), all);
+        }
+        let sent = guard::lines(&told.sent);
+        if let Some(error) = &answer.error {
+            let mut words = format!("{}; observe what is there now", in_our_words(error));
+            if !sent.is_empty() {
+                words = format!("{words}. Sent before that: {}", sent.join(", "));
+            }
+            return Err(Failed::new("not_done", words));
+        }
+        let filled = order.class == Class::Fill && !matches!(intent, Intent::Press);
+        if !held.is_empty() && sent.is_empty() && !filled {
+            let words = format!(
+                "this would send {}; it was held back, for nobody agreed to it. Observe, and plan the same action again: a \
+                 person is asked then",
+                guard::lines(&held).join(", ")
+            );
+            return Err(Failed::new("held", words));
+        }
+        let mut value = json!({"address": shown_text(&told.address), "did": did, "changed": true});
+        if let Some(map) = value.as_object_mut() {
+            if order.class.sends() {
+                map.insert("sent".to_owned(), json!(sent));
+            }
+            if !held.is_empty() {
+                map.insert("held".to_owned(), json!(guard::lines(&held)));
+            }
+            for (name, count) in [("downloads", answer.downloads), ("closed_tabs", told.closed)] {
+                if count > 0 {
+                    map.insert(name.to_owned(), json!(count));
+                }
+            }
+        }
+        Ok(value)
+    }
+}
+
+fn with_dialog(before: &str, did: &str, modal: &Modal) -> Value {
+    json!({"address": shown_text(before), "did": did, "changed": true, "dialog": modal.kind})
+}

@@ -1,0 +1,64 @@
+//! Observing, aiming and acting as activities.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use obelus_kernel::session::Outcome;
+use obelus_runtime::{Activity, ActivityFuture, Work};
+use serde_json::Value;
+
+use super::page::Failed;
+use super::{Browser, Class};
+
+/// A step takes several calls to the browser, and each of them may load a page.
+const TIME_LIMIT: Duration = Duration::from_secs(300);
+
+/// What a binding `{operator: …}` of the browser does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Observe,
+    Aim,
+    /// Each kind of action is a tool, whose name says which.
+    Act,
+    /// A tool of the server, called as it is.
+    Direct,
+}
+
+/// A part of the browser, as an activity.
+pub(super) struct Step {
+    pub(super) browser: Arc<Browser>,
+    pub(super) part: Part,
+}
+
+impl Activity for Step {
+    fn run(&self, work: Work) -> ActivityFuture {
+        let (browser, part) = (Arc::clone(&self.browser), self.part);
+        Box::pin(async move {
+            let class = Class::ALL.into_iter().find(|class| class.name() == work.tool.name);
+            let result = match (part, class) {
+                (Part::Direct, _) => {
+                    let words = "the browser is used through `observe`, `aim` and what acts, so that what is done is judged \
+                                 and guarded";
+                    Err(Failed::new("refused", words))
+                }
+                (Part::Observe, _) => browser.observe(work.call.get("at").and_then(Value::as_str)).await,
+                (Part::Aim, _) => browser.aim(&work.call).await,
+                (Part::Act, Some(class)) => browser.act(class, &work.call).await,
+                (Part::Act, None) => {
+                    let names = Class::ALL.map(Class::name).join(", ");
+                    let words = format!("a tool that acts has the name of what it does: one of {names}");
+                    Err(Failed::new("bad_tool", words))
+                }
+            };
+            match result {
+                Ok(value) => Outcome::Value(value),
+                Err(Failed { error, doubt: true }) if part == Part::Act => Outcome::Lost { message: error.message },
+                Err(Failed { error, .. }) => Outcome::Error(error),
+            }
+        })
+    }
+
+    fn time_limit(&self) -> Option<Duration> {
+        Some(TIME_LIMIT)
+    }
+}

@@ -1,0 +1,75 @@
+//! Addresses of pages, as they are told and kept.
+//!
+//! The part behind the question mark often carries what a user typed, and what lets someone in. It is kept as a
+//! digest: enough to tell one page from another.
+
+use sha2::{Digest, Sha256};
+use url::Url;
+
+/// How many letters of a digest are kept.
+const DIGEST: usize = 10;
+
+/// An address that may be kept: with a digest in the place of its query and of a route behind `#`.
+pub(super) fn shown(address: &Url) -> String {
+    let mut whole = match address.origin() {
+        url::Origin::Tuple(..) => format!("{}{}", address.origin().ascii_serialization(), address.path()),
+        // `about:blank` is told as it is; of other schemes, what follows may be a whole page.
+        url::Origin::Opaque(_) if address.scheme() == "about" => format!("about:{}", address.path()),
+        url::Origin::Opaque(_) => format!("{}:", address.scheme()),
+    };
+    if let Some(query) = address.query().filter(|query| !query.is_empty()) {
+        whole.push_str(&format!("?~{}", digest(query)));
+    }
+    // Pages that are one document tell their places behind `#`.
+    if let Some(route) = address.fragment().filter(|fragment| fragment.starts_with(['/', '!'])) {
+        whole.push_str(&format!("#~{}", digest(route)));
+    }
+    whole
+}
+
+/// An address as it is shown, where it is one.
+pub(super) fn shown_text(address: &str) -> String {
+    Url::parse(address).map_or_else(|_| "about:invalid".to_owned(), |address| shown(&address))
+}
+
+/// What is left of an address that was shown: the page without its query.
+pub(super) fn reopened(shown: &str) -> Option<Url> {
+    let end = shown.find("?~").or_else(|| shown.find("#~")).unwrap_or(shown.len());
+    Url::parse(&shown[..end]).ok().filter(|address| matches!(address.scheme(), "http" | "https"))
+}
+
+/// The beginning of a text's digest.
+pub(super) fn digest(text: &str) -> String {
+    let mut letters = String::with_capacity(DIGEST);
+    for byte in Sha256::digest(text.as_bytes()).iter().take(DIGEST / 2) {
+        letters.push_str(&format!("{byte:02x}"));
+    }
+    letters
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_user_typed_is_not_in_an_address_that_is_kept() {
+        let shown = |text: &str| shown_text(text);
+        assert_eq!(shown("https://shop.example.test/a/b"), "https://shop.example.test/a/b");
+        assert_eq!(shown("https://u:p@shop.example.test:8443/a#part"), "https://shop.example.test:8443/a");
+        let searched = shown("https://shop.example.test/s?q=secret#/r/secret");
+        assert!(searched.starts_with("https://shop.example.test/s?~") && !searched.contains("secret"), "{searched}");
+        assert_ne!(searched, shown("https://shop.example.test/s?q=other#/r/secret"));
+        assert_eq!(shown("data:text/html,secret"), "data:");
+        assert_eq!(shown("about:blank"), "about:blank");
+        assert_eq!(shown("no address"), "about:invalid");
+    }
+
+    #[test]
+    fn a_page_is_opened_again_without_its_query() {
+        let again = |text: &str| reopened(&shown_text(text)).map(|address| address.to_string());
+        assert_eq!(again("https://shop.example.test/s?q=1").as_deref(), Some("https://shop.example.test/s"));
+        assert_eq!(again("https://shop.example.test/#/r").as_deref(), Some("https://shop.example.test/"));
+        assert_eq!(again("about:blank"), None);
+        assert_eq!(again("file:///etc/passwd"), None);
+    }
+}

@@ -1,0 +1,349 @@
+//! Aiming: a planned call is checked against the page, judged, and bound to what it is about instead of an id.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
+
+use obelus_kernel::session::CallError;
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use super::address::{shown, shown_text};
+use super::guard;
+use super::intent::{Intent, Planned};
+use super::judge::{self, Class, Facts, Form, Request};
+use super::page::{Ask, Failed, Reply};
+use super::snapshot::Element;
+use super::{Browser, Memory};
+
+/// Keys that move about, and type nothing.
+const MOVING: [&str; 12] = [
+    "Tab",
+    "Escape",
+    "ArrowUp",
+    "ArrowDown",
+    "ArrowLeft",
+    "ArrowRight",
+    "PageUp",
+    "PageDown",
+    "Home",
+    "End",
+    "F5",
+    "Shift",
+];
+
+/// What an action is about, and what it would do.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Judged {
+    pub(super) class: Class,
+    /// Where it leads: a form as it would be sent, or a link.
+    pub(super) leads: Option<Value>,
+    /// What its form would send.
+    pub(super) request: Option<Request>,
+}
+
+/// Judges what is done with an element. `held` is what it tried to send before.
+pub(super) fn judged(
+    intent: &Intent,
+    element: Option<(&Element, &Facts)>,
+    held: &[Request],
+    memory: &Memory,
+) -> Judged {
+    let sites = &memory.sites;
+    let sent = |form: &Form| {
+        let address = Url::parse(&form.address).ok()?;
+        (form.method == "POST").then(|| guard::request("POST", &address))
+    };
+    let none = |class| Judged { class, leads: None, request: None };
+    let with_form = |form: &Form| Judged {
+        class: judge::submitting(form, sites),
+        leads: Some(form_told(form, &memory.key)),
+        request: sent(form),
+    };
+    let pressed = |element: &Element, facts: &Facts| {
+        let class = judge::pressing(&element.role, facts, sites);
+        match (&facts.link, &facts.form) {
+            (Some(link), _) => {
+                let leads = json!({"method": "GET", "address": shown_text(link), "fields": []});
+                Judged { class, leads: Some(leads), request: None }
+            }
+            (None, Some(form)) if facts.submits => with_form(form),
+            _ => none(class),
+        }
+    };
+    let mut judged = match (intent, element) {
+        (Intent::Go(address), _) => none(judge::going(address, sites)),
+        (Intent::Wait, _) => none(Class::Wait),
+        (Intent::Back | Intent::Tab | Intent::Find(_) | Intent::Hover, _) => none(Class::Look),
+        (Intent::Dialog { accept }, _) => {
+            let asks =
+                memory.seen.as_ref().and_then(|seen| seen.modal.as_ref()).is_none_or(|modal| modal.kind != "alert");
+            none(if *accept && asks { Class::Press } else { Class::Look })
+        }
+        (Intent::Files(paths), _) => none(if paths.is_empty() { Class::Look } else { Class::Fill }),
+        (Intent::Press, Some((element, facts))) => pressed(element, facts),
+        (Intent::Type { submit: true }, Some((_, facts))) => match &facts.form {
+            Some(form) if facts.enters => with_form(form),
+            _ => none(Class::Press),
+        },
+        (Intent::Type { submit: false } | Intent::Choose | Intent::Fields, _) => none(Class::Fill),
+        (Intent::Key(key), Some((element, facts))) => match key.as_str() {
+            "Enter" | "NumpadEnter" => match &facts.form {
+                Some(form) if facts.enters => with_form(form),
+                _ => pressed(element, facts),
+            },
+            " " | "Space" if !facts.editable => pressed(element, facts),
+            key if MOVING.contains(&key) => none(Class::Look),
+            key if facts.editable && !key.contains('+') => none(Class::Fill),
+            _ => none(Class::Press),
+        },
+        (Intent::Key(key), None) if MOVING.contains(&key.as_str()) => none(Class::Look),
+        _ => none(Class::Press),
+    };
+    if !held.is_empty() {
+        judged.class = judged.class.max(guard::class_of(held));
+    }
+    judged
+}
+
+/// A form as it is told: what it sends where, by the names of its fields. Of what stands in them there is a mark that
+/// nobody else can make, so that a change is noticed.
+fn form_told(form: &Form, key: &RandomState) -> Value {
+    let name = |field: &judge::Field| match (field.name.is_empty(), field.kind.as_str()) {
+        (true, kind) => kind.to_owned(),
+        (false, "password") => format!("{} (password)", field.name),
+        (false, _) => field.name.clone(),
+    };
+    let seen = form.fields.iter().filter(|field| field.kind != "hidden").map(name).collect::<Vec<_>>();
+    json!({
+        "method": form.method,
+        "address": shown_text(&form.address),
+        "fields": seen,
+        "mark": format!("{:016x}", key.hash_one(&form.values)),
+    })
+}
+
+/// What can be found again of an element.
+pub(super) fn place(element: &Element) -> Map<String, Value> {
+    let Value::Object(place) = json!({"role": element.role, "name": element.label, "nth": element.nth}) else {
+        return Map::new();
+    };
+    place
+}
+
+/// What an element is noted under.
+pub(super) fn note(address: &str, role: &str, name: &str, nth: u64) -> String {
+    format!("{address} {role} {nth} {name}")
+}
+
+/// Whether an element can be acted on as it is meant.
+pub(super) fn fit(intent: &Intent, element: &Element, facts: &Facts, kind: Option<&str>) -> Result<(), CallError> {
+    let types = matches!(intent, Intent::Type { .. }) || kind == Some("textbox");
+    let moves = matches!(intent, Intent::Hover | Intent::Key(_));
+    if !moves && (element.is("disabled") || !facts.enabled) {
+        let words = "the element is disabled, and nothing can be done with it now; see what the page still wants";
+        return Err(CallError::new("disabled", words.to_owned()));
+    }
+    if types && !facts.editable {
+        let words = "nothing can be typed into this element; take a field that is not read-only";
+        return Err(CallError::new("not_editable", words.to_owned()));
+    }
+    Ok(())
+}
+
+/// Files that may be given to a page, in full.
+pub(super) fn files(paths: &[String], folder: Option<&Path>) -> Result<Vec<Value>, CallError> {
+    let refused = |words: String| Err(CallError::new("refused", words));
+    let Some(folder) = folder else {
+        return refused("files are not given to pages, for the agent's file has no `browser.uploads`".to_owned());
+    };
+    let Ok(folder) = folder.canonicalize() else {
+        return refused(format!("there is no folder {}", folder.display()));
+    };
+    let mut files = Vec::new();
+    for path in paths {
+        match folder.join(path).canonicalize() {
+            Ok(file) if file.starts_with(&folder) && file.is_file() => files.push(json!(file)),
+            _ => return refused(format!("there is no such file in {}", folder.display())),
+        }
+    }
+    Ok(files)
+}
+
+impl Browser {
+    /// The tool of this browser that a planned call names; none for tools of others.
+    fn own_tool<'a>(&self, tool: &'a str) -> Option<&'a str> {
+        let own = tool.strip_prefix(self.section.server()).and_then(|rest| rest.strip_prefix('.'));
+        own.or_else(|| Some(tool).filter(|tool| tool.starts_with("browser_") && !tool.contains('.')))
+    }
+
+    /// Checks and judges a planned call.
+    pub(super) async fn aim(&self, call: &Value) -> Result<Value, Failed> {
+        let tool = call.get("tool").and_then(Value::as_str);
+        let Some(tool) = tool else {
+            return Err(Failed::new("bad_params", "`tool` must be the name of the planned tool; nothing is planned"));
+        };
+        let empty = Map::new();
+        let params = match call.get("params") {
+            Some(Value::Object(params)) => params,
+            None | Some(Value::Null) => &empty,
+            Some(_) => return Err(Failed::new("bad_params", "`params` must be an object")),
+        };
+        let Some(own) = self.own_tool(tool) else {
+            return Ok(json!({"tool": tool, "params": params}));
+        };
+        let planned = Planned::new(own, params)?;
+        let intent = Intent::of(&planned.act)?;
+        let mut memory = self.memory.lock().await;
+        let memory = &mut *memory;
+        let modal = memory.seen.as_ref().and_then(|seen| seen.modal.as_ref()).map(|modal| modal.kind.clone());
+        match (&intent, modal.as_deref()) {
+            (Intent::Dialog { .. }, Some("file")) | (Intent::Files(_), None) => {
+                return Err(Failed::new("no_dialog", "the page does not wait for this; observe what is there"));
+            }
+            (Intent::Dialog { .. }, None) => {
+                return Err(Failed::new("no_dialog", "no dialog is open; observe what is there"));
+            }
+            (Intent::Dialog { .. } | Intent::Files(_), Some(_)) | (Intent::Wait, None) => {}
+            (_, Some("file")) => {
+                let words = "the page waits for files; give up on it by `browser_file_upload` without paths";
+                return Err(Failed::new("dialog_open", words));
+            }
+            (_, Some(_)) => {
+                return Err(Failed::new("dialog_open", "a dialog is open; answer it by `browser_handle_dialog` first"));
+            }
+            _ => {}
+        }
+        if let Intent::Files(paths) = &intent
+            && !paths.is_empty()
+        {
+            files(paths, self.section.uploads.as_deref())?;
+        }
+        if !intent.touches() {
+            return Ok(self.aimed_at_no_element(&planned, &intent, memory));
+        }
+        self.aimed_at_elements(planned, &intent, memory).await
+    }
+
+    fn aimed_at_no_element(&self, planned: &Planned, intent: &Intent, memory: &Memory) -> Value {
+        let judged = judged(intent, None, &[], memory);
+        let here = memory.seen.as_ref().map_or("about:blank", |seen| &seen.address);
+        let (address, role, name) = match intent {
+            Intent::Go(address) => (shown(address), "page", ""),
+            Intent::Dialog { .. } | Intent::Files(_) => {
+                let kind = memory.seen.as_ref().and_then(|seen| seen.modal.as_ref()).map_or("", |modal| &modal.kind);
+                (here.to_owned(), "dialog", kind)
+            }
+            _ => (here.to_owned(), "page", ""),
+        };
+        json!({"tool": judged.class.name(), "params": {
+            "address": address, "role": role, "name": name, "nth": 0, "form": null, "sends": null, "do": planned.act,
+        }})
+    }
+
+    async fn aimed_at_elements(
+        &self,
+        mut planned: Planned,
+        intent: &Intent,
+        memory: &mut Memory,
+    ) -> Result<Value, Failed> {
+        let Some(seen) = memory.seen.as_ref() else {
+            return Err(Failed::new(
+                "not_observed",
+                "the page may have changed: observe first, and take ids from there",
+            ));
+        };
+        let mut elements = Vec::new();
+        for id in &planned.ids {
+            let Some(element) = seen.snapshot.get(id) else {
+                let words = format!("`{id}` is not on the page as it was observed; take an id from the observation");
+                return Err(Failed::new("unknown_element", words));
+            };
+            elements.push(element.clone());
+        }
+        if matches!(intent, Intent::Key(_)) {
+            elements.extend(seen.snapshot.active().cloned());
+        }
+        let here = seen.address.clone();
+        let ids = elements.iter().map(|element| element.id.clone()).collect();
+        let told = match self.ask(memory, Ask { elements: ids, ..Ask::default() }).await? {
+            Reply::Told(told) => told,
+            Reply::Dialog(_) => return Err(Failed::new("not_observed", "a dialog has opened: observe first")),
+        };
+        if told.fresh || shown_text(&told.address) != here {
+            memory.seen = None;
+            return Err(Failed::new("not_observed", "the page has changed by itself: observe first"));
+        }
+        let page = Url::parse(&told.address).map_err(|_| Failed::new("browser", "the page has no address"))?;
+        let mut known = Vec::new();
+        for (at, element) in elements.iter().enumerate() {
+            let Some(Some(facts)) = told.facts.get(at) else {
+                memory.seen = None;
+                return Err(Failed::new("unknown_element", "the element is gone: observe first"));
+            };
+            fit(intent, element, facts, kind_of(&planned.act, at))?;
+            known.push((element, facts));
+        }
+        for text in typed_texts(&planned.act) {
+            self.section.secrets.typed(text, &page, &self.section.sites)?;
+        }
+        let first = known.first().copied();
+        let noted = first.map(|(element, _)| note(&here, &element.role, &element.label, element.nth as u64));
+        let held = noted.and_then(|noted| memory.held.get(&noted)).cloned().unwrap_or_default();
+        let judged = judged(intent, first, &held, memory);
+        bind(&mut planned.act, intent, &elements);
+        let place = first.map_or_else(
+            || {
+                Map::from_iter([
+                    ("role".to_owned(), json!("page")),
+                    ("name".to_owned(), json!("")),
+                    ("nth".to_owned(), json!(0)),
+                ])
+            },
+            |(element, _)| place(element),
+        );
+        let mut params = Map::new();
+        params.insert("address".to_owned(), json!(here));
+        params.extend(place);
+        params.insert("form".to_owned(), judged.leads.unwrap_or_default());
+        params.insert("sends".to_owned(), guard::told(&held).unwrap_or_default());
+        params.insert("do".to_owned(), Value::Object(planned.act));
+        Ok(json!({"tool": judged.class.name(), "params": params}))
+    }
+}
+
+/// Puts what can be found again of further elements into what is to be done.
+fn bind(act: &mut Map<String, Value>, intent: &Intent, elements: &[Element]) {
+    match intent {
+        Intent::Fields => {
+            let fields = act.get_mut("fields").and_then(Value::as_array_mut);
+            for (field, element) in fields.into_iter().flatten().zip(elements) {
+                if let Value::Object(field) = field {
+                    field.extend(place(element));
+                }
+            }
+        }
+        Intent::Drag => {
+            if let Some(to) = elements.get(1) {
+                act.insert("to".to_owned(), Value::Object(place(to)));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What kind of field the one at this place is said to be.
+pub(super) fn kind_of(act: &Map<String, Value>, at: usize) -> Option<&str> {
+    act.get("fields")?.get(at)?.get("type")?.as_str()
+}
+
+/// The texts that would be typed.
+pub(super) fn typed_texts(act: &Map<String, Value>) -> Vec<&str> {
+    let fields = act.get("fields").and_then(Value::as_array).into_iter().flatten();
+    let texts = fields.filter_map(|field| field.get("value")?.as_str());
+    let one = act.get("text").and_then(Value::as_str).filter(|_| act.get("tool") == Some(&json!("browser_type")));
+    one.into_iter().chain(texts).collect()
+}
+
+/// Requests by the element that tried to make them.
+pub(super) type HeldBy = BTreeMap<String, Vec<Request>>;

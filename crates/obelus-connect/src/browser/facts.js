@@ -1,0 +1,50 @@
+// Runs in a page. A field named `action` or `method` hides what a form itself says, so the page's objects are read
+// through the prototypes of the browser, and attributes are read as attributes.
+(element, verbNames) => {
+  const attribute = (node, name) => Element.prototype.getAttribute.call(node, name);
+  const getter = (kind, name) => Object.getOwnPropertyDescriptor(kind.prototype, name).get;
+  const tag = (node) => getter(Element, 'localName').call(node);
+  const closest = (node, selector) => Element.prototype.closest.call(node, selector);
+  const kinds = { button: HTMLButtonElement, input: HTMLInputElement, select: HTMLSelectElement, textarea: HTMLTextAreaElement };
+  const own = (node, name) => { const kind = kinds[tag(node)]; return kind && Object.getOwnPropertyDescriptor(kind.prototype, name)?.get.call(node); };
+  const texts = ['text', 'search', 'email', 'tel', 'url', 'password', 'number', 'date', 'datetime-local', 'month', 'week', 'time', 'color', 'range'];
+  // A press on what stands in a link, a button or a label is a press on that.
+  let target = closest(element, 'a[href], area[href], button, input, select, textarea, label') ?? element;
+  if (tag(target) === 'label') target = Object.getOwnPropertyDescriptor(HTMLLabelElement.prototype, 'control').get.call(target) ?? element;
+  const type = tag(target) === 'input' || tag(target) === 'button' ? own(target, 'type') : tag(target);
+  const disabled = (node) => Element.prototype.matches.call(node, ':disabled') || closest(node, '[aria-disabled="true" i], [inert]') !== null;
+  const readonly = () => Element.prototype.hasAttribute.call(target, 'readonly') || attribute(target, 'aria-readonly') === 'true';
+  const typed = tag(target) === 'textarea' || (tag(target) === 'input' && texts.includes(type)) || element.isContentEditable === true;
+  const isLink = ['a', 'area'].includes(tag(target)) && Element.prototype.hasAttribute.call(target, 'href');
+  const submits = (node) => ['submit', 'image'].includes(['input', 'button'].includes(tag(node)) ? own(node, 'type') : '');
+  const form = own(target, 'form') ?? closest(target, 'form');
+  const enabled = !disabled(element) && !disabled(target);
+  const facts = {
+    enabled, editable: typed && enabled && !readonly(),
+    takes_files: type === 'file', hides: type === 'password', submits: false, enters: false, link: null, form: null,
+  };
+  if (isLink) { const href = getter(tag(target) === 'a' ? HTMLAnchorElement : HTMLAreaElement, 'href').call(target); facts.link = href; return facts; }
+  if (!form) return facts;
+  const members = [...getter(HTMLFormElement, 'elements').call(form)].slice(0, 500);
+  const images = [...Document.prototype.querySelectorAll.call(document, 'input[type=image i]')].filter((node) => own(node, 'form') === form);
+  const sender = submits(target) ? target : [...members, ...images].find((node) => submits(node) && !disabled(node)) ?? null;
+  facts.submits = submits(target);
+  facts.enters = tag(target) === 'input' && !facts.submits;
+  const said = (name) => (sender && attribute(sender, 'form' + name)) || attribute(form, name) || '';
+  let method = said('method').trim().toUpperCase();
+  if (!['POST', 'DIALOG'].includes(method)) method = 'GET';
+  let address = document.URL;
+  try { address = new URL(said('action').trim() || document.URL, document.baseURI).href; } catch { address = 'about:invalid'; }
+  if (method === 'GET') { try { const plain = new URL(address); plain.search = ''; address = plain.href; } catch {} }
+  const fields = [], verbs = [], values = [];
+  for (const node of members) {
+    const kind = tag(node) === 'input' ? own(node, 'type') : tag(node);
+    const name = attribute(node, 'name') ?? '';
+    if (verbNames.includes(name.toLowerCase()) && (kind === 'hidden' || node === sender)) verbs.push(String(own(node, 'value')).slice(0, 100));
+    if (!kinds[tag(node)] || ['button', 'submit', 'image', 'reset'].includes(kind) || tag(node) === 'button') continue;
+    if (fields.length < 100) fields.push({ name: name.slice(0, 60), kind, autocomplete: (attribute(node, 'autocomplete') ?? '').toLowerCase().slice(0, 100) });
+    if (!['hidden', 'password'].includes(kind)) values.push((name + '=' + (['checkbox', 'radio'].includes(kind) ? own(node, 'checked') : own(node, 'value'))).slice(0, 2000));
+  }
+  facts.form = { method, address, fields, verbs, values, search: closest(form, 'search, [role=search i]') !== null };
+  return facts;
+}

@@ -1,0 +1,220 @@
+//! Where a browser and its MCP server are on this machine, and what is missing.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// The version of Playwright MCP that was tried.
+pub const PLAYWRIGHT_MCP: &str = "@playwright/mcp@0.0.83";
+
+/// Names under which a Chromium goes.
+const CHROMIUMS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// The program that is the server, or runs it.
+    pub program: Option<PathBuf>,
+    /// What the program is given before everything else.
+    pub arguments: Vec<String>,
+    /// The browser.
+    pub chromium: Option<PathBuf>,
+    /// What is not there; nothing, where everything is.
+    pub missing: Vec<Missing>,
+}
+
+/// Something that is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// What it is.
+    pub what: &'static str,
+    /// Why it is not found, in words.
+    pub why: String,
+    /// The command that installs it on Debian.
+    pub command: String,
+}
+
+impl Found {
+    /// What is missing and how it is installed, in words for a person; nothing, where everything is there.
+    pub fn complaint(&self) -> Option<String> {
+        let line = |missing: &Missing| format!("{}: {}; install it by: {}", missing.what, missing.why, missing.command);
+        (!self.missing.is_empty()).then(|| self.missing.iter().map(line).collect::<Vec<_>>().join("\n"))
+    }
+}
+
+/// Looks for node, Playwright MCP and Chromium.
+///
+/// The server is the file that `OBELUS_PLAYWRIGHT_MCP` names, else `playwright-mcp` on the path, else what is installed
+/// in `obelus/browser` in the user's data folder. The browser is what `OBELUS_CHROMIUM` names, else what is on the path.
+pub fn find() -> Found {
+    find_by(&|name| std::env::var_os(name).filter(|value| !value.is_empty()))
+}
+
+fn find_by(env: &dyn Fn(&str) -> Option<OsString>) -> Found {
+    let on_path = |name: &str| {
+        let folders = env("PATH")?;
+        std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|file| is_program(file))
+    };
+    let mut found = Found::default();
+    let missing = |what: &'static str, why: String, command: String| Missing { what, why, command };
+    let data = env("XDG_DATA_HOME").map(PathBuf::from);
+    let data = data.or_else(|| env("HOME").map(|home| PathBuf::from(home).join(".local/share")));
+    let folder = data.map(|data| data.join("obelus/browser"));
+    let install = format!(
+        "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm install --prefix {} {PLAYWRIGHT_MCP}",
+        folder.as_deref().map_or("~/.local/share/obelus/browser".to_owned(), in_shell)
+    );
+    let cli = |file: PathBuf| -> Result<PathBuf, String> {
+        if file.is_file() { Ok(file) } else { Err(format!("there is no file {}", file.display())) }
+    };
+    let script = match env("OBELUS_PLAYWRIGHT_MCP") {
+        Some(named) => match cli(named.into()) {
+            Ok(file) => Some(file),
+            Err(why) => {
+                let why = format!("OBELUS_PLAYWRIGHT_MCP is its cli.js, and {why}");
+                found.missing.push(missing("Playwright MCP", why, install.clone()));
+                None
+            }
+        },
+        None => match on_path("playwright-mcp") {
+            Some(program) => {
+                found.program = Some(program);
+                None
+            }
+            None => {
+                let file = folder.map(|folder| folder.join("node_modules/@playwright/mcp/cli.js"));
+                let script = file.filter(|file| file.is_file());
+                if script.is_none() {
+                    let why = "it is neither on the path nor in the folder for it".to_owned();
+                    found.missing.push(missing("Playwright MCP", why, install));
+                }
+                script
+            }
+        },
+    };
+    let node = on_path("node").or_else(|| on_path("nodejs"));
+    if node.is_none() {
+        let why = "there is no `node` on the path".to_owned();
+        found
+            .missing
+            .insert(0, missing("node", why, "apt-get install -y --no-install-recommends nodejs npm".to_owned()));
+    }
+    if let (Some(node), Some(script)) = (node, script) {
+        found.program = Some(node);
+        found.arguments.push(script.to_string_lossy().into_owned());
+    }
+    let debian = "apt-get install -y --no-install-recommends chromium fonts-liberation";
+    found.chromium = match env("OBELUS_CHROMIUM").map(PathBuf::from) {
+        Some(file) if is_program(&file) => Some(file),
+        Some(file) => {
+            let why = format!("OBELUS_CHROMIUM names {}, which is no program", file.display());
+            found.missing.push(missing("Chromium", why, debian.to_owned()));
+            None
+        }
+        None => {
+            let chromium = CHROMIUMS.iter().find_map(|name| on_path(name));
+            if chromium.is_none() {
+                let why = "it is not on the path".to_owned();
+                found.missing.push(missing("Chromium", why, debian.to_owned()));
+            }
+            chromium
+        }
+    };
+    found
+}
+
+fn is_program(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    file.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+}
+
+/// A path as it is typed at a shell.
+fn in_shell(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+@".contains(c));
+    if is_plain { text.into_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    struct Machine(PathBuf);
+
+    impl Machine {
+        fn new(name: &str, programs: &[&str]) -> Self {
+            let root = std::env::temp_dir().join(format!("obelus-find-{}-{name}", std::process::id()));
+            let _ = std::fs::remove_dir_all(&root);
+            std::fs::create_dir_all(root.join("bin")).unwrap();
+            for program in programs {
+                let file = root.join("bin").join(program);
+                std::fs::write(&file, "#!/bin/sh\n").unwrap();
+                std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+            }
+            Self(root)
+        }
+
+        fn find(&self, more: &[(&str, &Path)]) -> Found {
+            find_by(&|name| match name {
+                "PATH" => Some(self.0.join("bin").into()),
+                "HOME" => Some(self.0.clone().into()),
+                _ => more.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_os_str().to_owned()),
+            })
+        }
+    }
+
+    impl Drop for Machine {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_bare_machine_is_told_what_to_install() {
+        let machine = Machine::new("bare", &[]);
+        let found = machine.find(&[]);
+        let what: Vec<_> = found.missing.iter().map(|missing| missing.what).collect();
+        assert_eq!(
+            (what, found.program.clone(), found.chromium.clone()),
+            (vec!["node", "Playwright MCP", "Chromium"], None, None)
+        );
+        let words = found.complaint().unwrap();
+        let folder = machine.0.join(".local/share/obelus/browser");
+        assert!(words.contains(&format!("npm install --prefix {} {PLAYWRIGHT_MCP}", folder.display())), "{words}");
+        assert!(words.contains("apt-get install -y --no-install-recommends chromium fonts-liberation"), "{words}");
+    }
+
+    #[test]
+    fn what_is_installed_is_found_in_its_order() {
+        let machine = Machine::new("full", &["node", "chromium"]);
+        let cli = machine.0.join(".local/share/obelus/browser/node_modules/@playwright/mcp/cli.js");
+        std::fs::create_dir_all(cli.parent().unwrap()).unwrap();
+        std::fs::write(&cli, "").unwrap();
+        let found = machine.find(&[]);
+        assert_eq!(found.program, Some(machine.0.join("bin/node")));
+        assert_eq!((found.arguments, found.missing), (vec![cli.display().to_string()], vec![]));
+        assert_eq!(found.chromium, Some(machine.0.join("bin/chromium")));
+
+        let other = machine.0.join("other.js");
+        std::fs::write(&other, "").unwrap();
+        let found = machine.find(&[("OBELUS_PLAYWRIGHT_MCP", &other)]);
+        assert_eq!(found.arguments, [other.display().to_string()], "what is named wins");
+        let found = machine.find(&[("OBELUS_PLAYWRIGHT_MCP", Path::new("/nowhere.js"))]);
+        assert!(found.complaint().unwrap().contains("there is no file /nowhere.js"), "{found:?}");
+        let found = machine.find(&[("OBELUS_CHROMIUM", Path::new("/nowhere"))]);
+        assert!(found.chromium.is_none() && found.complaint().unwrap().contains("OBELUS_CHROMIUM"), "{found:?}");
+    }
+
+    #[test]
+    fn a_server_on_the_path_is_run_by_itself() {
+        let machine = Machine::new("path", &["node", "playwright-mcp", "google-chrome"]);
+        let found = machine.find(&[]);
+        assert_eq!((found.program, found.arguments), (Some(machine.0.join("bin/playwright-mcp")), vec![]));
+        assert_eq!((found.chromium, found.missing), (Some(machine.0.join("bin/google-chrome")), vec![]));
+    }
+
+    #[test]
+    fn a_folder_is_named_as_a_shell_reads_it() {
+        assert_eq!(in_shell(Path::new("/a/b c'd")), r"'/a/b c'\''d'");
+    }
+}

@@ -1,0 +1,154 @@
+//! What pages may send without being asked for, and what they send in vain.
+//!
+//! Requests that only read pass. Everything else a page sends is held back: it does not reach the network, and is
+//! noted. An action that a person agreed to permits what it sends, each request once, by its method and address.
+
+use serde_json::{Value, json};
+use url::Url;
+
+use super::judge::{Class, Request, sending};
+use super::page::Held;
+
+/// Exceptions of the agent's file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rules {
+    /// Requests that pass, as regular expressions over `METHOD ADDRESS`.
+    pub(super) pass: Vec<String>,
+    /// Requests that are held back, and of which nothing more is said.
+    pub(super) drop: Vec<String>,
+    /// Whether web sockets to the allowed sites may be opened.
+    pub(super) sockets: bool,
+}
+
+/// Reads an exception: `POST https://api.example.test/graphql`, with stars for any number of characters.
+pub(super) fn pattern(text: &str) -> Result<String, String> {
+    let wrong = || {
+        format!(
+            "`{}` must be a method and an address, as in `POST https://api.example.test/read/*`",
+            text.escape_debug()
+        )
+    };
+    let (method, address) = text.split_once(' ').ok_or_else(wrong)?;
+    let is_method = method == "*" || (!method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase()));
+    let (scheme, rest) = address.split_once("://").ok_or_else(wrong)?;
+    let host = rest.split('/').next().unwrap_or_default();
+    if !is_method || !matches!(scheme, "http" | "https") || host.is_empty() || host.contains(['@', '?', '#']) {
+        return Err(wrong());
+    }
+    // A star in a host ends with the host, or `https://*` would be every address that mentions another.
+    let escaped = |text: &str, any: &str| text.split('*').map(regex::escape).collect::<Vec<_>>().join(any);
+    let method = if method == "*" { "[A-Z]+".to_owned() } else { method.to_owned() };
+    let path = &rest[host.len()..];
+    let path = if path.is_empty() { "/".to_owned() } else { escaped(path, ".*") };
+    Ok(format!("^{method} {scheme}://{}{path}$", escaped(host, "[^/@]*")))
+}
+
+/// The request of a form, or of a link.
+pub(super) fn request(method: &str, address: &Url) -> Request {
+    let address = format!("{}{}", address.origin().ascii_serialization(), address.path());
+    Request { method: method.to_owned(), address, operation: None, leaves: false }
+}
+
+/// What requests are, in a call that a person is asked about.
+pub(super) fn told(requests: &[Request]) -> Option<Value> {
+    let one = |request: &Request| {
+        let mut value = json!({"method": request.method, "address": request.address});
+        if let Some(map) = value.as_object_mut() {
+            map.extend(request.operation.iter().map(|name| ("operation".to_owned(), json!(name))));
+            map.extend(request.leaves.then(|| ("leaves".to_owned(), json!(true))));
+        }
+        value
+    };
+    let (first, more) = requests.split_first()?;
+    let mut value = one(first);
+    if let (false, Some(map)) = (more.is_empty(), value.as_object_mut()) {
+        map.insert("also".to_owned(), Value::Array(more.iter().map(one).collect()));
+    }
+    Some(value)
+}
+
+/// Requests out of a call.
+pub(super) fn read(value: &Value) -> Option<Vec<Request>> {
+    let one = |value: &Value| {
+        let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+        let leaves = value.get("leaves").and_then(Value::as_bool).unwrap_or(false);
+        Some(Request { method: text("method")?, address: text("address")?, operation: text("operation"), leaves })
+    };
+    let mut requests = vec![one(value)?];
+    if let Some(more) = value.get("also").and_then(Value::as_array) {
+        for value in more {
+            requests.push(one(value)?);
+        }
+    }
+    Some(requests)
+}
+
+/// One line of words for each request.
+pub(super) fn lines(requests: &[Request]) -> Vec<String> {
+    let operation =
+        |request: &Request| request.operation.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
+    requests.iter().map(|request| format!("{} {}{}", request.method, request.address, operation(request))).collect()
+}
+
+/// Requests that were held back, each once.
+pub(super) fn distinct(held: &[Held]) -> Vec<Request> {
+    let mut requests: Vec<Request> = Vec::new();
+    for held in held {
+        if !requests.contains(&held.request) {
+            requests.push(held.request.clone());
+        }
+    }
+    requests
+}
+
+/// What it is to make requests that were held back: to leave, where nothing is sent.
+pub(super) fn class_of(requests: &[Request]) -> Class {
+    let reads = |request: &Request| matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS");
+    if requests.iter().all(reads) { Class::Leave } else { sending(requests) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use regex::Regex;
+
+    #[test]
+    fn exceptions_are_methods_and_addresses() {
+        for (text, line, expected) in [
+            ("POST https://api.example.test/graphql", "POST https://api.example.test/graphql", true),
+            ("POST https://api.example.test/graphql", "PUT https://api.example.test/graphql", false),
+            ("POST https://api.example.test/graphql", "POST https://api.example.test/graphql/x", false),
+            ("POST https://api.example.test/graphql", "POST https://apixexample.test/graphql", false),
+            ("POST https://api.example.test/read/*", "POST https://api.example.test/read/a/b", true),
+            ("* https://*.example.test/*", "DELETE https://a.b.example.test/x", true),
+            ("* https://*.example.test/*", "POST https://evil.test/x.example.test/", false),
+            ("POST https://api.example.test", "POST https://api.example.test/", true),
+        ] {
+            assert_eq!(Regex::new(&pattern(text).unwrap()).unwrap().is_match(line), expected, "{text} {line}");
+        }
+        for text in
+            ["", "POST", "https://api.example.test/", "post https://a.test/", "POST a.test/", "POST ftp://a.test/"]
+        {
+            assert!(pattern(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn requests_are_told_and_read_again() {
+        let request = |method: &str, operation: Option<&str>| Request {
+            method: method.to_owned(),
+            address: "https://shop.example.test/api".to_owned(),
+            operation: operation.map(str::to_owned),
+            leaves: method == "PUT",
+        };
+        for requests in [vec![request("DELETE", None)], vec![request("POST", Some("buyIt")), request("PUT", None)]] {
+            assert_eq!(read(&told(&requests).unwrap()).unwrap(), requests);
+        }
+        assert_eq!(told(&[]), None);
+        assert_eq!(read(&json!({"method": 1})), None);
+        assert_eq!(class_of(&[request("GET", None)]), Class::Leave);
+        assert_eq!(class_of(&[request("GET", None), request("DELETE", None)]), Class::Delete);
+        let held = Held { request: request("POST", None), ..Held::default() };
+        assert_eq!(distinct(&[held.clone(), held]).len(), 1);
+    }
+}

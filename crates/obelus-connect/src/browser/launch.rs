@@ -1,0 +1,184 @@
+//! The server of the browser, where an agent's file names none: Playwright MCP with the Chromium of this machine.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+
+use serde_json::{Map, Value, json};
+
+use super::find::{Found, find};
+use super::section::Section;
+use crate::activity::BindingError;
+
+/// What the model may plan. The server has more, for us.
+const OFFER: [&str; 14] = [
+    "browser_navigate",
+    "browser_navigate_back",
+    "browser_click",
+    "browser_type",
+    "browser_fill_form",
+    "browser_select_option",
+    "browser_hover",
+    "browser_drag",
+    "browser_press_key",
+    "browser_handle_dialog",
+    "browser_file_upload",
+    "browser_tabs",
+    "browser_wait_for",
+    "browser_find",
+];
+
+/// Pages are cut where they are shown, not before.
+const MOST: usize = 2_000_000;
+
+/// How the folders of outputs begin; the number of the process follows.
+const FOLDER: &str = "obelus-browser-";
+
+/// A folder for what the server writes by itself: messages of pages, files that were loaded down. It is nobody else's,
+/// and gone with this.
+#[derive(Debug)]
+pub struct Outputs(PathBuf);
+
+impl Outputs {
+    fn new(base: &Path) -> io::Result<Self> {
+        for number in 0.. {
+            let folder = base.join(format!("{FOLDER}{}-{number}", std::process::id()));
+            match DirBuilder::new().mode(0o700).create(&folder) {
+                Ok(()) => return Ok(Self(folder)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::ErrorKind::StorageFull.into())
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Outputs {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Removes the folders of processes that ended without doing so.
+fn clear(base: &Path) {
+    let own = std::fs::metadata("/proc/self").map(|about| about.uid()).ok();
+    for entry in std::fs::read_dir(base).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(FOLDER)?.split('-').next()?.parse::<u32>().ok());
+        let Some(process) = process else { continue };
+        let ours = entry.metadata().is_ok_and(|about| about.is_dir() && Some(about.uid()) == own);
+        if ours && !Path::new(&format!("/proc/{process}")).exists() {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+impl Section {
+    /// The servers of an agent: those of its file, and the browser's if the file has none of its name. An error says
+    /// what is missing on this machine, and how it is installed.
+    pub fn servers(&self, mcp: &Map<String, Value>) -> Result<(Map<String, Value>, Option<Outputs>), BindingError> {
+        let mut all = mcp.clone();
+        if all.contains_key(&self.server) {
+            return Ok((all, None));
+        }
+        let wrong = |problem| BindingError { binding: "browser".to_owned(), field: String::new(), problem };
+        let found = find();
+        static CLEARED: Once = Once::new();
+        CLEARED.call_once(|| clear(&std::env::temp_dir()));
+        let folder = Outputs::new(&std::env::temp_dir())
+            .map_err(|error| wrong(format!("there is no folder for the browser: {error}")))?;
+        let spec = self.spec(&found, folder.folder(), rustix::process::geteuid().is_root()).map_err(wrong)?;
+        all.insert(self.server.clone(), spec);
+        Ok((all, Some(folder)))
+    }
+
+    fn spec(&self, found: &Found, outputs: &Path, is_root: bool) -> Result<Value, String> {
+        if let Some(complaint) = found.complaint() {
+            return Err(complaint);
+        }
+        let (Some(program), Some(chromium)) = (&found.program, &found.chromium) else {
+            return Err("there is no browser; `obelus doctor` says how to install it".to_owned());
+        };
+        let mut command = vec![program.to_string_lossy().into_owned()];
+        command.extend(found.arguments.iter().cloned());
+        let mut flags = vec!["--isolated", "--codegen", "none", "--snapshot-mode", "none", "--no-webmcp"];
+        // Service workers would send past the guard. Pages come to rest by our own measure.
+        flags.extend(["--block-service-workers", "--timeout-settle", "50", "--console-level", "error"]);
+        flags.extend((!self.headed).then_some("--headless"));
+        // Chromium's own sandbox cannot be set up by root.
+        flags.extend(is_root.then_some("--no-sandbox"));
+        command.extend(flags.into_iter().map(str::to_owned));
+        command.extend(["--executable-path".to_owned(), chromium.to_string_lossy().into_owned()]);
+        command.extend(["--output-dir".to_owned(), outputs.to_string_lossy().into_owned()]);
+        command.extend(self.arguments.iter().cloned());
+        // The server gives pages files from below its folder, and from nowhere else.
+        let cwd = self.uploads.as_deref().filter(|folder| folder.is_dir()).unwrap_or(outputs);
+        Ok(json!({"command": command, "cwd": cwd, "timeout": 90, "start": 60, "offer": OFFER, "most": MOST}))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn section(value: Value) -> Section {
+        Section::parse(value.as_object().unwrap(), Path::new("/")).unwrap()
+    }
+
+    #[test]
+    fn a_server_of_the_file_is_left_alone() {
+        let mcp = json!({"browser": {"command": ["x"]}, "notes": {"command": ["y"]}});
+        let (servers, outputs) = section(json!({})).servers(mcp.as_object().unwrap()).unwrap();
+        assert_eq!((Value::Object(servers), outputs.is_none()), (mcp, true));
+    }
+
+    #[test]
+    fn the_server_is_started_so_that_it_can_be_guarded() {
+        let found = Found {
+            program: Some("/usr/bin/node".into()),
+            arguments: vec!["cli.js".to_owned()],
+            chromium: Some("/usr/bin/chromium".into()),
+            missing: Vec::new(),
+        };
+        let spec = |value: Value, is_root| {
+            let spec = section(value).spec(&found, Path::new("/out"), is_root).unwrap();
+            spec["command"].as_array().unwrap().iter().map(|word| word.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let has = |command: &[String], word: &str| command.iter().any(|known| known == word);
+        let command = spec(json!({"arguments": ["--proxy-server", "p"]}), false);
+        assert_eq!(command[..2], ["/usr/bin/node", "cli.js"]);
+        assert!(
+            has(&command, "--headless") && has(&command, "--block-service-workers") && has(&command, "--proxy-server")
+        );
+        assert!(!has(&command, "--no-sandbox"));
+        let command = spec(json!({"headed": true}), true);
+        assert!(has(&command, "--no-sandbox") && !has(&command, "--headless"));
+        let nothing = section(json!({})).spec(&Found::default(), Path::new("/out"), false).unwrap_err();
+        assert!(nothing.contains("obelus doctor"), "{nothing}");
+    }
+
+    #[test]
+    fn the_folder_of_outputs_is_gone_with_its_owner() {
+        let base = std::env::temp_dir().join(format!("obelus-outputs-{}", std::process::id()));
+        std::fs::create_dir_all(&base).unwrap();
+        let left = base.join(format!("{FOLDER}4294967294-0"));
+        std::fs::create_dir_all(left.join("a")).unwrap();
+        clear(&base);
+        let outputs = Outputs::new(&base).unwrap();
+        let other = Outputs::new(&base).unwrap();
+        assert!(!left.exists() && outputs.folder().is_dir() && outputs.folder() != other.folder());
+        std::fs::write(outputs.folder().join("page.png"), "x").unwrap();
+        let folder = outputs.folder().to_owned();
+        drop(outputs);
+        assert!(!folder.exists() && other.folder().exists());
+        drop(other);
+        std::fs::remove_dir(&base).unwrap();
+    }
+}

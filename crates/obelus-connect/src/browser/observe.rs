@@ -1,0 +1,302 @@
+//! Observing: what the page shows, in words and as a picture.
+//!
+//! What is shown lies before the model until the next observation. Of it all, only the page's address, the number of its
+//! elements and the name of the picture are told to anybody who keeps things.
+
+use serde_json::{Map, Value, json};
+
+use super::address::{digest, reopened, shown_text};
+use super::answer::{Answer, Modal, in_our_words};
+use super::guard;
+use super::page::{Ask, Failed, Reply, Told};
+use super::secrets::hidden_lines;
+use super::snapshot::Snapshot;
+use super::{Browser, Memory, Seen, shots};
+use crate::mcp::Image;
+
+/// For how long a page may come to rest before it is looked at, in milliseconds.
+const SETTLE: u32 = 2000;
+
+/// How many lines are shown of those that were looked for.
+const MOST_FOUND: usize = 50;
+
+impl Browser {
+    /// Observes the page. `at` is where the browser was before, for one that has just been started.
+    pub(super) async fn observe(&self, at: Option<&str>) -> Result<Value, Failed> {
+        let mut memory = self.memory.lock().await;
+        let memory = &mut *memory;
+        memory.seen = None;
+        let mut notes = Vec::new();
+        let home = memory.home.clone().unwrap_or_else(|| "about:blank".to_owned());
+        let before = memory.address.clone();
+        let ask = Ask { take: true, settle: SETTLE, home: Some(home), ..Ask::default() };
+        let mut told = match self.ask(memory, ask).await? {
+            Reply::Told(told) => told,
+            Reply::Dialog(modal) => return Ok(self.dialog_seen(modal, memory)),
+        };
+        if let Some(left) = &told.left {
+            notes
+                .push(format!("the page led to {}, which is not an allowed site; it was left again", shown_text(left)));
+        }
+        let reborn = std::mem::take(&mut memory.reborn);
+        if (told.fresh || reborn) && told.address == "about:blank" {
+            let known = before.filter(|address| address.starts_with("http"));
+            if let Some(modal) = self.reopen(known.as_deref(), at, &mut told, &mut notes, memory).await? {
+                return Ok(self.dialog_seen(modal, memory));
+            }
+        }
+        self.held_since(&told, &mut notes, memory);
+        let mut seen = self.look(memory).await?;
+        if let Some(modal) = seen.modal.take() {
+            return Ok(self.dialog_seen(modal, memory));
+        }
+        let image = self.picture(&seen, &mut notes, memory).await;
+        Ok(self.seen(seen, image, &notes, memory))
+    }
+
+    /// Opens the page where the browser was, in one that was started anew.
+    async fn reopen(
+        &self,
+        known: Option<&str>,
+        at: Option<&str>,
+        told: &mut Told,
+        notes: &mut Vec<String>,
+        memory: &mut Memory,
+    ) -> Result<Option<Modal>, Failed> {
+        let known = known.and_then(|address| url::Url::parse(address).ok());
+        let Some(address) = known.or_else(|| at.and_then(reopened)) else { return Ok(None) };
+        if !memory.sites.allow(&address) {
+            notes.push(format!(
+                "the browser was started anew; before, it was at {address}, which is not among the sites of this agent: \
+                 `browser_navigate` asks a person"
+            ));
+            return Ok(None);
+        }
+        notes.push("the browser was started anew, and the page was opened again: what was typed is gone".to_owned());
+        let arguments = Map::from_iter([("url".to_owned(), json!(address.as_str()))]);
+        let answer = Answer::read(&self.server()?.call("browser_navigate", arguments, None).await?);
+        if let Some(modal) = answer.modal {
+            return Ok(Some(modal));
+        }
+        if let Some(error) = answer.error {
+            notes.push(format!("it could not be opened: {}", in_our_words(&error)));
+        }
+        let home = Some("about:blank".to_owned());
+        match self.ask(memory, Ask { take: true, settle: SETTLE, home, ..Ask::default() }).await? {
+            Reply::Told(now) => *told = *now,
+            Reply::Dialog(modal) => return Ok(Some(modal)),
+        }
+        Ok(None)
+    }
+
+    /// Notes what was held back since the last action: it may have been that action's, a moment later.
+    fn held_since(&self, told: &Told, notes: &mut Vec<String>, memory: &mut Memory) {
+        let held = guard::distinct(&told.held);
+        if held.is_empty() {
+            return;
+        }
+        notes.push(format!("held back, for nobody agreed to it: {}", guard::lines(&held).join(", ")));
+        let sends = told.held.iter().any(|held| held.from.is_empty() || held.from == told.address);
+        if let (true, Some(note)) = (sends, &memory.note) {
+            memory.held.entry(note.clone()).or_insert(held);
+        }
+    }
+
+    /// The page as it is now.
+    pub(super) async fn look(&self, memory: &Memory) -> Result<Seen, Failed> {
+        let brought = self.server()?.call("browser_snapshot", Map::new(), None).await?;
+        let answer = Answer::read(&brought);
+        let address = answer.address.or_else(|| memory.address.clone()).unwrap_or_default();
+        if answer.modal.is_some() {
+            return Ok(Seen { address: shown_text(&address), modal: answer.modal, ..Seen::default() });
+        }
+        let Some(text) = answer.snapshot else {
+            let words = in_our_words(&answer.error.unwrap_or_default());
+            return Err(Failed::new(
+                "browser",
+                format!("the page cannot be observed: {words}; wait, and observe again"),
+            ));
+        };
+        let text = self.section.secrets.hide(text);
+        let mut head = vec![format!("Page: {address}")];
+        head.extend(answer.title.map(|title| format!("Title: {title}")));
+        head.extend(answer.tabs.map(|tabs| format!("Tabs:\n{tabs}")));
+        let head = self.section.secrets.hide(head.join("\n"));
+        let snapshot = Snapshot::parse(&text);
+        Ok(Seen { address: shown_text(&address), head, text, snapshot, modal: None, cut: brought.cut })
+    }
+
+    /// A picture of the page in the folder for them; none where it cannot be taken.
+    async fn picture(&self, seen: &Seen, notes: &mut Vec<String>, memory: &mut Memory) -> Option<std::path::PathBuf> {
+        if self.shows_a_secret(seen, memory).await {
+            notes.push("there is no picture, for a secret would be seen in it".to_owned());
+            return None;
+        }
+        let path = memory.shots.begin().ok()?;
+        // A server on this machine writes the file itself; another one sends the picture.
+        let ask = Ask { picture: path.to_str().map(str::to_owned), ..Ask::default() };
+        let told = match self.ask(memory, ask).await {
+            Ok(Reply::Told(told)) => told.picture,
+            _ => false,
+        };
+        if told && shots::is_taken(&path) {
+            return Some(path);
+        }
+        let arguments = Map::from_iter([("type".to_owned(), json!("png"))]);
+        let brought = self.server().ok()?.call("browser_take_screenshot", arguments, None).await.ok();
+        let image: Option<Image> = brought.and_then(|brought| brought.images.into_iter().next());
+        let written = image.filter(|image| shots::write(&path, &image.data).is_ok());
+        if written.is_some() && shots::is_taken(&path) {
+            return Some(path);
+        }
+        let _ = std::fs::remove_file(&path);
+        notes.push("there is no picture, for it could not be taken".to_owned());
+        None
+    }
+
+    /// Whether a secret is shown other than in fields that hide what is typed.
+    async fn shows_a_secret(&self, seen: &Seen, memory: &mut Memory) -> bool {
+        let mut ids = Vec::new();
+        for line in hidden_lines(&seen.text) {
+            match Snapshot::parse(line.trim_start()).elements() {
+                [field] if field.role == "textbox" => ids.push(field.id.clone()),
+                _ => return true,
+            }
+        }
+        if ids.is_empty() {
+            return false;
+        }
+        match self.ask(memory, Ask { elements: ids, ..Ask::default() }).await {
+            Ok(Reply::Told(told)) => !told.facts.iter().all(|facts| facts.as_ref().is_some_and(|facts| facts.hides)),
+            _ => true,
+        }
+    }
+
+    fn dialog_seen(&self, modal: Modal, memory: &mut Memory) -> Value {
+        let address = memory.address.as_deref().map_or_else(|| "about:blank".to_owned(), shown_text);
+        let how = match modal.kind.as_str() {
+            "file" => "The page waits for files. Give up on it by browser_file_upload without paths.",
+            _ => "A dialog is open. Nothing else can be done before it is answered by browser_handle_dialog.",
+        };
+        let text = self.section.secrets.hide(format!("{how}\n{}", modal.words));
+        let about = json!({
+            "address": address, "elements": 0, "unchanged": memory.count(&digest(&text)), "dialog": modal.kind,
+        });
+        memory.seen = Some(Seen { address, modal: Some(modal), ..Seen::default() });
+        json!({"about": about, "text": text})
+    }
+
+    fn seen(&self, seen: Seen, image: Option<std::path::PathBuf>, notes: &[String], memory: &mut Memory) -> Value {
+        let unchanged = memory.count(&digest(&without_ids(&seen)));
+        let mut text = seen.head.clone();
+        for note in notes {
+            text.push_str(&format!("\nNote: {note}"));
+        }
+        let names = self.section.secrets();
+        if !names.is_empty() {
+            text.push_str(&format!("\nSecrets that can be typed by name: {}", names.join(", ")));
+        }
+        if let Some(focus) = memory.focus.take() {
+            text.push_str(&format!("\n{}", seen.found(&focus)));
+        }
+        text.push_str("\n\n");
+        text.push_str(&capped(&seen.text, self.section.most));
+        if seen.cut {
+            text.push_str("\n… the page is longer than what the server hands over; the rest is not shown");
+        }
+        let mut about = json!({
+            "address": seen.address, "elements": seen.snapshot.elements().len(), "unchanged": unchanged,
+        });
+        let mut value = json!({"text": text});
+        if let (Some(path), Some(about), Some(value)) = (image, about.as_object_mut(), value.as_object_mut()) {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            about.insert("shot".to_owned(), json!(name));
+            value.insert("image".to_owned(), json!(path));
+        }
+        value["about"] = about;
+        memory.seen = Some(seen);
+        value
+    }
+}
+
+impl Seen {
+    /// How many lines of the page have a text in them.
+    pub(super) fn lines_with(&self, text: &str) -> usize {
+        let text = text.to_lowercase();
+        self.text.lines().filter(|line| line.to_lowercase().contains(&text)).count()
+    }
+
+    /// The lines that have a text in them.
+    fn found(&self, text: &str) -> String {
+        let lower = text.to_lowercase();
+        let lines: Vec<_> = self.text.lines().filter(|line| line.to_lowercase().contains(&lower)).collect();
+        let mut found = format!("Lines with `{text}`: {}", lines.len());
+        for line in lines.iter().take(MOST_FOUND) {
+            found.push_str(&format!("\n{}", line.trim_start()));
+        }
+        found
+    }
+}
+
+/// What a page shows, without the ids, which are others each time it is loaded.
+fn without_ids(seen: &Seen) -> String {
+    let mut plain = String::with_capacity(seen.text.len());
+    plain.push_str(&seen.address);
+    for (at, part) in seen.text.split(" [ref=").enumerate() {
+        plain.push_str(if at == 0 { part } else { part.split_once(']').map_or(part, |(_, rest)| rest) });
+    }
+    plain
+}
+
+/// As many whole lines as may be shown, and how many there are more.
+fn capped(text: &str, most: usize) -> String {
+    if text.len() <= most || text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let mut left = most;
+    let mut end = 0;
+    for line in text.split_inclusive('\n') {
+        let Some(rest) = left.checked_sub(line.chars().count()) else { break };
+        left = rest;
+        end += line.len();
+    }
+    let rest = &text[end..];
+    let elements = Snapshot::parse(rest).elements().len();
+    format!(
+        "{}… {} more lines with {elements} elements are not shown; browser_find looks for a text in all of them",
+        &text[..end],
+        rest.lines().count()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_cut_at_a_line_and_says_so() {
+        let page = "- button \"ж\" [ref=e1]\n- button \"b\" [ref=e2]\n- text: c\n- button \"d\" [ref=e3]";
+        assert_eq!(capped(page, 1000), page);
+        let cut = capped(page, 25);
+        assert!(cut.starts_with("- button \"ж\" [ref=e1]\n… 3 more lines with 2 elements"), "{cut}");
+        assert!(capped(page, 3).starts_with("… 4 more lines with 3 elements"));
+    }
+
+    #[test]
+    fn a_page_that_was_loaded_again_is_the_same() {
+        let seen = |text: &str| without_ids(&Seen { text: text.to_owned(), ..Seen::default() });
+        assert_eq!(
+            seen("- a \"x\" [ref=e1] [cursor=pointer]:\n  - b [ref=f2e3]"),
+            seen("- a \"x\" [ref=f1e1] [cursor=pointer]:\n  - b [ref=f3e3]")
+        );
+        assert_ne!(seen("- a \"x\" [ref=e1]"), seen("- a \"y\" [ref=e1]"));
+    }
+
+    #[test]
+    fn what_is_looked_for_is_found_in_what_is_not_shown() {
+        let text = "- a:\n  - button \"Buy it\" [ref=e1]\n- text: buy\n- b";
+        let seen = Seen { text: text.to_owned(), ..Seen::default() };
+        assert_eq!(seen.lines_with("BUY"), 2);
+        assert_eq!(seen.found("BUY"), "Lines with `BUY`: 2\n- button \"Buy it\" [ref=e1]\n- text: buy");
+    }
+}

@@ -1,0 +1,114 @@
+// Runs in the server of the browser, beside the pages and out of their reach. `ask` says what is wanted; nothing of a
+// page and nothing of a model is ever part of this text but as data in `ask`.
+const context = page.context();
+let guard = context.obelusGuard;
+const fresh = guard === undefined;
+if (fresh) {
+  guard = context.obelusGuard = { held: [], sent: [], permits: [], working: new Set(), last: Date.now() };
+  context.on('request', (request) => { guard.working.add(request); guard.last = Date.now(); });
+  const done = (request) => { guard.working.delete(request); guard.last = Date.now(); };
+  context.on('requestfinished', done);
+  context.on('requestfailed', done);
+}
+guard.sites = ask.sites.map((pattern) => new RegExp(pattern));
+guard.pass = ask.pass.map((pattern) => new RegExp(pattern));
+guard.drop = ask.drop.map((pattern) => new RegExp(pattern));
+guard.sockets = ask.sockets;
+const allowed = (address) => {
+  if (address === 'about:blank' || address === '') return true;
+  try {
+    const url = new URL(address);
+    return !url.username && !url.password && guard.sites.some((site) => site.test(url.origin));
+  } catch { return false; }
+};
+// The handlers outlive this run, and look sites up where later runs write them.
+if (fresh) {
+  const plain = (address) => { const url = new URL(address); return url.origin + url.pathname; };
+  const operation = (request) => {
+    try {
+      const body = JSON.parse(request.postData());
+      const name = body.operationName ?? /^\s*(?:query|mutation|subscription)\s+(\w+)/.exec(body.query)?.[1];
+      return typeof name === 'string' && /^\w{1,64}$/.test(name) ? name : null;
+    } catch { return null; }
+  };
+  await context.route('**/*', async (route) => {
+    const request = route.request();
+    const method = request.method();
+    const document = request.isNavigationRequest();
+    let main = false, from = '';
+    try {
+      main = document && request.frame().parentFrame() === null;
+      from = request.frame().url();
+    } catch { main = document; }
+    const address = request.url();
+    const reads = ['GET', 'HEAD', 'OPTIONS'].includes(method);
+    const leaves = main && !allowed(address);
+    if (reads && !leaves) return route.fallback();
+    let told;
+    try { told = { method, address: plain(address), operation: operation(request), from, leaves }; } catch { return route.abort('aborted'); }
+    const line = method + ' ' + told.address;
+    const place = guard.permits.findIndex((permit) =>
+      permit.method === method && permit.address === told.address && (permit.operation ?? null) === told.operation);
+    if (place >= 0) {
+      guard.permits.splice(place, 1);
+      guard.sent.push(told);
+      return route.fallback();
+    }
+    if (!leaves && guard.pass.some((pattern) => pattern.test(line))) return route.fallback();
+    // What a page reports on the side has no answer that it waits for.
+    const aside = request.resourceType() === 'ping' || guard.drop.some((pattern) => pattern.test(line));
+    if (!aside && guard.held.length < 50) guard.held.push(told);
+    // A page stays where it is if its next one is `aborted`; any other failure is shown as a page of its own.
+    return route.abort(document ? 'aborted' : 'blockedbyclient');
+  });
+  await context.routeWebSocket(/.*/, (socket) => {
+    const address = socket.url().replace(/^ws/, 'http');
+    if (guard.sockets && allowed(address)) socket.connectToServer(); else socket.close();
+  });
+}
+if (ask.settle) {
+  const kinds = ['document', 'stylesheet', 'script', 'xhr', 'fetch'];
+  const end = Date.now() + ask.settle;
+  const pause = (time) => new Promise((done) => setTimeout(done, time));
+  await pause(100);
+  while (Date.now() < end) {
+    const busy = [...guard.working].some((request) => kinds.includes(request.resourceType()));
+    if (!busy && Date.now() - guard.last > 150) break;
+    await pause(50);
+  }
+  await page.waitForLoadState('domcontentloaded', { timeout: 5000 }).catch(() => {});
+}
+const answer = { fresh, left: null, closed: 0, facts: [], held: [], sent: [] };
+if (ask.home) {
+  for (const other of context.pages()) {
+    if (other !== page && !allowed(other.url())) { await other.close().catch(() => {}); answer.closed += 1; }
+  }
+  if (!allowed(page.url()) && !page.url().startsWith('chrome-error:')) {
+    answer.left = page.url();
+    for (let tries = 0; tries < 3 && !allowed(page.url()); tries += 1) {
+      const back = await page.goBack({ waitUntil: 'domcontentloaded', timeout: 5000 }).catch(() => null);
+      if (back === null) break;
+    }
+    if (!allowed(page.url())) {
+      const home = allowed(ask.home) ? ask.home : 'about:blank';
+      await page.goto(home, { waitUntil: 'domcontentloaded', timeout: 10000 }).catch(() => {});
+    }
+    if (!allowed(page.url())) await page.goto('about:blank').catch(() => {});
+  }
+}
+if (ask.permits) guard.permits = ask.permits;
+if (ask.take) {
+  answer.held = guard.held;
+  answer.sent = guard.sent;
+  guard.held = [];
+  guard.sent = [];
+}
+for (const id of ask.elements) {
+  answer.facts.push(await page.locator('aria-ref=' + id).evaluate(factsOf, ask.verbs, { timeout: 3000 }).catch(() => null));
+}
+if (ask.picture) {
+  answer.picture = await page.screenshot({ path: ask.picture, type: 'png', timeout: 10000 }).then(() => true, () => false);
+}
+answer.address = page.url();
+answer.tabs = context.pages().map((other) => other.url());
+return answer;

@@ -1,0 +1,157 @@
+//! Secrets that are typed by name, and kept out of what is shown.
+//!
+//! The model writes `$NAME` where a secret goes. The value is looked up when it is typed, on the sites it is meant for
+//! alone, and wherever a page shows it afterwards, the name stands in its place.
+
+use std::collections::BTreeMap;
+
+use obelus_kernel::closest;
+use obelus_kernel::session::CallError;
+use obelus_runtime::Secret;
+use url::Url;
+
+use super::sites::Sites;
+
+/// Shorter values would be found in every other word of a page.
+const SHORTEST: usize = 4;
+
+/// Where a secret comes from, and where it may go.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    /// A variable of the environment.
+    pub(super) variable: String,
+    /// Where it may be typed; none: on the sites of the agent's file.
+    pub(super) sites: Option<Sites>,
+}
+
+/// The secrets of an agent, by the names that the model knows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Secrets {
+    pub(super) sources: BTreeMap<String, Source>,
+}
+
+impl Secrets {
+    /// The names, as the model writes them.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.sources.keys().map(|name| format!("${name}")).collect()
+    }
+
+    /// What is typed for a text: the text itself, or the secret that it names. `listed` are the sites of the agent's
+    /// file, without those that were allowed later.
+    pub(super) fn typed(&self, text: &str, page: &Url, listed: &Sites) -> Result<Option<Secret>, CallError> {
+        let Some(name) = text.strip_prefix("secret:").or_else(|| text.strip_prefix('$')) else { return Ok(None) };
+        let Some(source) = self.sources.get(name) else {
+            let known: Vec<_> = self.sources.keys().map(String::as_str).collect();
+            let meant = closest(name, &known);
+            if let Some(meant) = meant.filter(|_| !text.starts_with("secret:")) {
+                let words = format!("there is no secret of this name; did you mean `${meant}`?");
+                return Err(CallError::new("unknown_secret", words));
+            }
+            if text.starts_with("secret:") {
+                let words =
+                    format!("there is no secret of this name; those to be typed are: {}", self.names().join(", "));
+                return Err(CallError::new("unknown_secret", words));
+            }
+            return Ok(None);
+        };
+        if !source.sites.as_ref().unwrap_or(listed).allow(page) {
+            let words = format!(
+                "`${name}` may not be typed on this site; the agent's file says where, under `browser.sites` or \
+                 `browser.secrets.{name}.sites`"
+            );
+            return Err(CallError::new("secret_elsewhere", words));
+        }
+        let Some(secret) = Secret::from_env(&source.variable) else {
+            let words =
+                format!("`${name}` is not set: put it into the variable {} of the environment", source.variable);
+            return Err(CallError::new("no_secret", words));
+        };
+        if secret.expose().chars().count() < SHORTEST {
+            let words = format!("`${name}` is shorter than {SHORTEST} characters, and could not be hidden on a page");
+            return Err(CallError::new("short_secret", words));
+        }
+        Ok(Some(secret))
+    }
+
+    /// What a page shows, with names in the place of secrets.
+    pub(super) fn hide(&self, text: String) -> String {
+        let mut values: Vec<_> = self
+            .sources
+            .iter()
+            .filter_map(|(name, source)| Some((name, Secret::from_env(&source.variable)?)))
+            .filter(|(_, secret)| secret.expose().chars().count() >= SHORTEST)
+            .collect();
+        // One may begin with another.
+        values.sort_by_key(|(_, secret)| std::cmp::Reverse(secret.expose().len()));
+        let mut text = text;
+        for (name, secret) in values {
+            let value = secret.expose();
+            let escaped = value.replace('\\', "\\\\").replace('"', "\\\"");
+            let spaced = value.split_whitespace().collect::<Vec<_>>().join(" ");
+            let percent: String = url::form_urlencoded::byte_serialize(value.as_bytes()).collect();
+            for spelling in [value, &escaped, &value.replace('\'', "''"), &spaced, &percent] {
+                if spelling.len() >= SHORTEST && text.contains(spelling) {
+                    text = text.replace(spelling, &format!("<secret>{name}</secret>"));
+                }
+            }
+        }
+        text
+    }
+}
+
+/// Whether something on a page was hidden, and not in a field that hides what is typed by itself.
+pub(super) fn hidden_lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| line.contains("<secret>"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secrets() -> Secrets {
+        Secret::provide("TEST_BROWSER_PASSWORD", Secret::new("hush \"4711\""));
+        Secret::provide("TEST_BROWSER_PIN", Secret::new("42"));
+        let source = |variable: &str, sites: Option<&str>| Source {
+            variable: variable.to_owned(),
+            sites: sites.map(|site| Sites::parse(&[site]).unwrap()),
+        };
+        let sources = [
+            ("PASSWORD", source("TEST_BROWSER_PASSWORD", None)),
+            ("BANK", source("TEST_BROWSER_PASSWORD", Some("bank.example.test"))),
+            ("PIN", source("TEST_BROWSER_PIN", None)),
+            ("NOWHERE", source("TEST_BROWSER_NOT_SET", None)),
+        ];
+        Secrets { sources: sources.into_iter().map(|(name, source)| (name.to_owned(), source)).collect() }
+    }
+
+    #[test]
+    fn a_secret_is_typed_by_name_where_it_belongs() {
+        let listed = Sites::parse(&["shop.example.test"]).unwrap();
+        let typed = |text: &str, page: &str| {
+            let typed = secrets().typed(text, &Url::parse(page).unwrap(), &listed);
+            typed.map(|secret| secret.map(|secret| secret.expose().to_owned())).map_err(|error| error.code)
+        };
+        let (shop, bank) = ("https://shop.example.test/login", "https://bank.example.test/");
+        assert_eq!(typed("$PASSWORD", shop).unwrap().as_deref(), Some("hush \"4711\""));
+        assert_eq!(typed("secret:PASSWORD", shop).unwrap().as_deref(), Some("hush \"4711\""));
+        assert_eq!(typed("$PASSWORD", bank).unwrap_err(), "secret_elsewhere");
+        assert_eq!(typed("$BANK", bank).unwrap().as_deref(), Some("hush \"4711\""));
+        assert_eq!(typed("$BANK", shop).unwrap_err(), "secret_elsewhere");
+        assert_eq!(typed("$PASSWORT", shop).unwrap_err(), "unknown_secret");
+        assert_eq!(typed("secret:OTHER", shop).unwrap_err(), "unknown_secret");
+        assert_eq!(typed("$NOWHERE", shop).unwrap_err(), "no_secret");
+        assert_eq!(typed("$PIN", shop).unwrap_err(), "short_secret");
+        for plain in ["$20", "PASSWORD", "about $PASSWORD", "", "$"] {
+            assert_eq!(typed(plain, shop).unwrap(), None, "{plain}");
+        }
+    }
+
+    #[test]
+    fn a_page_shows_the_name_of_a_secret() {
+        let page = "- textbox \"Pw\" [ref=e1]: \"hush \\\"4711\\\"\"\n- text: hush \"4711\" and 42\n- /url: /?p=hush+%224711%22";
+        let hidden = secrets().hide(page.to_owned());
+        assert!(!hidden.contains("4711") && hidden.contains("<secret>"), "{hidden}");
+        assert!(hidden.contains("and 42"));
+        assert_eq!(hidden_lines(&hidden).count(), 3);
+    }
+}

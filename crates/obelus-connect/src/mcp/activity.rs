@@ -1,0 +1,131 @@
+//! Tools of servers as activities.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use obelus_kernel::session::{CallError, Outcome};
+use obelus_runtime::{Activity, ActivityFuture, Work};
+use serde_json::{Map, Value, json};
+
+use super::News;
+use super::brought::Brought;
+use super::error::{McpError, Trouble, quoted};
+use super::offer::difference;
+use super::round::Elicit;
+use super::server::Server;
+use super::shots;
+use crate::activity::Mask;
+
+/// What getting ready and saying goodbye may take beyond the time of the call itself.
+const MORE_TIME: Duration = Duration::from_secs(10);
+
+/// A tool of a server, as a session knows it.
+pub(super) struct McpTool {
+    server: Arc<Server>,
+    tool: String,
+    /// Its definition in the session.
+    pinned: Arc<Value>,
+    news: Arc<News>,
+}
+
+impl McpTool {
+    pub(super) fn new(server: Arc<Server>, tool: String, pinned: Value, news: Arc<News>) -> Self {
+        Self { server, tool, pinned: Arc::new(pinned), news }
+    }
+}
+
+impl Activity for McpTool {
+    fn run(&self, work: Work) -> ActivityFuture {
+        let (server, tool) = (Arc::clone(&self.server), self.tool.clone());
+        let (pinned, news) = (Arc::clone(&self.pinned), Arc::clone(&self.news));
+        Box::pin(async move {
+            let mask = Mask::new(server.spec().secrets());
+            let called = call(&server, &tool, &pinned, &news, &work).await;
+            let result = match called {
+                Ok(brought) => outcome_of(brought, server.name(), &tool),
+                Err(error) if error.trouble.leaves_doubt() && !work.tool.idempotent => {
+                    Ok(Outcome::Lost { message: error.to_string() })
+                }
+                Err(error) => Err(CallError::new(error.trouble.code(), error.to_string())),
+            };
+            mask.outcome(result)
+        })
+    }
+
+    fn time_limit(&self) -> Option<Duration> {
+        let spec = self.server.spec();
+        // What takes too long is found out by the client itself, which can say more about it.
+        Some(spec.limit + 2 * spec.start + MORE_TIME)
+    }
+}
+
+/// Calls a tool that is still what the session was given. What does no harm twice is tried twice if the line broke.
+async fn call(server: &Server, tool: &str, pinned: &Value, news: &News, work: &Work) -> Result<Brought, McpError> {
+    let arguments = arguments_of(&work.call);
+    let asker = (!work.asker.is_nobody()).then_some(&work.asker as &dyn Elicit);
+    let mut again = work.tool.idempotent;
+    loop {
+        check(server, tool, pinned, news).await?;
+        match server.call(tool, arguments.clone(), asker).await {
+            Err(error) if error.trouble == Trouble::Lost && again => again = false,
+            result => return result,
+        }
+    }
+}
+
+async fn check(server: &Server, tool: &str, pinned: &Value, news: &News) -> Result<(), McpError> {
+    let name = format!("{}.{tool}", server.name());
+    let listed = server.listed().await?;
+    let changed = match listed.tools.get(tool) {
+        None => Some("it is gone".to_owned()),
+        Some(now) => difference(pinned, now),
+    };
+    let Some(changed) = changed else {
+        news.as_it_was(&name);
+        return Ok(());
+    };
+    let words = format!(
+        "the tool `{tool}` is not what this session was given, and is not called ({changed}); a new session takes it as \
+         it is now"
+    );
+    let error = McpError::new(server.name(), Trouble::ToolChanged, words);
+    news.changed(&name, &error.to_string());
+    Err(error)
+}
+
+/// The parameters of a call, without what is ours.
+fn arguments_of(call: &Value) -> Map<String, Value> {
+    let fields = call.as_object().into_iter().flatten();
+    fields.filter(|(name, _)| !name.starts_with('_')).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// What a call brought, as a value: images become files, of which the value has the paths.
+fn outcome_of(brought: Brought, server: &str, tool: &str) -> Result<Outcome, CallError> {
+    if brought.is_error {
+        let words = quoted(&brought.texts.join(" "));
+        let words = if words.is_empty() { "it failed and does not say why".to_owned() } else { words };
+        return Err(CallError::new("tool", words));
+    }
+    let mut images = Vec::new();
+    for image in &brought.images {
+        let stem = format!("{server}-{}", tool.replace('.', "_"));
+        let shown = match shots::write(image, &stem) {
+            Ok(path) => json!({"image": path.to_string_lossy()}),
+            Err(error) => json!({"image": null, "problem": format!("it could not be written: {error}")}),
+        };
+        images.push(shown);
+    }
+    let mut texts = brought.texts;
+    let value = match (brought.structured, texts.len()) {
+        (Some(structured), _) => structured,
+        (None, 0) if images.len() == 1 => return Ok(Outcome::Value(images.remove(0))),
+        (None, 0) => Value::Null,
+        (None, 1) => Value::String(texts.remove(0)),
+        (None, _) => json!({ "texts": texts }),
+    };
+    Ok(Outcome::Value(match (value, images.is_empty()) {
+        (value, true) => value,
+        (Value::Null, false) => json!({ "images": images }),
+        (value, false) => json!({"result": value, "images": images}),
+    }))
+}

@@ -1,0 +1,307 @@
+//! One line to a server, in either era of the protocol.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rmcp::ServiceError;
+use rmcp::model::{
+    ClientRequest, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, ServerNotification, ServerResult,
+    SubscriptionFilter,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, Peer, RoleClient, RunningService, serve_client_with_lifecycle,
+};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use super::error::{McpError, Trouble, quoted};
+use super::guarded::Guarded;
+use super::handler::{Handler, Shared};
+use super::http;
+use super::lines::{Lines, MOST_LINE};
+use super::process::Process;
+use super::spec::{Era, Reach, Spec};
+
+/// How long the library has to say goodbye.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+/// More pages of tools than this are no list.
+const MOST_PAGES: usize = 100;
+
+/// Codes with which servers say that they do not know the session.
+const SESSION_CODES: [i32; 2] = [-32000, -32001];
+
+/// No list is believed for longer without a word of the server.
+const MOST_FRESH: Duration = Duration::from_secs(3600);
+
+/// The tools of a server.
+pub(super) struct Listing {
+    /// Each as it came.
+    pub(super) tools: Vec<Value>,
+    /// How long they are to be believed; none where the server tells of changes.
+    pub(super) fresh: Option<Duration>,
+}
+
+/// A line to a server. Dropping it ends the server's program, without anybody waiting.
+pub(super) struct Connection {
+    pub(super) server: String,
+    pub(super) peer: Peer<RoleClient>,
+    pub(super) shared: Arc<Shared>,
+    /// Counts messages that were too large.
+    pub(super) too_long: watch::Receiver<u64>,
+    pub(super) era: Era,
+    service: Mutex<Option<RunningService<RoleClient, Handler>>>,
+    process: Option<Process>,
+    /// Set where the library does not notice by itself.
+    broken: AtomicBool,
+    listening: Option<AbortHandle>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some(listening) = &self.listening {
+            listening.abort();
+        }
+    }
+}
+
+/// Why there is no line, and whether the other era might do better.
+struct NotOpen {
+    error: McpError,
+    retry: Option<Era>,
+}
+
+impl Connection {
+    /// Connects. Where the era is not known it is found out: a server of the older one answers the first question with
+    /// an error, or not at all, or ends.
+    pub(super) async fn open(spec: &Spec, era: Option<Era>) -> Result<Self, McpError> {
+        match Self::attempt(spec, era).await {
+            Ok(connection) => Ok(connection),
+            Err(NotOpen { retry: Some(other), .. }) if era.is_none() => {
+                Self::attempt(spec, Some(other)).await.map_err(|failed| failed.error)
+            }
+            Err(failed) => Err(failed.error),
+        }
+    }
+
+    async fn attempt(spec: &Spec, era: Option<Era>) -> Result<Self, NotOpen> {
+        let fail = |trouble, words: String| NotOpen { error: McpError::new(&spec.name, trouble, words), retry: None };
+        let no_secret = |name: String| fail(Trouble::NoSecret, format!("the environment has no `{name}`; set it"));
+        let shared = Arc::new(Shared::default());
+        let handler = Handler(Arc::clone(&shared));
+        let (service, process, too_long) = match &spec.reach {
+            Reach::Stdio(program) => {
+                let command = program.command().map_err(no_secret)?;
+                let (process, stdout, stdin) =
+                    Process::start(program, command).map_err(|words| fail(Trouble::NoStart, words))?;
+                let (stdout, too_long) = Lines::new(stdout);
+                let transport = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(MOST_LINE);
+                let service = serve_client_with_lifecycle(handler, Guarded::new(transport), lifecycle(era));
+                let service = tokio::time::timeout(spec.start, service).await;
+                match service {
+                    Ok(Ok(service)) => (service, Some(process), too_long),
+                    Ok(Err(error)) => {
+                        let failed = not_open(spec, era, &error, Some(&process)).await;
+                        process.end().await;
+                        return Err(failed);
+                    }
+                    Err(_) => {
+                        process.end().await;
+                        return Err(fail(Trouble::NoStart, late(spec, &process.last_words())));
+                    }
+                }
+            }
+            Reach::Http { url, headers } => {
+                let way = http::way(url, headers).map_err(|(trouble, words)| fail(trouble, words))?;
+                let service = serve_client_with_lifecycle(handler, Guarded::new(way.transport), lifecycle(era));
+                match tokio::time::timeout(spec.start, service).await {
+                    Ok(Ok(service)) => {
+                        http::listening(way.listens).await;
+                        (service, None, way.too_large)
+                    }
+                    Ok(Err(error)) => return Err(not_open(spec, era, &error, None).await),
+                    Err(_) => return Err(fail(Trouble::NoStart, late(spec, ""))),
+                }
+            }
+        };
+        let info = service.peer().peer_info();
+        let has_handshake = info.as_ref().is_none_or(|info| info.protocol_version.has_initialize());
+        let era = if has_handshake { Era::Handshake } else { Era::Stateless };
+        let tells = info
+            .is_some_and(|info| info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true)));
+        let peer = service.peer().clone();
+        let listening = (era == Era::Stateless && tells)
+            .then(|| tokio::spawn(listen(peer.clone(), Arc::clone(&shared))).abort_handle());
+        Ok(Self {
+            server: spec.name.clone(),
+            peer,
+            shared,
+            too_long,
+            era,
+            service: Mutex::new(Some(service)),
+            process,
+            broken: AtomicBool::new(false),
+            listening,
+        })
+    }
+
+    /// Whether nothing can be asked here any more.
+    pub(super) fn is_broken(&self) -> bool {
+        self.peer.is_transport_closed() || self.broken.load(Ordering::Acquire)
+    }
+
+    /// Closes the line, ends the program and waits until both are gone.
+    pub(super) async fn close(&self) {
+        let service = self.service.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut service) = service {
+            let _ = service.close_with_timeout(GOODBYE).await;
+        }
+        if let Some(process) = &self.process {
+            process.end().await;
+        }
+    }
+
+    /// The tools that the server has, each as it came.
+    pub(super) async fn list(&self) -> Result<Listing, McpError> {
+        let mut tools = Vec::new();
+        let mut fresh = Duration::MAX;
+        let mut cursor: Option<String> = None;
+        for _ in 0..MOST_PAGES {
+            let params = cursor.take().map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor)));
+            let request = ListToolsRequest { params, ..ListToolsRequest::default() };
+            let result = self.peer.send_request(ClientRequest::ListToolsRequest(request)).await;
+            let page = match result {
+                Ok(ServerResult::ListToolsResult(page)) => serde_json::to_value(page).unwrap_or_default(),
+                // One tool that is none would take all others with it.
+                Ok(ServerResult::CustomResult(page)) => page.0,
+                Ok(_) => Value::Null,
+                Err(error) => return Err(self.failed(error).await),
+            };
+            let Some(Value::Array(page_tools)) = page.get("tools") else {
+                return Err(self.error(Trouble::Garbage, "its list of tools is no list"));
+            };
+            tools.extend(page_tools.iter().cloned());
+            fresh = fresh.min(page.get("ttlMs").and_then(Value::as_u64).map_or(Duration::ZERO, Duration::from_millis));
+            match page.get("nextCursor") {
+                Some(Value::String(next)) => cursor = Some(next.clone()),
+                _ => {
+                    let fresh = (self.era == Era::Stateless).then_some(fresh.min(MOST_FRESH));
+                    return Ok(Listing { tools, fresh });
+                }
+            }
+        }
+        Err(self.error(Trouble::Garbage, format!("its list of tools has more than {MOST_PAGES} pages")))
+    }
+
+    /// An error of this server.
+    pub(super) fn error(&self, trouble: Trouble, words: impl Into<String>) -> McpError {
+        McpError::new(&self.server, trouble, words)
+    }
+
+    /// What it means that a request failed.
+    pub(super) async fn failed(&self, error: ServiceError) -> McpError {
+        match error {
+            ServiceError::McpError(error) => {
+                // A server that was started anew does not know the session, and some say so in words only.
+                if self.process.is_none() && self.era == Era::Handshake && SESSION_CODES.contains(&error.code.0) {
+                    self.broken.store(true, Ordering::Release);
+                }
+                self.error(Trouble::Said, format!("{} (code {})", quoted(&error.message), error.code.0))
+            }
+            ServiceError::Timeout { .. } => self.error(Trouble::Late, "no answer in time; see `timeout`"),
+            ServiceError::TransportSend(error) if http::is_unreached(error.error.as_ref()) => {
+                let cause = quoted(&http::innermost(error.error.as_ref()));
+                self.error(Trouble::NoStart, format!("it cannot be reached: {cause}"))
+            }
+            ServiceError::UnexpectedResponse => self.error(Trouble::Garbage, "its answer makes no sense"),
+            error => {
+                let how = match &self.process {
+                    Some(process) => process.how_it_ended().await,
+                    None => None,
+                };
+                match (how, &self.process) {
+                    (Some(how), Some(process)) => {
+                        self.error(Trouble::Lost, with_last_words(&how, &process.last_words()))
+                    }
+                    _ => self.error(Trouble::Lost, format!("the line broke: {}", quoted(&http::innermost(&error)))),
+                }
+            }
+        }
+    }
+}
+
+fn lifecycle(era: Option<Era>) -> ClientLifecycleMode {
+    let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+    match era {
+        Some(Era::Handshake) => ClientLifecycleMode::Initialize,
+        Some(Era::Stateless) => ClientLifecycleMode::Discover { preferred_versions },
+        None => ClientLifecycleMode::Auto { preferred_versions, legacy_version: Some(ProtocolVersion::V_2025_11_25) },
+    }
+}
+
+/// What it means that the first words with a server led nowhere.
+async fn not_open(spec: &Spec, era: Option<Era>, error: &ClientInitializeError, process: Option<&Process>) -> NotOpen {
+    let fail = |words: String, retry| NotOpen { error: McpError::new(&spec.name, Trouble::NoStart, words), retry };
+    match error {
+        // It answers the question about the era after its time was up: it was slow, and the answer tells.
+        ClientInitializeError::ConflictInitResponseId(..) => {
+            fail("it mixes up its answers".to_owned(), Some(Era::Stateless))
+        }
+        ClientInitializeError::UncorrelatedErrorResponse { .. } => {
+            fail("it mixes up its answers".to_owned(), Some(Era::Handshake))
+        }
+        ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }
+            if process.is_some() =>
+        {
+            let how = match process {
+                Some(process) => process.how_it_ended().await,
+                None => None,
+            };
+            let how = how.unwrap_or_else(|| "it closed its output".to_owned());
+            let last = process.map(Process::last_words).unwrap_or_default();
+            fail(with_last_words(&format!("it did not get ready: {how}"), &last), Some(Era::Handshake))
+        }
+        ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
+            let theirs: Vec<_> = server_supported.iter().map(|version| quoted(version.as_str())).collect();
+            let words = format!("it speaks none of our versions of the protocol, but {}", theirs.join(", "));
+            fail(words, Some(Era::Handshake))
+        }
+        error if error.is_authorization_required() || error.auth_challenge().is_some() => {
+            let words = "it wants to know who asks; see `headers`, such as {Authorization: Bearer $TOKEN}";
+            fail(words.to_owned(), None)
+        }
+        error if http::is_unreached(error) => {
+            fail(format!("it cannot be reached: {}", quoted(&http::innermost(error))), None)
+        }
+        error => {
+            let hint = if era.is_some() { "; see `protocol`" } else { "" };
+            fail(format!("it does not speak the protocol: {}{hint}", quoted(&error.to_string())), Some(Era::Handshake))
+        }
+    }
+}
+
+fn late(spec: &Spec, last: &str) -> String {
+    let seconds = spec.start.as_secs_f64();
+    with_last_words(&format!("it was not ready after {seconds} s; see `start`"), last)
+}
+
+fn with_last_words(what: &str, last: &str) -> String {
+    if last.is_empty() { what.to_owned() } else { format!("{what}; its last words: {last}") }
+}
+
+/// Listens for changes of the list of tools where the protocol wants to be asked for them.
+async fn listen(peer: Peer<RoleClient>, shared: Arc<Shared>) {
+    let Ok(mut news) = peer.listen(SubscriptionFilter::builder().tools_list_changed().build()).await else { return };
+    // What changed before this was heard of was not told.
+    shared.mark_stale();
+    shared.now_hears(news.acknowledged().tools_list_changed == Some(true));
+    while let Ok(Some(news)) = news.next().await {
+        if let ServerNotification::ToolListChangedNotification(_) = news {
+            shared.mark_stale();
+        }
+    }
+    shared.now_hears(false);
+}

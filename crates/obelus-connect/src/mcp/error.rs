@@ -1,0 +1,123 @@
+//! What can go wrong with a server.
+
+use obelus_kernel::visible;
+use obelus_runtime::without_secrets;
+
+/// How many characters of a server's words an error shows.
+const SHOWN: usize = 2000;
+
+/// What went wrong with a server, in words that say what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("MCP server `{server}`: {words}")]
+pub struct McpError {
+    /// The server's name in the agent's file.
+    pub server: String,
+    /// What kind of trouble it is.
+    pub trouble: Trouble,
+    /// What happened. Words of the server in it are short, on one line, and without secrets.
+    pub words: String,
+}
+
+/// Kinds of trouble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The environment lacks a secret.
+    NoSecret,
+    /// It cannot be started or reached, or does not speak the protocol.
+    NoStart,
+    /// This client was closed.
+    Closed,
+    /// The agent's file refuses this tool.
+    Refused,
+    /// The tool is not what the session was given.
+    ToolChanged,
+    /// The server answered with an error.
+    Said,
+    /// The line broke while a call was at work.
+    Lost,
+    /// No answer in time.
+    Late,
+    /// The answer was larger than anything should be.
+    TooLarge,
+    /// The answer makes no sense.
+    Garbage,
+}
+
+impl Trouble {
+    /// A short word for it, as in the errors of calls.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::NoSecret => "no_secret",
+            Self::NoStart => "mcp_start",
+            Self::Closed => "mcp_closed",
+            Self::Refused => "refused",
+            Self::ToolChanged => "tool_changed",
+            Self::Said => "tool",
+            Self::Lost => "lost_answer",
+            Self::Late => "timeout",
+            Self::TooLarge => "too_large",
+            Self::Garbage => "bad_output",
+        }
+    }
+
+    /// Whether the call may have been carried out all the same.
+    pub fn leaves_doubt(self) -> bool {
+        matches!(self, Self::Lost | Self::Late | Self::TooLarge | Self::Garbage)
+    }
+}
+
+impl McpError {
+    pub(super) fn new(server: &str, trouble: Trouble, words: impl Into<String>) -> Self {
+        Self { server: server.to_owned(), trouble, words: words.into() }
+    }
+}
+
+/// Words of a server, fit to be shown: on one line, without secrets, nothing in them that steers a terminal, and no more
+/// than the beginning.
+pub(super) fn quoted(text: &str) -> String {
+    shortened(&one_line(text), SHOWN)
+}
+
+/// The same of the last words of a long text.
+pub(super) fn last_words(text: &str, most: usize) -> String {
+    let line = one_line(text);
+    let count = line.chars().count();
+    match line.char_indices().nth(count.saturating_sub(most)) {
+        Some((at, _)) if at > 0 => format!("…{}", &line[at..]),
+        _ => line,
+    }
+}
+
+fn one_line(text: &str) -> String {
+    let clean = without_secrets(text);
+    let words: Vec<_> = clean.split_whitespace().collect();
+    visible(&words.join(" "))
+}
+
+/// The beginning of a text.
+pub(super) fn shortened(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_server_are_short_and_harmless() {
+        assert_eq!(quoted("a\n\x1b[2J b\u{202e}"), "a \\u{1b}[2J b\\u{202e}");
+        assert_eq!(quoted(&"ж".repeat(3000)).chars().count(), SHOWN + 1);
+        assert_eq!(last_words("one two жжж", 5), "…o жжж");
+        assert_eq!(last_words("жжж", 5), "жжж");
+        assert_eq!(last_words("", 5), "");
+    }
+
+    #[test]
+    fn a_secret_is_not_quoted() {
+        drop(obelus_runtime::Secret::new("hush-hush-4711"));
+        assert_eq!(quoted("key hush-hush-4711 is wrong"), "key *** is wrong");
+    }
+}

@@ -1,0 +1,108 @@
+//! The way to a server that is reached by HTTP.
+
+mod bounded;
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::time::Duration;
+
+use reqwest::Url;
+use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use rmcp::service::ClientInitializeError;
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
+use tokio::sync::watch;
+
+use self::bounded::{Bounded, Listens};
+use super::error::Trouble;
+use super::words::Words;
+
+/// A host that does not even take the connection within this time is down.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+const MOST_REDIRECTS: usize = 5;
+
+/// How long a server has to open the stream on which it asks by itself. What it asks before would be lost.
+const MOST_WAIT: Duration = Duration::from_secs(3);
+
+/// The way to a server, and what is seen on it.
+pub(super) struct Way {
+    pub(super) transport: StreamableHttpClientTransport<Bounded>,
+    /// Sees another number for every answer that was too large.
+    pub(super) too_large: watch::Receiver<u64>,
+    pub(super) listens: watch::Receiver<Listens>,
+}
+
+/// Waits until the client hears what the server asks by itself.
+pub(super) async fn listening(mut listens: watch::Receiver<Listens>) {
+    let _ = tokio::time::timeout(MOST_WAIT, listens.wait_for(|listens| *listens != Listens::NotYet)).await;
+}
+
+/// Makes the way. The error says what is missing.
+pub(super) fn way(url: &Url, headers: &[(HeaderName, Words)]) -> Result<Way, (Trouble, String)> {
+    let mut filled = HashMap::new();
+    for (name, words) in headers {
+        let text = words
+            .filled()
+            .map_err(|missing| (Trouble::NoSecret, format!("the environment has no `{missing}`; set it")))?;
+        // The value may hold a secret, so the error does not show it.
+        let mut value = HeaderValue::from_bytes(text.expose().as_bytes()).map_err(|_| {
+            let words = format!("the value of `{name}` has a line break or another control character");
+            (Trouble::NoSecret, words)
+        })?;
+        value.set_sensitive(true);
+        filled.insert(name.clone(), value);
+    }
+    let client = client().map_err(|error| {
+        let hint = "are the certificates of this machine (ca-certificates) installed?";
+        (Trouble::NoStart, format!("HTTPS cannot be set up: {}; {hint}", innermost(&error)))
+    })?;
+    let config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(filled);
+    let client = Bounded::new(client);
+    let (too_large, listens) = (client.too_large(), client.listens());
+    Ok(Way { transport: StreamableHttpClientTransport::with_client(client, config), too_large, listens })
+}
+
+fn client() -> reqwest::Result<reqwest::Client> {
+    // It fails where the program has chosen a provider before, and that one is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder()
+        .user_agent(concat!("obelus/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_TIMEOUT)
+        .referer(false)
+        .redirect(Policy::custom(|attempt| {
+            // Headers may hold secrets, and they are for one host only.
+            let is_near = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
+            if is_near && attempt.previous().len() <= MOST_REDIRECTS { attempt.follow() } else { attempt.stop() }
+        }))
+        .build()
+}
+
+/// The innermost cause, which is the one that tells.
+pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
+    causes(error).last().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+/// Whether the server was not even reached, so that it cannot have done anything.
+pub(super) fn is_unreached(error: &(dyn Error + 'static)) -> bool {
+    causes(error).filter_map(|cause| cause.downcast_ref::<reqwest::Error>()).any(reqwest::Error::is_connect)
+}
+
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |cause| cause_of(*cause))
+}
+
+/// The cause of an error, also where the library does not pass it on as one.
+fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    if let Some(ClientInitializeError::TransportError { error, .. }) = error.downcast_ref() {
+        return Some(error.error.as_ref());
+    }
+    if let Some(ClientInitializeError::LegacyFallbackFailed { fallback, .. }) = error.downcast_ref() {
+        return Some(fallback.as_ref());
+    }
+    if let Some(StreamableHttpError::Client(error)) = error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        return Some(error);
+    }
+    error.source()
+}

@@ -1,0 +1,137 @@
+//! The program of a server, from its start to its end.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::watch;
+
+use super::error::last_words;
+use super::spec::Program;
+use crate::group::Group;
+
+/// How long a program has to go after its stdin was closed, and again after SIGTERM.
+const MOMENT: Duration = Duration::from_secs(2);
+
+/// How long the rest of stderr is waited for after the end: something that left the group may hold it open for ever.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// How much of stderr is kept, and how much of that is quoted.
+const KEPT: usize = 8 * 1024;
+const QUOTED: usize = 600;
+
+/// A running program. Dropping it ends it, without anybody waiting.
+pub(super) struct Process {
+    /// Dropping it is as good as sending.
+    end: watch::Sender<bool>,
+    /// How it ended, in words.
+    ended: watch::Receiver<Option<String>>,
+    stderr: Arc<Tail>,
+}
+
+impl Process {
+    /// Starts a program. The error says what to do.
+    pub(super) fn start(program: &Program, mut command: Command) -> Result<(Self, ChildStdout, ChildStdin), String> {
+        let (group, pipes) = Group::spawn(&mut command).map_err(|error| not_started(program, &error))?;
+        let (end, ending) = watch::channel(false);
+        let (told, ended) = watch::channel(None);
+        let stderr = Arc::new(Tail::default());
+        tokio::spawn(keep(group, ending, told, pipes.stderr, Arc::clone(&stderr)));
+        Ok((Self { end, ended, stderr }, pipes.stdout, pipes.stdin))
+    }
+
+    /// Ends the program and waits until nothing is left of it.
+    pub(super) async fn end(&self) {
+        self.end.send_replace(true);
+        // An error means that its keeper is gone, and took the program along.
+        let _ = self.ended.clone().wait_for(Option::is_some).await;
+    }
+
+    /// How it ended, if it does within a moment: the line to a program breaks a little before it is gone.
+    pub(super) async fn how_it_ended(&self) -> Option<String> {
+        let mut ended = self.ended.clone();
+        let how = tokio::time::timeout(MOMENT, ended.wait_for(Option::is_some)).await;
+        how.ok()?.ok()?.clone()
+    }
+
+    /// The last words on its stderr, fit to be shown.
+    pub(super) fn last_words(&self) -> String {
+        self.stderr.quoted()
+    }
+}
+
+/// Keeps a program until it ends or is to end. When this is dropped, as by a runtime that shuts down, the group is
+/// killed.
+async fn keep(
+    mut group: Group,
+    mut ending: watch::Receiver<bool>,
+    told: watch::Sender<Option<String>>,
+    stderr: ChildStderr,
+    tail: Arc<Tail>,
+) {
+    let mut listening = tokio::spawn(async move { tail.listen(stderr).await });
+    let status = tokio::select! {
+        status = group.ended() => status,
+        () = asked_to_end(&mut ending) => group.end(MOMENT).await,
+    };
+    if tokio::time::timeout(GRACE, &mut listening).await.is_err() {
+        listening.abort();
+    }
+    told.send_replace(Some(how(status)));
+}
+
+async fn asked_to_end(ending: &mut watch::Receiver<bool>) {
+    let _ = ending.wait_for(|end| *end).await;
+}
+
+fn how(status: io::Result<ExitStatus>) -> String {
+    match status {
+        Err(error) => format!("it is gone: {error}"),
+        Ok(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => format!("it ended with exit code {code}"),
+            (None, signal) => format!("it was killed by signal {}", signal.unwrap_or_default()),
+        },
+    }
+}
+
+fn not_started(program: &Program, error: &io::Error) -> String {
+    let name = program.path.display();
+    match error.kind() {
+        _ if !program.cwd.is_dir() => format!("the folder {} is not there; see `cwd`", program.cwd.display()),
+        io::ErrorKind::NotFound if program.path.exists() => {
+            format!("{name} is there, but what its first line names is not")
+        }
+        io::ErrorKind::NotFound if program.path.is_absolute() => format!("there is no program {name}"),
+        io::ErrorKind::NotFound => {
+            format!("there is no program `{name}` in PATH; install it, or write its path with a /")
+        }
+        io::ErrorKind::PermissionDenied => format!("{name} may not be run; chmod +x makes a file a program"),
+        _ => format!("{name}: {error}"),
+    }
+}
+
+/// The end of what a program wrote to stderr.
+#[derive(Default)]
+struct Tail(Mutex<VecDeque<u8>>);
+
+impl Tail {
+    async fn listen(&self, mut stderr: ChildStderr) {
+        let mut chunk = [0; 4096];
+        while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
+            let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.extend(&chunk[..read]);
+            let over = kept.len().saturating_sub(KEPT);
+            kept.drain(..over);
+        }
+    }
+
+    fn quoted(&self) -> String {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last_words(&String::from_utf8_lossy(kept.make_contiguous()), QUOTED)
+    }
+}

@@ -1,0 +1,170 @@
+//! One server: connecting when needed, connecting again, calls.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rmcp::model::CallToolRequestParams;
+use serde_json::{Map, Value};
+use tokio::sync::{Mutex, watch};
+
+use super::brought::Brought;
+use super::connection::{Connection, Listing};
+use super::error::{McpError, Trouble};
+use super::offer::Listed;
+use super::round::{self, Clock, Elicit};
+use super::spec::{Era, Spec};
+
+/// A server that changes its mind more often than this while it is asked has to be taken as it is.
+const MOST_LISTINGS: usize = 3;
+
+/// One server. It is connected when it is needed first, and again when the line broke.
+pub struct Server {
+    spec: Spec,
+    line: Mutex<Line>,
+    /// Set once, for good. Whoever connects just then is not waited for.
+    closed: watch::Sender<bool>,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("name", &self.spec.name).finish_non_exhaustive()
+    }
+}
+
+#[derive(Default)]
+struct Line {
+    connection: Option<Arc<Connection>>,
+    /// The tools, as the connection listed them last.
+    listed: Option<Arc<Listed>>,
+    /// Until when they are believed, where the server need not tell of changes.
+    fresh_until: Option<Instant>,
+    /// Found out once.
+    era: Option<Era>,
+}
+
+impl Server {
+    pub(super) fn new(spec: Spec) -> Self {
+        let era = spec.era;
+        Self { spec, line: Mutex::new(Line { era, ..Line::default() }), closed: watch::Sender::new(false) }
+    }
+
+    /// Its name in the agent's file.
+    pub fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    pub(super) fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// Calls a tool. Dropping the future tells the server to stop. The time limit stands still while a person is
+    /// asked; without an asker, whatever the server asks is declined.
+    pub async fn call(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        asker: Option<&dyn Elicit>,
+    ) -> Result<Brought, McpError> {
+        if self.spec.refuses(tool) {
+            let words = format!("`{tool}` is refused by `refuse` of the agent's file");
+            return Err(McpError::new(&self.spec.name, Trouble::Refused, words));
+        }
+        let connection = self.connected().await?;
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let mut clock = Clock { left: self.spec.limit };
+        let result = round::call(&connection, params, asker, &mut clock).await;
+        if matches!(&result, Err(error) if error.trouble == Trouble::Lost) {
+            self.forget(&connection).await;
+        }
+        result.map(|result| Brought::read(result, self.spec.most))
+    }
+
+    /// Whether the server has a tool of this name that may be called.
+    pub async fn has_tool(&self, tool: &str) -> Result<bool, McpError> {
+        Ok(self.listed().await?.tools.contains_key(tool) && !self.spec.refuses(tool))
+    }
+
+    /// The tools of the server as it has them now.
+    pub(super) async fn listed(&self) -> Result<Arc<Listed>, McpError> {
+        let mut line = self.line.lock().await;
+        let connection = self.connect(&mut line).await?;
+        let is_old = line.fresh_until.is_some_and(|until| Instant::now() >= until) && !connection.shared.hears();
+        if connection.shared.take_stale() || is_old {
+            line.listed = None;
+        }
+        if let Some(listed) = &line.listed {
+            return Ok(Arc::clone(listed));
+        }
+        let since = Instant::now();
+        let listing = tokio::time::timeout(self.spec.start, list(&connection)).await;
+        let listing = listing.unwrap_or_else(|_| {
+            let words = "it did not list its tools in time; see `start`";
+            Err(McpError::new(&self.spec.name, Trouble::NoStart, words))
+        })?;
+        let listed = Arc::new(Listed::read(&self.spec, listing.tools));
+        line.fresh_until = listing.fresh.and_then(|fresh| since.checked_add(fresh));
+        line.listed = Some(Arc::clone(&listed));
+        Ok(listed)
+    }
+
+    /// Ends the program and the line. Whatever is called later is refused.
+    pub(super) async fn close(&self) {
+        self.closed.send_replace(true);
+        let connection = self.line.lock().await.connection.take();
+        if let Some(connection) = connection {
+            connection.close().await;
+        }
+    }
+
+    async fn connected(&self) -> Result<Arc<Connection>, McpError> {
+        let mut line = self.line.lock().await;
+        self.connect(&mut line).await
+    }
+
+    async fn connect(&self, line: &mut Line) -> Result<Arc<Connection>, McpError> {
+        let mut closed = self.closed.subscribe();
+        let is_closed = || McpError::new(&self.spec.name, Trouble::Closed, "it was closed");
+        if *closed.borrow_and_update() {
+            return Err(is_closed());
+        }
+        if let Some(connection) = line.connection.as_ref().filter(|connection| !connection.is_broken()) {
+            return Ok(Arc::clone(connection));
+        }
+        line.listed = None;
+        if let Some(broken) = line.connection.take() {
+            broken.close().await;
+        }
+        let connection = tokio::select! {
+            opened = Connection::open(&self.spec, line.era) => {
+                // The server may be another one by now: the next attempt finds out anew.
+                Arc::new(opened.inspect_err(|_| line.era = self.spec.era)?)
+            }
+            _ = closed.changed() => return Err(is_closed()),
+        };
+        line.era = Some(connection.era);
+        line.connection = Some(Arc::clone(&connection));
+        Ok(connection)
+    }
+
+    /// Has the next call connect anew.
+    async fn forget(&self, connection: &Arc<Connection>) {
+        let mut line = self.line.lock().await;
+        if line.connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, connection)) {
+            line.connection = None;
+            line.listed = None;
+            drop(line);
+            connection.close().await;
+        }
+    }
+}
+
+/// The tools of a server. Some add tools just after the handshake, and say so: those are seen too.
+async fn list(connection: &Connection) -> Result<Listing, McpError> {
+    for _ in 1..MOST_LISTINGS {
+        let listing = connection.list().await?;
+        if !connection.shared.take_stale() {
+            return Ok(listing);
+        }
+    }
+    connection.list().await
+}

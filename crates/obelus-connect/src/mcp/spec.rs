@@ -1,0 +1,347 @@
+//! The section `mcp` of an agent's file, and what is wrong with it.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use obelus_kernel::session::glob_fits;
+use obelus_kernel::{Tool, type_name};
+use obelus_runtime::Secret;
+use reqwest::Url;
+use reqwest::header::HeaderName;
+use serde_json::{Map, Value, json};
+use tokio::process::Command;
+
+use super::words::Words;
+use crate::activity::{BindingError, Fields, looks_secret};
+
+/// What may be said of a server.
+const KNOWN: [&str; 12] =
+    ["command", "url", "headers", "env", "cwd", "timeout", "start", "protocol", "offer", "refuse", "tools", "most"];
+
+/// How long a server may take to get ready where its author does not say.
+const START: Duration = Duration::from_secs(30);
+
+/// How many characters of a result are kept where the author does not say.
+const MOST: usize = 200_000;
+
+/// Names are parts of names of tools.
+const LONGEST_NAME: usize = 32;
+
+/// Headers that belong to the protocol.
+const RESERVED: [&str; 6] =
+    ["accept", "content-type", "host", "mcp-session-id", "mcp-protocol-version", "last-event-id"];
+
+/// The eras of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Era {
+    /// With a handshake: 2025-11-25 and before.
+    Handshake,
+    /// Without one: 2026-07-28.
+    Stateless,
+}
+
+/// A server as its author wants it.
+#[derive(Debug)]
+pub(super) struct Spec {
+    pub(super) name: String,
+    pub(super) reach: Reach,
+    /// Time limit of a call.
+    pub(super) limit: Duration,
+    /// Time limit of getting ready.
+    pub(super) start: Duration,
+    /// None: found out.
+    pub(super) era: Option<Era>,
+    /// How many characters of a result are kept.
+    pub(super) most: usize,
+    offer: Vec<String>,
+    refuse: Vec<String>,
+    said: BTreeMap<String, Map<String, Value>>,
+}
+
+/// How it is reached.
+#[derive(Debug)]
+pub(super) enum Reach {
+    Stdio(Program),
+    Http { url: Url, headers: Vec<(HeaderName, Words)> },
+}
+
+/// The program of a server.
+#[derive(Debug)]
+pub(super) struct Program {
+    /// A whole path, or a bare name that is looked up in `PATH`.
+    pub(super) path: PathBuf,
+    args: Vec<String>,
+    pub(super) cwd: PathBuf,
+    /// Variables passed on though they look like secrets.
+    passed: Vec<String>,
+    set: Vec<(String, Words)>,
+}
+
+impl Spec {
+    pub(super) fn parse(name: &str, spec: &Value, base: &Path) -> Result<Self, BindingError> {
+        let binding = format!("mcp.{name}");
+        let whole = |problem: String| BindingError { binding: binding.clone(), field: String::new(), problem };
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(is_plain) {
+            return Err(whole(format!("a name has 1 to {LONGEST_NAME} of the characters A-Z a-z 0-9 _ -")));
+        }
+        let Value::Object(map) = spec else {
+            return Err(whole(format!(
+                "a server is an object such as {{\"command\": [\"program\"]}}, not {}",
+                type_name(spec)
+            )));
+        };
+        let fields = Fields::of(&binding, map, &KNOWN)?;
+        let reach = match (fields.get("command"), fields.get("url")) {
+            (Some(_), Some(_)) => {
+                return Err(whole("`command` and `url` exclude each other: keep the one to use".to_owned()));
+            }
+            (None, None) => {
+                return Err(whole("it says no way to reach it: give `command` or `url`".to_owned()));
+            }
+            (Some(_), None) => {
+                absent(&fields, "headers", "url")?;
+                Reach::Stdio(Program::parse(&fields, base)?)
+            }
+            (None, Some(_)) => {
+                absent(&fields, "env", "command")?;
+                absent(&fields, "cwd", "command")?;
+                Reach::Http { url: url_of(&fields)?, headers: headers_of(&fields)? }
+            }
+        };
+        let era = match fields.text("protocol")? {
+            None | Some("auto") => None,
+            Some("2025-11-25") => Some(Era::Handshake),
+            Some("2026-07-28") => Some(Era::Stateless),
+            Some(_) => return Err(fields.wrong("protocol", "it is one of auto, 2025-11-25, 2026-07-28")),
+        };
+        let most = match fields.get("most") {
+            None => MOST,
+            Some(said) => {
+                let most = said.as_u64().filter(|most| *most > 0).and_then(|most| usize::try_from(most).ok());
+                most.ok_or_else(|| fields.mistyped("most", "a number of characters above 0", Some(said)))?
+            }
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            reach,
+            limit: fields.time_limit()?,
+            start: fields.seconds("start", START)?,
+            era,
+            most,
+            offer: if fields.get("offer").is_some() { fields.texts("offer")? } else { vec!["*".to_owned()] },
+            refuse: fields.texts("refuse")?,
+            said: said_of_tools(&fields)?,
+        })
+    }
+
+    /// Whether a tool is offered to the agent.
+    pub(super) fn offers(&self, tool: &str) -> bool {
+        self.offer.iter().any(|glob| glob_fits(glob, tool)) && !self.refuses(tool)
+    }
+
+    /// Whether a tool is never called.
+    pub(super) fn refuses(&self, tool: &str) -> bool {
+        self.refuse.iter().any(|glob| glob_fits(glob, tool))
+    }
+
+    /// What the author says of a tool.
+    pub(super) fn said_of(&self, tool: &str) -> Option<&Map<String, Value>> {
+        self.said.get(tool)
+    }
+
+    /// The tools that the author names without a `*`.
+    pub(super) fn named(&self) -> impl Iterator<Item = &String> {
+        self.offer.iter().filter(|glob| !glob.contains('*')).chain(self.said.keys())
+    }
+
+    /// The secrets that the server is given, as far as the environment has them.
+    pub(super) fn secrets(&self) -> Vec<String> {
+        let named: Vec<Secret> = match &self.reach {
+            Reach::Stdio(program) => program.secrets().collect(),
+            Reach::Http { headers, .. } => headers.iter().flat_map(|(_, words)| words.secrets()).collect(),
+        };
+        named.iter().map(|secret| secret.expose().to_owned()).collect()
+    }
+}
+
+impl Program {
+    fn parse(fields: &Fields<'_>, base: &Path) -> Result<Self, BindingError> {
+        let words = fields.texts("command")?;
+        let Some((name, args)) = words.split_first().filter(|(name, _)| !name.is_empty()) else {
+            return Err(fields.mistyped("command", "a list that begins with a program", fields.get("command")));
+        };
+        if words.iter().any(|word| word.contains('\0')) {
+            return Err(fields.wrong("command", "no program or argument can hold a zero byte"));
+        }
+        let base = std::path::absolute(if base.as_os_str().is_empty() { Path::new(".") } else { base })
+            .map_err(|error| fields.wrong("command", format!("{}: {error}", base.display())))?;
+        let path = if name.contains('/') { base.join(name) } else { PathBuf::from(name) };
+        let cwd = fields.text("cwd")?.map_or_else(|| base.clone(), |cwd| base.join(cwd));
+        let (mut passed, mut set) = (Vec::new(), Vec::new());
+        match fields.get("env") {
+            Some(Value::Object(variables)) => {
+                for (name, value) in variables {
+                    let field = format!("env.{name}");
+                    match value {
+                        Value::Bool(true) => passed.push(name.clone()),
+                        Value::String(text) if text.contains('\0') => {
+                            return Err(fields.wrong(&field, "no variable can hold a zero byte"));
+                        }
+                        Value::String(text) => {
+                            let words = Words::parse(text).map_err(|problem| fields.wrong(&field, problem))?;
+                            set.push((name.clone(), words));
+                        }
+                        other => return Err(fields.mistyped(&field, "a text, or true to pass it on", Some(other))),
+                    }
+                }
+            }
+            None | Some(Value::Array(_)) => passed = fields.texts("env")?,
+            other => return Err(fields.mistyped("env", "an object of texts, or a list of names to pass on", other)),
+        }
+        let bad = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
+        if let Some(name) = passed.iter().chain(set.iter().map(|(name, _)| name)).find(bad) {
+            return Err(fields.wrong("env", format!("`{name}` cannot be the name of a variable")));
+        }
+        Ok(Self { path, args: args.to_vec(), cwd, passed, set })
+    }
+
+    /// The command, with its environment: inherited, but for what looks like a secret and is not named. The error is
+    /// the name of a secret that is missing.
+    pub(super) fn command(&self) -> Result<Command, String> {
+        let mut command = Command::new(&self.path);
+        command.args(&self.args).current_dir(&self.cwd);
+        for (name, _) in env::vars_os() {
+            let shown = name.to_string_lossy();
+            if looks_secret(&shown) && !self.passed.iter().any(|passed| *passed == shown) {
+                command.env_remove(&name);
+            }
+        }
+        for (name, words) in &self.set {
+            command.env(name, words.filled()?.expose());
+        }
+        Ok(command)
+    }
+
+    fn secrets(&self) -> impl Iterator<Item = Secret> + '_ {
+        let passed = self.passed.iter().filter(|name| looks_secret(name)).filter_map(|name| Secret::from_env(name));
+        passed.chain(self.set.iter().flat_map(|(_, words)| words.secrets()))
+    }
+}
+
+fn absent(fields: &Fields<'_>, field: &str, goes_with: &str) -> Result<(), BindingError> {
+    match fields.get(field) {
+        None => Ok(()),
+        Some(_) => Err(fields.wrong(field, format!("it goes with `{goes_with}` only"))),
+    }
+}
+
+/// An address of a server. Secrets stand in headers, not in addresses.
+fn url_of(fields: &Fields<'_>) -> Result<Url, BindingError> {
+    let text = fields.text("url")?.unwrap_or_default();
+    let url = Url::parse(text).map_err(|error| fields.wrong("url", format!("it is no URL: {error}")))?;
+    if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none_or(str::is_empty) {
+        return Err(fields.wrong("url", "it must be http://… or https://…"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(fields.wrong("url", "it has a name or a password before the host; use `headers`"));
+    }
+    Ok(url)
+}
+
+fn headers_of(fields: &Fields<'_>) -> Result<Vec<(HeaderName, Words)>, BindingError> {
+    let map = match fields.get("headers") {
+        None => return Ok(Vec::new()),
+        Some(Value::Object(map)) => map,
+        other => return Err(fields.mistyped("headers", "an object of texts", other)),
+    };
+    let mut headers = Vec::new();
+    for (name, value) in map {
+        let field = format!("headers.{name}");
+        let Value::String(text) = value else { return Err(fields.mistyped(&field, "a text", Some(value))) };
+        let header: HeaderName =
+            name.parse().map_err(|_| fields.wrong(&field, "this cannot be the name of a header"))?;
+        if RESERVED.contains(&header.as_str()) {
+            return Err(fields.wrong(&field, "this header belongs to the protocol; leave it off"));
+        }
+        headers.push((header, Words::parse(text).map_err(|problem| fields.wrong(&field, problem))?));
+    }
+    Ok(headers)
+}
+
+/// Annotations of tools: what begins with `x-`, what the session does with results, and words of the author's own.
+fn said_of_tools(fields: &Fields<'_>) -> Result<BTreeMap<String, Map<String, Value>>, BindingError> {
+    let map = match fields.get("tools") {
+        None => return Ok(BTreeMap::new()),
+        Some(Value::Object(map)) => map,
+        other => return Err(fields.mistyped("tools", "an object of annotations by the name of the tool", other)),
+    };
+    let mut all = BTreeMap::new();
+    for (tool, said) in map {
+        let field = format!("tools.{tool}");
+        let Value::Object(said) = said else {
+            return Err(fields.mistyped(&field, "an object such as {\"x-effect\": \"read\"}", Some(said)));
+        };
+        let theirs = ["_output", "_outputPath", "_outputMethod", "_scopes", "description"];
+        if let Some(stray) = said.keys().find(|key| !key.starts_with("x-") && !theirs.contains(&key.as_str())) {
+            let problem =
+                format!("`{stray}` is nothing to say here: give {} or what begins with x-", theirs.join(", "));
+            return Err(fields.wrong(&field, problem));
+        }
+        let alone = json!(said);
+        Tool::parse(tool, &alone).map_err(|fault| fields.wrong(&field, fault.to_string()))?;
+        all.insert(tool.clone(), said.clone());
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(spec: Value) -> Result<Spec, BindingError> {
+        Spec::parse("s", &spec, Path::new("/base"))
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_server_is_said_with_its_place() {
+        for (spec, words) in [
+            (json!([]), "a server is an object"),
+            (json!({}), "give `command` or `url`"),
+            (json!({"command": ["a"], "url": "http://h/"}), "exclude each other"),
+            (json!({"command": []}), "field `command`"),
+            (json!({"command": ["a\0"]}), "zero byte"),
+            (json!({"command": ["a"], "headers": {}}), "field `headers`: it goes with `url` only"),
+            (json!({"url": "http://h/", "env": {}}), "field `env`: it goes with `command` only"),
+            (json!({"url": "ftp://h/"}), "field `url`: it must be"),
+            (json!({"url": "http://u:p@h/"}), "before the host"),
+            (json!({"url": "http://h/", "headers": {"Accept": "x"}}), "belongs to the protocol"),
+            (json!({"url": "http://h/", "headers": {"X": "$"}}), "field `headers.X`: after a `$`"),
+            (json!({"command": ["a"], "timeout": 0}), "field `timeout`"),
+            (json!({"command": ["a"], "start": "x"}), "field `start`"),
+            (json!({"command": ["a"], "protocol": "2024"}), "field `protocol`: it is one of"),
+            (json!({"command": ["a"], "most": 0}), "field `most`"),
+            (json!({"command": ["a"], "offer": "x"}), "field `offer`"),
+            (json!({"command": ["a"], "tools": {"t": {"x-effect": "boom"}}}), "field `tools.t`"),
+            (json!({"command": ["a"], "tools": {"t": {"properties": {}}}}), "nothing to say here"),
+            (json!({"command": ["a"], "env": {"A=B": "x"}}), "`A=B` cannot be"),
+        ] {
+            let error = parse(spec.clone()).unwrap_err().to_string();
+            assert!(error.starts_with("MCP server `s`") && error.contains(words), "{spec}: {error}");
+        }
+        assert!(Spec::parse("a.b", &json!({"command": ["a"]}), Path::new(".")).is_err());
+    }
+
+    #[test]
+    fn a_silent_author_offers_everything_and_refuses_nothing() {
+        let spec = parse(json!({"command": ["./a", "b"]})).unwrap();
+        assert!(spec.offers("x") && !spec.refuses("x"));
+        let Reach::Stdio(program) = &spec.reach else { panic!("{spec:?}") };
+        assert_eq!((program.path.as_path(), program.cwd.as_path()), (Path::new("/base/./a"), Path::new("/base")));
+        let spec = parse(json!({"command": ["a"], "offer": ["get_*"], "refuse": ["*_unsafe"]})).unwrap();
+        assert!(spec.offers("get_x") && !spec.offers("put_x") && !spec.offers("get_x_unsafe"));
+        assert!(parse(json!({"command": ["a"], "offer": []})).is_ok_and(|spec| !spec.offers("x")));
+    }
+}

@@ -1,0 +1,223 @@
+//! The working state of an operator: a goal, a plan, progress, facts.
+//!
+//! What lives longer than one step is made of generalised words. Pages, markup, ids of elements and long quotations
+//! never get in: what carries them is refused, with the place and the reason, and everything else is taken.
+
+mod quote;
+mod words;
+
+use std::collections::BTreeSet;
+
+use obelus_kernel::session::{CallError, Outcome};
+use obelus_runtime::{Activity, ActivityFuture, Work};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+pub use words::Refusal;
+use words::{Looker, same};
+
+/// The same action, or an unchanged page, this often in a row: the model is told to try something else.
+const NUDGE_AT: u64 = 5;
+
+/// Notes of what is done that are kept; facts are never let go.
+const MOST_DONE: usize = 50;
+
+/// How long each of these may be, in characters.
+const LONGEST_GOAL: usize = 600;
+const LONGEST_ITEM: usize = 200;
+const LONGEST_FACT: usize = 300;
+
+/// What is to be taken into a working state.
+#[derive(Clone, Debug, Default)]
+pub struct Recording<'a> {
+    /// The working state as it is.
+    pub state: &'a Value,
+    /// A goal: `{goal, is_new}`; null: as it is.
+    pub goal: &'a Value,
+    /// A plan: a list of texts; null: as it is.
+    pub plan: &'a Value,
+    /// What the model decided: `progress` and `facts`; null: nothing.
+    pub step: &'a Value,
+    /// The action that was carried out, without ids; null: none.
+    pub action: &'a Value,
+    /// What is kept of the observation that was shown; null: it was shown, and is lost.
+    pub seen: &'a Value,
+    /// What was shown, if it is still there.
+    pub shown: Option<&'a str>,
+}
+
+/// Takes everything into the working state that may be in it. What a step says and may not be kept is told in
+/// `progress.refused`; a goal or a plan that may not be kept is an error, for there is no part of it to take.
+pub fn record(new: &Recording<'_>) -> Result<Value, CallError> {
+    let looker = Looker::new(new.shown);
+    let mut state = Map::new();
+    let goal = match new.goal {
+        Value::Null => new.state["current_goal"].clone(),
+        goal => {
+            let text = goal["goal"].as_str().unwrap_or_default();
+            looker.take(text, LONGEST_GOAL).map_err(|why| refused("goal", "goal", why))?.into()
+        }
+    };
+    state.insert("current_goal".to_owned(), goal);
+    state.insert("plan".to_owned(), plan(new, &looker)?);
+    let mut refused: Vec<Value> = Vec::new();
+    let progress = progress(new, &state["plan"], &looker, &mut refused);
+    let facts = facts(new, &looker, &mut refused);
+    let mut progress = counted(new, progress);
+    // What was refused is told until the model has answered again.
+    let told = &new.state["progress"]["refused"];
+    let refused = if new.step.is_null() { told.clone() } else { refused.into() };
+    if refused.as_array().is_some_and(|refused| !refused.is_empty()) {
+        progress.insert("refused".to_owned(), refused);
+    }
+    state.insert("progress".to_owned(), progress.into());
+    state.insert("facts".to_owned(), facts.into());
+    Ok(state.into())
+}
+
+fn refused(code: &str, place: &str, why: Refusal) -> CallError {
+    CallError::new(code, format!("{place}: {why}"))
+}
+
+fn plan(new: &Recording<'_>, looker: &Looker<'_>) -> Result<Value, CallError> {
+    let items = match new.plan {
+        Value::Null => return Ok(Value::Array(texts(&new.state["plan"]).map(Value::from).collect())),
+        plan => texts(plan),
+    };
+    let mut plan = Vec::new();
+    for (index, item) in items.enumerate() {
+        let item = looker.take(item, LONGEST_ITEM).map_err(|why| refused("plan", &format!("plan[{index}]"), why))?;
+        plan.push(Value::from(item));
+    }
+    match plan.len() {
+        3..=6 => Ok(plan.into()),
+        n => Err(CallError::new("plan", format!("a plan has 3 to 6 items, and the last is the answer; this has {n}"))),
+    }
+}
+
+/// Where the work is: what the step says, with what was done before.
+fn progress(new: &Recording<'_>, plan: &Value, looker: &Looker<'_>, refused: &mut Vec<Value>) -> Map<String, Value> {
+    let before = &new.state["progress"];
+    let begins_anew = new.goal["is_new"] == true;
+    let said = &new.step["progress"];
+    let items = plan.as_array().map_or(0, Vec::len) as u64;
+    let fits = |item: &u64| (1..=items).contains(item);
+    let item = match said["item"].as_u64() {
+        // Another plan is begun at its beginning.
+        _ if begins_anew || !new.plan.is_null() => 1,
+        Some(item) if fits(&item) => item,
+        Some(item) => {
+            refused.push(format!("progress.item: the plan has no item {item}").into());
+            before["item"].as_u64().filter(fits).unwrap_or(1)
+        }
+        None => before["item"].as_u64().filter(fits).unwrap_or(1),
+    };
+    let mut done: Vec<String> =
+        if begins_anew { Vec::new() } else { texts(&before["done"]).map(str::to_owned).collect() };
+    let newly = texts(&said["done"]).filter(|_| !begins_anew);
+    for (index, text) in newly.enumerate() {
+        match looker.take(text, LONGEST_ITEM) {
+            Ok(text) if done.iter().any(|known| same(known) == same(&text)) => {}
+            Ok(text) => done.push(text),
+            Err(why) => refused.push(format!("progress.done[{index}]: {why}").into()),
+        }
+    }
+    done.drain(..done.len().saturating_sub(MOST_DONE));
+    let blocked = match (&said["blocked"], new.step) {
+        (Value::String(text), _) => looker.take(text, LONGEST_FACT).map(Value::from).unwrap_or_else(|why| {
+            refused.push(format!("progress.blocked: {why}").into());
+            Value::Null
+        }),
+        (_, Value::Null) if !begins_anew => before["blocked"].clone(),
+        _ => Value::Null,
+    };
+    let Value::Object(progress) = json!({"item": item, "done": done, "blocked": blocked}) else { return Map::new() };
+    progress
+}
+
+/// Facts are added to, and never lost.
+fn facts(new: &Recording<'_>, looker: &Looker<'_>, refused: &mut Vec<Value>) -> Vec<Value> {
+    let mut facts = new.state["facts"].as_array().cloned().unwrap_or_default();
+    let mut known: BTreeSet<String> = facts.iter().filter_map(|fact| Some(same(fact["fact"].as_str()?))).collect();
+    let said = new.step["facts"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for (index, fact) in said.iter().enumerate() {
+        let text = fact["fact"].as_str().unwrap_or_default();
+        // After a restart nobody can say whether it is a quotation.
+        let taken = match new.seen {
+            Value::Null if new.shown.is_none() => Err(Refusal::Unseen),
+            _ => looker.take(text, LONGEST_FACT),
+        };
+        match taken {
+            Ok(text) => {
+                if known.insert(same(&text)) {
+                    facts.push(json!({"fact": text}));
+                }
+            }
+            Err(why) => refused.push(format!("facts[{index}]: {why}").into()),
+        }
+    }
+    facts
+}
+
+/// Notices when the same is done again and again, or nothing changes.
+fn counted(new: &Recording<'_>, mut progress: Map<String, Value>) -> Map<String, Value> {
+    let before = &new.state["progress"];
+    let mut repeats = before["repeats"].as_u64().unwrap_or(0);
+    let mut last = before["last"].clone();
+    if !new.action.is_null() {
+        let now = Value::from(short_digest(new.action));
+        repeats = if now == last { repeats + 1 } else { 1 };
+        last = now;
+    }
+    if !last.is_null() {
+        progress.insert("last".to_owned(), last);
+        progress.insert("repeats".to_owned(), repeats.into());
+    }
+    let unchanged = new.seen["unchanged"].as_u64().unwrap_or(0);
+    let nudge = match (repeats >= NUDGE_AT, unchanged >= NUDGE_AT) {
+        (true, _) => {
+            format!("You did the same {repeats} times in a row. Do something else, make another plan, or ask.")
+        }
+        (_, true) => {
+            format!("Nothing has changed in {unchanged} observations. Try another way, make another plan, or ask.")
+        }
+        _ => return progress,
+    };
+    progress.insert("nudge".to_owned(), nudge.into());
+    progress
+}
+
+fn short_digest(value: &Value) -> String {
+    Sha256::digest(value.to_string()).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn texts(list: &Value) -> impl Iterator<Item = &str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// The activity: parameters `state`, `goal`, `plan`, `step`, `action`, `seen`; what was shown lies on the sill.
+pub(super) struct Record;
+
+impl Activity for Record {
+    fn run(&self, work: Work) -> ActivityFuture {
+        let shown = work.sill.latest();
+        let call = &work.call;
+        let new = Recording {
+            state: &call["state"],
+            goal: &call["goal"],
+            plan: &call["plan"],
+            step: &call["step"],
+            action: &call["action"],
+            seen: &call["seen"],
+            shown: shown.as_ref().map(|shown| shown.text.as_str()),
+        };
+        let outcome = match record(&new) {
+            Ok(state) => Outcome::Value(state),
+            Err(error) => Outcome::Error(error),
+        };
+        Box::pin(async move { outcome })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! Which words may be kept.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::quote::{self, Tokens};
+
+/// Why words may not be kept. It repeats nothing of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There are none.
+    Empty,
+    /// More than so many characters.
+    Long(usize),
+    /// The id of an element.
+    Id,
+    /// A part of a page as it is written.
+    Markup,
+    /// A picture, or something else that nobody reads.
+    Data,
+    /// A long run of words of what is shown.
+    Quote,
+    /// What was shown is lost, so that nobody can tell.
+    Unseen,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Empty => f.write_str("it says nothing"),
+            Refusal::Long(most) => write!(f, "it is longer than {most} characters; say what matters of it"),
+            Refusal::Id => f.write_str("it carries the id of an element, which means nothing later; say what it is"),
+            Refusal::Markup => f.write_str("it carries markup of a page; say in words what is there"),
+            Refusal::Data => f.write_str("it carries encoded data; say in words what it is"),
+            Refusal::Quote => f.write_str("it quotes the page at length; say it in your own words, and shorter"),
+            Refusal::Unseen => f.write_str("what it was read from is no longer shown; observe, and say it again"),
+        }
+    }
+}
+
+/// A tag, an attribute of the tree that pages are shown as, a line of that tree.
+static MARKUP: LazyLock<Regex> = LazyLock::new(|| {
+    let tag = r"</?[a-zA-Z][a-zA-Z0-9-]*(\s[^<>]*)?/?>|<!--|<!doctype";
+    let tree = r#"\[(ref|cursor|level|active|checked|expanded|disabled|selected|pressed|nth)(=[^\]]*)?\]"#;
+    let line = r#"(^|\n)\s*- (/[a-z]+:|[a-z]+( "[^"\n]*")?( \[[^\]\n]*\])*:)\s"#;
+    Regex::new(&format!("(?i:{tag})|{tree}|{line}")).unwrap_or_else(|error| unreachable!("{error}"))
+});
+
+/// An id where one is meant: `ref=e12`, `[e12]`, `element e12`.
+static MEANT: LazyLock<Regex> = LazyLock::new(|| {
+    let named = r"(?i:\b(ref|eid|element|target|id|элемент\w*|идентификатор\w*)\b)[\s=:#№«(\['\x22`]*\b(f\d+)?e\d+\b";
+    Regex::new(&format!(r"{named}|\[(f\d+)?e\d+\]|\bf\d+e\d+\b")).unwrap_or_else(|error| unreachable!("{error}"))
+});
+
+/// What an id looks like, alone.
+static ID: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\b(f\d+)?e\d+\b").unwrap_or_else(|error| unreachable!("{error}")));
+
+/// Ids as they stand in what is shown.
+static SHOWN_ID: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\[ref=((f\d+)?e\d+)\]").unwrap_or_else(|error| unreachable!("{error}")));
+
+/// So many characters without a break, of all kinds: nobody writes such a word.
+const LONGEST_WORD: usize = 64;
+
+/// Looks at words with the current observation at hand.
+pub(super) struct Looker<'a> {
+    shown: Option<&'a str>,
+}
+
+impl<'a> Looker<'a> {
+    pub(super) fn new(shown: Option<&'a str>) -> Self {
+        Self { shown }
+    }
+
+    /// The words as they are kept, on one line; or why they are not.
+    pub(super) fn take(&self, text: &str, most: usize) -> Result<String, Refusal> {
+        let one_line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if one_line.is_empty() {
+            return Err(Refusal::Empty);
+        }
+        // What it is comes before how long it is: that tells more.
+        if MARKUP.is_match(text) {
+            return Err(Refusal::Markup);
+        }
+        if is_data(text) {
+            return Err(Refusal::Data);
+        }
+        if self.has_id(text) {
+            return Err(Refusal::Id);
+        }
+        if one_line.chars().count() > most {
+            return Err(Refusal::Long(most));
+        }
+        if self.shown.is_some_and(|shown| quote::is_quoted(&Tokens::of(text), shown)) {
+            return Err(Refusal::Quote);
+        }
+        Ok(one_line)
+    }
+
+    /// Whether it names an element: in so many words, or by an id that is on the page. "E5 fuel" and "Reid" are none.
+    fn has_id(&self, text: &str) -> bool {
+        if MEANT.is_match(text) {
+            return true;
+        }
+        let ids: BTreeSet<&str> = ID.find_iter(text).map(|found| found.as_str()).collect();
+        if ids.is_empty() {
+            return false;
+        }
+        let shown = self.shown.unwrap_or_default();
+        SHOWN_ID.captures_iter(shown).filter_map(|found| found.get(1)).any(|id| ids.contains(id.as_str()))
+    }
+}
+
+fn is_data(text: &str) -> bool {
+    let is_long = |word: &str| {
+        let run = word.bytes().filter(|byte| byte.is_ascii_alphanumeric() || b"+/=_-".contains(byte)).count();
+        let has = |of: fn(&u8) -> bool| word.bytes().any(|byte| of(&byte));
+        let mixed = has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+        run == word.len() && run >= LONGEST_WORD && mixed
+    };
+    text.split_whitespace().any(|word| word.contains(";base64,") || is_long(word))
+}
+
+/// Words as they are compared: letters and digits alone, in small letters.
+pub(super) fn same(text: &str) -> String {
+    Tokens::of(text).joined()
+}

@@ -1,0 +1,220 @@
+//! What a model on a server is sent of what lies before its eyes, and what comes back of it in errors.
+#![cfg(feature = "openai")]
+
+#[path = "common/stream.rs"]
+#[expect(dead_code, reason = "some of what servers can do is for other tests")]
+mod stream;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use obelus_connect::model::openai::{Access, OpenAi, OpenAiOptions};
+use obelus_kernel::session::{Ends, Input, Mode, Reply, Session, Settings};
+use obelus_kernel::{Context, Time};
+use obelus_runtime::{Activities, Driver};
+use serde_json::{Value, json};
+
+use stream::{Asked, Model, Say, solution};
+
+const PAGE: &str = "- heading \"Sale\"\n- text: CANARY-7f3a-0002\n\n# Mode\nfull";
+/// As much of a picture as tells that it is one.
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\nCANARY-IN-THE-PICTURE-000000000000000000000000000000000000000";
+
+/// A picture in a file of its own.
+struct Shot(PathBuf);
+
+impl Shot {
+    fn new(name: &str, bytes: &[u8]) -> Self {
+        let path = std::env::temp_dir().join(format!("obelus-looking-{}-{name}.png", std::process::id()));
+        std::fs::write(&path, bytes).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Shot {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A session that can look.
+fn driver(server: &Model, options: OpenAiOptions, shot: &Shot) -> Driver {
+    let mut activities = Activities::new();
+    let image = shot.0.clone();
+    activities.register("look", move |_| {
+        let brought = json!({"text": PAGE, "image": image});
+        async move { Ok(brought) }
+    });
+    let look = json!({"x-effect": "read", "x-keep": "digest", "properties": {}});
+    let context = Context::from_value(json!([{"type": "tool", "tool": {"look": look}}])).unwrap();
+    let settings =
+        Settings { mode: Mode::Full, persistent: true, activities: activities.names(), ..Settings::default() };
+    let session = Session::new("s", context, None, Arc::new(settings)).unwrap();
+    let model = OpenAi::new(options, Access::new(Some(&server.base), None));
+    Driver::new(session, Arc::new(activities), Arc::new(model), || Time(0))
+}
+
+fn options() -> OpenAiOptions {
+    OpenAiOptions { retries: 0, ..OpenAiOptions::named("m") }
+}
+
+/// Looks first, then answers.
+fn looks_then_answers(asked: &Asked) -> Say {
+    if text_seen(asked).is_some() {
+        return Say::whole(&solution("seen"));
+    }
+    Say::whole(&json!({"say": null, "calls": [{"_tool": "look", "_outputPath": "†page"}], "output": null}).to_string())
+}
+
+/// The message with what is before the model's eyes.
+fn message_seen(asked: &Asked) -> Option<Value> {
+    let body = asked.json();
+    let mut messages = body["messages"].as_array().unwrap().iter();
+    messages.find(|message| message["content"].to_string().contains("# Before your eyes")).cloned()
+}
+
+fn text_seen(asked: &Asked) -> Option<String> {
+    let message = message_seen(asked)?;
+    let text = message["content"].as_str().or(message["content"][0]["text"].as_str());
+    Some(text.unwrap().to_owned())
+}
+
+fn pictures(asked: &Asked) -> usize {
+    asked.json().to_string().matches("\"type\":\"image_url\"").count()
+}
+
+async fn say(driver: &mut Driver) -> Reply {
+    driver.turn(Input::User { text: "посмотри".to_owned() }).await.unwrap()
+}
+
+#[tokio::test]
+async fn text_goes_as_data_and_the_picture_as_a_part_beside_it() {
+    let server = Model::start(|asked, _| looks_then_answers(asked)).await;
+    let shot = Shot::new("part", PNG);
+    let mut driver = driver(&server, options(), &shot);
+    assert_eq!(say(&mut driver).await.ends, Ends::Output);
+    let asked = server.asked();
+    assert_eq!((asked.len(), pictures(&asked[0]), pictures(&asked[1])), (2, 0, 1));
+    let seen = message_seen(&asked[1]).unwrap();
+    assert_eq!(seen["role"], "user");
+    let text = seen["content"][0]["text"].as_str().unwrap();
+    let data: String = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    assert_eq!(data, PAGE, "all of it on one line, so that it begins no section of its own");
+    let url = seen["content"][1]["image_url"]["url"].as_str().unwrap();
+    assert!(url.starts_with("data:image/png;base64,iVBORw0KGgp"), "{url}");
+    // The user's words stay last, and the instructions first.
+    let body = asked[1].json();
+    let messages = body["messages"].as_array().unwrap();
+    assert_eq!(messages.first().unwrap()["role"], "system");
+    assert_eq!(messages.last().unwrap()["content"], "посмотри");
+    assert_eq!(messages[0], asked[0].json()["messages"][0], "what a provider may have kept stays as it was");
+}
+
+#[tokio::test]
+async fn a_model_that_takes_no_pictures_is_sent_none() {
+    let server = Model::start(|asked, _| looks_then_answers(asked)).await;
+    let shot = Shot::new("off", PNG);
+    let mut driver = driver(&server, OpenAiOptions { images: false, ..options() }, &shot);
+    assert_eq!(say(&mut driver).await.ends, Ends::Output);
+    let asked = server.asked();
+    assert_eq!((asked.len(), pictures(&asked[1])), (2, 0));
+    let text = text_seen(&asked[1]).unwrap();
+    assert!(text.contains("CANARY-7f3a-0002") && !text.contains("picture"), "{text}");
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_pictures_is_asked_once_without_and_that_is_remembered() {
+    for (status, words) in [
+        (400, "Invalid content type. image_url is only supported by certain models."),
+        (422, "messages[2]: unknown variant `image_url`, expected `text`"),
+        (500, "image input is not supported - hint: you may need to provide the mmproj"),
+        (404, "No endpoints found that support image input"),
+    ] {
+        let server = Model::start(move |asked, _| match pictures(asked) {
+            0 => looks_then_answers(asked),
+            _ => Say::error(status, words),
+        })
+        .await;
+        let shot = Shot::new(&format!("refused-{status}"), PNG);
+        let mut driver = driver(&server, options(), &shot);
+        assert_eq!(say(&mut driver).await.ends, Ends::Output, "{status}");
+        let sent: Vec<usize> = server.asked().iter().map(pictures).collect();
+        assert_eq!(sent, [0, 1, 0], "{status}: with it, and once more without");
+        assert_eq!(say(&mut driver).await.ends, Ends::Output);
+        let sent: Vec<usize> = server.asked().iter().map(pictures).collect();
+        assert_eq!(sent, [0, 1, 0, 0], "{status}: the second time it is known");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_of_another_kind_is_no_reason_to_leave_pictures_out() {
+    let server = Model::start(|asked, _| match pictures(asked) {
+        0 => looks_then_answers(asked),
+        _ => Say::error(400, "the conversation is too long"),
+    })
+    .await;
+    let shot = Shot::new("long", PNG);
+    let reply = say(&mut driver(&server, options(), &shot)).await;
+    assert_eq!((reply.ends, reply.reason.unwrap().code.as_str()), (Ends::Degraded, "bad_request"));
+    assert_eq!(server.asked().len(), 2);
+}
+
+#[tokio::test]
+async fn a_picture_that_cannot_be_sent_is_said_to_be_missing() {
+    let server = Model::start(|asked, _| looks_then_answers(asked)).await;
+    let shot = Shot::new("secret", b"root:x:0:0:CANARY-IN-A-FILE");
+    assert_eq!(say(&mut driver(&server, options(), &shot)).await.ends, Ends::Output);
+    let asked = server.asked();
+    assert_eq!(pictures(&asked[1]), 0);
+    let body = asked[1].json().to_string();
+    assert!(body.contains("it is no PNG, JPEG, WebP or GIF") && !body.contains("CANARY-IN-A-FILE"), "{body}");
+}
+
+#[tokio::test]
+async fn a_picture_of_the_user_goes_beside_the_users_words() {
+    let server = Model::start(|_, _| Say::whole(&solution("a cat"))).await;
+    let shot = Shot::new("user", PNG);
+    for (images, expected) in [(true, 1), (false, 0)] {
+        let mut driver = driver(&server, OpenAiOptions { images, ..options() }, &shot);
+        driver.attach(&shot.0).unwrap();
+        for turn in 0..2 {
+            assert_eq!(say(&mut driver).await.ends, Ends::Output);
+            let asked = server.asked().pop().unwrap();
+            let expected = if turn == 0 { expected } else { 0 };
+            assert_eq!(pictures(&asked), expected, "turn {turn}: it is shown for the turn that it came with");
+            let last = asked.json()["messages"].as_array().unwrap().last().unwrap().clone();
+            match (images, turn) {
+                (true, 0) => {
+                    assert_eq!(last["content"][0]["text"], "посмотри");
+                    assert!(last["content"][1]["image_url"]["url"].as_str().unwrap().starts_with("data:image/png;"));
+                }
+                (false, 0) => {
+                    let words = "посмотри\n\n[The user has sent a picture that you cannot see.]";
+                    assert_eq!(last["content"], words);
+                }
+                _ => assert_eq!(last["content"], "посмотри"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_repeats_what_it_was_sent_brings_none_of_it_into_the_session() {
+    // As some servers do: the whole of the messages in the error, the picture included.
+    let server = Model::start(|asked, _| match message_seen(asked) {
+        None => looks_then_answers(asked),
+        Some(message) => Say::error(400, &format!("Failed to parse: {}", message["content"])),
+    })
+    .await;
+    for images in [true, false] {
+        let shot = Shot::new(&format!("echo-{images}"), PNG);
+        let mut driver = driver(&server, OpenAiOptions { images, ..options() }, &shot);
+        let reply = say(&mut driver).await;
+        let reason = reply.reason.unwrap().message;
+        assert!(reason.contains("Failed to parse"), "{reason}");
+        let everything = format!("{reason} {}", driver.session().snapshot());
+        for canary in ["CANARY", "heading", "iVBORw0KGgp"] {
+            assert!(!everything.contains(canary), "{canary}: {reason}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The conformance suite of MCP: its scenarios for clients, in both eras of the protocol.
+//!
+//! The suite starts a client for each scenario, and a server for the client to talk to. The client is this test itself,
+//! started again as [`the_client`].
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use obelus_kernel::session::glob_fits;
+
+use crate::peers::npm;
+
+#[path = "../../examples/mcp_conformance.rs"]
+#[expect(dead_code, reason = "its own `main` is for the example")]
+mod client;
+
+const SUITE: &str = "@modelcontextprotocol/conformance@0.2.0-alpha.12";
+
+/// The suite needs a newer one than most machines have.
+const NODE: &str = "22.23.3";
+
+/// Scenarios that fail, and why. One that passes is to be taken off.
+const NOT_PASSED: [(&str, &str); 1] = [(
+    "auth/*",
+    "OAuth is not spoken: a server that wants to know who asks is given a token in `headers`, and without one the error \
+     says so",
+)];
+
+/// Node and the suite; none where they cannot be had.
+fn installed() -> Option<(PathBuf, PathBuf)> {
+    let machine = match std::env::consts::ARCH {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        _ => return None,
+    };
+    let (node, package) = (format!("node-linux-{machine}/bin/node"), format!("node-linux-{machine}@{NODE}"));
+    let suite = npm(&[SUITE, &package], "@modelcontextprotocol/conformance/dist/index.js")?;
+    let node = npm(&[SUITE, &package], &node)?;
+    Some((node, suite))
+}
+
+/// Runs all scenarios of a revision: which passed.
+fn scenarios(revision: &str, is_told: bool) -> Option<BTreeMap<String, bool>> {
+    let (node, suite) = installed()?;
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("conformance-{revision}-{is_told}"));
+    let _ = std::fs::remove_dir_all(&folder);
+    let me = std::env::current_exe().unwrap();
+    // It must not have blanks in it: the suite splits it at those.
+    let find_out = if is_told { "" } else { "env -u MCP_CONFORMANCE_PROTOCOL_VERSION " };
+    let client = format!("{find_out}{} conformance::the_client --exact --ignored --nocapture", me.display());
+    let ran = Command::new(node)
+        .arg(suite)
+        .args(["client", "--suite", "all", "--spec-version", revision, "--command", &client, "--output-dir"])
+        .arg(&folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned() + &String::from_utf8_lossy(&ran.stderr);
+    let result = |line: &str| {
+        let (passed, rest) = match line.trim_start() {
+            line if line.starts_with('✓') => (true, line.trim_start_matches('✓')),
+            line if line.starts_with('✗') => (false, line.trim_start_matches('✗')),
+            _ => return None,
+        };
+        Some((rest.split_once(": ")?.0.trim().to_owned(), passed))
+    };
+    let results: BTreeMap<_, _> = said.lines().filter_map(result).collect();
+    assert!(results.len() >= 5, "the suite did not run: {said}");
+    Some(results)
+}
+
+fn is_as_listed(revision: &str, is_told: bool) {
+    let Some(results) = scenarios(revision, is_told) else { return };
+    let listed = |name: &str| NOT_PASSED.iter().any(|(glob, _)| glob_fits(glob, name));
+    let wrong: Vec<_> = results.iter().filter(|(name, passed)| listed(name) == **passed).collect();
+    assert!(wrong.is_empty(), "{revision}: failed though it is not on the list, or passed though it is: {wrong:?}");
+    let passed = results.values().filter(|passed| **passed).count();
+    eprintln!("{revision}: {passed} scenarios passed, {} did not, as listed", results.len() - passed);
+}
+
+#[test]
+fn scenarios_of_2025_11_25_pass_but_for_those_listed() {
+    is_as_listed("2025-11-25", true);
+}
+
+#[test]
+fn scenarios_of_2026_07_28_pass_but_for_those_listed() {
+    is_as_listed("2026-07-28", true);
+}
+
+#[test]
+fn scenarios_of_both_eras_pass_where_the_era_is_found_out() {
+    is_as_listed("2025-11-25", false);
+    is_as_listed("2026-07-28", false);
+}
+
+/// What the suite starts: the address of its server is the last argument.
+#[tokio::test]
+#[ignore = "it is started by the suite"]
+async fn the_client() {
+    let url = std::env::args().next_back().unwrap_or_default();
+    if std::env::var_os("MCP_CONFORMANCE_SCENARIO").is_some() {
+        client::run(&url).await.unwrap_or_else(|words| panic!("{words}"));
+    }
+}

@@ -1,0 +1,362 @@
+//! Servers that die, hang, flood, babble and change their minds.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use obelus_connect::mcp::{AskedFuture, Elicit, Servers, Trouble};
+use obelus_kernel::session::Outcome;
+use obelus_runtime::{Asked, Secret};
+use serde_json::{Value, json};
+
+use crate::peers::{arguments, marked, run, servers, until, zombies};
+
+/// A server that misbehaves as told, with a file of its own for what happened to it.
+struct Peer {
+    servers: Servers,
+    file: PathBuf,
+    mark: String,
+}
+
+impl Peer {
+    fn new(mode: &str, test: &str, more: Value) -> Self {
+        let mark = format!("mcp-{test}-{}", std::process::id());
+        let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(&mark);
+        let _ = std::fs::remove_file(&file);
+        let mut spec = json!({"command": ["python3", "-u", "peer.py", mode, &file], "env": {"OBELUS_TEST_MARK": mark}, "protocol": "2025-11-25"});
+        spec.as_object_mut().unwrap().extend(arguments(more));
+        Self { servers: servers(json!({ "peer": spec })), file, mark }
+    }
+
+    async fn call(&self, tool: &str) -> Result<String, Trouble> {
+        let server = self.servers.get("peer").unwrap();
+        let brought = server.call(tool, arguments(json!({})), None).await;
+        brought.map(|brought| brought.texts.join(" ")).map_err(|error| error.trouble)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        std::fs::read_to_string(&self.file).unwrap_or_default().lines().map(str::to_owned).collect()
+    }
+
+    fn count(&self, note: &str) -> usize {
+        self.notes().iter().filter(|line| *line == note).count()
+    }
+
+    /// Nothing is left of the server.
+    async fn is_gone(&self) {
+        self.servers.close().await;
+        assert_eq!(marked(&self.mark), [""; 0]);
+        until("everything is reaped", || zombies().is_empty()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_dies_at_its_start_is_quoted_without_secrets() {
+    Secret::provide("MCP_HOSTILE_TOKEN", Secret::new("tok-0815-4711"));
+    let mark = json!({"env": {"PEER_TOKEN": "$MCP_HOSTILE_TOKEN", "OBELUS_TEST_MARK": "mcp-dies"}, "protocol": "auto"});
+    let peer = Peer::new("dies", "dies", mark);
+    let error = peer.servers.tools().await.unwrap_err();
+    let words = error.to_string();
+    assert_eq!(error.trouble, Trouble::NoStart);
+    assert!(words.contains("exit code 3") && words.contains("cannot open the database\\u{1b}[2J with ***"), "{words}");
+    assert!(!words.contains("tok-0815"), "{words}");
+    assert_eq!(marked("mcp-dies"), [""; 0]);
+    peer.is_gone().await;
+}
+
+#[tokio::test]
+async fn a_secret_that_is_missing_and_a_program_that_is_missing_are_named() {
+    let peer = Peer::new("fine", "no-secret", json!({"env": {"A": "$MCP_HOSTILE_ABSENT"}}));
+    let error = peer.servers.tools().await.unwrap_err();
+    assert_eq!((error.trouble, error.to_string().contains("`MCP_HOSTILE_ABSENT`; set it")), (Trouble::NoSecret, true));
+    assert_eq!(peer.notes(), [""; 0], "it is not even started");
+    let absent = servers(json!({"peer": {"command": ["no-such-program-here"]}}));
+    let error = absent.tools().await.unwrap_err().to_string();
+    assert!(error.contains("there is no program `no-such-program-here` in PATH"), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_or_babbles_is_given_up_and_ended() {
+    for mode in ["hangs", "babbles"] {
+        let peer = Peer::new(mode, mode, json!({"start": 1}));
+        let error = peer.servers.tools().await.unwrap_err();
+        assert_eq!(error.trouble, Trouble::NoStart, "{error}");
+        assert!(error.to_string().contains("see `start`"), "{error}");
+        assert_eq!(marked(&peer.mark), [""; 0]);
+        peer.is_gone().await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_will_not_go_is_killed_with_all_that_it_started() {
+    let peer = Peer::new("stubborn", "stubborn", json!({}));
+    assert_eq!(peer.call("echo").await.unwrap(), "echo None");
+    assert!(marked(&peer.mark).len() >= 2);
+    peer.is_gone().await;
+}
+
+#[tokio::test]
+async fn garbage_between_the_answers_is_passed_over() {
+    let peer = Peer::new("fine", "garbage", json!({}));
+    assert_eq!(peer.call("garbage").await.unwrap(), "after garbage");
+    assert_eq!(peer.call("chatty").await.unwrap(), "done");
+    assert_eq!(peer.count("start"), 1);
+    peer.is_gone().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large_fails_its_call_alone() {
+    let peer = Peer::new("fine", "large", json!({}));
+    assert_eq!(peer.call("large").await, Err(Trouble::TooLarge));
+    assert_eq!(peer.call("echo").await.unwrap(), "echo None");
+    assert_eq!(peer.count("start"), 1, "the line is the same");
+    peer.is_gone().await;
+}
+
+#[tokio::test]
+async fn a_line_that_never_ends_ends_the_server_and_not_us() {
+    let peer = Peer::new("fine", "endless", json!({}));
+    assert_eq!(peer.call("endless").await, Err(Trouble::TooLarge));
+    until("it is cut off", || peer.count("start") == 2 || marked(&peer.mark).is_empty()).await;
+    assert_eq!(peer.call("echo").await.unwrap(), "echo None");
+    assert_eq!(peer.count("start"), 2);
+    peer.is_gone().await;
+}
+
+#[tokio::test]
+async fn a_server_that_died_is_started_again_and_what_was_lost_is_not_repeated() {
+    let peer = Peer::new("fine", "crash", json!({"tools": {"crash": {"x-effect": "create"}}}));
+    let tools = peer.servers.tools().await.unwrap();
+    let lost = run(&peer.servers, &tools, "peer.crash", json!({})).await;
+    let Outcome::Lost { message } = lost else { panic!("{lost:?}") };
+    assert!(message.contains("exit code 7") && message.contains("it all went wrong"), "{message}");
+    assert_eq!(peer.count("call crash"), 1);
+    let said = run(&peer.servers, &tools, "peer.echo", json!({"a": "again"})).await;
+    assert_eq!(said, Outcome::Value(json!("echo again")));
+    assert_eq!(peer.count("start"), 2);
+    peer.is_gone().await;
+
+    let peer = Peer::new("fine", "crash-read", json!({"tools": {"crash": {"x-effect": "read"}}}));
+    let tools = peer.servers.tools().await.unwrap();
+    let lost = run(&peer.servers, &tools, "peer.crash", json!({})).await;
+    assert!(matches!(&lost, Outcome::Error(error) if error.code == "lost_answer"), "{lost:?}");
+    assert_eq!(peer.count("call crash"), 2, "what does no harm is tried once more");
+    peer.is_gone().await;
+}
+
+#[tokio::test]
+async fn a_server_killed_in_the_middle_loses_the_call_and_serves_the_next() {
+    let peer = Peer::new("fine", "killed", json!({}));
+    let tools = peer.servers.tools().await.unwrap();
+    let kill = async {
+        until("the call is at work", || peer.count("call wait") == 1).await;
+        let id = marked(&peer.mark)[0].split(' ').next().unwrap().to_owned();
+        assert!(std::process::Command::new("kill").args(["-9", &id]).status().unwrap().success());
+    };
+    let (lost, ()) = tokio::join!(run(&peer.servers, &tools, "peer.wait", json!({})), kill);
+    assert!(matches!(&lost, Outcome::Lost { message } if message.contains("signal 9")), "{lost:?}");
+    assert_eq!(peer.call("echo").await.unwrap(), "echo None");
+    peer.is_gone().await;
+}
+
+#[tokio::test]
+async fn a_call_that_nobody_waits_for_is_cancelled_and_others_go_on() {
+    let peer = Peer::new("fine", "cancel", json!({}));
+    peer.servers.tools().await.unwrap();
+    let waiting = tokio::spawn({
+        let server = peer.servers.get("peer").unwrap();
+        async move { server.call("wait", arguments(json!({})), None).await }
+    });
+    until("the call is at work", || peer.count("call wait") == 1).await;
+    waiting.abort();
+    until("the server knows", || peer.count("cancelled") == 1).await;
+    assert_eq!(peer.call("echo").await.unwrap(), "echo None");
+    peer.is_gone().await;
+}
+
+#[tokio::test]
+async fn a_call_that_takes_too_long_is_cancelled_and_in_doubt() {
+    let peer = Peer::new("fine", "late", json!({"timeout": 3}));
+    let tools = peer.servers.tools().await.unwrap();
+    let late = run(&peer.servers, &tools, "peer.wait", json!({})).await;
+    assert!(matches!(&late, Outcome::Lost { message } if message.contains("no answer in time")), "{late:?}");
+    until("the server knows", || peer.count("cancelled") == 1).await;
+    assert_eq!(peer.call("echo").await.unwrap(), "echo None");
+    peer.is_gone().await;
+}
+
+#[tokio::test]
+async fn a_tool_that_changed_is_not_called_and_told_once() {
+    let peer = Peer::new("fine", "changed", json!({}));
+    let tools = peer.servers.tools().await.unwrap();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let news = Arc::clone(&told);
+    peer.servers.on_change(move |words| news.lock().unwrap().push(words.to_owned()));
+    let echo = async || run(&peer.servers, &tools, "peer.echo", json!({"a": "x"})).await;
+    assert_eq!(echo().await, Outcome::Value(json!("echo x")));
+
+    peer.call("change").await.unwrap();
+    for _ in 0..2 {
+        let outcome = echo().await;
+        let Outcome::Error(error) = outcome else { panic!("{outcome:?}") };
+        assert_eq!(error.code, "tool_changed");
+        assert!(error.message.contains("new: `b`"), "{}", error.message);
+    }
+    assert_eq!(peer.count("call echo"), 1);
+    assert_eq!(told.lock().unwrap().len(), 1, "{told:?}");
+    assert!(matches!(run(&peer.servers, &tools, "peer.env", json!({})).await, Outcome::Value(_)), "others are called");
+
+    peer.call("back").await.unwrap();
+    assert_eq!(echo().await, Outcome::Value(json!("echo x")));
+    peer.call("change").await.unwrap();
+    echo().await;
+    assert_eq!(told.lock().unwrap().len(), 2, "another change is another piece of news");
+    peer.is_gone().await;
+}
+
+#[tokio::test]
+async fn a_tool_that_is_gone_is_said_to_be_gone() {
+    let peer = Peer::new("fine", "gone", json!({}));
+    let pinned = [("peer.gone".to_owned(), json!({"type": "object"}))];
+    let gone = run(&peer.servers, &pinned, "peer.gone", json!({})).await;
+    assert!(
+        matches!(&gone, Outcome::Error(error) if error.code == "tool_changed" && error.message.contains("it is gone"))
+    );
+    peer.is_gone().await;
+}
+
+#[tokio::test]
+async fn broken_tools_are_left_out_and_told_and_the_server_stays() {
+    let peer = Peer::new("broken-tools", "broken-tools", json!({}));
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let tools = peer.servers.tools().await.unwrap();
+    assert_eq!(tools.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["peer.good"]);
+    let news = Arc::clone(&told);
+    peer.servers.on_change(move |words| news.lock().unwrap().push(words.to_owned()));
+    peer.servers.tools().await.unwrap();
+    assert_eq!(told.lock().unwrap().len(), 4, "each once, though nobody listened at first: {told:?}");
+    peer.is_gone().await;
+}
+
+#[tokio::test]
+async fn what_is_refused_is_not_called_and_what_is_not_offered_can_be() {
+    let peer = Peer::new("fine", "refused", json!({"refuse": ["cra*"], "offer": ["e*"]}));
+    let tools = peer.servers.tools().await.unwrap();
+    let names: Vec<_> = tools.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["peer.echo", "peer.endless", "peer.env"]);
+    assert_eq!(peer.call("crash").await, Err(Trouble::Refused));
+    assert_eq!(peer.call("chatty").await.unwrap(), "done");
+    assert!(!peer.servers.get("peer").unwrap().has_tool("crash").await.unwrap());
+    peer.is_gone().await;
+}
+
+#[tokio::test]
+async fn secrets_of_the_environment_are_not_passed_on_and_given_ones_are_masked() {
+    // A test cannot set variables of its own process, so it starts itself again with them.
+    if std::env::var_os("MCP_HOSTILE_INHERITED_TOKEN").is_none() {
+        let again = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["hostile::secrets_of_the_environment_are_not_passed_on_and_given_ones_are_masked", "--exact"])
+            .env("MCP_HOSTILE_INHERITED_TOKEN", "inherited-secret-1")
+            .env("MCP_HOSTILE_PASSED_TOKEN", "passed-secret-2")
+            .env("MCP_HOSTILE_PLAIN", "plain-value-3")
+            .output()
+            .unwrap();
+        assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stdout));
+        return;
+    }
+    Secret::provide("MCP_HOSTILE_GIVEN", Secret::new("given-secret-99"));
+    let env = json!({"GIVEN": "$MCP_HOSTILE_GIVEN", "MCP_HOSTILE_PASSED_TOKEN": true});
+    let peer = Peer::new("fine", "env", json!({ "env": env }));
+    let tools = peer.servers.tools().await.unwrap();
+    let Outcome::Value(Value::String(seen)) = run(&peer.servers, &tools, "peer.env", json!({})).await else {
+        panic!("no text")
+    };
+    let seen: Value = serde_json::from_str(&seen).unwrap();
+    assert_eq!(seen["GIVEN"], "***");
+    assert_eq!(seen["MCP_HOSTILE_PASSED_TOKEN"], "***");
+    assert_eq!(seen["MCP_HOSTILE_PLAIN"], "plain-value-3");
+    assert_eq!(seen.get("MCP_HOSTILE_INHERITED_TOKEN"), None);
+    peer.servers.close().await;
+}
+
+#[tokio::test]
+async fn what_is_too_long_is_cut_with_a_word_about_it() {
+    let peer = Peer::new("fine", "most", json!({"most": 7}));
+    let tools = peer.servers.tools().await.unwrap();
+    let said = run(&peer.servers, &tools, "peer.echo", json!({"a": "жжжж"})).await;
+    assert_eq!(said, Outcome::Value(json!("echo жж\n[cut here: 2 of 9 characters left out]")));
+    peer.is_gone().await;
+}
+
+/// Remembers what it was asked and says the same to everything; a question called "Never mind" is never answered.
+#[derive(Default)]
+struct Person(Mutex<Vec<String>>);
+
+impl Elicit for Person {
+    fn ask(&self, words: String, schema: Value) -> AskedFuture<'_> {
+        assert_eq!(schema["required"], json!(["name"]));
+        self.0.lock().unwrap().push(words.clone());
+        Box::pin(async move {
+            if words.contains("Never mind") {
+                std::future::pending::<()>().await;
+            }
+            // Longer than the time limit of the call, which stands still meanwhile.
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            Asked::Value(json!({"name": "Ann"}))
+        })
+    }
+}
+
+async fn asks(mode: &str, protocol: &str, tool: &str) {
+    let peer = Peer::new(mode, &format!("{tool}-{protocol}-{mode}"), json!({"protocol": protocol, "timeout": 4}));
+    let server = peer.servers.get("peer").unwrap();
+    let person = Person::default();
+    let brought = server.call(tool, arguments(json!({})), Some(&person)).await.unwrap();
+    let accepted = json!({"action": "accept", "content": {"name": "Ann"}});
+    let said: Value = serde_json::from_str(&brought.texts[0]).unwrap();
+    if mode == "modern" {
+        assert_eq!(said, json!({"answers": {"who": accepted}, "state": "state-1"}));
+        assert_eq!(peer.count("call ask"), 2, "the call is made again with the answer");
+    } else {
+        assert_eq!(said, accepted);
+    }
+    assert_eq!(person.0.lock().unwrap().last().unwrap(), "peer: Who are you?");
+
+    let brought = server.call("ask", arguments(json!({})), None).await.unwrap();
+    assert!(brought.texts[0].contains("\"action\": \"decline\""), "nobody to ask: {brought:?}");
+    let greeted = if mode == "modern" { "discover" } else { "initialize 2025-11-25" };
+    assert_eq!(peer.count(greeted), 1, "{:?}", peer.notes());
+    peer.is_gone().await;
+}
+
+#[tokio::test]
+async fn questions_of_both_eras_reach_a_person_and_the_clock_stands_still() {
+    tokio::join!(
+        asks("fine", "2025-11-25", "ask"),
+        asks("fine", "auto", "asks_twice"),
+        asks("modern", "2026-07-28", "ask"),
+        asks("modern", "auto", "ask"),
+    );
+}
+
+#[tokio::test]
+async fn a_tool_of_a_stateless_server_that_changed_is_noticed() {
+    let peer = Peer::new("modern", "modern-changed", json!({"protocol": "auto"}));
+    let tools = peer.servers.tools().await.unwrap();
+    peer.call("change").await.unwrap();
+    let outcome = run(&peer.servers, &tools, "peer.echo", json!({"a": "x"})).await;
+    assert!(matches!(&outcome, Outcome::Error(error) if error.code == "tool_changed"), "{outcome:?}");
+    peer.is_gone().await;
+}
+
+#[tokio::test]
+async fn slow_servers_of_both_eras_and_one_that_does_not_answer_are_understood() {
+    let peers = ["slow", "modern-slow", "mute"].map(|mode| Peer::new(mode, mode, json!({"protocol": "auto"})));
+    let (slow, modern, mute) = tokio::join!(peers[0].call("echo"), peers[1].call("echo"), peers[2].call("echo"));
+    for said in [slow, modern, mute] {
+        assert_eq!(said.unwrap(), "echo None");
+    }
+    for peer in &peers {
+        peer.is_gone().await;
+    }
+}

@@ -1,0 +1,34 @@
+//! Names with `*` in them, for whole families of tools.
+
+/// Whether a name fits a pattern; `*` stands for any letters.
+pub fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((head, tail)) => match name.strip_prefix(head) {
+            None => false,
+            Some(rest) => {
+                tail.is_empty()
+                    || rest.char_indices().map(|(i, _)| i).chain([rest.len()]).any(|i| fits(tail, &rest[i..]))
+            }
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    #[test]
+    fn a_star_stands_for_any_letters() {
+        for (pattern, name, does) in [
+            ("crm.deal.*", "crm.deal.get", true),
+            ("*.get", "crm.deal.get", true),
+            ("crm.*.get", "crm.deal.get", true),
+            ("crm.*.get", "crm.deal.getter", false),
+            ("*", "", true),
+            ("crm", "crm.deal", false),
+        ] {
+            assert_eq!(fits(pattern, name), does, "{pattern} {name}");
+        }
+    }
+}

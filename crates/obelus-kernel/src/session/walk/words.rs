@@ -1,0 +1,77 @@
+//! What the filters of a graph see, and the words that are made of it.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::Session;
+use crate::expr::Expr;
+use crate::jq::Filter;
+use crate::session::input::CallError;
+use crate::steps::{Next, Words};
+
+impl Session {
+    pub(super) fn text_at(&self, reference: &str) -> Result<String, String> {
+        let expr = Expr::parse(reference).map_err(|fault| fault.text)?;
+        match self.context.resolve(&expr, None).as_deref() {
+            Some(Value::String(text)) => Ok(text.clone()),
+            Some(other) => Err(format!("{reference} is {}, not a text", crate::type_name(other))),
+            None => Err(format!("{reference} has no value")),
+        }
+    }
+
+    /// Words for a person. Where a turn was ended, they may say why.
+    pub(super) fn words(&mut self, words: &Words, reason: Option<&CallError>) -> Result<String, String> {
+        match words {
+            Words::Text(text) if text.starts_with('†') => self.text_at(text),
+            Words::Text(text) => Ok(text.clone()),
+            Words::Made { jq } => match self.filtered(jq, reason)? {
+                Value::String(text) => Ok(text),
+                other => Ok(other.to_string()),
+            },
+        }
+    }
+
+    /// Where the first way leads whose predicate holds.
+    pub(super) fn way(&mut self, ways: &[Next]) -> Result<String, String> {
+        for way in ways {
+            let holds = match &way.when {
+                None => true,
+                Some(filter) => !matches!(self.filtered(filter, None)?, Value::Null | Value::Bool(false)),
+            };
+            if holds {
+                return Ok(way.to.clone());
+            }
+        }
+        Err("no way leads out".to_owned())
+    }
+
+    /// What a filter makes of the folded kinds and the counters.
+    fn filtered(&mut self, text: &str, reason: Option<&CallError>) -> Result<Value, String> {
+        let mut input: Map<String, Value> = self
+            .context
+            .views()
+            .filter_map(|(kind, view)| Some((kind.to_owned(), view.read(&[], None)?.into_owned())))
+            .collect();
+        let user = self.context.last_user_text().map(|text| text.text.clone());
+        let language = self.settings.language.clone();
+        let Some(walk) = &mut self.walk else { return Ok(Value::Null) };
+        let at = &walk.at;
+        let counters = json!({"steps": at.steps, "calls": self.turn.calls, "visits": at.visits, "failed": at.failed});
+        input.insert("counters".to_owned(), counters);
+        input.insert("last".to_owned(), at.last.clone());
+        input.insert("calls".to_owned(), json!(at.calls));
+        input.insert("user".to_owned(), user.into());
+        input.insert("language".to_owned(), language.into());
+        input.insert("reason".to_owned(), json!(reason));
+        let filter = match walk.filters.get(text) {
+            Some(filter) => filter.clone(),
+            None => {
+                let filter = Arc::new(Filter::compile(text)?);
+                walk.filters.insert(text.to_owned(), filter.clone());
+                filter
+            }
+        };
+        filter.one(&Value::Object(input)).map_err(|error| format!("`{text}`: {error}"))
+    }
+}

@@ -1,0 +1,53 @@
+//! A graph of steps as boxes and arrows.
+
+use super::{Start, StepNode, Steps};
+use crate::draw::{Drawing, Edge, Look, Node};
+
+impl Steps {
+    /// The graph as a drawing.
+    pub fn picture(&self, title: &str) -> Drawing {
+        let mut nodes: Vec<Node> = self.nodes.iter().map(|(name, node)| self.box_of(name, node)).collect();
+        let mut edges = Vec::new();
+        let place = |name: &str| self.nodes.keys().position(|known| known == name);
+        let mut arrow = |from: usize, to: &str, when: Option<&String>| {
+            if let Some(to) = place(to) {
+                edges.push(Edge { from, to, label: when.cloned().unwrap_or_default(), dashed: when.is_some() });
+            }
+        };
+        for (from, node) in self.nodes.values().enumerate() {
+            node.next.iter().for_each(|way| arrow(from, &way.to, way.when.as_ref()));
+        }
+        // With several ways in, the beginning is a box of its own.
+        if let Start::Ways(ways) = &self.start {
+            let from = nodes.len();
+            nodes.push(Node { label: "start".to_owned(), details: Vec::new(), look: Look::Start });
+            ways.iter().for_each(|way| arrow(from, &way.to, way.when.as_ref()));
+        }
+        Drawing { title: title.to_owned(), nodes, edges }
+    }
+
+    fn box_of(&self, name: &str, node: &StepNode) -> Node {
+        let (look, detail) = match node {
+            StepNode { request: Some(_), .. } => (Look::Thought, "asks the model".to_owned()),
+            StepNode { call: Some(call), .. } => (Look::Update, format!("calls {}", call.tool)),
+            StepNode { ask: Some(_), .. } => (Look::Question, "asks a person".to_owned()),
+            StepNode { end: Some(end), .. } => (Look::End, format!("ends: {}", end.name)),
+            _ => (Look::Faulty, "nothing".to_owned()),
+        };
+        let is_start = matches!(&self.start, Start::Node(start) if start == name);
+        let mut details = vec![detail];
+        let written = node.output_path.iter().chain(node.call.iter().filter_map(|call| call.output_path.as_ref()));
+        details.extend(written.map(|path| format!("→ {path}")));
+        if let Some(plans) = node.request.as_ref().and_then(|request| request.plans.as_ref()) {
+            details.push(format!("plans one call → {}", plans.to));
+        }
+        let is_named = |forced: &Option<String>| forced.as_deref() == Some(name);
+        if is_named(&self.at_limit) {
+            details.push(format!("at a limit; {} steps", self.max_steps));
+        }
+        if is_named(&self.at_stop) {
+            details.push("when stopped".to_owned());
+        }
+        Node { label: name.to_owned(), details, look: if is_start { Look::Start } else { look } }
+    }
+}

@@ -1,0 +1,186 @@
+//! Where turns begin, what they count, and the ends that they are brought to.
+
+use std::sync::Arc;
+
+use obelus_kernel::draw::Look;
+use obelus_kernel::session::{CallError, Ends, Input, Outcome};
+use obelus_kernel::steps::Steps;
+use serde_json::{Value, json};
+
+use crate::story::{Story, decided, session};
+
+/// Counts until it is told to end; "continue" goes on without asking what to count.
+fn counting() -> Value {
+    json!({
+        "start": [{"when": ".state.what != null and (.user | test(\"^continue\"))", "to": "count"}, {"to": "what"}],
+        "max_steps": 4, "at_limit": "limit", "at_stop": "stopped",
+        "nodes": {
+            "what": {"request": {}, "_outputPath": "†state.what", "next": [{"to": "count"}]},
+            "count": {
+                "request": {}, "_outputPath": "†state.n",
+                "next": [{"when": ".state.n > 5", "to": "done"}, {"when": ".state.n == 5", "to": "ask"}, {"to": "count"}],
+            },
+            "ask": {"ask": {"question": "More?", "schema": {"type": "string"}}, "_outputPath": "†state.more",
+                "next": [{"when": ".last.status == \"answered\"", "to": "count"}, {"to": "stopped"}]},
+            "done": {"end": {"name": "done"}},
+            "limit": {"end": {"name": "limit", "reply": {"jq": "\"So far \\(.state.n) of \\(.state.what): \\(.reason.message)\""}}},
+            "stopped": {"end": {"name": "cancelled", "reply": {"jq": "\"Stopped at \\(.state.n)\""}}},
+        },
+    })
+}
+
+#[test]
+fn the_limit_has_an_end_with_words_and_the_next_turn_begins_where_its_words_lead() {
+    let mut story = Story::new(counting());
+    story.user_says("sheep").model_answers(json!({"output": "sheep"}));
+    for n in 1..=3 {
+        story.model_answers(json!({"output": n}));
+    }
+    assert_eq!(story.ends(), (Ends::Limit, Some("limit"), &json!("So far 3 of sheep: 4 steps in one turn")));
+    assert_eq!(story.session.node(), Some("limit"));
+    assert_eq!(story.session.context().latest().next().unwrap().to_json()["role"], "assistant");
+
+    story.user_says("continue");
+    assert_eq!(story.session.node(), Some("count"), "what to count is known");
+    story.model_answers(json!({"output": 9}));
+    assert_eq!(story.ends().1, Some("done"));
+    story.user_says("goats");
+    assert_eq!(story.session.node(), Some("what"));
+}
+
+#[test]
+fn a_limit_of_requests_comes_to_the_same_end() {
+    let mut graph = counting();
+    graph["max_steps"] = json!(100);
+    let mut story = Story::new(graph);
+    story.user_says("sheep").model_answers(json!({"output": "sheep"}));
+    while story.asked.is_some() {
+        story.model_answers(json!({"output": 1}));
+    }
+    assert_eq!(story.ends().1, Some("limit"));
+    assert!(story.ends().2.as_str().unwrap().contains("requests to the model"), "{}", story.ends().2);
+}
+
+#[test]
+fn a_turn_that_is_stopped_comes_to_its_end_at_work_and_while_it_waits() {
+    let mut story = Story::new(counting());
+    story.user_says("sheep").model_answers(json!({"output": "sheep"})).model_answers(json!({"output": 2}));
+    story.tell(Input::Stop);
+    assert_eq!(story.ends(), (Ends::Stopped, Some("cancelled"), &json!("Stopped at 2")));
+
+    story.user_says("continue").model_answers(json!({"output": 5}));
+    assert_eq!(story.ends().0, Ends::Waiting);
+    story.tell(Input::Stop);
+    assert_eq!(story.ends(), (Ends::Stopped, Some("cancelled"), &json!("Stopped at 5")));
+    assert!(story.session.questions().iter().all(|question| !question.is_open()));
+    story.user_says("continue").model_answers(json!({"output": 7}));
+    assert_eq!(story.ends().1, Some("done"));
+}
+
+#[test]
+fn a_question_that_is_denied_is_told_from_one_that_is_answered() {
+    let mut story = Story::new(counting());
+    let no = obelus_kernel::session::Decision::Deny { reason: "enough".to_owned() };
+    story.user_says("sheep").model_answers(json!({"output": "sheep"})).model_answers(json!({"output": 5}));
+    story.tell(Input::Decide { question: "q1".to_owned(), decision: no, by: "a person".to_owned() });
+    assert_eq!(story.ends().1, Some("cancelled"));
+    story.user_says("continue").model_answers(json!({"output": 5})).tell(decided("q2", json!("yes")));
+    assert_eq!(story.session.node(), Some("count"));
+}
+
+/// Tries until it works, or until it has failed three times in a row.
+fn trying() -> Value {
+    json!({
+        "start": "try", "max_steps": 20,
+        "nodes": {
+            "try": {
+                "call": {"_tool": "look", "_outputPath": "†state.seen"},
+                "next": [
+                    {"when": ".last.status == \"done\" and .counters.visits.try >= 5", "to": "done"},
+                    {"when": ".counters.failed.try >= 3", "to": "blocked"},
+                    {"to": "think"},
+                ],
+            },
+            "think": {"request": {}, "_outputPath": "†state.thought", "next": [{"to": "try"}]},
+            "done": {"end": {"name": "done", "reply": {"jq": ".counters | tojson"}}},
+            "blocked": {"end": {"name": "blocked", "reply": {"jq": "\"\\(.last.tool): \\(.calls.try.error.message)\""}}},
+        },
+    })
+}
+
+fn failure() -> Outcome {
+    Outcome::Error(CallError::new("dark", "it is dark"))
+}
+
+#[test]
+fn failures_of_a_node_are_counted_in_a_row_and_left_to_the_graph() {
+    let mut story = Story::new(trying());
+    story.user_says("go");
+    for outcome in [failure(), failure(), Outcome::Value(json!(1)), failure()] {
+        story.call_ends(outcome).model_answers(json!({"output": "again"}));
+    }
+    story.call_ends(Outcome::Value(json!(2)));
+    let counters = r#"{"steps":10,"calls":5,"visits":{"done":1,"think":4,"try":5},"failed":{}}"#;
+    assert_eq!(story.ends(), (Ends::Output, Some("done"), &json!(counters)));
+
+    story.user_says("once more");
+    for _ in 0..2 {
+        story.call_ends(failure()).model_answers(json!({"output": "again"}));
+    }
+    story.call_ends(failure());
+    assert_eq!(story.ends(), (Ends::Output, Some("blocked"), &json!("look: it is dark")));
+}
+
+#[test]
+fn the_next_request_shows_what_went_wrong_since_the_last_one_and_nothing_older() {
+    let mut story = Story::new(trying());
+    story.user_says("go").call_ends(failure());
+    let prompt = story.prompt();
+    assert_eq!((prompt.errors.len(), prompt.plan.len()), (1, 1));
+    assert_eq!(prompt.errors[0]["error"]["message"], "it is dark");
+    story.model_answers(json!({"output": "again"})).call_ends(Outcome::Value(json!(1)));
+    let prompt = story.prompt();
+    assert_eq!((prompt.errors.len(), prompt.plan.len()), (0, 1));
+    assert_eq!(prompt.plan[0].status, "done");
+}
+
+#[test]
+fn a_session_taken_up_at_its_question_has_its_counters() {
+    let mut story = Story::new(counting());
+    story.user_says("sheep").model_answers(json!({"output": "sheep"})).model_answers(json!({"output": 5}));
+    let kept = story.session.checkpoint().expect("it is at rest");
+    let past = story.session.past();
+    let mut again = Story::made(session(counting()).restore(kept, Arc::new(move || Ok(past.clone()))).unwrap());
+    assert_eq!(again.session.snapshot(), story.session.snapshot());
+    again.tell(decided("q1", json!("yes"))).model_answers(json!({"output": 3}));
+    assert_eq!(again.ends().0, Ends::Limit, "what, count, ask and count are four");
+}
+
+#[test]
+fn wrong_beginnings_and_ends_are_named() {
+    let mut graph = counting();
+    graph["start"] = json!([{"when": ".x |", "to": "what"}, {"when": "true", "to": "nowhere"}]);
+    graph["at_limit"] = json!("count");
+    graph["at_stop"] = json!("nosuch");
+    let steps: Steps = serde_json::from_value(graph).unwrap();
+    let faults = steps.check(|_| true).join("\n");
+    for words in [
+        "start[0].when",
+        "start[1]: there is no node `nowhere`",
+        "start: the last way has no `when`",
+        "at_limit: `count` is no end",
+        "at_stop: there is no node `nosuch`",
+    ] {
+        assert!(faults.contains(words), "{words} in\n{faults}");
+    }
+}
+
+#[test]
+fn the_picture_shows_where_it_begins_and_what_it_is_brought_to() {
+    let steps: Steps = serde_json::from_value(counting()).unwrap();
+    let drawing = steps.picture("counting");
+    let start = drawing.nodes.iter().position(|node| node.look == Look::Start).unwrap();
+    assert_eq!(drawing.edges.iter().filter(|edge| edge.from == start).count(), 2);
+    let limit = drawing.nodes.iter().find(|node| node.label == "limit").unwrap();
+    assert!(limit.details.iter().any(|line| line == "at a limit; 4 steps"), "{:?}", limit.details);
+}

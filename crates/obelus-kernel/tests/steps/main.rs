@@ -1,0 +1,7 @@
+//! Turns along a graph of steps, told as stories.
+
+mod ends;
+mod parked;
+mod planning;
+mod story;
+mod walking;

@@ -1,0 +1,95 @@
+//! What people say while a node waits for them.
+
+use obelus_kernel::session::{Decision, Ends, Input, Outcome, QuestionStatus};
+use serde_json::{Value, json};
+
+use crate::story::{Story, decided};
+use crate::walking::table;
+
+/// Wipes, with a person's yes.
+fn wiping() -> Value {
+    json!({
+        "start": "decide", "max_steps": 20,
+        "nodes": {
+            "decide": {"request": {}, "_outputPath": "†state.what", "next": [{"to": "wipe"}]},
+            "wipe": {
+                "call": {"_tool": "page.wipe", "params": {"target": "†state.what"}, "_outputPath": "†state.did"},
+                "next": [{"when": ".last.status == \"done\"", "to": "done"}, {"when": ".last.status == \"denied\"", "to": "denied"}, {"to": "blocked"}],
+            },
+            "done": {"end": {"name": "done"}},
+            "denied": {"end": {"name": "denied", "reply": {"jq": "\"Not done: \\(.last.error.message)\""}}},
+            "blocked": {"end": {"name": "blocked"}},
+        },
+    })
+}
+
+fn waiting() -> Story {
+    let mut story = Story::new(wiping());
+    story.user_says("wipe it").model_answers(json!({"output": "the board"}));
+    assert_eq!((story.ends().0, story.session.node()), (Ends::Waiting, Some("wipe")));
+    story
+}
+
+fn no(question: &str) -> Input {
+    let decision = Decision::Deny { reason: "keep it".to_owned() };
+    Input::Decide { question: question.to_owned(), decision, by: "a person".to_owned() }
+}
+
+#[test]
+fn a_denied_call_leads_where_the_graph_says() {
+    let mut story = waiting();
+    story.tell(no("q1"));
+    assert_eq!(story.ends(), (Ends::Output, Some("denied"), &json!("Not done: keep it")));
+}
+
+#[test]
+fn what_was_denied_is_asked_anew_once_the_user_has_spoken() {
+    let mut story = waiting();
+    story.tell(no("q1")).user_says("wipe it after all").model_answers(json!({"output": "the board"}));
+    assert_eq!(story.ends().0, Ends::Waiting);
+    story.tell(Input::Decide {
+        question: "q2".to_owned(),
+        decision: Decision::Approve { only: None },
+        by: "a person".to_owned(),
+    });
+    story.call_ends(Outcome::Value(json!(true)));
+    assert_eq!(story.ends().1, Some("done"));
+}
+
+#[test]
+fn words_that_consent_are_the_yes_that_a_call_waits_for() {
+    let mut story = waiting();
+    story.user_says("да, давай").call_ends(Outcome::Value(json!(true)));
+    assert_eq!(story.ends().1, Some("done"));
+    let question = story.session.questions().remove(0);
+    assert_eq!(
+        (question.status, question.by.as_deref()),
+        (QuestionStatus::Approved, Some("the user, in conversation"))
+    );
+}
+
+#[test]
+fn other_words_take_back_what_was_asked_and_begin_anew() {
+    let mut story = waiting();
+    story.user_says("да, но не доску, а только полку");
+    assert!(story.call.is_none(), "nothing was approved");
+    assert_eq!(story.session.node(), Some("decide"));
+    let question = story.session.questions().remove(0);
+    assert_eq!(question.status, QuestionStatus::Denied);
+    assert_eq!(story.prompt().earlier[0].status, "denied", "the model is told what was not done");
+    story.model_answers(json!({"output": "the shelf"}));
+    assert_eq!(story.session.questions().iter().filter(|question| question.is_open()).count(), 1);
+}
+
+#[test]
+fn an_answer_that_does_not_fit_begins_anew_and_the_old_question_is_closed() {
+    let mut story = Story::new(table());
+    story.user_says("Book").model_answers(json!({"output": {"when": "friday"}})).user_says("On Monday rather");
+    assert_eq!(story.session.node(), Some("understand"));
+    let late = story.session.handle(obelus_kernel::Time(0), decided("q1", json!(2))).unwrap_err();
+    assert_eq!(late.code, "already_decided");
+    story.model_answers(json!({"output": {"when": "monday"}}));
+    story.tell(decided("q2", json!(2))).call_ends(Outcome::Value(json!(1)));
+    assert_eq!(story.ends().1, Some("done"));
+    assert_eq!(story.read("†state.wish.when"), Some(json!("monday")));
+}

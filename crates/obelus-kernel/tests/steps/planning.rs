@@ -1,0 +1,132 @@
+//! Calls that one node plans and another carries out.
+
+use obelus_kernel::session::{Ends, Outcome};
+use obelus_kernel::steps::Steps;
+use serde_json::{Value, json};
+
+use crate::story::Story;
+
+/// decide → act → decide …, with something untrusted read first.
+fn acting() -> Value {
+    json!({
+        "start": "read", "max_steps": 20, "at_limit": "limit",
+        "nodes": {
+            "read": {"call": {"_tool": "page.read", "_outputPath": "†state.page"}, "next": [{"to": "decide"}]},
+            "decide": {
+                "request": {"schema": {"type": "object", "required": ["go"]}, "plans": {"tools": ["page.*"], "to": "†action"}},
+                "_outputPath": "†state.step",
+                "next": [{"when": ".action == null", "to": "done"}, {"to": "act"}],
+            },
+            "act": {
+                "call": {"_tool": "†action.tool", "params": "†action.params", "_outputPath": "†state.did"},
+                "next": [{"when": ".last.status == \"denied\"", "to": "denied"}, {"to": "decide"}],
+            },
+            "done": {"end": {"name": "done"}},
+            "limit": {"end": {"name": "limit"}},
+            "denied": {"end": {"name": "denied", "reply": {"jq": "\"Not done: \\(.last.error.message)\""}}},
+        },
+    })
+}
+
+fn click(target: &str) -> Value {
+    json!({"_tool": "page.click", "target": target})
+}
+
+fn at_decide() -> Story {
+    let mut story = Story::new(acting());
+    story.user_says("go").call_ends(Outcome::Value(json!("a page")));
+    assert_eq!(story.session.node(), Some("decide"));
+    story
+}
+
+#[test]
+fn a_planned_call_is_written_and_carried_out_by_another_node() {
+    let mut story = at_decide();
+    story.model_answers(json!({"output": {"go": 1}, "calls": [click("e1")]}));
+    assert_eq!(story.session.node(), Some("act"));
+    assert_eq!(story.read("†action"), Some(json!({"tool": "page.click", "params": {"target": "e1"}})));
+    assert_eq!(story.ends().0, Ends::Waiting, "it acts, and was proposed after reading what is not trusted");
+}
+
+#[test]
+fn the_prompt_offers_the_tools_for_one_call_and_says_so() {
+    let story = at_decide();
+    let prompt = story.prompt();
+    let names: Vec<&str> = prompt.tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert_eq!(names, ["page.read", "page.click", "page.wipe"]);
+    assert_eq!(prompt.schema["properties"]["calls"]["maxItems"], 1);
+    assert!(prompt.instructions.iter().any(|words| words.contains("at most one call")));
+}
+
+#[test]
+fn a_faulty_plan_is_told_and_asked_for_again() {
+    for (calls, words) in [
+        (json!([click("e1"), click("e2")]), "one call is planned at a time, and 2 came"),
+        (json!([{"_tool": "page.click"}]), "target"),
+        (json!([{"_tool": "page.clik", "target": "e1"}]), "did you mean `page.click`?"),
+        (json!([{"_tool": "page.click", "target": "†state.nothing"}]), "†state.nothing has no value"),
+        (json!([{"_tool": "look"}]), "does not offer"),
+    ] {
+        let mut story = at_decide();
+        story.model_answers(json!({"output": {"go": 1}, "calls": calls}));
+        assert_eq!(story.session.node(), Some("decide"), "{words}");
+        assert!(story.read("†state.step").is_none(), "the output of a faulty answer is not kept: {words}");
+        let errors = Value::from(story.prompt().errors).to_string();
+        assert!(errors.contains(words), "{words} in {errors}");
+        story.model_answers(json!({"output": {"go": 1}, "calls": [click("e1")]}));
+        assert_eq!(story.session.node(), Some("act"));
+    }
+}
+
+#[test]
+fn the_same_faulty_plan_three_times_ends_the_turn() {
+    let mut story = at_decide();
+    for _ in 0..3 {
+        story.model_answers(json!({"output": {"go": 1}, "calls": [{"_tool": "page.click"}]}));
+    }
+    assert_eq!((story.ends().0, story.ends().1), (Ends::Limit, Some("limit")));
+}
+
+#[test]
+fn no_plan_is_null_and_nothing_planned_outlives_the_turn() {
+    let mut story = at_decide();
+    story.model_answers(json!({"output": {"go": 1}, "calls": [click("e1")]}));
+    story.user_says("да").call_ends(Outcome::Value(json!(true)));
+    assert_eq!(story.session.node(), Some("decide"));
+    story.model_answers(json!({"output": {"go": 0}}));
+    assert_eq!((story.ends().1, story.read("†action")), (Some("done"), Some(Value::Null)));
+
+    let mut story = at_decide();
+    story.model_answers(json!({"output": {"go": 1}, "calls": [click("e1")]}));
+    story.tell(obelus_kernel::session::Input::Stop);
+    assert_eq!((story.ends().0, story.read("†action")), (Ends::Stopped, Some(Value::Null)));
+}
+
+#[test]
+fn references_in_a_plan_are_resolved_when_it_is_made() {
+    let mut story = at_decide();
+    story.model_answers(json!({"output": {"go": 1}, "calls": [click("†state.page")]}));
+    assert_eq!(story.read("†action.params.target"), Some(json!("a page")));
+}
+
+#[test]
+fn whoever_named_the_tool_proposes_the_call() {
+    let mut story = at_decide();
+    story.model_answers(json!({"output": {"go": 1}, "calls": [click("e1")]}));
+    let question = story.session.questions().remove(0);
+    let reasons = question.reasons.join("\n");
+    assert!(reasons.contains("proposed after reading what is not trusted: \"page.read\""), "{reasons}");
+}
+
+#[test]
+fn wrong_plans_are_named() {
+    let mut graph = acting();
+    graph["nodes"]["decide"]["request"]["tools"] = json!(["look"]);
+    graph["nodes"]["decide"]["request"]["plans"] = json!({"tools": ["look", "nosuch", "page.*"], "to": "action"});
+    let steps: Steps = serde_json::from_value(graph).unwrap();
+    let faults = steps.check(|name| name == "look" || name == "page.read").join("\n");
+    for words in ["`look` is among `request.tools`", "there is no tool `nosuch`", "request.plans.to"] {
+        assert!(faults.contains(words), "{words} in\n{faults}");
+    }
+    assert!(!faults.contains("page.*"), "{faults}");
+}

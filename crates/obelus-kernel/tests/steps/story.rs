@@ -1,0 +1,93 @@
+//! One session and the people, models and tools around it.
+
+use std::sync::Arc;
+
+use obelus_kernel::session::{Answer, Decision, Ends, Input, Mode, Outcome, Reply, Session, Settings, Solution, Task};
+use obelus_kernel::steps::Steps;
+use obelus_kernel::{Context, Expr, Time};
+use serde_json::{Value, json};
+
+/// A session and whoever it deals with.
+pub(crate) struct Story {
+    pub(crate) session: Session,
+    pub(crate) asked: Option<String>,
+    pub(crate) call: Option<String>,
+    pub(crate) reply: Option<Reply>,
+}
+
+impl Story {
+    pub(crate) fn new(graph: Value) -> Self {
+        Self::made(session(graph))
+    }
+
+    pub(crate) fn made(session: Session) -> Self {
+        Self { session, asked: None, call: None, reply: None }
+    }
+
+    pub(crate) fn tell(&mut self, input: Input) -> &mut Self {
+        self.session.handle(Time(0), input).unwrap();
+        (self.asked, self.call) = (None, None);
+        while let Some(task) = self.session.poll() {
+            match task {
+                Task::AskModel { id } => self.asked = Some(id),
+                Task::Call(start) => self.call = Some(start.id),
+                Task::Rest(reply) => self.reply = Some(*reply),
+                _ => {}
+            }
+        }
+        self
+    }
+
+    pub(crate) fn user_says(&mut self, text: &str) -> &mut Self {
+        self.tell(Input::User { text: text.to_owned() })
+    }
+
+    pub(crate) fn model_answers(&mut self, solution: Value) -> &mut Self {
+        let id = self.asked.take().expect("the model is asked");
+        let solution = Solution::from_value(solution).unwrap();
+        self.tell(Input::Answer { id, answer: Answer::Solution { solution, tokens: 0 } })
+    }
+
+    /// What the model is shown, and may answer.
+    pub(crate) fn prompt(&self) -> obelus_kernel::session::Prompt {
+        self.session.prompt(self.asked.as_ref().expect("the model is asked")).unwrap()
+    }
+
+    pub(crate) fn call_ends(&mut self, outcome: Outcome) -> &mut Self {
+        let id = self.call.take().expect("a call runs");
+        self.tell(Input::Ended { id, outcome })
+    }
+
+    pub(crate) fn ends(&self) -> (Ends, Option<&str>, &Value) {
+        let reply = self.reply.as_ref().expect("the turn is at rest");
+        (reply.ends, reply.end.as_deref(), &reply.output)
+    }
+
+    pub(crate) fn read(&self, path: &str) -> Option<Value> {
+        self.session.context().resolve(&Expr::parse(path).unwrap(), None).map(std::borrow::Cow::into_owned)
+    }
+}
+
+/// A session that walks a graph which is in order.
+pub(crate) fn session(graph: Value) -> Session {
+    let tools = json!({
+        "book": {"properties": {"when": {"type": "string"}, "people": {"type": "integer"}}, "x-effect": "create", "x-trust": "trusted"},
+        "look": {"properties": {}, "x-effect": "read", "x-trust": "trusted"},
+        "page.read": {"properties": {}, "x-effect": "read"},
+        "page.click": {"properties": {"target": {"type": "string"}}, "required": ["target"], "x-effect": "update", "x-target": []},
+        "page.wipe": {"properties": {"target": {"type": "string"}}, "x-effect": "delete"},
+    });
+    let context = Context::from_value(json!([{"type": "tool", "tool": tools}])).unwrap();
+    let steps: Steps = serde_json::from_value(graph).unwrap();
+    assert_eq!(steps.check(|name| context.tool(name).is_some()), Vec::<String>::new());
+    let settings = Settings {
+        mode: Mode::Full,
+        activities: ["book", "look", "page.read", "page.click", "page.wipe"].map(str::to_owned).into(),
+        ..Settings::default()
+    };
+    Session::new("story", context, None, Arc::new(settings)).unwrap().with_steps(Arc::new(steps))
+}
+
+pub(crate) fn decided(question: &str, value: Value) -> Input {
+    Input::Decide { question: question.to_owned(), decision: Decision::Value { value }, by: "a person".to_owned() }
+}

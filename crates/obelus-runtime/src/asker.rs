@@ -1,0 +1,117 @@
+//! Asking a person from within a call, while it is at work.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::Instant;
+
+/// A call's way to ask a person something. Cheap to clone, and usable from any task.
+#[derive(Clone, Default)]
+pub struct Asker(Option<Arc<Line>>);
+
+/// What became of it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Asked {
+    /// A person gave this value, and it fits the schema.
+    Value(Value),
+    /// It is not answered; why.
+    Declined(String),
+    /// Nobody can answer any more, or nobody did in time.
+    Gone,
+}
+
+/// Something that a call asks.
+pub(crate) struct Asking {
+    pub(crate) call: String,
+    pub(crate) words: String,
+    pub(crate) schema: Value,
+    pub(crate) answer: oneshot::Sender<Asked>,
+}
+
+struct Line {
+    call: String,
+    to: mpsc::UnboundedSender<Asking>,
+    /// How many answers the call waits for, and a word whenever that changes.
+    waits: AtomicU32,
+    changed: Notify,
+}
+
+impl Asker {
+    /// One that reaches nobody: whatever is asked is [`Asked::Gone`].
+    pub fn nobody() -> Self {
+        Self(None)
+    }
+
+    /// Whether it reaches nobody.
+    pub fn is_nobody(&self) -> bool {
+        self.0.is_none()
+    }
+
+    pub(crate) fn of(call: &str, to: mpsc::UnboundedSender<Asking>) -> Self {
+        let line = Line { call: call.to_owned(), to, waits: AtomicU32::new(0), changed: Notify::new() };
+        Self(Some(Arc::new(line)))
+    }
+
+    /// Asks a person, and waits for what they say. The words are shown as the call's own; the answer fits the schema.
+    pub async fn ask(&self, words: String, schema: Value) -> Asked {
+        let Some(line) = &self.0 else { return Asked::Gone };
+        let _waiting = Waiting::begin(line);
+        let (answer, answered) = oneshot::channel();
+        if line.to.send(Asking { call: line.call.clone(), words, schema, answer }).is_err() {
+            return Asked::Gone;
+        }
+        answered.await.unwrap_or(Asked::Gone)
+    }
+
+    /// Waits for work for so long at most; the time that the call waits for people does not count.
+    pub(crate) async fn limited<T>(&self, limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+        let Some(line) = &self.0 else { return tokio::time::timeout(limit, work).await.ok() };
+        let mut work = pin!(work);
+        let mut left = limit;
+        loop {
+            let mut changed = pin!(line.changed.notified());
+            changed.as_mut().enable();
+            let waits = line.waits.load(Ordering::Acquire) > 0;
+            let began = Instant::now();
+            tokio::select! {
+                biased;
+                done = &mut work => return Some(done),
+                () = changed => {}
+                () = tokio::time::sleep(left), if !waits => return None,
+            }
+            if !waits {
+                left = left.saturating_sub(began.elapsed());
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Asker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Asker").field(&self.0.as_ref().map(|line| &line.call)).finish()
+    }
+}
+
+/// As long as it lasts, a call waits for a person.
+struct Waiting<'a>(&'a Line);
+
+impl<'a> Waiting<'a> {
+    fn begin(line: &'a Line) -> Self {
+        line.waits.fetch_add(1, Ordering::AcqRel);
+        line.changed.notify_waiters();
+        Self(line)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waits.fetch_sub(1, Ordering::AcqRel);
+        self.0.changed.notify_waiters();
+    }
+}

@@ -1,0 +1,165 @@
+//! The sill: where the latest thing to look at lies while somebody may look at it.
+//!
+//! A tool with `x-keep: digest` brings `{"about": {…}, "text": "…", "image": "FILE"}`. Text and picture stay here, in
+//! memory; the session, its journal, the logs and whoever watches hear of `about`, a digest and a length.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use obelus_kernel::session::{CallError, Outcome, Seen};
+use obelus_kernel::{Tool, type_name};
+use serde_json::{Map, Value};
+
+/// The longest text that is shown, in bytes. What is longer is cut, and says so.
+const MOST_TEXT: usize = 1_000_000;
+
+/// Where the latest observation of a session lies: shared by its driver, which shows it to the model, and its
+/// activities, which may look at it too. A new one takes the place of the one before.
+#[derive(Default)]
+pub struct Sill(RwLock<Option<Arc<Seen>>>);
+
+impl Sill {
+    /// What was put here last; none before the first, and after a restart.
+    pub fn latest(&self) -> Option<Arc<Seen>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts something here.
+    pub fn put(&self, seen: Seen) -> Arc<Seen> {
+        let seen = Arc::new(seen);
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&seen));
+        seen
+    }
+
+    /// Takes off what a call brought to look at. What is returned may be kept and told to anybody.
+    pub(crate) fn take_off(&self, tool: &Tool, outcome: Outcome) -> Outcome {
+        let value = match outcome {
+            Outcome::Value(value) => value,
+            Outcome::Messages(_) => return not_an_observation("messages"),
+            other => return other,
+        };
+        match observation(value) {
+            Err(why) => not_an_observation(&why),
+            Ok((mut about, text, image)) => {
+                let (text, is_cut) = capped(text);
+                let chars = text.chars().count();
+                let seen = self.put(Seen::new(tool.name.as_str(), text, image));
+                about.insert("digest".to_owned(), seen.digest.as_str().into());
+                about.insert("chars".to_owned(), chars.into());
+                if is_cut {
+                    about.insert("cut".to_owned(), true.into());
+                }
+                Outcome::Value(about.into())
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Sill {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Sill").field(&self.latest()).finish()
+    }
+}
+
+/// An observation in its parts: what may be told of it, its text, its picture.
+type Parts = (Map<String, Value>, String, Option<PathBuf>);
+
+/// An observation, or what came in its place: never more than the names of its fields.
+fn observation(value: Value) -> Result<Parts, String> {
+    let Value::Object(mut fields) = value else { return Err(type_name(&value).to_owned()) };
+    let text = match fields.shift_remove("text") {
+        Some(Value::String(text)) => text,
+        None => return Err("an object without `text`".to_owned()),
+        Some(other) => return Err(format!("an object whose `text` is {}", type_name(&other))),
+    };
+    let about = match fields.shift_remove("about") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(about)) => about,
+        Some(other) => return Err(format!("an object whose `about` is {}", type_name(&other))),
+    };
+    let image = match fields.shift_remove("image") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(path)) => Some(PathBuf::from(path)),
+        Some(other) => return Err(format!("an object whose `image` is {}", type_name(&other))),
+    };
+    match fields.len() {
+        0 => Ok((about, text, image)),
+        n => Err(format!("an object with {n} further fields")),
+    }
+}
+
+fn not_an_observation(found: &str) -> Outcome {
+    let text = format!(
+        "a tool with `x-keep: digest` brings an object with `text`, and with `about` and `image` where it has them; \
+         this brought {found}"
+    );
+    Outcome::Error(CallError::new("bad_result", text))
+}
+
+/// A text that fits, and whether something was left out.
+fn capped(mut text: String) -> (String, bool) {
+    if text.len() <= MOST_TEXT {
+        return (text, false);
+    }
+    let end = text.floor_char_boundary(MOST_TEXT);
+    let left_out = text[end..].chars().count();
+    text.truncate(end);
+    text.push_str(&format!("\n[cut here: {left_out} more characters]"));
+    (text, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn tool() -> Tool {
+        Tool::parse("look", &json!({"x-effect": "read", "x-keep": "digest"})).unwrap()
+    }
+
+    #[test]
+    fn text_and_picture_stay_and_a_digest_goes_on() {
+        let sill = Sill::default();
+        let brought = json!({"about": {"address": "/a", "digest": "x"}, "text": "наш текст", "image": "/tmp/a.png"});
+        let Outcome::Value(kept) = sill.take_off(&tool(), Outcome::Value(brought)) else { panic!("it is a value") };
+        let seen = sill.latest().unwrap();
+        assert_eq!((seen.text.as_str(), seen.image.clone()), ("наш текст", Some(PathBuf::from("/tmp/a.png"))));
+        assert_eq!(kept, json!({"address": "/a", "digest": seen.digest, "chars": 9}));
+        assert!(seen.digest.starts_with("sha256:") && seen.digest.len() == 71);
+        let printed = format!("{sill:?} {}", serde_json::to_string(&*seen).unwrap());
+        assert!(
+            printed.contains(&seen.digest) && !printed.contains("текст") && !printed.contains("a.png"),
+            "{printed}"
+        );
+    }
+
+    #[test]
+    fn what_is_no_observation_is_an_error_that_repeats_nothing_of_it() {
+        let sill = Sill::default();
+        for wrong in [
+            json!("CANARY"),
+            json!({"about": {}}),
+            json!({"text": ["CANARY"]}),
+            json!({"text": "a", "about": "CANARY"}),
+            json!({"text": "a", "image": {"data": "CANARY"}}),
+            json!({"text": "a", "CANARY": "CANARY"}),
+        ] {
+            let Outcome::Error(error) = sill.take_off(&tool(), Outcome::Value(wrong)) else { panic!("an error") };
+            assert!(error.code == "bad_result" && !error.message.contains("CANARY"), "{error:?}");
+        }
+        let Outcome::Error(_) = sill.take_off(&tool(), Outcome::Messages(vec![json!("CANARY")])) else { panic!() };
+        assert_eq!(sill.latest(), None);
+    }
+
+    #[test]
+    fn a_text_that_is_too_long_is_cut_and_says_so() {
+        let sill = Sill::default();
+        let long = "ы".repeat(MOST_TEXT / 2 + 10);
+        let Outcome::Value(kept) = sill.take_off(&tool(), Outcome::Value(json!({"text": long}))) else { panic!() };
+        assert_eq!(kept["cut"], true);
+        let seen = sill.latest().unwrap();
+        assert!(seen.text.ends_with("\n[cut here: 10 more characters]") && seen.text.len() < MOST_TEXT + 100);
+        assert_eq!(kept["chars"], seen.text.chars().count());
+    }
+}

@@ -1,0 +1,165 @@
+//! A call that asks a person while it is at work: the driver carries the question out and the answer back.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use obelus_kernel::session::{
+    About, Decision, Ends, Input, Mode, Outcome, Question, QuestionStatus, Session, Settings,
+};
+use obelus_kernel::{Context, Expr, Time};
+use obelus_runtime::{
+    Activities, Activity, ActivityFuture, Asked, Driver, Idle, Journal, Kept, NoModel, Work, system_clock,
+};
+use serde_json::{Value, json};
+
+/// Asks for a name, and brings what it was told.
+struct Asks;
+
+impl Activity for Asks {
+    fn run(&self, work: Work) -> ActivityFuture {
+        Box::pin(async move {
+            let schema = json!({"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}});
+            // In a task of its own, as a server's connection asks.
+            let asker = work.asker.clone();
+            let asked = tokio::spawn(async move { asker.ask("Whose is it?".to_owned(), schema).await });
+            Outcome::Value(match asked.await.unwrap() {
+                Asked::Value(value) => json!({"value": value}),
+                Asked::Declined(reason) => json!({"declined": reason}),
+                Asked::Gone => json!("gone"),
+            })
+        })
+    }
+
+    fn time_limit(&self) -> Option<Duration> {
+        Some(Duration::from_millis(200))
+    }
+}
+
+#[derive(Clone, Default)]
+struct Paper(Arc<Mutex<Vec<(Time, Input)>>>);
+
+impl Journal for Paper {
+    fn append(&mut self, inputs: &[(Time, Input)]) -> Kept {
+        self.0.lock().unwrap().extend(inputs.iter().cloned());
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+fn driver(effect: &str, question_seconds: u64) -> Driver {
+    let mut activities = Activities::new();
+    activities.add("notes", Asks);
+    let tool = json!({"type": "object", "x-effect": effect, "x-target": []});
+    let plan = json!([{"_tool": "notes", "_outputPath": "†state.a"}]);
+    let context =
+        Context::from_value(json!([{"type": "tool", "tool": {"notes": tool}}, {"type": "plan", "plan": plan}]))
+            .unwrap();
+    let activity_names = activities.names();
+    let settings = Settings { mode: Mode::Full, activities: activity_names, question_seconds, ..Settings::default() };
+    let session = Session::new("s", context, None, Arc::new(settings)).unwrap();
+    Driver::new(session, Arc::new(activities), Arc::new(NoModel), system_clock)
+}
+
+fn read(driver: &Driver) -> Value {
+    let expr = Expr::parse("†state.a").unwrap();
+    driver.session().context().resolve(&expr, None).map_or(Value::Null, std::borrow::Cow::into_owned)
+}
+
+fn decide(decision: Decision) -> Input {
+    Input::Decide { question: "q1".to_owned(), decision, by: "ann".to_owned() }
+}
+
+fn ada() -> Input {
+    decide(Decision::Value { value: json!({"name": "Ada"}) })
+}
+
+#[tokio::test]
+async fn the_answer_reaches_the_call_and_the_call_goes_on() {
+    let paper = Paper::default();
+    let mut driver = driver("create", 3600).journaled_by(paper.clone());
+    let reply = driver.turn(Input::RunPlan).await.unwrap();
+    assert_eq!((reply.ends, reply.waiting, driver.is_asked()), (Ends::Waiting, vec!["q1".to_owned()], true));
+    let reply = driver.turn(ada()).await.unwrap();
+    assert_eq!((reply.ends, read(&driver)), (Ends::Output, json!({"value": {"name": "Ada"}})));
+    assert!(!driver.is_asked());
+    let journal = paper.0.lock().unwrap();
+    let asks = journal.iter().filter(|(_, input)| matches!(input, Input::Asks { .. })).count();
+    assert_eq!((asks, journal.len()), (1, 4), "what is asked is in the journal: {journal:?}");
+}
+
+#[tokio::test]
+async fn the_time_a_person_takes_is_not_the_calls() {
+    let mut driver = driver("create", 3600);
+    driver.turn(Input::RunPlan).await.unwrap();
+    // Longer than the call may take by itself.
+    let waited = tokio::time::timeout(Duration::from_millis(400), driver.idle()).await;
+    assert!(waited.is_err(), "{waited:?}");
+    driver.turn(ada()).await.unwrap();
+    assert_eq!(read(&driver), json!({"value": {"name": "Ada"}}));
+}
+
+#[tokio::test]
+async fn a_no_is_an_answer_too() {
+    let mut driver = driver("create", 3600);
+    driver.turn(Input::RunPlan).await.unwrap();
+    driver.turn(decide(Decision::Deny { reason: "none of its business".to_owned() })).await.unwrap();
+    assert_eq!(read(&driver), json!({"declined": "none of its business"}));
+}
+
+#[tokio::test]
+async fn whoever_is_done_with_everything_else_waits_for_the_answer_at_the_counter() {
+    let mut driver = driver("create", 3600);
+    let counter = driver.counter();
+    assert_eq!(driver.turn(Input::RunPlan).await.unwrap().ends, Ends::Waiting);
+    let (reply, taken) = tokio::join!(driver.finish(), counter.tell(ada()));
+    taken.unwrap();
+    assert_eq!((reply.unwrap().ends, read(&driver)), (Ends::Output, json!({"value": {"name": "Ada"}})));
+}
+
+#[tokio::test]
+async fn what_nobody_answers_in_time_is_gone_without_anybody_looking() {
+    let mut driver = driver("create", 0);
+    let reply = driver.turn(Input::RunPlan).await.unwrap();
+    let reply = match reply.ends {
+        Ends::Waiting => match driver.idle().await {
+            Idle::Rested(reply) => *reply,
+            Idle::Told(_) => panic!("nobody told anything"),
+        },
+        _ => reply,
+    };
+    assert_eq!((reply.ends, read(&driver)), (Ends::Output, json!("gone")));
+}
+
+#[tokio::test]
+async fn where_nobody_could_answer_nobody_is_asked() {
+    let mut driver = driver("create", 3600).alone();
+    assert_eq!(driver.turn(Input::RunPlan).await.unwrap().ends, Ends::Output);
+    assert_eq!(read(&driver), json!({"declined": "nobody is there to answer"}));
+    assert!(driver.session().questions().is_empty());
+}
+
+#[tokio::test]
+async fn a_stop_ends_the_call_and_its_question() {
+    let mut driver = driver("read", 3600);
+    let inlet = driver.inlet();
+    driver.turn(Input::RunPlan).await.unwrap();
+    inlet.send(Input::Stop).unwrap();
+    driver.finish().await;
+    let open = driver.session().questions().into_iter().find(Question::is_open);
+    assert!(open.is_none() && !driver.is_asked(), "{open:?}");
+}
+
+#[tokio::test]
+async fn after_a_crash_the_old_question_is_closed_and_the_call_is_in_doubt() {
+    let paper = Paper::default();
+    let mut first = driver("create", 3600).journaled_by(paper.clone());
+    first.turn(Input::RunPlan).await.unwrap();
+    drop(first);
+    let journal = paper.0.lock().unwrap().clone();
+    let mut again = driver("create", 3600).journaled_by(paper);
+    assert_eq!(again.recover(journal).in_doubt, 1);
+    assert_eq!(again.resume().await.unwrap().unwrap().ends, Ends::Waiting);
+    let questions = again.session().questions();
+    assert_eq!((questions[0].status, questions[1].about), (QuestionStatus::Expired, About::InDoubt));
+    let refused = again.turn(ada()).await.unwrap_err();
+    assert!(refused.text.contains("not at work any more"), "{refused}");
+}
