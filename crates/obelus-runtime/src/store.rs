@@ -254,6 +254,18 @@ impl Store {
         })?;
         crate::SessionFiles::remove(self.folder(), id)
     }
+
+    /// Gives the system back the room of what was removed, and says how many bytes that was. The whole store is written
+    /// anew for it, which needs as much room again until it is done; others can read meanwhile, and writers wait.
+    pub fn shrink(&self) -> Result<u64, StoreError> {
+        let at = |error| StoreError::Folder(self.inner.folder.clone(), error);
+        let Some(writer) = &self.inner.writer else {
+            return Err(StoreError::OnlyLooking(self.inner.folder.clone()));
+        };
+        let before = schema::bytes(&self.inner.folder).map_err(at)?;
+        writer.shrink()?;
+        Ok(before.saturating_sub(schema::bytes(&self.inner.folder).map_err(at)?))
+    }
 }
 
 /// An order made of two pieces of code: one that writes and makes something, and one that is told of it.

@@ -255,7 +255,9 @@ fn only_what_is_done_is_pruned() {
     let names = |args: &[&str]| String::from_utf8(desk.does(args).stdout).unwrap();
     assert_eq!(names(&["sessions", "prune", "--days", "1"]), "");
     assert_eq!(names(&["sessions", "prune", "--days", "0", "--dry-run"]), "t\n");
-    assert_eq!(names(&["sessions", "prune", "--days", "0"]), "t\n");
+    let shrunk = desk.does(&["sessions", "prune", "--days", "0", "--shrink"]);
+    assert_eq!((shrunk.status.code(), &*shrunk.stdout), (Some(0), &b"t\n"[..]));
+    assert!(words(&shrunk).contains("bytes smaller"), "{}", words(&shrunk));
     assert_eq!(desk.json(&["sessions", "list", "--json"])[0]["id"], "s");
 }
 

@@ -108,12 +108,31 @@ impl Hand {
         }
     }
 
+    /// Gives the system back what is free in the file. All of it is written anew, beside what is there.
+    pub(super) fn shrink(&mut self) -> Result<(), StoreError> {
+        let shrunk = self.desk().and_then(|desk| {
+            desk.connection.execute_batch("VACUUM")?;
+            // The file gets shorter when the log has been carried over into it.
+            desk.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+            Ok(())
+        });
+        if shrunk.is_err() {
+            self.desk = None;
+        }
+        shrunk
+    }
+
+    /// The open file.
+    fn desk(&mut self) -> Result<&mut Desk, StoreError> {
+        match &mut self.desk {
+            Some(desk) => Ok(desk),
+            closed => Ok(closed.insert(Desk::open(schema::open(&self.folder)?)?)),
+        }
+    }
+
     /// What became of each order; or why nothing was written at all.
     fn write(&mut self, batch: &mut [Box<dyn Order>]) -> Result<Vec<Result<(), StoreError>>, StoreError> {
-        let desk = match &mut self.desk {
-            Some(desk) => desk,
-            None => self.desk.insert(Desk::open(schema::open(&self.folder)?)?),
-        };
+        let desk = self.desk()?;
         desk.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let mut outcomes = Vec::with_capacity(batch.len());
         for order in batch {

@@ -87,6 +87,11 @@ pub(super) fn exists(folder: &Path) -> bool {
     folder.join(FILE).exists()
 }
 
+/// The bytes of the store's file.
+pub(super) fn bytes(folder: &Path) -> std::io::Result<u64> {
+    Ok(folder.join(FILE).metadata()?.len())
+}
+
 fn form_of(connection: &Connection, folder: &Path) -> Result<i64, StoreError> {
     let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     if found > FORM {

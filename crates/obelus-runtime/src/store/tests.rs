@@ -229,6 +229,34 @@ fn whoever_writes_at_once_from_many_threads_is_served_and_every_journal_is_in_or
     fs::remove_dir_all(folder).unwrap();
 }
 
+#[test]
+fn a_store_that_is_shrunk_gives_room_back_and_keeps_what_is_in_it() {
+    let folder = folder("shrink");
+    let store = Store::open(&folder).unwrap();
+    let long = || Input::User { text: "x".repeat(10_000) };
+    for id in ["a", "b"] {
+        store.create(id, Time(0), &json!({})).unwrap();
+        store.append(id, &(0..30).map(|at| (Time(at), long())).collect::<Vec<_>>()).unwrap();
+    }
+    store.append("b", &ticks(30..33)).unwrap();
+    store.remove("a").unwrap();
+    let before = store.journal("b").unwrap();
+    // What is only in the log so far is in the file after the first time.
+    store.shrink().unwrap();
+    assert_eq!(store.journal("b").unwrap(), before);
+    store.remove("b").unwrap();
+    assert!(store.shrink().unwrap() > 300_000);
+    store.create("b", Time(0), &json!({})).unwrap();
+    store.append("b", &ticks(0..20)).unwrap();
+    store.shrink().unwrap();
+    store.append("b", &ticks(20..21)).unwrap();
+    drop(store);
+    let store = Store::look(&folder).unwrap();
+    assert_eq!(store.journal("b").unwrap(), ticks(0..21));
+    assert!(matches!(store.shrink(), Err(StoreError::OnlyLooking(_))));
+    fs::remove_dir_all(folder).unwrap();
+}
+
 /// What may be done to a store, to one of three sessions.
 #[derive(Clone, Debug)]
 enum Act {
@@ -236,6 +264,7 @@ enum Act {
     Cut(usize, u64),
     Remove(usize),
     Reopen,
+    Shrink,
 }
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
@@ -244,6 +273,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         1 => (0..3usize, 1..20u64).prop_map(|(session, from)| Act::Cut(session, from)),
         1 => (0..3usize).prop_map(Act::Remove),
         1 => Just(Act::Reopen),
+        1 => Just(Act::Shrink),
     ];
     proptest::collection::vec(act, 1..40)
 }
@@ -275,6 +305,7 @@ proptest! {
                     store.create(names[of], Time(0), &json!({})).unwrap();
                     journals[of].clear();
                 }
+                Act::Shrink => drop(store.shrink().unwrap()),
                 Act::Reopen => {
                     drop(store);
                     store = Store::open(&folder).unwrap();

@@ -109,6 +109,11 @@ impl Writer {
             shared.came.notify_one();
         }
     }
+
+    /// Gives the system back what is free in the file, once nobody writes.
+    pub(super) fn shrink(&self) -> Result<(), StoreError> {
+        self.shared.hand().shrink()
+    }
 }
 
 impl Drop for Writer {
