@@ -2,14 +2,17 @@
 //!
 //! # Layout
 //!
-//! Here the rows in instructions; [`durable`] measures what durability costs beside a plain file; [`peer`] compares
+//! Here the rows in instructions; [`durable`] measures what durability costs beside a plain file; [`operator`] a step of
+//! the operator agent beside a snapshot of the browser; [`peer`] compares
 //! the CPU time of a call with that of a step of LangGraph, [`stream`] an answer that is read as it comes with one that
 //! is read at once.
 
 mod durable;
+mod operator;
 mod peer;
 mod stream;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -115,6 +118,9 @@ pub(crate) fn run() -> Result<()> {
     if !durable::measure()? {
         missed.push("durability");
     }
+    if !operator::measure()? {
+        missed.push("a step of the operator");
+    }
     passed(&missed)
 }
 
@@ -134,6 +140,23 @@ fn passed(missed: &[&str]) -> Result<()> {
         bail!("target missed: {}", missed.join("; "));
     }
     Ok(())
+}
+
+/// Figures by their names.
+type Figures = BTreeMap<String, f64>;
+
+/// Reads lines of a name and a number.
+fn figures_of(text: &str) -> Figures {
+    let read = |line: &str| Some((line.split_once(' ')?.0.to_owned(), line.split_once(' ')?.1.parse().ok()?));
+    text.lines().filter_map(read).collect()
+}
+
+/// A step of the operator agent beside a snapshot, alone.
+pub(crate) fn operator() -> Result<()> {
+    match operator::measure()? {
+        true => Ok(()),
+        false => bail!("target missed: a step of the operator"),
+    }
 }
 
 /// What durability costs, alone.

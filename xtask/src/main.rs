@@ -20,6 +20,7 @@ usage: cargo xtask COMMAND
   bench peer      of these, a call beside LangGraph alone (needs python3 and the network, the first time)
   bench stream    of these, only the cost of reading an answer as it comes
   bench durable   only what durability costs, beside a plain append and sync
+  bench operator  only a step of the operator agent beside a snapshot (needs node, npm and chromium)
   fuzz [--minutes N]   every decoder with inputs that chance makes of fuzz/corpus, for so long in all; 10 if not said
   sim SEED        plays one seed of the simulation of crashes again
   demo [--tour]   an agent at work in a CRM: sandbox portal, offline model; no key, no network
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         ["bench", "peer"] => bench::run_peer(),
         ["bench", "stream"] => bench::run_stream(),
         ["bench", "durable"] => bench::durable(),
+        ["bench", "operator"] => bench::operator(),
         ["fuzz"] => fuzz::run("10"),
         ["fuzz", "--minutes", minutes] => fuzz::run(minutes),
         ["sim", seed] => test::simulate(seed),

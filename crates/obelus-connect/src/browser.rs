@@ -16,6 +16,7 @@
 //! | `observe` | what the page shows, in words and as a picture |
 //! | `aim` | a planned call is checked against the page and judged |
 //! | `act` | the element is found again, and what was judged is done |
+//! | `around` | what stands around an element that has others of its name |
 //! | `intent` | what a planned call wants |
 //! | `judge` | what an action would do |
 //! | `guard` | what pages may send |
@@ -32,6 +33,7 @@ mod activities;
 mod address;
 mod aim;
 mod answer;
+mod around;
 mod find;
 mod guard;
 mod intent;
@@ -45,7 +47,6 @@ mod shots;
 mod sites;
 mod snapshot;
 
-use std::hash::RandomState;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -103,8 +104,6 @@ struct Memory {
     /// A text that the next observation looks for.
     focus: Option<String>,
     shots: Shots,
-    /// For marks of what stands in forms.
-    key: RandomState,
 }
 
 impl Memory {
@@ -160,7 +159,6 @@ impl Browser {
             last: None,
             focus: None,
             shots: Shots::new(section.shots.clone().unwrap_or(shots)),
-            key: RandomState::new(),
         };
         Arc::new(Self { server, section, memory: Mutex::new(memory) })
     }

@@ -1,15 +1,12 @@
 //! What durability costs: beside a plain append and `fdatasync`, by sessions, and by age.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use super::Figures;
 use crate::step::target;
-
-/// Figures by their names.
-type Figures = BTreeMap<String, f64>;
 
 /// Prints the figures; whether every target is met.
 pub(super) fn measure() -> Result<bool> {
@@ -100,9 +97,7 @@ fn figures(program: &Path, folder: &Path, arguments: &[&str]) -> Result<Figures>
     if !output.status.success() {
         bail!("`durable {}` failed:\n{}", arguments.join(" "), String::from_utf8_lossy(&output.stderr));
     }
-    let text = String::from_utf8(output.stdout)?;
-    let read = |line: &str| Some((line.split_once(' ')?.0.to_owned(), line.split_once(' ')?.1.parse().ok()?));
-    Ok(text.lines().filter_map(read).collect())
+    Ok(super::figures_of(&String::from_utf8(output.stdout)?))
 }
 
 #[expect(clippy::print_stdout, reason = "the table is what the command is for")]

@@ -4,7 +4,7 @@ use obelus_kernel::session::CallError;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::address::shown_text;
+use super::address::{reopened, shown_text};
 use super::aim::{files, fit, judged, kind_of, note};
 use super::answer::{Answer, Modal, in_our_words};
 use super::guard;
@@ -101,7 +101,7 @@ impl Browser {
         }
         if !intent.touches() {
             self.guarded(memory).await?;
-            if judged(&intent, None, &[], memory).class != class {
+            if judged(&intent, None, &[], memory, &self.section.secrets).class != class {
                 return Err(changed("what this does is judged otherwise now"));
             }
             if let (Class::Leave, Intent::Go(address)) = (class, &intent) {
@@ -113,7 +113,11 @@ impl Browser {
     }
 
     async fn act_on_elements(&self, order: &Order<'_>, intent: &Intent, memory: &mut Memory) -> Result<Value, Failed> {
-        let now = self.look(memory).await?;
+        let mut now = self.look(memory).await?;
+        if now.address == "about:blank" && now.modal.is_none() {
+            self.open_again(order.address, memory).await?;
+            now = self.look(memory).await?;
+        }
         if now.modal.is_some() {
             return Err(Failed::new("dialog_open", "a dialog has opened: observe first"));
         }
@@ -129,6 +133,10 @@ impl Browser {
             };
             found.push(element.ok_or_else(|| changed("the element is not on the page any more"))?);
         }
+        let within = order.act.get("within").and_then(Value::as_str);
+        if found.first().is_some_and(|element| now.around(element).as_deref() != within) {
+            return Err(changed("something else stands around the element by now"));
+        }
         let ids: Vec<_> = found.iter().map(|element| element.id.clone()).collect();
         let ask = Ask { elements: ids.clone(), take: true, ..Ask::default() };
         let Reply::Told(told) = self.ask(memory, ask).await? else {
@@ -140,7 +148,7 @@ impl Browser {
             fit(intent, element, facts, kind_of(order.act, at))?;
             first = first.or(Some((*element, facts)));
         }
-        let judged = judged(intent, first, &order.sends, memory);
+        let judged = judged(intent, first, &order.sends, memory, &self.section.secrets);
         if judged.class != order.class || judged.leads.clone().unwrap_or_default() != *order.form {
             return Err(changed("the element does something else by now, or its form was changed"));
         }
@@ -161,6 +169,20 @@ impl Browser {
         }
         let ids: Vec<_> = ids.iter().map(String::as_str).collect();
         self.run(order, intent, &ids, permits, memory).await
+    }
+
+    /// The browser was started anew since the action was judged, for a person may answer hours later: the page is opened
+    /// again. One whose address is not known in full cannot be.
+    async fn open_again(&self, shown: &str, memory: &mut Memory) -> Result<(), Failed> {
+        let address = reopened(shown).filter(|address| super::address::shown(address) == shown);
+        let Some(address) = address.filter(|address| memory.sites.allow(address)) else { return Ok(()) };
+        self.guarded(memory).await?;
+        let arguments = Map::from_iter([("url".to_owned(), json!(address.as_str()))]);
+        let answer = Answer::read(&self.server()?.call("browser_navigate", arguments, None).await?);
+        match answer.error {
+            None => Ok(()),
+            Some(error) => Err(changed(&format!("the page could not be opened again: {}", in_our_words(&error)))),
+        }
     }
 
     /// Has the server do it, and sees what came of it.

@@ -180,6 +180,15 @@ async fn what_was_agreed_to_is_not_done_to_another_element_or_form() {
         desk.do_press("button", alter).await.unwrap();
         assert_eq!(desk.run("submit", order).await.unwrap_err().code, "changed", "{alter}");
     }
+    // The button of the first row, and then the first button, which is another row's.
+    desk.open("/").await;
+    let (class, keep) = desk.press("button", "Keep").await.unwrap();
+    desk.run(&class, keep.clone()).await.unwrap();
+    desk.observe().await;
+    assert!(desk.text().contains("paragraph") && desk.text().contains(": kettle"), "{}", desk.text());
+    desk.do_press("button", "Drop row").await.unwrap();
+    assert_eq!(desk.run(&class, keep).await.unwrap_err().code, "changed");
+
     let page = desk.open("/").await;
     let (_, order) = desk.press("button", "Order").await.unwrap();
     desk.do_press("link", "Next").await.unwrap();
@@ -378,6 +387,21 @@ async fn frames_scripts_that_send_files_and_other_corners_of_pages_are_guarded_t
     assert!(waited.is_ok() || waited.unwrap_err().code == "held");
     desk.observe().await;
     assert_eq!(desk.sent().len(), 2);
+
+    // Workers: what they send is held back, or there are none.
+    desk.open("/").await;
+    assert!(desk.do_press("button", "Shared").await.is_ok());
+    desk.observe().await;
+    assert!(desk.text().contains("no shared worker"));
+    assert!(desk.do_press("button", "Framed worker").await.is_ok());
+    desk.observe().await;
+    assert!(desk.text().contains("none in frames"));
+    assert_eq!(desk.do_press("button", "Worker").await.unwrap_err().code, "held");
+    assert_eq!(desk.sent().len(), 2);
+
+    // Names of fields that hide what a form and its document say.
+    let (class, params) = desk.press("button", "Clobbered").await.unwrap();
+    assert_eq!((class.as_str(), params["form"]["address"].as_str()), ("submit", Some(&*format!("{}/", desk.site.url))));
 
     // Words that can be pressed have no name, and none of them is kept.
     let page = desk.open("/").await;

@@ -71,6 +71,15 @@ fn wants_object(question: &Question) -> bool {
     fields.is_some_and(|fields| fields.len() > 1)
 }
 
+/// What was typed, as the value that a question asks for: JSON, or plain text. Where a text is asked for, digits are one.
+pub(crate) fn value_said(typed: &str, schema: Option<&Value>) -> Value {
+    let wants_text = schema.is_some_and(|schema| schema["type"] == "string");
+    match serde_json::from_str::<Value>(typed) {
+        Ok(value) if value.is_string() || !wants_text => value,
+        _ => typed.into(),
+    }
+}
+
 /// Reads a line such as `y`, `n too much`, `e {"amount": 5}` or `q2 y`.
 fn parse(line: &str, open: &[Question]) -> Result<Option<(String, Decision)>, String> {
     let first_word = line.split_whitespace().next().unwrap_or_default();
@@ -92,15 +101,31 @@ fn parse(line: &str, open: &[Question]) -> Result<Option<(String, Decision)>, St
             Value::Object(params) => Decision::Edit { params },
             _ => return Err("an edit is a JSON object of parameters".to_owned()),
         },
-        "=" | "value" => Decision::Value { value: json(rest).unwrap_or_else(|_| rest.into()) },
+        "=" | "value" => Decision::Value { value: value_said(rest, question.schema.as_ref()) },
         "happened" => Decision::Happened { result: if rest.is_empty() { Value::Null } else { json(rest)? } },
         "did-not" => Decision::DidNot,
         "" if question.about == About::Input => {
             return Err("type the value; nothing is answered by itself".to_owned());
         }
-        _ if question.about == About::Input => Decision::Value { value: json(line).unwrap_or_else(|_| line.into()) },
+        _ if question.about == About::Input => Decision::Value { value: value_said(line, question.schema.as_ref()) },
         "" => return Err("say what you decide; nothing is approved by itself".to_owned()),
         other => return Err(format!("`{other}` is not understood")),
     };
     Ok(Some((question.id.clone(), decision)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn digits_are_a_text_where_a_text_is_asked_for() {
+        let (text, number) = (json!({"type": "string"}), json!({"type": "integer"}));
+        assert_eq!(value_said("007", Some(&text)), json!("007"));
+        assert_eq!(value_said("731905", Some(&text)), json!("731905"));
+        assert_eq!(value_said("\"731905\"", Some(&text)), json!("731905"));
+        assert_eq!(value_said("4", Some(&number)), json!(4));
+        assert_eq!(value_said("four", Some(&number)), json!("four"));
+    }
 }

@@ -15,7 +15,7 @@ mod look;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use obelus_kernel::session::{Decision, Input};
+use obelus_kernel::session::{Decision, Input, Question};
 use obelus_runtime::{Driver, Store, StoreError};
 use serde_json::Value;
 
@@ -86,7 +86,8 @@ pub(crate) fn answer(args: &Answer) -> Result<Exit> {
             other => bail!("--params is a JSON object, not {}", obelus_kernel::type_name(&other)),
         },
         Verb::Value { value } => {
-            Decision::Value { value: serde_json::from_str(value).unwrap_or_else(|_| value.as_str().into()) }
+            let question = asked(&args.id, &args.store)?;
+            Decision::Value { value: super::people::value_said(value, question.schema.as_ref()) }
         }
         Verb::Happened { result } => {
             let result = result.as_deref().map(|text| json("--result", text)).transpose()?;
@@ -97,21 +98,30 @@ pub(crate) fn answer(args: &Answer) -> Result<Exit> {
     decide(&args.id, decision, &args.store, args.json)
 }
 
-/// Tells a kept session what a person decided, and drives it to its rest; where another process holds the store, that
-/// one does.
-pub(crate) fn decide(id: &str, decision: Decision, store: &StoreAt, as_json: bool) -> Result<Exit> {
-    let (session, question) = id
-        .split_once(':')
-        .ok_or_else(|| anyhow!("`{id}` is no question: it is SESSION:QUESTION, as `obelus inbox` prints"))?;
-    // An answer that does not fit is refused before anything is written.
+/// The session and the question that an id names.
+fn parts(id: &str) -> Result<(&str, &str)> {
+    id.split_once(':').ok_or_else(|| anyhow!("`{id}` is no question: it is SESSION:QUESTION, as `obelus inbox` prints"))
+}
+
+/// A question that waits.
+fn asked(id: &str, store: &StoreAt) -> Result<Question> {
+    let (session, question) = parts(id)?;
     match look::read(&look::open_for(store, session)?, session, None)?.question(question) {
         None => bail!("the session `{session}` has no question `{question}`"),
         Some(known) if !known.is_open() => {
             let status = serde_json::to_value(known.status)?;
             bail!("`{id}` is {} already", status.as_str().unwrap_or_default());
         }
-        Some(_) => {}
+        Some(known) => Ok(known.clone()),
     }
+}
+
+/// Tells a kept session what a person decided, and drives it to its rest; where another process holds the store, that
+/// one does.
+pub(crate) fn decide(id: &str, decision: Decision, store: &StoreAt, as_json: bool) -> Result<Exit> {
+    let (session, question) = parts(id)?;
+    // An answer that does not fit is refused before anything is written.
+    asked(id, store)?;
     let input = Input::Decide { question: question.to_owned(), decision, by: keep::BY.to_owned() };
     let Some(store) = keep::open_or_tell(session, store, &input, as_json)? else { return Ok(Exit::Done) };
     let genesis = store.genesis(session)?.ok_or_else(|| StoreError::Unknown(session.to_owned()))?;

@@ -1,0 +1,221 @@
+//! What a step of the operator agent costs us, beside a snapshot of the real browser, for the benchmark:
+//! `operator FOLDER AGENT PLAYWRIGHT_MCP`.
+//!
+//! The agent's own file, its graph, its record of facts, the journal and the words that a model would be sent are all
+//! there; only the model and the browser answer at once. By turns with rounds of steps, the real browser is asked for
+//! snapshots of the page that the steps are shown. Prints `name value` lines, times in microseconds.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use cpu_time::ProcessTime;
+use obelus_connect::activity::bind_into;
+use obelus_connect::mcp::{Server, Servers};
+use obelus_connect::model::{PromptOptions, render};
+use obelus_kernel::Context;
+use obelus_kernel::session::{Answer, Input, Mode, Prompt, Session, Settings, Solution};
+use obelus_kernel::steps::Steps;
+use obelus_runtime::{
+    Activities, Agent, AnswerFuture, Driver, Event, Model, SessionFiles, SessionJournal, Store, system_clock,
+};
+use serde_json::{Map, Value, json};
+
+/// As in the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Rounds of steps and snapshots by turns; the median counts.
+const ROUNDS: usize = 5;
+/// Actions in one round; each takes some steps of the graph.
+const ACTIONS: usize = 50;
+/// Snapshots in one round.
+const SNAPSHOTS: usize = 10;
+/// Links on the page: about 20,000 characters of snapshot.
+const LINKS: usize = 160;
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [folder, agent, browser] = args.as_slice() else { panic!("operator FOLDER AGENT PLAYWRIGHT_MCP") };
+    let (folder, agent) = (Path::new(folder), Agent::load(Path::new(agent)).expect("a good agent"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let servers = servers(browser);
+        let server = servers.get("browser").expect("it was named");
+        let tools = servers.tools().await.expect("the browser's server starts");
+        ask(&server, "browser_navigate", json!({"url": serve()})).await;
+        let page = ask(&server, "browser_snapshot", json!({})).await;
+        let (mut cpu, mut memory, mut kept, mut snapshots) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut steps = 0;
+        for round in 0..ROUNDS {
+            let begun = Instant::now();
+            let (count, _) = work(&agent, &tools, &page, None).await;
+            memory.push(micros(begun.elapsed()) / count as f64);
+            let store = Store::open(&folder.join(format!("store-{round}"))).expect("a store");
+            let begun = Instant::now();
+            let (count, worked) = work(&agent, &tools, &page, Some(&store)).await;
+            kept.push(micros(begun.elapsed()) / count as f64);
+            cpu.push(worked / count as f64);
+            steps += count;
+            for _ in 0..SNAPSHOTS {
+                let begun = Instant::now();
+                ask(&server, "browser_snapshot", json!({})).await;
+                snapshots.push(micros(begun.elapsed()));
+            }
+        }
+        servers.close().await;
+        print("steps", steps as f64);
+        print("page", page.chars().count() as f64);
+        print("snapshots", snapshots.len() as f64);
+        print("snapshot", median(snapshots));
+        print("cpu", median(cpu));
+        print("memory", median(memory));
+        print("kept", median(kept));
+    });
+}
+
+/// One turn of many actions: the steps it took, and the CPU time of the whole process for them.
+async fn work(agent: &Agent, tools: &[(String, Value)], page: &str, store: Option<&Store>) -> (usize, f64) {
+    let steps = Steps { max_steps: u32::MAX, ..agent.steps.as_deref().expect("it has a graph").clone() };
+    let mut activities = Activities::new();
+    let own = agent.activities.iter().filter(|(_, binding)| binding["operator"] == "record");
+    let own: Map<String, Value> = own.map(|(name, binding)| (name.clone(), binding.clone())).collect();
+    bind_into(&mut activities, &own, &agent.folder).expect("a good binding");
+    let (page, visits) = (page.to_owned(), Arc::new(AtomicUsize::new(0)));
+    let seen = Arc::clone(&visits);
+    activities.register("observe", move |_| {
+        // Every page is another one, or the agent would be told that nothing changes.
+        let text = format!("{page}\n- text: {}", seen.fetch_add(1, Ordering::Relaxed));
+        async move { Ok(json!({"about": {"address": "http://shop.example.test/", "elements": LINKS}, "text": text})) }
+    });
+    activities.register("aim", |_| async {
+        let link = json!({"address": "http://shop.example.test/", "role": "link", "name": "Next", "nth": 0,
+            "do": {"tool": "browser_click"}});
+        Ok(json!({"tool": "look", "params": link}))
+    });
+    activities.register("look", |_| async { Ok(json!({"address": "http://shop.example.test/", "did": "click"})) });
+    for (name, _) in tools {
+        activities.register(name.clone(), |_| async { Ok(Value::Null) });
+    }
+    let mut context = agent.context.to_json();
+    let offered: Map<String, Value> = tools.iter().cloned().collect();
+    context.as_array_mut().expect("a list").push(json!({"type": "tool", "tool": offered}));
+    let settings = Settings {
+        mode: Mode::Full,
+        max_requests: u32::MAX,
+        max_calls: u32::MAX,
+        activities: activities.names(),
+        ..agent.settings.clone()
+    };
+    let context = Context::from_value(context).expect("a good context");
+    let session = Session::new("bench", context, None, Arc::new(settings)).expect("a good session");
+    let session = session.with_steps(Arc::new(steps));
+    let model = Arc::new(Decider { decided: AtomicUsize::new(0) });
+    let taken = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&taken);
+    let mut driver = Driver::new(session, Arc::new(activities), model, system_clock).watched_by(move |event| {
+        // Every step of this graph but the end asks the model or begins a call.
+        if matches!(event, Event::Asking | Event::Began(_)) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    if let Some(store) = store {
+        store.create("bench", system_clock(), &json!({})).expect("a session");
+        driver = driver.journaled_by(SessionJournal::new(store.clone(), "bench"));
+        driver = driver.with_files(SessionFiles::open(store.folder(), "bench").expect("files"));
+    }
+    let begun = ProcessTime::now();
+    let reply = driver.turn(Input::User { text: "Walk through the shop".to_owned() }).await.expect("a turn");
+    let worked = micros(begun.elapsed());
+    assert_eq!(reply.end.as_deref(), Some("done"), "{reply:?}");
+    assert!(visits.load(Ordering::Relaxed) >= ACTIONS, "it did not observe");
+    (taken.load(Ordering::Relaxed), worked)
+}
+
+/// A model that knows at once what to do.
+struct Decider {
+    decided: AtomicUsize,
+}
+
+impl Model for Decider {
+    fn ask(&self, prompt: Prompt) -> AnswerFuture {
+        // The words for a real model are our work too.
+        let words = render(&prompt, &PromptOptions::default()).expect("words");
+        assert!(!words.is_empty());
+        let solution = Solution::from_value(self.decide(&prompt)).expect("a good solution");
+        Box::pin(async move { Answer::Solution { solution, tokens: 0 } })
+    }
+}
+
+impl Decider {
+    fn decide(&self, prompt: &Prompt) -> Value {
+        match prompt.node.as_deref() {
+            Some("goal") => return json!({"output": "Walk through the shop"}),
+            Some("plan") => return json!({"output": ["Open the shop", "Walk through it", "Answer"]}),
+            _ => {}
+        }
+        let number = self.decided.fetch_add(1, Ordering::Relaxed);
+        let output = |step: &str, facts: Value| {
+            let progress = json!({"item": 1, "done": [], "blocked": null});
+            json!({"step": step, "words": "On", "progress": progress, "facts": facts})
+        };
+        match (number, &prompt.seen) {
+            (ACTIONS.., _) => json!({"output": output("done", json!([]))}),
+            (_, None) => json!({"output": output("observe", json!([]))}),
+            _ => {
+                let fact = json!([{"fact": format!("shelf {} has been looked at", number % 40)}]);
+                json!({"output": output("act", fact),
+                    "calls": [{"_tool": "browser.browser_click", "target": "e5", "element": "Next"}]})
+            }
+        }
+    }
+}
+
+fn servers(browser: &str) -> Servers {
+    let mut command = vec!["node", browser, "--headless", "--isolated", "--snapshot-mode", "none"];
+    let chromium = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+    let chromium = chromium.into_iter().find(|path| Path::new(path).exists()).expect("chromium is not installed");
+    command.extend(["--executable-path", chromium, "--no-sandbox"]);
+    let section = json!({"browser": {"command": command, "start": 60}});
+    Servers::parse(section.as_object().expect("an object"), Path::new(".")).expect("a good section")
+}
+
+async fn ask(server: &Server, tool: &str, arguments: Value) -> String {
+    let arguments = arguments.as_object().cloned().unwrap_or_default();
+    let brought = server.call(tool, arguments, None).await.expect("the browser answers");
+    assert!(!brought.is_error, "{tool}: {:?}", brought.texts);
+    brought.texts.concat()
+}
+
+/// A page with many links, at the address that comes back.
+fn serve() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = format!("http://{}/", listener.local_addr().expect("it listens"));
+    let links: String = (0..LINKS).map(|n| format!("<li><a href=\"/orders/{n}\">Order number {n}</a></li>")).collect();
+    let page = format!("<!doctype html><title>Shop</title><h1>Shop</h1><ol>{links}</ol>");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/html\r\nContent-Length";
+            let _ = write!(stream, "{head}: {}\r\n\r\n{page}", page.len());
+        }
+    });
+    address
+}
+
+fn micros(time: std::time::Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+fn median(mut all: Vec<f64>) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all[all.len() / 2]
+}
+
+#[expect(clippy::print_stdout, reason = "the figures are what the program is for")]
+fn print(name: &str, value: f64) {
+    println!("{name} {value:.3}");
+}

@@ -1,0 +1,149 @@
+//! Where a task is done: two sites, a folder of the test's own, the bundled agent in it, and a playbook that reads what
+//! the agent observes.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+use crate::installed;
+use crate::site::{PASSWORD, Site};
+use crate::support::{Folder, Ran, command, root, run};
+
+/// What all the playbooks begin with: how goals and plans are made, and names for what is often looked for.
+const COMMON: &str = include_str!("playbooks/common.yaml");
+
+/// What they end with: what to do where the task's own rules have nothing to say.
+const LAST: &str = include_str!("playbooks/last.yaml");
+
+/// One browser at a time: it takes half a gigabyte, and the machine may have two cores.
+static BROWSER: Mutex<()> = Mutex::new(());
+
+/// A place to work at. The session is always called `s`.
+pub(crate) struct Desk {
+    pub(crate) folder: Folder,
+    /// The site that the agent may work at.
+    pub(crate) site: Site,
+    /// A site that it may not.
+    pub(crate) other: Site,
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Desk {
+    /// A desk with the rules of a task.
+    pub(crate) fn open(name: &str, rules: &str) -> Self {
+        let alone = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
+        let other = Site::open("http://127.0.0.1:9");
+        let site = Site::open(&other.url(""));
+        let folder = Folder::new(&format!("operator-{name}"));
+        copy(&root().join("agents/operator"), Path::new(&folder.path("operator")));
+        let own = fs::read_to_string(folder.path("operator/agent.yaml")).expect("readable");
+        let browser = format!("browser: {{sites: ['{}'], secrets: {{SHOP_PASSWORD: $SHOP_PASSWORD}}}}\n", site.host());
+        folder.file("operator/agent.yaml", format!("{own}{browser}"));
+        folder.file("model.yaml", format!("{COMMON}{rules}{LAST}"));
+        Desk { folder, site, other, _alone: alone }
+    }
+
+    /// Changes the agent's file, as somebody would who makes it his own. What is to be replaced must be there.
+    pub(crate) fn edit(&self, from: &str, to: &str) {
+        let path = self.folder.path("operator/agent.yaml");
+        let text = fs::read_to_string(&path).expect("readable");
+        assert!(text.contains(from), "no `{from}` in the agent's file");
+        fs::write(&path, text.replacen(from, to, 1)).expect("writable");
+    }
+
+    /// Lets the agent take so many steps in one turn.
+    pub(crate) fn limit_steps(&self, most: u32) {
+        let text = fs::read_to_string(self.folder.path("operator/agent.yaml")).expect("readable");
+        let line = text.lines().find(|line| line.trim_start().starts_with("max_steps:")).expect("it has a limit");
+        let (name, _) = line.split_once(':').expect("a field");
+        self.edit(line, &format!("{name}: {most}"));
+    }
+
+    /// The binary at this desk.
+    pub(crate) fn obelus(&self, args: &[&str]) -> Command {
+        let mut command = command(args);
+        command.args(["--store", &self.folder.path("store")]);
+        command.envs(self.environment());
+        command
+    }
+
+    /// What the binary finds in its environment here.
+    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("OBELUS_PLAYWRIGHT_MCP", installed::playwright_mcp()),
+            ("OBELUS_HOME", self.folder.path("home")),
+            ("SHOP_PASSWORD", PASSWORD.to_owned()),
+        ]
+    }
+
+    /// The arguments with which a task is said.
+    pub(crate) fn saying(&self, words: &str) -> Vec<String> {
+        let (agent, model) = (self.folder.path("operator"), format!("playbook:{}", self.folder.path("model.yaml")));
+        ["run", &agent, "--say", words, "--session", "s", "--model", &model].map(str::to_owned).to_vec()
+    }
+
+    /// Says something to the agent, with nobody at the terminal; what comes of it is printed as JSON.
+    pub(crate) fn says(&self, words: &str) -> Ran {
+        let mut args = self.saying(words);
+        args.push("--json".to_owned());
+        self.kept(run(&mut self.obelus(&args.iter().map(String::as_str).collect::<Vec<_>>()), b""))
+    }
+
+    /// A person's answer to a question, from another process.
+    pub(crate) fn answers(&self, question: &str, words: &[&str]) -> Ran {
+        let id = format!("s:{question}");
+        self.kept(run(&mut self.obelus(&[&["answer", &id], words].concat()), b""))
+    }
+
+    /// What waits for a person.
+    pub(crate) fn inbox(&self) -> Vec<Value> {
+        let ran = run(&mut self.obelus(&["inbox", "--json"]), b"").exits(0);
+        ran.json().as_array().cloned().expect("a list")
+    }
+
+    /// The only question that waits.
+    #[track_caller]
+    pub(crate) fn question(&self) -> Value {
+        let mut open = self.inbox();
+        assert_eq!(open.len(), 1, "{open:?}");
+        open.remove(0)
+    }
+
+    /// The working state: its file.
+    pub(crate) fn state(&self) -> Value {
+        let text = fs::read_to_string(self.folder.path("store/states/s.json")).expect("the state's file");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    /// The facts that the agent has kept.
+    pub(crate) fn facts(&self) -> Vec<String> {
+        let state = self.state();
+        let facts = state["facts"].as_array().into_iter().flatten();
+        facts.map(|fact| fact["fact"].as_str().expect("a text").to_owned()).collect()
+    }
+
+    /// Keeps what a command printed, to be looked through at the end.
+    fn kept(&self, ran: Ran) -> Ran {
+        let said = format!("{}\n{}\n", ran.stdout, ran.stderr);
+        let path = self.folder.path("terminal.txt");
+        let before = fs::read_to_string(&path).unwrap_or_default();
+        fs::write(path, before + &said).expect("writable");
+        ran
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("readable") {
+        let entry = entry.expect("readable");
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            copy(&from, &to);
+        } else {
+            fs::copy(from, to).expect("a copy");
+        }
+    }
+}

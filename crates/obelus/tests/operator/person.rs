@@ -1,0 +1,111 @@
+//! A person at a terminal, who is asked while the agent and its browser wait.
+
+use std::io::{Read, Write};
+use std::process::Child;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use pty_process::Size;
+use pty_process::blocking::{Command, Pty};
+
+use crate::desk::Desk;
+use crate::support::{root, wait_for};
+
+/// So wide that no word is broken.
+const SIZE: (u16, u16) = (200, 1000);
+
+/// `obelus run` at a terminal.
+pub(crate) struct Person {
+    keyboard: Arc<Pty>,
+    shown: Arc<Mutex<Vec<u8>>>,
+    child: Child,
+    answered: usize,
+}
+
+impl Person {
+    /// Says a task at a terminal.
+    pub(crate) fn says(desk: &Desk, words: &str) -> Self {
+        Self::runs(desk, &desk.saying(words))
+    }
+
+    /// Runs a command at a terminal.
+    pub(crate) fn runs(desk: &Desk, args: &[String]) -> Self {
+        let (pty, pts) = pty_process::blocking::open().expect("a terminal");
+        pty.resize(Size::new(SIZE.0, SIZE.1)).expect("its size");
+        let child = Command::new(env!("CARGO_BIN_EXE_obelus"))
+            .args(args)
+            .args(["--color=never", "--store", &desk.folder.path("store")])
+            .current_dir(root())
+            .envs(desk.environment())
+            .env("TERM", "xterm-256color")
+            .env_remove("OBELUS_AGENTS")
+            .spawn(pts)
+            .expect("obelus");
+        let (keyboard, shown) = (Arc::new(pty), Arc::<Mutex<Vec<u8>>>::default());
+        let (pty, seen) = (Arc::clone(&keyboard), Arc::clone(&shown));
+        thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(n @ 1..) = (&*pty).read(&mut buffer) {
+                seen.lock().expect("nobody panics with it").extend_from_slice(&buffer[..n]);
+            }
+        });
+        Self { keyboard, shown, child, answered: 0 }
+    }
+
+    /// Everything that was printed.
+    pub(crate) fn screen(&self) -> String {
+        String::from_utf8_lossy(&self.shown.lock().expect("nobody panics with it")).into_owned()
+    }
+
+    /// Waits until the next question is put, and says what is on the screen then.
+    #[track_caller]
+    pub(crate) fn is_asked(&mut self) -> String {
+        self.answered += 1;
+        let asked = self.answered;
+        let mut ended = None;
+        wait_for(&format!("question {asked}"), || {
+            ended = self.child.try_wait().expect("our child");
+            ended.is_some() || self.screen().matches(" > ").count() >= asked
+        });
+        let screen = self.screen();
+        assert!(ended.is_none(), "it ended and did not ask: {screen}");
+        screen
+    }
+
+    /// Types a line.
+    pub(crate) fn types(&self, line: &str) {
+        (&*self.keyboard).write_all(format!("{line}\r").as_bytes()).expect("it listens");
+    }
+
+    /// Waits for a question and answers it. What was on the screen comes back.
+    #[track_caller]
+    pub(crate) fn answers(&mut self, line: &str) -> String {
+        let screen = self.is_asked();
+        self.types(line);
+        screen
+    }
+
+    /// Waits for the end: the exit code, and what was printed.
+    #[track_caller]
+    pub(crate) fn ends(mut self) -> (Option<i32>, String) {
+        let mut status = None;
+        let asked = self.answered + 1;
+        wait_for("it ends", || {
+            status = self.child.try_wait().expect("our child");
+            let screen = self.screen();
+            assert!(screen.matches(" > ").count() < asked, "nobody is there to answer this: {screen}");
+            status.is_some()
+        });
+        // What it wrote last may still be on its way.
+        thread::sleep(Duration::from_millis(50));
+        (status.and_then(|status| status.code()), self.screen())
+    }
+}
+
+impl Drop for Person {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
