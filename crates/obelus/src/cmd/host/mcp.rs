@@ -273,4 +273,21 @@ mod tests {
         assert_eq!((again.kept(|path| Ok(path.to_owned())).unwrap(), again.given), (kept, mcp.given));
         assert_eq!(Mcp::from_kept(Value::Null).kept(|path| Ok(path.to_owned())).unwrap(), Value::Null);
     }
+
+    #[test]
+    fn a_browser_stays_where_its_server_does_and_is_kept_with_the_session() {
+        let map = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let web = || Some(map(json!({"server": "web", "sites": ["shop.example.test"]})));
+        let mcp = Mcp::new(map(json!({"web": {"command": ["server"]}})), "/agents/a".into()).with_browser(web());
+        assert!(mcp.browser().unwrap().is_some());
+        let kept = mcp.kept(|path| Ok(path.to_owned())).unwrap();
+        assert_eq!(kept["browser"], json!(web()));
+        assert!(Mcp::from_kept(kept).browser().unwrap().is_some());
+
+        let other = |name: &str| map(json!({name: {"command": ["other"]}}));
+        assert!(mcp.clone().replaced(other("web"), "/b".into()).browser().unwrap().is_some());
+        assert!(mcp.replaced(other("notes"), "/b".into()).browser().unwrap().is_none());
+        let wrong = Mcp::default().with_browser(Some(map(json!({"sites": ["a.test/b"]}))));
+        assert!(wrong.browser().unwrap_err().to_string().contains("`a.test/b`"));
+    }
 }
