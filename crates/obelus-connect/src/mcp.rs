@@ -15,6 +15,7 @@
 //! | `process` | the program of a server, from its start to its end |
 //! | `http` | the way to a server that is reached by HTTP |
 //! | `lines` | what a program writes, without lines that never end |
+//! | `guarded` | no more questions at once than can be answered |
 //! | `handler` | what a server asks and tells by itself |
 //! | `round` | one request and the questions while it is at work |
 //! | `offer` | from a server's tool to one of ours |
@@ -27,6 +28,7 @@ mod activity;
 mod brought;
 mod connection;
 mod error;
+mod guarded;
 mod handler;
 mod http;
 mod lines;

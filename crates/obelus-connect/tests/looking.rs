@@ -171,6 +171,34 @@ async fn a_picture_that_cannot_be_sent_is_said_to_be_missing() {
 }
 
 #[tokio::test]
+async fn a_picture_of_the_user_goes_beside_the_users_words() {
+    let server = Model::start(|_, _| Say::whole(&solution("a cat"))).await;
+    let shot = Shot::new("user", PNG);
+    for (images, expected) in [(true, 1), (false, 0)] {
+        let mut driver = driver(&server, OpenAiOptions { images, ..options() }, &shot);
+        driver.attach(&shot.0).unwrap();
+        for turn in 0..2 {
+            assert_eq!(say(&mut driver).await.ends, Ends::Output);
+            let asked = server.asked().pop().unwrap();
+            let expected = if turn == 0 { expected } else { 0 };
+            assert_eq!(pictures(&asked), expected, "turn {turn}: it is shown for the turn that it came with");
+            let last = asked.json()["messages"].as_array().unwrap().last().unwrap().clone();
+            match (images, turn) {
+                (true, 0) => {
+                    assert_eq!(last["content"][0]["text"], "посмотри");
+                    assert!(last["content"][1]["image_url"]["url"].as_str().unwrap().starts_with("data:image/png;"));
+                }
+                (false, 0) => {
+                    let words = "посмотри\n\n[The user has sent a picture that you cannot see.]";
+                    assert_eq!(last["content"], words);
+                }
+                _ => assert_eq!(last["content"], "посмотри"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_server_that_repeats_what_it_was_sent_brings_none_of_it_into_the_session() {
     // As some servers do: the whole of the messages in the error, the picture included.
     let server = Model::start(|asked, _| match message_seen(asked) {

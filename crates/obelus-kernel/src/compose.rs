@@ -69,7 +69,10 @@ pub fn compose(
     let say = "Words for the user, shown at once. Null if there is nothing to say yet.";
     properties.insert("say".to_owned(), described(json!({"type": ["string", "null"]}), say));
     properties.insert("calls".to_owned(), list);
-    let result = "The result of the whole request. Null while calls still have to bring something.";
+    let result = match plans {
+        true => "The result of this step, along with the call that is to be carried out next.",
+        false => "The result of the whole request. Null while calls still have to bring something.",
+    };
     properties.insert("output".to_owned(), described(output, result));
     Composed { schema: closed(properties), loose }
 }

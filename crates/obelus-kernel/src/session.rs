@@ -16,7 +16,7 @@
 //! | `job`, `at_work` | the calls of one solution and the graph between them, and where those under way are kept |
 //! | `work`, `freeze` | a call's way from blocked to its end, and the call with its references resolved |
 //! | `result`, `instances`, `leave` | what a call brings, and what it leaves beside that, written to memory |
-//! | `seen` | what the model is shown and nobody keeps |
+//! | `seen`, `picture` | what the model is shown and nobody keeps, and pictures that the user shows |
 //! | `desk`, `adopt` | the state with what the session keeps up in it, and a state that comes from elsewhere |
 //! | `event` | what a service tells of its own accord |
 //! | `naming`, `value_names` | names that people know, of tools, parameters and values; a call in one line |
@@ -51,6 +51,7 @@ mod leave;
 mod look;
 mod naming;
 mod partial;
+mod picture;
 mod policy;
 mod prompt;
 mod provenance;
@@ -80,6 +81,7 @@ pub use input::{
     Answer, AskedAgain, CallError, CallReport, Decision, Ends, Input, Outcome, Reply, Solution, Spent, Start, Task,
     Told,
 };
+pub use picture::Picture;
 pub use policy::{Examples, Explanation, Match, Policy, Rule as PolicyRule, Say, Spoken, Verdict};
 pub use prompt::{Prompt, Purpose};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
@@ -158,6 +160,8 @@ pub struct Session {
     said: Origins,
     /// Words that came while the turn was at work.
     pending_words: VecDeque<Words>,
+    /// Pictures for the words that come next.
+    attached: Vec<Picture>,
     /// The question that the user's latest words can be an answer to.
     answerable: Option<String>,
     tasks: VecDeque<Task>,
@@ -261,6 +265,7 @@ impl Session {
             shown,
             said: Origins::default(),
             pending_words: VecDeque::new(),
+            attached: Vec::new(),
             answerable: None,
             tasks: VecDeque::new(),
             paused: None,
@@ -295,6 +300,7 @@ impl Session {
                 self.begin(None);
             }
             Input::RunPlan => self.run_plan()?,
+            Input::Picture(picture) => self.attach(picture)?,
             Input::User { text } => self.hear(text),
             Input::State { state, by } => self.adopt(state, &by)?,
             Input::Event { id, event } => self.take_event(id, event)?,

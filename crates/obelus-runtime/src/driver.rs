@@ -25,17 +25,18 @@ mod recover;
 
 use std::collections::VecDeque;
 use std::future::Future;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use obelus_kernel::Time;
-use obelus_kernel::session::{AskedAgain, Input, Outcome, Question, Refused, Reply, Session, Start, Task};
+use obelus_kernel::session::{AskedAgain, Input, Outcome, Picture, Question, Refused, Reply, Session, Start, Task};
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 
 use crate::activity::Activities;
+use crate::album::{Album, AlbumError};
 use crate::clock::Clock;
 use crate::model::{Model, Used};
 use crate::session_files::SessionFiles;
@@ -111,6 +112,9 @@ pub struct Driver {
     stop: Arc<Notify>,
     /// What the model has before its eyes.
     sill: Arc<Sill>,
+    /// Pictures that the user shows, and those that go with the next words.
+    album: Album,
+    attached: Vec<Input>,
     /// Whether a recovered session believes that there is something, and is to be told first that there is not.
     forgets: bool,
 }
@@ -181,6 +185,8 @@ impl Driver {
             shelved: Vec::new(),
             stop: Arc::default(),
             sill: Arc::default(),
+            album: Album::default(),
+            attached: Vec::new(),
             forgets: false,
         }
     }
@@ -199,6 +205,25 @@ impl Driver {
         files.begin(&self.session);
         self.files = Some(Box::new(files));
         self
+    }
+
+    /// Keeps the pictures that the user shows in this album. Without one they are gone when the driver is.
+    #[must_use]
+    pub fn with_album(mut self, album: Album) -> Self {
+        self.album = album;
+        self
+    }
+
+    /// Takes a picture from a file. It goes with the words that begin the next turn, and is shown for that turn.
+    pub fn attach(&mut self, path: &Path) -> Result<(), AlbumError> {
+        if self.attached.len() >= Picture::MOST_AT_ONCE {
+            return Err(AlbumError::TooMany(path.to_owned()));
+        }
+        let picture = Input::Picture(self.album.add(path)?);
+        if !self.attached.contains(&picture) {
+            self.attached.push(picture);
+        }
+        Ok(())
     }
 
     /// Reads the files of delegates from this folder and from nowhere else.
@@ -238,7 +263,13 @@ impl Driver {
     /// everything that is at work, calls included: whether such a call has had its effect is then not known.
     pub async fn turn(&mut self, input: Input) -> Result<Reply, Refused> {
         self.take_up_edits().await?;
-        self.feed(vec![input]).await?;
+        let begins = matches!(input, Input::User { .. } | Input::Start);
+        let mut inputs = if begins { self.attached.clone() } else { Vec::new() };
+        inputs.push(input);
+        self.feed(inputs).await?;
+        if begins {
+            self.attached.clear();
+        }
         self.until_rest().await
     }
 

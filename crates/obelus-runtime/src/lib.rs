@@ -7,6 +7,7 @@
 //! | [`Driver`] | does what a session wants done, and tells it what came of it |
 //! | [`Activity`], [`Activities`] | what carries out calls |
 //! | [`Model`] | what answers requests |
+//! | [`Album`] | pictures that the user shows |
 //! | [`Agent`] | an agent as a file |
 //! | [`bundled_agents`] | the agents that come with the program |
 //! | [`Request`] | a request as a file |
@@ -22,6 +23,9 @@
 
 mod activity;
 pub use activity::{Activities, Activity, ActivityFuture, ReconcileFuture, Reconciled, Work};
+
+mod album;
+pub use album::{Album, AlbumError};
 
 mod agent;
 pub use agent::{Agent, Problem};

@@ -24,7 +24,7 @@ impl SessionFiles {
         Ok(Self { state: StateFile::open(folder, session)?, log, is_put: false })
     }
 
-    /// Removes them, and pictures of what the session saw.
+    /// Removes them, and pictures of what the session saw or was shown.
     pub fn remove(folder: &Path, session: &str) -> Result<(), StoreError> {
         StateFile::remove(folder, session)?;
         let pictures = Self::pictures(folder, session);

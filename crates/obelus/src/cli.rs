@@ -115,6 +115,7 @@ Examples:
   obelus run request.yaml --model playbook:answers.yaml
   obelus run request.json --input '{\"city\": \"Псков\"}' --json
   obelus run agents/notes --say 'Что мы решили вчера?'
+  obelus run agents/notes --say 'What is on it?' --image photo.png --model openai
   obelus run request.yaml --model playbook:answers.yaml --record run.jsonl
   obelus run request.yaml --model replay:run.jsonl")]
 pub(crate) struct Run {
@@ -126,6 +127,9 @@ pub(crate) struct Run {
     /// Words of the user.
     #[arg(long, value_name = "TEXT")]
     pub(crate) say: Option<String>,
+    /// A picture that goes with it: PNG, JPEG, WebP or GIF, up to 4 MB. May be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) image: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) how: How,
     /// Print one JSON document: `{schema, context, solution, ends, …}`.

@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::error::{McpError, Trouble, quoted};
+use super::guarded::Guarded;
 use super::handler::{Handler, Shared};
 use super::http;
 use super::lines::{Lines, MOST_LINE};
@@ -98,7 +99,7 @@ impl Connection {
                     Process::start(program, command).map_err(|words| fail(Trouble::NoStart, words))?;
                 let (stdout, too_long) = Lines::new(stdout);
                 let transport = AsyncRwTransport::new_client(stdout, stdin).with_max_line_length(MOST_LINE);
-                let service = serve_client_with_lifecycle(handler, transport, lifecycle(era));
+                let service = serve_client_with_lifecycle(handler, Guarded::new(transport), lifecycle(era));
                 let service = tokio::time::timeout(spec.start, service).await;
                 match service {
                     Ok(Ok(service)) => (service, Some(process), too_long),
@@ -115,7 +116,7 @@ impl Connection {
             }
             Reach::Http { url, headers } => {
                 let way = http::way(url, headers).map_err(|(trouble, words)| fail(trouble, words))?;
-                let service = serve_client_with_lifecycle(handler, way.transport, lifecycle(era));
+                let service = serve_client_with_lifecycle(handler, Guarded::new(way.transport), lifecycle(era));
                 match tokio::time::timeout(spec.start, service).await {
                     Ok(Ok(service)) => {
                         http::listening(way.listens).await;

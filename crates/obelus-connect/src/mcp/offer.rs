@@ -1,6 +1,6 @@
 //! From a server's tool to one of ours.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use obelus_kernel::Tool;
 use serde_json::{Map, Value};
@@ -32,6 +32,7 @@ pub(super) struct Listed {
 impl Listed {
     pub(super) fn read(spec: &Spec, tools: Vec<Value>) -> Self {
         let mut listed = Self::default();
+        let mut left_out = BTreeSet::new();
         if tools.len() > MOST_TOOLS {
             let words =
                 format!("MCP server `{}` has {} tools; all but {MOST_TOOLS} are left out", spec.name, tools.len());
@@ -46,10 +47,17 @@ impl Listed {
                 }
                 Ok(schema) => drop(listed.tools.insert(name, schema)),
                 Err(why) => {
+                    left_out.insert(name.clone());
                     let name = quoted(&shortened(&name, LONGEST_NAME));
                     listed.notes.push(format!("MCP server `{}`: its tool `{name}` is left out: {why}", spec.name));
                 }
             }
+        }
+        // Most likely a slip of the pen.
+        for name in spec.named().filter(|name| !listed.tools.contains_key(*name) && !left_out.contains(*name)) {
+            let words =
+                format!("MCP server `{}` has no tool `{}`, which the agent's file names", spec.name, quoted(name));
+            listed.notes.push(words);
         }
         listed
     }
@@ -186,6 +194,38 @@ mod tests {
         let schema = &Listed::read(&said, vec![tool]).tools["wipe"];
         let tool = Tool::parse("s.wipe", schema).unwrap();
         assert_eq!((tool.effect.name(), tool.trusted), ("read", true));
+    }
+
+    #[test]
+    fn a_tool_that_the_file_names_and_the_server_has_not_is_told() {
+        let spec = spec(json!({"offer": ["ehco", "get_*"], "tools": {"sum": {"x-effect": "read"}, "echo": {}}}));
+        let listed = Listed::read(&spec, vec![json!({"name": "echo", "inputSchema": {}})]);
+        let told: Vec<_> = listed.notes.iter().map(|note| note.split('`').nth(3).unwrap()).collect();
+        assert_eq!(told, ["ehco", "sum"]);
+    }
+
+    #[test]
+    fn fuzz_what_a_server_lists_and_brings_is_taken_with_care() {
+        use crate::mcp::brought::Brought;
+        let spec = spec(json!({}));
+        crate::fuzz::fuzz("mcp", |input| {
+            let Ok(value) = serde_json::from_slice::<Value>(input) else { return false };
+            let tools = value.get("tools").and_then(Value::as_array).cloned().unwrap_or_default();
+            let listed = Listed::read(&spec, tools);
+            for (name, schema) in &listed.tools {
+                assert!(name.len() <= LONGEST_NAME && name.is_ascii());
+                assert!(schema.as_object().unwrap().keys().all(|key| !is_ours(key)));
+                assert!(!has_reference(&schema["properties"]));
+                let tool = Tool::parse(name, schema).unwrap();
+                assert_eq!((tool.effect.name(), tool.idempotent, tool.trusted), ("update", false, false));
+                assert_eq!(difference(schema, schema), None);
+            }
+            let brought = serde_json::from_value(value).map(|result| Brought::read(result, 5));
+            if let Ok(brought) = &brought {
+                assert!(brought.structured.as_ref().is_none_or(|value| value.to_string().chars().count() <= 5));
+            }
+            brought.is_ok() || !listed.tools.is_empty()
+        });
     }
 
     #[test]

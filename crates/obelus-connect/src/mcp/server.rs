@@ -135,7 +135,10 @@ impl Server {
             broken.close().await;
         }
         let connection = tokio::select! {
-            opened = Connection::open(&self.spec, line.era) => Arc::new(opened?),
+            opened = Connection::open(&self.spec, line.era) => {
+                // The server may be another one by now: the next attempt finds out anew.
+                Arc::new(opened.inspect_err(|_| line.era = self.spec.era)?)
+            }
             _ = closed.changed() => return Err(is_closed()),
         };
         line.era = Some(connection.era);

@@ -152,6 +152,11 @@ impl Spec {
         self.said.get(tool)
     }
 
+    /// The tools that the author names without a `*`.
+    pub(super) fn named(&self) -> impl Iterator<Item = &String> {
+        self.offer.iter().filter(|glob| !glob.contains('*')).chain(self.said.keys())
+    }
+
     /// The secrets that the server is given, as far as the environment has them.
     pub(super) fn secrets(&self) -> Vec<String> {
         let named: Vec<Secret> = match &self.reach {

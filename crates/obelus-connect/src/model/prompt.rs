@@ -14,7 +14,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value as Shown;
 use obelus_kernel::Tool;
 use obelus_kernel::dialect::Dialect;
-use obelus_kernel::session::{Prompt, Purpose};
+use obelus_kernel::session::{Picture, Prompt, Purpose};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -158,6 +158,9 @@ fn solve(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, R
     if heard.is_empty() {
         messages.push(message(ChatRole::User, BEGIN, json!({}))?);
     }
+    if let Some(words) = messages.iter_mut().rfind(|message| message.role == ChatRole::User) {
+        show(&prompt.pictures, words, options);
+    }
     Ok(messages)
 }
 
@@ -188,6 +191,18 @@ fn seen(prompt: &Prompt, options: &PromptOptions) -> Result<Option<ChatMessage>,
     let data = json!({"tool": seen.tool, "text": seen.text, "has_picture": picture.is_some()});
     let words = message(ChatRole::User, SEEN, data)?;
     Ok(Some(ChatMessage { images: picture.into_iter().cloned().collect(), ..words }))
+}
+
+/// Puts pictures that the user shows beside the user's words. What cannot be seen is said, so that nobody guesses.
+fn show(pictures: &[Picture], words: &mut ChatMessage, options: &PromptOptions) {
+    let shown = |picture: &Picture| if options.images { picture.path.clone() } else { None };
+    let shown: Vec<PathBuf> = pictures.iter().filter_map(shown).collect();
+    match pictures.len() - shown.len() {
+        0 => {}
+        1 => words.content.push_str("\n\n[The user has sent a picture that you cannot see.]"),
+        n => words.content.push_str(&format!("\n\n[The user has sent {n} pictures that you cannot see.]")),
+    }
+    words.images.extend(shown);
 }
 
 /// What the schema of the answer does not say of a tool: what it is for, what it does, what it returns.

@@ -27,6 +27,7 @@ pub(super) fn bare() -> Prompt {
         now: Time(0),
         time_zone: None,
         seen: None,
+        pictures: Vec::new(),
         out_of_format: None,
         schema: json!({"type": "object"}),
         loose: Vec::new(),

@@ -176,7 +176,7 @@ async fn a_call_that_nobody_waits_for_is_cancelled_and_others_go_on() {
 
 #[tokio::test]
 async fn a_call_that_takes_too_long_is_cancelled_and_in_doubt() {
-    let peer = Peer::new("fine", "late", json!({"timeout": 0.5}));
+    let peer = Peer::new("fine", "late", json!({"timeout": 3}));
     let tools = peer.servers.tools().await.unwrap();
     let late = run(&peer.servers, &tools, "peer.wait", json!({})).await;
     assert!(matches!(&late, Outcome::Lost { message } if message.contains("no answer in time")), "{late:?}");
@@ -252,15 +252,31 @@ async fn what_is_refused_is_not_called_and_what_is_not_offered_can_be() {
 
 #[tokio::test]
 async fn secrets_of_the_environment_are_not_passed_on_and_given_ones_are_masked() {
+    // A test cannot set variables of its own process, so it starts itself again with them.
+    if std::env::var_os("MCP_HOSTILE_INHERITED_TOKEN").is_none() {
+        let again = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["hostile::secrets_of_the_environment_are_not_passed_on_and_given_ones_are_masked", "--exact"])
+            .env("MCP_HOSTILE_INHERITED_TOKEN", "inherited-secret-1")
+            .env("MCP_HOSTILE_PASSED_TOKEN", "passed-secret-2")
+            .env("MCP_HOSTILE_PLAIN", "plain-value-3")
+            .output()
+            .unwrap();
+        assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stdout));
+        return;
+    }
     Secret::provide("MCP_HOSTILE_GIVEN", Secret::new("given-secret-99"));
-    let env = json!({"GIVEN": "$MCP_HOSTILE_GIVEN", "OBELUS_TEST_MARK": format!("mcp-env-{}", std::process::id())});
+    let env = json!({"GIVEN": "$MCP_HOSTILE_GIVEN", "MCP_HOSTILE_PASSED_TOKEN": true});
     let peer = Peer::new("fine", "env", json!({ "env": env }));
     let tools = peer.servers.tools().await.unwrap();
     let Outcome::Value(Value::String(seen)) = run(&peer.servers, &tools, "peer.env", json!({})).await else {
         panic!("no text")
     };
-    assert!(seen.contains("\"GIVEN\": \"***\"") && !seen.contains("given-secret"), "{seen}");
-    peer.is_gone().await;
+    let seen: Value = serde_json::from_str(&seen).unwrap();
+    assert_eq!(seen["GIVEN"], "***");
+    assert_eq!(seen["MCP_HOSTILE_PASSED_TOKEN"], "***");
+    assert_eq!(seen["MCP_HOSTILE_PLAIN"], "plain-value-3");
+    assert_eq!(seen.get("MCP_HOSTILE_INHERITED_TOKEN"), None);
+    peer.servers.close().await;
 }
 
 #[tokio::test]
@@ -285,44 +301,46 @@ impl Elicit for Person {
                 std::future::pending::<()>().await;
             }
             // Longer than the time limit of the call, which stands still meanwhile.
-            tokio::time::sleep(Duration::from_millis(1500)).await;
+            tokio::time::sleep(Duration::from_secs(5)).await;
             Asked::Value(json!({"name": "Ann"}))
         })
     }
 }
 
-#[tokio::test]
-async fn questions_of_both_eras_reach_a_person_and_the_clock_stands_still() {
-    for (mode, protocol, tool) in [
-        ("fine", "2025-11-25", "ask"),
-        ("fine", "auto", "asks_twice"),
-        ("modern", "2026-07-28", "ask"),
-        ("modern", "auto", "ask"),
-    ] {
-        let peer = Peer::new(mode, &format!("ask-{protocol}-{mode}"), json!({"protocol": protocol, "timeout": 1}));
-        let server = peer.servers.get("peer").unwrap();
-        let person = Person::default();
-        let brought = server.call(tool, arguments(json!({})), Some(&person)).await.unwrap();
-        let accepted = json!({"action": "accept", "content": {"name": "Ann"}});
-        let said: Value = serde_json::from_str(&brought.texts[0]).unwrap();
-        if mode == "modern" {
-            assert_eq!(said, json!({"answers": {"who": accepted}, "state": "state-1"}));
-            assert_eq!(peer.count("call ask"), 2, "the call is made again with the answer");
-        } else {
-            assert_eq!(said, accepted);
-        }
-        assert_eq!(person.0.lock().unwrap().last().unwrap(), "peer: Who are you?");
-
-        let brought = server.call("ask", arguments(json!({})), None).await.unwrap();
-        assert!(brought.texts[0].contains("\"action\": \"decline\""), "nobody to ask: {brought:?}");
-        let greeted = if mode == "modern" { "discover" } else { "initialize 2025-11-25" };
-        assert_eq!(peer.count(greeted), 1, "{:?}", peer.notes());
-        peer.is_gone().await;
+async fn asks(mode: &str, protocol: &str, tool: &str) {
+    let peer = Peer::new(mode, &format!("{tool}-{protocol}-{mode}"), json!({"protocol": protocol, "timeout": 4}));
+    let server = peer.servers.get("peer").unwrap();
+    let person = Person::default();
+    let brought = server.call(tool, arguments(json!({})), Some(&person)).await.unwrap();
+    let accepted = json!({"action": "accept", "content": {"name": "Ann"}});
+    let said: Value = serde_json::from_str(&brought.texts[0]).unwrap();
+    if mode == "modern" {
+        assert_eq!(said, json!({"answers": {"who": accepted}, "state": "state-1"}));
+        assert_eq!(peer.count("call ask"), 2, "the call is made again with the answer");
+    } else {
+        assert_eq!(said, accepted);
     }
+    assert_eq!(person.0.lock().unwrap().last().unwrap(), "peer: Who are you?");
+
+    let brought = server.call("ask", arguments(json!({})), None).await.unwrap();
+    assert!(brought.texts[0].contains("\"action\": \"decline\""), "nobody to ask: {brought:?}");
+    let greeted = if mode == "modern" { "discover" } else { "initialize 2025-11-25" };
+    assert_eq!(peer.count(greeted), 1, "{:?}", peer.notes());
+    peer.is_gone().await;
 }
 
 #[tokio::test]
-async fn a_tool_of_a_stateless_server_that_changed_is_noticed_at_the_next_line() {
+async fn questions_of_both_eras_reach_a_person_and_the_clock_stands_still() {
+    tokio::join!(
+        asks("fine", "2025-11-25", "ask"),
+        asks("fine", "auto", "asks_twice"),
+        asks("modern", "2026-07-28", "ask"),
+        asks("modern", "auto", "ask"),
+    );
+}
+
+#[tokio::test]
+async fn a_tool_of_a_stateless_server_that_changed_is_noticed() {
     let peer = Peer::new("modern", "modern-changed", json!({"protocol": "auto"}));
     let tools = peer.servers.tools().await.unwrap();
     peer.call("change").await.unwrap();

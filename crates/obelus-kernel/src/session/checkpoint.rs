@@ -11,6 +11,7 @@ use super::Session;
 use super::desk::Desk;
 use super::input::{CallReport, Spent};
 use super::job::Status;
+use super::picture::Picture;
 use super::question::KeptQuestions;
 use super::seen::Observed;
 use super::settings::Mode;
@@ -41,6 +42,8 @@ struct Kept {
     observed: Vec<Observed>,
     shown: Origins,
     said: Origins,
+    #[serde(default)]
+    attached: Vec<Picture>,
     answerable: Option<String>,
     paused: Option<String>,
     walk: Option<Place>,
@@ -82,6 +85,7 @@ impl Session {
             shown,
             said,
             pending_words,
+            attached,
             answerable,
             tasks,
             paused,
@@ -109,6 +113,7 @@ impl Session {
             observed: observed.clone(),
             shown: shown.clone(),
             said: said.clone(),
+            attached: attached.clone(),
             answerable: answerable.clone(),
             paused: paused.clone(),
             walk: walk.as_ref().map(|walk| walk.at.clone()),
@@ -139,6 +144,7 @@ impl Session {
         self.observed = kept.observed;
         self.shown = kept.shown;
         self.said = kept.said;
+        self.attached = kept.attached;
         self.answerable = kept.answerable;
         self.paused = kept.paused;
         match (&mut self.walk, kept.walk) {

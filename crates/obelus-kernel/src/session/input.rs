@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::picture::Picture;
 use super::settings::Mode;
 use crate::plan::Manner;
 use crate::time::Time;
@@ -23,6 +24,8 @@ pub enum Input {
         /// The words.
         text: String,
     },
+    /// The user shows a picture, which goes with the words that come next.
+    Picture(Picture),
     /// The state was put in place from outside: brought along from elsewhere, or edited by a person.
     State {
         /// The whole state.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Session;
 use super::input::CallReport;
 use super::job::JobRef;
+use super::picture::Picture;
 use super::seen::Seen;
 use crate::compose::{Composed, Offer, compose};
 use crate::context::View;
@@ -77,6 +78,9 @@ pub struct Prompt {
     /// What it has before its eyes, put here by the driver, for the session does not have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seen: Option<Arc<Seen>>,
+    /// Pictures that the user shows with the words that began the turn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pictures: Vec<Picture>,
     /// An answer that could not be read, and what was wrong with it.
     pub out_of_format: Option<Value>,
     /// The schema of the answer.
@@ -90,8 +94,10 @@ const MOST_ERRORS: usize = 10;
 /// Questions shown at once, where the state tells of them too.
 const MOST_WAITING: usize = 5;
 /// What is said of calls where they are planned for a later step.
-const PLANNING: &str = "In this step a call is not run at once: give at most one call in `calls`. It is looked at \
-    first, then carried out, and you are shown what came of it.";
+const PLANNING: &str = "A call is not run at once here: give at most one call in `calls`, without `_outputPath`, and \
+    the `output` of this step along with it. The call is looked at first, then carried out, and you are shown what came of it.";
+/// What is said of the output where a step of a graph asks.
+const STEP: &str = "This is one step of a task that goes on by itself: `output` is the result of this step alone.";
 /// Characters of conversation shown.
 const MOST_TEXT: usize = 24_000;
 
@@ -124,6 +130,7 @@ impl Session {
             Some(_) => Offer::No,
         };
         let Composed { schema, loose } = compose(&self.context, output, mode, offer, |tool| self.is_latent(tool));
+        let step = node.map(|_| STEP.to_owned());
         let planning = node.filter(|node| node.plans.is_some()).map(|_| PLANNING.to_owned());
         let tool = |tool: &Arc<Tool>| json!({"name": tool.name, "schema": tool.schema});
         Prompt {
@@ -133,6 +140,7 @@ impl Session {
                 .instructions()
                 .into_iter()
                 .chain(node.and_then(|node| node.instructions.clone()))
+                .chain(step)
                 .chain(planning)
                 .collect(),
             tools: self.context.tools().filter(|tool| offer(tool) != Offer::No).map(tool).collect(),
@@ -155,6 +163,7 @@ impl Session {
             now: self.now,
             time_zone: self.settings.time_zone.clone(),
             seen: None,
+            pictures: self.turn.pictures.clone(),
             out_of_format: self.turn.out_of_format.as_ref().map(|(text, error)| json!({"text": text, "error": error})),
             schema,
             loose,
@@ -194,6 +203,7 @@ impl Session {
             now: self.now,
             time_zone: self.settings.time_zone.clone(),
             seen: None,
+            pictures: Vec::new(),
             out_of_format: None,
             schema: Value::Object(schema),
             loose: vec!["a single call's result".to_owned()],

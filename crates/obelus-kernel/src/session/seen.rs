@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
+use super::picture::digest;
 use super::{Input, Session};
 use crate::expr::OutputPath;
 use crate::fold::Method;
@@ -40,8 +40,7 @@ impl Seen {
     /// What a tool brought.
     pub fn new(tool: impl Into<String>, text: impl Into<String>, image: Option<PathBuf>) -> Self {
         let text = text.into();
-        let hex: String = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
-        Self { tool: tool.into(), digest: format!("sha256:{hex}"), text, image }
+        Self { tool: tool.into(), digest: digest(&text), text, image }
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::input::{CallError, CallReport, Ends, Spent, Task};
 use super::job::Origin;
 use super::naming::Said;
+use super::picture::Picture;
 use super::settings::Settings;
 use super::{Refused, Session};
 use crate::context::Context;
@@ -59,6 +60,9 @@ pub(super) struct Turn {
     /// The ended calls, and the messages, that there were when the model last brought something to an end.
     #[serde(default)]
     pub(super) told: (usize, usize),
+    /// Pictures that the user shows with the words that began it.
+    #[serde(default)]
+    pub(super) pictures: Vec<Picture>,
     /// The name of the end, where a graph of steps came to one.
     pub(super) named_end: Option<String>,
     #[serde(with = "super::checkpoint::reports")]
@@ -91,6 +95,8 @@ pub(super) struct Words {
     pub(super) text: String,
     /// The question that was waiting, and the only one, when it was said.
     pub(super) only_question: Option<String>,
+    /// The pictures shown with it.
+    pub(super) pictures: Vec<Picture>,
 }
 
 /// Calls of earlier turns that the model is told of.
@@ -117,6 +123,7 @@ impl Turn {
             said: Vec::new(),
             planned: None,
             told: (0, 0),
+            pictures: Vec::new(),
             named_end: None,
             ended_calls: Vec::new(),
             ended_plainly: Vec::new(),
@@ -202,10 +209,17 @@ impl Session {
             self.turn.untold = untold;
             self.turn.ended_origins = origins;
         }
-        if let Some(words) = words {
-            self.remember_words(Role::User, &words.text);
-            self.note_goal(&words.text);
-            self.answerable = words.only_question;
+        match words {
+            Some(words) => {
+                self.remember_words(Role::User, &words.text);
+                self.note_goal(&words.text);
+                self.answerable = words.only_question;
+                self.turn.pictures = words.pictures;
+            }
+            None => self.turn.pictures = std::mem::take(&mut self.attached),
+        }
+        if !self.turn.pictures.is_empty() {
+            self.shown.join(&Origins::of(Role::User.into()));
         }
         if self.walk.is_some() {
             return self.begin_walk();
@@ -232,7 +246,8 @@ impl Session {
         if self.is_answer(&text) {
             return;
         }
-        let words = Words { text, only_question: self.only_question() };
+        let pictures = std::mem::take(&mut self.attached);
+        let words = Words { text, only_question: self.only_question(), pictures };
         match self.turn.phase {
             Phase::New | Phase::Rested(_) => self.begin(Some(words)),
             Phase::Asking(_) | Phase::Working => self.pending_words.push_back(words),

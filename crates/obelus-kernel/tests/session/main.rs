@@ -23,6 +23,7 @@ mod inquiries;
 mod kept;
 mod limits;
 mod order;
+mod pictures;
 mod plans;
 mod questions;
 mod results;

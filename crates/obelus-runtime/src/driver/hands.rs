@@ -82,6 +82,9 @@ impl Driver {
     pub(super) fn ask(&mut self, id: String) {
         (self.watch)(Event::Asking);
         let Some(mut prompt) = self.session.prompt(&id) else { return };
+        for picture in &mut prompt.pictures {
+            picture.path = self.album.find(picture);
+        }
         prompt.seen = self.sill.latest().filter(|seen| self.session.shows_seen(&id, &seen.digest));
         let answer = AssertUnwindSafe(self.model.ask_aloud(prompt, self.parts.of(&id))).catch_unwind();
         let stopped = Arc::clone(&self.stop).notified_owned();

@@ -12,7 +12,7 @@ use obelus_kernel::Context;
 use obelus_kernel::session::{Mode, Session, Settings};
 use obelus_kernel::steps::Steps;
 use obelus_runtime::{
-    Activities, Agent, Driver, Model, NoModel, Remake, Request, SessionFiles, Store, TakenUp, read_document,
+    Activities, Agent, Album, Driver, Model, NoModel, Remake, Request, SessionFiles, Store, TakenUp, read_document,
     system_clock, take_up,
 };
 use serde_json::{Map, Value, json};
@@ -246,8 +246,10 @@ impl Job {
     }
 }
 
-/// The same driver, which keeps an agent's state and log as files for people. A request has neither.
+/// The same driver, which keeps pictures that the user shows, and an agent's state and log as files for people. A
+/// request has no such files.
 pub(crate) fn with_files(driver: Driver, store: &Store, id: &str, agent: &str) -> Result<Driver> {
+    let driver = driver.with_album(Album::of(store.folder(), id)?);
     if agent.is_empty() {
         return Ok(driver);
     }

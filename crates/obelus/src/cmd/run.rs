@@ -1,14 +1,15 @@
 //! `obelus run` and `obelus plan run`
 
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{AskedAgain, Ends, Input, Outcome, Question, Reply};
 use obelus_kernel::{Data, Message, Role};
 use obelus_runtime::{
-    Agent, Driver, Event, Idle, Language, SessionJournal, Store, error_words, one_line, system_clock, why_it_ended,
+    Agent, Album, Driver, Event, Idle, Language, SessionJournal, Store, error_words, one_line, system_clock,
+    why_it_ended,
 };
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -42,7 +43,11 @@ pub(crate) fn request(args: &Run) -> Result<Exit> {
         None if is_agent => bail!("an agent answers to words: add --say 'TEXT'"),
         None => Input::Start,
     };
-    run(job, begin, &args.how, args.json, false)
+    for image in &args.image {
+        // What cannot be shown is said before anything begins.
+        Album::would_take(image).context("--image")?;
+    }
+    run(job, begin, &args.how, &args.image, args.json, false)
 }
 
 pub(crate) fn plan(args: &RunPlan) -> Result<Exit> {
@@ -52,7 +57,7 @@ pub(crate) fn plan(args: &RunPlan) -> Result<Exit> {
         let more = if check.errors.len() > 1 { " (see `obelus plan check`)" } else { "" };
         bail!("{}: {fault}{more}", input::name(&args.file));
     }
-    run(job, Input::RunPlan, &args.how, args.json, true)
+    run(job, Input::RunPlan, &args.how, &[], args.json, true)
 }
 
 pub(crate) fn load_agent(path: &Path) -> Result<Agent> {
@@ -62,17 +67,19 @@ pub(crate) fn load_agent(path: &Path) -> Result<Agent> {
     })
 }
 
-fn run(job: Job, begin: Input, how: &How, as_json: bool, is_plan: bool) -> Result<Exit> {
+fn run(job: Job, begin: Input, how: &How, images: &[PathBuf], as_json: bool, is_plan: bool) -> Result<Exit> {
     let mut job = job.told(how)?;
     let record = how.record.as_deref();
     let runtime = runtime()?;
     let Some(id) = &how.session else {
         job.meet_servers(&runtime)?;
         let place = Place { runtime, mcp: job.mcp.clone() };
-        return play(job.drive("run", record)?, place, Begin::With(begin), None, as_json, is_plan);
+        let mut driver = job.drive("run", record)?;
+        attach(&mut driver, images)?;
+        return play(driver, place, Begin::With(begin), None, as_json, is_plan);
     };
     let store = Store::open(&store_folder(&how.store)?)?;
-    let (driver, begin, mcp) = match store.genesis(id)? {
+    let (mut driver, begin, mcp) = match store.genesis(id)? {
         Some(genesis) => {
             let (driver, begin, mcp) = sessions::take_up(&store, id, genesis, record, Some(begin))?;
             mcp.tell_changes(driver.session().context(), &runtime)?;
@@ -92,7 +99,13 @@ fn run(job: Job, begin: Input, how: &How, as_json: bool, is_plan: bool) -> Resul
         output::note(&format!("`{id}` was paused by {}: obelus sessions resume {id}", visible(by)));
         return Ok(Exit::Waiting);
     }
+    attach(&mut driver, images)?;
     play(driver, Place { runtime, mcp }, begin, Some((store, id)), as_json, is_plan)
+}
+
+/// Has pictures go with what begins the turn.
+fn attach(driver: &mut Driver, images: &[PathBuf]) -> Result<()> {
+    images.iter().try_for_each(|image| driver.attach(image).context("--image"))
 }
 
 /// Where a session is at work: in a runtime, beside the servers whose tools it has.

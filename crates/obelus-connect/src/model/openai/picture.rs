@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use obelus_kernel::session::Picture;
 
 use super::wire::{ContentPart, ImageUrl};
 use crate::model::ChatMessage;
 
 /// The largest picture that is sent, in bytes of its file.
-const MOST_BYTES: u64 = 4_000_000;
+const MOST_BYTES: u64 = Picture::MOST_BYTES;
 
 /// The pictures of one request by the paths of their files: as `data:`, or why there is none.
 #[derive(Default)]
@@ -51,40 +52,13 @@ fn read(path: &Path) -> Result<String, String> {
     if bytes.len() as u64 > MOST_BYTES {
         return Err(format!("it is larger than {} MB", MOST_BYTES / 1_000_000));
     }
-    let kind = kind(&bytes).ok_or("it is no PNG, JPEG, WebP or GIF")?;
+    let kind = Picture::kind(&bytes).ok_or("it is no PNG, JPEG, WebP or GIF")?;
     Ok(format!("data:{kind};base64,{}", STANDARD.encode(bytes)))
-}
-
-/// What a picture is by its first bytes, whatever its name says: no other file is sent by mistake.
-fn kind(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
-        _ => None,
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_picture_is_known_by_its_first_bytes_and_by_nothing_else() {
-        for (bytes, expected) in [
-            (&b"\x89PNG\r\n\x1a\n...."[..], Some("image/png")),
-            (b"\xff\xd8\xff\xe0", Some("image/jpeg")),
-            (b"RIFF\x01\x02\x03\x04WEBPVP8 ", Some("image/webp")),
-            (b"GIF89a", Some("image/gif")),
-            (b"RIFF\x01\x02\x03\x04WAVE", None),
-            (b"root:x:0:0", None),
-            (b"<svg/>", None),
-            (b"", None),
-        ] {
-            assert_eq!(kind(bytes), expected);
-        }
-    }
 
     #[test]
     fn what_cannot_be_sent_is_said_without_its_name() {

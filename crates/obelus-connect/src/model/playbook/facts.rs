@@ -11,7 +11,7 @@ use crate::model::jinja;
 use crate::model::{last_words, said_since};
 
 /// What conditions and templates can name. Beside these there is `m`, what a pattern found.
-pub(super) const NAMES: [&str; 18] = [
+pub(super) const NAMES: [&str; 19] = [
     "user",
     "texts",
     "kinds",
@@ -29,6 +29,7 @@ pub(super) const NAMES: [&str; 18] = [
     "out_of_format",
     "time",
     "seen",
+    "pictures",
     "found",
 ];
 
@@ -93,6 +94,7 @@ impl<'a> Facts<'a> {
             "out_of_format": prompt.out_of_format,
             "time": calendar(prompt.now, prompt.time_zone.as_deref(), prompt.language.as_deref()),
             "seen": seen,
+            "pictures": prompt.pictures,
             "found": {},
         });
         let Value::Object(json) = json else { unreachable!("it was written as an object") };

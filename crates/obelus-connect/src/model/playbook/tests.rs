@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use obelus_kernel::session::{Answer, Prompt, Seen, Solution};
+use obelus_kernel::session::{Answer, Picture, Prompt, Seen, Solution};
 use serde_json::{Value, json};
 
 use super::{Playbook, form};
@@ -74,6 +74,8 @@ fn conditions_and_templates_see_what_the_request_shows() {
     prompt.out_of_format = Some(json!({"text": "?", "error": "!"}));
     let before_its_eyes = Seen::new("observe", "- button \"Купить\"", Some("/shots/1.png".into()));
     prompt.seen = Some(Arc::new(before_its_eyes.clone()));
+    let picture = Picture::of(b"GIF89a").unwrap();
+    prompt.pictures = vec![picture.clone()];
     let seen = json!({
         "user": "сделка 7",
         "texts": [{"role": "assistant", "text": "да?"}, {"role": "user", "text": "сделка 7"}],
@@ -96,6 +98,7 @@ fn conditions_and_templates_see_what_the_request_shows() {
         "time": crate::model::calendar::calendar(prompt.now, None, None),
         "seen": {"tool": "observe", "digest": before_its_eyes.digest, "text": "- button \"Купить\"",
             "image": "/shots/1.png"},
+        "pictures": [{"name": picture.name, "digest": picture.digest}],
         "found": {},
     });
     assert_eq!(seen.as_object().unwrap().keys().collect::<Vec<_>>(), super::facts::NAMES);

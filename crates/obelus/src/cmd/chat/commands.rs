@@ -1,5 +1,7 @@
 //! Lines that begin with `/`: what they mean, or what is wrong with them.
 
+use std::path::PathBuf;
+
 use obelus_kernel::session::Mode;
 use obelus_kernel::{Expr, Path, closest};
 
@@ -16,14 +18,16 @@ pub(crate) enum Command {
     /// Another mode, or a look at the present one.
     Mode(Option<Mode>),
     Why(Path),
+    /// A file with a picture for the next words.
+    Image(PathBuf),
     Cost,
     Help,
     Quit,
 }
 
 /// The commands, for completion.
-pub(crate) const NAMES: [&str; 10] =
-    ["/plan", "/state", "/inbox", "/approve", "/deny", "/mode", "/why", "/cost", "/help", "/quit"];
+pub(crate) const NAMES: [&str; 11] =
+    ["/plan", "/state", "/inbox", "/approve", "/deny", "/mode", "/why", "/image", "/cost", "/help", "/quit"];
 
 /// The modes by name.
 pub(crate) const MODES: [(&str, Mode); 3] = [("shadow", Mode::Shadow), ("canary", Mode::Canary), ("full", Mode::Full)];
@@ -65,6 +69,8 @@ fn read(name: &str, rest: &str, phrases: &Phrases) -> Result<Command, String> {
         },
         "/why" if rest.is_empty() => Err(errors.which_path.to_owned()),
         "/why" => path(rest).map(Command::Why).map_err(|why| fill(errors.bad_path, &[rest, &why])),
+        "/image" if rest.is_empty() => Err(errors.which_picture.to_owned()),
+        "/image" => Ok(Command::Image(file(rest))),
         other => {
             let near = closest(other, &NAMES).map(|near| fill(errors.did_you_mean, &[near]));
             let hint = near.unwrap_or_else(|| errors.see_help.to_owned());
@@ -80,6 +86,17 @@ fn path(text: &str) -> Result<Path, String> {
     match expr.refs()[..] {
         [only] => Ok((**only).clone()),
         _ => Err("one path, such as †state.deal.title".to_owned()),
+    }
+}
+
+/// The path of a file as people type it, or as a terminal writes it when a file is dropped there.
+fn file(text: &str) -> PathBuf {
+    let quoted = |mark: char| text.strip_prefix(mark).and_then(|rest| rest.strip_suffix(mark));
+    let text = quoted('\'').or_else(|| quoted('"')).unwrap_or(text);
+    let home = || std::env::var_os("HOME").filter(|home| !home.is_empty());
+    match text.strip_prefix("~/").and_then(|rest| Some(PathBuf::from(home()?).join(rest))) {
+        Some(path) => path,
+        None => PathBuf::from(text),
     }
 }
 
@@ -133,6 +150,9 @@ mod tests {
             Ok(Command::Deny("q2".to_owned(), Some("not today, please".to_owned())))
         );
         assert_eq!(read("/deny q2"), Ok(Command::Deny("q2".to_owned(), None)));
+        for typed in ["/image a b.png", "/image 'a b.png'", "/image \"a b.png\" "] {
+            assert_eq!(read(typed), Ok(Command::Image("a b.png".into())));
+        }
         assert!(matches!(read("/why †state.tasks[0].who"), Ok(Command::Why(_))));
         assert_eq!(read("/why state.tasks"), read("/why †state.tasks"));
     }
@@ -148,6 +168,7 @@ mod tests {
             ("/approve q1 q2", "Which question?"),
             ("/deny", "/inbox shows the ids"),
             ("/why", "For example: /why †state.tasks"),
+            ("/image", "For example: /image photo.png"),
             ("/why †", "†"),
             ("/why †state.a || †state.b", "one path"),
             ("/cost 5", "Nothing is written after /cost"),

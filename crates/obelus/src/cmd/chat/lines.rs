@@ -48,6 +48,10 @@ pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
             Some(Ok(Command::Approve(_))) => Worked::Refused(needs_terminal(&talk, "/approve")),
             Some(Ok(Command::Deny(id, reason))) => deny(&mut talk, id, reason).await?,
             Some(Ok(Command::Mode(Some(mode)))) => talk.change_mode(mode).await?,
+            Some(Ok(Command::Image(path))) => {
+                talk.attach(&path);
+                continue;
+            }
             Some(Ok(command)) => {
                 let shown = talk.shown(&command);
                 talk.screen.lock().write(Part::Note, &shown);

@@ -200,6 +200,14 @@ impl Talk {
         Ok(worked)
     }
 
+    /// Takes a picture for the next words, and says so.
+    pub(crate) fn attach(&mut self, path: &std::path::Path) {
+        match self.driver.attach(path) {
+            Ok(()) => self.screen.lock().write(Part::Note, &[Line::of(DIM, self.phrases.picture_taken)]),
+            Err(error) => self.screen.lock().complain(&crate::output::visible(&error.to_string())),
+        }
+    }
+
     /// The mode, and what it permits.
     pub(crate) fn mode_lines(&self) -> Vec<Line> {
         let mode = self.mode();
@@ -217,7 +225,7 @@ impl Talk {
             Command::Help => self.help(),
             Command::Why(path) => self.why(path),
             Command::Mode(_) => self.mode_lines(),
-            Command::Approve(_) | Command::Deny(..) | Command::Quit => Vec::new(),
+            Command::Approve(_) | Command::Deny(..) | Command::Image(_) | Command::Quit => Vec::new(),
         }
     }
 

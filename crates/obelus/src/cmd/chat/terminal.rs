@@ -124,6 +124,7 @@ impl Terminal {
                 let worked = self.talk.change_mode(mode).await?;
                 return Ok(self.after(worked));
             }
+            Some(Ok(Command::Image(path))) => self.talk.attach(&path),
             Some(Ok(command)) => {
                 let shown = self.talk.shown(&command);
                 self.talk.screen.lock().write(Part::Note, &shown);

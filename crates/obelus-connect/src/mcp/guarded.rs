@@ -1,0 +1,124 @@
+//! A way to a server that does not take more questions at once than can be answered.
+//!
+//! The library starts a task for each question, whether or not the server takes the answers: one that only ever asks
+//! would fill the memory. Here what is asked beyond a number of open questions is not heard.
+
+use std::collections::HashSet;
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerNotification};
+use rmcp::service::RoleClient;
+use rmcp::transport::Transport;
+
+/// So many questions may be open.
+const MOST_OPEN: usize = 64;
+
+/// A way to a server, with the questions that are open on it.
+pub(super) struct Guarded<T> {
+    inner: T,
+    open: Open,
+}
+
+type Open = Arc<Mutex<HashSet<RequestId>>>;
+
+impl<T> Guarded<T> {
+    pub(super) fn new(inner: T) -> Self {
+        Self { inner, open: Open::default() }
+    }
+
+    /// Whether a message is to be heard.
+    fn takes(&self, message: &ServerJsonRpcMessage) -> bool {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        match message {
+            JsonRpcMessage::Request(request) => open.len() < MOST_OPEN && open.insert(request.id.clone()),
+            JsonRpcMessage::Notification(said) => {
+                if let ServerNotification::CancelledNotification(cancelled) = &said.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    open.remove(id);
+                }
+                true
+            }
+            _ => true,
+        }
+    }
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Guarded<T> {
+    type Error = T::Error;
+
+    fn send(&mut self, item: ClientJsonRpcMessage) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let answered = match &item {
+            JsonRpcMessage::Response(response) => Some(response.id.clone()),
+            JsonRpcMessage::Error(error) => error.id.clone(),
+            _ => None,
+        };
+        let sending = self.inner.send(item);
+        let open = Arc::clone(&self.open);
+        async move {
+            let sent = sending.await;
+            if let Some(id) = answered {
+                open.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+            }
+            sent
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        loop {
+            let message = self.inner.receive().await?;
+            if self.takes(&message) {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.inner.close().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rmcp::model::ClientResult;
+    use rmcp::transport::async_rw::AsyncRwTransport;
+    use serde_json::json;
+    use tokio::io::AsyncWriteExt;
+
+    #[tokio::test]
+    async fn a_server_that_only_asks_is_not_heard_until_it_has_its_answers() {
+        let (mut server, from_server) = tokio::io::duplex(1 << 20);
+        let mut guarded = Guarded::new(AsyncRwTransport::new_client(from_server, tokio::io::sink()));
+        let ping = |id: usize| json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+        let progress = json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"});
+        let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+        let pings = (0..10 * MOST_OPEN).map(ping);
+        let said = pings.chain([ping(3), progress, cancelled, ping(7000), ping(7001)]);
+        for message in said {
+            server.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+        }
+        for _ in 0..MOST_OPEN {
+            assert!(matches!(guarded.receive().await, Some(JsonRpcMessage::Request(_))));
+        }
+        for _ in 0..2 {
+            assert!(matches!(guarded.receive().await, Some(JsonRpcMessage::Notification(_))), "these are heard");
+        }
+        let next = guarded.receive().await;
+        assert!(
+            matches!(&next, Some(JsonRpcMessage::Request(asked)) if asked.id == RequestId::Number(7000)),
+            "{next:?}"
+        );
+
+        guarded.send(ClientJsonRpcMessage::response(ClientResult::empty(()), RequestId::Number(5))).await.unwrap();
+        server.write_all(format!("{}\n", ping(8000)).as_bytes()).await.unwrap();
+        let next = guarded.receive().await;
+        assert!(
+            matches!(&next, Some(JsonRpcMessage::Request(asked)) if asked.id == RequestId::Number(7001)),
+            "{next:?}"
+        );
+        drop(server);
+        assert!(guarded.receive().await.is_none());
+    }
+}

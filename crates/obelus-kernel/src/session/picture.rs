@@ -1,0 +1,111 @@
+//! Pictures that the user shows: the session has their names and digests, the driver their files.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{Refused, Session};
+
+/// A picture that the user shows. It goes with the words that come next, and is shown to the model for that turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Picture {
+    /// The name of its file among those of the session; made of the digest, and never of what its owner called it.
+    pub name: String,
+    /// SHA-256 of the file, as `sha256:` and 64 hexadecimal digits.
+    pub digest: String,
+    /// Where the file is, for the model's client; put here by the driver, and kept nowhere.
+    #[serde(skip)]
+    pub path: Option<PathBuf>,
+}
+
+impl Picture {
+    /// The largest file that is taken, in bytes.
+    pub const MOST_BYTES: u64 = 4_000_000;
+    /// Pictures that go with one message at most.
+    pub const MOST_AT_ONCE: usize = 8;
+
+    /// The picture that a file of these bytes is, if it is one.
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        let ending = Self::kind(bytes)?.strip_prefix("image/")?;
+        let digest = digest(bytes);
+        Some(Self { name: format!("user-{}.{ending}", &digest[7..23]), digest, path: None })
+    }
+
+    /// What a picture is by its first bytes, whatever its name says, so that no other file is sent by mistake:
+    /// `image/png`, `image/jpeg`, `image/webp` or `image/gif`.
+    pub fn kind(bytes: &[u8]) -> Option<&'static str> {
+        match bytes {
+            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+            [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+            [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+            _ => None,
+        }
+    }
+
+    /// Whether its name can be that of a file here, and nothing else.
+    fn is_plainly_named(&self) -> bool {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        !self.name.is_empty()
+            && self.name.len() <= 100
+            && !self.name.starts_with('.')
+            && self.name.chars().all(is_plain)
+    }
+}
+
+/// SHA-256 in the form in which digests are kept.
+pub(super) fn digest(bytes: impl AsRef<[u8]>) -> String {
+    let hex: String = Sha256::digest(bytes.as_ref()).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{hex}")
+}
+
+impl Session {
+    /// A picture for the next words of the user.
+    pub(super) fn attach(&mut self, picture: Picture) -> Result<(), Refused> {
+        if !picture.is_plainly_named() {
+            return Err(Refused::new("bad_picture", "the name of a picture is that of a file, and nothing else"));
+        }
+        if self.attached.len() >= Picture::MOST_AT_ONCE {
+            let text = format!("at most {} pictures go with one message", Picture::MOST_AT_ONCE);
+            return Err(Refused::new("too_many_pictures", text));
+        }
+        if !self.attached.contains(&picture) {
+            self.attached.push(picture);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_picture_is_known_by_its_first_bytes_and_by_nothing_else() {
+        for (bytes, expected) in [
+            (&b"\x89PNG\r\n\x1a\n...."[..], Some("image/png")),
+            (b"\xff\xd8\xff\xe0", Some("image/jpeg")),
+            (b"RIFF\x01\x02\x03\x04WEBPVP8 ", Some("image/webp")),
+            (b"GIF89a", Some("image/gif")),
+            (b"RIFF\x01\x02\x03\x04WAVE", None),
+            (b"root:x:0:0", None),
+            (b"<svg/>", None),
+            (b"", None),
+        ] {
+            assert_eq!(Picture::kind(bytes), expected);
+            let picture = Picture::of(bytes);
+            assert_eq!(picture.is_some(), expected.is_some());
+            assert!(picture.is_none_or(|picture| picture.is_plainly_named() && picture.digest.len() == 71));
+        }
+    }
+
+    #[test]
+    fn a_name_leads_nowhere_else() {
+        let named = |name: &str| Picture { name: name.to_owned(), digest: String::new(), path: None };
+        assert!(named("user-0a.png").is_plainly_named());
+        for name in ["", "..", "../a.png", "/a.png", "a/b.png", ".a", "a\nb", "é.png", &"a".repeat(101)] {
+            assert!(!named(name).is_plainly_named(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The album: files of pictures that the user shows, beside the journal, which has their names and digests only.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use obelus_kernel::session::Picture;
+
+use crate::store::check_name;
+use crate::{SessionFiles, StoreError, whole_file};
+
+/// Where the pictures of one session lie.
+#[derive(Debug, Default)]
+pub struct Album {
+    /// None until the first picture of a session that is not kept.
+    folder: Option<PathBuf>,
+    /// Whether the folder goes with the album.
+    is_temporary: bool,
+}
+
+/// Why a file is not taken as a picture.
+#[derive(Debug, thiserror::Error)]
+pub enum AlbumError {
+    /// It cannot be read.
+    #[error("{}: {error}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// It is no file.
+    #[error("{}: it is no file", .0.display())]
+    NoFile(PathBuf),
+    /// It is too large.
+    #[error("{}: it is larger than {} MB, which is the most that is sent to a model", .0.display(), Picture::MOST_BYTES / 1_000_000)]
+    TooLarge(PathBuf),
+    /// It is no picture.
+    #[error("{}: it is no PNG, JPEG, WebP or GIF", .0.display())]
+    NoPicture(PathBuf),
+    /// There are enough.
+    #[error("{}: at most {} pictures go with one message", .0.display(), Picture::MOST_AT_ONCE)]
+    TooMany(PathBuf),
+    /// The copy cannot be written.
+    #[error("{}: the picture cannot be kept there: {error}", folder.display())]
+    NotKept {
+        /// Where.
+        folder: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+impl Album {
+    /// The album of a session in the store's folder: `shots/SESSION`.
+    pub fn of(store: &Path, session: &str) -> Result<Self, StoreError> {
+        check_name(session)?;
+        Ok(Self { folder: Some(SessionFiles::pictures(store, session)), is_temporary: false })
+    }
+
+    /// Whether a file would be taken, and if not, why.
+    pub fn would_take(path: &Path) -> Result<(), AlbumError> {
+        picture_of(path, &read(path)?).map(drop)
+    }
+
+    /// Keeps a copy of a file.
+    pub(crate) fn add(&mut self, path: &Path) -> Result<Picture, AlbumError> {
+        let bytes = read(path)?;
+        let picture = picture_of(path, &bytes)?;
+        let kept = self.folder().and_then(|folder| whole_file::write(&folder.join(&picture.name), &bytes));
+        kept.map_err(|error| AlbumError::NotKept {
+            folder: self.folder.clone().unwrap_or_else(std::env::temp_dir),
+            error,
+        })?;
+        Ok(picture)
+    }
+
+    /// The file of a picture, if it is there and is what it was.
+    pub(crate) fn find(&self, picture: &Picture) -> Option<PathBuf> {
+        let path = self.folder.as_ref()?.join(&picture.name);
+        let found = read(&path).ok().and_then(|bytes| Picture::of(&bytes));
+        found.filter(|found| found.digest == picture.digest).map(|_| path)
+    }
+
+    /// The folder, which is made where it is not there.
+    fn folder(&mut self) -> io::Result<PathBuf> {
+        if let Some(folder) = &self.folder {
+            whole_file::private_folder(folder)?;
+            return Ok(folder.clone());
+        }
+        // In a folder that all share, what is there already may be somebody else's.
+        for number in 0..=u32::MAX {
+            let folder = std::env::temp_dir().join(format!("obelus-album-{}-{number}", std::process::id()));
+            match fs::DirBuilder::new().mode(0o700).create(&folder) {
+                Ok(()) => {
+                    self.is_temporary = true;
+                    return Ok(self.folder.insert(folder).clone());
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    }
+}
+
+impl Drop for Album {
+    fn drop(&mut self) {
+        if let Some(folder) = self.folder.as_ref().filter(|_| self.is_temporary) {
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+}
+
+fn picture_of(path: &Path, bytes: &[u8]) -> Result<Picture, AlbumError> {
+    Picture::of(bytes).ok_or_else(|| AlbumError::NoPicture(path.to_owned()))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, AlbumError> {
+    let unreadable = |error: io::Error| AlbumError::Unreadable { path: path.to_owned(), error };
+    // A pipe would keep whoever opens it waiting.
+    if !path.metadata().map_err(unreadable)?.is_file() {
+        return Err(AlbumError::NoFile(path.to_owned()));
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(Picture::MOST_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    match bytes.len() as u64 > Picture::MOST_BYTES {
+        true => Err(AlbumError::TooLarge(path.to_owned())),
+        false => Ok(bytes),
+    }
+}
