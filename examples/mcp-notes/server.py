@@ -5,7 +5,6 @@ It speaks the revision 2025-11-25: a JSON-RPC message on each line. `sign` shows
 is at work (elicitation). The notes are in the file that NOTES_FILE names, else in notes.json in the current folder.
 """
 
-import collections
 import json
 import os
 import sys
@@ -80,20 +79,27 @@ def find(notes, number):
 
 class Server:
     def __init__(self):
-        self.waiting = collections.deque()
         self.can_ask = False
         self.asked = 0
+        self.said = {}  # what people said, by what they were asked
+        self.cancelled = set()
 
     def serve(self):
-        while (message := self.next()) is not None:
-            if "method" in message and "id" in message:
-                try:
-                    self.answer(message)
-                except Cancelled:
-                    pass
+        while (message := self.read()) is not None:
+            self.take(message)
 
-    def next(self):
-        return self.waiting.popleft() if self.waiting else self.read()
+    def take(self, message):
+        """What a client sends: a request, an answer to what we asked, or a word that needs no answer."""
+        method, number = message.get("method"), message.get("id")
+        if method is None:
+            self.said[number] = message.get("result") or {}
+        elif method == "notifications/cancelled":
+            self.cancelled.add((message.get("params") or {}).get("requestId"))
+        elif number is not None:
+            try:
+                self.answer(message)
+            except Cancelled:
+                self.cancelled.discard(number)
 
     def read(self):
         """The next message; none at the end. What is no message is passed over."""
@@ -168,17 +174,12 @@ class Server:
         asked = f"ask-{self.asked}"
         params = {"mode": "form", "message": words, "requestedSchema": wanted}
         self.send({"id": asked, "method": "elicitation/create", "params": params})
-        while (message := self.read()) is not None:
-            if message.get("id") == asked and "method" not in message:
-                return message.get("result") or {}
-            if message.get("method") == "notifications/cancelled":
-                if (message.get("params") or {}).get("requestId") == request:
-                    raise Cancelled
-            elif message.get("method") == "ping":
-                self.send({"id": message["id"], "result": {}})
-            else:
-                self.waiting.append(message)
-        raise Cancelled
+        # Other calls go on while somebody thinks.
+        while asked not in self.said:
+            if request in self.cancelled or (message := self.read()) is None:
+                raise Cancelled
+            self.take(message)
+        return self.said.pop(asked)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,6 @@ mod shots;
 mod sites;
 mod snapshot;
 
-use std::hash::RandomState;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -103,8 +102,6 @@ struct Memory {
     /// A text that the next observation looks for.
     focus: Option<String>,
     shots: Shots,
-    /// For marks of what stands in forms.
-    key: RandomState,
 }
 
 impl Memory {
@@ -160,7 +157,6 @@ impl Browser {
             last: None,
             focus: None,
             shots: Shots::new(section.shots.clone().unwrap_or(shots)),
-            key: RandomState::new(),
         };
         Arc::new(Self { server, section, memory: Mutex::new(memory) })
     }

@@ -40,7 +40,13 @@ struct Line {
     /// How many answers the call waits for, and a word whenever that changes.
     waits: AtomicU32,
     changed: Notify,
+    /// How often it has asked.
+    times: AtomicU32,
 }
+
+/// What a call may ask at most: often enough for anybody who means it, and no more than a journal can take.
+const MOST_TIMES: u32 = 100;
+const MOST_BYTES: usize = 64 * 1024;
 
 impl Asker {
     /// One that reaches nobody: whatever is asked is [`Asked::Gone`].
@@ -54,13 +60,25 @@ impl Asker {
     }
 
     pub(crate) fn of(call: &str, to: mpsc::UnboundedSender<Asking>) -> Self {
-        let line = Line { call: call.to_owned(), to, waits: AtomicU32::new(0), changed: Notify::new() };
+        let line = Line {
+            call: call.to_owned(),
+            to,
+            waits: AtomicU32::new(0),
+            changed: Notify::new(),
+            times: AtomicU32::new(0),
+        };
         Self(Some(Arc::new(line)))
     }
 
     /// Asks a person, and waits for what they say. The words are shown as the call's own; the answer fits the schema.
     pub async fn ask(&self, words: String, schema: Value) -> Asked {
         let Some(line) = &self.0 else { return Asked::Gone };
+        if line.times.fetch_add(1, Ordering::Relaxed) >= MOST_TIMES {
+            return Asked::Declined(format!("one call may not ask more than {MOST_TIMES} times"));
+        }
+        if words.len() + schema.to_string().len() > MOST_BYTES {
+            return Asked::Declined(format!("a question has at most {MOST_BYTES} bytes"));
+        }
         let _waiting = Waiting::begin(line);
         let (answer, answered) = oneshot::channel();
         if line.to.send(Asking { call: line.call.clone(), words, schema, answer }).is_err() {

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`Driver`] | does what a session wants done, and tells it what came of it |
 //! | [`Activity`], [`Activities`] | what carries out calls |
+//! | [`Asker`] | a call's way to ask a person while it is at work |
 //! | [`Model`] | what answers requests |
 //! | [`Album`] | pictures that the user shows |
 //! | [`Agent`] | an agent as a file |

@@ -48,6 +48,10 @@ impl Journal for Paper {
 fn driver(effect: &str, question_seconds: u64) -> Driver {
     let mut activities = Activities::new();
     activities.add("notes", Asks);
+    driver_with(activities, effect, question_seconds)
+}
+
+fn driver_with(activities: Activities, effect: &str, question_seconds: u64) -> Driver {
     let tool = json!({"type": "object", "x-effect": effect, "x-target": []});
     let plan = json!([{"_tool": "notes", "_outputPath": "†state.a"}]);
     let context =
@@ -137,13 +141,43 @@ async fn where_nobody_could_answer_nobody_is_asked() {
     assert!(driver.session().questions().is_empty());
 }
 
+/// Asks without end, and then for too much.
+struct Pesters;
+
+impl Activity for Pesters {
+    fn run(&self, work: Work) -> ActivityFuture {
+        Box::pin(async move {
+            let too_much = work.asker.ask("x".repeat(100_000), json!({})).await;
+            let mut answers = std::collections::BTreeSet::from([format!("{too_much:?}")]);
+            for _ in 0..1000 {
+                // No schema: nobody could answer that.
+                answers.insert(format!("{:?}", work.asker.ask("?".to_owned(), json!("none")).await));
+            }
+            Outcome::Value(json!(answers))
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_asks_without_end_does_not_fill_the_journal() {
+    let mut activities = Activities::new();
+    activities.add("notes", Pesters);
+    let paper = Paper::default();
+    let mut driver = driver_with(activities, "create", 3600).journaled_by(paper.clone());
+    driver.turn(Input::RunPlan).await.unwrap();
+    let journal = paper.0.lock().unwrap();
+    assert!(journal.len() < 110, "{}", journal.len());
+    let answers = read(&driver).to_string();
+    assert!(answers.contains("more than 100 times") && answers.contains("at most 65536 bytes"), "{answers}");
+}
+
 #[tokio::test]
 async fn a_stop_ends_the_call_and_its_question() {
     let mut driver = driver("read", 3600);
     let inlet = driver.inlet();
     driver.turn(Input::RunPlan).await.unwrap();
     inlet.send(Input::Stop).unwrap();
-    driver.finish().await;
+    assert_eq!(driver.finish().await.unwrap().ends, Ends::Stopped);
     let open = driver.session().questions().into_iter().find(Question::is_open);
     assert!(open.is_none() && !driver.is_asked(), "{open:?}");
 }

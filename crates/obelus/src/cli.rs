@@ -115,6 +115,7 @@ Examples:
   obelus run request.yaml --model playbook:answers.yaml
   obelus run request.json --input '{\"city\": \"Псков\"}' --json
   obelus run agents/notes --say 'Что мы решили вчера?'
+  obelus run examples/mcp-notes --mcp servers.yaml --say 'Show the notes'
   obelus run agents/notes --say 'What is on it?' --image photo.png --model openai
   obelus run request.yaml --model playbook:answers.yaml --record run.jsonl
   obelus run request.yaml --model replay:run.jsonl")]

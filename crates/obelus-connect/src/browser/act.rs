@@ -101,7 +101,7 @@ impl Browser {
         }
         if !intent.touches() {
             self.guarded(memory).await?;
-            if judged(&intent, None, &[], memory).class != class {
+            if judged(&intent, None, &[], memory, &self.section.secrets).class != class {
                 return Err(changed("what this does is judged otherwise now"));
             }
             if let (Class::Leave, Intent::Go(address)) = (class, &intent) {
@@ -144,7 +144,7 @@ impl Browser {
             fit(intent, element, facts, kind_of(order.act, at))?;
             first = first.or(Some((*element, facts)));
         }
-        let judged = judged(intent, first, &order.sends, memory);
+        let judged = judged(intent, first, &order.sends, memory, &self.section.secrets);
         if judged.class != order.class || judged.leads.clone().unwrap_or_default() != *order.form {
             return Err(changed("the element does something else by now, or its form was changed"));
         }

@@ -1,18 +1,18 @@
 //! Aiming: a planned call is checked against the page, judged, and bound to what it is about instead of an id.
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 
 use obelus_kernel::session::CallError;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::address::{shown, shown_text};
+use super::address::{digest, shown, shown_text};
 use super::guard;
 use super::intent::{Intent, Planned};
 use super::judge::{self, Class, Facts, Form, Request};
 use super::page::{Ask, Failed, Reply};
+use super::secrets::Secrets;
 use super::snapshot::Element;
 use super::{Browser, Memory};
 
@@ -48,6 +48,7 @@ pub(super) fn judged(
     element: Option<(&Element, &Facts)>,
     held: &[Request],
     memory: &Memory,
+    secrets: &Secrets,
 ) -> Judged {
     let sites = &memory.sites;
     let sent = |form: &Form| {
@@ -57,7 +58,7 @@ pub(super) fn judged(
     let none = |class| Judged { class, leads: None, request: None };
     let with_form = |form: &Form| Judged {
         class: judge::submitting(form, sites),
-        leads: Some(form_told(form, &memory.key)),
+        leads: Some(form_told(form, secrets)),
         request: sent(form),
     };
     let pressed = |element: &Element, facts: &Facts| {
@@ -106,21 +107,17 @@ pub(super) fn judged(
     judged
 }
 
-/// A form as it is told: what it sends where, by the names of its fields. Of what stands in them there is a mark that
-/// nobody else can make, so that a change is noticed.
-fn form_told(form: &Form, key: &RandomState) -> Value {
+/// A form as it is told: what it sends where, by the names of its fields. Of what stands in them there is a mark, so that a
+/// change is noticed, in a browser that was started anew too. Secrets are in it by name.
+fn form_told(form: &Form, secrets: &Secrets) -> Value {
     let name = |field: &judge::Field| match (field.name.is_empty(), field.kind.as_str()) {
         (true, kind) => kind.to_owned(),
         (false, "password") => format!("{} (password)", field.name),
         (false, _) => field.name.clone(),
     };
     let seen = form.fields.iter().filter(|field| field.kind != "hidden").map(name).collect::<Vec<_>>();
-    let mut told = json!({"method": form.method, "address": shown_text(&form.address), "fields": seen});
-    // A form in which nothing stands is the same in a browser that was started anew.
-    if let (false, Some(told)) = (form.values.is_empty(), told.as_object_mut()) {
-        told.insert("mark".to_owned(), json!(format!("{:016x}", key.hash_one(&form.values))));
-    }
-    told
+    let mark = digest(&secrets.hide(format!("{}\n{}", form.address, form.values.join("\n"))));
+    json!({"method": form.method, "address": shown_text(&form.address), "fields": seen, "mark": mark})
 }
 
 /// What can be found again of an element.
@@ -226,7 +223,7 @@ impl Browser {
     }
 
     fn aimed_at_no_element(&self, planned: &Planned, intent: &Intent, memory: &Memory) -> Value {
-        let judged = judged(intent, None, &[], memory);
+        let judged = judged(intent, None, &[], memory, &self.section.secrets);
         let here = memory.seen.as_ref().map_or("about:blank", |seen| &seen.address);
         let (address, role, name) = match intent {
             Intent::Go(address) => (shown(address), "page", ""),
@@ -290,7 +287,7 @@ impl Browser {
         let first = known.first().copied();
         let noted = first.map(|(element, _)| note(&here, &element.role, &element.label, element.nth as u64));
         let held = noted.and_then(|noted| memory.held.get(&noted)).cloned().unwrap_or_default();
-        let judged = judged(intent, first, &held, memory);
+        let judged = judged(intent, first, &held, memory, &self.section.secrets);
         bind(&mut planned.act, intent, &elements);
         let place = first.map_or_else(
             || {

@@ -155,4 +155,23 @@ mod tests {
         assert_eq!(in_our_words(error), "the network says ERR_NAME_NOT_RESOLVED");
         assert_eq!(in_our_words("canary"), "the browser could not do it");
     }
+
+    #[test]
+    fn fuzz_what_the_server_says_of_a_page_is_read_whatever_it_is() {
+        use crate::browser::{Snapshot, is_id};
+        crate::fuzz::fuzz("browser", |input| {
+            let text = String::from_utf8_lossy(input);
+            let answer = Answer::parse(&text);
+            let _ = in_our_words(&text);
+            let Some(page) = answer.snapshot else { return answer.modal.is_some() };
+            let snapshot = Snapshot::parse(&page);
+            for element in snapshot.elements() {
+                assert!(is_id(&element.id) && page.contains(&format!("[ref={}]", element.id)));
+                assert_eq!(snapshot.get(&element.id), Some(element));
+                assert_eq!(snapshot.find(&element.role, &element.label, element.nth), Some(element));
+                assert!(element.label.chars().count() <= 100);
+            }
+            !snapshot.elements().is_empty()
+        });
+    }
 }

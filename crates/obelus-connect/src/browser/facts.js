@@ -1,5 +1,5 @@
-// Runs in a page. A field named `action` or `method` hides what a form itself says, so the page's objects are read
-// through the prototypes of the browser, and attributes are read as attributes.
+// Runs in a page. A field named `action` hides what a form itself says, and an image named `URL` what the document says, so
+// the page's objects are read through the prototypes of the browser, and attributes are read as attributes.
 (element, verbNames) => {
   const attribute = (node, name) => Element.prototype.getAttribute.call(node, name);
   const getter = (kind, name) => Object.getOwnPropertyDescriptor(kind.prototype, name).get;
@@ -33,8 +33,9 @@
   const said = (name) => (sender && attribute(sender, 'form' + name)) || attribute(form, name) || '';
   let method = said('method').trim().toUpperCase();
   if (!['POST', 'DIALOG'].includes(method)) method = 'GET';
-  let address = document.URL;
-  try { address = new URL(said('action').trim() || document.URL, document.baseURI).href; } catch { address = 'about:invalid'; }
+  const here = getter(Document, 'URL').call(document), base = getter(Node, 'baseURI').call(document);
+  let address = here;
+  try { address = new URL(said('action').trim() || here, base).href; } catch { address = 'about:invalid'; }
   if (method === 'GET') { try { const plain = new URL(address); plain.search = ''; address = plain.href; } catch {} }
   const fields = [], verbs = [], values = [];
   for (const node of members) {
@@ -43,7 +44,11 @@
     if (verbNames.includes(name.toLowerCase()) && (kind === 'hidden' || node === sender)) verbs.push(String(own(node, 'value')).slice(0, 100));
     if (!kinds[tag(node)] || ['button', 'submit', 'image', 'reset'].includes(kind) || tag(node) === 'button') continue;
     if (fields.length < 100) fields.push({ name: name.slice(0, 60), kind, autocomplete: (attribute(node, 'autocomplete') ?? '').toLowerCase().slice(0, 100) });
-    if (!['hidden', 'password'].includes(kind)) values.push((name + '=' + (['checkbox', 'radio'].includes(kind) ? own(node, 'checked') : own(node, 'value'))).slice(0, 2000));
+    if (['hidden', 'password'].includes(kind)) continue;
+    const value = String(['checkbox', 'radio'].includes(kind) ? own(node, 'checked') : own(node, 'value'));
+    // Of numbers of cards and codes, the length is enough.
+    const short = /(^| )(cc-|one-time-code)/.test(attribute(node, 'autocomplete') ?? '') ? value.length : value.slice(0, 2000);
+    values.push(name + '=' + short);
   }
   facts.form = { method, address, fields, verbs, values, search: closest(form, 'search, [role=search i]') !== null };
   return facts;

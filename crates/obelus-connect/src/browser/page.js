@@ -61,6 +61,10 @@ if (fresh) {
     // A page stays where it is if its next one is `aborted`; any other failure is shown as a page of its own.
     return route.abort(document ? 'aborted' : 'blockedbyclient');
   });
+  // What these send cannot be held back, so pages do without them. Frames and windows that a page makes are seen to as well.
+  const out = ['SharedWorker', 'fetchLater'];
+  if (!ask.sockets) out.push('WebTransport', 'RTCPeerConnection', 'webkitRTCPeerConnection');
+  await context.addInitScript((names) => { for (const name of names) delete globalThis[name]; }, out);
   await context.routeWebSocket(/.*/, (socket) => {
     const address = socket.url().replace(/^ws/, 'http');
     if (guard.sockets && allowed(address)) socket.connectToServer(); else socket.close();

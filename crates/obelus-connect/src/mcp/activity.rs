@@ -16,8 +16,8 @@ use super::server::Server;
 use super::shots;
 use crate::activity::Mask;
 
-/// What getting ready and saying goodbye may take beyond the time of the call itself.
-const MORE_TIME: Duration = Duration::from_secs(10);
+/// What saying goodbye to a server that hangs, and getting another one ready, may take beyond the time of the call itself.
+const MORE_TIME: Duration = Duration::from_secs(30);
 
 /// A tool of a server, as a session knows it.
 pub(super) struct McpTool {

@@ -28,6 +28,9 @@ use super::spec::{Era, Reach, Spec};
 /// How long the library has to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(2);
 
+/// How long a server that left a call unanswered has to show that it is there.
+const MOST_SILENCE: Duration = Duration::from_secs(10);
+
 /// More pages of tools than this are no list.
 const MOST_PAGES: usize = 100;
 
@@ -57,6 +60,8 @@ pub(super) struct Connection {
     process: Option<Process>,
     /// Set where the library does not notice by itself.
     broken: AtomicBool,
+    /// Whether a call got no answer, so that there may be nobody at the other end.
+    silent: AtomicBool,
     listening: Option<AbortHandle>,
 }
 
@@ -144,6 +149,7 @@ impl Connection {
             service: Mutex::new(Some(service)),
             process,
             broken: AtomicBool::new(false),
+            silent: AtomicBool::new(false),
             listening,
         })
     }
@@ -151,6 +157,19 @@ impl Connection {
     /// Whether nothing can be asked here any more.
     pub(super) fn is_broken(&self) -> bool {
         self.peer.is_transport_closed() || self.broken.load(Ordering::Acquire)
+    }
+
+    /// Whether there is somebody at the other end. Only where a call got no answer is it found out, by a question that
+    /// every server can answer: one that is slow keeps what it has in its memory, one that hangs is started anew.
+    pub(super) async fn is_alive(&self) -> bool {
+        if self.is_broken() {
+            return false;
+        }
+        if !self.silent.swap(false, Ordering::AcqRel) {
+            return true;
+        }
+        let answered = tokio::time::timeout(MOST_SILENCE, self.list()).await;
+        answered.is_ok() && !self.is_broken()
     }
 
     /// Closes the line, ends the program and waits until both are gone.
@@ -211,7 +230,10 @@ impl Connection {
                 }
                 self.error(Trouble::Said, format!("{} (code {})", quoted(&error.message), error.code.0))
             }
-            ServiceError::Timeout { .. } => self.error(Trouble::Late, "no answer in time; see `timeout`"),
+            ServiceError::Timeout { .. } => {
+                self.silent.store(true, Ordering::Release);
+                self.error(Trouble::Late, "no answer in time; see `timeout`")
+            }
             ServiceError::TransportSend(error) if http::is_unreached(error.error.as_ref()) => {
                 let cause = quoted(&http::innermost(error.error.as_ref()));
                 self.error(Trouble::NoStart, format!("it cannot be reached: {cause}"))

@@ -127,7 +127,9 @@ impl Server {
         if *closed.borrow_and_update() {
             return Err(is_closed());
         }
-        if let Some(connection) = line.connection.as_ref().filter(|connection| !connection.is_broken()) {
+        if let Some(connection) = &line.connection
+            && connection.is_alive().await
+        {
             return Ok(Arc::clone(connection));
         }
         line.listed = None;

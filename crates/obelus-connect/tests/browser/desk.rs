@@ -174,6 +174,7 @@ fn page(asked: &Asked, other: &str) -> server::Reply {
         "/meta" => {
             html(&format!("<title>Meta</title><meta http-equiv=refresh content='0;url={other}/away'><h1>Meta</h1>"))
         }
+        "/worker.js" => server::answer("200 OK", "text/javascript", "fetch('/api/worker', {method: 'POST'})"),
         "/file.bin" => server::answer("200 OK", "application/octet-stream", "canary-file"),
         "/redirect" => server::redirect(&format!("{other}/away")),
         "/big" => {

@@ -379,6 +379,21 @@ async fn frames_scripts_that_send_files_and_other_corners_of_pages_are_guarded_t
     desk.observe().await;
     assert_eq!(desk.sent().len(), 2);
 
+    // Workers: what they send is held back, or there are none.
+    desk.open("/").await;
+    assert!(desk.do_press("button", "Shared").await.is_ok());
+    desk.observe().await;
+    assert!(desk.text().contains("no shared worker"));
+    assert!(desk.do_press("button", "Framed worker").await.is_ok());
+    desk.observe().await;
+    assert!(desk.text().contains("none in frames"));
+    assert_eq!(desk.do_press("button", "Worker").await.unwrap_err().code, "held");
+    assert_eq!(desk.sent().len(), 2);
+
+    // Names of fields that hide what a form and its document say.
+    let (class, params) = desk.press("button", "Clobbered").await.unwrap();
+    assert_eq!((class.as_str(), params["form"]["address"].as_str()), ("submit", Some(&*format!("{}/", desk.site.url))));
+
     // Words that can be pressed have no name, and none of them is kept.
     let page = desk.open("/").await;
     let words = page.elements().iter().find(|element| element.role == "generic" && element.label.starts_with('~'));

@@ -182,6 +182,16 @@ async fn a_call_that_takes_too_long_is_cancelled_and_in_doubt() {
     assert!(matches!(&late, Outcome::Lost { message } if message.contains("no answer in time")), "{late:?}");
     until("the server knows", || peer.count("cancelled") == 1).await;
     assert_eq!(peer.call("echo").await.unwrap(), "echo None");
+    assert_eq!(peer.count("start"), 1, "it is slow, and not dead");
+    peer.is_gone().await;
+}
+
+#[tokio::test]
+async fn a_server_that_hangs_in_a_call_is_started_anew_for_the_next() {
+    let peer = Peer::new("fine", "sleeps", json!({"timeout": 3}));
+    assert_eq!(peer.call("sleep").await, Err(Trouble::Late));
+    assert_eq!(peer.call("echo").await.unwrap(), "echo None");
+    assert_eq!(peer.count("start"), 2);
     peer.is_gone().await;
 }
 

@@ -51,7 +51,7 @@ def tools():
     parameters = {"a": {"type": "string"}}
     if changed:
         parameters["b"] = {"type": "string"}
-    names = ["echo", "crash", "wait", "large", "endless", "chatty", "change", "back", "env", "ask", "asks_twice", "garbage"]
+    names = ["echo", "crash", "wait", "large", "endless", "chatty", "change", "back", "env", "ask", "asks_twice", "garbage", "sleep"]
     return [tool(name, **(parameters if name == "echo" else {})) for name in names]
 
 
@@ -75,6 +75,8 @@ def call(identity, params):
         os._exit(7)
     if name == "wait":
         return None
+    if name == "sleep":
+        time.sleep(600)
     if name == "large":
         return text("x" * (17 * 1024 * 1024))
     if name == "endless":

@@ -133,7 +133,7 @@ impl Office {
     /// What lies at a kind of memory.
     pub(crate) fn kind(&self, name: &str) -> Value {
         let context = self.driver.session().context();
-        context.read(&obelus_kernel::Path::root(name), None).map(|value| value.into_owned()).unwrap_or_default()
+        context.read(&obelus_kernel::Path::root(name), None).map(std::borrow::Cow::into_owned).unwrap_or_default()
     }
 
     pub(crate) fn facts(&self) -> Vec<String> {
@@ -147,29 +147,20 @@ impl Office {
     }
 }
 
+/// Looks, aims and acts on the toy page.
 fn on_page(activities: &mut Activities, desk: &Arc<Mutex<Desk>>) {
-    let at = |desk: &Arc<Mutex<Desk>>| Arc::clone(desk);
-    let locked = |desk: &Arc<Mutex<Desk>>, run: &mut dyn FnMut(&mut Desk)| {
-        run(&mut desk.lock().unwrap_or_else(PoisonError::into_inner))
-    };
-    let own = at(desk);
-    activities.register("observe", move |_| {
-        let mut seen = Value::Null;
-        locked(&own, &mut |desk| seen = desk.look());
-        async move { Ok(seen) }
-    });
-    let own = at(desk);
-    activities.register("aim", move |work| {
-        let mut aimed = Ok(Value::Null);
-        locked(&own, &mut |desk| aimed = desk.aim(&work.call));
-        async move { aimed }
-    });
-    for name in ["look", "delete"] {
-        let own = at(desk);
+    type Doing = fn(&mut Desk, &Value) -> Result<Value, CallError>;
+    let parts: [(&str, Doing); 4] = [
+        ("observe", |desk, _| Ok(desk.look())),
+        ("aim", |desk, call| desk.aim(call)),
+        ("look", |desk, call| Ok(desk.act(call))),
+        ("delete", |desk, call| Ok(desk.act(call))),
+    ];
+    for (name, doing) in parts {
+        let desk = Arc::clone(desk);
         activities.register(name, move |work| {
-            let mut did = Value::Null;
-            locked(&own, &mut |desk| did = desk.act(&work.call));
-            async move { Ok(did) }
+            let brought = doing(&mut desk.lock().unwrap_or_else(PoisonError::into_inner), &work.call);
+            async move { brought }
         });
     }
 }

@@ -101,6 +101,11 @@ impl Session {
         self.set_resting(at, true);
     }
 
+    /// Whether a call at work waits for a person, here or in a delegate.
+    pub(super) fn is_inquired(&self) -> bool {
+        !self.questions.inquiries.is_empty() || self.children().any(|(_, child)| child.is_inquired())
+    }
+
     /// A person decided about what a call asks.
     pub(super) fn answer_inquiry(&mut self, id: &str, decision: Decision, by: &str) -> Result<(), Refused> {
         let schema = self.questions.get(id).and_then(|question| question.schema.clone()).unwrap_or_default();
@@ -172,6 +177,23 @@ impl Session {
         if self.turn.phase == Phase::Rested(Ends::Waiting) {
             self.reopen();
         }
+    }
+
+    /// A delegate has ended: nobody answers what its calls, which may be at work still, have asked.
+    pub(super) fn tell_orphans(&mut self, at: JobRef, child: &Session) {
+        for (call, key) in child.inquiries() {
+            self.tell_call(&format!("{at}/{call}"), key, Told::Gone);
+        }
+    }
+
+    /// What calls at work wait to be told, here and in delegates.
+    fn inquiries(&self) -> Vec<(String, String)> {
+        let own = self.questions.open().filter_map(|question| question.inquiry.as_ref());
+        let mut all: Vec<_> = own.map(|inquiry| (inquiry.call.clone(), inquiry.key.clone())).collect();
+        for (id, child) in self.children() {
+            all.extend(child.inquiries().into_iter().map(|(call, key)| (format!("{id}/{call}"), key)));
+        }
+        all
     }
 
     fn tell_call(&mut self, id: &str, key: String, answer: Told) {

@@ -344,6 +344,11 @@ impl Session {
                 self.turn.phase = Phase::Working;
                 self.turn.must_end(Ends::Stopped, "stopped", "stopped by a person");
             }
+            // A call is at work still, and what it brings would set the turn to work again.
+            Phase::Rested(Ends::Waiting) if self.is_inquired() => {
+                self.turn.phase = Phase::Working;
+                self.turn.must_end(Ends::Stopped, "stopped", "stopped by a person");
+            }
             Phase::New | Phase::Rested(_) => {}
         }
         let children: Vec<String> = self.children().map(|(id, _)| id).collect();

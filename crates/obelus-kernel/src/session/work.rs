@@ -372,7 +372,8 @@ impl Session {
         let origins = job.origins.clone().joined(&own);
         step.errors.push((error_data((*call).clone(), error), origins));
         // How often a node of a graph may fail is for the graph to say, by its counters and its limit.
-        if !self.walk.as_ref().is_some_and(|walk| walk.current().is_some_and(|node| node.call.is_some())) {
+        let node = self.walk.as_ref().and_then(super::Walk::current);
+        if node.is_none_or(|node| node.call.is_none()) {
             self.note_failure(&name, &words);
         }
     }
@@ -389,7 +390,7 @@ impl Session {
             && step.calls[job.call].output_path.is_none()
             && job.frozen.as_ref().is_some_and(|_| job.attempt > 0);
         job.status = status;
-        job.child = None;
+        let child = job.child.take();
         let is_read = || step.calls[job.call].tool.as_ref().is_some_and(|tool| tool.effect == Effect::Read);
         self.turn.unseen |= status == Status::Failed || (status == Status::Done && is_read());
         if !is_forgotten {
@@ -404,6 +405,9 @@ impl Session {
         }
         self.wake_followers(at);
         self.close_joined(at, status);
+        if let Some(child) = child {
+            self.tell_orphans(at, &child);
+        }
     }
 
     /// In a sequential step the next one waits for nothing but its turn.

@@ -156,6 +156,39 @@ fn other_calls_go_on_meanwhile_but_not_what_comes_after_it_in_a_sequence() {
 }
 
 #[test]
+fn a_stop_while_a_call_asks_ends_the_turn_whatever_the_call_brings() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve(json!([call("make", "a", json!({}))]), json!(null));
+    desk.asks("0.0", "k", "Whose is it?", about_people());
+    desk.stop();
+    assert_eq!(desk.rested(), Ends::Stopped);
+    desk.fails("make");
+    assert_eq!((desk.waiting().len(), desk.requests.len(), desk.rested()), (0, 0, Ends::Stopped));
+
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve(json!([call("child", "a", json!({"q": 1}))]), json!(null));
+    desk.solve(json!([call("make", "x", json!({}))]), json!(null));
+    desk.asks("0.0/0.0", "k", "Whose is it?", about_people());
+    desk.stop();
+    assert_eq!((desk.waiting().len(), desk.requests.len(), desk.rested()), (0, 0, Ends::Stopped));
+    assert_eq!(desk.told, [("0.0/0.0".to_owned(), "k".to_owned(), Told::Gone)], "the call is at work still");
+}
+
+#[test]
+fn what_was_kept_before_calls_could_ask_is_still_read() {
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("over"));
+    desk.deny("q1");
+    let mut kept = desk.session.checkpoint().expect("it rests");
+    let question = kept["questions"]["all"]["1"].as_object_mut().expect("a question");
+    assert!(question.shift_remove("inquiry").is_some());
+    let fresh = Desk::with(json!({})).session;
+    let past = desk.session.past();
+    let again = fresh.restore(kept, std::sync::Arc::new(move || Ok(past.clone()))).expect("it is read");
+    assert_eq!(again.snapshot().to_string(), desk.session.snapshot().to_string());
+}
+
+#[test]
 fn a_delegates_call_asks_through_its_parents_with_longer_ids() {
     let mut desk = Desk::at_work(json!({}));
     desk.solve(json!([call("child", "a", json!({"q": 1}))]), json!("over"));

@@ -93,3 +93,36 @@ fn an_answer_that_does_not_fit_begins_anew_and_the_old_question_is_closed() {
     assert_eq!(story.ends().1, Some("done"));
     assert_eq!(story.read("†state.wish.when"), Some(json!("monday")));
 }
+
+#[test]
+fn what_may_have_happened_is_still_asked_about_when_the_user_goes_on() {
+    let mut story = waiting();
+    story.user_says("yes");
+    let id = story.call.clone().expect("the call runs");
+    story.tell(Input::InDoubt { id });
+    assert_eq!(story.ends().0, Ends::Waiting);
+    story.user_says("how is it going?");
+    let open: Vec<String> = story.session.questions().into_iter().filter(|q| q.is_open()).map(|q| q.id).collect();
+    assert_eq!(open.len(), 1, "whether it happened is not known yet");
+    let happened = Decision::Happened { result: json!(true) };
+    story.model_answers(json!({"output": "the board"}));
+    story.tell(Input::Decide { question: open[0].clone(), decision: happened, by: "a person".to_owned() });
+    assert_eq!(story.read("†state.did"), Some(json!(true)));
+    assert_eq!(story.session.node(), Some("wipe"), "the new turn went on from where it had parked");
+}
+
+#[test]
+fn what_a_call_at_work_asks_is_declined_when_the_user_goes_on() {
+    let mut story = waiting();
+    story.user_says("yes");
+    let id = story.call.clone().expect("the call runs");
+    let schema = json!({"type": "object", "properties": {"pin": {"type": "string"}}});
+    story.tell(Input::Asks { id: id.clone(), key: "k".to_owned(), words: "PIN?".to_owned(), schema });
+    assert_eq!(story.ends().0, Ends::Waiting);
+    story.user_says("something else");
+    assert!(story.session.questions().iter().all(|question| !question.is_open()));
+    assert_eq!(story.session.node(), Some("decide"));
+    story.tell(Input::Ended { id, outcome: Outcome::Value(json!("late")) });
+    assert_eq!(story.read("†state.did"), Some(json!("late")), "what was under way still comes to its end");
+    assert_eq!(story.session.node(), Some("decide"));
+}

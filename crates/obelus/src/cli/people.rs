@@ -10,7 +10,7 @@ use super::StoreAt;
 pub(crate) struct Inbox {
     #[command(flatten)]
     pub(crate) store: StoreAt,
-    /// Print `[{id, about, session, call, description, reasons, schema?, requested_at, expires_at}]`.
+    /// Print `[{id, about, session, call, description, reasons, schema?, asked_by?, requested_at, expires_at}]`.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -136,7 +136,8 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
     }
     let mut problems = Vec::new();
     for path in &paths {
-        let file = if path.is_dir() { path.join("agent.yaml") } else { path.clone() };
+        let is_folder = path.is_dir() || obelus_runtime::is_bundled(path);
+        let file = if is_folder { path.join("agent.yaml") } else { path.clone() };
         let folder = file.parent().unwrap_or(Path::new(""));
         let text = input::text(&file)?;
         match Agent::parse(&file, &text, folder) {

@@ -246,3 +246,33 @@ fn without_colours_there_are_none() {
         person.exit();
     }
 }
+
+#[test]
+fn what_a_call_asks_is_put_before_the_person_and_their_answer_goes_to_it() {
+    let Some(desk) = Desk::with_notes("notes", "en") else { return };
+    let person = Person::with(&desk, &[], &[("NOTES_FILE", "notes.json")]);
+    person.prompted(1).types("sign note 1").types(ENTER).sees("Your answer is needed").sees("Esc later");
+    person.sees("«Have a note signed» asks while it is at work, in its own words:").sees("│ notes: Who signs note 1");
+    // It can wait, and the conversation goes on meanwhile.
+    person.types(ESC).sees("Put off.").prompted(2).types("show the notes").types(ENTER);
+    person.sees("Look at the notes: 1 found");
+    person.prompted(3).types("/inbox").types(ENTER).sees_times("Esc later", 2);
+    person.types("a").sees("Answer ›").types("Ada").types(ENTER);
+    // What the second turn had to say was held back while something waited.
+    person.sees("1. buy milk").prompted(5);
+    let notes = fs::read_to_string(desk.0.join("agents/desk/notes.json")).expect("the notes");
+    assert!(notes.contains("\"signed\": \"Ada\""), "{notes}");
+    person.types(CTRL_D);
+    assert_eq!(person.exit().0, Some(0));
+}
+
+#[test]
+fn a_session_goes_on_by_itself_when_what_a_call_asks_is_answered_elsewhere() {
+    let Some(desk) = Desk::with_notes("notes-elsewhere", "ru") else { return };
+    let person = Person::with(&desk, &["--session", "s"], &[("NOTES_FILE", "notes.json")]);
+    person.prompted(1).types("sign note 1").types(ENTER).sees("Esc позже");
+    person.sees("«Подписать заметку» спрашивает по ходу работы, своими словами:");
+    desk.obelus(&["answer", "s:q1", "value", "Ada"]);
+    person.sees("Note 1 is signed by Ada.").prompted(2).types(CTRL_D);
+    assert_eq!(person.exit().0, Some(0));
+}

@@ -197,6 +197,23 @@ impl Desk {
         Self(folder)
     }
 
+    /// A desk where the example with notes works instead. None where there is no Python to run its server.
+    pub(crate) fn with_notes(name: &str, language: &str) -> Option<Self> {
+        if std::process::Command::new("python3").arg("--version").output().is_err() {
+            eprintln!("skipped: there is no `python3` to run the server of the example");
+            return None;
+        }
+        let desk = Self::new(name, language);
+        let example = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/mcp-notes"));
+        for file in ["agent.yaml", "playbook.yaml", "server.py"] {
+            let text = fs::read_to_string(example.join(file)).expect("the example");
+            let text = text.replace("name: mcp-notes", &format!("name: desk\nlanguage: {language}"));
+            fs::write(desk.0.join("agents/desk").join(file), text).expect("a file");
+        }
+        fs::write(desk.0.join("agents/desk/notes.json"), r#"[{"number": 1, "text": "buy milk"}]"#).expect("notes");
+        Some(desk)
+    }
+
     /// What the agent has changed in the world.
     pub(crate) fn changed(&self) -> String {
         fs::read_to_string(self.0.join("agents/desk/changed")).unwrap_or_default()

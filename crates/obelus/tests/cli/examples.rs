@@ -7,6 +7,16 @@ use serde_json::{Value, json};
 use crate::support::{Folder, at_a_terminal, command, find, obelus, root, run};
 
 #[test]
+fn the_agents_that_come_along_are_checked_and_drawn_from_any_folder() {
+    let folder = Folder::new("anywhere");
+    let anywhere = |args: &[&str]| run(command(args).current_dir(folder.path("")), b"").exits(0);
+    for agent in ["crm", "notes", "operator"] {
+        anywhere(&["agents", "check", agent]).prints(&format!("ok @bundled/{agent}"));
+    }
+    anywhere(&["agents", "graph", "operator", "--format", "svg"]).prints("<svg").prints("plans one call");
+}
+
+#[test]
 fn exec_reads_averages_and_writes_a_report() {
     let folder = Folder::new("example-exec");
     let ran = run(command(&["plan", "run", "examples/exec/plan.yaml", "--json"]).env("TMPDIR", &folder), b"").exits(0);
@@ -169,7 +179,10 @@ fn no_example_is_forgotten() {
     let entries = fs::read_dir(root().join("examples")).expect("there are examples");
     let mut names: Vec<_> = entries.map(|entry| entry.expect("readable").file_name()).collect();
     names.sort();
-    assert_eq!(names, ["batch", "branches", "delegate", "demo", "exec", "playbooks", "sheltered", "steps"]);
+    assert_eq!(
+        names,
+        ["batch", "branches", "delegate", "demo", "exec", "mcp-notes", "playbooks", "sheltered", "steps"]
+    );
 }
 
 const REMINDERS: &str = "

@@ -218,7 +218,7 @@ fn changes(pinned: &BTreeMap<String, Value>, now: &[(String, Value)]) -> Vec<Str
     for (name, schema) in pinned {
         match now.get(name.as_str()) {
             None => words.push(format!("the tool `{}` is not offered any more: calls to it will fail", visible(name))),
-            Some(other) if *other != schema => words.push(format!(
+            Some(other) if theirs(other) != theirs(schema) => words.push(format!(
                 "the tool `{}` has changed since this session began, and is not called; a new session takes it as it is now",
                 visible(name)
             )),
@@ -233,13 +233,19 @@ fn changes(pinned: &BTreeMap<String, Value>, now: &[(String, Value)]) -> Vec<Str
     words
 }
 
+/// What the server itself says of a tool. What the author of the file says is not the server's to change.
+fn theirs(schema: &Value) -> Vec<(&String, &Value)> {
+    let fields = schema.as_object().into_iter().flatten();
+    fields.filter(|(name, _)| !name.starts_with("x-")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_is_gone_changed_or_new_is_told_and_what_is_the_same_is_not() {
-        let schema = |words: &str| json!({"type": "object", "description": words});
+        let schema = |words: &str| json!({"type": "object", "description": words, "x-effect": "read"});
         let pinned = [("n.gone", "a"), ("n.other", "b"), ("n.same", "c")];
         let pinned = pinned.map(|(name, words)| (name.to_owned(), schema(words))).into();
         let now = [("n.other", "B"), ("n.same", "c"), ("n.new", "d")];
@@ -249,7 +255,9 @@ mod tests {
         assert!(told[0].contains("`n.gone` is not offered any more"), "{told:?}");
         assert!(told[1].contains("`n.other` has changed"), "{told:?}");
         assert!(told[2].contains("`n.new`"), "{told:?}");
-        assert!(changes(&pinned, &pinned.clone().into_iter().collect::<Vec<_>>()).is_empty());
+        let mut same: Vec<_> = pinned.clone().into_iter().collect();
+        same[0].1["x-effect"] = "update".into();
+        assert!(changes(&pinned, &same).is_empty(), "what the author says of it is no change of the server's");
     }
 
     #[test]
