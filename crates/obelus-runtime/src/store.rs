@@ -466,7 +466,7 @@ mod tests {
         let connection = Connection::open(folder.join("obelus.db")).unwrap();
         connection.pragma_update(None, "user_version", schema::FORM + 1).unwrap();
         drop(connection);
-        assert!(matches!(Store::open(&folder), Err(StoreError::Newer { found: 3, .. })));
+        assert!(matches!(Store::open(&folder), Err(StoreError::Newer { found, .. }) if found == schema::FORM + 1));
         fs::remove_dir_all(folder).unwrap();
     }
 

@@ -336,6 +336,10 @@ fn document(driver: &Driver, reply: &Reply, is_plan: bool) -> Value {
         "ends": reply.ends,
         "waiting": open,
     });
+    let (turn, whole) = session.spent();
+    if whole.requests > 0 {
+        document["spent"] = json!({"turn": turn, "session": whole});
+    }
     if let Some(reason) = &reply.reason {
         document["reason"] = json!(reason);
     }

@@ -42,8 +42,8 @@ struct Met {
     browser: Option<Section>,
     /// Why there is no browser.
     missing: Option<BindingError>,
-    /// Removed when nobody needs it any more.
-    _outputs: Option<Outputs>,
+    /// Removed with the servers.
+    outputs: Option<Outputs>,
 }
 
 impl Mcp {
@@ -110,7 +110,7 @@ impl Mcp {
         };
         let servers = Servers::parse(&all, &self.folder)?;
         servers.on_change(|words| output::warning(&visible(words)));
-        let met = Arc::new(Met { servers, browser: section, missing, _outputs: outputs });
+        let met = Arc::new(Met { servers, browser: section, missing, outputs });
         Ok(Arc::clone(self.met.get_or_init(|| met)))
     }
 
@@ -197,6 +197,9 @@ impl Mcp {
     pub(crate) async fn close(&self) {
         if let Some(met) = self.met.get() {
             met.servers.close().await;
+            if let Some(outputs) = &met.outputs {
+                outputs.remove();
+            }
         }
     }
 }
