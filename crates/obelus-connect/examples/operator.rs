@@ -1,5 +1,5 @@
 //! What a step of the operator agent costs us, beside a snapshot of the real browser, for the benchmark:
-//! `operator FOLDER AGENT PLAYWRIGHT_MCP`.
+//! `operator FOLDER AGENT`.
 //!
 //! The agent's own file, its graph, its record of facts, the journal and the words that a model would be sent are all
 //! there; only the model and the browser answer at once. By turns with rounds of steps, the real browser is asked for
@@ -14,11 +14,11 @@ use std::time::Instant;
 
 use cpu_time::ProcessTime;
 use obelus_connect::activity::bind_into;
+use obelus_connect::browser::Section;
 use obelus_connect::mcp::{Server, Servers};
 use obelus_connect::model::{PromptOptions, render};
 use obelus_kernel::Context;
 use obelus_kernel::session::{Answer, Input, Mode, Prompt, Session, Settings, Solution};
-use obelus_kernel::steps::Steps;
 use obelus_runtime::{
     Activities, Agent, AnswerFuture, Driver, Event, Model, SessionFiles, SessionJournal, Store, system_clock,
 };
@@ -29,21 +29,24 @@ use serde_json::{Map, Value, json};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Rounds of steps and snapshots by turns; the median counts.
-const ROUNDS: usize = 5;
-/// Actions in one round; each takes some steps of the graph.
-const ACTIONS: usize = 50;
+const ROUNDS: usize = 15;
+/// Actions in one round: a long turn, within the agent's own limits. Each takes some steps of the graph.
+const ACTIONS: usize = 18;
 /// Snapshots in one round.
-const SNAPSHOTS: usize = 10;
+const SNAPSHOTS: usize = 5;
 /// Links on the page: about 20,000 characters of snapshot.
 const LINKS: usize = 160;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [folder, agent, browser] = args.as_slice() else { panic!("operator FOLDER AGENT PLAYWRIGHT_MCP") };
+    let [folder, agent] = args.as_slice() else { panic!("operator FOLDER AGENT") };
     let (folder, agent) = (Path::new(folder), Agent::load(Path::new(agent)).expect("a good agent"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let servers = servers(browser);
+        // As where an agent's file names no server of its own.
+        let section = Section::parse(&Map::new(), folder).expect("nothing is wrong with nothing");
+        let (section, _outputs) = section.servers(&Map::new()).expect("a browser and its server");
+        let servers = Servers::parse(&section, folder).expect("a good section");
         let server = servers.get("browser").expect("it was named");
         let tools = servers.tools().await.expect("the browser's server starts");
         ask(&server, "browser_navigate", json!({"url": serve()})).await;
@@ -79,7 +82,6 @@ fn main() {
 
 /// One turn of many actions: the steps it took, and the CPU time of the whole process for them.
 async fn work(agent: &Agent, tools: &[(String, Value)], page: &str, store: Option<&Store>) -> (usize, f64) {
-    let steps = Steps { max_steps: u32::MAX, ..agent.steps.as_deref().expect("it has a graph").clone() };
     let mut activities = Activities::new();
     let own = agent.activities.iter().filter(|(_, binding)| binding["operator"] == "record");
     let own: Map<String, Value> = own.map(|(name, binding)| (name.clone(), binding.clone())).collect();
@@ -103,16 +105,10 @@ async fn work(agent: &Agent, tools: &[(String, Value)], page: &str, store: Optio
     let mut context = agent.context.to_json();
     let offered: Map<String, Value> = tools.iter().cloned().collect();
     context.as_array_mut().expect("a list").push(json!({"type": "tool", "tool": offered}));
-    let settings = Settings {
-        mode: Mode::Full,
-        max_requests: u32::MAX,
-        max_calls: u32::MAX,
-        activities: activities.names(),
-        ..agent.settings.clone()
-    };
+    let settings = Settings { mode: Mode::Full, activities: activities.names(), ..agent.settings.clone() };
     let context = Context::from_value(context).expect("a good context");
     let session = Session::new("bench", context, None, Arc::new(settings)).expect("a good session");
-    let session = session.with_steps(Arc::new(steps));
+    let session = session.with_steps(Arc::clone(agent.steps.as_ref().expect("it has a graph")));
     let model = Arc::new(Decider { decided: AtomicUsize::new(0) });
     let taken = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&taken);
@@ -172,15 +168,6 @@ impl Decider {
             }
         }
     }
-}
-
-fn servers(browser: &str) -> Servers {
-    let mut command = vec!["node", browser, "--headless", "--isolated", "--snapshot-mode", "none"];
-    let chromium = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-    let chromium = chromium.into_iter().find(|path| Path::new(path).exists()).expect("chromium is not installed");
-    command.extend(["--executable-path", chromium, "--no-sandbox"]);
-    let section = json!({"browser": {"command": command, "start": 60}});
-    Servers::parse(section.as_object().expect("an object"), Path::new(".")).expect("a good section")
 }
 
 async fn ask(server: &Server, tool: &str, arguments: Value) -> String {

@@ -102,6 +102,16 @@ fn capture(pattern: &Regex, text: &str) -> Value {
     pattern.captures(text).map(named).into_iter().collect()
 }
 
+/// An input that several filters are asked about, read once.
+pub struct Read(Val);
+
+impl Read {
+    /// Reads an input.
+    pub fn new(input: &Value) -> Result<Self, String> {
+        read::parse_single(input.to_string().as_bytes()).map(Self).map_err(|error| error.to_string())
+    }
+}
+
 impl Filter {
     /// Reads a filter. The error says what is wrong and where.
     pub fn compile(text: &str) -> Result<Self, String> {
@@ -128,10 +138,13 @@ impl Filter {
 
     /// Every result of the filter for an input.
     pub fn run(&self, input: &Value) -> Result<Vec<Value>, String> {
-        let input = read::parse_single(input.to_string().as_bytes()).map_err(|error| error.to_string())?;
+        self.run_read(&Read::new(input)?)
+    }
+
+    fn run_read(&self, Read(input): &Read) -> Result<Vec<Value>, String> {
         let ctx = Ctx::<Data>::new(&self.compiled.lut, Vars::new([]));
         let mut results = Vec::new();
-        for result in self.compiled.id.run((ctx, input)).map(unwrap_valr) {
+        for result in self.compiled.id.run((ctx, input.clone())).map(unwrap_valr) {
             let value = result.map_err(|error| error.to_string())?;
             if results.len() == MOST_RESULTS {
                 return Err(format!("more than {MOST_RESULTS} results"));
@@ -143,7 +156,12 @@ impl Filter {
 
     /// The one result of the filter; none is null, several are an error.
     pub fn one(&self, input: &Value) -> Result<Value, String> {
-        let mut results = self.run(input)?;
+        self.one_read(&Read::new(input)?)
+    }
+
+    /// The same for an input that was read before.
+    pub fn one_read(&self, input: &Read) -> Result<Value, String> {
+        let mut results = self.run_read(input)?;
         match results.len() {
             0 => Ok(Value::Null),
             1 => Ok(results.remove(0)),

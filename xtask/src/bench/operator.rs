@@ -21,7 +21,7 @@ pub(super) fn measure() -> Result<bool> {
     let folder = target.join("bench-operator");
     std::fs::create_dir_all(&folder)?;
     let mut command = Command::new(target.join("release/examples/operator"));
-    command.arg(&folder).arg(root().join("agents/operator")).arg(playwright_mcp()?);
+    command.arg(&folder).arg(root().join("agents/operator")).env("OBELUS_PLAYWRIGHT_MCP", playwright_mcp()?);
     let output = command.output()?;
     if !output.status.success() {
         bail!("the benchmark of the operator failed:\n{}", String::from_utf8_lossy(&output.stderr));

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use minijinja::Environment;
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::Value as Shown;
+use minijinja::value::{Serde, Value as Shown};
 use obelus_kernel::Tool;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::{Picture, Prompt, Purpose};
@@ -121,17 +121,19 @@ fn solve(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, R
     let offer = if is_blocks { method_on_offer } else { tool_on_offer };
     let tools: Vec<Value> = prompt.tools.iter().map(|tool| offer(&tool["name"], &tool["schema"])).collect();
     let has_instances = prompt.kinds.iter().any(|kind| kind.get("instances").is_some());
-    let system = json!({
-        "instructions": prompt.instructions,
-        "tools": tools,
-        "mode": prompt.mode,
-        "plan_mode": prompt.plan_mode,
-        "has_instances": has_instances,
-        "language": options.language.as_ref().or(prompt.language.as_ref()),
-        "schema": (!options.without_schema && !is_blocks).then_some(&prompt.schema),
-    });
+    // The schema is long, and shown as it is, without a copy.
+    let schema = (!options.without_schema && !is_blocks).then_some(&prompt.schema);
+    let system = Shown::from_pairs([
+        ("instructions", Shown::from(Serde(&prompt.instructions))),
+        ("tools", Shown::from(Serde(&tools))),
+        ("mode", prompt.mode.into()),
+        ("plan_mode", prompt.plan_mode.into()),
+        ("has_instances", has_instances.into()),
+        ("language", Shown::from(Serde(&options.language.as_ref().or(prompt.language.as_ref())))),
+        ("schema", schema.map_or(Shown::from(()), jinja::value)),
+    ]);
     let template = if is_blocks { SYSTEM_BLOCKS } else { SYSTEM };
-    let mut messages = vec![message(ChatRole::System, template, system)?];
+    let mut messages = vec![message_of(ChatRole::System, template, system)?];
 
     // What the agent has said in this turn is told as such: the user's message stays the last.
     let said: Vec<&str> = said_since(prompt).collect();
@@ -253,7 +255,14 @@ fn question_in_short(question: &Value) -> Value {
 
 fn message(role: ChatRole, template: &'static str, data: Value) -> Result<ChatMessage, RenderError> {
     let Value::Object(fields) = data else { unreachable!("data of a template is an object") };
-    let data = Shown::from_pairs(fields.iter().map(|(name, value)| (name.as_str(), jinja::value(value))));
+    message_of(
+        role,
+        template,
+        Shown::from_pairs(fields.iter().map(|(name, value)| (name.as_str(), jinja::value(value)))),
+    )
+}
+
+fn message_of(role: ChatRole, template: &'static str, data: Shown) -> Result<ChatMessage, RenderError> {
     let rendered = TEMPLATES.get_template(template).and_then(|template| template.render(data));
     let content = rendered.map_err(|error| RenderError { template, message: jinja::words(&error) })?;
     Ok(ChatMessage { role, content: content.trim_end().to_owned(), images: Vec::new() })

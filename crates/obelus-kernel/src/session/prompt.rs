@@ -132,7 +132,11 @@ impl Session {
         let Composed { schema, loose } = compose(&self.context, output, mode, offer, |tool| self.is_latent(tool));
         let step = node.map(|_| STEP.to_owned());
         let planning = node.filter(|node| node.plans.is_some()).map(|_| PLANNING.to_owned());
-        let tool = |tool: &Arc<Tool>| json!({"name": tool.name, "schema": tool.schema});
+        let tool = |tool: &Arc<Tool>| {
+            // Copied as it is: `json!` would go through every value of every schema.
+            let fields = [("name", tool.name.as_str().into()), ("schema", tool.schema.clone())];
+            Value::Object(fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect())
+        };
         Prompt {
             purpose: Purpose::Solve,
             node: self.walk.as_ref().map(|walk| walk.at.node.clone()),

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::Session;
 use crate::expr::Expr;
-use crate::jq::Filter;
+use crate::jq::{Filter, Read};
 use crate::session::input::CallError;
 use crate::steps::{Next, Words};
 
@@ -26,7 +26,7 @@ impl Session {
             Words::Text(text) if text.starts_with('†') => self.text_at(text),
             Words::Text(text) => Ok(text.clone()),
             Words::Made { jq } => {
-                let input = self.filter_input(reason);
+                let input = Read::new(&self.filter_input(reason))?;
                 match self.filtered(jq, &input)? {
                     Value::String(text) => Ok(text),
                     other => Ok(other.to_string()),
@@ -38,7 +38,7 @@ impl Session {
     /// Where the first way leads whose predicate holds.
     pub(super) fn way(&mut self, ways: &[Next]) -> Result<String, String> {
         let asks = ways.iter().any(|way| way.when.is_some());
-        let input = if asks { self.filter_input(None) } else { Value::Null };
+        let input = Read::new(&if asks { self.filter_input(None) } else { Value::Null })?;
         for way in ways {
             let holds = match &way.when {
                 None => true,
@@ -74,7 +74,7 @@ impl Session {
     }
 
     /// What a filter makes of that.
-    fn filtered(&mut self, text: &str, input: &Value) -> Result<Value, String> {
+    fn filtered(&mut self, text: &str, input: &Read) -> Result<Value, String> {
         let Some(walk) = &mut self.walk else { return Ok(Value::Null) };
         let filter = match walk.filters.get(text) {
             Some(filter) => filter.clone(),
@@ -84,6 +84,6 @@ impl Session {
                 filter
             }
         };
-        filter.one(input).map_err(|error| format!("`{text}`: {error}"))
+        filter.one_read(input).map_err(|error| format!("`{text}`: {error}"))
     }
 }
