@@ -54,15 +54,12 @@ fn main() {
         let (mut cpu, mut memory, mut kept, mut snapshots) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut steps = 0;
         for round in 0..ROUNDS {
-            let begun = Instant::now();
-            let (count, _) = work(&agent, &tools, &page, None).await;
-            memory.push(micros(begun.elapsed()) / count as f64);
+            memory.push(work(&agent, &tools, &page, None).await.wall);
             let store = Store::open(&folder.join(format!("store-{round}"))).expect("a store");
-            let begun = Instant::now();
-            let (count, worked) = work(&agent, &tools, &page, Some(&store)).await;
-            kept.push(micros(begun.elapsed()) / count as f64);
-            cpu.push(worked / count as f64);
-            steps += count;
+            let turn = work(&agent, &tools, &page, Some(&store)).await;
+            kept.push(turn.wall);
+            cpu.push(turn.cpu);
+            steps += turn.steps;
             for _ in 0..SNAPSHOTS {
                 let begun = Instant::now();
                 ask(&server, "browser_snapshot", json!({})).await;
@@ -80,8 +77,16 @@ fn main() {
     });
 }
 
-/// One turn of many actions: the steps it took, and the CPU time of the whole process for them.
-async fn work(agent: &Agent, tools: &[(String, Value)], page: &str, store: Option<&Store>) -> (usize, f64) {
+/// What a turn took, for each of its steps.
+struct Turn {
+    steps: usize,
+    /// The CPU time of the whole process.
+    cpu: f64,
+    wall: f64,
+}
+
+/// One turn of many actions. The making of the session is not measured.
+async fn work(agent: &Agent, tools: &[(String, Value)], page: &str, store: Option<&Store>) -> Turn {
     let mut activities = Activities::new();
     let own = agent.activities.iter().filter(|(_, binding)| binding["operator"] == "record");
     let own: Map<String, Value> = own.map(|(name, binding)| (name.clone(), binding.clone())).collect();
@@ -123,12 +128,13 @@ async fn work(agent: &Agent, tools: &[(String, Value)], page: &str, store: Optio
         driver = driver.journaled_by(SessionJournal::new(store.clone(), "bench"));
         driver = driver.with_files(SessionFiles::open(store.folder(), "bench").expect("files"));
     }
-    let begun = ProcessTime::now();
+    let (begun, worked) = (Instant::now(), ProcessTime::now());
     let reply = driver.turn(Input::User { text: "Walk through the shop".to_owned() }).await.expect("a turn");
-    let worked = micros(begun.elapsed());
+    let (worked, wall) = (micros(worked.elapsed()), micros(begun.elapsed()));
     assert_eq!(reply.end.as_deref(), Some("done"), "{reply:?}");
     assert!(visits.load(Ordering::Relaxed) >= ACTIONS, "it did not observe");
-    (taken.load(Ordering::Relaxed), worked)
+    let steps = taken.load(Ordering::Relaxed);
+    Turn { steps, cpu: worked / steps as f64, wall: wall / steps as f64 }
 }
 
 /// A model that knows at once what to do.
