@@ -157,9 +157,10 @@ impl Servers {
     }
 
     /// Keeps tokens for servers in a folder of the store, for this agent; those that are there are used. Without it a login
-    /// lasts as long as the process.
-    pub fn keep_logins(&self, folder: &Path, agent: &str) {
-        self.by_name.values().filter_map(|server| server.spec().auth()).for_each(|auth| auth.keep_in(folder, agent));
+    /// lasts as long as the process. `typed` is what a person types for the agent to log in.
+    pub fn keep_logins(&self, folder: &Path, agent: &str, typed: &str) {
+        let all = self.by_name.values().filter_map(|server| server.spec().auth());
+        all.for_each(|auth| auth.keep_in(folder, agent, typed));
     }
 
     /// Ends processes (whole groups, reaped) and connections. Whatever is called later is refused. What is not closed

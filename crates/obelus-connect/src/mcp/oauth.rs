@@ -70,7 +70,8 @@ pub(super) struct Auth {
 #[derive(Clone)]
 struct Place {
     file: PathBuf,
-    agent: String,
+    /// What a person types for the agent.
+    typed: String,
 }
 
 #[derive(Default)]
@@ -96,8 +97,8 @@ impl Auth {
     }
 
     /// Keeps tokens in a folder, for an agent. Without it they last as long as the process.
-    pub(super) fn keep_in(&self, folder: &Path, agent: &str) {
-        let place = Place { file: file_of(folder, agent, &self.url), agent: agent.to_owned() };
+    pub(super) fn keep_in(&self, folder: &Path, agent: &str, typed: &str) {
+        let place = Place { file: file_of(folder, agent, &self.url), typed: typed.to_owned() };
         *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(place);
     }
 
@@ -403,8 +404,8 @@ impl Auth {
 
     fn how_to_log_in(&self) -> String {
         match self.place() {
-            Some(place) if !place.agent.is_empty() => {
-                format!("log in with: obelus agents login {} {}", quoted(&place.agent), self.server)
+            Some(place) if !place.typed.is_empty() => {
+                format!("log in with: obelus agents login {} {}", quoted(&place.typed), self.server)
             }
             _ => format!("log in with: obelus agents login AGENT {}", self.server),
         }

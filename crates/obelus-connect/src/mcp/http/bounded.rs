@@ -32,6 +32,9 @@ const LAST_EVENT: &str = "last-event-id";
 /// How much of the words of an answer without sense is read.
 const MOST_WORDS: usize = 64 * 1024;
 
+/// A token may be refused, and then its rights.
+const MOST_RENEWALS: usize = 2;
+
 type Failed = StreamableHttpError<reqwest::Error>;
 
 /// A client whose answers have a size.
@@ -73,20 +76,19 @@ impl Bounded {
     }
 
     /// Sends a request, with a token where there is one. A server that refuses it has not carried it out: it is sent
-    /// once more if another token can be had.
+    /// again as long as another token can be had.
     async fn send(&self, request: RequestBuilder) -> Result<Response, Failed> {
         let Some(auth) = &self.auth else { return Ok(request.send().await?) };
-        let (mut request, mut again) = (request.try_clone(), Some(request));
-        while let Some(this) = request.take() {
+        for left in (0..=MOST_RENEWALS).rev() {
+            let Some(this) = request.try_clone() else { break };
             let token = auth.token().await;
             let response = with_token(this, token.as_ref()).send().await?;
-            let challenge = challenge_in(&response);
-            let wants_token = response.status() == StatusCode::UNAUTHORIZED;
-            if !wants_token && !(response.status() == StatusCode::FORBIDDEN && challenge.wants_more()) {
+            let (status, challenge) = (response.status(), challenge_in(&response));
+            let wants_more = status == StatusCode::FORBIDDEN && challenge.wants_more();
+            if status != StatusCode::UNAUTHORIZED && !wants_more {
                 return Ok(response);
             }
-            request = again.take();
-            let renewed = auth.renewed(challenge, token.as_ref(), request.is_none()).await;
+            let renewed = auth.renewed(challenge, token.as_ref(), left == 0).await;
             renewed.map_err(|words| StreamableHttpError::AuthRequired(AuthRequiredError::new(words)))?;
         }
         let words = "it refuses who asks".to_owned();
