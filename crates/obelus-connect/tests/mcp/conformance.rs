@@ -44,7 +44,8 @@ fn installed() -> Option<(PathBuf, PathBuf)> {
 /// Runs all scenarios of a revision: which passed.
 fn scenarios(revision: &str, is_told: bool, suite_name: &str) -> Option<BTreeMap<String, bool>> {
     let (node, suite) = installed()?;
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("conformance-{suite_name}-{revision}-{is_told}"));
+    let folder =
+        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("conformance-{suite_name}-{revision}-{is_told}"));
     let _ = std::fs::remove_dir_all(&folder);
     let me = std::env::current_exe().unwrap();
     // It must not have blanks in it: the suite splits it at those.
@@ -54,7 +55,7 @@ fn scenarios(revision: &str, is_told: bool, suite_name: &str) -> Option<BTreeMap
         .arg(suite)
         .args(["client", "--suite", suite_name])
         // Extensions belong to no revision.
-        .args(if suite_name == "all" { &["--spec-version", revision][..] } else { &[] })
+        .args(if suite_name == "all" { vec!["--spec-version", revision] } else { vec![] })
         .args(["--command", &client, "--output-dir"])
         .arg(&folder)
         .stdin(Stdio::null())
