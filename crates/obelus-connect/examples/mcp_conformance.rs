@@ -90,6 +90,10 @@ fn auth() -> Value {
         Secret::provide("CONFORMANCE_CLIENT_SECRET", Secret::new(secret));
         auth["client_secret"] = json!("$CONFORMANCE_CLIENT_SECRET");
     }
+    if let Some(key) = context["private_key_pem"].as_str() {
+        Secret::provide("CONFORMANCE_PRIVATE_KEY", Secret::new(key));
+        auth["private_key"] = json!("$CONFORMANCE_PRIVATE_KEY");
+    }
     if let Some(issuer) = context["issuer"].as_str() {
         auth["issuer"] = json!(issuer);
     }

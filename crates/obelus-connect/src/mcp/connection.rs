@@ -299,7 +299,8 @@ async fn not_open(spec: &Spec, era: Option<Era>, error: &ClientInitializeError, 
             let words = http::refusal(error).unwrap_or_default();
             NotOpen { error: McpError::new(&spec.name, Trouble::NoAccess, words), retry: None }
         }
-        error if http::is_unreached(error) => {
+        // Whether it was reached does not matter here: nothing was asked of it yet.
+        error if http::is_of_the_way(error) => {
             fail(format!("it cannot be reached: {}", quoted(&http::innermost(error))), None)
         }
         error => {

@@ -97,6 +97,11 @@ pub(super) fn is_unreached(error: &(dyn Error + 'static)) -> bool {
     causes(error).filter_map(|cause| cause.downcast_ref::<reqwest::Error>()).any(reqwest::Error::is_connect)
 }
 
+/// Whether the way failed, rather than what was said on it.
+pub(super) fn is_of_the_way(error: &(dyn Error + 'static)) -> bool {
+    causes(error).any(<dyn Error>::is::<reqwest::Error>)
+}
+
 /// What a person is to do, where a request was refused because of who asks.
 pub(super) fn refusal<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a str> {
     let refused = causes(error).find_map(|cause| cause.downcast_ref::<AuthRequiredError>());

@@ -11,6 +11,7 @@
 //! | `found` | who gives tokens for it |
 //! | `fetch` | requests to addresses that strangers name |
 //! | `client` | who we are to them, and asking for tokens |
+//! | `signed` | saying who we are by a signature |
 //! | `kept` | tokens in files |
 //! | `landing` | where a person comes back to |
 
@@ -21,6 +22,7 @@ mod found;
 mod kept;
 mod landing;
 mod said;
+mod signed;
 
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -242,8 +244,14 @@ impl Auth {
         let scopes = self.scopes(held, &challenge, &found)?;
         let id = self.said.client_id.as_deref().unwrap_or_default();
         let client = Client::known(id, self.said.secret()?, &found);
+        let signed = self.said.key()?.map(|key| signed::assertion(&key, id, &found.issuer, &random()?, now()));
+        let signed = signed.transpose()?;
         let joined = scopes.join(" ");
         let mut fields = vec![("grant_type", "client_credentials"), ("resource", &found.resource)];
+        if let Some(signed) = &signed {
+            fields.push(("client_assertion_type", signed::KIND));
+            fields.push(("client_assertion", signed.expose()));
+        }
         if !scopes.is_empty() {
             fields.push(("scope", &joined));
         }

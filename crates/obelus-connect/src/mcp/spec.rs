@@ -351,7 +351,10 @@ mod tests {
             (json!({"url": "http://h/", "auth": {"scope": []}}), "field `auth.scope`: unknown; did you mean `scopes`?"),
             (json!({"url": "http://h/", "auth": {"scopes": ["a b"]}}), "field `auth.scopes`: `a b` cannot be"),
             (json!({"url": "http://h/", "auth": {"grant": "x"}}), "field `auth.grant`"),
-            (json!({"url": "http://h/", "auth": {"grant": "client_credentials"}}), "needs `client_id`"),
+            (
+                json!({"url": "http://h/", "auth": {"grant": "client_credentials"}}),
+                "field `auth.grant`: `client_credentials` needs",
+            ),
             (json!({"url": "http://h/", "auth": {"client_id": "a", "client_secret": "b"}}), "stands in no file"),
             (json!({"url": "http://h/", "auth": {"client_secret": "$B"}}), "field `auth.client_id`"),
             (json!({"url": "http://h/", "auth": {}, "headers": {"authorization": "x"}}), "keep the one to use"),

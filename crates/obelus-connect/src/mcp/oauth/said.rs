@@ -5,7 +5,7 @@ use obelus_runtime::Secret;
 use super::challenge::is_scope;
 use crate::activity::{BindingError, Fields};
 
-const KNOWN: [&str; 5] = ["scopes", "client_id", "client_secret", "grant", "issuer"];
+const KNOWN: [&str; 6] = ["scopes", "client_id", "client_secret", "private_key", "grant", "issuer"];
 
 /// How a token is got.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub(in crate::mcp) struct Said {
     pub(super) client_id: Option<String>,
     /// The name of a variable of the environment.
     secret: Option<String>,
+    /// The same.
+    key: Option<String>,
     pub(super) grant: Grant,
     pub(super) issuer: Option<String>,
 }
@@ -38,14 +40,12 @@ impl Said {
         if let Some(wrong) = scopes.iter().find(|scope| !is_scope(scope)) {
             return Err(fields.wrong("scopes", format!("`{wrong}` cannot be a scope: it has a blank or is empty")));
         }
-        let secret = match fields.text("client_secret")? {
-            None => None,
-            Some(text) => Some(variable(text).ok_or_else(|| {
-                let problem = "a secret stands in no file: give the name of a variable of the environment, such as \
-                               $CLIENT_SECRET";
-                fields.wrong("client_secret", problem)
-            })?),
+        let named = |field: &str| {
+            let Some(text) = fields.text(field)? else { return Ok(None) };
+            let problem = "a secret stands in no file: give the name of a variable of the environment, such as $SECRET";
+            variable(text).map(Some).ok_or_else(|| fields.wrong(field, problem))
         };
+        let (secret, key) = (named("client_secret")?, named("private_key")?);
         let grant = match fields.text("grant")? {
             None | Some("code") => Grant::Code,
             Some("client_credentials") => Grant::Credentials,
@@ -55,24 +55,36 @@ impl Said {
         if secret.is_some() && client_id.is_none() {
             return Err(fields.wrong("client_id", "it goes with `client_secret`: whose secret is it?"));
         }
-        if grant == Grant::Credentials && secret.is_none() {
-            let problem = "`grant: client_credentials` needs `client_id` and `client_secret`";
-            return Err(fields.wrong("client_secret", problem));
+        if key.is_some() && (secret.is_some() || grant == Grant::Code) {
+            let problem = "it goes with `grant: client_credentials`, in place of `client_secret`";
+            return Err(fields.wrong("private_key", problem));
+        }
+        if grant == Grant::Credentials && (client_id.is_none() || (secret.is_none() && key.is_none())) {
+            let problem = "`client_credentials` needs `client_id`, and `client_secret` or `private_key`";
+            return Err(fields.wrong("grant", problem));
         }
         let issuer = fields.text("issuer")?.map(str::to_owned);
-        Ok(Self { scopes, client_id, secret, grant, issuer })
+        Ok(Self { scopes, client_id, secret, key, grant, issuer })
     }
 
     /// The secret of the client, if there is one. The error names the variable that is not set.
     pub(super) fn secret(&self) -> Result<Option<Secret>, String> {
-        let Some(name) = &self.secret else { return Ok(None) };
-        Secret::from_env(name).map(Some).ok_or_else(|| format!("the environment has no `{name}`; set it"))
+        self.secret.as_deref().map(from_env).transpose()
+    }
+
+    /// The key to sign with, if there is one.
+    pub(super) fn key(&self) -> Result<Option<Secret>, String> {
+        self.key.as_deref().map(from_env).transpose()
     }
 
     /// Whether the client is known by an address at which it is described.
     pub(super) fn id_is_address(&self) -> bool {
         self.secret.is_none() && self.client_id.as_ref().is_some_and(|id| id.starts_with("https://"))
     }
+}
+
+fn from_env(name: &str) -> Result<Secret, String> {
+    Secret::from_env(name).ok_or_else(|| format!("the environment has no `{name}`; set it"))
 }
 
 /// The name behind a `$`.
