@@ -188,6 +188,14 @@ impl Auth {
         held.is_aside = true;
     }
 
+    /// Goes back to the tokens in the file after a login that came to nothing.
+    pub(super) async fn give_up(&self) {
+        let mut held = self.held.lock().await;
+        if held.is_aside {
+            *held = Held::default();
+        }
+    }
+
     /// A person logs in. What they get is kept.
     pub(super) async fn log_in(&self, person: &dyn LogIn) -> Result<(), String> {
         let mut held = self.held.lock().await;
@@ -333,6 +341,10 @@ impl Auth {
             scopes,
             wanted: Vec::new(),
         };
+        // What stands in the environment is read from there, and not kept.
+        if self.said.secret()?.is_some() {
+            kept.client.secret = None;
+        }
         if let Some(given) = &tokens.scopes {
             kept.scopes.extend(given.iter().filter(|scope| !kept.scopes.contains(scope)).cloned().collect::<Vec<_>>());
         }
@@ -366,7 +378,9 @@ impl Auth {
             let refresh = kept.refresh.clone().ok_or_else(String::new)?;
             let fields =
                 [("grant_type", "refresh_token"), ("refresh_token", refresh.expose()), ("resource", &kept.resource)];
-            Ok(kept.client.ask(&fetch, &kept.token_at, &fields).await)
+            let secret = self.said.secret()?.or_else(|| kept.client.secret.clone());
+            let client = Client { secret, ..kept.client.clone() };
+            Ok(client.ask(&fetch, &kept.token_at, &fields).await)
         };
         let result = match asked.await {
             Err(words) => Err(words),

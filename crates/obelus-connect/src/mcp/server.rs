@@ -10,7 +10,7 @@ use tokio::sync::{Mutex, watch};
 use super::brought::Brought;
 use super::connection::{Connection, Listing};
 use super::error::{McpError, Trouble};
-use super::oauth::LogIn;
+use super::oauth::{Auth, LogIn};
 use super::offer::Listed;
 use super::round::{self, Clock, Elicit};
 use super::spec::{Era, Spec};
@@ -121,6 +121,15 @@ impl Server {
                 "there is nothing to log in to: it is no address, or has a token in `headers`".into(),
             ));
         };
+        let logged_in = self.logged_in(auth, person).await;
+        if logged_in.is_err() {
+            auth.give_up().await;
+        }
+        logged_in
+    }
+
+    async fn logged_in(&self, auth: &Auth, person: &dyn LogIn) -> Result<usize, McpError> {
+        let no_access = |words: String| McpError::new(&self.spec.name, Trouble::NoAccess, words);
         if !auth.is_challenged().await {
             auth.set_aside().await;
             self.forget_line().await;

@@ -187,6 +187,10 @@ async fn an_agent_with_an_account_of_its_own_needs_no_person() {
     assert_eq!(call(&servers, "write").await.unwrap(), "write", "it takes the rights that are wanted");
     assert!(doors.seen("/as/authorize").await.is_empty() && doors.seen("/as/register").await.is_empty());
 
+    let [file] = &doors.files()[..] else { panic!("{:?}", doors.files()) };
+    let kept = std::fs::read_to_string(file).unwrap();
+    assert!(kept.contains("access-") && !kept.contains("robot-secret"), "its secret stays where it was");
+
     let wrong = doors.servers("brief", auth("$DOORS_WRONG_SECRET")).tools().await.unwrap_err();
     assert!(wrong.words.contains("invalid_client (who?\\u{1b}[2J)"), "{wrong}");
     let absent = doors.servers("brief", auth("$DOORS_ABSENT_SECRET")).tools().await.unwrap_err();
@@ -217,4 +221,9 @@ async fn strangers_on_the_way_to_a_token_are_not_believed() {
     let error = log_in(&elsewhere).await.unwrap_err();
     assert!(error.words.contains("not from https://as.example.test"), "{error}");
     assert!(doors.seen("/as/token").await.is_empty() && doors.files().is_empty(), "no code was shown to anybody");
+
+    log_in(&servers).await.unwrap();
+    let astray = Visitor { astray: true, ..visitor().await };
+    servers.get("door").unwrap().log_in(&astray).await.unwrap_err();
+    assert_eq!(call(&servers, "echo").await.unwrap(), "echo", "a login that came to nothing takes nothing away");
 }

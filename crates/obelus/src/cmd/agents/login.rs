@@ -46,7 +46,9 @@ pub(super) fn login(args: &Login) -> Result<Exit> {
 
 /// The address is the answer, so that it can be passed on; nothing is opened here.
 fn show(address: &str) {
-    output::note(&format!("{BOLD}Open this address in a browser on this machine, and log in there:{BOLD:#}"));
+    // Who it leads to is the server's word: the person says whether that can be.
+    let host = address.split("://").nth(1).and_then(|rest| rest.split(['/', '?']).next()).unwrap_or_default();
+    output::note(&format!("{BOLD}Open this address in a browser on this machine, if you trust {}:{BOLD:#}", visible(host)));
     output::answer(&visible(address));
     output::note(&format!("{DIM}waiting for {} minutes; Ctrl-C stops{DIM:#}", LIMIT.as_secs() / 60));
 }
