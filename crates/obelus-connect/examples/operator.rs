@@ -153,8 +153,8 @@ impl Model for Decider {
 impl Decider {
     fn decide(&self, prompt: &Prompt) -> Value {
         match prompt.node.as_deref() {
-            Some("goal") => return json!({"output": "Walk through the shop"}),
-            Some("plan") => return json!({"output": ["Open the shop", "Walk through it", "Answer"]}),
+            Some("goal") => return json!({"output": {"goal": "Walk through the shop", "is_new": true, "reply": null}}),
+            Some("plan") => return json!({"output": {"plan": ["Open the shop", "Walk through it", "Answer"]}}),
             _ => {}
         }
         let number = self.decided.fetch_add(1, Ordering::Relaxed);

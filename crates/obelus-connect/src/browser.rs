@@ -16,6 +16,7 @@
 //! | `observe` | what the page shows, in words and as a picture |
 //! | `aim` | a planned call is checked against the page and judged |
 //! | `act` | the element is found again, and what was judged is done |
+//! | `around` | what stands around an element that has others of its name |
 //! | `intent` | what a planned call wants |
 //! | `judge` | what an action would do |
 //! | `guard` | what pages may send |
@@ -32,6 +33,7 @@ mod activities;
 mod address;
 mod aim;
 mod answer;
+mod around;
 mod find;
 mod guard;
 mod intent;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use obelus_connect::model::openai::{Access, OpenAi, OpenAiOptions, Price, Structured, Timeouts};
-use obelus_kernel::session::{Ends, Input};
+use obelus_kernel::session::{Ends, Input, Money};
 use obelus_runtime::{Driver, Event, Secret, Used};
 use serde_json::{Value, json};
 
@@ -78,7 +78,8 @@ async fn tokens_and_cost_are_told_of_each_request() {
     assert_eq!((turn.tokens, session.tokens, session.requests), (1100, 2200, 2));
     let told = *told.lock().unwrap();
     assert_eq!((told.input, told.output), (2000, 200));
-    assert!((told.cost.unwrap() - 0.004).abs() < 1e-9);
+    assert_eq!(told.cost, Some(Money::from(0.004)));
+    assert_eq!((turn.used.cost, session.used), (Some(Money::from(0.002)), told));
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use smallvec::smallvec;
 
+use crate::compose::{without_null_members, without_nulls};
 use crate::context::Context;
 use crate::expr::{Expr, OutputPath};
 use crate::fault::{Fault, Rule};
@@ -90,7 +91,7 @@ impl Call {
         let delegate = reader.executor("_delegate");
         let activity = reader.executor("_activity");
         let (params, asides) = reader.params();
-        let output = find(fields, "_output").map(|output| Box::new(output.clone()));
+        let output = find(fields, "_output").map(|output| Box::new(without_absent(output, tool.as_deref())));
         let faults = reader.faults;
         let raw = proposal.clone();
         let call = Self {
@@ -370,11 +371,14 @@ impl<'a> Reader<'a> {
             }
             let is_declared = || self.tool.is_none_or(|tool| tool.param(name).is_some());
             if ASIDES.contains(&name.as_str()) && !is_declared() {
-                asides.get_or_insert_default().insert(name.clone(), value.clone());
+                // A strict mode has the model write all of them.
+                if !value.is_null() {
+                    asides.get_or_insert_default().insert(name.clone(), value.clone());
+                }
                 continue;
             }
             let value = match self.tool {
-                Some(tool) => match without_nulls(value, tool.params(), name) {
+                Some(tool) => match without_null_members(value, name, tool.params()) {
                     Some(value) => value,
                     None => continue,
                 },
@@ -400,6 +404,14 @@ impl<'a> Reader<'a> {
             }
         }
         (params, asides)
+    }
+}
+
+/// What a call brings along as its result, without the nulls that stand for nothing.
+pub(crate) fn without_absent(output: &Value, tool: Option<&Tool>) -> Value {
+    match tool.and_then(Tool::output) {
+        Some(schema) => without_nulls(output, schema).into_owned(),
+        None => output.clone(),
     }
 }
 
@@ -429,26 +441,6 @@ fn scope(entry: &Value) -> Result<Scope, Fault> {
     match Expr::parse(text)? {
         Expr::Ref(path) => Ok(Scope::Path(path)),
         _ => Err(refused("a scope is one path, without `||` and `&&`")),
-    }
-}
-
-/// Strict output modes make everything nullable, so null in an optional place means that it is absent.
-fn without_nulls<'a>(value: &'a Value, schema: &Value, name: &str) -> Option<Cow<'a, Value>> {
-    if !matches!(value, Value::Null | Value::Object(_)) {
-        return Some(Cow::Borrowed(value));
-    }
-    let property = schema.get("properties").and_then(|properties| properties.get(name));
-    let required = schema.get("required").and_then(Value::as_array);
-    let is_required = required.is_some_and(|names| names.iter().any(|known| known == name));
-    match (value, property) {
-        (Value::Null, Some(property)) if !is_required && !schema::admits_null(property) => None,
-        (Value::Object(fields), Some(property)) if property.get("properties").is_some() => {
-            let kept = fields
-                .iter()
-                .filter_map(|(name, value)| Some((name.clone(), without_nulls(value, property, name)?.into_owned())));
-            Some(Cow::Owned(Value::Object(kept.collect())))
-        }
-        _ => Some(Cow::Borrowed(value)),
     }
 }
 

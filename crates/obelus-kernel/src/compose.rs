@@ -1,16 +1,25 @@
 //! The one schema that the model answers in: words, calls, output.
 
+mod absent;
+mod limits;
 mod strict;
 
 use serde_json::{Map, Value, json};
 
 use crate::context::Context;
+use crate::dialect::entries::ENTRIES;
 use crate::fold::Method;
 use crate::message::PlanMode;
 use crate::tool::{Effect, Tool};
-use strict::{Strict, described, nullable};
+pub(crate) use absent::without_null_members;
+pub use absent::without_nulls;
+use strict::{Notes, Strict, described, nullable};
 
-/// The schema of an answer.
+/// The objects that stand around a parameter: the answer, and the call.
+const LEVELS: usize = 2;
+
+/// The schema of an answer. What is composed here is read by [`crate::dialect`]: entries become properties (see
+/// [`crate::dialect::entries`]), and null where something may be left out means that it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Composed {
     /// The schema.
@@ -41,14 +50,14 @@ pub fn compose(
     offer: impl Fn(&Tool) -> Offer,
     is_latent: impl Fn(&Tool) -> bool,
 ) -> Composed {
-    let mut loose = Vec::new();
+    let mut notes = Notes::default();
     let mut runs = 0;
     let mut calls = Vec::new();
     for tool in context.tools() {
         calls.push(match offer(tool) {
             Offer::No => continue,
-            Offer::Call => call(tool, context, mode == PlanMode::Eager && is_latent(tool), &mut loose),
-            Offer::Plan => planned(tool, &mut loose),
+            Offer::Call => call(tool, context, mode == PlanMode::Eager && is_latent(tool), &mut notes),
+            Offer::Plan => planned(tool, &mut notes),
         });
         runs += usize::from(offer(tool) == Offer::Call);
     }
@@ -62,7 +71,7 @@ pub fn compose(
         list = described(list, "The one call that is to be carried out next, if there is one.");
     }
     let output = match output {
-        Some(schema) => nullable(Strict::new(schema, "output", &mut loose).plain(schema)),
+        Some(schema) => nullable(Strict::new(schema, "output", 1, &mut notes).plain(schema)),
         None => json!({"type": ["string", "number", "boolean", "null"]}),
     };
     let mut properties = Map::new();
@@ -74,22 +83,53 @@ pub fn compose(
         false => "The result of the whole request. Null while calls still have to bring something.",
     };
     properties.insert("output".to_owned(), described(output, result));
-    Composed { schema: closed(properties), loose }
+    let mut definitions = Map::new();
+    if runs > 0 {
+        let methods = Method::ALL.iter().map(|(name, _)| (*name).into());
+        definitions.insert("method".to_owned(), one_of(methods));
+        if !context.instances().is_empty() {
+            definitions.insert("instance".to_owned(), instances(context));
+        }
+    }
+    finished(closed(properties), definitions, notes)
+}
+
+/// Composes the schema of an answer that is the result of one call of a tool, which the model carries out itself.
+pub(crate) fn compose_result(tool: &Tool) -> Composed {
+    let mut notes = Notes::default();
+    let schema = tool.output().unwrap_or(&Value::Bool(true));
+    let output = Strict::new(schema, &tool.name, 1, &mut notes).plain(schema);
+    finished(closed(Map::from_iter([("output".to_owned(), output)])), Map::new(), notes)
+}
+
+/// What is common to several places is said once: a strict mode counts what a schema lists.
+fn finished(mut schema: Value, mut definitions: Map<String, Value>, mut notes: Notes) -> Composed {
+    if notes.has_anything {
+        definitions.extend(strict::definitions().map(|(name, schema)| (name.to_owned(), schema)));
+    }
+    if !definitions.is_empty() {
+        schema["$defs"] = Value::Object(definitions);
+    }
+    notes.loose.extend(limits::excess(&schema));
+    Composed { schema, loose: notes.loose }
 }
 
 /// A tool's name and its parameters, as they are written in a call.
-fn named_params(tool: &Tool, loose: &mut Vec<String>) -> Map<String, Value> {
+fn named_params(tool: &Tool, notes: &mut Notes) -> Map<String, Value> {
     let mut properties = Map::new();
     let mut put = |name: &str, schema: Value| properties.insert(name.to_owned(), schema);
     put("_reasoningForCall", json!({"type": ["string", "null"]}));
     put("_tool", json!({"type": "string", "const": tool.name}));
 
-    let mut strict = Strict::new(tool.params(), &tool.name, loose);
+    let mut strict = Strict::new(tool.params(), &tool.name, LEVELS, notes);
     for (name, schema) in tool.params().get("properties").and_then(Value::as_object).into_iter().flatten() {
         if tool.prescribed().iter().any(|(prescribed, _)| prescribed == name) {
             continue;
         }
         put(name, strict.member(tool.params(), name, schema));
+    }
+    if let Some(entries) = strict.free_params(tool.params()) {
+        put(ENTRIES, entries);
     }
     for (name, reference) in tool.prescribed() {
         put(name, json!({"type": ["string", "null"], "enum": [reference, null]}));
@@ -105,13 +145,13 @@ fn about(tool: &Tool, schema: Value) -> Value {
 }
 
 /// The schema of a call that another step carries out: what becomes of its result is that step's to say.
-fn planned(tool: &Tool, loose: &mut Vec<String>) -> Value {
-    about(tool, closed(named_params(tool, loose)))
+fn planned(tool: &Tool, notes: &mut Notes) -> Value {
+    about(tool, closed(named_params(tool, notes)))
 }
 
 /// The schema of one call of a tool.
-fn call(tool: &Tool, context: &Context, brings_output: bool, loose: &mut Vec<String>) -> Value {
-    let mut properties = named_params(tool, loose);
+fn call(tool: &Tool, context: &Context, brings_output: bool, notes: &mut Notes) -> Value {
+    let mut properties = named_params(tool, notes);
     let mut put = |name: &str, schema: Value| properties.insert(name.to_owned(), schema);
 
     let acts = tool.effect != Effect::Read && !brings_output;
@@ -130,21 +170,19 @@ fn call(tool: &Tool, context: &Context, brings_output: bool, loose: &mut Vec<Str
             let plain = if meta == "_scopes" && rule.schema.get("items").is_none() {
                 json!({"type": "array", "items": {"type": "string"}})
             } else {
-                Strict::new(&rule.schema, &tool.name, loose).plain(&rule.schema)
+                Strict::new(&rule.schema, &tool.name, LEVELS, notes).plain(&rule.schema)
             };
             put(meta, nullable(plain));
         }
     }
     if !context.instances().is_empty() {
-        let names: Vec<Value> =
-            context.instances().iter().map(|name| name.as_str().into()).chain([Value::Null]).collect();
-        put("_instance", json!({"type": ["string", "null"], "enum": names}));
+        put("_instance", json!({"$ref": "#/$defs/instance"}));
     }
-    put("_outputPath", output_path(tool, loose));
+    put("_outputPath", output_path(tool, notes));
     put("_outputMethod", output_method(tool));
     if brings_output {
         let schema = match tool.output() {
-            Some(schema) => Strict::new(schema, &tool.name, loose).plain(schema),
+            Some(schema) => Strict::new(schema, &tool.name, LEVELS, notes).plain(schema),
             None => json!({"type": ["string", "number", "boolean"]}),
         };
         put("_output", schema);
@@ -152,21 +190,32 @@ fn call(tool: &Tool, context: &Context, brings_output: bool, loose: &mut Vec<Str
     about(tool, closed(properties))
 }
 
-fn output_path(tool: &Tool, loose: &mut Vec<String>) -> Value {
+fn instances(context: &Context) -> Value {
+    let names = context.instances();
+    if names.len() > limits::MOST_INSTANCES {
+        return json!({"type": ["string", "null"], "description": "The name of an instance"});
+    }
+    one_of(names.iter().map(|name| name.as_str().into()))
+}
+
+/// One of these texts, or null.
+fn one_of(names: impl Iterator<Item = Value>) -> Value {
+    json!({"type": ["string", "null"], "enum": names.chain([Value::Null]).collect::<Vec<_>>()})
+}
+
+fn output_path(tool: &Tool, notes: &mut Notes) -> Value {
     match tool.meta("_outputPath") {
         Some(rule) if rule.fixed.is_some() => json!({"type": ["string", "null"], "enum": [rule.fixed, null]}),
-        Some(rule) => nullable(Strict::new(&rule.schema, &tool.name, loose).plain(&rule.schema)),
+        Some(rule) => nullable(Strict::new(&rule.schema, &tool.name, LEVELS, notes).plain(&rule.schema)),
         None => json!({"type": ["string", "null"], "description": "Where the result is written, such as †state.name"}),
     }
 }
 
 fn output_method(tool: &Tool) -> Value {
-    let fixed = tool.meta("_outputMethod").and_then(|rule| rule.fixed.clone());
-    let names: Vec<Value> = match fixed {
-        Some(name) => vec![name, Value::Null],
-        None => Method::ALL.iter().map(|(name, _)| (*name).into()).chain([Value::Null]).collect(),
-    };
-    json!({"type": ["string", "null"], "enum": names})
+    match tool.meta("_outputMethod").and_then(|rule| rule.fixed.clone()) {
+        Some(name) => one_of([name].into_iter()),
+        None => json!({"$ref": "#/$defs/method"}),
+    }
 }
 
 /// An object of which every property is required and no other is permitted.
@@ -233,7 +282,62 @@ mod tests {
         let many = Context::from_value(messages.into()).unwrap();
         let schema = |context| compose(context, None, PlanMode::Eager, |_| Offer::Call, |_| false);
         assert!(first_call(&schema(&alone)).get("_instance").is_none());
-        assert_eq!(first_call(&schema(&many))["_instance"]["enum"], json!(["anna", null]));
+        assert_eq!(schema(&many).schema["$defs"]["instance"]["enum"], json!(["anna", null]));
+    }
+
+    #[test]
+    fn an_object_of_any_names_is_a_list_of_entries() {
+        let tools = json!({"list": {"type": "object", "properties": {
+            "filter": {"type": "object", "description": "by field"},
+            "order": {"type": "object", "additionalProperties": {"type": "string", "enum": ["ASC", "DESC"]}, "minProperties": 1},
+            "fields": {"type": "object", "properties": {"TITLE": {"type": "string"}}, "additionalProperties": true},
+            "any": {},
+        }}});
+        let composed = composed(tools, PlanMode::Eager, &[]);
+        assert_eq!(composed.loose, Vec::<String>::new());
+        let call = |name: &str, value: Value| {
+            let mut schema = first_call(&composed)[name].clone();
+            schema["$defs"] = composed.schema["$defs"].clone();
+            crate::schema::compile(&schema).unwrap().is_valid(&value)
+        };
+        let entries = |list: Value| json!({"_entries": list});
+        let deep = json!({"name": "@ID", "value": [1, {"_entries": [{"name": "a", "value": null}]}]});
+        assert!(call("filter", entries(json!([{"name": ">SUM", "value": 1}, deep]))));
+        assert!(call("filter", json!("†state.filter")) && call("filter", Value::Null));
+        assert!(!call("filter", json!({">SUM": 1})) && !call("filter", entries(json!([{"name": "a"}]))));
+        assert!(call("order", entries(json!([{"name": "ID", "value": "ASC"}]))));
+        assert!(call("order", entries(json!([{"name": "ID", "value": "†state.way"}]))));
+        assert!(!call("order", entries(json!([{"name": "ID", "value": "up"}]))) && !call("order", entries(json!([]))));
+        assert!(call("fields", json!({"TITLE": null, "_entries": [{"name": "UF_1", "value": true}]})));
+        assert!(call("any", json!([1, "a"])) && call("any", entries(json!([]))) && !call("any", json!({"a": 1})));
+    }
+
+    #[test]
+    fn what_leads_back_to_itself_is_any_value_from_there_on() {
+        let node =
+            json!({"type": "object", "properties": {"name": {"type": "string"}, "next": {"$ref": "#/$defs/node"}}});
+        let circle = json!({"allOf": [{"$ref": "#/$defs/lists"}]});
+        let tools = json!({"put": {"type": "object", "$defs": {"node": node, "lists": {"type": "array", "items": circle}},
+            "properties": {"node": {"$ref": "#/$defs/node"}, "lists": {"$ref": "#/$defs/lists"}, "lost": {"$ref": "#/no"}}}});
+        let composed = composed(tools, PlanMode::Eager, &[]);
+        assert_eq!(composed.loose, Vec::<String>::new());
+        let node = &first_call(&composed)["node"]["anyOf"][0];
+        assert_eq!(node["properties"]["next"], json!({"$ref": "#/$defs/value"}));
+        assert_eq!(first_call(&composed)["lost"], json!({"$ref": "#/$defs/value"}));
+    }
+
+    #[test]
+    fn schemas_that_hold_together_are_joined() {
+        let base = json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]});
+        let tools = json!({"put": {"type": "object", "$defs": {"base": base}, "properties": {
+            "x": {"allOf": [{"$ref": "#/$defs/base"}, {"properties": {"b": {"type": "integer"}}, "additionalProperties": false}]},
+            "y": {"allOf": [{"type": "string"}, {"type": "integer"}]},
+        }, "required": ["x"]}});
+        let composed = composed(tools, PlanMode::Eager, &[]);
+        let x = crate::schema::compile(&first_call(&composed)["x"]).unwrap();
+        assert!(x.is_valid(&json!({"a": "t", "b": null})) && !x.is_valid(&json!({"a": null, "b": 1})));
+        assert_eq!(first_call(&composed)["y"], json!({"$ref": "#/$defs/value"}), "else it is any value");
+        assert_eq!(composed.loose, Vec::<String>::new());
     }
 
     #[test]
@@ -256,9 +360,19 @@ mod tests {
 
     #[test]
     fn what_a_strict_mode_cannot_say_is_named() {
-        let tools = json!({"put": {"type": "object", "properties": {"anything": {"type": "object"}}}});
+        let own = json!({"type": "object", "properties": {"_entries": {"type": "array"}}});
+        let tools = json!({"put": {"type": "object", "properties": {"anything": own}}});
         let composed = composed(tools, PlanMode::Eager, &[]);
-        assert_eq!(composed.loose.len(), 1);
-        assert!(composed.loose[0].contains("put.anything"), "{:?}", composed.loose);
+        assert_eq!(composed.loose, ["put.anything has a property `_entries` of its own"]);
+    }
+
+    #[test]
+    fn many_instances_have_names_and_are_not_listed() {
+        let mut messages = vec![json!({"type": "tool", "tool": {"a": {"type": "object"}, "b": {"type": "object"}}})];
+        messages.extend((0..600).map(|n| json!({"type": "state", "data": {}, "_instance": n.to_string()})));
+        let context = Context::from_value(messages.into()).unwrap();
+        let composed = compose(&context, None, PlanMode::Eager, |_| Offer::Call, |_| false);
+        assert_eq!(composed.loose, Vec::<String>::new());
+        assert_eq!(composed.schema["$defs"]["instance"]["type"], json!(["string", "null"]));
     }
 }

@@ -1,6 +1,7 @@
 //! Dialects: the ways in which a model writes its answers.
 
 pub mod blocks;
+pub mod entries;
 pub mod stream;
 
 use serde::{Deserialize, Serialize};

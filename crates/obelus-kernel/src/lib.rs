@@ -74,7 +74,7 @@ mod time;
 pub use time::Time;
 
 mod tool;
-pub use tool::{Before, Effect, Meta, Tool};
+pub use tool::{Before, Effect, Meta, Tool, in_language};
 
 mod visible;
 pub use visible::visible;

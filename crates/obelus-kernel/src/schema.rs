@@ -89,7 +89,11 @@ pub(crate) fn followed(root: &Value, mut pointer: String) -> Option<String> {
 pub(crate) fn admits_null(schema: &Value) -> bool {
     match schema.get("type") {
         Some(Value::String(name)) => name == "null",
-        Some(Value::Array(names)) => names.iter().any(|name| name == "null"),
+        Some(Value::Array(names)) => {
+            // A list of values counts too, whatever the types are.
+            let listed = schema.get("enum").and_then(Value::as_array);
+            names.iter().any(|name| name == "null") && listed.is_none_or(|values| values.contains(&Value::Null))
+        }
         _ => {
             let has_null = |list: &str| schema.get(list).and_then(Value::as_array);
             has_null("enum").is_some_and(|values| values.contains(&Value::Null))

@@ -62,6 +62,7 @@ mod seen;
 mod settings;
 mod shelter;
 mod solve;
+mod spent;
 mod turn;
 mod value_names;
 mod walk;
@@ -78,8 +79,7 @@ pub use crate::glob::fits as glob_fits;
 pub use consent::ConsentWords;
 pub use explain::explain;
 pub use input::{
-    Answer, AskedAgain, CallError, CallReport, Decision, Ends, Input, Outcome, Reply, Solution, Spent, Start, Task,
-    Told,
+    Answer, AskedAgain, CallError, CallReport, Decision, Ends, Input, Outcome, Reply, Solution, Start, Task, Told,
 };
 pub use picture::Picture;
 pub use policy::{Examples, Explanation, Match, Policy, Rule as PolicyRule, Say, Spoken, Verdict};
@@ -87,6 +87,7 @@ pub use prompt::{Prompt, Purpose};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
 pub use seen::Seen;
 pub use settings::{Approval, FollowUp, Kept, Mode, ModelMayConfirm, Planning, Settings};
+pub use spent::{Money, Spent, Used};
 pub use value_names::Named;
 pub use why::{Because, Given, Why, Writer, why};
 
@@ -305,9 +306,14 @@ impl Session {
             Input::State { state, by } => self.adopt(state, &by)?,
             Input::Event { id, event } => self.take_event(id, event)?,
             Input::Answer { id, answer } => {
-                self.spent.add(&answer);
-                self.turn.spent.add(&answer);
+                self.spent.answered(&answer);
+                self.turn.spent.answered(&answer);
                 self.take_answer(&id, answer);
+            }
+            // Whose request it was does not matter: what delegates take is the session's too.
+            Input::Used { id: _, used } => {
+                self.spent.used.add(used);
+                self.turn.spent.used.add(used);
             }
             Input::Partial { id, index, call } => self.take_partial(&id, index, call),
             Input::Ended { id, outcome } => self.take_outcome(&id, outcome),
@@ -315,7 +321,10 @@ impl Session {
             Input::Loaded { id, request } => self.take_loaded(&id, request),
             Input::InDoubt { id } => self.doubt(&id, INTERRUPTED),
             Input::DidNot { id, attempt } => self.did_not(&id, attempt),
-            Input::Forgotten => self.forget_seen(),
+            Input::Forgotten => {
+                self.forget_inquiries();
+                self.forget_seen();
+            }
             Input::Decide { question, decision, by } => self.decide(&question, decision, &by)?,
             Input::Mode { mode } => self.set_mode(mode),
             Input::Pause { by } => drop(self.paused.get_or_insert(by)),

@@ -2,6 +2,7 @@
 
 mod before;
 mod trust;
+mod words;
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -17,6 +18,8 @@ use crate::origin::{Origin, Origins};
 use crate::schema::{self, Breach};
 use crate::template::Template;
 pub use before::Before;
+pub(crate) use words::NameSource;
+pub use words::in_language;
 
 /// What a tool does to the world. Unknown means dangerous.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

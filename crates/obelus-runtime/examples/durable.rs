@@ -210,9 +210,17 @@ fn fill(folder: &Path, sessions: usize) {
             .execute("INSERT INTO session (id, created, genesis) VALUES (?1, 0, '{}')", [format!("s-{i}")])
             .expect("a session");
         transaction
-            .execute("INSERT INTO record (session, seq, at, input) VALUES (last_insert_rowid(), 1, 1, '\"start\"')", [])
+            .execute(
+                "INSERT INTO record (session, seq, at, form, input) VALUES (last_insert_rowid(), 1, 1, 1, '\"start\"')",
+                [],
+            )
             .expect("a record");
     }
+    transaction
+        .execute_batch(
+            "INSERT INTO register SELECT session, seq, place FROM record; UPDATE registered SET upto = 1000000000;",
+        )
+        .expect("a register");
     transaction.commit().expect("room");
 }
 

@@ -365,7 +365,7 @@ impl Reader<'_> {
     fn tool(&mut self, context: &mut Context, field: &str, name: &str, schema: &Value) {
         match Tool::parse(name, schema).and_then(|tool| tool.check().map(|()| tool)) {
             Ok(tool) => {
-                for (annotation, words) in tool.stray_paths() {
+                for (annotation, words) in tool.stray_paths().into_iter().chain(tool.odd_words()) {
                     self.problem(&format!("{field}.{annotation}"), format!("TOOL-1: {words}"));
                 }
                 let tools = Map::from_iter([(name.to_owned(), schema.clone())]);

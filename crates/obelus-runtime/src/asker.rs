@@ -70,6 +70,16 @@ impl Asker {
         Self(Some(Arc::new(line)))
     }
 
+    /// Makes it the way of another call, if nobody else has it any more: most calls never ask, and need not pay for
+    /// one of their own.
+    pub(crate) fn renewed(&mut self, call: &str) -> bool {
+        let Some(line) = self.0.as_mut().and_then(Arc::get_mut) else { return false };
+        line.call.clear();
+        line.call.push_str(call);
+        *line.times.get_mut() = 0;
+        true
+    }
+
     /// Asks a person, and waits for what they say. The words are shown as the call's own; the answer fits the schema.
     pub async fn ask(&self, words: String, schema: Value) -> Asked {
         let Some(line) = &self.0 else { return Asked::Gone };

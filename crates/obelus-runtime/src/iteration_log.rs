@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use obelus_kernel::Time;
-use obelus_kernel::session::{Answer, Input, Outcome, Reply, Session, Start};
+use obelus_kernel::session::{Answer, Input, Outcome, Reply, Session, Start, Used};
 use serde_json::{Map, Value, json};
 
 use crate::mask::masked_value;
@@ -37,6 +37,7 @@ struct Iteration {
     at: Option<Time>,
     told: Vec<Value>,
     model: Vec<Value>,
+    used: Used,
     requests: Vec<Value>,
     /// Requests without an answer, by the id of the call.
     open: BTreeMap<String, usize>,
@@ -78,6 +79,7 @@ impl IterationLog {
         let told = match input {
             Input::Answer { answer, .. } => return self.answered(at, answer),
             Input::Ended { id, outcome } => return self.ended(id, outcome),
+            Input::Used { used, .. } => return self.current.used.add(*used),
             Input::Loaded { .. } | Input::Tick => return,
             Input::User { text } => json!({"user": text}),
             Input::Decide { question, decision, by } => json!({"decision": decision, "question": question, "by": by}),
@@ -130,7 +132,7 @@ impl IterationLog {
 
     /// The iteration has come to its end: the model is asked once more, or the turn is at rest.
     pub(crate) fn ends(&mut self, session: &Session, reply: Option<&Reply>) -> Option<FileNews> {
-        let Iteration { at, told, model, requests, .. } = std::mem::take(&mut self.current);
+        let Iteration { at, told, model, used, requests, .. } = std::mem::take(&mut self.current);
         let at = at?;
         self.number += 1;
         let after = fields(session);
@@ -144,6 +146,9 @@ impl IterationLog {
             "mode": session.settings().mode.name(), "told": told, "model": model, "requests": requests,
             "state": state, "ends": ends,
         });
+        if !used.is_nothing() {
+            line["used"] = json!(used);
+        }
         if let Some(reply) = reply {
             line["waiting"] = json!(reply.waiting);
             line["reason"] = json!(reply.reason);

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use obelus_kernel::dialect::stream::Piece;
+pub use obelus_kernel::session::Used;
 use obelus_kernel::session::{Answer, Prompt};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -31,29 +32,6 @@ pub enum Part {
     Piece(Piece),
     /// What the request took. It is told whatever came of the request, also where there is no answer.
     Used(Used),
-}
-
-/// What one request to a model took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize)]
-pub struct Used {
-    /// Tokens read by the model.
-    pub input: u64,
-    /// Tokens written by it, what it thought included.
-    pub output: u64,
-    /// What that costs, in the currency of the price that was given; none where no price was.
-    pub cost: Option<f64>,
-}
-
-impl Used {
-    /// Both together. A sum with something of unknown cost has the cost of what is known.
-    pub fn add(&mut self, other: Self) {
-        self.input += other.input;
-        self.output += other.output;
-        self.cost = match (self.cost, other.cost) {
-            (Some(one), Some(two)) => Some(one + two),
-            (one, two) => one.or(two),
-        };
-    }
 }
 
 /// Where parts of an answer are told.

@@ -3,6 +3,7 @@
 //! A tool with `x-keep: digest` brings `{"about": {…}, "text": "…", "image": "FILE"}`. Text and picture stay here, in
 //! memory; the session, its journal, the logs and whoever watches hear of `about`, a digest and a length.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -33,7 +34,7 @@ impl Sill {
     }
 
     /// Takes off what a call brought to look at. What is returned may be kept and told to anybody.
-    pub(crate) fn take_off(&self, tool: &Tool, outcome: Outcome) -> Outcome {
+    pub fn take_off(&self, tool: &Tool, outcome: Outcome) -> Outcome {
         let value = match outcome {
             Outcome::Value(value) => value,
             Outcome::Messages(_) => return not_an_observation("messages"),
@@ -109,6 +110,40 @@ fn capped(mut text: String) -> (String, bool) {
     (text, true)
 }
 
+/// Letters in a row that two texts share by chance at most.
+const SHARED_BY_CHANCE: usize = 11;
+
+/// A message with `…` for whatever repeats a part of a text. Spaces are alike, and so are quotes with and without an
+/// escape, for a server repeats what it was sent as it was sent.
+pub(crate) fn without_parts(message: &str, text: &str) -> String {
+    const RUN: usize = SHARED_BY_CHANCE + 1;
+    let letters: Vec<char> = message.chars().collect();
+    let plain = |letter: &char| !letter.is_whitespace() && *letter != '\\';
+    let of_message: Vec<(usize, char)> =
+        letters.iter().copied().enumerate().filter(|(_, letter)| plain(letter)).collect();
+    let mut runs: BTreeMap<Vec<char>, Vec<usize>> = BTreeMap::new();
+    for (at, run) in of_message.windows(RUN).enumerate() {
+        runs.entry(run.iter().map(|(_, letter)| *letter).collect()).or_default().push(at);
+    }
+    let mut shared = vec![false; letters.len()];
+    let of_text: Vec<char> = text.chars().filter(plain).collect();
+    for run in of_text.windows(RUN) {
+        for &at in runs.get(run).into_iter().flatten() {
+            let (first, last) = (of_message[at].0, of_message[at + RUN - 1].0);
+            shared[first..=last].fill(true);
+        }
+    }
+    let mut left = String::new();
+    for (letter, is_shared) in letters.into_iter().zip(shared) {
+        match is_shared {
+            false => left.push(letter),
+            true if !left.ends_with('…') => left.push('…'),
+            true => {}
+        }
+    }
+    left
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,6 +185,18 @@ mod tests {
         }
         let Outcome::Error(_) = sill.take_off(&tool(), Outcome::Messages(vec![json!("CANARY")])) else { panic!() };
         assert_eq!(sill.latest(), None);
+    }
+
+    #[test]
+    fn what_was_seen_is_not_repeated() {
+        let page = "- link \"Купить за 990 ₽\" [ref=e12]\n- text: CANARY-7f3a-91";
+        let sent = serde_json::to_string(page).unwrap();
+        let told = without_parts(&format!("the server answered 400: cannot parse {sent} at all"), page);
+        assert!(told.starts_with("the server answered 400: cannot parse \"…") && told.ends_with("\" at all"), "{told}");
+        assert!(!told.contains("CANARY") && !told.contains("Купить"), "{told}");
+        for text in [page, ""] {
+            assert_eq!(without_parts("you exceeded your quota", text), "you exceeded your quota");
+        }
     }
 
     #[test]

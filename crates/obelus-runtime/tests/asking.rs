@@ -52,8 +52,12 @@ fn driver(effect: &str, question_seconds: u64) -> Driver {
 }
 
 fn driver_with(activities: Activities, effect: &str, question_seconds: u64) -> Driver {
-    let tool = json!({"type": "object", "x-effect": effect, "x-target": []});
     let plan = json!([{"_tool": "notes", "_outputPath": "†state.a"}]);
+    driver_for(plan, activities, effect, question_seconds)
+}
+
+fn driver_for(plan: Value, activities: Activities, effect: &str, question_seconds: u64) -> Driver {
+    let tool = json!({"type": "object", "x-effect": effect, "x-target": []});
     let context =
         Context::from_value(json!([{"type": "tool", "tool": {"notes": tool}}, {"type": "plan", "plan": plan}]))
             .unwrap();
@@ -88,6 +92,25 @@ async fn the_answer_reaches_the_call_and_the_call_goes_on() {
     let journal = paper.0.lock().unwrap();
     let asks = journal.iter().filter(|(_, input)| matches!(input, Input::Asks { .. })).count();
     assert_eq!((asks, journal.len()), (1, 4), "what is asked is in the journal: {journal:?}");
+}
+
+#[tokio::test]
+async fn calls_that_ask_at_once_are_each_told_their_own() {
+    let mut activities = Activities::new();
+    activities.add("notes", Asks);
+    let plan = json!([{"_tool": "notes", "_outputPath": "†state.a"}, {"_tool": "notes", "_outputPath": "†state.b"}]);
+    let mut driver = driver_for(plan, activities, "create", 3600);
+    assert_eq!(driver.turn(Input::RunPlan).await.unwrap().waiting.len(), 2);
+    for question in driver.session().questions() {
+        // The question says which call asks.
+        let name = question.calls[0].call["_outputPath"].clone();
+        let decision = Decision::Value { value: json!({"name": name}) };
+        driver.turn(Input::Decide { question: question.id, decision, by: "ann".to_owned() }).await.unwrap();
+    }
+    for path in ["†state.a", "†state.b"] {
+        let value = driver.session().context().resolve(&Expr::parse(path).unwrap(), None).unwrap().into_owned();
+        assert_eq!(value, json!({"value": {"name": path}}));
+    }
 }
 
 #[tokio::test]

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use obelus_kernel::session::{Answer, Ends, Input, Prompt, Session, Settings, Solution};
 use obelus_kernel::{Context, Time};
 use obelus_runtime::{
-    Activities, AnswerFuture, Driver, Event, Model, Remake, Seen, SessionFiles, SessionJournal, Store, take_up,
+    Activities, AnswerFuture, Driver, Event, Journal, Kept, Model, Remake, Seen, SessionFiles, SessionJournal, Store,
+    take_up,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -229,4 +230,58 @@ async fn what_is_no_observation_fails_the_call_and_is_repeated_nowhere() {
     assert!(reply.calls.iter().all(|call| call.error.as_ref().is_some_and(|error| error["code"] == "bad_result")));
     assert!(!driver.session().snapshot().to_string().contains(CANARY));
     assert!(!world.told.lock().unwrap().contains(CANARY));
+}
+
+/// A journal in memory that fails, as a disk does, when it has taken so many records.
+#[derive(Clone)]
+struct Paper {
+    written: Arc<Mutex<Vec<(Time, Input)>>>,
+    room: usize,
+}
+
+impl Journal for Paper {
+    fn append(&mut self, inputs: &[(Time, Input)]) -> Kept {
+        let mut written = self.written.lock().unwrap();
+        let fits = written.len() + inputs.len() <= self.room;
+        written.extend(inputs.iter().filter(|_| fits).cloned());
+        Box::pin(std::future::ready(if fits { Ok(()) } else { Err("no space left".to_owned()) }))
+    }
+}
+
+#[tokio::test]
+async fn wherever_the_journal_ends_nobody_believes_in_something_that_is_not_there() {
+    for (first, second) in (0..7).flat_map(|first| (0..7).map(move |second| (first, first + second))) {
+        let world = World::new(&format!("ends-{first}-{second}"), false);
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let mut reply = None;
+        // Twice the process dies, and the third goes on to the end.
+        for room in [first, second, 100] {
+            let journal = written.lock().unwrap().clone();
+            let mut driver = world.drive(remake()().unwrap());
+            driver.recover(journal);
+            let mut driver = driver.journaled_by(Paper { written: Arc::clone(&written), room });
+            reply = match driver.resume().await {
+                Ok(Some(reply)) => Some(reply),
+                Ok(None) if driver.session().reply().is_some() => driver.session().reply(),
+                Ok(None) => driver.turn(go()).await.ok(),
+                Err(_) => None,
+            };
+            let journal = written.lock().unwrap().clone();
+            let mut alike = remake()().unwrap();
+            for (at, input) in journal {
+                let _ = alike.handle(at, input);
+                while alike.poll().is_some() {}
+            }
+            if room == 100 {
+                assert_eq!(alike.snapshot(), driver.session().snapshot(), "{first} {second}");
+            }
+        }
+        assert_eq!(reply.expect("it comes to its end").output, json!("I have looked"), "{first} {second}");
+        // Every request that spoke of something seen showed it.
+        for (prompt, seen) in world.eye.prompts.lock().unwrap().iter().zip(world.eye.shown.lock().unwrap().iter()) {
+            let speaks = prompt["kinds"].to_string().contains("sha256:");
+            assert_eq!(speaks, seen.is_some(), "{first} {second}: {prompt}");
+        }
+        assert!(!format!("{:?}", written.lock().unwrap()).contains(CANARY));
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use obelus_kernel::dialect::stream::Piece;
-use obelus_kernel::session::{Answer, Ends, Input, Mode, Prompt, Session, Settings, Solution};
+use obelus_kernel::session::{Answer, Ends, Input, Mode, Money, Prompt, Session, Settings, Solution};
 use obelus_kernel::{Context, Time};
 use obelus_runtime::{Activities, AnswerFuture, Driver, Event, Journal, Kept, Model, Part, Parts, Used};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ impl Model for Gated {
             parts.tell(Part::Piece(Piece::Words("Смо".to_owned())));
             parts.tell(Part::Piece(Piece::Words("трю.".to_owned())));
             parts.tell(Part::Piece(Piece::Call { index: 0, call: tells }));
-            parts.tell(Part::Used(Used { input: 3, output: 4, cost: None }));
+            parts.tell(Part::Used(Used { input: 3, output: 4, cost: Some(Money::from(0.1)) }));
             gate.notified().await;
             let say = Some("Смотрю.".to_owned());
             let solution = Solution { say, calls: calls(), output: json!(1), ..Solution::default() };
@@ -99,10 +99,11 @@ async fn a_call_that_has_come_whole_begins_before_the_rest_of_the_answer_is_ther
     seen[2..4].sort();
     assert_eq!(seen, expected);
 
-    // Words leave no trace in the journal; a call that began does, and the journal leads to the same session.
+    // Words leave no trace in the journal; a call that began does, and what the request took, and the journal leads to the same session.
     let kept = kept.0.lock().unwrap().clone();
     let partial = |input: &&Input| matches!(input, Input::Partial { .. });
     assert_eq!(kept.iter().filter(partial).count(), 1);
+    assert_eq!(driver.session().spent().1.used.cost, Some(Money::from(0.1)));
     let mut activities = Activities::new();
     for name in ["look", "note"] {
         activities.register(name, |_| async { panic!("nothing is done again") });

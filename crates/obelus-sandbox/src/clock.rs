@@ -6,7 +6,12 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime, Time, time};
+use jiff::tz::Offset;
+
 /// The portal lives in Moscow.
+const ZONE: Offset = Offset::constant(3);
 pub(crate) const ZONE_SECONDS: i64 = 3 * 3600;
 pub(crate) const DAY: i64 = 86_400;
 
@@ -34,24 +39,22 @@ impl Clock {
     }
 }
 
+/// A moment as the portal's wall clock shows it. What no calendar has is its first or last moment.
+fn local(seconds: i64) -> DateTime {
+    let moment = Timestamp::from_second(seconds);
+    ZONE.to_datetime(moment.unwrap_or(if seconds < 0 { Timestamp::MIN } else { Timestamp::MAX }))
+}
+
 /// `2026-11-15T10:30:00+03:00`
 pub(crate) fn iso(seconds: i64) -> String {
-    let local = seconds + ZONE_SECONDS;
-    let (year, month, day) = civil(local.div_euclid(DAY));
-    let in_day = local.rem_euclid(DAY);
-    let (hour, minute, second) = (in_day / 3600, in_day / 60 % 60, in_day % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}+{:02}:00", ZONE_SECONDS / 3600)
+    local(seconds).strftime("%Y-%m-%dT%H:%M:%S+03:00").to_string()
 }
 
 /// `15.11.2026 10:30`, or `15.11.2026` for a midnight: for people.
 pub(crate) fn plain(seconds: i64) -> String {
-    let local = seconds + ZONE_SECONDS;
-    let (year, month, day) = civil(local.div_euclid(DAY));
-    let in_day = local.rem_euclid(DAY);
-    match in_day == 0 || in_day == ZONE_SECONDS {
-        true => format!("{day:02}.{month:02}.{year:04}"),
-        false => format!("{day:02}.{month:02}.{year:04} {:02}:{:02}", in_day / 3600, in_day / 60 % 60),
-    }
+    let local = local(seconds);
+    let is_date = [time(0, 0, 0, 0), time(3, 0, 0, 0)].contains(&local.time());
+    local.strftime(if is_date { "%d.%m.%Y" } else { "%d.%m.%Y %H:%M" }).to_string()
 }
 
 /// The start of the day, in the portal's zone, that this moment is in.
@@ -99,9 +102,9 @@ fn read_date(text: &str) -> Option<(i64, &str)> {
     if separators != ['-', '-'] && separators != ['.', '.'] {
         return None;
     }
-    let (year, month, day) = (year.parse::<i64>().ok()?, month.parse::<i64>().ok()?, day.parse::<i64>().ok()?);
-    let days = days_of(year, month, day);
-    (civil(days) == (year, month, day)).then(|| (days * DAY, &text[10..]))
+    let date = Date::new(year.parse().ok()?, month.parse().ok()?, day.parse().ok()?).ok()?;
+    let midnight = Offset::UTC.to_timestamp(date.to_datetime(Time::midnight())).ok()?;
+    Some((midnight.as_second(), &text[10..]))
 }
 
 fn read_time(text: &str) -> Option<i64> {
@@ -125,28 +128,6 @@ fn read_offset(text: &str) -> Option<i64> {
     let hours: i64 = digits.get(..2)?.parse().ok()?;
     let minutes: i64 = digits.get(2..4).unwrap_or("0").parse().ok()?;
     Some(sign * (hours * 3600 + minutes * 60))
-}
-
-/// Days since 1970 of a date of the Gregorian calendar.
-fn days_of(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let of_era = year.rem_euclid(400);
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
-}
-
-/// The date of a number of days since 1970.
-fn civil(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]
@@ -181,9 +162,16 @@ mod tests {
 
     #[test]
     fn every_day_of_four_centuries_goes_there_and_back() {
-        for days in (-150_000..150_000).step_by(7) {
-            let (year, month, day) = civil(days);
-            assert_eq!(days_of(year, month, day), days);
+        for days in (-150_000..150_000_i64).step_by(7) {
+            let midnight = days * DAY;
+            assert_eq!(parse(&iso(midnight)), Some(midnight));
+            assert_eq!(parse_date(&plain(midnight)), Some(midnight));
         }
+    }
+
+    #[test]
+    fn a_moment_that_no_calendar_has_is_shown_as_the_last_one() {
+        assert_eq!(iso(i64::MAX), iso(Timestamp::MAX.as_second()));
+        assert_eq!(iso(i64::MIN), iso(Timestamp::MIN.as_second()));
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use obelus_connect::model::{PromptOptions, render};
 use obelus_kernel::Time;
 use obelus_kernel::session::{Decision, Ends, Input, Question, Session, Settings, Start, Task};
-use obelus_runtime::{Agent, Language, bundled_agent, told};
+use obelus_runtime::{Agent, Language, Sill, bundled_agent, told};
 use serde_json::{Value, json};
 
 use crate::case::Case;
@@ -25,6 +25,8 @@ pub(crate) struct Talk<P> {
     session: Session,
     now: Time,
     pub(crate) peers: P,
+    /// What the model has before its eyes.
+    sill: Sill,
     seen: Seen,
     all_calls: Vec<Value>,
     questions: usize,
@@ -65,6 +67,7 @@ impl<P: Peers> Talk<P> {
             session,
             now: Time::default(),
             peers,
+            sill: Sill::default(),
             seen: Seen::default(),
             all_calls: Vec::new(),
             questions: 0,
@@ -177,7 +180,8 @@ impl<P: Peers> Talk<P> {
     }
 
     fn ask_model(&mut self, id: &str) {
-        let Some(prompt) = self.session.prompt(id) else { return };
+        let Some(mut prompt) = self.session.prompt(id) else { return };
+        prompt.seen = self.sill.latest().filter(|seen| self.session.shows_seen(id, &seen.digest));
         // Only the first request of a turn is looked at.
         if self.seen.prompt.is_none() {
             match render(&prompt, &PromptOptions::default()) {
@@ -195,7 +199,10 @@ impl<P: Peers> Talk<P> {
     fn call(&mut self, start: Start) {
         let called = Called::new(&start);
         self.all_calls.push((*start.call).clone());
-        let outcome = self.peers.outcome(&called, &mut self.trouble);
+        let mut outcome = self.peers.outcome(&called, &mut self.trouble);
+        if start.tool.keeps_digest {
+            outcome = self.sill.take_off(&start.tool, outcome);
+        }
         self.seen.calls.push(called);
         self.tell(Input::Ended { id: start.id, outcome });
     }

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use obelus_kernel::dialect::Dialect;
-use obelus_kernel::session::{Answer, CallError, Outcome, Prompt};
-use obelus_runtime::{Agent, Used};
+use obelus_kernel::session::{Answer, CallError, Outcome, Prompt, Spent, Used};
+use obelus_runtime::Agent;
 use serde_json::{Value, json};
 
 use crate::case::{Case, read_cases};
@@ -20,32 +20,6 @@ pub struct Asked {
     pub answer: Answer,
     /// What the request took, as far as the model says.
     pub used: Used,
-}
-
-/// Sums of requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Spent {
-    /// Requests to the model.
-    pub requests: u64,
-    /// Tokens of them.
-    pub tokens: u64,
-    /// Tokens read and written apart, and money, as far as the model tells.
-    pub used: Used,
-}
-
-impl Spent {
-    /// Both together.
-    pub fn add(&mut self, other: Self) {
-        self.requests += other.requests;
-        self.tokens += other.tokens;
-        self.used.add(other.used);
-    }
-
-    /// The form in which other programs read it.
-    pub fn to_json(&self) -> Value {
-        let Used { input, output, cost } = self.used;
-        json!({"requests": self.requests, "tokens": self.tokens, "input": input, "output": output, "cost": cost})
-    }
 }
 
 /// How a case went.
@@ -101,8 +75,8 @@ impl Evaluated {
             "verdict": verdict,
             "why": self.why,
             "out_of_format": self.out_of_format,
-            "spent": self.spent().to_json(),
-            "turns": self.turns.iter().map(Spent::to_json).collect::<Vec<_>>(),
+            "spent": self.spent(),
+            "turns": self.turns,
         });
         if let Some(reason) = reason {
             case["skipped"] = reason.as_str().into();

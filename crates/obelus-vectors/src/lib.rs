@@ -12,7 +12,7 @@ mod case;
 pub use case::{Case, Outcome, Report, find_files, run_file, run_paths};
 
 mod eval;
-pub use eval::{Asked, Evaluated, Spent, Verdict, evaluate};
+pub use eval::{Asked, Evaluated, Verdict, evaluate};
 
 mod conversation;
 mod plan;

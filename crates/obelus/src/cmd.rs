@@ -16,6 +16,7 @@ mod resolve;
 mod run;
 pub(crate) mod sandbox;
 mod sessions;
+mod spent;
 mod vectors;
 
 use anyhow::Result;

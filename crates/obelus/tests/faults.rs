@@ -3,7 +3,7 @@
 //! | fault | tested by |
 //! |---|---|
 //! | kill -9 at any write boundary | here, at every write and sync; `kill.rs` at random moments; `obelus-runtime/tests/simulation` |
-//! | torn or damaged tail, damage in the middle | here; `obelus-runtime/src/store.rs` |
+//! | torn or damaged tail, damage in the middle | here; `obelus-runtime/src/store/tests.rs` |
 //! | disk full, read-only | here; `obelus-runtime/tests/durable.rs` |
 //! | failed sync | here |
 //! | two processes | `kill.rs` |

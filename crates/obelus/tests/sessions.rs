@@ -255,27 +255,32 @@ fn only_what_is_done_is_pruned() {
     let names = |args: &[&str]| String::from_utf8(desk.does(args).stdout).unwrap();
     assert_eq!(names(&["sessions", "prune", "--days", "1"]), "");
     assert_eq!(names(&["sessions", "prune", "--days", "0", "--dry-run"]), "t\n");
-    assert_eq!(names(&["sessions", "prune", "--days", "0"]), "t\n");
+    let shrunk = desk.does(&["sessions", "prune", "--days", "0", "--shrink"]);
+    assert_eq!((shrunk.status.code(), &*shrunk.stdout), (Some(0), &b"t\n"[..]));
+    assert!(words(&shrunk).contains("bytes smaller"), "{}", words(&shrunk));
     assert_eq!(desk.json(&["sessions", "list", "--json"])[0]["id"], "s");
 }
 
+/// Both hold the same two sessions, as they were written by versions of that form.
 #[test]
-fn a_store_of_the_first_form_opens_and_its_sessions_go_on() {
-    let desk = Desk::new("form");
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/store-form-1/obelus.db");
-    fs::create_dir_all(desk.folder.join("store")).unwrap();
-    fs::copy(fixture, desk.folder.join("store/obelus.db")).unwrap();
-    let rows = desk.json(&["sessions", "list", "--json"]);
-    assert_eq!((rows[0]["id"].clone(), rows[1]["id"].clone()), (json!("asks"), json!("trip")));
-    let trip = desk.json(&["sessions", "show", "trip", "--json"]);
-    assert_eq!(
-        state(&trip),
-        json!([{"weather": {"sky": "rain", "t": 4}}, {"reminder": {"at": "noon", "text": "rain"}}])
-    );
-    assert_eq!(desk.json(&["inbox", "--json"])[0]["id"], "asks:q1");
-    let answered = desk.does(&["deny", "asks:q1", "--json"]);
-    assert_eq!(answered.status.code(), Some(0), "{}", words(&answered));
-    assert_eq!(desk.json(&["sessions", "list", "--json"])[0]["records"], 3);
+fn stores_of_older_forms_open_and_their_sessions_go_on() {
+    for form in [1, 2] {
+        let desk = Desk::new(&format!("form-{form}"));
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+        fs::create_dir_all(desk.folder.join("store")).unwrap();
+        fs::copy(fixtures.join(format!("store-form-{form}/obelus.db")), desk.folder.join("store/obelus.db")).unwrap();
+        let rows = desk.json(&["sessions", "list", "--json"]);
+        assert_eq!((rows[0]["id"].clone(), rows[1]["id"].clone()), (json!("asks"), json!("trip")));
+        let trip = desk.json(&["sessions", "show", "trip", "--json"]);
+        assert_eq!(
+            state(&trip),
+            json!([{"weather": {"sky": "rain", "t": 4}}, {"reminder": {"at": "noon", "text": "rain"}}])
+        );
+        assert_eq!(desk.json(&["inbox", "--json"])[0]["id"], "asks:q1");
+        let answered = desk.does(&["deny", "asks:q1", "--json"]);
+        assert_eq!(answered.status.code(), Some(0), "{}", words(&answered));
+        assert_eq!(desk.json(&["sessions", "list", "--json"])[0]["records"], 3);
+    }
 }
 
 #[test]

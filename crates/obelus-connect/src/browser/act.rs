@@ -133,6 +133,10 @@ impl Browser {
             };
             found.push(element.ok_or_else(|| changed("the element is not on the page any more"))?);
         }
+        let within = order.act.get("within").and_then(Value::as_str);
+        if found.first().is_some_and(|element| now.around(element).as_deref() != within) {
+            return Err(changed("something else stands around the element by now"));
+        }
         let ids: Vec<_> = found.iter().map(|element| element.id.clone()).collect();
         let ask = Ask { elements: ids.clone(), take: true, ..Ask::default() };
         let Reply::Told(told) = self.ask(memory, ask).await? else {

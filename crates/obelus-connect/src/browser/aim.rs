@@ -261,6 +261,9 @@ impl Browser {
         if matches!(intent, Intent::Key(_)) {
             elements.extend(seen.snapshot.active().cloned());
         }
+        if let Some(within) = elements.first().and_then(|element| seen.around(element)) {
+            planned.act.insert("within".to_owned(), json!(within));
+        }
         let here = seen.address.clone();
         let ids = elements.iter().map(|element| element.id.clone()).collect();
         let told = match self.ask(memory, Ask { elements: ids, ..Ask::default() }).await? {

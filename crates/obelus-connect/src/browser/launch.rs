@@ -58,11 +58,16 @@ impl Outputs {
     pub fn folder(&self) -> &Path {
         &self.0
     }
+
+    /// Removes it, once the server has ended.
+    pub fn remove(&self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 impl Drop for Outputs {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        self.remove();
     }
 }
 

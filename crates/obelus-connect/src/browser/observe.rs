@@ -7,10 +7,11 @@ use serde_json::{Map, Value, json};
 
 use super::address::{digest, reopened, shown_text};
 use super::answer::{Answer, Modal, in_our_words};
+use super::around::around;
 use super::guard;
 use super::page::{Ask, Failed, Reply, Told};
 use super::secrets::hidden_lines;
-use super::snapshot::Snapshot;
+use super::snapshot::{Element, Snapshot};
 use super::{Browser, Memory, Seen, shots};
 use crate::mcp::Image;
 
@@ -29,7 +30,9 @@ impl Browser {
         let mut notes = Vec::new();
         let home = memory.home.clone().unwrap_or_else(|| "about:blank".to_owned());
         let before = memory.address.clone();
-        let ask = Ask { take: true, settle: SETTLE, home: Some(home), ..Ask::default() };
+        // What was permitted to an action that was stopped is over; while its dialog is open, this is not reached.
+        let permits = Some(Vec::new());
+        let ask = Ask { take: true, permits, settle: SETTLE, home: Some(home), ..Ask::default() };
         let mut told = match self.ask(memory, ask).await? {
             Reply::Told(told) => told,
             Reply::Dialog(modal) => return Ok(self.dialog_seen(modal, memory)),
@@ -220,6 +223,11 @@ impl Browser {
 }
 
 impl Seen {
+    /// What stands around an element, where others are called the same.
+    pub(super) fn around(&self, element: &Element) -> Option<String> {
+        self.snapshot.has_likes_of(element).then(|| around(&self.text, element)).flatten()
+    }
+
     /// How many lines of the page have a text in them.
     pub(super) fn lines_with(&self, text: &str) -> usize {
         let text = text.to_lowercase();

@@ -41,6 +41,8 @@ pub struct Element {
     pub label: String,
     /// How many elements before it have its role and its label.
     pub nth: usize,
+    /// The line of the page that it stands in, from 0.
+    pub line: usize,
 }
 
 impl Element {
@@ -64,7 +66,7 @@ impl Snapshot {
         let mut seen: HashMap<(String, String), usize> = HashMap::new();
         // The line that a property below it belongs to.
         let mut owner: Option<(usize, Option<usize>)> = None;
-        for line in text.lines() {
+        for (at, line) in text.lines().enumerate() {
             let body = line.trim_start_matches(' ');
             let depth = (line.len() - body.len()) / 2;
             let Some(body) = body.strip_prefix("- ") else { continue };
@@ -90,7 +92,7 @@ impl Snapshot {
             *alike += 1;
             let place = snapshot.elements.len();
             snapshot.places.insert(id.clone(), place);
-            snapshot.elements.push(Element { id, role, name, states, url: None, depth, label, nth });
+            snapshot.elements.push(Element { id, role, name, states, url: None, depth, label, nth, line: at });
             owner = Some((depth, Some(place)));
         }
         snapshot
@@ -109,6 +111,11 @@ impl Snapshot {
     /// The element of this role and label that so many others come before.
     pub fn find(&self, role: &str, label: &str, nth: usize) -> Option<&Element> {
         self.elements.iter().find(|element| element.nth == nth && element.role == role && element.label == label)
+    }
+
+    /// Whether others have the role and the label of this one.
+    pub fn has_likes_of(&self, element: &Element) -> bool {
+        element.nth > 0 || self.find(&element.role, &element.label, 1).is_some()
     }
 
     /// The element that has the keyboard's attention: the innermost that is said to.
@@ -346,6 +353,7 @@ mod tests {
         let key = if needs_quotes(&key) { format!("'{}'", key.replace('\'', "''")) } else { key };
         let indent = "  ".repeat(depth);
         let has_more = node.url.is_some() || node.text.is_some() || !node.children.is_empty();
+        let line = lines.len();
         lines.push(format!("{indent}- {key}{}", if has_more { ":" } else { "" }));
         if let Some(url) = &node.url {
             lines.push(format!("{indent}  - /url: {}", value(url)));
@@ -355,7 +363,17 @@ mod tests {
         }
         let alike = expected.iter().filter(|e| e.role == node.role && e.name == node.name).count();
         let (role, name, label) = (node.role.to_owned(), node.name.clone(), node.name.clone());
-        expected.push(Element { id, role, name, states: Vec::new(), url: node.url.clone(), depth, label, nth: alike });
+        expected.push(Element {
+            id,
+            role,
+            name,
+            states: Vec::new(),
+            url: node.url.clone(),
+            depth,
+            label,
+            nth: alike,
+            line,
+        });
         for child in &node.children {
             write(child, depth + 1, next, lines, expected);
         }

@@ -180,6 +180,15 @@ async fn what_was_agreed_to_is_not_done_to_another_element_or_form() {
         desk.do_press("button", alter).await.unwrap();
         assert_eq!(desk.run("submit", order).await.unwrap_err().code, "changed", "{alter}");
     }
+    // The button of the first row, and then the first button, which is another row's.
+    desk.open("/").await;
+    let (class, keep) = desk.press("button", "Keep").await.unwrap();
+    desk.run(&class, keep.clone()).await.unwrap();
+    desk.observe().await;
+    assert!(desk.text().contains("paragraph") && desk.text().contains(": kettle"), "{}", desk.text());
+    desk.do_press("button", "Drop row").await.unwrap();
+    assert_eq!(desk.run(&class, keep).await.unwrap_err().code, "changed");
+
     let page = desk.open("/").await;
     let (_, order) = desk.press("button", "Order").await.unwrap();
     desk.do_press("link", "Next").await.unwrap();

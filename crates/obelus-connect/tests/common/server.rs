@@ -1,25 +1,12 @@
 //! A small HTTP server that answers as a test wants, and remembers what it was asked.
 
-use std::sync::{Arc, Mutex};
+#[path = "peer.rs"]
+mod peer;
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 
-/// What the server was asked.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Asked {
-    pub(crate) method: String,
-    pub(crate) target: String,
-    /// Names in lower case.
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: String,
-}
-
-impl Asked {
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
-    }
-}
+pub(crate) use peer::Asked;
 
 /// What the server does with a request.
 pub(crate) enum Reply {
@@ -34,7 +21,7 @@ pub(crate) enum Reply {
 /// A server on a port of its own.
 pub(crate) struct Server {
     pub(crate) url: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: peer::Log,
 }
 
 /// An answer with a kind and a body.
@@ -58,22 +45,11 @@ pub(crate) fn redirect(location: &str) -> Reply {
 impl Server {
     /// Starts a server. The function is given a request and how many came before it.
     pub(crate) async fn start(reply: impl Fn(&Asked, usize) -> Reply + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let seen = Arc::clone(&asked);
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let mut stream = BufReader::new(stream);
-                let Some(request) = read(&mut stream).await else { continue };
-                let before = {
-                    let mut seen = seen.lock().unwrap();
-                    seen.push(request.clone());
-                    seen.len() - 1
-                };
-                tokio::spawn(send(stream.into_inner(), reply(&request, before)));
-            }
-        });
+        let serve = move |stream: TcpStream, asked: &Asked, before: usize| {
+            tokio::spawn(send(stream, reply(asked, before)));
+        };
+        let (address, asked) = peer::listen(serve).await;
+        let url = format!("http://{address}");
         Self { url, asked }
     }
 
@@ -81,24 +57,6 @@ impl Server {
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
-}
-
-async fn read(stream: &mut BufReader<TcpStream>) -> Option<Asked> {
-    let mut line = String::new();
-    stream.read_line(&mut line).await.ok()?;
-    let mut words = line.split_whitespace().map(str::to_owned);
-    let mut asked = Asked { method: words.next()?, target: words.next()?, ..Asked::default() };
-    loop {
-        let mut line = String::new();
-        stream.read_line(&mut line).await.ok()?;
-        let Some((name, value)) = line.trim_end().split_once(": ") else { break };
-        asked.headers.push((name.to_ascii_lowercase(), value.to_owned()));
-    }
-    let length = asked.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).await.ok()?;
-    asked.body = String::from_utf8(body).unwrap();
-    Some(asked)
 }
 
 async fn send(mut stream: TcpStream, reply: Reply) {

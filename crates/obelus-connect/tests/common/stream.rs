@@ -1,34 +1,19 @@
 //! A server of a model that answers as a test wants, byte by byte where need be, and remembers what it was asked.
 
+#[path = "peer.rs"]
+mod peer;
+
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
+pub(crate) use peer::Asked;
+
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\nconnection: close\r\n\r\n";
-
-/// What the server was asked.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Asked {
-    pub(crate) method: String,
-    pub(crate) target: String,
-    /// Names in lower case.
-    headers: Vec<(String, String)>,
-    body: String,
-}
-
-impl Asked {
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
-    }
-
-    pub(crate) fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap()
-    }
-}
 
 /// What the server does with a request.
 #[derive(Clone)]
@@ -122,35 +107,25 @@ fn end() -> String {
 pub(crate) struct Model {
     /// Its address up to `/chat/completions`.
     pub(crate) base: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: peer::Log,
     open: Arc<AtomicUsize>,
 }
 
 impl Model {
     /// Starts a server. The function is given a request and how many came before it.
     pub(crate) async fn start(say: impl Fn(&Asked, usize) -> Say + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let base = format!("http://{}/v1", listener.local_addr().unwrap());
-        let asked = Arc::new(Mutex::new(Vec::new()));
         let open = Arc::new(AtomicUsize::new(0));
-        let (seen, count) = (Arc::clone(&asked), Arc::clone(&open));
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let mut stream = BufReader::new(stream);
-                let Some(request) = read(&mut stream).await else { continue };
-                count.fetch_add(1, Ordering::SeqCst);
-                let before = {
-                    let mut seen = seen.lock().unwrap();
-                    seen.push(request.clone());
-                    seen.len() - 1
-                };
-                let (say, count) = (say(&request, before), Arc::clone(&count));
-                tokio::spawn(async move {
-                    send(stream.into_inner(), say).await;
-                    count.fetch_sub(1, Ordering::SeqCst);
-                });
-            }
-        });
+        let count = Arc::clone(&open);
+        let serve = move |stream: TcpStream, asked: &Asked, before: usize| {
+            count.fetch_add(1, Ordering::SeqCst);
+            let (say, count) = (say(asked, before), Arc::clone(&count));
+            tokio::spawn(async move {
+                send(stream, say).await;
+                count.fetch_sub(1, Ordering::SeqCst);
+            });
+        };
+        let (address, asked) = peer::listen(serve).await;
+        let base = format!("http://{address}/v1");
         Self { base, asked, open }
     }
 
@@ -165,24 +140,6 @@ impl Model {
             tokio::task::yield_now().await;
         }
     }
-}
-
-async fn read(stream: &mut BufReader<TcpStream>) -> Option<Asked> {
-    let mut line = String::new();
-    stream.read_line(&mut line).await.ok()?;
-    let mut words = line.split_whitespace().map(str::to_owned);
-    let mut asked = Asked { method: words.next()?, target: words.next()?, ..Asked::default() };
-    loop {
-        let mut line = String::new();
-        stream.read_line(&mut line).await.ok()?;
-        let Some((name, value)) = line.trim_end().split_once(": ") else { break };
-        asked.headers.push((name.to_ascii_lowercase(), value.to_owned()));
-    }
-    let length = asked.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).await.ok()?;
-    asked.body = String::from_utf8(body).unwrap();
-    Some(asked)
 }
 
 async fn send(mut stream: TcpStream, say: Say) {

@@ -1,18 +1,20 @@
-//! A schema in the form that strict structured-output modes take: every object closed, every property
-//! required, what is optional nullable, and only keywords that such modes know.
+//! A schema in the form that strict structured-output modes take: every object closed, every property required, what
+//! is optional nullable, names that are free as entries, and only keywords that such modes know.
+//!
+//! What such a mode cannot say is left out: an answer is checked against the tool's own schema all the same.
 
 use serde_json::{Map, Value, json};
 
+use super::closed;
+use super::limits::{DEEPEST_DECLARED, FORMATS};
+use crate::dialect::entries::{ENTRIES, NAME, VALUE};
 use crate::schema;
 
 /// Keywords that strict modes know and that are carried over as they are.
-const KEPT: [&str; 13] = [
-    "title",
+const KEPT: [&str; 10] = [
     "description",
     "enum",
     "const",
-    "pattern",
-    "format",
     "minimum",
     "maximum",
     "exclusiveMinimum",
@@ -22,20 +24,38 @@ const KEPT: [&str; 13] = [
     "maxItems",
 ];
 
-/// References are written out; deeper than this they go in a circle.
-const MOST_LEVELS: usize = 16;
+/// Where the composed schema defines what any value is, and what any list of entries is.
+pub(super) const ANY_VALUE: &str = "#/$defs/value";
+const ANY_ENTRIES: &str = "#/$defs/entries";
+
+/// Lists in lists in lists: from here on it is any value.
+const DEEPEST_PLACE: usize = 24;
+
+/// What is found out about a schema while it is composed.
+#[derive(Default)]
+pub(super) struct Notes {
+    /// Why it cannot be sent in a strict mode.
+    pub(super) loose: Vec<String>,
+    /// Whether something in it may be any value.
+    pub(super) has_anything: bool,
+}
 
 pub(super) struct Strict<'a> {
     /// The document that local references point into.
     root: &'a Value,
     /// Where we are, for the reasons.
     place: Vec<String>,
-    loose: &'a mut Vec<String>,
+    /// How many objects stand around.
+    levels: usize,
+    /// The references that were followed to get here.
+    following: Vec<String>,
+    notes: &'a mut Notes,
 }
 
 impl<'a> Strict<'a> {
-    pub(super) fn new(root: &'a Value, place: &str, loose: &'a mut Vec<String>) -> Self {
-        Self { root, place: vec![place.to_owned()], loose }
+    /// For a schema, or parts of it, that stands in the composed one with so many objects around it.
+    pub(super) fn new(root: &'a Value, place: &str, levels: usize, notes: &'a mut Notes) -> Self {
+        Self { root, place: vec![place.to_owned()], levels, following: Vec::new(), notes }
     }
 
     /// A schema whose values are written out, never by reference into memory.
@@ -46,6 +66,13 @@ impl<'a> Strict<'a> {
     /// A member of an object, where a reference may stand instead; null if the object can do without it.
     pub(super) fn member(&mut self, object: &Value, name: &str, schema: &Value) -> Value {
         self.named_member(object, name, schema, true)
+    }
+
+    /// The entries of a tool's call, where the tool says that it takes parameters of any name.
+    pub(super) fn free_params(&mut self, params: &Value) -> Option<Value> {
+        let fields = params.as_object()?;
+        let values = fields.get("additionalProperties").filter(|values| **values != false)?;
+        Some(self.entries(fields, values, true))
     }
 
     fn named_member(&mut self, object: &Value, name: &str, schema: &Value, by_reference: bool) -> Value {
@@ -61,49 +88,40 @@ impl<'a> Strict<'a> {
     }
 
     fn convert(&mut self, schema: &Value, by_reference: bool) -> Value {
-        let Value::Object(fields) = schema else { return self.anything() };
-        if self.place.len() > MOST_LEVELS {
-            self.loosen("is nested without end");
-            return json!({});
+        let Value::Object(fields) = schema else { return self.anything(None) };
+        if self.place.len() > DEEPEST_PLACE {
+            return self.anything(None);
         }
         if let Some(target) = fields.get("$ref").and_then(Value::as_str) {
-            let pointer = target.strip_prefix('#').and_then(|pointer| schema::followed(self.root, pointer.to_owned()));
-            return match pointer.and_then(|pointer| self.root.pointer(&pointer)) {
-                Some(found) => {
-                    self.place.push(target.to_owned());
-                    let inlined = self.convert(&found.clone(), by_reference);
-                    self.place.pop();
-                    inlined
-                }
-                None => self.anything(),
+            return self.referred(target, fields.get("description"), by_reference);
+        }
+        if let Some(Value::Array(members)) = fields.get("allOf") {
+            return match self.joined(fields, members) {
+                Some(whole) => self.convert(&whole, by_reference),
+                None => self.anything(fields.get("description")),
             };
         }
-        let mut result: Map<String, Value> =
-            KEPT.iter().filter_map(|name| Some(((*name).to_owned(), fields.get(*name)?.clone()))).collect();
+        let mut result = kept(fields);
         if let Some(members) = fields.get("anyOf").or_else(|| fields.get("oneOf")).and_then(Value::as_array) {
             let members: Vec<Value> = members.iter().map(|member| self.convert(member, by_reference)).collect();
             result.insert("anyOf".to_owned(), members.into());
             return Value::Object(result);
         }
-        if fields.contains_key("allOf") {
-            self.loosen("uses allOf");
-        }
-        let type_ = fields.get("type").cloned().or_else(|| guessed_type(fields));
-        let Some(type_) = type_ else {
-            if result.contains_key("enum") || result.contains_key("const") {
-                return Value::Object(result);
-            }
-            return self.anything();
+        let Some(type_) = fields.get("type").cloned().or_else(|| guessed_type(fields)) else {
+            return self.anything(fields.get("description"));
         };
         let is = |name: &str| type_ == name || type_.as_array().is_some_and(|names| names.iter().any(|n| n == name));
         if is("object") {
+            if self.levels >= DEEPEST_DECLARED {
+                return self.anything(fields.get("description"));
+            }
             self.close(fields, &mut result, by_reference);
         }
         if is("array") {
             self.place.push("[]".to_owned());
             let items = match fields.get("items") {
                 Some(items) => self.convert(items, by_reference),
-                None => self.anything(),
+                None => self.anything(None),
             };
             self.place.pop();
             result.insert("items".to_owned(), if by_reference { or_reference(items) } else { items });
@@ -112,54 +130,224 @@ impl<'a> Strict<'a> {
         Value::Object(result)
     }
 
+    /// What a reference leads to, written out. What leads back to itself is any value from there on.
+    fn referred(&mut self, target: &str, words: Option<&Value>, by_reference: bool) -> Value {
+        let root = self.root;
+        let pointer = target.strip_prefix('#').and_then(|pointer| schema::followed(root, pointer.to_owned()));
+        let Some((pointer, found)) = pointer.and_then(|pointer| root.pointer(&pointer).map(|found| (pointer, found)))
+        else {
+            return self.anything(words);
+        };
+        if self.following.contains(&pointer) {
+            return self.anything(words);
+        }
+        self.following.push(pointer);
+        let mut inlined = self.convert(found, by_reference);
+        self.following.pop();
+        // A strict mode takes no words beside a reference.
+        if let (Some(words), Some(fields)) = (words, inlined.as_object_mut())
+            && !fields.contains_key("$ref")
+        {
+            fields.insert("description".to_owned(), words.clone());
+        }
+        inlined
+    }
+
+    /// One schema instead of several that hold together, where they speak of different things.
+    fn joined(&self, fields: &Map<String, Value>, members: &[Value]) -> Option<Value> {
+        let mut whole: Map<String, Value> = fields
+            .iter()
+            .filter(|(name, _)| *name != "allOf")
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        for member in members {
+            let pointer = member.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
+            let member = match pointer {
+                Some(pointer) if !self.following.iter().any(|known| known == pointer) => self.root.pointer(pointer)?,
+                Some(_) => return None,
+                None => member,
+            };
+            for (name, value) in member.as_object()? {
+                if name == "allOf" || name == "$ref" {
+                    return None;
+                }
+                match (whole.get_mut(name), value) {
+                    (None, value) => {
+                        whole.insert(name.clone(), value.clone());
+                    }
+                    (Some(Value::Object(known)), Value::Object(more)) if name == "properties" => {
+                        if more.keys().any(|key| known.contains_key(key)) {
+                            return None;
+                        }
+                        known.extend(more.clone());
+                    }
+                    (Some(Value::Array(known)), Value::Array(more)) if name == "required" => known.extend(more.clone()),
+                    (Some(known), value) if known == value || name == "description" || name == "title" => {}
+                    _ => return None,
+                }
+            }
+        }
+        Some(Value::Object(whole))
+    }
+
     fn close(&mut self, fields: &Map<String, Value>, result: &mut Map<String, Value>, by_reference: bool) {
+        self.levels += 1;
         let empty = Map::new();
         let properties = fields.get("properties").and_then(Value::as_object).unwrap_or(&empty);
-        let open = match fields.get("additionalProperties") {
-            Some(Value::Bool(false)) => false,
-            Some(_) => true,
-            None => properties.is_empty(),
+        let anything = Value::Bool(true);
+        let others = match fields.get("additionalProperties") {
+            Some(Value::Bool(false)) => None,
+            Some(values) => Some(values),
+            None => properties.is_empty().then_some(&anything),
         };
-        if open || fields.contains_key("patternProperties") {
-            self.loosen("takes properties of any name");
-        }
+        let others = others.or_else(|| fields.contains_key("patternProperties").then_some(&anything));
         let object = Value::Object(fields.clone());
-        let members: Map<String, Value> = properties
+        let mut members: Map<String, Value> = properties
             .iter()
             .map(|(name, schema)| (name.clone(), self.named_member(&object, name, schema, by_reference)))
             .collect();
-        result.insert("required".to_owned(), members.keys().map(String::as_str).collect());
-        result.insert("properties".to_owned(), Value::Object(members));
-        result.insert("additionalProperties".to_owned(), open.into());
+        if members.contains_key(ENTRIES) {
+            self.loosen(&format!("has a property `{ENTRIES}` of its own"));
+        } else if let Some(values) = others {
+            let entries = self.entries(fields, values, by_reference);
+            members.insert(ENTRIES.to_owned(), entries);
+        }
+        self.levels -= 1;
+        if let Value::Object(shape) = closed(members) {
+            result.extend(shape);
+        }
     }
 
-    fn anything(&mut self) -> Value {
-        self.loosen("says nothing of its type");
-        json!({})
+    /// Properties of any name, with such values, as a list.
+    fn entries(&mut self, fields: &Map<String, Value>, values: &Value, by_reference: bool) -> Value {
+        self.levels += 1;
+        self.place.push(ENTRIES.to_owned());
+        let mut value = self.convert(values, by_reference);
+        self.place.pop();
+        self.levels -= 1;
+        if by_reference {
+            value = or_reference(value);
+        }
+        let names = fields.get("propertyNames").and_then(Value::as_object).map(kept).unwrap_or_default();
+        let mut counts = Map::new();
+        if fields.get("properties").and_then(Value::as_object).is_none_or(Map::is_empty) {
+            for (of_object, of_list) in [("minProperties", "minItems"), ("maxProperties", "maxItems")] {
+                if let Some(count) = fields.get(of_object) {
+                    counts.insert(of_list.to_owned(), count.clone());
+                }
+            }
+        }
+        if names.is_empty() && counts.is_empty() && value == any_value() {
+            return json!({"$ref": ANY_ENTRIES});
+        }
+        let Value::Object(mut list) = list_of(names, value) else { unreachable!("it is an object") };
+        list.extend(counts);
+        Value::Object(list)
+    }
+
+    fn anything(&mut self, words: Option<&Value>) -> Value {
+        self.notes.has_anything = true;
+        match words {
+            Some(words) => json!({"description": words, "anyOf": [any_value()]}),
+            None => any_value(),
+        }
     }
 
     fn loosen(&mut self, why: &str) {
-        self.loose.push(format!("{} {why}", self.place.join(".")));
+        self.notes.loose.push(format!("{} {why}", self.place.join(".")));
     }
 }
 
+/// What any value is, and what any entries are, for the definitions of the composed schema.
+pub(super) fn definitions() -> [(&'static str, Value); 2] {
+    let mut object = Map::new();
+    object.insert(ENTRIES.to_owned(), json!({"$ref": ANY_ENTRIES}));
+    let plain = json!({"type": ["string", "number", "boolean", "null"]});
+    let list = json!({"type": "array", "items": any_value()});
+    [("value", json!({"anyOf": [plain, list, closed(object)]})), ("entries", list_of(Map::new(), any_value()))]
+}
+
+fn any_value() -> Value {
+    json!({"$ref": ANY_VALUE})
+}
+
+fn is_any_value(schema: &Value) -> bool {
+    schema["$ref"] == ANY_VALUE || schema["anyOf"].as_array().is_some_and(|members| members.iter().any(is_any_value))
+}
+
+/// A list of entries, the names of which look so.
+fn list_of(mut names: Map<String, Value>, value: Value) -> Value {
+    names.insert("type".to_owned(), "string".into());
+    let entry = Map::from_iter([(NAME.to_owned(), Value::Object(names)), (VALUE.to_owned(), value)]);
+    let words = "Properties of the object, by any name: one entry for each";
+    json!({"description": words, "type": "array", "items": closed(entry)})
+}
+
+/// What can be carried over of a schema.
+fn kept(fields: &Map<String, Value>) -> Map<String, Value> {
+    let mut result: Map<String, Value> =
+        KEPT.iter().filter_map(|name| Some(((*name).to_owned(), fields.get(*name)?.clone()))).collect();
+    if !result.contains_key("description")
+        && let Some(title) = fields.get("title")
+    {
+        result.insert("description".to_owned(), title.clone());
+    }
+    let is_known = |format: &&Value| FORMATS.iter().any(|known| *format == known);
+    if let Some(format) = fields.get("format").filter(is_known) {
+        result.insert("format".to_owned(), format.clone());
+    }
+    // Servers refuse patterns that look around or back.
+    let is_plain = |pattern: &&Value| {
+        let text = pattern.as_str().unwrap_or("(?");
+        let looks_back = text.as_bytes().windows(2).any(|pair| pair[0] == b'\\' && pair[1].is_ascii_digit());
+        !text.replace("(?:", "(").contains("(?") && !looks_back
+    };
+    if let Some(pattern) = fields.get("pattern").filter(is_plain) {
+        result.insert("pattern".to_owned(), pattern.clone());
+    }
+    result
+}
+
 fn guessed_type(fields: &Map<String, Value>) -> Option<Value> {
-    if fields.contains_key("properties") {
-        Some("object".into())
-    } else if fields.contains_key("items") {
-        Some("array".into())
-    } else {
-        None
+    let says_object = ["properties", "additionalProperties", "patternProperties"];
+    if says_object.iter().any(|name| fields.contains_key(*name)) {
+        return Some("object".into());
+    }
+    if fields.contains_key("items") {
+        return Some("array".into());
+    }
+    let one = fields.get("const").map(std::slice::from_ref);
+    let values = one.or_else(|| fields.get("enum")?.as_array().map(Vec::as_slice))?;
+    let mut types: Vec<&str> = Vec::new();
+    for value in values {
+        let name = match value {
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(_) => "number",
+            Value::String(_) => "string",
+            // An object or a list would need a shape of its own.
+            Value::Array(_) | Value::Object(_) => return None,
+        };
+        if !types.contains(&name) {
+            types.push(name);
+        }
+    }
+    match types.as_slice() {
+        [] => None,
+        [one] => Some((*one).into()),
+        several => Some(several.iter().copied().collect()),
     }
 }
 
 /// The schema, or a string that begins with `†`.
 fn or_reference(schema: Value) -> Value {
     let takes_any_string = schema.as_object().is_some_and(|fields| {
-        let is_string = fields.get("type").is_none_or(|name| name == "string");
+        let is_string = fields.get("type").is_some_and(|names| {
+            names == "string" || names.as_array().is_some_and(|names| names.iter().any(|name| name == "string"))
+        });
         is_string && !["enum", "const", "pattern", "format", "anyOf"].iter().any(|name| fields.contains_key(*name))
     });
-    if takes_any_string {
+    if takes_any_string || is_any_value(&schema) {
         return schema;
     }
     alternative(schema, json!({"type": "string", "pattern": "^†"}))
@@ -167,7 +355,7 @@ fn or_reference(schema: Value) -> Value {
 
 /// The schema, or null.
 pub(super) fn nullable(schema: Value) -> Value {
-    if schema.as_object().is_some_and(Map::is_empty) || schema::admits_null(&schema) {
+    if is_any_value(&schema) || schema::admits_null(&schema) {
         return schema;
     }
     alternative(schema, json!({"type": "null"}))
@@ -194,6 +382,8 @@ fn alternative(mut schema: Value, other: Value) -> Value {
 pub(super) fn described(schema: Value, words: &str) -> Value {
     let mut result = Map::new();
     result.insert("description".to_owned(), words.into());
+    // A strict mode takes no words beside a reference.
+    let schema = if schema.get("$ref").is_some() { json!({"anyOf": [schema]}) } else { schema };
     if let Value::Object(fields) = schema {
         result.extend(fields.into_iter().filter(|(name, _)| name != "description"));
     }

@@ -9,12 +9,13 @@ use serde_json::Value;
 
 use super::Session;
 use super::desk::Desk;
-use super::input::{CallReport, Spent};
+use super::input::CallReport;
 use super::job::Status;
 use super::picture::Picture;
 use super::question::KeptQuestions;
 use super::seen::Observed;
 use super::settings::Mode;
+use super::spent::Spent;
 use super::turn::{Phase, Turn};
 use super::walk::Place;
 use crate::context::{KeptContext, LoadPast};

@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use super::picture::Picture;
 use super::settings::Mode;
+use super::spent::Used;
+use crate::dialect::entries;
 use crate::plan::Manner;
 use crate::time::Time;
 use crate::tool::Tool;
@@ -46,6 +48,13 @@ pub enum Input {
         id: String,
         /// The answer.
         answer: Answer,
+    },
+    /// A request to the model took this: told once for each attempt, whatever came of it.
+    Used {
+        /// The request's id.
+        id: String,
+        /// What it took.
+        used: Used,
     },
     /// While the model still writes, a call has come whole that may start: see `Session::may_start_early`.
     Partial {
@@ -93,7 +102,8 @@ pub enum Input {
         /// The attempt that had no effect.
         attempt: u32,
     },
-    /// What the model had before its eyes is gone, for it was never kept: see [`super::Seen`].
+    /// What only a process that has ended knew is gone: what the model had before its eyes, for that was never kept (see
+    /// [`super::Seen`]), and who waits for what calls at work have asked.
     Forgotten,
     /// A person decided.
     Decide {
@@ -197,17 +207,21 @@ impl Solution {
             Some(Value::String(text)) => Some(text),
             Some(other) => return Err(format!("`say` is a string or null, not {}", crate::type_name(&other))),
         };
-        let calls = match fields.shift_remove("calls") {
+        let mut calls = match fields.shift_remove("calls") {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(calls)) => calls,
             Some(other) => return Err(format!("`calls` is an array, not {}", crate::type_name(&other))),
         };
+        for (index, call) in calls.iter_mut().enumerate() {
+            entries::open(call).map_err(|wrong| format!("call {index}: {wrong}"))?;
+        }
         // Plans and errors are messages with the calls inside, and can be no deeper than others.
         const MOST: usize = crate::MAX_DEPTH - 1;
         if let Some(index) = calls.iter().position(|call| crate::message::depth(call) > MOST) {
             return Err(format!("call {index} is nested deeper than {MOST} levels"));
         }
-        let output = fields.shift_remove("output").unwrap_or_default();
+        let mut output = fields.shift_remove("output").unwrap_or_default();
+        entries::open(&mut output).map_err(|wrong| format!("`output`: {wrong}"))?;
         if crate::message::depth(&output) >= MOST {
             return Err(format!("`output` is nested deeper than {} levels", MOST - 1));
         }
@@ -421,25 +435,6 @@ pub struct Reply {
     pub end: Option<String>,
     /// When.
     pub at: Time,
-}
-
-/// What the model was asked for, and what it took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
-    /// Requests that have an answer, those of delegates included.
-    pub requests: u64,
-    /// Tokens, as far as the models said.
-    pub tokens: u64,
-}
-
-impl Spent {
-    pub(super) fn add(&mut self, answer: &Answer) {
-        self.requests += 1;
-        self.tokens += match answer {
-            Answer::Solution { tokens, .. } | Answer::OutOfFormat { tokens, .. } => *tokens,
-            Answer::Failed { .. } => 0,
-        };
-    }
 }
 
 /// What happened to one call.

@@ -102,7 +102,7 @@ impl Session {
     }
 
     /// Whether a call at work waits for a person, here or in a delegate.
-    pub(super) fn is_inquired(&self) -> bool {
+    pub fn is_inquired(&self) -> bool {
         !self.questions.inquiries.is_empty() || self.children().any(|(_, child)| child.is_inquired())
     }
 
@@ -177,6 +177,13 @@ impl Session {
         if self.turn.phase == Phase::Rested(Ends::Waiting) {
             self.reopen();
         }
+    }
+
+    /// Whoever carried out the calls has gone, and what they asked with it. What became of the calls is another matter;
+    /// delegates are told by themselves.
+    pub(super) fn forget_inquiries(&mut self) {
+        let jobs: Vec<JobRef> = self.questions.inquiries.keys().copied().collect();
+        jobs.into_iter().for_each(|at| self.close_inquiries(at));
     }
 
     /// A delegate has ended: nobody answers what its calls, which may be at work still, have asked.

@@ -6,35 +6,10 @@ use serde_json::Value;
 use super::Session;
 use super::question::{About, Question};
 use crate::call::ASIDES;
-use crate::tool::Tool;
 use crate::visible::visible;
 
 /// Letters of a call in one line.
 const LONGEST_LINE: usize = 200;
-
-/// A word of the author: plain, or one for each language. Without the language, the first there is.
-pub(super) fn in_language<'a>(said: &'a Value, language: Option<&str>) -> Option<&'a str> {
-    match said {
-        Value::String(word) => Some(word),
-        Value::Object(words) => {
-            let own = language.and_then(|language| words.get(language));
-            own.or_else(|| words.values().next()).and_then(Value::as_str)
-        }
-        _ => None,
-    }
-}
-
-/// What people call a tool, where its author says so.
-pub(super) fn title<'a>(tool: &'a Tool, language: Option<&str>) -> Option<&'a str> {
-    in_language(tool.schema.get("x-title")?, language)
-}
-
-/// What people call a parameter, by its dotted path without indexes; case does not matter.
-pub(super) fn label<'a>(tool: &'a Tool, path: &str, language: Option<&str>) -> Option<&'a str> {
-    let labels = tool.schema.get("x-labels")?.as_object()?;
-    let (_, said) = labels.iter().find(|(known, _)| known.to_lowercase() == path.to_lowercase())?;
-    in_language(said, language)
-}
 
 /// What the session itself says to people as a reason.
 #[derive(Clone, Copy)]
@@ -76,7 +51,7 @@ impl Session {
     pub fn call_headline_in(&self, call: &Value, language: Option<&str>) -> String {
         let name = call["_tool"].as_str().unwrap_or_default();
         let tool = self.context.tool(name);
-        let mut line = tool.and_then(|tool| title(tool, language)).unwrap_or(name).to_owned();
+        let mut line = tool.and_then(|tool| tool.title(language)).unwrap_or(name).to_owned();
         let entity = tool.and_then(|tool| tool.schema.get("x-entity"));
         let id = entity.and_then(|entity| entity["id"].as_str());
         if let Some(id) = id.and_then(|id| call.get(id)) {
@@ -89,7 +64,7 @@ impl Session {
         };
         for (field, value) in call.as_object().into_iter().flatten().filter(|(field, _)| is_param(field)) {
             gather(field, value, &mut |path, value| {
-                let name = tool.and_then(|tool| label(tool, path, language)).unwrap_or(path);
+                let name = tool.and_then(|tool| tool.label(path, language)).unwrap_or(path);
                 let known = tool.and_then(|tool| self.name_of_value(tool, path, value));
                 set.push(format!("{name}: {}", known.unwrap_or_else(|| spoken(value))));
             });
@@ -106,7 +81,7 @@ impl Session {
 
     /// What people call a parameter of a tool, by its dotted path, where the tool's author says so.
     pub fn label_of(&self, tool: &str, path: &str, language: Option<&str>) -> Option<&str> {
-        label(self.context.tool(tool)?, path, language)
+        self.context.tool(tool)?.label(path, language)
     }
 
     /// What a question is about, in one line.

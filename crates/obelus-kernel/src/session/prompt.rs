@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::Session;
 use super::input::CallReport;
 use super::job::JobRef;
 use super::picture::Picture;
 use super::seen::Seen;
-use crate::compose::{Composed, Offer, compose};
+use crate::compose::{Composed, Offer, compose, compose_result};
 use crate::context::View;
 use crate::dialect::Dialect;
 use crate::message::{Message, PlanMode, Role};
@@ -122,13 +122,13 @@ impl Session {
     fn solving(&self) -> Prompt {
         let mode = self.plan_mode();
         let node = self.walk.as_ref().and_then(|walk| walk.current()?.request.as_ref());
-        let output = node.map_or(self.schema.as_ref(), |node| node.schema.as_ref());
         let offer = |tool: &Tool| match node {
             None => Offer::Call,
             Some(node) if node.offers(&tool.name) => Offer::Call,
             Some(node) if node.plans(&tool.name) => Offer::Plan,
             Some(_) => Offer::No,
         };
+        let output = self.output_schema();
         let Composed { schema, loose } = compose(&self.context, output, mode, offer, |tool| self.is_latent(tool));
         let step = node.map(|_| STEP.to_owned());
         let planning = node.filter(|node| node.plans.is_some()).map(|_| PLANNING.to_owned());
@@ -170,17 +170,19 @@ impl Session {
         }
     }
 
+    /// What the result of the request at work looks like, where somebody says so.
+    pub(super) fn output_schema(&self) -> Option<&Value> {
+        let node = self.walk.as_ref().and_then(|walk| walk.current()?.request.as_ref());
+        node.map_or(self.schema.as_ref(), |node| node.schema.as_ref())
+    }
+
     fn thought(&self, at: JobRef) -> Option<Prompt> {
         let step = self.steps.get(&at.step)?;
         let job = step.jobs.get(at.job as usize)?;
         let call = step.call(at.job as usize);
         let tool = call.tool.as_ref()?;
         let frozen = job.frozen.as_ref()?;
-        let mut schema = Map::new();
-        schema.insert("type".to_owned(), "object".into());
-        schema.insert("required".to_owned(), json!(["output"]));
-        schema.insert("properties".to_owned(), json!({"output": tool.output().cloned().unwrap_or(json!({}))}));
-        schema.insert("additionalProperties".to_owned(), false.into());
+        let Composed { schema, loose } = compose_result(tool);
         Some(Prompt {
             purpose: Purpose::Think {
                 call: (*frozen.call).clone(),
@@ -205,8 +207,8 @@ impl Session {
             seen: None,
             pictures: Vec::new(),
             out_of_format: None,
-            schema: Value::Object(schema),
-            loose: vec!["a single call's result".to_owned()],
+            schema,
+            loose,
         })
     }
 

@@ -9,7 +9,7 @@ use super::Session;
 use super::input::{Answer, CallError, Ends, Outcome};
 use super::job::{JobRef, Status, with_instance};
 use super::seen::Observed;
-use crate::call::Call;
+use crate::call::{Call, without_absent};
 use crate::context::Context;
 use crate::expr::{Group, OutputPath};
 use crate::fault::{Fault, Rule};
@@ -332,14 +332,15 @@ type Thought = (Value, Option<Group>);
 fn chosen_output(call: &Call, solution: super::Solution) -> Result<Thought, String> {
     let [answer] = solution.calls.as_slice() else {
         return match solution.calls.len() {
-            0 => Ok((solution.output, None)),
+            0 => Ok((without_absent(&solution.output, call.tool.as_deref()), None)),
             n => Err(format!("one call of `{}` was asked for, and {n} came", call.tool_name)),
         };
     };
     if answer.get("_tool").and_then(Value::as_str) != Some(call.tool_name.as_str()) {
         return Err(format!("a call of `{}` was asked for, and another came", call.tool_name));
     }
-    let output = answer.get("_output").cloned().ok_or("the call came without `_output`")?;
+    let output = answer.get("_output").ok_or("the call came without `_output`")?;
+    let output = without_absent(output, call.tool.as_deref());
     let chosen = match answer.get("_outputPath").and_then(Value::as_str) {
         None => None,
         Some(text) => {

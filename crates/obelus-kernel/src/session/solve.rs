@@ -11,6 +11,7 @@ use super::job::{Origin, Status, Step};
 use super::policy::Verdict;
 use super::settings::{Approval, Mode};
 use super::turn::{Phase, error_data, fault_data};
+use crate::compose::without_nulls;
 use crate::fault::{Fault, Rule};
 use crate::message::{Message, Plan, PlanMode, Role};
 use crate::origin::{Origin as Source, Origins};
@@ -60,7 +61,10 @@ impl Session {
         self.turn.untold.clear();
         self.desk.adopted_plan.clear();
         let manner = solution.manner();
-        self.turn.output = solution.output;
+        self.turn.output = match self.output_schema() {
+            Some(schema) => without_nulls(&solution.output, schema).into_owned(),
+            None => solution.output,
+        };
         let calls = self.offered_only(solution.calls);
         if calls.is_empty() {
             return;

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::input::{CallError, CallReport, Ends, Spent, Task};
+use super::input::{CallError, CallReport, Ends, Task};
 use super::job::Origin;
 use super::naming::Said;
 use super::picture::Picture;
 use super::settings::Settings;
+use super::spent::Spent;
 use super::{Refused, Session};
 use crate::context::Context;
 use crate::fault::Fault;

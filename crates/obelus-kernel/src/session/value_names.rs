@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Session;
 use super::question::About;
 use crate::message::Message;
-use crate::tool::Tool;
+use crate::tool::{NameSource, Tool};
 use crate::visible::visible;
 
 /// A value and what people call it.
@@ -30,11 +30,7 @@ const MOST_MESSAGES: usize = 500;
 impl Session {
     /// What people call a value of a tool's parameter, as far as this session knows.
     pub(super) fn name_of_value(&self, tool: &Tool, place: &str, value: &Value) -> Option<String> {
-        let names = tool.schema.get("x-names")?.as_object()?;
-        let (_, said) = names.iter().find(|(known, _)| known.eq_ignore_ascii_case(place))?;
-        let sources: Vec<&str> = said["in"].as_array()?.iter().filter_map(Value::as_str).collect();
-        let id = said["id"].as_str()?;
-        let parts: Vec<&str> = said["name"].as_array()?.iter().filter_map(Value::as_str).collect();
+        let NameSource { tools: sources, id, name: parts } = tool.names_of(place)?;
         let wanted = text(value);
         self.context.latest().take(MOST_MESSAGES).find_map(|message| {
             let Message::Data(data) = message else { return None };

@@ -10,6 +10,7 @@ mod words;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use jsonschema::Validator;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -32,7 +33,9 @@ pub(super) struct Walk {
     pub(super) at: Place,
     /// The step that carries out the call of the node.
     call: Option<u32>,
+    /// Made once: by their words, and by the nodes whose output or answer they are for.
     filters: BTreeMap<String, Arc<Filter>>,
+    validators: BTreeMap<String, Arc<Validator>>,
 }
 
 /// Where a turn is in its graph, and what it has counted on the way.
@@ -55,7 +58,7 @@ pub(super) struct Place {
 impl Walk {
     pub(super) fn new(graph: Arc<Steps>) -> Self {
         let at = Place { node: graph.start.usual().to_owned(), ..Place::default() };
-        Self { graph, at, call: None, filters: BTreeMap::new() }
+        Self { graph, at, call: None, filters: BTreeMap::new(), validators: BTreeMap::new() }
     }
 
     pub(super) fn current(&self) -> Option<&StepNode> {
@@ -211,13 +214,22 @@ impl Session {
         }
     }
 
+    /// What is wrong with a value by the schema of the node where the turn is.
+    fn breach(&mut self, schema: Option<&Value>, value: &Value) -> Option<String> {
+        let (walk, schema) = (self.walk.as_mut()?, schema?);
+        if !walk.validators.contains_key(&walk.at.node) {
+            let validator = crate::schema::compile(schema).ok()?;
+            walk.validators.insert(walk.at.node.clone(), Arc::new(validator));
+        }
+        let validator = walk.validators.get(&walk.at.node)?;
+        Some(crate::schema::breaches(validator, value).into_iter().next()?.text)
+    }
+
     /// Writes the output of a request node where the node says.
     fn keep(&mut self, node: &StepNode, output: Value) -> Result<(), Fault> {
         let schema = node.request.as_ref().and_then(|request| request.schema.as_ref());
-        if let Some(Ok(validator)) = schema.map(crate::schema::compile)
-            && let Some(breach) = crate::schema::breaches(&validator, &output).into_iter().next()
-        {
-            return Err(Fault::new(crate::Rule::Loop1, format!("the output breaks its schema: {}", breach.text)));
+        if let Some(breach) = self.breach(schema, &output) {
+            return Err(Fault::new(crate::Rule::Loop1, format!("the output breaks its schema: {breach}")));
         }
         let origins = self.shown.clone().joined(&Origins::of(Origin::Model));
         self.write_for_node(node, output, &origins)

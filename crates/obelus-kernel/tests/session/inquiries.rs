@@ -129,6 +129,25 @@ fn after_a_crash_the_question_is_closed_and_the_call_is_in_doubt_like_any() {
 }
 
 #[test]
+fn what_a_process_asked_that_has_ended_is_closed_before_it_is_known_what_became_of_the_call() {
+    let mut desk = asking();
+    desk.tell(Input::Forgotten).unwrap();
+    assert_eq!((desk.status_of("q1"), desk.states("make")), (QuestionStatus::Expired, vec!["running"]));
+    assert!(!desk.session.is_at_rest(), "the call is still to be settled");
+    desk.returns("make", json!("made"));
+    assert_eq!(desk.rested(), Ends::Output);
+
+    let mut desk = Desk::at_work(json!({}));
+    desk.solve(json!([call("child", "a", json!({"q": 1}))]), json!("over"));
+    desk.solve(json!([call("make", "x", json!({}))]), json!("made"));
+    desk.asks("0.0/0.0", "k", "Whose is it?", about_people());
+    desk.tell(Input::Forgotten).unwrap();
+    assert_eq!((desk.waiting().len(), desk.session.is_at_rest()), (0, false));
+    desk.returns("make", json!(1));
+    assert_eq!((desk.rested(), desk.read("†state.a")), (Ends::Output, json!("made")));
+}
+
+#[test]
 fn what_is_harmless_is_done_again_and_asks_again() {
     let mut desk = Desk::at_work(json!({}));
     desk.solve(json!([call("read", "a", json!({}))]), json!("over"));

@@ -1,6 +1,6 @@
 //! LOOP-1, LOOP-4: how a turn begins, hears, and comes to rest.
 
-use obelus_kernel::session::{Ends, Input, Mode, Spent};
+use obelus_kernel::session::{Ends, Input, Mode, Money, Spent, Used};
 use obelus_kernel::{Message, Role};
 use serde_json::json;
 
@@ -166,11 +166,40 @@ fn what_the_model_took_is_counted_for_the_turn_and_for_the_session() {
     desk.answer(json!("nonsense"), false);
     desk.solve(json!([call("child", "c", json!({}))]), json!("over"));
     desk.solve(json!([]), json!("the delegate's answer"));
-    let spent = |requests, tokens| Spent { requests, tokens };
+    let spent = |requests, tokens| Spent { requests, tokens, ..Spent::default() };
     assert_eq!(desk.session.spent(), (spent(3, 30), spent(3, 30)));
     desk.user("two");
     desk.model_fails();
     assert_eq!(desk.session.spent(), (spent(1, 0), spent(4, 30)));
+}
+
+#[test]
+fn what_requests_took_in_money_is_summed_whatever_came_of_them_and_stays_known() {
+    let mut desk = Desk::with(json!({"repairs": 1}));
+    let used = |cost: f64| Used { input: 100, output: 10, cost: Some(Money::from(cost)) };
+    desk.user("one");
+    let id = desk.requests[0].clone();
+    // The first attempt broke off after it had been paid for.
+    desk.tell(Input::Used { id: id.clone(), used: used(0.1) }).unwrap();
+    desk.tell(Input::Used { id, used: used(0.2) }).unwrap();
+    desk.solve(json!([]), json!("done"));
+    desk.user("two");
+    let id = desk.requests[0].clone();
+    desk.tell(Input::Used { id, used: used(0.4) }).unwrap();
+    desk.model_fails();
+    let (turn, whole) = desk.session.spent();
+    assert_eq!((turn.used.cost, whole.used.cost), (Some(Money::from(0.4)), Some(Money::from(0.7))));
+    assert_eq!((turn.all_tokens(), whole.all_tokens(), whole.tokens), (110, 330, 10));
+    let kept = desk.session.checkpoint().unwrap();
+    let past = desk.session.past();
+    let again =
+        Desk::with(json!({"repairs": 1})).session.restore(kept, std::sync::Arc::new(move || Ok(past.clone()))).unwrap();
+    assert_eq!(again.spent(), desk.session.spent());
+    let text = serde_json::to_string(&Input::Used { id: "1".into(), used: used(0.004) }).unwrap();
+    assert_eq!(
+        text, r#"{"used":{"id":"1","used":{"input":100,"output":10,"cost":0.004}}}"#,
+        "the form in which journals keep it"
+    );
 }
 
 #[test]

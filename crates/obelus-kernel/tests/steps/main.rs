@@ -1,6 +1,7 @@
 //! Turns along a graph of steps, told as stories.
 
 mod ends;
+mod laws;
 mod parked;
 mod planning;
 mod story;

@@ -102,7 +102,8 @@ fn what_may_have_happened_is_still_asked_about_when_the_user_goes_on() {
     story.tell(Input::InDoubt { id });
     assert_eq!(story.ends().0, Ends::Waiting);
     story.user_says("how is it going?");
-    let open: Vec<String> = story.session.questions().into_iter().filter(|q| q.is_open()).map(|q| q.id).collect();
+    let open: Vec<String> =
+        story.session.questions().into_iter().filter(obelus_kernel::session::Question::is_open).map(|q| q.id).collect();
     assert_eq!(open.len(), 1, "whether it happened is not known yet");
     let happened = Decision::Happened { result: json!(true) };
     story.model_answers(json!({"output": "the board"}));

@@ -17,9 +17,10 @@ impl Driver {
             if let Some(part) = self.parts.ready() {
                 let early = self.take_part(part);
                 // With the whole answer at hand nothing is early any more.
-                if !batch.iter().any(|(_, input)| matches!(input, Input::Answer { .. })) {
-                    batch.extend(early.map(|input| (now, input)));
-                }
+                let is_whole = batch.iter().any(|(_, input)| matches!(input, Input::Answer { .. }));
+                batch.extend(
+                    early.filter(|part| !is_whole || matches!(part, Input::Used { .. })).map(|part| (now, part)),
+                );
                 continue;
             }
             let next = self.done.pop_front().or_else(|| self.next_completed());
@@ -109,6 +110,7 @@ fn is_completion(input: &Input) -> bool {
     matches!(
         input,
         Input::Answer { .. }
+            | Input::Used { .. }
             | Input::Ended { .. }
             | Input::Asks { .. }
             | Input::Loaded { .. }

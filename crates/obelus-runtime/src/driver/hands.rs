@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use obelus_kernel::session::{Answer, CallError, Input, Outcome, Question, Reply, Session, Start, Task};
+use obelus_kernel::session::{Answer, CallError, Input, Outcome, Question, Reply, Seen, Session, Start, Task};
 use serde_json::Value;
 
 use super::doubt::{self, Doubt};
@@ -14,6 +14,7 @@ use super::{Driver, Event};
 use crate::activity::Work;
 use crate::asker::Asker;
 use crate::session_files::SessionFiles;
+use crate::sill::without_parts;
 use crate::state_file::FileNews;
 
 impl Driver {
@@ -86,6 +87,7 @@ impl Driver {
             picture.path = self.album.find(picture);
         }
         prompt.seen = self.sill.latest().filter(|seen| self.session.shows_seen(&id, &seen.digest));
+        let seen = prompt.seen.clone();
         let answer = AssertUnwindSafe(self.model.ask_aloud(prompt, self.parts.of(&id))).catch_unwind();
         let stopped = Arc::clone(&self.stop).notified_owned();
         let failed = |code: &str, words: &str| Answer::Failed { code: code.to_owned(), message: words.to_owned() };
@@ -97,7 +99,7 @@ impl Driver {
                 }),
                 () = stopped => failed("stopped", "stopped before the model answered"),
             };
-            Input::Answer { id, answer }
+            Input::Answer { id, answer: without_what_was_seen(answer, seen.as_deref()) }
         }));
     }
 
@@ -180,6 +182,16 @@ impl Driver {
                 doubt::without_what_was_seen(found, take_off)
             })),
         }
+    }
+}
+
+/// Some servers repeat in an error what they were sent, and what was seen is to be written nowhere.
+fn without_what_was_seen(answer: Answer, seen: Option<&Seen>) -> Answer {
+    match (answer, seen) {
+        (Answer::Failed { code, message }, Some(seen)) => {
+            Answer::Failed { code, message: without_parts(&message, &seen.text) }
+        }
+        (answer, _) => answer,
     }
 }
 

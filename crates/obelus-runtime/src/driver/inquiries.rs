@@ -15,6 +15,8 @@ use crate::asker::{Asked, Asker, Asking};
 pub(super) struct Inquiries {
     sender: mpsc::UnboundedSender<Asking>,
     receiver: mpsc::UnboundedReceiver<Asking>,
+    /// The latest call's.
+    asker: Asker,
     /// By the call, and by what it knows its question by.
     waiting: BTreeMap<(String, String), oneshot::Sender<Asked>>,
     next: u64,
@@ -25,13 +27,16 @@ pub(super) struct Inquiries {
 impl Default for Inquiries {
     fn default() -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
-        Self { sender, receiver, waiting: BTreeMap::new(), next: 0, alone: false }
+        Self { sender, receiver, asker: Asker::nobody(), waiting: BTreeMap::new(), next: 0, alone: false }
     }
 }
 
 impl Inquiries {
-    pub(super) fn asker(&self, call: &str) -> Asker {
-        Asker::of(call, self.sender.clone())
+    pub(super) fn asker(&mut self, call: &str) -> Asker {
+        if !self.asker.renewed(call) {
+            self.asker = Asker::of(call, self.sender.clone());
+        }
+        self.asker.clone()
     }
 
     pub(super) async fn next(&mut self) -> Asking {

@@ -48,8 +48,8 @@ impl PartsInlet {
 }
 
 impl Driver {
-    /// Shows a part to whoever watches. A call that may start early is something for the session, and its journal;
-    /// nothing else of an answer is, before the answer is whole.
+    /// Shows a part to whoever watches. A call that may start early is something for the session, and its journal, and
+    /// so is what a request took; nothing else of an answer is, before the answer is whole.
     pub(super) fn take_part(&mut self, (id, part): Told) -> Option<Input> {
         match part {
             // Words of a delegate, or of a thought, are for whoever gave the task.
@@ -69,7 +69,7 @@ impl Driver {
             }
             Part::Used(used) => {
                 (self.watch)(Event::Used(used));
-                None
+                Some(Input::Used { id: id.to_string(), used })
             }
         }
     }

@@ -41,14 +41,15 @@ impl Driver {
         recovered.in_doubt = open.values().filter(|task| matches!(task, Task::Call(_))).count();
         recovered.requests = open.values().filter(|task| matches!(task, Task::AskModel { .. })).count();
         self.shelved = open.into_values().collect();
-        self.forgets = self.session.has_seen() && self.sill.latest().is_none();
+        // What calls asked was asked by a process that is not there any more.
+        self.forgets = (self.session.has_seen() && self.sill.latest().is_none()) || self.session.is_inquired();
         self.take_from_shelf();
         recovered.reply = recovered.reply.or_else(|| self.session.reply());
         recovered
     }
 
     /// Goes on with what a recovered session had under way; a paused one leaves it where it is, and so does one that
-    /// believes that the model has something before its eyes.
+    /// believes that the model has something before its eyes, or that calls wait to be told something.
     pub(super) fn take_from_shelf(&mut self) {
         if self.session.paused().is_some() || self.forgets {
             return;

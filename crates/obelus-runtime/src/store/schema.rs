@@ -9,14 +9,13 @@ use rusqlite::{Connection, OpenFlags};
 use super::StoreError;
 
 /// The form of the tables. A store of a later form is refused, not guessed at.
-pub(super) const FORM: i64 = 2;
+pub(super) const FORM: i64 = 3;
 
 /// The name of the file in the store's folder.
 const FILE: &str = "obelus.db";
 
 /// What leads from each form to the next; the first makes the tables of form 1 where nothing is.
 const STEPS: [&str; FORM as usize] = [
-    // A rowid table with a unique index: without rowids, large values take several times the space.
     "CREATE TABLE session (
          number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, created INTEGER NOT NULL, genesis TEXT NOT NULL);
      CREATE TABLE record (
@@ -28,6 +27,23 @@ const STEPS: [&str; FORM as usize] = [
      CREATE TABLE snapshot (
          session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, form INTEGER NOT NULL, state TEXT NOT NULL,
          sum INTEGER NOT NULL);",
+    // Records lie as they came, and a register of their places is written now and then (see `tail`): an index beside
+    // them had to be written with every commit, a page for each session. What is long comes last, so that the rest
+    // is read without it. Since this form there are records of kinds that earlier versions would take for damage: what
+    // requests took, what calls ask while at work.
+    "ALTER TABLE record RENAME TO record_of_form_2;
+     CREATE TABLE record (
+         place INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL,
+         form INTEGER NOT NULL, sum INTEGER, input TEXT NOT NULL);
+     CREATE TABLE register (
+         session INTEGER NOT NULL, seq INTEGER NOT NULL, place INTEGER NOT NULL,
+         PRIMARY KEY (session, seq)) WITHOUT ROWID;
+     CREATE TABLE registered (upto INTEGER NOT NULL);
+     INSERT INTO record (place, session, seq, at, form, sum, input)
+         SELECT rowid, session, seq, at, form, sum, input FROM record_of_form_2 ORDER BY rowid;
+     INSERT INTO register (session, seq, place) SELECT session, seq, place FROM record ORDER BY session, seq;
+     INSERT INTO registered (upto) SELECT coalesce(max(place), 0) FROM record;
+     DROP TABLE record_of_form_2;",
 ];
 
 /// Opens the store's file for writing, in today's form.
@@ -70,6 +86,11 @@ pub(super) fn look(folder: &Path) -> Result<Connection, StoreError> {
 /// Whether there is a store in this folder.
 pub(super) fn exists(folder: &Path) -> bool {
     folder.join(FILE).exists()
+}
+
+/// The bytes of the store's file.
+pub(super) fn bytes(folder: &Path) -> std::io::Result<u64> {
+    Ok(folder.join(FILE).metadata()?.len())
 }
 
 fn form_of(connection: &Connection, folder: &Path) -> Result<i64, StoreError> {

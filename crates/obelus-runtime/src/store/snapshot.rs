@@ -1,9 +1,12 @@
 //! Snapshots: one for each session, written over by the next. They only save time: the journal has everything.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use std::sync::Arc;
+
+use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
 
-use super::journal::{last, number, sum};
+use super::hand::{Desk, number};
+use super::sum;
 use super::{Store, StoreError};
 
 /// The form of the snapshots that are written today. One of another form is left alone and made anew.
@@ -21,32 +24,33 @@ pub struct Snapshot {
 impl Store {
     /// The latest snapshot of a session; none where there is none that can be used.
     pub fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, StoreError> {
-        let connection = self.reader();
-        let number = number(&connection, id)?;
-        let row = connection
-            .prepare_cached("SELECT seq, form, state, sum FROM snapshot WHERE session = ?1")?
-            .query_row([number], |row| {
-                let state = row.get_ref(2)?.as_bytes().unwrap_or_default().to_vec();
-                Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, state, row.get::<_, i64>(3)?))
-            })
-            .optional()?;
-        let Some((seq, FORM, state, kept)) = row else { return Ok(None) };
-        // It must not know more than the journal.
-        if last(&connection, number)? < seq {
-            return Ok(None);
-        }
-        let state = String::from_utf8(state).ok().filter(|state| sum(seq, state) == kept);
-        let state = state.and_then(|state| serde_json::from_str(&state).ok());
-        Ok(state.map(|state| Snapshot { seq: u64::try_from(seq).unwrap_or_default(), state }))
+        self.read(|connection, tail| {
+            let session = number(connection, id)?;
+            let row = connection
+                .prepare_cached("SELECT seq, form, state, sum FROM snapshot WHERE session = ?1")?
+                .query_row([session], |row| {
+                    let state = row.get_ref(2)?.as_bytes().unwrap_or_default().to_vec();
+                    Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, state, row.get::<_, i64>(3)?))
+                })
+                .optional()?;
+            let Some((seq, FORM, state, kept)) = row else { return Ok(None) };
+            // It must not know more than the journal.
+            if tail.last(connection, session)? < seq {
+                return Ok(None);
+            }
+            let state = String::from_utf8(state).ok().filter(|state| sum::of_form_2(seq, state) == kept);
+            let state = state.and_then(|state| serde_json::from_str(&state).ok());
+            Ok(state.map(|state| Snapshot { seq: u64::try_from(seq).unwrap_or_default(), state }))
+        })
     }
 }
 
 /// Keeps a snapshot in the place of an earlier one.
-pub(super) fn keep(connection: &Connection, id: &str, seq: u64, state: &str) -> Result<(), StoreError> {
-    let number = number(connection, id)?;
+pub(super) fn keep(desk: &mut Desk, id: &Arc<str>, seq: u64, state: &str) -> Result<(), StoreError> {
+    let session = desk.number(id)?;
     let seq = i64::try_from(seq).unwrap_or(i64::MAX);
-    connection
+    desk.connection
         .prepare_cached("REPLACE INTO snapshot (session, seq, form, state, sum) VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .execute(params![number, seq, FORM, state, sum(seq, state)])?;
+        .execute(params![session, seq, FORM, state, sum::of_form_2(seq, state)])?;
     Ok(())
 }

@@ -1,119 +1,200 @@
-//! One thread writes for all sessions: whatever has come while the last commit was under way is the next commit.
+//! Who writes: a thread for all sessions, or whoever would wait for it anyway.
+//!
+//! Whatever has come while the last commit was under way is the next commit. Those that it served are about to come
+//! again, so the next one waits for them a little. When all sessions that there are have come, the last of them writes
+//! for all, on its own thread, as long as the disk is quick: two changes of threads for each commit are saved.
 
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::{StoreError, schema};
+use super::StoreError;
+use super::hand::{Done, Hand, Order};
 
 /// Orders in one commit at most, so that none waits long for the others.
 const MOST_AT_ONCE: usize = 1024;
 
-type Work = Box<dyn FnOnce(&Connection) -> Result<(), StoreError> + Send>;
-type Tell = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+/// A commit that takes longer than this is slow: nobody who has other things to do should wait for one.
+const QUICK: Duration = Duration::from_millis(2);
 
-/// Something to be written, and who is told when it is durable.
-struct Order {
-    work: Work,
-    tell: Tell,
+/// How long a commit is put off at most for others that are about to come; and never longer than the last one took.
+const MOST_PATIENCE: Duration = Duration::from_millis(1);
+
+/// On whose thread an order may be written. The writer's it is in any case while somebody else writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum On {
+    /// The writer's only.
+    Writers,
+    /// The caller's, which waits anyway.
+    Callers,
+    /// The caller's, as long as the disk is quick, once so many orders are there: nobody else can come.
+    CallersAfter(usize),
 }
 
-/// The way to the thread that writes.
+/// The way to the hand that writes.
 pub(super) struct Writer {
-    orders: Option<Sender<Order>>,
+    shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    came: Condvar,
+    /// Taken before the queue is emptied: so orders are written in the order in which they came.
+    hand: Mutex<Hand>,
+}
+
+struct Queue {
+    orders: Vec<Box<dyn Order>>,
+    /// How many are likely to come: those that were served last, and those that came meanwhile.
+    expected: usize,
+    /// How long they are waited for.
+    until: Instant,
+    /// How many orders the thread sleeps for; none while it is awake, or has been woken.
+    wanted: Option<usize>,
+    is_closed: bool,
+}
+
+impl Queue {
+    fn new() -> Self {
+        Self { orders: Vec::new(), expected: 0, until: Instant::now(), wanted: None, is_closed: false }
+    }
+
+    /// The next batch.
+    fn take(&mut self) -> Vec<Box<dyn Order>> {
+        let later = self.orders.split_off(self.orders.len().min(MOST_AT_ONCE));
+        std::mem::replace(&mut self.orders, later)
+    }
 }
 
 impl Writer {
     /// Starts the thread on an open connection. `folder` is where it opens another one when that fails.
-    pub(super) fn start(connection: Connection, folder: PathBuf) -> std::io::Result<Self> {
-        let (orders, inbox) = channel();
-        let hand = Hand { connection: Some(connection), folder };
-        let thread = thread::Builder::new().name("store".to_owned()).spawn(move || hand.work(&inbox))?;
-        Ok(Self { orders: Some(orders), thread: Some(thread) })
+    pub(super) fn start(connection: Connection, folder: PathBuf) -> Result<Self, StoreError> {
+        let hand = Mutex::new(Hand::new(connection, folder.clone())?);
+        let shared = Arc::new(Shared { queue: Mutex::new(Queue::new()), came: Condvar::new(), hand });
+        let own = Arc::clone(&shared);
+        let thread = thread::Builder::new().name("store".to_owned()).spawn(move || own.serve());
+        let thread = Some(thread.map_err(|error| StoreError::Folder(folder, error))?);
+        Ok(Self { shared, thread })
     }
 
-    /// Has something written in one piece with whatever else is waiting. `tell` is called when it is durable, or
-    /// when nothing of it was written.
-    pub(super) fn order(
-        &self,
-        work: impl FnOnce(&Connection) -> Result<(), StoreError> + Send + 'static,
-        tell: impl FnOnce(Result<(), StoreError>) + Send + 'static,
-    ) {
-        let order = Order { work: Box::new(work), tell: Box::new(tell) };
-        let refused = match &self.orders {
-            Some(orders) => orders.send(order).map_err(|refused| refused.0).err(),
-            None => Some(order),
+    /// Has something written in one piece with whatever else is waiting. It is told when it is durable, or when
+    /// nothing of it was written.
+    pub(super) fn order(&self, order: Box<dyn Order>, on: On) {
+        let shared = &*self.shared;
+        let mut queue = shared.queue();
+        queue.orders.push(order);
+        let count = queue.orders.len();
+        let may = match on {
+            On::Writers => false,
+            On::Callers => true,
+            On::CallersAfter(all) => count >= all,
         };
-        if let Some(order) = refused {
-            (order.tell)(Err(StoreError::NotWritten("the store's writer has ended".to_owned())));
+        if may
+            && count <= MOST_AT_ONCE
+            && let Some(hand) = shared.free_hand()
+            && (on == On::Callers || hand.took() <= QUICK)
+        {
+            let batch = queue.take();
+            drop(queue);
+            return shared.write(hand, batch);
         }
+        if queue.wanted.is_some_and(|wanted| count >= wanted) {
+            queue.wanted = None;
+            drop(queue);
+            shared.came.notify_one();
+        }
+    }
+
+    /// Gives the system back what is free in the file, once nobody writes.
+    pub(super) fn shrink(&self) -> Result<(), StoreError> {
+        self.shared.hand().shrink()
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
         // What was ordered is still written: the thread ends when the last order is done.
-        drop(self.orders.take());
+        self.shared.queue().is_closed = true;
+        self.shared.came.notify_one();
         if let Some(thread) = self.thread.take().filter(|thread| thread.thread().id() != thread::current().id()) {
             let _ = thread.join();
         }
     }
 }
 
-struct Hand {
-    /// None after a failure: a sync that failed is never tried again, for the system may have dropped what it
-    /// could not write and say yes the second time. The file is opened anew and read as it is.
-    connection: Option<Connection>,
-    folder: PathBuf,
-}
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        // Nothing is half done in it at any time.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
-impl Hand {
-    fn work(mut self, inbox: &Receiver<Order>) {
-        while let Ok(first) = inbox.recv() {
-            let mut batch = vec![first];
-            batch.extend(inbox.try_iter().take(MOST_AT_ONCE - 1));
-            self.commit(batch);
+    fn hand(&self) -> MutexGuard<'_, Hand> {
+        // Whoever panicked has let go of the file.
+        self.hand.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn free_hand(&self) -> Option<MutexGuard<'_, Hand>> {
+        match self.hand.try_lock() {
+            Ok(hand) => Some(hand),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
         }
     }
 
-    /// Writes a batch as one transaction with one sync.
-    fn commit(&mut self, batch: Vec<Order>) {
-        let (works, tells): (Vec<Work>, Vec<Tell>) = batch.into_iter().map(|order| (order.work, order.tell)).unzip();
-        match self.write(works) {
-            Ok(own) => tells.into_iter().zip(own).for_each(|(tell, own)| tell(own)),
-            Err(error) => {
-                self.connection = None;
-                let why = error.to_string();
-                tells.into_iter().for_each(|tell| tell(Err(StoreError::NotWritten(why.clone()))));
-            }
+    /// The thread's work.
+    fn serve(&self) {
+        while self.wait() {
+            let hand = self.hand();
+            let batch = self.queue().take();
+            self.write(hand, batch);
         }
     }
 
-    /// What became of each order; or why nothing was written at all.
-    fn write(&mut self, works: Vec<Work>) -> Result<Vec<Result<(), StoreError>>, StoreError> {
-        let connection = match &mut self.connection {
-            Some(connection) => connection,
-            None => self.connection.insert(schema::open(&self.folder)?),
-        };
-        let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        let mut outcomes = Vec::with_capacity(works.len());
-        for work in works {
-            // An order that is refused leaves nothing behind, and does not spoil the others.
-            transaction.prepare_cached("SAVEPOINT one")?.execute([])?;
-            let outcome = work(&transaction);
-            if let Err(StoreError::Disk(error)) = outcome {
-                return Err(StoreError::Disk(error));
-            }
-            if outcome.is_err() {
-                transaction.prepare_cached("ROLLBACK TO one")?.execute([])?;
-            }
-            transaction.prepare_cached("RELEASE one")?.execute([])?;
-            outcomes.push(outcome);
+    /// Waits until something has come; false when nothing will come any more.
+    fn wait(&self) -> bool {
+        let mut queue = self.queue();
+        loop {
+            let left = queue.until.saturating_duration_since(Instant::now());
+            let (now, wanted) = (queue.orders.len(), queue.expected);
+            queue = if now == 0 && queue.is_closed {
+                return false;
+            } else if now == 0 {
+                queue.wanted = Some(1);
+                self.came.wait(queue).unwrap_or_else(PoisonError::into_inner)
+            } else if now < wanted && !left.is_zero() && !queue.is_closed {
+                queue.wanted = Some(wanted);
+                self.came.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0
+            } else {
+                queue.wanted = None;
+                return true;
+            };
         }
-        transaction.commit()?;
-        Ok(outcomes)
+    }
+
+    /// Writes a batch and tells everybody in it.
+    fn write(&self, mut hand: MutexGuard<'_, Hand>, batch: Vec<Box<dyn Order>>) {
+        if batch.is_empty() {
+            // Somebody has written it meanwhile.
+            return;
+        }
+        let served = batch.len();
+        // A mistake in the code of an order spoils its batch, and nothing that comes after. Whoever is not told
+        // anything is told by that that nothing was written.
+        let done = std::panic::catch_unwind(AssertUnwindSafe(|| hand.commit(batch))).unwrap_or_else(|_| {
+            hand.let_go();
+            Done::new()
+        });
+        let patience = hand.took().min(MOST_PATIENCE);
+        drop(hand);
+        let mut queue = self.queue();
+        queue.expected = served + queue.orders.len();
+        queue.until = Instant::now() + patience;
+        drop(queue);
+        done.into_iter().for_each(|(order, outcome)| order.tell(outcome));
     }
 }

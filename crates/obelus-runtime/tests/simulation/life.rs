@@ -4,14 +4,14 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use obelus_kernel::session::{About, Decision, Ends, Input, Mode, Question, Reply, Session, Settings, Start};
+use obelus_kernel::session::{About, Decision, Ends, Input, Mode, Outcome, Question, Reply, Session, Settings, Start};
 use obelus_kernel::{Context, Message, Time};
 use obelus_runtime::{Driver, Event, NOT_DURABLE};
 use serde_json::{Value, json};
 
 use crate::disk::Paper;
 use crate::model::{Agent, TURNS};
-use crate::world::{World, hands, key_of, result};
+use crate::world::{GIVEN, World, hands, key_of, result};
 
 /// What came of it all.
 pub(crate) struct Ended {
@@ -112,8 +112,10 @@ impl Process {
             Input::User { text } => text.strip_prefix("turn ")?.parse().ok(),
             _ => None,
         });
-        let known =
-            journal.iter().rev().find(|(_, input)| matches!(input, Input::Ended { .. })).map(|(_, i)| i.clone());
+        // A lost answer is no end: the call may be at work again.
+        let is_end =
+            |input: &Input| matches!(input, Input::Ended { outcome, .. } if !matches!(outcome, Outcome::Lost { .. }));
+        let known = journal.iter().rev().find(|(_, input)| is_end(input)).map(|(_, input)| input.clone());
         let snapshot = world.disk.lock().unwrap().snapshot.clone();
         let mut made = session();
         if let Some((seq, state)) = snapshot {
@@ -163,9 +165,14 @@ impl Process {
             }
             let open: Vec<Question> = self.driver.session().questions().into_iter().filter(Question::is_open).collect();
             let Some(question) = open.first() else { break };
-            assert_eq!(question.about, About::InDoubt, "nothing else needs a person here");
-            *doubts += 1;
-            let decision = self.looked(question);
+            let decision = match question.asked_by() {
+                Some(_) => Decision::Value { value: GIVEN.into() },
+                None => {
+                    assert_eq!(question.about, About::InDoubt, "nothing else needs a person here");
+                    *doubts += 1;
+                    self.looked(question)
+                }
+            };
             reply = Some(self.say(Input::Decide { question: question.id.clone(), decision, by: "ann".into() }).await);
         }
         if let Some(reply) = reply {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use obelus_kernel::session::{Outcome, Start};
-use obelus_runtime::{Activities, Activity, ActivityFuture, ReconcileFuture, Reconciled, Work};
+use obelus_kernel::session::{CallError, Outcome, Start};
+use obelus_runtime::{Activities, Activity, ActivityFuture, Asked, ReconcileFuture, Reconciled, Work};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -20,6 +20,7 @@ pub(crate) enum Boundary {
     Synced,
     BeforeEffect,
     AfterEffect,
+    Answered,
     BeforeAnswer,
     Looking,
 }
@@ -134,6 +135,14 @@ impl World {
     }
 }
 
+/// What people say when a call at work asks them.
+pub(crate) const GIVEN: &str = "open sesame";
+
+/// Some calls ask a person before they act, always the same ones.
+fn asks(key: &str) -> bool {
+    key.bytes().map(u32::from).sum::<u32>().is_multiple_of(3)
+}
+
 /// What a call brings, whoever tells it.
 pub(crate) fn result(call: &Value) -> Value {
     json!(format!("{} of {}", call["_tool"].as_str().unwrap_or_default(), call["n"]))
@@ -154,6 +163,14 @@ impl Activity for Hand {
         Box::pin(async move {
             world.began(&work);
             world.cross(Boundary::BeforeEffect).await;
+            if once && asks(&work.key) {
+                let schema = json!({"type": "object", "properties": {"word": {"const": GIVEN}}, "required": ["word"]});
+                match work.asker.ask("the word?".to_owned(), schema).await {
+                    Asked::Value(_) => {}
+                    other => return Outcome::Error(CallError::new("unanswered", format!("{other:?}"))),
+                }
+                world.cross(Boundary::Answered).await;
+            }
             tokio::time::sleep(Duration::from_millis(world.below(50))).await;
             let lost = || Outcome::Lost { message: "the line went dead".to_owned() };
             // Every call gets through at its third attempt.

@@ -136,7 +136,9 @@ Examples:
         json: bool,
     },
     /// Remove sessions that have been done for long. What waits, is at work or is paused stays.
-    #[command(after_help = "Example:\n  obelus sessions prune --days 90 --dry-run")]
+    #[command(
+        after_help = "Examples:\n  obelus sessions prune --days 90 --dry-run\n  obelus sessions prune --days 90 --shrink"
+    )]
     Prune {
         /// Nothing has happened in them for so many days.
         #[arg(long, default_value_t = 30)]
@@ -144,6 +146,10 @@ Examples:
         /// Only print their names.
         #[arg(long)]
         dry_run: bool,
+        /// Make the store's file smaller by what is free in it. All of it is written anew, which takes as much room
+        /// again until it is done.
+        #[arg(long, conflicts_with = "dry_run")]
+        shrink: bool,
         #[command(flatten)]
         store: StoreAt,
     },

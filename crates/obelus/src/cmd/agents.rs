@@ -10,7 +10,9 @@ use obelus_connect::activity::{BindingError, bind_with};
 use obelus_connect::bitrix24;
 use obelus_connect::browser::Browser;
 use obelus_connect::model::{PromptOptions, render};
+use obelus_kernel::compose::{Offer, compose};
 use obelus_kernel::session::{Input, Task};
+use obelus_kernel::{PlanMode, Tool};
 use obelus_runtime::{Activities, Agent, Problem, system_clock};
 use serde_json::{Value, json};
 
@@ -18,7 +20,7 @@ use super::host::{Job, Mcp, runtime};
 use super::run::load_agent;
 use crate::cli::{Agents, Format};
 use crate::input;
-use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, visible};
+use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
 
 pub(crate) fn run(args: &Agents) -> Result<Exit> {
     match args {
@@ -137,7 +139,7 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
     if paths.is_empty() {
         bail!("no agents: there is no folder `agents` here, and OBELUS_AGENTS names none");
     }
-    let mut problems = Vec::new();
+    let (mut problems, mut notes) = (Vec::new(), Vec::new());
     for path in &paths {
         let is_folder = path.is_dir() || obelus_runtime::is_bundled(path);
         let file = if is_folder { path.join("agent.yaml") } else { path.clone() };
@@ -151,6 +153,8 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
                 let wrong = bound.err().map(|error| error.to_string()).into_iter();
                 let wrong: Vec<_> =
                     wrong.chain(agent.context.tools().filter_map(|tool| bitrix24::check_tool(tool).err())).collect();
+                let odd = not_strict(&agent).into_iter().chain(unnamed(&agent));
+                notes.extend(odd.map(|text| Problem { file: file.clone(), place: None, text }));
                 let mut wrong: Vec<Problem> =
                     wrong.into_iter().map(|text| Problem { file: file.clone(), place: None, text }).collect();
                 if let Err(error) = servers {
@@ -172,13 +176,43 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
             let (line, column) = problem.place.unzip();
             json!({"file": problem.file, "line": line, "column": column, "message": problem.text})
         };
-        output::json(&json!({"ok": problems.is_empty(), "problems": problems.iter().map(row).collect::<Vec<_>>()}));
+        let rows = |all: &[Problem]| all.iter().map(row).collect::<Vec<_>>();
+        output::json(&json!({"ok": problems.is_empty(), "problems": rows(&problems), "notes": rows(&notes)}));
     } else {
+        for note in &notes {
+            output::answer(&format!("{YELLOW}note{YELLOW:#} {}", visible(&note.to_string())));
+        }
         for problem in &problems {
             output::answer(&format!("{RED}error{RED:#} {}", visible(&problem.to_string())));
         }
     }
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })
+}
+
+/// Why an agent that answers in JSON cannot be asked in a server's strict mode.
+fn not_strict(agent: &Agent) -> Option<String> {
+    let is_latent = |tool: &Tool| match tool.fixed_name("_activity") {
+        Some(name) => !agent.activities.contains_key(name),
+        None => !agent.activities.contains_key(&tool.name),
+    };
+    let composed = compose(&agent.context, agent.schema.as_ref(), PlanMode::Eager, |_| Offer::Call, is_latent);
+    (agent.settings.dialect.is_json() && !composed.loose.is_empty()).then(|| {
+        let why = composed.loose.join("; ");
+        format!("a server's strict mode cannot take the schema of its answers, so they are asked for as any JSON object: {why}")
+    })
+}
+
+/// Tools in whose results names are to be found, and which the agent's files do not have.
+fn unnamed(agent: &Agent) -> Vec<String> {
+    let mut unnamed = Vec::new();
+    for tool in agent.context.tools() {
+        for (place, source) in tool.name_sources() {
+            if agent.context.tool(source).is_none() {
+                unnamed.push(format!("`{}`: `x-names`, `{place}`: there is no tool `{source}`", tool.name));
+            }
+        }
+    }
+    unnamed
 }
 
 /// Checks what an agent's file says of MCP servers and of its browser, which need not be there.

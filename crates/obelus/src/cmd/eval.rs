@@ -7,14 +7,15 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
 use obelus_connect::model::{ModelSpec, Recorder, open};
-use obelus_kernel::session::Prompt;
+use obelus_kernel::session::{Prompt, Spent};
 use obelus_runtime::{Agent, Model, Part, Parts, Used, read_text};
-use obelus_vectors::{Asked, Evaluated, Spent, Verdict};
+use obelus_vectors::{Asked, Evaluated, Verdict};
 use serde_json::json;
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::agents::locate;
 use super::run::load_agent;
+use super::spent::in_words;
 use crate::input;
 use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
 
@@ -79,7 +80,7 @@ pub(crate) fn run(args: &Eval) -> Result<Exit> {
     if args.json {
         output::json(&json!({
             "agent": agent.name, "model": spec.to_string(), "passed": passed, "failed": failed, "skipped": skipped,
-            "spent": spent.to_json(), "stopped": hopeless, "cases": all.iter().map(Evaluated::to_json).collect::<Vec<_>>(),
+            "spent": spent, "stopped": hopeless, "cases": all.iter().map(Evaluated::to_json).collect::<Vec<_>>(),
         }));
     } else {
         show_skipped(&all);
@@ -183,19 +184,4 @@ fn show(case: &Evaluated) {
     for answer in &case.out_of_format {
         output::answer(&format!("         out of format: {}", visible(answer)));
     }
-}
-
-fn in_words(spent: &Spent) -> String {
-    let requests = if spent.requests == 1 { "1 request".to_owned() } else { format!("{} requests", spent.requests) };
-    let apart = match spent.used {
-        Used { input: 0, output: 0, .. } => String::new(),
-        Used { input, output, .. } => format!(" ({input} in, {output} out)"),
-    };
-    let cost = spent.used.cost.map(|cost| format!(", cost {}", money(cost))).unwrap_or_default();
-    format!("{requests}, {} tokens{apart}{cost}", spent.tokens)
-}
-
-/// Money with as many places as a small sum needs.
-pub(crate) fn money(sum: f64) -> String {
-    if sum >= 1.0 { format!("{sum:.2}") } else { format!("{sum:.4}") }
 }

@@ -81,6 +81,14 @@ fn run(job: Job, begin: Input, how: &How, images: &[PathBuf], as_json: bool, is_
     let store = Store::open(&store_folder(&how.store)?)?;
     let (mut driver, begin, mcp) = match store.genesis(id)? {
         Some(genesis) => {
+            // Servers that are named now stand in for those that it began with.
+            let genesis = match &how.mcp {
+                Some(_) => {
+                    let now = How { model: None, mode: None, activities: None, ..how.clone() };
+                    Job::from_genesis(genesis)?.told(&now)?.genesis()?
+                }
+                None => genesis,
+            };
             let (driver, begin, mcp) = sessions::take_up(&store, id, genesis, record, Some(begin))?;
             mcp.tell_changes(driver.session().context(), &runtime)?;
             (driver, begin, mcp)
@@ -336,6 +344,10 @@ fn document(driver: &Driver, reply: &Reply, is_plan: bool) -> Value {
         "ends": reply.ends,
         "waiting": open,
     });
+    let (turn, whole) = session.spent();
+    if whole.requests > 0 {
+        document["spent"] = json!({"turn": turn, "session": whole});
+    }
     if let Some(reason) = &reply.reason {
         document["reason"] = json!(reason);
     }

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Sessions) -> Result<Exit> {
         Sessions::Fork { id, new, at, store } => carry::fork_at(&open(store)?, id, new, *at),
         Sessions::Pause { id, store } => keep::pause(id, store),
         Sessions::Resume { id, store, json } => keep::resume(id, store, *json),
-        Sessions::Prune { days, dry_run, store } => keep::prune(store, *days, *dry_run),
+        Sessions::Prune { days, dry_run, shrink, store } => keep::prune(store, *days, *dry_run, *shrink),
         Sessions::Adopt { file, agent, session, store, json } => {
             super::adopt::adopt(&open(store)?, file, agent, session.as_deref(), *json)
         }

@@ -358,6 +358,10 @@ fn an_agent_that_is_faulty_is_told_line_by_line() {
         ("name: x\ncolour: red", "agent.yaml:2:1: unknown field `colour`, expected one of name,"),
         ("name: x\nmode: wild", "agent.yaml:2:7: "),
         ("name: x\ntools:\n  t: {x-effect: boom}", "agent.yaml:3:6: TOOL-1: `x-effect` is one of read,"),
+        (
+            "name: x\ntools:\n  t:\n    properties: {a: {}}\n    x-names: {a: [list]}",
+            "agent.yaml:5:14: TOOL-1: `x-names`, `a`: it is written as {in: [TOOL, …], id: FIELD, name: [FIELD, …]}, not as an array",
+        ),
         ("name: x\ntools: [nowhere.yaml]", "nowhere.yaml: there is no such file"),
         ("name: x\ncontext:\n  - {type: nonsense}", "agent.yaml:3:5: CTX-3: message 0: unknown type `nonsense`"),
         ("name: x\nactivities: {go: {exec: 5}}", "agent.yaml: activity `go`, field `exec`: "),
@@ -368,6 +372,11 @@ fn an_agent_that_is_faulty_is_told_line_by_line() {
         let ran = obelus(&["run", &file, "--say", "hi", "--model", "playbook:examples/playbooks/greeting.yaml"]);
         ran.exits(2).prints_nothing().says(part.strip_prefix("agent.yaml").unwrap_or(part));
     }
+    let own = "name: x\ntools:\n  t:\n    properties: {a: {properties: {_entries: {}}}, b: {}}\n    x-names: {b: {in: [l], id: A, name: [B]}}";
+    let file = folder.file("agent.yaml", own);
+    let ran =
+        obelus(&["agents", "check", &file]).exits(0).prints("note ").prints("t.a has a property `_entries` of its own");
+    ran.prints("`t`: `x-names`, `b`: there is no tool `l`").prints("ok ");
     obelus(&["agents", "check", "nobody"]).exits(2).prints_nothing().says("there is no agent `nobody`");
     obelus(&["run", "examples/steps"]).exits(2).prints_nothing().says("add --say");
 }

@@ -120,7 +120,22 @@ fn a_chat_tells_the_money_of_turn_and_conversation() {
     let ran = typed("Hello\nHi\n/cost\n").prints("this turn: 1 request, 15 tokens, cost 0.0200");
     ran.prints("the conversation: 2 requests, 30 tokens, cost 0.0400");
     let again = typed("Hey\n/cost\n").prints("this turn: 1 request, 15 tokens, cost 0.0200");
-    again.prints("the conversation: 3 requests, 45 tokens, cost 0.0200 since it was opened here");
+    again.prints("the conversation: 3 requests, 45 tokens, cost 0.0600");
+
+    let shown = obelus(&["sessions", "show", "s", "--store", &store]).exits(0);
+    shown.prints("model 3 requests, 45 tokens (30 in, 15 out), cost 0.0600; the latest turn: 1 request, 15 tokens (10 in, 5 out), cost 0.0200");
+    let spent = obelus(&["sessions", "show", "s", "--store", &store, "--json"]).exits(0).json()["spent"].clone();
+    assert_eq!(spent["session"], json!({"requests": 3, "tokens": 45, "input": 30, "output": 15, "cost": 0.06}));
+    assert_eq!(spent["turn"]["cost"], 0.02);
+    // Each request has its own record.
+    let log = obelus(&["sessions", "log", "s", "--store", &store]).exits(0).stdout;
+    assert_eq!(
+        log.lines().filter(|line| line.contains(r#""used":{"id":"#) && line.contains(r#""cost":0.02"#)).count(),
+        3
+    );
+    // As it was: a journal tells what had been spent at any point of it.
+    let first = obelus(&["sessions", "show", "s", "--at", "3", "--store", &store, "--json"]).exits(0).json();
+    assert_eq!((&first["spent"]["session"]["requests"], &first["spent"]["session"]["cost"]), (&json!(1), &json!(0.02)));
 }
 
 /// Answers one request as a server would, and says what it took.

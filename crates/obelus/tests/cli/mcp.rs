@@ -38,8 +38,12 @@ impl Notes {
     }
 
     /// Begins to work on words in the session `s`.
-    fn begins(&self, words: &str) -> Child {
-        start(&mut self.command(&["run", EXAMPLE, "--session", "s", "--say", words]))
+    fn begins(&self, words: &str) -> Begun {
+        self.starts(&["run", EXAMPLE, "--session", "s", "--say", words])
+    }
+
+    fn starts(&self, args: &[&str]) -> Begun {
+        Begun(Some(start(&mut self.command(args))))
     }
 
     /// The questions that wait, once there are some that fit.
@@ -77,6 +81,30 @@ impl Notes {
     }
 }
 
+/// A command at work. Where the test fails, nobody waits for an answer for ever.
+struct Begun(Option<Child>);
+
+impl Begun {
+    fn ends(mut self) -> Ran {
+        end(self.0.take().expect("it was started"))
+    }
+
+    fn dies(mut self) {
+        let mut child = self.0.take().expect("it was started");
+        child.kill().expect("it is our child");
+        child.wait().expect("it is our child");
+    }
+}
+
+impl Drop for Begun {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
 fn is_of_call(asked: &Value) -> bool {
     asked["asked_by"] == "notes.sign"
 }
@@ -107,7 +135,7 @@ fn what_a_server_asks_is_answered_from_another_process_and_the_call_goes_on() {
     notes.does(&["answer", "s:q1", "value", r#"{"name": ""}"#]).says("shorter than 1 character");
     notes.does(&["answer", "s:q1", "approve"]).says("answer with a value, or deny it");
     notes.does(&["answer", "s:q1", "value", "Ada"]).exits(0).says("goes on with it");
-    let ran = end(child).exits(0).says("│ notes: Who signs note 1").says("obelus answer s:q1 value ANSWER");
+    let ran = child.ends().exits(0).says("│ notes: Who signs note 1").says("obelus answer s:q1 value ANSWER");
     assert_eq!(ran.stdout, "Note 1 is signed by Ada.\n");
     assert_eq!(notes.kept()[0]["signed"], "Ada");
     notes.does(&["answer", "s:q1", "value", "Eve"]).says("answered already");
@@ -119,7 +147,7 @@ fn a_no_is_told_to_the_server_and_where_nobody_can_answer_nobody_is_asked() {
     let child = notes.begins("Sign note 1");
     notes.asked("the server asks", is_of_call);
     notes.does(&["deny", "s:q1", "--reason", "not today"]).exits(0);
-    end(child).exits(0).prints("That did not work: nobody signed it");
+    child.ends().exits(0).prints("That did not work: nobody signed it");
     // Neither a terminal nor a name by which others could find it.
     notes.says("Sign note 1").exits(0).prints("That did not work: nobody signed it");
     assert_eq!(notes.kept()[0].get("signed"), None);
@@ -139,19 +167,18 @@ fn at_a_terminal_the_person_who_started_it_is_asked() {
 #[test]
 fn after_a_crash_the_old_question_is_closed_and_a_person_says_whether_it_happened() {
     let Some(notes) = Notes::new("mcp-crash") else { return };
-    let mut child = notes.begins("Sign note 1");
+    let child = notes.begins("Sign note 1");
     notes.asked("the server asks", is_of_call);
-    child.kill().expect("it is our child");
-    child.wait().expect("it is our child");
+    child.dies();
     notes.does(&["run", EXAMPLE, "--session", "s", "--say", "Sign note 1"]).exits(3).says("interrupted");
     let asked = notes.asked("whether it happened", |asked| asked["about"] == "in_doubt");
     notes.does(&["answer", "s:q1", "value", "Ada"]).says("expired already");
     // It is done again, and asks again.
     let id = asked["id"].as_str().expect("an id");
-    let child = start(&mut notes.command(&["answer", id, "did-not"]));
+    let child = notes.starts(&["answer", id, "did-not"]);
     let asked = notes.asked("the server asks again", is_of_call);
     notes.does(&["answer", asked["id"].as_str().expect("an id"), "value", "Ada"]).exits(0);
-    end(child).exits(0).prints("Note 1 is signed by Ada.");
+    child.ends().exits(0).prints("Note 1 is signed by Ada.");
 }
 
 #[test]
@@ -199,6 +226,10 @@ fn servers_of_a_file_replace_those_of_the_agent_and_one_that_does_not_start_is_n
     let with = |words: &str| notes.does(&["run", EXAMPLE, "--mcp", &file, "--say", words, "--mode", "full"]);
     with("Show the notes").exits(0).prints("1. buy milk");
     with("Note: one").exits(0).prints("That did not work");
+    // They stand in for those of a session that goes on, too, which keeps the tools that it was given.
+    notes.does(&["run", EXAMPLE, "--session", "s", "--say", "Show the notes"]).exits(0);
+    let ran = notes.does(&["run", EXAMPLE, "--session", "s", "--mcp", &file, "--say", "Show the notes"]).exits(0);
+    ran.says("the tool `notes.add` is not offered any more").prints("1. buy milk");
 
     let broken = notes.0.file("broken.yaml", "notes: {command: [python3, -c, 'raise SystemExit(\"no disk\")']}\n");
     let ran = notes.does(&["run", EXAMPLE, "--mcp", &broken, "--say", "hi"]).exits(2);

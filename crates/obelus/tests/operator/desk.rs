@@ -32,16 +32,22 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    /// A desk with the rules of a task.
-    pub(crate) fn open(name: &str, rules: &str) -> Self {
+    /// A desk with the rules of a task; none where there is no browser to be had.
+    pub(crate) fn open(name: &str, rules: &str) -> Option<Self> {
+        installed::browser()?;
+        let desk = Self::without_a_browser(name, rules);
+        let sites = format!("sites: ['{}'], secrets: {{SHOP_PASSWORD: $SHOP_PASSWORD}}", desk.site.host());
+        desk.edit("\nbrowser: {}\n", &format!("\nbrowser: {{{sites}}}\n"));
+        Some(desk)
+    }
+
+    /// A desk with the agent as it is.
+    pub(crate) fn without_a_browser(name: &str, rules: &str) -> Self {
         let alone = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
         let other = Site::open("http://127.0.0.1:9");
         let site = Site::open(&other.url(""));
         let folder = Folder::new(&format!("operator-{name}"));
         copy(&root().join("agents/operator"), Path::new(&folder.path("operator")));
-        let own = fs::read_to_string(folder.path("operator/agent.yaml")).expect("readable");
-        let browser = format!("browser: {{sites: ['{}'], secrets: {{SHOP_PASSWORD: $SHOP_PASSWORD}}}}\n", site.host());
-        folder.file("operator/agent.yaml", format!("{own}{browser}"));
         folder.file("model.yaml", format!("{COMMON}{rules}{LAST}"));
         Desk { folder, site, other, _alone: alone }
     }
@@ -72,11 +78,13 @@ impl Desk {
 
     /// What the binary finds in its environment here.
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("OBELUS_PLAYWRIGHT_MCP", installed::playwright_mcp()),
-            ("OBELUS_HOME", self.folder.path("home")),
-            ("SHOP_PASSWORD", PASSWORD.to_owned()),
-        ]
+        let mut found = vec![("OBELUS_HOME", self.folder.path("home")), ("SHOP_PASSWORD", PASSWORD.to_owned())];
+        if let Some(installed) = installed::browser() {
+            let path = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+            found.push(("OBELUS_PLAYWRIGHT_MCP", path(&installed.cli)));
+            found.push(("OBELUS_CHROMIUM", path(&installed.chromium)));
+        }
+        found
     }
 
     /// The arguments with which a task is said.

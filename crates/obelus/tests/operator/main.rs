@@ -6,6 +6,7 @@ mod canaries;
 mod desk;
 mod installed;
 mod kill;
+mod others;
 mod person;
 mod site;
 #[path = "../cli/support.rs"]

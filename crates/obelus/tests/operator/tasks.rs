@@ -22,7 +22,7 @@ fn bargain() -> Good {
 
 #[test]
 fn goods_of_three_pages_are_collected_and_compared_without_going_back() {
-    let desk = Desk::open("collect", include_str!("playbooks/collect.yaml"));
+    let Some(desk) = Desk::open("collect", include_str!("playbooks/collect.yaml")) else { return };
     let address = desk.site.url("/goods");
     let ran = desk.says(&format!("Собери чайники со всех страниц {address}")).exits(0);
     assert_eq!(ran.json()["end"], "done");
@@ -50,7 +50,7 @@ fn goods_of_three_pages_are_collected_and_compared_without_going_back() {
 
 #[test]
 fn a_login_waits_for_a_person_and_goes_on_with_the_code() {
-    let desk = Desk::open("login", include_str!("playbooks/login.yaml"));
+    let Some(desk) = Desk::open("login", include_str!("playbooks/login.yaml")) else { return };
     let mut person = Person::says(&desk, &format!("Сколько у меня бонусов? {}", desk.site.url("/cabinet")));
     let asked = person.answers(CODE);
     assert!(asked.contains("код из сообщения"), "{asked}");
@@ -68,7 +68,7 @@ fn a_login_waits_for_a_person_and_goes_on_with_the_code() {
 
 #[test]
 fn a_form_is_corrected_after_its_error_and_sent_only_with_a_yes() {
-    let desk = Desk::open("subscribe", include_str!("playbooks/subscribe.yaml"));
+    let Some(desk) = Desk::open("subscribe", include_str!("playbooks/subscribe.yaml")) else { return };
     let words = format!("Подпиши на новости для Анна, почта anna(at)example.test {}", desk.site.url("/subscribe"));
     let mut person = Person::says(&desk, &words);
     person.is_asked();
@@ -85,7 +85,7 @@ fn a_form_is_corrected_after_its_error_and_sent_only_with_a_yes() {
 
 #[test]
 fn a_stale_element_leads_to_another_plan_and_the_task_is_done() {
-    let desk = Desk::open("stale", include_str!("playbooks/stale.yaml"));
+    let Some(desk) = Desk::open("stale", include_str!("playbooks/stale.yaml")) else { return };
     let ran = desk.says(&format!("Сколько отзывов? {}", desk.site.url("/fleeting"))).exits(0);
     assert_eq!(ran.json()["end"], "done");
     assert_eq!(ran.json()["solution"]["output"], "Отзывов: 42.");
@@ -96,7 +96,7 @@ fn a_stale_element_leads_to_another_plan_and_the_task_is_done() {
 
 #[test]
 fn at_the_step_limit_it_tells_and_goes_on_with_the_facts_it_has() {
-    let desk = Desk::open("limit", include_str!("playbooks/collect.yaml"));
+    let Some(desk) = Desk::open("limit", include_str!("playbooks/collect.yaml")) else { return };
     desk.limit_steps(16);
     let ran = desk.says(&format!("Собери чайники со всех страниц {}", desk.site.url("/goods"))).exits(1);
     assert_eq!((&ran.json()["ends"], &ran.json()["end"]), (&json!("limit"), &json!("limit")));
@@ -119,7 +119,7 @@ fn at_the_step_limit_it_tells_and_goes_on_with_the_facts_it_has() {
 
 #[test]
 fn a_deletion_waits_for_a_yes() {
-    let desk = Desk::open("delete", include_str!("playbooks/basket.yaml"));
+    let Some(desk) = Desk::open("delete", include_str!("playbooks/basket.yaml")) else { return };
     let ran = desk.says(&format!("Удалить Кресло из корзины {}", desk.site.url("/items"))).exits(3);
     let question = desk.question();
     assert_eq!((&question["about"], &question["call"]["_tool"]), (&json!("call"), &json!("delete")), "{question}");
@@ -134,7 +134,7 @@ fn a_deletion_waits_for_a_yes() {
 
 #[test]
 fn a_deletion_that_is_denied_does_not_happen() {
-    let desk = Desk::open("deny", include_str!("playbooks/basket.yaml"));
+    let Some(desk) = Desk::open("deny", include_str!("playbooks/basket.yaml")) else { return };
     desk.says(&format!("Удалить Лампа из корзины {}", desk.site.url("/items"))).exits(3);
     let ran = desk.answers(&id(&desk.question()), &["deny", "--reason", "ещё нужна", "--json"]).exits(0);
     assert_eq!(ran.json()["end"], "denied", "{}", ran.stdout);
@@ -145,7 +145,7 @@ fn a_deletion_that_is_denied_does_not_happen() {
 
 #[test]
 fn what_a_button_sends_by_script_is_held_back_until_a_person_has_seen_it() {
-    let desk = Desk::open("held", include_str!("playbooks/basket.yaml"));
+    let Some(desk) = Desk::open("held", include_str!("playbooks/basket.yaml")) else { return };
     let mut person = Person::says(&desk, &format!("Стереть Комод из корзины {}", desk.site.url("/items")));
     let asked = person.is_asked();
     assert!(asked.contains("DELETE") && asked.contains("/api/items/5"), "{asked}");
@@ -160,7 +160,7 @@ fn what_a_button_sends_by_script_is_held_back_until_a_person_has_seen_it() {
 
 #[test]
 fn what_a_page_orders_waits_for_a_person_even_if_the_model_obeys() {
-    let desk = Desk::open("obedient", include_str!("playbooks/obedient.yaml"));
+    let Some(desk) = Desk::open("obedient", include_str!("playbooks/obedient.yaml")) else { return };
     desk.says(&format!("Прочитай отзывы {}", desk.site.url("/reviews"))).exits(3);
     let question = desk.question();
     assert_eq!(question["call"]["_tool"], "delete", "{question}");
@@ -180,7 +180,7 @@ fn what_a_page_orders_waits_for_a_person_even_if_the_model_obeys() {
 
 #[test]
 fn a_dialog_is_read_and_answered() {
-    let desk = Desk::open("archive", include_str!("playbooks/archive.yaml"));
+    let Some(desk) = Desk::open("archive", include_str!("playbooks/archive.yaml")) else { return };
     let ran = desk.says(&format!("Сколько заказов в архиве? {}", desk.site.url("/archive"))).exits(0);
     assert_eq!(ran.json()["solution"]["output"], "В архиве заказов: 17.");
     assert_eq!(desk.site.asked("GET", "/archive/open"), 1);
@@ -189,7 +189,7 @@ fn a_dialog_is_read_and_answered() {
 
 #[test]
 fn one_element_of_a_thousand_is_found() {
-    let desk = Desk::open("many", include_str!("playbooks/many.yaml"));
+    let Some(desk) = Desk::open("many", include_str!("playbooks/many.yaml")) else { return };
     let ran = desk.says(&format!("Когда доставлен заказ 7941? {}", desk.site.url("/many"))).exits(0);
     assert_eq!(ran.json()["solution"]["output"], "Доставлен 14 марта.");
     assert_eq!(desk.site.asked("GET", "/orders/"), 1);
@@ -199,7 +199,7 @@ fn one_element_of_a_thousand_is_found() {
 
 #[test]
 fn an_approved_action_is_asked_anew_if_the_page_has_changed_meanwhile() {
-    let desk = Desk::open("draft", include_str!("playbooks/draft.yaml"));
+    let Some(desk) = Desk::open("draft", include_str!("playbooks/draft.yaml")) else { return };
     let mut person = Person::says(&desk, &format!("Отправь черновик {}", desk.site.url("/draft")));
     let asked = person.is_asked();
     assert!(asked.contains("Отправить черновик"), "{asked}");
@@ -219,14 +219,14 @@ fn an_approved_action_is_asked_anew_if_the_page_has_changed_meanwhile() {
 
 #[test]
 fn a_model_that_keeps_making_up_elements_ends_blocked() {
-    let desk = Desk::open("blocked", include_str!("playbooks/invents.yaml"));
+    let Some(desk) = Desk::open("blocked", include_str!("playbooks/invents.yaml")) else { return };
     let ran = desk.says(&format!("Покажи отзывы {}", desk.site.url("/fleeting"))).exits(0);
     assert_eq!(ran.json()["end"], "blocked", "{}", ran.stdout);
 }
 
 #[test]
 fn a_fact_that_quotes_the_page_is_refused_and_the_rest_is_kept() {
-    let desk = Desk::open("quotes", include_str!("playbooks/quotes.yaml"));
+    let Some(desk) = Desk::open("quotes", include_str!("playbooks/quotes.yaml")) else { return };
     let ran = desk.says(&format!("Что там на странице? {}", desk.site.url("/reviews"))).exits(0);
     assert_eq!(ran.json()["end"], "done", "{}", ran.stdout);
     assert_eq!(desk.facts(), ["отзыв хороший"]);

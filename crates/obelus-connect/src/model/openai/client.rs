@@ -74,11 +74,6 @@ impl Inner {
         let (headers, secrets) = self.access.headers(&self.options)?;
         let answer = self.tried(prompt, parts, &headers).await;
         let answer = answer.map_err(|failure| failure.without(secrets.iter().map(Secret::expose)));
-        // Some servers repeat what they were sent, and what was seen is to be written nowhere.
-        let answer = answer.map_err(|failure| match &prompt.seen {
-            Some(seen) => failure.without_parts_of(&seen.text),
-            None => failure,
-        });
         answer.map_err(|failure| match failure.code {
             Code::Unauthorised if !self.access.has_key() && self.options.headers.is_empty() => {
                 let words = format!("{}; the environment has no {KEY}", failure.message);

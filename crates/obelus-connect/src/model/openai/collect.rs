@@ -2,7 +2,7 @@
 
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::dialect::stream::Reader;
-use obelus_kernel::session::Answer;
+use obelus_kernel::session::{Answer, Money};
 use obelus_runtime::{Part, Parts, Used};
 
 use super::failure::{Code, Failure, short};
@@ -96,7 +96,7 @@ impl Collected {
         let (input, mut output) = (usage.prompt_tokens, usage.completion_tokens);
         output = output.max(usage.total_tokens.saturating_sub(input));
         let million = |tokens: u64| tokens as f64 / 1e6;
-        let cost = price.map(|price| million(input) * price.input + million(output) * price.output);
+        let cost = price.map(|price| Money::from(million(input) * price.input + million(output) * price.output));
         Some(Used { input, output, cost })
     }
 
@@ -181,7 +181,7 @@ mod tests {
         let mut all = Collected::new(Dialect::Json, false);
         all.usage = Some(Usage { prompt_tokens: 1_000_000, completion_tokens: 500_000, total_tokens: 0 });
         let used = all.used(Some(Price { input: 2.0, output: 8.0 })).unwrap();
-        assert_eq!(used.cost, Some(6.0));
+        assert_eq!(used.cost, Some(Money::from(6.0)));
         assert_eq!(all.used(None).unwrap().cost, None);
     }
 }

@@ -1,7 +1,6 @@
 //! Why a request to a model has no answer: a stable code, words, and whether asking again may help.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use obelus_kernel::session::Answer;
@@ -129,11 +128,6 @@ impl Failure {
         self
     }
 
-    /// The same without runs of letters that a text has too.
-    pub(super) fn without_parts_of(self, text: &str) -> Self {
-        Self { message: without_parts(&self.message, text), ..self }
-    }
-
     pub(super) fn into_answer(self) -> Answer {
         Answer::Failed { code: self.code.name().to_owned(), message: self.message }
     }
@@ -171,40 +165,6 @@ impl Said {
             || self.kind.contains("billing")
             || self.words.contains("exceeded your current quota")
     }
-}
-
-/// Letters in a row that two texts share by chance at most.
-const SHARED_BY_CHANCE: usize = 11;
-
-/// A message with `…` for whatever repeats a part of a text. Spaces are alike, and so are quotes with and without an
-/// escape, for a server repeats what it was sent as it was sent.
-fn without_parts(message: &str, text: &str) -> String {
-    const RUN: usize = SHARED_BY_CHANCE + 1;
-    let letters: Vec<char> = message.chars().collect();
-    let plain = |letter: &char| !letter.is_whitespace() && *letter != '\\';
-    let of_message: Vec<(usize, char)> =
-        letters.iter().copied().enumerate().filter(|(_, letter)| plain(letter)).collect();
-    let mut runs: BTreeMap<Vec<char>, Vec<usize>> = BTreeMap::new();
-    for (at, run) in of_message.windows(RUN).enumerate() {
-        runs.entry(run.iter().map(|(_, letter)| *letter).collect()).or_default().push(at);
-    }
-    let mut shared = vec![false; letters.len()];
-    let of_text: Vec<char> = text.chars().filter(plain).collect();
-    for run in of_text.windows(RUN) {
-        for &at in runs.get(run).into_iter().flatten() {
-            let (first, last) = (of_message[at].0, of_message[at + RUN - 1].0);
-            shared[first..=last].fill(true);
-        }
-    }
-    let mut left = String::new();
-    for (letter, is_shared) in letters.into_iter().zip(shared) {
-        match is_shared {
-            false => left.push(letter),
-            true if !left.ends_with('…') => left.push('…'),
-            true => {}
-        }
-    }
-    left
 }
 
 /// As much of somebody's words as a message has room for, on one line and with nothing hidden in them.
@@ -318,19 +278,6 @@ mod tests {
         let said =
             format!("Unsupported part: \"url\": \"data:image/png;base64,iVBORw0KGgo{}\" (req_01ab)", "A1b/".repeat(40));
         assert_eq!(short(&said), "Unsupported part: \"url\": \"data:image/png;base64,… (req_01ab)");
-    }
-
-    #[test]
-    fn what_was_seen_is_not_repeated() {
-        let page = "- link \"Купить за 990 ₽\" [ref=e12]\n- text: CANARY-7f3a-91";
-        let sent = serde_json::to_string(page).unwrap();
-        let told = Failure::new(Code::BadRequest, format!("the server answered 400: cannot parse {sent} at all"));
-        let told = told.without_parts_of(page).message;
-        assert!(told.starts_with("the server answered 400: cannot parse \"…") && told.ends_with("\" at all"), "{told}");
-        assert!(!told.contains("CANARY") && !told.contains("Купить"), "{told}");
-        let other = Failure::new(Code::Quota, "you exceeded your quota");
-        assert_eq!(other.clone().without_parts_of(page), other);
-        assert_eq!(other.clone().without_parts_of(""), other);
     }
 
     #[test]

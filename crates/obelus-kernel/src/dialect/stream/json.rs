@@ -2,6 +2,7 @@
 //! the call under way.
 
 use super::Piece;
+use crate::dialect::entries;
 
 /// A key longer than this is none of ours.
 const MOST_KEY: usize = 16;
@@ -212,9 +213,12 @@ impl Reader {
         if end.is_some() {
             self.at = At::Calls;
             if self.call.len() <= MOST_CALL {
-                match serde_json::from_slice(&self.call) {
-                    Ok(call) => piece(Piece::Call { index: self.calls, call }),
-                    Err(_) => self.at = At::Done,
+                match serde_json::from_slice(&self.call)
+                    .ok()
+                    .and_then(|mut call| entries::open(&mut call).ok().map(|()| call))
+                {
+                    Some(call) => piece(Piece::Call { index: self.calls, call }),
+                    None => self.at = At::Done,
                 }
             }
             self.calls += 1;

@@ -74,10 +74,8 @@ impl Session {
         }
         let Some(node) = self.walk.as_ref().and_then(|walk| walk.current().cloned()) else { return Ok(()) };
         let schema = node.ask.as_ref().and_then(|ask| ask.schema.as_ref());
-        if let Some(Ok(validator)) = schema.map(crate::schema::compile)
-            && let Some(breach) = crate::schema::breaches(&validator, &value).into_iter().next()
-        {
-            return Err(Refused::new("bad_answer", breach.text));
+        if let Some(breach) = self.breach(schema, &value) {
+            return Err(Refused::new("bad_answer", breach));
         }
         self.write_for_node(&node, value, &Origins::of(Origin::User))
             .map_err(|fault| Refused::new("bad_answer", fault.words()))

@@ -25,19 +25,24 @@ impl Session {
         match words {
             Words::Text(text) if text.starts_with('†') => self.text_at(text),
             Words::Text(text) => Ok(text.clone()),
-            Words::Made { jq } => match self.filtered(jq, reason)? {
-                Value::String(text) => Ok(text),
-                other => Ok(other.to_string()),
-            },
+            Words::Made { jq } => {
+                let input = self.filter_input(reason);
+                match self.filtered(jq, &input)? {
+                    Value::String(text) => Ok(text),
+                    other => Ok(other.to_string()),
+                }
+            }
         }
     }
 
     /// Where the first way leads whose predicate holds.
     pub(super) fn way(&mut self, ways: &[Next]) -> Result<String, String> {
+        let asks = ways.iter().any(|way| way.when.is_some());
+        let input = if asks { self.filter_input(None) } else { Value::Null };
         for way in ways {
             let holds = match &way.when {
                 None => true,
-                Some(filter) => !matches!(self.filtered(filter, None)?, Value::Null | Value::Bool(false)),
+                Some(filter) => !matches!(self.filtered(filter, &input)?, Value::Null | Value::Bool(false)),
             };
             if holds {
                 return Ok(way.to.clone());
@@ -46,24 +51,31 @@ impl Session {
         Err("no way leads out".to_owned())
     }
 
-    /// What a filter makes of the folded kinds and the counters.
-    fn filtered(&mut self, text: &str, reason: Option<&CallError>) -> Result<Value, String> {
+    /// What filters see: the folded kinds and the counters.
+    fn filter_input(&self, reason: Option<&CallError>) -> Value {
         let mut input: Map<String, Value> = self
             .context
             .views()
             .filter_map(|(kind, view)| Some((kind.to_owned(), view.read(&[], None)?.into_owned())))
             .collect();
         let user = self.context.last_user_text().map(|text| text.text.clone());
-        let language = self.settings.language.clone();
-        let Some(walk) = &mut self.walk else { return Ok(Value::Null) };
-        let at = &walk.at;
-        let counters = json!({"steps": at.steps, "calls": self.turn.calls, "visits": at.visits, "failed": at.failed});
-        input.insert("counters".to_owned(), counters);
-        input.insert("last".to_owned(), at.last.clone());
-        input.insert("calls".to_owned(), json!(at.calls));
+        if let Some(walk) = &self.walk {
+            let at = &walk.at;
+            let counters =
+                json!({"steps": at.steps, "calls": self.turn.calls, "visits": at.visits, "failed": at.failed});
+            input.insert("counters".to_owned(), counters);
+            input.insert("last".to_owned(), at.last.clone());
+            input.insert("calls".to_owned(), json!(at.calls));
+        }
         input.insert("user".to_owned(), user.into());
-        input.insert("language".to_owned(), language.into());
+        input.insert("language".to_owned(), self.settings.language.clone().into());
         input.insert("reason".to_owned(), json!(reason));
+        Value::Object(input)
+    }
+
+    /// What a filter makes of that.
+    fn filtered(&mut self, text: &str, input: &Value) -> Result<Value, String> {
+        let Some(walk) = &mut self.walk else { return Ok(Value::Null) };
         let filter = match walk.filters.get(text) {
             Some(filter) => filter.clone(),
             None => {
@@ -72,6 +84,6 @@ impl Session {
                 filter
             }
         };
-        filter.one(&Value::Object(input)).map_err(|error| format!("`{text}`: {error}"))
+        filter.one(input).map_err(|error| format!("`{text}`: {error}"))
     }
 }

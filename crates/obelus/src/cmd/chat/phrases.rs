@@ -39,7 +39,6 @@ pub(crate) struct Phrases {
     pub(crate) cost_turn: &'static str,
     pub(crate) cost_session: &'static str,
     pub(crate) costs: &'static str,
-    pub(crate) costs_here: &'static str,
     pub(crate) help: &'static [(&'static str, &'static str)],
     pub(crate) help_keys: &'static str,
     pub(crate) picture_taken: &'static str,

@@ -11,7 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::commands::Command;
-use super::cost::Costs;
+use super::cost;
 use super::events::Bindings;
 use super::phrases::{Phrases, fill};
 use super::screen::{Part, Screen, Shared};
@@ -39,7 +39,6 @@ pub(crate) struct Talk {
     /// What the session wants to be told of by its portal.
     pub(super) bindings: Bindings,
     /// What was told of the requests to the model.
-    costs: Costs,
     is_terminal: bool,
     stop: UnboundedSender<Input>,
     signals: (Signal, Signal),
@@ -84,10 +83,7 @@ impl Talk {
         let stop = driver.inlet();
         let bindings = Bindings::default();
         let bound = bindings.clone();
-        let costs = Costs::default();
-        let counted = costs.clone();
         let watch = move |event: Event<'_>| {
-            counted.see(&event);
             if let Event::Moved(session) = &event {
                 bound.see(session);
             }
@@ -96,7 +92,6 @@ impl Talk {
         Ok(Self {
             driver: driver.watched_by(watch),
             bindings,
-            costs,
             screen,
             phrases,
             agent,
@@ -268,7 +263,7 @@ impl Talk {
     }
 
     fn cost(&self) -> Vec<Line> {
-        self.costs.lines(self.session().spent(), self.phrases)
+        cost::lines(self.session().spent(), self.phrases)
     }
 
     fn help(&self) -> Vec<Line> {

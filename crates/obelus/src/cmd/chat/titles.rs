@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use obelus_kernel::{Context, Tool};
+use obelus_kernel::{Context, Tool, in_language};
 use serde_json::Value;
 
 /// The tools of a session, and how they are named.
@@ -54,16 +54,8 @@ impl Titles {
 
     /// What a parameter is called, if its author gave it a name. `place` is as in `fields.SUM` or `rows[0].price`.
     pub(crate) fn param(&self, tool: &str, place: &str) -> Option<String> {
-        self.labelled(tool, place).or_else(|| self.titled_param(tool, place))
-    }
-
-    /// By the tool's own list, in which indexes do not matter.
-    fn labelled(&self, tool: &str, place: &str) -> Option<String> {
-        let labels = self.tools.get(tool)?.schema.get("x-labels")?.as_object()?;
-        let place: String =
-            place.split('.').map(|step| step.split('[').next().unwrap_or(step)).collect::<Vec<_>>().join(".");
-        let (_, said) = labels.iter().find(|(known, _)| known.eq_ignore_ascii_case(&place))?;
-        in_language(said, self.code).map(str::to_owned)
+        let labelled = self.tools.get(tool)?.label(place, Some(self.code)).map(str::to_owned);
+        labelled.or_else(|| self.titled_param(tool, place))
     }
 
     /// By the title in its schema.
@@ -86,19 +78,8 @@ impl Titles {
 
 /// The title of a schema in a language.
 fn titled(schema: &Value, code: &str) -> Option<String> {
-    let own = schema.get("x-title").and_then(|said| in_language(said, code));
+    let own = schema.get("x-title").and_then(|said| in_language(said, Some(code)));
     own.or_else(|| schema.get("title")?.as_str()).filter(|title| !title.trim().is_empty()).map(str::to_owned)
-}
-
-/// A word of the author: plain, or one for each language.
-fn in_language<'a>(said: &'a Value, code: &str) -> Option<&'a str> {
-    match said {
-        Value::String(word) => Some(word),
-        Value::Object(words) => {
-            words.get(code).or_else(|| words.get("en")).or_else(|| words.values().next()).and_then(Value::as_str)
-        }
-        _ => None,
-    }
 }
 
 /// The beginning of a description, up to where it becomes detailed.

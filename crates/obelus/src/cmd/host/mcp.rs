@@ -50,8 +50,8 @@ struct Met {
     browser: Option<Section>,
     /// Why there is no browser.
     missing: Option<BindingError>,
-    /// Removed when nobody needs it any more.
-    _outputs: Option<Outputs>,
+    /// Removed with the servers.
+    outputs: Option<Outputs>,
 }
 
 impl Mcp {
@@ -145,7 +145,7 @@ impl Mcp {
             servers.keep_logins(&store, &self.agent, &self.typed);
         }
         servers.on_change(|words| output::warning(&visible(words)));
-        let met = Arc::new(Met { servers, browser: section, missing, _outputs: outputs });
+        let met = Arc::new(Met { servers, browser: section, missing, outputs });
         Ok(Arc::clone(self.met.get_or_init(|| met)))
     }
 
@@ -232,6 +232,9 @@ impl Mcp {
     pub(crate) async fn close(&self) {
         if let Some(met) = self.met.get() {
             met.servers.close().await;
+            if let Some(outputs) = &met.outputs {
+                outputs.remove();
+            }
         }
     }
 }
@@ -310,5 +313,22 @@ mod tests {
         let again = Mcp::from_kept(kept.clone());
         assert_eq!((again.kept(|path| Ok(path.to_owned())).unwrap(), again.given), (kept, mcp.given));
         assert_eq!(Mcp::from_kept(Value::Null).kept(|path| Ok(path.to_owned())).unwrap(), Value::Null);
+    }
+
+    #[test]
+    fn a_browser_stays_where_its_server_does_and_is_kept_with_the_session() {
+        let map = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let web = || Some(map(json!({"server": "web", "sites": ["shop.example.test"]})));
+        let mcp = Mcp::new(map(json!({"web": {"command": ["server"]}})), "/agents/a".into()).with_browser(web());
+        assert!(mcp.browser().unwrap().is_some());
+        let kept = mcp.kept(|path| Ok(path.to_owned())).unwrap();
+        assert_eq!(kept["browser"], json!(web()));
+        assert!(Mcp::from_kept(kept).browser().unwrap().is_some());
+
+        let other = |name: &str| map(json!({name: {"command": ["other"]}}));
+        assert!(mcp.clone().replaced(other("web"), "/b".into()).browser().unwrap().is_some());
+        assert!(mcp.replaced(other("notes"), "/b".into()).browser().unwrap().is_none());
+        let wrong = Mcp::default().with_browser(Some(map(json!({"sites": ["a.test/b"]}))));
+        assert!(wrong.browser().unwrap_err().to_string().contains("`a.test/b`"));
     }
 }

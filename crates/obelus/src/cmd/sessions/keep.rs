@@ -56,7 +56,7 @@ pub(super) fn open_or_tell(id: &str, at: &StoreAt, input: &Input, as_json: bool)
 }
 
 /// Removes sessions that have been done for so many days. What waits, is at work or is paused stays.
-pub(super) fn prune(at: &StoreAt, days: u64, dry: bool) -> Result<Exit> {
+pub(super) fn prune(at: &StoreAt, days: u64, dry: bool, shrink: bool) -> Result<Exit> {
     let store = Store::open(&store_folder(at)?)?;
     let limit =
         Time(system_clock().0.saturating_sub(i64::try_from(days.saturating_mul(86_400_000)).unwrap_or(i64::MAX)));
@@ -85,5 +85,9 @@ pub(super) fn prune(at: &StoreAt, days: u64, dry: bool) -> Result<Exit> {
     }
     let what = if dry { "would be removed" } else { "removed" };
     output::note(&format!("{removed} session{} {what}", if removed == 1 { "" } else { "s" }));
+    if shrink {
+        let freed = store.shrink().context("the sessions are removed, and the store's file is as large as before")?;
+        output::note(&format!("the store's file is {freed} bytes smaller"));
+    }
     Ok(Exit::Done)
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::super::host::{remake, store_folder};
 use super::super::people;
+use super::super::spent::in_words;
 use crate::cli::{Inbox, StoreAt};
 use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
 
@@ -57,6 +58,7 @@ pub(super) fn list(at: &StoreAt, as_json: bool) -> Result<Exit> {
 pub(super) fn show(store: &Store, id: &str, at: Option<u64>, as_json: bool) -> Result<Exit> {
     let session = read(store, id, at)?;
     let open: Vec<Question> = session.questions().into_iter().filter(Question::is_open).collect();
+    let (turn, whole) = session.spent();
     if as_json {
         let mut shown = json!({
             "id": id,
@@ -64,6 +66,7 @@ pub(super) fn show(store: &Store, id: &str, at: Option<u64>, as_json: bool) -> R
             "calls": session.calls(),
             "waiting": open.iter().map(Question::to_json).collect::<Vec<_>>(),
             "node": session.node(),
+            "spent": {"turn": turn, "session": whole},
         });
         if let Some(by) = session.paused() {
             shown["paused"] = by.into();
@@ -80,6 +83,9 @@ pub(super) fn show(store: &Store, id: &str, at: Option<u64>, as_json: bool) -> R
         }
         for question in &open {
             output::answer(&people::shown(question));
+        }
+        if whole.requests > 0 {
+            output::answer(&format!("{BOLD}model{BOLD:#} {}; the latest turn: {}", in_words(&whole), in_words(&turn)));
         }
         if let Some(by) = session.paused() {
             output::answer(&format!("{YELLOW}paused{YELLOW:#} by {}", visible(by)));

@@ -126,7 +126,6 @@ pub(super) const PHRASES: Phrases = Phrases {
     cost_turn: "this turn",
     cost_session: "the conversation",
     costs: "cost {}",
-    costs_here: "cost {} since it was opened here",
     help: &[
         ("/plan", "the plan, and how each step stands"),
         ("/state", "what the agent remembers"),

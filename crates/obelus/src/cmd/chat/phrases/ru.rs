@@ -126,7 +126,6 @@ pub(super) const PHRASES: Phrases = Phrases {
     cost_turn: "этот ход",
     cost_session: "весь разговор",
     costs: "стоимость {}",
-    costs_here: "стоимость {} с тех пор, как открыт здесь",
     help: &[
         ("/plan", "план и что с каждым шагом"),
         ("/state", "что агент помнит"),

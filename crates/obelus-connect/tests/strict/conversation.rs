@@ -1,0 +1,114 @@
+//! The CRM agent, told to answer in JSON: its client, the sandbox portal, and a server that enforces the schema it is
+//! sent, as the provider does. What the model writes in the strict form is what the portal is asked.
+
+use std::sync::{Arc, Mutex};
+
+use obelus_connect::activity::bind;
+use obelus_connect::model::openai::{Access, OpenAi, OpenAiOptions, Structured};
+use obelus_kernel::Time;
+use obelus_kernel::dialect::Dialect;
+use obelus_kernel::session::{Decision, Ends, Input, Mode, Question, Reply, Session};
+use obelus_runtime::{Agent, Driver, Event, Secret, bundled_agent};
+use obelus_sandbox::{Options, Portal};
+use serde_json::{Value, json};
+
+use crate::rules::breaches;
+use crate::stream::{Asked, Model, Say};
+use crate::writer::written;
+
+/// What the model means to answer, request by request, as plain calls.
+fn script() -> Vec<Value> {
+    let to_results = |mut call: Value| {
+        call["_outputPath"] = "†results".into();
+        call["_outputMethod"] = "push".into();
+        call
+    };
+    let list = json!({"_tool": "crm.deal.list", "filter": {">=OPPORTUNITY": 100_000, "@STAGE_ID": ["NEW", "WON"]},
+        "order": {"OPPORTUNITY": "DESC"}, "select": ["ID", "TITLE", "OPPORTUNITY"], "limit": 5});
+    let who = json!({"_tool": "user.get", "ID": [1, 2], "filter": {"ACTIVE": true}});
+    let update = json!({"_tool": "crm.deal.update", "id": "†results[0][0].ID", "fields": {"OPPORTUNITY": 123_456, "UF_CRM_NOTE": "из JSON"},
+        "requires_confirmation": true, "_reasoningForCall": "об этом попросили"});
+    let add = json!({"_tool": "crm.deal.add", "fields": {"TITLE": "Поставка «окон»", "OPPORTUNITY": "250000"}});
+    vec![
+        json!({"say": "Смотрю.", "calls": [to_results(list), to_results(who)]}),
+        json!({"calls": [], "output": "Вот самые крупные."}),
+        json!({"say": "Меняю сумму.", "calls": [to_results(update)]}),
+        json!({"say": "Создаю.", "calls": [to_results(add)]}),
+    ]
+}
+
+/// Answers as a provider with strict structured outputs would let the model: by the schema of the request, or not at all.
+fn enforced(asked: &Asked, number: usize) -> Say {
+    let format = &asked.json()["response_format"];
+    assert_eq!((&format["type"], &format["json_schema"]["strict"]), (&json!("json_schema"), &json!(true)));
+    let schema = &format["json_schema"]["schema"];
+    assert_eq!(breaches(schema), Vec::<String>::new());
+    let answer = written(&script()[number], schema).expect("the schema lets the model say it");
+    assert!(jsonschema::is_valid(schema, &answer), "{answer}");
+    Say::stream(&answer.to_string(), 5)
+}
+
+/// The calls as they went to the portal, without what is for the engine.
+fn params(call: &Value) -> Value {
+    call.as_object()
+        .unwrap()
+        .iter()
+        .filter(|(name, _)| !name.starts_with('_'))
+        .map(|(n, v)| (n.clone(), v.clone()))
+        .collect()
+}
+
+async fn approved(driver: &mut Driver, words: &str) -> Reply {
+    let mut reply = driver.turn(Input::User { text: words.to_owned() }).await.unwrap();
+    while reply.ends == Ends::Waiting {
+        let question = driver.session().questions().into_iter().find(Question::is_open).unwrap().id;
+        let decision = Decision::Approve { only: None };
+        reply = driver.turn(Input::Decide { question, decision, by: "a test".to_owned() }).await.unwrap();
+    }
+    reply
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_crm_agent_works_in_the_strict_form() {
+    let portal = Portal::start(Options { rate: false, ..Options::default() }).await.unwrap();
+    Secret::provide("BITRIX_WEBHOOK_URL", Secret::new(portal.base_url()));
+    let server = Model::start(enforced).await;
+    let options = OpenAiOptions { structured: Structured::Strict, retries: 0, ..OpenAiOptions::named("gpt-test") };
+    let model = OpenAi::new(options, Access::new(Some(&server.base), None));
+
+    let agent = Agent::load(&bundled_agent("crm").unwrap()).unwrap();
+    let activities = bind(&agent.activities, &agent.folder).unwrap();
+    let mut settings = agent.settings;
+    (settings.dialect, settings.mode, settings.activities) = (Dialect::Json, Mode::Full, activities.names());
+    let session = Session::new("s", agent.context, agent.schema, Arc::new(settings)).unwrap();
+    let began: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let seen = Arc::clone(&began);
+    let mut driver = Driver::new(session, Arc::new(activities), Arc::new(model), || Time(1)).watched_by(move |event| {
+        if let Event::Began(start) = event {
+            seen.lock().unwrap().push((*start.call).clone());
+        }
+    });
+
+    let reply = approved(&mut driver, "Какие сделки самые крупные, и кто ими занят?").await;
+    assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Вот самые крупные.")), "{:?}", reply.reason);
+    let calls = began.lock().unwrap().clone();
+    assert_eq!(
+        params(&calls[0]),
+        json!({"filter": {">=OPPORTUNITY": 100_000, "@STAGE_ID": ["NEW", "WON"]}, "order": {"OPPORTUNITY": "DESC"},
+            "select": ["ID", "TITLE", "OPPORTUNITY"], "limit": 5})
+    );
+    assert_eq!(params(&calls[1]), json!({"ID": [1, 2], "filter": {"ACTIVE": true}}));
+
+    let reply = approved(&mut driver, "Поставь первой из них сумму 123456").await;
+    assert_eq!(reply.ends, Ends::Output, "{:?}", reply.reason);
+    let reply = approved(&mut driver, "Создай сделку «Поставка окон» на 250000").await;
+    assert_eq!(reply.ends, Ends::Output, "{:?}", reply.reason);
+
+    let calls = began.lock().unwrap().clone();
+    let of = |tool: &str| calls.iter().filter(|call| call["_tool"] == tool).collect::<Vec<_>>();
+    let [update] = of("crm.deal.update")[..] else { panic!("{calls:#?}") };
+    assert_eq!(params(update)["fields"], json!({"OPPORTUNITY": 123_456, "UF_CRM_NOTE": "из JSON"}));
+    let [add] = of("crm.deal.add")[..] else { panic!("{calls:#?}") };
+    assert_eq!(params(add), json!({"fields": {"TITLE": "Поставка «окон»", "OPPORTUNITY": "250000"}}));
+    assert_eq!(server.asked().len(), 4);
+}

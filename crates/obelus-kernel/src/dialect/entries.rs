@@ -1,0 +1,109 @@
+//! Objects with properties of any name, in a form that strict structured-output modes can take.
+//!
+//! Such modes want every property named in the schema. So where names are free, the composed schema has one property,
+//! `_entries`, with a list of `{"name": …, "value": …}`; and wherever an answer has that list, its entries are taken
+//! for properties of the object it stands in. Beside it may stand properties that the schema does name. An answer that
+//! writes the plain object instead is as good: it is read as it is.
+
+use serde_json::{Map, Value};
+
+use crate::type_name;
+
+/// The property that holds the others.
+pub const ENTRIES: &str = "_entries";
+/// What an entry says of itself.
+pub(crate) const NAME: &str = "name";
+/// What it stands for.
+pub(crate) const VALUE: &str = "value";
+
+/// Makes properties of all entries, at every depth. What is wrong with one is said in words for the model.
+pub fn open(value: &mut Value) -> Result<(), String> {
+    match value {
+        Value::Array(items) => items.iter_mut().try_for_each(open),
+        Value::Object(fields) => {
+            // To look through the names is cheaper than to hash one, and nearly always that is all.
+            let has_entries = fields.keys().any(|name| name == ENTRIES);
+            let entries = if has_entries { fields.shift_remove(ENTRIES) } else { None };
+            fields.values_mut().try_for_each(open)?;
+            match entries {
+                None | Some(Value::Null) => Ok(()),
+                Some(Value::Array(entries)) => entries.into_iter().try_for_each(|entry| put(fields, entry)),
+                Some(other) => Err(format!("`{ENTRIES}` is a list of entries, not {}", type_name(&other))),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+fn put(fields: &mut Map<String, Value>, entry: Value) -> Result<(), String> {
+    let (name, mut value) = pair(entry).ok_or_else(|| {
+        format!("an entry of `{ENTRIES}` is an object with `{NAME}`, a string, and `{VALUE}`, and nothing else")
+    })?;
+    // What is read twice could be understood in two ways; null is how an optional property is left out.
+    if fields.get(&name).is_some_and(|known| !known.is_null()) {
+        return Err(format!("`{ENTRIES}`: `{name}` is given twice"));
+    }
+    open(&mut value)?;
+    fields.insert(name, value);
+    Ok(())
+}
+
+fn pair(entry: Value) -> Option<(String, Value)> {
+    let Value::Object(mut entry) = entry else { return None };
+    let Some(Value::String(name)) = entry.shift_remove(NAME) else { return None };
+    let value = entry.shift_remove(VALUE)?;
+    entry.is_empty().then_some((name, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn opened(mut value: Value) -> Result<Value, String> {
+        open(&mut value).map(|()| value)
+    }
+
+    #[test]
+    fn entries_become_properties_at_every_depth() {
+        let deep = json!({"filter": {"_entries": [
+            {"name": ">=OPPORTUNITY", "value": 100},
+            {"name": "@STAGE_ID", "value": ["NEW", {"_entries": [{"name": "a", "value": null}]}]},
+        ]}});
+        let plain = json!({"filter": {">=OPPORTUNITY": 100, "@STAGE_ID": ["NEW", {"a": null}]}});
+        assert_eq!(opened(deep).unwrap(), plain);
+        assert_eq!(opened(plain.clone()).unwrap(), plain);
+    }
+
+    #[test]
+    fn entries_stand_beside_named_properties_and_may_fill_what_those_leave_out() {
+        let value =
+            json!({"TITLE": "x", "SUM": null, "_entries": [{"name": "UF_1", "value": 1}, {"name": "SUM", "value": 2}]});
+        assert_eq!(opened(value).unwrap(), json!({"TITLE": "x", "SUM": 2, "UF_1": 1}));
+        assert_eq!(opened(json!({"a": 1, "_entries": null})).unwrap(), json!({"a": 1}));
+        assert_eq!(opened(json!({"_entries": []})).unwrap(), json!({}));
+    }
+
+    #[test]
+    fn a_property_of_that_very_name_can_still_be_said() {
+        let inner = json!([{"name": "a", "value": 1}]);
+        let value = json!({"_entries": [{"name": "_entries", "value": inner}]});
+        assert_eq!(opened(value).unwrap(), json!({"_entries": inner}));
+    }
+
+    #[test]
+    fn what_is_no_list_of_entries_is_named() {
+        for (value, part) in [
+            (json!({"_entries": {"a": 1}}), "a list of entries, not an object"),
+            (json!({"_entries": [1]}), "an entry of `_entries`"),
+            (json!({"_entries": [{"name": 1, "value": 2}]}), "an entry of `_entries`"),
+            (json!({"_entries": [{"name": "a"}]}), "an entry of `_entries`"),
+            (json!({"_entries": [{"name": "a", "value": 1, "more": 2}]}), "an entry of `_entries`"),
+            (json!({"a": 1, "_entries": [{"name": "a", "value": 2}]}), "`a` is given twice"),
+            (json!([{"b": {"_entries": [{"name": "a", "value": 1}, {"name": "a", "value": 1}]}}]), "given twice"),
+        ] {
+            let error = opened(value.clone()).unwrap_err();
+            assert!(error.contains(part), "{value}: {error}");
+        }
+    }
+}

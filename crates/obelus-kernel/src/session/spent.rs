@@ -1,0 +1,143 @@
+//! What asking the model takes: tokens, and money where there is a price.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::input::Answer;
+
+/// An amount of money in the currency of the price that was given: whole billionths of it, so that a sum is the same
+/// whenever and wherever it is made. It is written as a plain number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "f64", into = "f64")]
+pub struct Money(u64);
+
+const BILLION: f64 = 1e9;
+
+impl From<f64> for Money {
+    /// The nearest amount; nothing is less than nothing.
+    fn from(amount: f64) -> Self {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates, and that is meant")]
+        Self((amount * BILLION).round() as u64)
+    }
+}
+
+impl From<Money> for f64 {
+    #[expect(clippy::cast_precision_loss, reason = "nine million with all billionths is more than a session costs")]
+    fn from(money: Money) -> Self {
+        money.0 as f64 / BILLION
+    }
+}
+
+impl fmt::Display for Money {
+    /// With as many digits as a small amount needs to be seen.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let amount = f64::from(*self);
+        if amount == 0.0 || amount >= 1.0 { write!(f, "{amount:.2}") } else { write!(f, "{amount:.4}") }
+    }
+}
+
+/// What one request to a model took, or several together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Used {
+    /// Tokens read by the model.
+    pub input: u64,
+    /// Tokens written by it, what it thought included.
+    pub output: u64,
+    /// What that costs; none where no price was given.
+    pub cost: Option<Money>,
+}
+
+impl Used {
+    /// Both together. A sum with something of unknown cost has the cost of what is known.
+    pub fn add(&mut self, other: Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cost = match (self.cost, other.cost) {
+            (Some(one), Some(two)) => Some(Money(one.0.saturating_add(two.0))),
+            (one, two) => one.or(two),
+        };
+    }
+
+    /// Whether it took nothing, as far as anybody said.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What the model was asked for, and what it took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Requests that have an answer, those of delegates included.
+    pub requests: u64,
+    /// Tokens of the answers, as far as the models said.
+    pub tokens: u64,
+    /// Tokens read and written apart, and money, as far as the models told: requests that failed are in it too.
+    #[serde(flatten)]
+    pub used: Used,
+}
+
+impl Spent {
+    pub(super) fn answered(&mut self, answer: &Answer) {
+        self.requests += 1;
+        self.tokens = self.tokens.saturating_add(match answer {
+            Answer::Solution { tokens, .. } | Answer::OutOfFormat { tokens, .. } => *tokens,
+            Answer::Failed { .. } => 0,
+        });
+    }
+
+    /// Both together.
+    pub fn add(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.tokens = self.tokens.saturating_add(other.tokens);
+        self.used.add(other.used);
+    }
+
+    /// Tokens of everything that was asked, those of requests that failed included where a model tells them.
+    pub fn all_tokens(&self) -> u64 {
+        self.tokens.max(self.used.input.saturating_add(self.used.output))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_sum_of_money_is_the_same_after_it_was_kept() {
+        let mut sum = Money::default();
+        let mut kept = Money::default();
+        for tokens in 0..1000_u32 {
+            let cost = Money::from(f64::from(tokens) * 1.25 / 1e6);
+            sum.0 += cost.0;
+            let text = serde_json::to_string(&cost).unwrap();
+            kept.0 += serde_json::from_str::<Money>(&text).unwrap().0;
+        }
+        assert_eq!(sum, kept);
+        assert_eq!(sum, Money(624_375_000));
+        assert_eq!((Money::from(-1.0), Money::from(f64::NAN)), (Money(0), Money(0)));
+    }
+
+    #[test]
+    fn what_was_kept_before_there_was_money_is_read() {
+        let old: Spent = serde_json::from_value(json!({"requests": 2, "tokens": 30})).unwrap();
+        assert_eq!(old, Spent { requests: 2, tokens: 30, used: Used::default() });
+        let used = Used { input: 20, output: 5, cost: Some(Money::from(0.5)) };
+        let new = Spent { used, ..old };
+        let written = json!({"requests": 2, "tokens": 30, "input": 20, "output": 5, "cost": 0.5});
+        assert_eq!(serde_json::to_value(new).unwrap(), written);
+        assert_eq!(serde_json::from_value::<Spent>(written).unwrap(), new);
+    }
+
+    #[test]
+    fn the_cost_of_a_sum_is_that_of_what_is_known() {
+        let mut sum = Used { input: 1, output: 1, cost: None };
+        sum.add(Used { input: 1, output: 0, cost: Some(Money::from(2.0)) });
+        sum.add(Used::default());
+        assert_eq!(sum, Used { input: 2, output: 1, cost: Some(Money::from(2.0)) });
+        assert_eq!((Money::from(0.25).to_string(), Money::from(12.5).to_string()), ("0.2500".into(), "12.50".into()));
+    }
+}

@@ -1,0 +1,173 @@
+//! Annotations that are there for people: `x-title`, `x-labels` and `x-names`. What is odd in one hinders no work, so
+//! it is left aside when a tool is used, and told to whoever checks the tool.
+
+use serde_json::{Map, Value};
+
+use super::{Tool, trust};
+use crate::fold::type_name;
+
+/// A word of the author: plain, or one for each language. Without the language, the English one; else the first there is.
+pub fn in_language<'a>(said: &'a Value, language: Option<&str>) -> Option<&'a str> {
+    match said {
+        Value::String(word) => Some(word),
+        Value::Object(words) => {
+            let own = language.and_then(|language| words.get(language));
+            own.or_else(|| words.get("en")).or_else(|| words.values().next()).and_then(Value::as_str)
+        }
+        _ => None,
+    }
+}
+
+/// Where the names of a parameter's values are found.
+pub(crate) struct NameSource<'a> {
+    /// The tools that bring them.
+    pub(crate) tools: Vec<&'a str>,
+    /// The field of a row with the value.
+    pub(crate) id: &'a str,
+    /// The fields with parts of its name.
+    pub(crate) name: Vec<&'a str>,
+}
+
+impl<'a> NameSource<'a> {
+    fn read(said: &'a Value) -> Result<Self, String> {
+        const FORM: &str = "it is written as {in: [TOOL, …], id: FIELD, name: [FIELD, …]}";
+        let Value::Object(fields) = said else {
+            return Err(format!("{FORM}, not as {}", type_name(said)));
+        };
+        if let Some(other) = fields.keys().find(|name| !["in", "id", "name"].contains(&name.as_str())) {
+            return Err(format!("{FORM}; there is no `{other}` in it"));
+        }
+        let texts = |name: &str| {
+            let list: Option<Vec<&str>> =
+                fields.get(name).and_then(Value::as_array).and_then(|all| all.iter().map(Value::as_str).collect());
+            list.filter(|list| !list.is_empty()).ok_or_else(|| format!("{FORM}; `{name}` is a list of texts"))
+        };
+        let id = fields.get("id").and_then(Value::as_str).ok_or_else(|| format!("{FORM}; `id` is a text"))?;
+        Ok(Self { tools: texts("in")?, id, name: texts("name")? })
+    }
+}
+
+impl Tool {
+    /// What people call the tool, where its author says so.
+    pub fn title(&self, language: Option<&str>) -> Option<&str> {
+        in_language(self.schema.get("x-title")?, language)
+    }
+
+    /// What people call a parameter, by its place, where the author says so in the tool's own list. Indexes and case do
+    /// not matter: `rows[0].Price` is `rows.price`.
+    pub fn label(&self, place: &str, language: Option<&str>) -> Option<&str> {
+        let labels = self.schema.get("x-labels")?.as_object()?;
+        let steps = place.split('.').map(|step| step.split('[').next().unwrap_or(step).to_lowercase());
+        let plain = steps.collect::<Vec<_>>().join(".");
+        let (_, said) = labels.iter().find(|(known, _)| known.to_lowercase() == plain)?;
+        in_language(said, language)
+    }
+
+    /// Where the names of a parameter's values are found; case does not matter.
+    pub(crate) fn names_of(&self, place: &str) -> Option<NameSource<'_>> {
+        let names = self.schema.get("x-names")?.as_object()?;
+        let (_, said) = names.iter().find(|(known, _)| known.eq_ignore_ascii_case(place))?;
+        NameSource::read(said).ok()
+    }
+
+    /// The tools in whose results names are looked for, each with the parameter that it is about.
+    pub fn name_sources(&self) -> Vec<(&str, &str)> {
+        let names = self.schema.get("x-names").and_then(Value::as_object).into_iter().flatten();
+        let read = names.filter_map(|(place, said)| Some((place.as_str(), NameSource::read(said).ok()?)));
+        read.flat_map(|(place, source)| source.tools.into_iter().map(move |tool| (place, tool))).collect()
+    }
+
+    /// What is odd in annotations that are there for people: the annotation, and what is wrong in words.
+    pub fn odd_words(&self) -> Vec<(&'static str, String)> {
+        let mut odd = Vec::new();
+        let no_word = |said: &Value| match said {
+            Value::String(_) => false,
+            Value::Object(words) => words.is_empty() || !words.values().all(Value::is_string),
+            _ => true,
+        };
+        const WORD: &str = "a text, or one for each language: {ru: …, en: …}";
+        if self.schema.get("x-title").is_some_and(no_word) {
+            odd.push(("x-title", format!("`x-title` is {WORD}")));
+        }
+        let empty = Map::new();
+        let places = |name: &'static str, odd: &mut Vec<(&'static str, String)>| match self.schema.get(name) {
+            None => &empty,
+            Some(Value::Object(places)) => places,
+            Some(other) => {
+                odd.push((name, format!("`{name}` is an object of parameters, not {}", type_name(other))));
+                &empty
+            }
+        };
+        for (place, said) in places("x-labels", &mut odd) {
+            if no_word(said) {
+                odd.push(("x-labels", format!("`x-labels`, `{place}`: it is {WORD}")));
+            }
+        }
+        for (place, said) in places("x-names", &mut odd) {
+            if let Err(words) = NameSource::read(said) {
+                odd.push(("x-names", format!("`x-names`, `{place}`: {words}")));
+            } else if let Some(words) = trust::stray(&self.params, place, true) {
+                odd.push(("x-names", format!("`x-names` names `{place}`: {words}")));
+            }
+        }
+        odd
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn odd(annotations: Value) -> Vec<String> {
+        let mut schema = json!({"type": "object", "properties": {"id": {}, "fields": {"type": "object"}}});
+        for (name, said) in annotations.as_object().unwrap() {
+            schema[name] = said.clone();
+        }
+        let tool = Tool::parse("t", &schema).unwrap();
+        tool.odd_words().into_iter().map(|(_, words)| words).collect()
+    }
+
+    #[test]
+    fn words_are_in_the_language_that_is_wanted_else_in_english_else_in_any() {
+        let tool = Tool::parse(
+            "t",
+            &json!({"x-title": {"ru": "Имя", "en": "Name"}, "x-labels": {"rows.price": {"de": "Preis"}}}),
+        );
+        let tool = tool.unwrap();
+        assert_eq!(tool.title(Some("ru")), Some("Имя"));
+        assert_eq!(tool.title(Some("fr")), Some("Name"));
+        assert_eq!(tool.title(None), Some("Name"));
+        assert_eq!(tool.label("rows[3].PRICE", Some("ru")), Some("Preis"));
+        assert_eq!(tool.label("rows", None), None);
+    }
+
+    #[test]
+    fn what_is_said_well_is_not_odd() {
+        let names = json!({"fields.STAGE_ID": {"in": ["list"], "id": "ID", "name": ["NAME", "LAST_NAME"]}});
+        let all =
+            json!({"x-title": {"ru": "Имя"}, "x-labels": {"id": "number", "fields.A": {"en": "a"}}, "x-names": names});
+        assert_eq!(odd(all), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_named() {
+        for (annotations, part) in [
+            (json!({"x-title": 5}), "`x-title` is a text"),
+            (json!({"x-title": {"ru": 1}}), "`x-title` is a text"),
+            (json!({"x-labels": []}), "`x-labels` is an object of parameters, not an array"),
+            (json!({"x-labels": {"id": {}}}), "`x-labels`, `id`: it is a text"),
+            (json!({"x-names": "id"}), "`x-names` is an object of parameters, not a string"),
+            (json!({"x-names": {"id": ["list"]}}), "`x-names`, `id`: it is written as"),
+            (json!({"x-names": {"id": {"in": "list", "id": "ID", "name": ["A"]}}}), "`in` is a list of texts"),
+            (json!({"x-names": {"id": {"in": ["list"], "name": ["A"]}}}), "`id` is a text"),
+            (json!({"x-names": {"id": {"in": ["list"], "id": "ID", "name": []}}}), "`name` is a list of texts"),
+            (json!({"x-names": {"id": {"in": ["l"], "id": "ID", "name": ["A"], "of": 1}}}), "there is no `of` in it"),
+            (json!({"x-names": {"ID_": {"in": ["l"], "id": "ID", "name": ["A"]}}}), "`x-names` names `ID_`"),
+        ] {
+            let found = odd(annotations.clone());
+            assert!(found.iter().any(|words| words.contains(part)), "{annotations}: {found:?}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The hand that writes: batches of orders, each batch one transaction with one sync.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::tail::Tail;
+use super::{StoreError, schema};
+
+/// Something to be written, and somebody who is told when it is durable.
+pub(super) trait Order: Send {
+    /// Writes it. An order that is refused has not written anything: it looks first.
+    fn write(&mut self, desk: &mut Desk) -> Result<(), StoreError>;
+
+    /// Says what became of it.
+    fn tell(self: Box<Self>, outcome: Result<(), StoreError>);
+}
+
+/// Orders that are done, and what became of each.
+pub(super) type Done = Vec<(Box<dyn Order>, Result<(), StoreError>)>;
+
+/// The open file, and what the hand knows of it: nobody else writes.
+pub(super) struct Desk {
+    pub(super) connection: Connection,
+    pub(super) tail: Tail,
+    /// The numbers of sessions that were written to lately.
+    numbers: HashMap<Arc<str>, i64>,
+}
+
+/// Sessions whose numbers are known at once, at most.
+const MOST_NUMBERS: usize = 4096;
+
+impl Desk {
+    fn open(connection: Connection) -> Result<Self, StoreError> {
+        let tail = Tail::read(&connection)?;
+        Ok(Self { connection, tail, numbers: HashMap::new() })
+    }
+
+    /// The number of a session of this name.
+    pub(super) fn number(&mut self, id: &Arc<str>) -> Result<i64, StoreError> {
+        if let Some(number) = self.numbers.get(id) {
+            return Ok(*number);
+        }
+        let number = number(&self.connection, id)?;
+        if self.numbers.len() >= MOST_NUMBERS {
+            self.numbers.clear();
+        }
+        self.numbers.insert(Arc::clone(id), number);
+        Ok(number)
+    }
+
+    /// A session is gone; its number may be given to another one.
+    pub(super) fn forget(&mut self, id: &str) {
+        self.numbers.remove(id);
+    }
+}
+
+/// The number of a session of this name.
+pub(super) fn number(connection: &Connection, id: &str) -> Result<i64, StoreError> {
+    let found = connection
+        .prepare_cached("SELECT number FROM session WHERE id = ?1")?
+        .query_row([id], |row| row.get(0))
+        .optional()?;
+    found.ok_or_else(|| StoreError::Unknown(id.to_owned()))
+}
+
+/// Writes batches, and opens the file anew after a failure.
+pub(super) struct Hand {
+    /// None after a failure: a sync that failed is never tried again, for the system may have dropped what it
+    /// could not write and say yes the second time. The file is opened anew and read as it is.
+    desk: Option<Desk>,
+    folder: PathBuf,
+    /// What the latest batch took.
+    took: Duration,
+}
+
+impl Hand {
+    /// A hand at an open file. `folder` is where it opens it again when that fails.
+    pub(super) fn new(connection: Connection, folder: PathBuf) -> Result<Self, StoreError> {
+        Ok(Self { desk: Some(Desk::open(connection)?), folder, took: Duration::ZERO })
+    }
+
+    /// What the latest batch took.
+    pub(super) fn took(&self) -> Duration {
+        self.took
+    }
+
+    /// Lets go of a file that was left in the middle of something.
+    pub(super) fn let_go(&mut self) {
+        self.desk = None;
+    }
+
+    /// Writes a batch as one transaction with one sync.
+    pub(super) fn commit(&mut self, mut batch: Vec<Box<dyn Order>>) -> Done {
+        let began = Instant::now();
+        let written = self.write(&mut batch);
+        self.took = began.elapsed();
+        match written {
+            Ok(outcomes) => batch.into_iter().zip(outcomes).collect(),
+            Err(error) => {
+                self.desk = None;
+                let why = error.to_string();
+                batch.into_iter().map(|order| (order, Err(StoreError::NotWritten(why.clone())))).collect()
+            }
+        }
+    }
+
+    /// Gives the system back what is free in the file. All of it is written anew, beside what is there.
+    pub(super) fn shrink(&mut self) -> Result<(), StoreError> {
+        let shrunk = self.desk().and_then(|desk| {
+            desk.connection.execute_batch("VACUUM")?;
+            // The file gets shorter when the log has been carried over into it.
+            desk.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+            Ok(())
+        });
+        if shrunk.is_err() {
+            self.desk = None;
+        }
+        shrunk
+    }
+
+    /// The open file.
+    fn desk(&mut self) -> Result<&mut Desk, StoreError> {
+        match &mut self.desk {
+            Some(desk) => Ok(desk),
+            closed => Ok(closed.insert(Desk::open(schema::open(&self.folder)?)?)),
+        }
+    }
+
+    /// What became of each order; or why nothing was written at all.
+    fn write(&mut self, batch: &mut [Box<dyn Order>]) -> Result<Vec<Result<(), StoreError>>, StoreError> {
+        let desk = self.desk()?;
+        desk.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        let mut outcomes = Vec::with_capacity(batch.len());
+        for order in batch {
+            let before = desk.connection.total_changes();
+            let outcome = order.write(desk);
+            match outcome {
+                Err(StoreError::Disk(error)) => return Err(StoreError::Disk(error)),
+                // Nothing of it may stay, and what it wrote cannot be told from what the others did.
+                Err(error) if desk.connection.total_changes() != before => return Err(error),
+                outcome => outcomes.push(outcome),
+            }
+        }
+        if desk.tail.is_long() {
+            desk.tail.register(&desk.connection)?;
+        }
+        desk.connection.prepare_cached("COMMIT")?.execute([])?;
+        Ok(outcomes)
+    }
+}
