@@ -48,7 +48,10 @@ pub(super) fn login(args: &Login) -> Result<Exit> {
 fn show(address: &str) {
     // Who it leads to is the server's word: the person says whether that can be.
     let host = address.split("://").nth(1).and_then(|rest| rest.split(['/', '?']).next()).unwrap_or_default();
-    output::note(&format!("{BOLD}Open this address in a browser on this machine, if you trust {}:{BOLD:#}", visible(host)));
+    output::note(&format!(
+        "{BOLD}Open this address in a browser on this machine, if you trust {}:{BOLD:#}",
+        visible(host)
+    ));
     output::answer(&visible(address));
     output::note(&format!("{DIM}waiting for {} minutes; Ctrl-C stops{DIM:#}", LIMIT.as_secs() / 60));
 }
