@@ -10,8 +10,8 @@
 use std::env;
 use std::process::ExitCode;
 
-use obelus_connect::mcp::{AskedFuture, Elicit, McpError, Servers};
-use obelus_runtime::Asked;
+use obelus_connect::mcp::{AskedFuture, Elicit, LogIn, McpError, Servers, Trouble, VisitFuture};
+use obelus_runtime::{Asked, Secret};
 use serde_json::{Map, Value, json};
 
 /// A person who fills in forms: with the defaults, where there are any.
@@ -24,6 +24,26 @@ impl Elicit for Person {
         Box::pin(std::future::ready(Asked::Value(Value::Object(filled))))
     }
 }
+
+/// The suite's authorization servers know everybody and send them back at once.
+impl LogIn for Person {
+    fn back(&self) -> String {
+        "http://localhost:3000/callback".to_owned()
+    }
+
+    fn visit<'a>(&'a self, address: &'a str, _: &'a str) -> VisitFuture<'a> {
+        Box::pin(async move {
+            let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build();
+            let answer = client.map_err(|error| error.to_string())?.get(address).send().await;
+            let answer = answer.map_err(|error| error.to_string())?;
+            let back = answer.headers().get("location").and_then(|value| value.to_str().ok());
+            back.map(str::to_owned).ok_or_else(|| format!("sent nowhere: {}", answer.status()))
+        })
+    }
+}
+
+/// The address by which the suite knows clients that have one.
+const KNOWN_AS: &str = "https://conformance-test.local/client-metadata.json";
 
 /// Some value that fits a schema.
 fn value_for(schema: &Value) -> Value {
@@ -54,10 +74,38 @@ fn arguments_for(schema: &Value, before: Option<&Value>) -> Map<String, Value> {
     required.map(|name| (name.to_owned(), value(name))).collect()
 }
 
+fn context() -> Value {
+    env::var("MCP_CONFORMANCE_CONTEXT").ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+}
+
+/// Who the suite wants us to be.
+fn auth() -> Value {
+    let scenario = env::var("MCP_CONFORMANCE_SCENARIO").unwrap_or_default();
+    let context = context();
+    let mut auth = json!({ "client_id": KNOWN_AS });
+    if let Some(id) = context["client_id"].as_str() {
+        auth["client_id"] = json!(id);
+    }
+    if let Some(secret) = context["client_secret"].as_str() {
+        Secret::provide("CONFORMANCE_CLIENT_SECRET", Secret::new(secret));
+        auth["client_secret"] = json!("$CONFORMANCE_CLIENT_SECRET");
+    }
+    if let Some(key) = context["private_key_pem"].as_str() {
+        Secret::provide("CONFORMANCE_PRIVATE_KEY", Secret::new(key));
+        auth["private_key"] = json!("$CONFORMANCE_PRIVATE_KEY");
+    }
+    if let Some(issuer) = context["issuer"].as_str() {
+        auth["issuer"] = json!(issuer);
+    }
+    if scenario.starts_with("auth/client-credentials") {
+        auth["grant"] = json!("client_credentials");
+    }
+    auth
+}
+
 /// The calls that the suite wants made, if it says so.
 fn wanted() -> Vec<(String, Map<String, Value>)> {
-    let context: Value =
-        env::var("MCP_CONFORMANCE_CONTEXT").ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    let context = context();
     let calls = context["toolCalls"].as_array().into_iter().flatten();
     let call = |call: &Value| {
         Some((call["name"].as_str()?.to_owned(), call["arguments"].as_object().cloned().unwrap_or_default()))
@@ -67,8 +115,15 @@ fn wanted() -> Vec<(String, Map<String, Value>)> {
 
 async fn talk(servers: &Servers) -> Result<(), McpError> {
     servers.on_change(|words| eprintln!("{words}"));
-    let tools = servers.tools().await?;
     let Some(server) = servers.get("suite") else { return Ok(()) };
+    let tools = match servers.tools().await {
+        Err(error) if error.trouble == Trouble::NoAccess => {
+            eprintln!("{error}");
+            server.log_in(&Person).await?;
+            servers.tools().await?
+        }
+        tools => tools?,
+    };
     let mut calls = wanted();
     if calls.is_empty() {
         let mut before = None;
@@ -79,7 +134,15 @@ async fn talk(servers: &Servers) -> Result<(), McpError> {
         }
     }
     for (tool, arguments) in calls {
-        match server.call(&tool, arguments, Some(&Person)).await {
+        let mut called = server.call(&tool, arguments.clone(), Some(&Person)).await;
+        if let Err(error) = &called
+            && error.trouble == Trouble::NoAccess
+        {
+            eprintln!("{error}");
+            server.log_in(&Person).await?;
+            called = server.call(&tool, arguments, Some(&Person)).await;
+        }
+        match called {
             Ok(brought) => eprintln!("{tool}: {:?}", brought.texts),
             Err(error) => eprintln!("{tool}: {error}"),
         }
@@ -90,7 +153,8 @@ async fn talk(servers: &Servers) -> Result<(), McpError> {
 /// Talks to the server of a scenario; the error is in words.
 pub(crate) async fn run(url: &str) -> Result<(), String> {
     let protocol = env::var("MCP_CONFORMANCE_PROTOCOL_VERSION").unwrap_or_else(|_| "auto".to_owned());
-    let section = Map::from_iter([("suite".to_owned(), json!({"url": url, "protocol": protocol, "timeout": 20}))]);
+    let suite = json!({"url": url, "protocol": protocol, "timeout": 20, "auth": auth()});
+    let section = Map::from_iter([("suite".to_owned(), suite)]);
     let servers = Servers::parse(&section, ".".as_ref()).map_err(|error| error.to_string())?;
     let talked = talk(&servers).await;
     servers.close().await;

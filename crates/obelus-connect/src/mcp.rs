@@ -14,6 +14,7 @@
 //! | `connection` | one line to it, in either era of the protocol |
 //! | `process` | the program of a server, from its start to its end |
 //! | `http` | the way to a server that is reached by HTTP |
+//! | `oauth` | who asks: tokens for servers that want to know |
 //! | `lines` | what a program writes, without lines that never end |
 //! | `guarded` | no more questions at once than can be answered |
 //! | `handler` | what a server asks and tells by itself |
@@ -32,6 +33,7 @@ mod guarded;
 mod handler;
 mod http;
 mod lines;
+mod oauth;
 mod offer;
 mod process;
 mod round;
@@ -52,6 +54,7 @@ use crate::activity::BindingError;
 
 pub use brought::{Brought, Image};
 pub use error::{McpError, Trouble};
+pub use oauth::{Landing, LogIn, VisitFuture};
 pub use round::{AskedFuture, Elicit};
 pub use server::Server;
 
@@ -151,6 +154,13 @@ impl Servers {
     /// listened is told now.
     pub fn on_change(&self, tell: impl Fn(&str) + Send + Sync + 'static) {
         self.news.listen(Arc::new(tell));
+    }
+
+    /// Keeps tokens for servers in a folder of the store, for this agent; those that are there are used. Without it a login
+    /// lasts as long as the process. `typed` is what a person types for the agent to log in.
+    pub fn keep_logins(&self, folder: &Path, agent: &str, typed: &str) {
+        let all = self.by_name.values().filter_map(|server| server.spec().auth());
+        all.for_each(|auth| auth.keep_in(folder, agent, typed));
     }
 
     /// Ends processes (whole groups, reaped) and connections. Whatever is called later is refused. What is not closed

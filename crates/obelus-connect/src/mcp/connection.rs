@@ -119,8 +119,8 @@ impl Connection {
                     }
                 }
             }
-            Reach::Http { url, headers } => {
-                let way = http::way(url, headers).map_err(|(trouble, words)| fail(trouble, words))?;
+            Reach::Http { url, headers, auth } => {
+                let way = http::way(url, headers, auth.as_ref()).map_err(|(trouble, words)| fail(trouble, words))?;
                 let service = serve_client_with_lifecycle(handler, Guarded::new(way.transport), lifecycle(era));
                 match tokio::time::timeout(spec.start, service).await {
                     Ok(Ok(service)) => {
@@ -238,6 +238,10 @@ impl Connection {
                 let cause = quoted(&http::innermost(error.error.as_ref()));
                 self.error(Trouble::NoStart, format!("it cannot be reached: {cause}"))
             }
+            ServiceError::TransportSend(error) if http::refusal(error.error.as_ref()).is_some() => {
+                let words = http::refusal(error.error.as_ref()).unwrap_or_default();
+                self.error(Trouble::NoAccess, words)
+            }
             ServiceError::UnexpectedResponse => self.error(Trouble::Garbage, "its answer makes no sense"),
             error => {
                 let how = match &self.process {
@@ -291,11 +295,12 @@ async fn not_open(spec: &Spec, era: Option<Era>, error: &ClientInitializeError, 
             let words = format!("it speaks none of our versions of the protocol, but {}", theirs.join(", "));
             fail(words, Some(Era::Handshake))
         }
-        error if error.is_authorization_required() || error.auth_challenge().is_some() => {
-            let words = "it wants to know who asks; see `headers`, such as {Authorization: Bearer $TOKEN}";
-            fail(words.to_owned(), None)
+        error if http::refusal(error).is_some() => {
+            let words = http::refusal(error).unwrap_or_default();
+            NotOpen { error: McpError::new(&spec.name, Trouble::NoAccess, words), retry: None }
         }
-        error if http::is_unreached(error) => {
+        // Whether it was reached does not matter here: nothing was asked of it yet.
+        error if http::is_of_the_way(error) => {
             fail(format!("it cannot be reached: {}", quoted(&http::innermost(error))), None)
         }
         error => {

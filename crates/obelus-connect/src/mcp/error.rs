@@ -25,6 +25,8 @@ pub enum Trouble {
     NoSecret,
     /// It cannot be started or reached, or does not speak the protocol.
     NoStart,
+    /// It wants to know who asks, or refuses who does.
+    NoAccess,
     /// This client was closed.
     Closed,
     /// The agent's file refuses this tool.
@@ -49,6 +51,7 @@ impl Trouble {
         match self {
             Self::NoSecret => "no_secret",
             Self::NoStart => "mcp_start",
+            Self::NoAccess => "login",
             Self::Closed => "mcp_closed",
             Self::Refused => "refused",
             Self::ToolChanged => "tool_changed",

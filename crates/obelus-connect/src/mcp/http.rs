@@ -4,6 +4,7 @@ mod bounded;
 
 use std::collections::HashMap;
 use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Url;
@@ -11,11 +12,14 @@ use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use rmcp::service::ClientInitializeError;
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, StreamableHttpClientTransportConfig, StreamableHttpError,
+};
 use tokio::sync::watch;
 
 use self::bounded::{Bounded, Listens};
 use super::error::Trouble;
+use super::oauth::Auth;
 use super::words::Words;
 
 /// A host that does not even take the connection within this time is down.
@@ -40,7 +44,11 @@ pub(super) async fn listening(mut listens: watch::Receiver<Listens>) {
 }
 
 /// Makes the way. The error says what is missing.
-pub(super) fn way(url: &Url, headers: &[(HeaderName, Words)]) -> Result<Way, (Trouble, String)> {
+pub(super) fn way(
+    url: &Url,
+    headers: &[(HeaderName, Words)],
+    auth: Option<&Arc<Auth>>,
+) -> Result<Way, (Trouble, String)> {
     let mut filled = HashMap::new();
     for (name, words) in headers {
         let text = words
@@ -54,17 +62,18 @@ pub(super) fn way(url: &Url, headers: &[(HeaderName, Words)]) -> Result<Way, (Tr
         value.set_sensitive(true);
         filled.insert(name.clone(), value);
     }
-    let client = client().map_err(|error| {
+    let client = builder().build().map_err(|error| {
         let hint = "are the certificates of this machine (ca-certificates) installed?";
         (Trouble::NoStart, format!("HTTPS cannot be set up: {}; {hint}", innermost(&error)))
     })?;
     let config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(filled);
-    let client = Bounded::new(client);
+    let client = Bounded::new(client, auth.cloned());
     let (too_large, listens) = (client.too_large(), client.listens());
     Ok(Way { transport: StreamableHttpClientTransport::with_client(client, config), too_large, listens })
 }
 
-fn client() -> reqwest::Result<reqwest::Client> {
+/// A client that sends what it was given to one host only.
+pub(super) fn builder() -> reqwest::ClientBuilder {
     // It fails where the program has chosen a provider before, and that one is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
@@ -76,7 +85,6 @@ fn client() -> reqwest::Result<reqwest::Client> {
             let is_near = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
             if is_near && attempt.previous().len() <= MOST_REDIRECTS { attempt.follow() } else { attempt.stop() }
         }))
-        .build()
 }
 
 /// The innermost cause, which is the one that tells.
@@ -87,6 +95,17 @@ pub(super) fn innermost(error: &(dyn Error + 'static)) -> String {
 /// Whether the server was not even reached, so that it cannot have done anything.
 pub(super) fn is_unreached(error: &(dyn Error + 'static)) -> bool {
     causes(error).filter_map(|cause| cause.downcast_ref::<reqwest::Error>()).any(reqwest::Error::is_connect)
+}
+
+/// Whether the way failed, rather than what was said on it.
+pub(super) fn is_of_the_way(error: &(dyn Error + 'static)) -> bool {
+    causes(error).any(<dyn Error>::is::<reqwest::Error>)
+}
+
+/// What a person is to do, where a request was refused because of who asks.
+pub(super) fn refusal<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a str> {
+    let refused = causes(error).find_map(|cause| cause.downcast_ref::<AuthRequiredError>());
+    refused.map(|refused| refused.www_authenticate_header.as_str())
 }
 
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {

@@ -10,12 +10,16 @@ use tokio::sync::{Mutex, watch};
 use super::brought::Brought;
 use super::connection::{Connection, Listing};
 use super::error::{McpError, Trouble};
+use super::oauth::{Auth, LogIn};
 use super::offer::Listed;
 use super::round::{self, Clock, Elicit};
 use super::spec::{Era, Spec};
 
 /// A server that changes its mind more often than this while it is asked has to be taken as it is.
 const MOST_LISTINGS: usize = 3;
+
+/// A server that wants other rights after each login is not to be pleased.
+const MOST_LOGINS: usize = 3;
 
 /// One server. It is connected when it is needed first, and again when the line broke.
 pub struct Server {
@@ -73,7 +77,7 @@ impl Server {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let mut clock = Clock { left: self.spec.limit };
         let result = round::call(&connection, params, asker, &mut clock).await;
-        if matches!(&result, Err(error) if error.trouble == Trouble::Lost) {
+        if matches!(&result, Err(error) if matches!(error.trouble, Trouble::Lost | Trouble::NoAccess)) {
             self.forget(&connection).await;
         }
         result.map(|result| Brought::read(result, self.spec.most))
@@ -105,6 +109,45 @@ impl Server {
         line.fresh_until = listing.fresh.and_then(|fresh| since.checked_add(fresh));
         line.listed = Some(Arc::clone(&listed));
         Ok(listed)
+    }
+
+    /// Has a person log in where the server wants to know who asks, and says how many tools it then has. What they get
+    /// is kept as [`super::Servers::keep_logins`] says. A server that nobody has asked yet is asked first, without a
+    /// token: it says what it wants.
+    pub async fn log_in(&self, person: &dyn LogIn) -> Result<usize, McpError> {
+        let no_access = |words: String| McpError::new(&self.spec.name, Trouble::NoAccess, words);
+        let Some(auth) = self.spec.auth() else {
+            return Err(no_access(
+                "there is nothing to log in to: it is no address, or has a token in `headers`".into(),
+            ));
+        };
+        let logged_in = self.logged_in(auth, person).await;
+        if logged_in.is_err() {
+            auth.give_up().await;
+        }
+        logged_in
+    }
+
+    async fn logged_in(&self, auth: &Auth, person: &dyn LogIn) -> Result<usize, McpError> {
+        let no_access = |words: String| McpError::new(&self.spec.name, Trouble::NoAccess, words);
+        if !auth.is_challenged().await {
+            auth.set_aside().await;
+            self.forget_line().await;
+            match self.listed().await {
+                Err(error) if error.trouble == Trouble::NoAccess && auth.is_challenged().await => {}
+                Err(error) => return Err(error),
+                Ok(_) => return Err(no_access("it does not want to know who asks".to_owned())),
+            }
+        }
+        for _ in 1..MOST_LOGINS {
+            auth.log_in(person).await.map_err(no_access)?;
+            self.forget_line().await;
+            match self.listed().await {
+                Err(error) if error.trouble == Trouble::NoAccess && auth.is_challenged().await => {}
+                listed => return listed.map(|listed| listed.tools.len()),
+            }
+        }
+        Err(no_access("it still refuses who asks".to_owned()))
     }
 
     /// Ends the program and the line. Whatever is called later is refused.
@@ -146,6 +189,18 @@ impl Server {
         line.era = Some(connection.era);
         line.connection = Some(Arc::clone(&connection));
         Ok(connection)
+    }
+
+    /// Has whatever comes next connect anew.
+    async fn forget_line(&self) {
+        let connection = {
+            let mut line = self.line.lock().await;
+            line.listed = None;
+            line.connection.take()
+        };
+        if let Some(connection) = connection {
+            connection.close().await;
+        }
     }
 
     /// Has the next call connect anew.

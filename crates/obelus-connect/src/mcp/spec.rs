@@ -3,22 +3,26 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use obelus_kernel::session::glob_fits;
 use obelus_kernel::{Tool, type_name};
 use obelus_runtime::Secret;
 use reqwest::Url;
-use reqwest::header::HeaderName;
+use reqwest::header::{AUTHORIZATION, HeaderName};
 use serde_json::{Map, Value, json};
 use tokio::process::Command;
 
+use super::oauth::{Auth, Said};
 use super::words::Words;
 use crate::activity::{BindingError, Fields, looks_secret};
 
 /// What may be said of a server.
-const KNOWN: [&str; 12] =
-    ["command", "url", "headers", "env", "cwd", "timeout", "start", "protocol", "offer", "refuse", "tools", "most"];
+const KNOWN: [&str; 13] = [
+    "command", "url", "headers", "auth", "env", "cwd", "timeout", "start", "protocol", "offer", "refuse", "tools",
+    "most",
+];
 
 /// How long a server may take to get ready where its author does not say.
 const START: Duration = Duration::from_secs(30);
@@ -64,7 +68,12 @@ pub(super) struct Spec {
 #[derive(Debug)]
 pub(super) enum Reach {
     Stdio(Program),
-    Http { url: Url, headers: Vec<(HeaderName, Words)> },
+    Http {
+        url: Url,
+        headers: Vec<(HeaderName, Words)>,
+        /// None where the author gives a token by hand.
+        auth: Option<Arc<Auth>>,
+    },
 }
 
 /// The program of a server.
@@ -103,12 +112,19 @@ impl Spec {
             }
             (Some(_), None) => {
                 absent(&fields, "headers", "url")?;
+                absent(&fields, "auth", "url")?;
                 Reach::Stdio(Program::parse(&fields, base)?)
             }
             (None, Some(_)) => {
                 absent(&fields, "env", "command")?;
                 absent(&fields, "cwd", "command")?;
-                Reach::Http { url: url_of(&fields)?, headers: headers_of(&fields)? }
+                let (url, headers, said) = (url_of(&fields)?, headers_of(&fields)?, Said::parse(&fields)?);
+                let by_hand = headers.iter().any(|(name, _)| *name == AUTHORIZATION);
+                if by_hand && fields.get("auth").is_some() {
+                    return Err(fields.wrong("auth", "`headers` has a token in `Authorization`: keep the one to use"));
+                }
+                let auth = (!by_hand).then(|| Arc::new(Auth::new(name, url.clone(), said)));
+                Reach::Http { url, headers, auth }
             }
         };
         let era = match fields.text("protocol")? {
@@ -163,7 +179,18 @@ impl Spec {
             Reach::Stdio(program) => program.secrets().collect(),
             Reach::Http { headers, .. } => headers.iter().flat_map(|(_, words)| words.secrets()).collect(),
         };
-        named.iter().map(|secret| secret.expose().to_owned()).collect()
+        let tokens = self.auth().map(|auth| auth.secrets()).unwrap_or_default();
+        named.iter().map(|secret| secret.expose().to_owned()).chain(tokens).collect()
+    }
+}
+
+impl Spec {
+    /// Who asks, where the server is told by tokens.
+    pub(super) fn auth(&self) -> Option<&Arc<Auth>> {
+        match &self.reach {
+            Reach::Http { auth, .. } => auth.as_ref(),
+            Reach::Stdio(_) => None,
+        }
     }
 }
 
@@ -319,6 +346,18 @@ mod tests {
             (json!({"url": "http://u:p@h/"}), "before the host"),
             (json!({"url": "http://h/", "headers": {"Accept": "x"}}), "belongs to the protocol"),
             (json!({"url": "http://h/", "headers": {"X": "$"}}), "field `headers.X`: after a `$`"),
+            (json!({"command": ["a"], "auth": {}}), "field `auth`: it goes with `url` only"),
+            (json!({"url": "http://h/", "auth": 5}), "field `auth`: it must be"),
+            (json!({"url": "http://h/", "auth": {"scope": []}}), "field `auth.scope`: unknown; did you mean `scopes`?"),
+            (json!({"url": "http://h/", "auth": {"scopes": ["a b"]}}), "field `auth.scopes`: `a b` cannot be"),
+            (json!({"url": "http://h/", "auth": {"grant": "x"}}), "field `auth.grant`"),
+            (
+                json!({"url": "http://h/", "auth": {"grant": "client_credentials"}}),
+                "field `auth.grant`: `client_credentials` needs",
+            ),
+            (json!({"url": "http://h/", "auth": {"client_id": "a", "client_secret": "b"}}), "stands in no file"),
+            (json!({"url": "http://h/", "auth": {"client_secret": "$B"}}), "field `auth.client_id`"),
+            (json!({"url": "http://h/", "auth": {}, "headers": {"authorization": "x"}}), "keep the one to use"),
             (json!({"command": ["a"], "timeout": 0}), "field `timeout`"),
             (json!({"command": ["a"], "start": "x"}), "field `start`"),
             (json!({"command": ["a"], "protocol": "2024"}), "field `protocol`: it is one of"),

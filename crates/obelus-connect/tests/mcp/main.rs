@@ -2,6 +2,7 @@
 #![cfg(feature = "mcp")]
 
 mod conformance;
+mod doors;
 mod everything;
 mod hostile;
 mod peers;

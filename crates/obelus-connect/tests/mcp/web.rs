@@ -84,11 +84,13 @@ async fn a_token_is_sent_and_never_shown() {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_did_nothing_and_one_that_went_away_may_have() {
-    let web = Web::start("gone", "0").await;
+    let mut web = Web::start("gone", "0").await;
     let servers = web.servers();
     assert_eq!(call(&servers, "echo").await.unwrap(), "echo");
     let (trouble, words) = call(&servers, "gone").await.unwrap_err();
     assert_eq!(trouble, Trouble::Lost, "{words}");
+    // Its port answers until it is quite gone.
+    until("it has ended", || web.child.try_wait().is_ok_and(|ended| ended.is_some())).await;
     let (trouble, words) = call(&servers, "echo").await.unwrap_err();
     assert_eq!(trouble, Trouble::NoStart, "{words}");
     assert!(words.contains("cannot be reached") && words.contains("refused"), "{words}");

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Format, Mode};
+use super::{Format, Mode, StoreAt};
 
 /// Look at agents: each is a folder with an `agent.yaml`.
 #[derive(Subcommand)]
@@ -55,6 +55,33 @@ pub(crate) enum Agents {
         #[arg(long)]
         json: bool,
     },
+    Login(Login),
+}
+
+/// Log in to an MCP server of an agent that wants to know who asks.
+///
+/// Prints the address at which to log in, and waits until you are sent back to this machine. Nothing is opened by
+/// itself. What you get is kept in the store, in `tokens/`, for this agent and this server's address alone, and renewed
+/// when it lapses.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  obelus agents login agents/notes calendar
+  obelus agents login notes calendar --port 8765      # where the client is registered with this port
+  obelus agents login notes tracker --mcp servers.yaml")]
+pub(crate) struct Login {
+    /// A name, a folder or a file.
+    pub(crate) agent: String,
+    /// The server's name in the section `mcp`.
+    pub(crate) server: String,
+    /// Servers in place of the agent's own.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mcp: Option<PathBuf>,
+    /// The port on 127.0.0.1 to come back to; any that is free if none is given.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub(crate) port: u16,
+    #[command(flatten)]
+    pub(crate) store: StoreAt,
 }
 
 /// Look at what an agent's policy says.

@@ -1,5 +1,7 @@
 //! `obelus agents`
 
+mod login;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,6 +29,7 @@ pub(crate) fn run(args: &Agents) -> Result<Exit> {
         Agents::Check { agents, json } => check(agents, *json),
         Agents::Graph { agent, format } => graph(agent, *format),
         Agents::Prompt { agent, say, json } => prompt(agent, say, *json),
+        Agents::Login(args) => login::login(args),
     }
 }
 

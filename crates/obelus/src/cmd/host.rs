@@ -79,13 +79,22 @@ impl Job {
             settings: agent.settings,
             steps: agent.steps,
             activities: vec![(agent.folder.clone(), agent.activities)],
-            mcp: Mcp::new(agent.mcp, agent.folder.clone()).with_browser(agent.browser),
+            mcp: Mcp::new(agent.mcp, agent.folder.clone())
+                .with_browser(agent.browser)
+                .of_agent(&agent.name, &agent.folder),
             model: agent.model.map(|model| (model, agent.folder.clone())),
             name: input::name(&agent.folder),
             agent: agent.name,
             language: agent.language,
             folder: agent.folder,
         }
+    }
+
+    /// The servers of another file in place of its own.
+    pub(crate) fn with_servers(mut self, file: &Path) -> Result<Self> {
+        self.mcp = self.mcp.replaced(named_in(file, "mcp")?, folder_of(file)).named_in(file);
+        self.mcp.servers().with_context(|| input::name(file))?;
+        Ok(self)
     }
 
     /// What the command line says wins over what the file says. What is wrong with it is found here, where it is
@@ -100,8 +109,10 @@ impl Job {
             self.activities.push((folder, bound));
         }
         if let Some(file) = &how.mcp {
-            self.mcp = self.mcp.replaced(named_in(file, "mcp")?, folder_of(file));
-            self.mcp.servers().with_context(|| input::name(file))?;
+            self = self.with_servers(file)?;
+        }
+        if let Some(store) = &how.store.store {
+            self.mcp = self.mcp.with_tokens(store.clone());
         }
         if let Some(model) = &how.model {
             ModelSpec::parse(model).context("--model")?;
@@ -161,18 +172,19 @@ impl Job {
             (PathBuf::from(text(&lot["folder"])), bound)
         };
         let model = take("model");
+        let (agent, folder) = (text(&take("agent")), PathBuf::from(text(&take("folder"))));
         Ok(Self {
             context: Context::from_value(take("context"))?,
             schema: Some(take("schema")).filter(|schema| !schema.is_null()),
             settings: serde_json::from_value(take("settings"))?,
             steps: serde_json::from_value::<Option<Steps>>(take("steps"))?.map(Arc::new),
             activities: take("activities").as_array().into_iter().flatten().map(lot).collect(),
-            mcp: Mcp::from_kept(take("mcp")),
+            mcp: Mcp::from_kept(take("mcp")).of_agent(&agent, &folder),
             model: model.is_object().then(|| (model["model"].clone(), PathBuf::from(text(&model["folder"])))),
             name: text(&take("name")),
-            agent: text(&take("agent")),
+            agent,
             language: take("language").as_str().map(str::to_owned),
-            folder: PathBuf::from(text(&take("folder"))),
+            folder,
         })
     }
 
@@ -183,7 +195,8 @@ impl Job {
 
     /// The same, with a folder in the store for pictures of pages.
     pub(crate) fn pictured(self, store: &Store, id: &str) -> Self {
-        Self { mcp: self.mcp.with_pictures(SessionFiles::pictures(store.folder(), id)), ..self }
+        let mcp = self.mcp.with_pictures(SessionFiles::pictures(store.folder(), id));
+        Self { mcp: mcp.with_tokens(store.folder().to_owned()), ..self }
     }
 
     /// Gives it hands.

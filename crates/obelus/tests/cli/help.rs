@@ -8,6 +8,7 @@ const COMMANDS: &[&[&str]] = &[
     &["agents", "check"],
     &["agents", "graph"],
     &["agents", "list"],
+    &["agents", "login"],
     &["agents", "prompt"],
     &["agents", "show"],
     &["answer"],

@@ -10,7 +10,8 @@ use std::io;
 use std::sync::Arc;
 
 use futures_util::stream::{self, BoxStream};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use obelus_runtime::Secret;
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{
@@ -21,6 +22,7 @@ use tokio::sync::watch;
 
 use super::super::error::quoted;
 use super::super::lines::MOST_LINE;
+use super::super::oauth::{Auth, Challenge};
 
 const EVENTS: &str = "text/event-stream";
 const JSON: &str = "application/json";
@@ -29,6 +31,9 @@ const LAST_EVENT: &str = "last-event-id";
 
 /// How much of the words of an answer without sense is read.
 const MOST_WORDS: usize = 64 * 1024;
+
+/// A token may be refused, and then its rights.
+const MOST_RENEWALS: usize = 2;
 
 type Failed = StreamableHttpError<reqwest::Error>;
 
@@ -39,6 +44,8 @@ pub(in crate::mcp) struct Bounded {
     /// Counts answers that were too large.
     too_large: Arc<watch::Sender<u64>>,
     listens: Arc<watch::Sender<Listens>>,
+    /// None where the author gives a token by hand.
+    auth: Option<Arc<Auth>>,
 }
 
 /// Whether the client hears what the server asks by itself.
@@ -53,9 +60,9 @@ pub(in crate::mcp) enum Listens {
 }
 
 impl Bounded {
-    pub(in crate::mcp) fn new(client: Client) -> Self {
+    pub(in crate::mcp) fn new(client: Client, auth: Option<Arc<Auth>>) -> Self {
         let (too_large, listens) = (watch::Sender::new(0), watch::Sender::new(Listens::NoSession));
-        Self { client, too_large: Arc::new(too_large), listens: Arc::new(listens) }
+        Self { client, too_large: Arc::new(too_large), listens: Arc::new(listens), auth }
     }
 
     /// Sees another number for every answer that was too large.
@@ -66,6 +73,26 @@ impl Bounded {
     /// Sees whether the client listens.
     pub(in crate::mcp) fn listens(&self) -> watch::Receiver<Listens> {
         self.listens.subscribe()
+    }
+
+    /// Sends a request, with a token where there is one. A server that refuses it has not carried it out: it is sent
+    /// again as long as another token can be had.
+    async fn send(&self, request: RequestBuilder) -> Result<Response, Failed> {
+        let Some(auth) = &self.auth else { return Ok(request.send().await?) };
+        for left in (0..=MOST_RENEWALS).rev() {
+            let Some(this) = request.try_clone() else { break };
+            let token = auth.token().await;
+            let response = with_token(this, token.as_ref()).send().await?;
+            let (status, challenge) = (response.status(), challenge_in(&response));
+            let wants_more = status == StatusCode::FORBIDDEN && challenge.wants_more();
+            if status != StatusCode::UNAUTHORIZED && !wants_more {
+                return Ok(response);
+            }
+            let renewed = auth.renewed(challenge, token.as_ref(), left == 0).await;
+            renewed.map_err(|words| StreamableHttpError::AuthRequired(AuthRequiredError::new(words)))?;
+        }
+        let words = "it refuses who asks".to_owned();
+        Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(words)))
     }
 
     /// The whole of an answer. None if it is larger than that.
@@ -112,9 +139,11 @@ impl Bounded {
     ) -> Result<StreamableHttpPostResponse, Failed> {
         let status = response.status();
         if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-            let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
-            let challenge = quoted(challenge.unwrap_or_else(|| status.as_str()));
-            return Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)));
+            let words = match &self.auth {
+                Some(_) => "it forbids that (HTTP 403)",
+                None => "it refuses who asks; see `headers`, such as {Authorization: Bearer $TOKEN}",
+            };
+            return Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(words.to_owned())));
         }
         let session = session_of(&response);
         let is_json = is(&response, JSON);
@@ -164,7 +193,7 @@ impl StreamableHttpClient for Bounded {
         let has_session = session_id.is_some();
         let request = with_headers(self.client.post(&*uri), session_id.as_deref(), headers);
         let body = serde_json::to_vec(&message)?;
-        let response = request.header(CONTENT_TYPE, JSON).body(body).send().await?;
+        let response = self.send(request.header(CONTENT_TYPE, JSON).body(body)).await?;
         let status = response.status();
         if status == StatusCode::NOT_FOUND && has_session {
             return Err(StreamableHttpError::SessionExpired);
@@ -208,7 +237,7 @@ impl StreamableHttpClient for Bounded {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Failed> {
-        let response = with_headers(self.client.delete(&*uri), Some(&session_id), headers).send().await?;
+        let response = self.send(with_headers(self.client.delete(&*uri), Some(&session_id), headers)).await?;
         // A server need not be able to.
         if response.status() != StatusCode::METHOD_NOT_ALLOWED {
             response.error_for_status()?;
@@ -228,7 +257,7 @@ impl StreamableHttpClient for Bounded {
         if let Some(last) = last_event_id {
             request = request.header(LAST_EVENT, last);
         }
-        let response = request.send().await;
+        let response = self.send(request).await;
         self.listens.send_replace(Listens::Settled);
         let response = response?;
         match response.status() {
@@ -241,6 +270,18 @@ impl StreamableHttpClient for Bounded {
             _ => Err(StreamableHttpError::UnexpectedContentType(None)),
         }
     }
+}
+
+fn with_token(request: RequestBuilder, token: Option<&Secret>) -> RequestBuilder {
+    let header = token.and_then(|token| HeaderValue::from_str(&format!("Bearer {}", token.expose())).ok());
+    let Some(mut value) = header else { return request };
+    value.set_sensitive(true);
+    request.header(AUTHORIZATION, value)
+}
+
+fn challenge_in(response: &Response) -> Challenge {
+    let values = response.headers().get_all(WWW_AUTHENTICATE).iter();
+    Challenge::parse(values.filter_map(|value| value.to_str().ok()))
 }
 
 fn with_headers(

@@ -14,6 +14,8 @@ use obelus_runtime::Activities;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 
+use super::store_folder;
+use crate::cli::StoreAt;
 use crate::output::{self, DIM, visible};
 
 /// Servers that take longer than this to get ready are worth a word.
@@ -29,6 +31,12 @@ pub(crate) struct Mcp {
     browser: Option<Map<String, Value>>,
     /// Where pictures of pages go; by themselves, to a folder of this process.
     pictures: Option<PathBuf>,
+    /// Whose servers they are.
+    agent: String,
+    /// What a person types to log in: the agent, and the file of its servers if it is another one.
+    typed: String,
+    /// The folder of the store, where logins are kept; by itself, the user's.
+    store: Option<PathBuf>,
     /// Names of the tools that the session was given when it began.
     given: Vec<String>,
     met: OnceLock<Arc<Met>>,
@@ -56,6 +64,28 @@ impl Mcp {
         Self { browser, ..self }
     }
 
+    /// The same, for an agent of this name.
+    pub(crate) fn of_agent(self, agent: &str, folder: &Path) -> Self {
+        let typed = match obelus_runtime::is_bundled(folder) || folder.as_os_str().is_empty() {
+            true => typed(agent),
+            false => typed(&folder.to_string_lossy()),
+        };
+        Self { agent: agent.to_owned(), typed, ..self }
+    }
+
+    /// The same, with servers that stand in this file.
+    pub(crate) fn named_in(self, file: &Path) -> Self {
+        Self { typed: format!("--mcp {} {}", typed(&file.to_string_lossy()), self.typed), ..self }
+    }
+
+    /// The same, with logins that are kept in this store.
+    pub(crate) fn with_tokens(self, store: PathBuf) -> Self {
+        if let Some(met) = self.met.get() {
+            met.servers.keep_logins(&store, &self.agent, &self.typed);
+        }
+        Self { store: Some(store), ..self }
+    }
+
     /// The same, with a folder for pictures of pages.
     pub(crate) fn with_pictures(self, folder: PathBuf) -> Self {
         Self { pictures: Some(folder), made: OnceLock::new(), ..self }
@@ -68,7 +98,8 @@ impl Mcp {
             browser.get("server").and_then(Value::as_str).unwrap_or("browser").to_owned()
         };
         let browser = self.browser.filter(|browser| section.contains_key(&server(browser)));
-        Self { given: self.given, browser, pictures: self.pictures, ..Self::new(section, folder) }
+        let Self { given, pictures, agent, typed, store, .. } = self;
+        Self { given, browser, pictures, agent, typed, store, ..Self::new(section, folder) }
     }
 
     fn is_empty(&self) -> bool {
@@ -109,6 +140,10 @@ impl Mcp {
             Err(missing) => (self.section.clone(), None, Some(missing)),
         };
         let servers = Servers::parse(&all, &self.folder)?;
+        // Without a home folder a login lasts as long as the process, and nothing else needs one here.
+        if let Some(store) = self.store.clone().or_else(|| store_folder(&StoreAt { store: None }).ok()) {
+            servers.keep_logins(&store, &self.agent, &self.typed);
+        }
         servers.on_change(|words| output::warning(&visible(words)));
         let met = Arc::new(Met { servers, browser: section, missing, outputs });
         Ok(Arc::clone(self.met.get_or_init(|| met)))
@@ -202,6 +237,12 @@ impl Mcp {
             }
         }
     }
+}
+
+/// A word of a command, as a shell takes it.
+fn typed(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-:".contains(letter);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 /// Waits for servers, and says so where it takes long.

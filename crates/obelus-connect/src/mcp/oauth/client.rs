@@ -1,0 +1,178 @@
+//! Who we are to an authorization server, and asking it for tokens.
+
+use obelus_runtime::Secret;
+use reqwest::{StatusCode, Url};
+use serde_json::{Value, json};
+
+use super::super::error::quoted;
+use super::challenge::scopes_of;
+use super::fetch::Fetch;
+use super::found::Found;
+
+/// How the client says who it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Method {
+    /// By its name alone.
+    Open,
+    /// With its secret in a header.
+    Basic,
+    /// With its secret in the form.
+    Post,
+}
+
+impl Method {
+    const ALL: [(Self, &'static str); 3] =
+        [(Self::Basic, "client_secret_basic"), (Self::Post, "client_secret_post"), (Self::Open, "none")];
+
+    pub(super) fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(method, _)| *method == self).map_or("none", |(_, name)| name)
+    }
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known)| *known == name).map(|(method, _)| *method)
+    }
+
+    /// The one to use with a secret, or without one.
+    fn pick(methods: Option<&[String]>, has_secret: bool) -> Self {
+        let takes = |name: &str| methods.is_some_and(|methods| methods.iter().any(|method| method == name));
+        match methods {
+            _ if !has_secret => Self::Open,
+            // What holds where nothing is said (RFC 8414).
+            None => Self::Basic,
+            Some(_) => Self::ALL.iter().find(|(_, name)| takes(name)).map_or(Self::Basic, |(method, _)| *method),
+        }
+    }
+}
+
+/// A client, as an authorization server knows it.
+#[derive(Clone, Debug)]
+pub(super) struct Client {
+    pub(super) id: String,
+    pub(super) secret: Option<Secret>,
+    pub(super) method: Method,
+}
+
+/// What an authorization server gave.
+#[derive(Clone, Debug)]
+pub(super) struct Tokens {
+    pub(super) access: Secret,
+    pub(super) refresh: Option<Secret>,
+    /// Seconds until it lapses, where that is said.
+    pub(super) lasts: Option<u64>,
+    /// The rights that were given, where that is said.
+    pub(super) scopes: Option<Vec<String>>,
+}
+
+/// Why there are no tokens.
+#[derive(Debug)]
+pub(super) struct NoTokens {
+    pub(super) words: String,
+    /// Whether what was shown is not good any more, rather than that something went wrong on the way.
+    pub(super) is_refused: bool,
+}
+
+impl Client {
+    /// A client that was made known by a person.
+    pub(super) fn known(id: &str, secret: Option<Secret>, found: &Found) -> Self {
+        let method = Method::pick(found.methods.as_deref(), secret.is_some());
+        Self { id: id.to_owned(), secret, method }
+    }
+
+    /// Makes itself known (RFC 7591).
+    pub(super) async fn register(fetch: &Fetch, found: &Found, back: &str, scopes: &[String]) -> Result<Self, String> {
+        let Some(url) = &found.register else {
+            return Err(format!(
+                "{} wants to know the client beforehand; register one there and give its `client_id` in `auth`",
+                quoted(&found.issuer)
+            ));
+        };
+        let takes = |name: &str| found.methods.as_ref().is_none_or(|all| all.iter().any(|method| method == name));
+        let method = Method::pick(found.methods.as_deref(), !takes("none"));
+        let mut document = json!({
+            "client_name": "Obelus",
+            "application_type": "native",
+            "redirect_uris": [back],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": method.name(),
+        });
+        if !scopes.is_empty() {
+            document["scope"] = json!(scopes.join(" "));
+        }
+        let (status, answer) = fetch.send(url, &document).await?;
+        let id = answer["client_id"].as_str().filter(|id| status.is_success() && !id.is_empty());
+        let id =
+            id.ok_or_else(|| format!("{} did not register us: {}", quoted(&found.issuer), said(status, &answer)))?;
+        let secret = answer["client_secret"].as_str().filter(|secret| !secret.is_empty()).map(Secret::new);
+        let picked = Method::pick(found.methods.as_deref(), secret.is_some());
+        let method = answer["token_endpoint_auth_method"].as_str().and_then(Method::named);
+        let method = method.filter(|method| *method == Method::Open || secret.is_some()).unwrap_or(picked);
+        Ok(Self { id: id.to_owned(), secret, method })
+    }
+
+    /// Asks for tokens.
+    pub(super) async fn ask(&self, fetch: &Fetch, at: &Url, fields: &[(&str, &str)]) -> Result<Tokens, NoTokens> {
+        let (mut form, mut basic) = (fields.to_vec(), None);
+        match (self.method, &self.secret) {
+            (Method::Basic, Some(secret)) => basic = Some((self.id.as_str(), secret.expose())),
+            (Method::Post, Some(secret)) => {
+                form.push(("client_id", &self.id));
+                form.push(("client_secret", secret.expose()));
+            }
+            _ => form.push(("client_id", &self.id)),
+        }
+        let failed = |words: String, is_refused| NoTokens { words, is_refused };
+        let (status, answer) = fetch.send_form(at, &form, basic).await.map_err(|words| failed(words, false))?;
+        let host = quoted(at.host_str().unwrap_or_default());
+        if !status.is_success() {
+            let is_refused = matches!(answer["error"].as_str(), Some("invalid_grant" | "invalid_client"));
+            return Err(failed(format!("{host} gave no token: {}", said(status, &answer)), is_refused));
+        }
+        let Some(access) = answer["access_token"].as_str().filter(|token| is_token(token)) else {
+            return Err(failed(format!("what {host} gave is no token"), false));
+        };
+        let access = Secret::new(access);
+        let refresh = answer["refresh_token"].as_str().filter(|token| !token.is_empty()).map(Secret::new);
+        if !answer["token_type"].as_str().is_some_and(|kind| kind.eq_ignore_ascii_case("bearer")) {
+            return Err(failed(format!("{host} gave a token of a kind that is not known here"), false));
+        }
+        let lasts = answer["expires_in"].as_u64().or_else(|| answer["expires_in"].as_str()?.parse().ok());
+        let scopes = answer["scope"].as_str().map(|text| scopes_of(text.split(' ')));
+        Ok(Tokens { access, refresh, lasts, scopes })
+    }
+}
+
+/// Whether a text can stand in the header for which it is meant.
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// Why something was refused. Only what the standard has for it is shown: the rest could hold anything.
+fn said(status: StatusCode, answer: &Value) -> String {
+    let word = |name: &str| answer[name].as_str().filter(|text| !text.is_empty()).map(quoted);
+    let mut words = word("error").unwrap_or_else(|| format!("HTTP {}", status.as_u16()));
+    if let Some(more) = word("error_description") {
+        words.push_str(" (");
+        words.push_str(&more);
+        words.push(')');
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_goes_where_the_server_takes_it() {
+        let pick = |methods: &[&str], has_secret| {
+            let methods: Vec<String> = methods.iter().map(|&method| method.to_owned()).collect();
+            Method::pick(Some(&methods), has_secret)
+        };
+        assert_eq!(pick(&["client_secret_post"], true), Method::Post);
+        assert_eq!(pick(&["client_secret_post", "client_secret_basic"], true), Method::Basic);
+        assert_eq!(pick(&["none"], true), Method::Open);
+        assert_eq!(pick(&["client_secret_post"], false), Method::Open);
+        assert_eq!(Method::pick(None, true), Method::Basic);
+    }
+}

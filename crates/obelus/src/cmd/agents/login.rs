@@ -1,0 +1,57 @@
+//! `obelus agents login`
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use obelus_connect::mcp::Landing;
+
+use super::super::host::{Job, runtime, store_folder};
+use super::super::run::load_agent;
+use super::locate;
+use crate::cli::Login;
+use crate::output::{self, BOLD, DIM, Exit, GREEN, visible};
+
+/// How long a person has.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// Has a person log in to a server of an agent.
+pub(super) fn login(args: &Login) -> Result<Exit> {
+    let mut job = Job::from_agent(load_agent(&locate(&args.agent)?)?);
+    if let Some(file) = &args.mcp {
+        job = job.with_servers(file)?;
+    }
+    let store = store_folder(&args.store)?;
+    let servers = job.mcp.with_tokens(store.clone()).servers().with_context(|| job.name.clone())?;
+    let Some(server) = servers.get(&args.server) else {
+        let names = servers.names();
+        let near: Vec<&str> = names.iter().map(String::as_str).collect();
+        let hint = match (obelus_kernel::closest(&args.server, &near), names.is_empty()) {
+            (_, true) => "it has none".to_owned(),
+            (Some(near), _) => format!("did you mean `{near}`?"),
+            (None, _) => format!("it has {}", names.join(", ")),
+        };
+        bail!("{}: there is no MCP server `{}`; {hint}", job.name, args.server);
+    };
+    let tools = runtime()?.block_on(async {
+        let landing = Landing::open(args.port, LIMIT, show);
+        let landing = landing.await.with_context(|| format!("127.0.0.1, port {}", args.port))?;
+        let tools = server.log_in(&landing).await;
+        servers.close().await;
+        Ok::<_, anyhow::Error>(tools?)
+    })?;
+    let place = visible(&store.join("tokens").display().to_string());
+    output::note(&format!("{GREEN}logged in{GREEN:#}: it has {tools} tools  {DIM}kept in {place}{DIM:#}"));
+    Ok(Exit::Done)
+}
+
+/// The address is the answer, so that it can be passed on; nothing is opened here.
+fn show(address: &str) {
+    // Who it leads to is the server's word: the person says whether that can be.
+    let host = address.split("://").nth(1).and_then(|rest| rest.split(['/', '?']).next()).unwrap_or_default();
+    output::note(&format!(
+        "{BOLD}Open this address in a browser on this machine, if you trust {}:{BOLD:#}",
+        visible(host)
+    ));
+    output::answer(&visible(address));
+    output::note(&format!("{DIM}waiting for {} minutes; Ctrl-C stops{DIM:#}", LIMIT.as_secs() / 60));
+}
