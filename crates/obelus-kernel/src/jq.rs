@@ -2,6 +2,8 @@
 //!
 //! The language is cut down to what is pure: no clock, no environment, no files, no input of its own.
 
+mod library;
+
 use std::fmt;
 
 use jaq_core::load::{Arena, File, Loader};
@@ -9,6 +11,8 @@ use jaq_core::{Compiler, Ctx, Vars, data, native, unwrap_valr};
 use jaq_json::{Val, read};
 use regex::{Captures, Regex};
 use serde_json::Value;
+
+use library::Definition;
 
 type Data = data::JustLut<Val>;
 type Compiled = jaq_core::compile::Filter<jaq_core::Native<Data>>;
@@ -22,47 +26,9 @@ pub struct Filter {
 /// Results beyond this many are an error: a filter that never ends must not take all memory.
 const MOST_RESULTS: usize = 100_000;
 
-/// Definitions that lead to a clock, to output, to an early end, or to functions that are left out with them.
-const IMPURE: [&str; 27] = [
-    "stderr",
-    "debug",
-    "halt",
-    "halt_error",
-    "logb",
-    "significand",
-    "pow10",
-    "drem",
-    "nexttoward",
-    "scalb",
-    "gamma",
-    "test",
-    "scan_",
-    "match",
-    "capture",
-    "splits",
-    "sub",
-    "gsub",
-    "scan",
-    "todate",
-    "fromdate",
-    "@html",
-    "@htmld",
-    "@uri",
-    "@urid",
-    "@base64",
-    "@base64d",
-];
-
-/// What patterns are for: `test` says whether a text matches, `scan` gives every match (its groups, if the pattern has
-/// some), `capture` the named groups of the first. The time of each is linear in the length of the text.
-const PATTERNS: &str = "\
-    def test(re): match_test(re); \
-    def scan(re): match_scan(re)[]; \
-    def capture(re): match_capture(re)[];";
-
 type Pattern = native::Filter<jaq_core::RunPtr<Data>>;
 
-/// The functions that [`PATTERNS`] is made of.
+/// The functions that `library::PATTERNS` is made of.
 fn patterns() -> [Pattern; 3] {
     [
         ("match_test", native::v(1), |cv| native::unary(cv, |text, pattern| on_match(&text, &pattern, is_match))),
@@ -112,6 +78,19 @@ impl Read {
     }
 }
 
+fn compile<'a>(text: &str, defs: impl Iterator<Item = &'a Definition>) -> Result<Compiled, String> {
+    let funs = jaq_core::funs().chain(jaq_std::base_funs()).chain(jaq_json::funs());
+    let funs = funs.filter(|(name, ..)| *name != "halt").chain(patterns().map(native::run::<Data>));
+    let arena = Arena::default();
+    let modules = Loader::new(defs.cloned()).load(&arena, File { code: text, path: () });
+    let modules = modules.map_err(|errors| load_error(text, errors))?;
+    let compiled = Compiler::default().with_funs(funs).compile(modules);
+    compiled.map_err(|errors| {
+        let unknown = errors.iter().flat_map(|(_, found)| found).next();
+        unknown.map_or_else(|| "it cannot be compiled".to_owned(), |(name, _)| format!("`{name}` is not defined"))
+    })
+}
+
 impl Filter {
     /// Reads a filter. The error says what is wrong and where.
     pub fn compile(text: &str) -> Result<Self, String> {
@@ -119,20 +98,9 @@ impl Filter {
             // A definition could call itself without end, and take the whole program down with its stack.
             return Err(format!("column {column}: a filter is one expression; `def` is not supported"));
         }
-        let pure = |name: &str, arity: usize| !IMPURE.contains(&name) && (name, arity) != ("split", 2);
-        let defs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs());
-        let ours = jaq_core::load::parse(PATTERNS, |parser| parser.defs()).unwrap_or_default();
-        let defs = defs.filter(|def| pure(def.name, def.args.len())).chain(ours);
-        let funs = jaq_core::funs().chain(jaq_std::base_funs()).chain(jaq_json::funs());
-        let funs = funs.filter(|(name, ..)| *name != "halt").chain(patterns().map(native::run::<Data>));
-        let arena = Arena::default();
-        let modules = Loader::new(defs).load(&arena, File { code: text, path: () });
-        let modules = modules.map_err(|errors| load_error(text, errors))?;
-        let compiled = Compiler::default().with_funs(funs).compile(modules);
-        let compiled = compiled.map_err(|errors| {
-            let unknown = errors.iter().flat_map(|(_, found)| found).next();
-            unknown.map_or_else(|| "it cannot be compiled".to_owned(), |(name, _)| format!("`{name}` is not defined"))
-        })?;
+        // What the text does not name it does not need; and reading all definitions takes longer than all the rest. Where
+        // something is amiss, or a name hides where names are not looked for, everything is there.
+        let compiled = compile(text, library::named_in(text)).or_else(|_| compile(text, library::whole()))?;
         Ok(Self { text: text.to_owned(), compiled })
     }
 
