@@ -180,6 +180,10 @@ pub(crate) struct How {
     /// A file that names MCP servers, in place of those that the agent's file names.
     #[arg(long, value_name = "FILE")]
     pub(crate) mcp: Option<PathBuf>,
+    /// A site that the agent's browser may be on without a question, beside those of its file, such as
+    /// shop.example.test or 127.0.0.1:8477. May be given several times.
+    #[arg(long = "site", value_name = "SITE")]
+    pub(crate) sites: Vec<String>,
     /// Write every exchange with the model to this file, for `--model replay:FILE`.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,

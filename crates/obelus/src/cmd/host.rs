@@ -103,6 +103,9 @@ impl Job {
             self.mcp = self.mcp.replaced(named_in(file, "mcp")?, folder_of(file));
             self.mcp.servers().with_context(|| input::name(file))?;
         }
+        if !how.sites.is_empty() {
+            self.mcp = self.mcp.allowing(&how.sites).with_context(|| format!("--site: {}", self.name))?;
+        }
         if let Some(model) = &how.model {
             ModelSpec::parse(model).context("--model")?;
             // Not `.`, which would stand before every file that is complained of.
