@@ -153,6 +153,7 @@ Examples:
   obelus chat --agent notes --session monday      kept: the same command goes on where it was
   obelus chat --agent agents/crm --mode canary --model playbook:answers.yaml
   obelus chat --agent crm --session monday --events 127.0.0.1:8090
+  obelus chat --agent operator --site shop.example.test
   echo 'What did we decide?' | obelus chat --agent notes")]
 pub(crate) struct Chat {
     /// An agent's name, folder or file. By default the agent of the session, `crm`, or the only one there is.

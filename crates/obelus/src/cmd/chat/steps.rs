@@ -356,7 +356,7 @@ mod tests {
             // What is not told takes no number either.
             assert_eq!(
                 told(&steps.write(true, look)),
-                ["2 ✗ take stock: не вышло: не найдено", "1 ✓ open page: готово"]
+                ["1 ✓ open page: готово", "2 ✗ take stock: не вышло: не найдено"]
             );
         });
     }
