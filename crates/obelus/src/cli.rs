@@ -153,6 +153,7 @@ Examples:
   obelus chat --agent notes --session monday      kept: the same command goes on where it was
   obelus chat --agent agents/crm --mode canary --model playbook:answers.yaml
   obelus chat --agent crm --session monday --events 127.0.0.1:8090
+  obelus chat --agent operator --site shop.example.test
   echo 'What did we decide?' | obelus chat --agent notes")]
 pub(crate) struct Chat {
     /// An agent's name, folder or file. By default the agent of the session, `crm`, or the only one there is.
@@ -180,6 +181,10 @@ pub(crate) struct How {
     /// A file that names MCP servers, in place of those that the agent's file names.
     #[arg(long, value_name = "FILE")]
     pub(crate) mcp: Option<PathBuf>,
+    /// A site that the agent's browser may be on without a question, beside those of its file, such as
+    /// shop.example.test or 127.0.0.1:8477. May be given several times.
+    #[arg(long = "site", value_name = "SITE")]
+    pub(crate) sites: Vec<String>,
     /// Write every exchange with the model to this file, for `--model replay:FILE`.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,

@@ -234,7 +234,7 @@ impl Browser {
             _ => (here.to_owned(), "page", ""),
         };
         json!({"tool": judged.class.name(), "params": {
-            "address": address, "role": role, "name": name, "nth": 0, "form": null, "sends": null, "do": planned.act,
+            "address": address, "role": role, "name": name, "nth": 0, "do": planned.act,
         }})
     }
 
@@ -305,8 +305,9 @@ impl Browser {
         let mut params = Map::new();
         params.insert("address".to_owned(), json!(here));
         params.extend(place);
-        params.insert("form".to_owned(), judged.leads.unwrap_or_default());
-        params.insert("sends".to_owned(), guard::told(&held).unwrap_or_default());
+        // What there is not need not be read by whoever is asked.
+        let told = [("form", judged.leads), ("sends", guard::told(&held))];
+        params.extend(told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
         params.insert("do".to_owned(), Value::Object(planned.act));
         Ok(json!({"tool": judged.class.name(), "params": params}))
     }

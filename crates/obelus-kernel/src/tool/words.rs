@@ -1,9 +1,9 @@
-//! Annotations that are there for people: `x-title`, `x-labels` and `x-names`. What is odd in one hinders no work, so
-//! it is left aside when a tool is used, and told to whoever checks the tool.
+//! Annotations that are there for people: `x-title`, `x-labels`, `x-names` and `x-quiet`. What is odd in one hinders
+//! no work, so it is left aside when a tool is used, and told to whoever checks the tool.
 
 use serde_json::{Map, Value};
 
-use super::{Tool, trust};
+use super::{Effect, Tool, trust};
 use crate::fold::type_name;
 
 /// A word of the author: plain, or one for each language. Without the language, the English one; else the first there is.
@@ -53,6 +53,11 @@ impl Tool {
         in_language(self.schema.get("x-title")?, language)
     }
 
+    /// Whether people need not be told of a call that goes well (`x-quiet`). What does more than read is always told.
+    pub fn is_quiet(&self) -> bool {
+        self.effect == Effect::Read && self.schema.get("x-quiet") == Some(&Value::Bool(true))
+    }
+
     /// What people call a parameter, by its place, where the author says so in the tool's own list. Indexes and case do
     /// not matter: `rows[0].Price` is `rows.price`.
     pub fn label(&self, place: &str, language: Option<&str>) -> Option<&str> {
@@ -88,6 +93,14 @@ impl Tool {
         const WORD: &str = "a text, or one for each language: {ru: …, en: …}";
         if self.schema.get("x-title").is_some_and(no_word) {
             odd.push(("x-title", format!("`x-title` is {WORD}")));
+        }
+        match self.schema.get("x-quiet") {
+            None | Some(Value::Bool(false)) => {}
+            Some(Value::Bool(true)) if self.effect == Effect::Read => {}
+            Some(Value::Bool(true)) => {
+                odd.push(("x-quiet", "`x-quiet` is for tools that read; what does more is always told".to_owned()));
+            }
+            Some(other) => odd.push(("x-quiet", format!("`x-quiet` is true or false, not {}", type_name(other)))),
         }
         let empty = Map::new();
         let places = |name: &'static str, odd: &mut Vec<(&'static str, String)>| match self.schema.get(name) {
@@ -144,6 +157,17 @@ mod tests {
     }
 
     #[test]
+    fn only_a_tool_that_reads_is_quiet() {
+        let is_quiet = |schema| Tool::parse("t", &schema).unwrap().is_quiet();
+        assert!(is_quiet(json!({"x-quiet": true, "x-effect": "read"})));
+        for loud in
+            [json!({"x-effect": "read"}), json!({"x-quiet": "true", "x-effect": "read"}), json!({"x-quiet": true})]
+        {
+            assert!(!is_quiet(loud.clone()), "{loud}");
+        }
+    }
+
+    #[test]
     fn what_is_said_well_is_not_odd() {
         let names = json!({"fields.STAGE_ID": {"in": ["list"], "id": "ID", "name": ["NAME", "LAST_NAME"]}});
         let all =
@@ -156,6 +180,8 @@ mod tests {
         for (annotations, part) in [
             (json!({"x-title": 5}), "`x-title` is a text"),
             (json!({"x-title": {"ru": 1}}), "`x-title` is a text"),
+            (json!({"x-quiet": "yes", "x-effect": "read"}), "`x-quiet` is true or false, not a string"),
+            (json!({"x-quiet": true, "x-effect": "delete"}), "`x-quiet` is for tools that read"),
             (json!({"x-labels": []}), "`x-labels` is an object of parameters, not an array"),
             (json!({"x-labels": {"id": {}}}), "`x-labels`, `id`: it is a text"),
             (json!({"x-names": "id"}), "`x-names` is an object of parameters, not a string"),

@@ -70,6 +70,7 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
             mode: Some(Mode::Full),
             activities: None,
             mcp: None,
+            sites: Vec::new(),
             record: None,
             session,
             store: args.store,

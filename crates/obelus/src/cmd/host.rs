@@ -114,6 +114,9 @@ impl Job {
         if let Some(store) = &how.store.store {
             self.mcp = self.mcp.with_tokens(store.clone());
         }
+        if !how.sites.is_empty() {
+            self.mcp = self.mcp.allowing(&how.sites).with_context(|| format!("--site: {}", self.name))?;
+        }
         if let Some(model) = &how.model {
             ModelSpec::parse(model).context("--model")?;
             // Not `.`, which would stand before every file that is complained of.

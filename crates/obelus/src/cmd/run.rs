@@ -81,13 +81,13 @@ fn run(job: Job, begin: Input, how: &How, images: &[PathBuf], as_json: bool, is_
     let store = Store::open(&store_folder(&how.store)?)?;
     let (mut driver, begin, mcp) = match store.genesis(id)? {
         Some(genesis) => {
-            // Servers that are named now stand in for those that it began with.
-            let genesis = match &how.mcp {
-                Some(_) => {
+            // Servers that are named now stand in for those that it began with; sites are added.
+            let genesis = match how.mcp.is_some() || !how.sites.is_empty() {
+                true => {
                     let now = How { model: None, mode: None, activities: None, ..how.clone() };
                     Job::from_genesis(genesis)?.told(&now)?.genesis()?
                 }
-                None => genesis,
+                false => genesis,
             };
             let (driver, begin, mcp) = sessions::take_up(&store, id, genesis, record, Some(begin))?;
             mcp.tell_changes(driver.session().context(), &runtime)?;

@@ -173,7 +173,7 @@ fn sheltered_tells_olga_and_obeys_no_letter() {
     assert!(!document["context"].to_string().contains("forwarded"), "{document}");
 }
 
-/// A new example needs a test here.
+/// A new example needs a test here, or, if it needs a browser, among those of the operator.
 #[test]
 fn no_example_is_forgotten() {
     let entries = fs::read_dir(root().join("examples")).expect("there are examples");
@@ -181,7 +181,18 @@ fn no_example_is_forgotten() {
     names.sort();
     assert_eq!(
         names,
-        ["batch", "branches", "delegate", "demo", "exec", "mcp-notes", "playbooks", "sheltered", "steps"]
+        [
+            "batch",
+            "branches",
+            "delegate",
+            "demo",
+            "exec",
+            "mcp-notes",
+            "operator-shop",
+            "playbooks",
+            "sheltered",
+            "steps"
+        ]
     );
 }
 

@@ -166,7 +166,10 @@ fn agents_are_listed_shown_and_checked() {
     assert_eq!(shown["tools"][0], json!({"name": "book", "effect": "create", "trusted": true}));
     assert_eq!(shown["graph"].as_array().map(Vec::len), Some(5));
 
-    assert_eq!(document(&agents(&["check", "good", "--json"]).exits(0)), json!({"ok": true, "problems": []}));
+    assert_eq!(
+        document(&agents(&["check", "good", "--json"]).exits(0)),
+        json!({"ok": true, "problems": [], "notes": []})
+    );
     let checked = document(&agents(&["check", "--json"]).exits(1));
     let (problem, file) = (&checked["problems"][0], folder.path("agents/faulty/agent.yaml"));
     assert_eq!((&checked["ok"], &problem["file"]), (&json!(false), &json!(file)));

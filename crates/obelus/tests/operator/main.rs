@@ -8,6 +8,7 @@ mod installed;
 mod kill;
 mod others;
 mod person;
+mod shop;
 mod site;
 #[path = "../cli/support.rs"]
 #[expect(dead_code, reason = "other tests use the rest of it")]

@@ -15,7 +15,10 @@ use crate::support::{root, wait_for};
 /// So wide that no word is broken.
 const SIZE: (u16, u16) = (200, 1000);
 
-/// `obelus run` at a terminal.
+/// The question where the cursor is.
+const CURSOR: &[u8] = b"\x1b[6n";
+
+/// `obelus run` or `obelus chat` at a terminal.
 pub(crate) struct Person {
     keyboard: Arc<Pty>,
     shown: Arc<Mutex<Vec<u8>>>,
@@ -47,6 +50,10 @@ impl Person {
         thread::spawn(move || {
             let mut buffer = [0; 4096];
             while let Ok(n @ 1..) = (&*pty).read(&mut buffer) {
+                // Whoever edits lines wants to know where the cursor is.
+                if buffer[..n].windows(CURSOR.len()).any(|part| part == CURSOR) {
+                    let _ = (&*pty).write_all(b"\x1b[1;1R");
+                }
                 seen.lock().expect("nobody panics with it").extend_from_slice(&buffer[..n]);
             }
         });
@@ -75,7 +82,12 @@ impl Person {
 
     /// Types a line.
     pub(crate) fn types(&self, line: &str) {
-        (&*self.keyboard).write_all(format!("{line}\r").as_bytes()).expect("it listens");
+        self.presses(&format!("{line}\r"));
+    }
+
+    /// Presses keys.
+    pub(crate) fn presses(&self, keys: &str) {
+        (&*self.keyboard).write_all(keys.as_bytes()).expect("it listens");
     }
 
     /// Waits for a question and answers it. What was on the screen comes back.

@@ -133,6 +133,7 @@ pub(crate) struct Why {
     pub(crate) sets: &'static str,
     pub(crate) after_reading: &'static str,
     pub(crate) comes_from: &'static str,
+    pub(crate) come_from: &'static str,
     pub(crate) deletes: &'static str,
     pub(crate) configures: &'static str,
     pub(crate) agent_asks: &'static str,

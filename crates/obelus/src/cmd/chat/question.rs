@@ -79,8 +79,7 @@ pub(crate) fn lines(question: &Question, titles: &Titles, phrases: &Phrases) -> 
                 lines.push(in_a_row(index, Told { fields: own, ..told }, &mut marks));
             }
             lines.extend(common.into_iter().map(|field| indented(field.marked(), 4)));
-            let signs = (1..).zip(marks);
-            lines.extend(signs.map(|(number, from)| Line::of(MARK, format!("    {} {from}", sign(number))).hanging(6)));
+            lines.extend(explained(marks));
         }
         About::Plan => {
             for (index, told) in told.into_iter().enumerate() {
@@ -91,13 +90,18 @@ pub(crate) fn lines(question: &Question, titles: &Titles, phrases: &Phrases) -> 
         About::Call | About::InDoubt => {
             for told in told {
                 lines.push(told.head(Line::of(PLAIN, "  ")));
-                lines.extend(told.fields.into_iter().map(|field| indented(field.marked(), 4)));
+                let mut marks = repeated(&told.fields);
+                for field in told.fields {
+                    let is_repeated = field.from.as_ref().is_some_and(|from| marks.contains(from));
+                    let line = if is_repeated { signed(field, &mut marks) } else { field.marked() };
+                    lines.push(indented(line, 4));
+                }
+                lines.extend(explained(marks));
             }
         }
     }
     let tool = question.calls.first().and_then(|asked| asked.call["_tool"].as_str()).unwrap_or_default();
-    let reasons: Vec<String> =
-        question.reasons.iter().map(|reason| reason_in_words(reason, tool, titles, phrases)).collect();
+    let reasons = reasons_in_words(&question.reasons, tool, titles, phrases);
     if !reasons.is_empty() {
         lines.push(Line::of(PLAIN, "  ").own(DIM, ask.because).shown(DIM, &reasons.join("; ")).hanging(4));
     }
@@ -158,17 +162,38 @@ fn in_a_row(index: usize, told: Told, marks: &mut Vec<String>) -> Line {
         if n > 0 {
             line = line.own(DIM, " · ");
         }
-        line.append(field.line);
-        if let Some(from) = field.from {
-            let known = marks.iter().position(|mark| *mark == from);
-            let number = known.unwrap_or_else(|| {
-                marks.push(from);
-                marks.len() - 1
-            });
-            line = line.own(MARK, format!(" {}", sign(number + 1)));
-        }
+        line.append(signed(field, marks));
     }
     line.hanging(7)
+}
+
+/// The line with a sign in place of its mark.
+fn signed(field: Field, marks: &mut Vec<String>) -> Line {
+    let Some(from) = field.from else { return field.line };
+    let known = marks.iter().position(|mark| *mark == from);
+    let number = known.unwrap_or_else(|| {
+        marks.push(from);
+        marks.len() - 1
+    });
+    field.line.own(MARK, format!(" {}", sign(number + 1)))
+}
+
+/// The marks that stand on more than one line, in their order.
+fn repeated(fields: &[Field]) -> Vec<String> {
+    let mut marks: Vec<String> = Vec::new();
+    for (index, field) in fields.iter().enumerate() {
+        let Some(from) = &field.from else { continue };
+        if !marks.contains(from) && fields[index + 1..].iter().any(|other| other.from.as_ref() == Some(from)) {
+            marks.push(from.clone());
+        }
+    }
+    marks
+}
+
+/// What the signs stand for.
+fn explained(marks: Vec<String>) -> impl Iterator<Item = Line> {
+    let signs = (1..).zip(marks);
+    signs.map(|(number, from)| Line::of(MARK, format!("    {} {from}", sign(number))).hanging(6))
 }
 
 /// What stands for the so-manieth mark.
@@ -302,10 +327,44 @@ fn sources(names: &str, titles: &Titles) -> String {
     names.split(", ").map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Why a person is asked: the kernel's reasons in the language of the conversation, those of the author as they are.
+/// What the kernel says of a parameter, between its name and those of tools.
+const COMES_FROM: &str = " comes from what is not trusted: ";
+
+/// Why a person is asked. Parameters that come from the same tools are named together, where the first of them stands.
+fn reasons_in_words(reasons: &[String], tool: &str, titles: &Titles, phrases: &Phrases) -> Vec<String> {
+    let source = |reason: &str| reason.split_once(COMES_FROM).map(|(_, names)| names.to_owned());
+    let mut words = Vec::new();
+    for (index, reason) in reasons.iter().enumerate() {
+        let Some(names) = source(reason) else {
+            words.push(reason_in_words(reason, tool, titles, phrases));
+            continue;
+        };
+        let is_same = |other: &&String| source(other).as_ref() == Some(&names);
+        if reasons[..index].iter().any(|other| is_same(&other)) {
+            continue;
+        }
+        let same: Vec<&str> =
+            reasons.iter().filter(is_same).filter_map(|reason| Some(reason.split_once(COMES_FROM)?.0)).collect();
+        words.push(match same[..] {
+            [_] => reason_in_words(reason, tool, titles, phrases),
+            _ => {
+                let params: Vec<String> = same.iter().map(|name| param_in_words(name, tool, titles)).collect();
+                fill(phrases.why.come_from, &[&params.join(", "), &sources(&names, titles)])
+            }
+        });
+    }
+    words
+}
+
+/// What a parameter is called within a sentence.
+fn param_in_words(name: &str, tool: &str, titles: &Titles) -> String {
+    titles.param(tool, name).map_or_else(|| name.to_owned(), |title| format!("«{title}»"))
+}
+
+/// One of the kernel's reasons in the language of the conversation; those of the author are left as they are.
 fn reason_in_words(reason: &str, tool: &str, titles: &Titles, phrases: &Phrases) -> String {
     let why = &phrases.why;
-    let param = |name: &str| titles.param(tool, name).map_or_else(|| name.to_owned(), |title| format!("«{title}»"));
+    let param = |name: &str| param_in_words(name, tool, titles);
     if let Some(name) = reason.strip_prefix("it sets `").and_then(|rest| rest.strip_suffix('`')) {
         return fill(why.sets, &[&param(name)]);
     }
@@ -315,7 +374,7 @@ fn reason_in_words(reason: &str, tool: &str, titles: &Titles, phrases: &Phrases)
     if let Some(names) = reason.strip_prefix("it was made after reading what is not trusted: ") {
         return fill(why.after_reading, &[&sources(names, titles)]);
     }
-    if let Some((name, names)) = reason.split_once(" comes from what is not trusted: ") {
+    if let Some((name, names)) = reason.split_once(COMES_FROM) {
         return fill(why.comes_from, &[&param(name), &sources(names, titles)]);
     }
     if let Some(known) = reason.strip_prefix("its answer was lost, and it is not known whether this happened: ") {
@@ -427,6 +486,36 @@ pub(crate) mod tests {
         let told = told(&question, "en");
         assert_eq!(told[2], "    1. \"Анна\"  Deal: 1 ⚠");
         assert_eq!(told[6], "    ⚠ from «open page», not trusted");
+    }
+
+    #[test]
+    fn what_is_the_same_of_many_parameters_is_said_once() {
+        let mut question = about_one();
+        let from = "   ← from open_page, add_note, not trusted";
+        question.description = format!(
+            "crm.deal.update\n  id = 7{from}\n  to = 1\n  fields.OPPORTUNITY = 5{from}\n  fields.X = 6   ← from open_page, not trusted"
+        );
+        let said = |name: &str, names: &str| format!("{name} comes from what is not trusted: {names}");
+        let many = "open_page, add_note";
+        question.reasons = vec![
+            said("id", many),
+            "it deletes".to_owned(),
+            said("fields.OPPORTUNITY", many),
+            said("fields.X", "open_page"),
+        ];
+        assert_eq!(
+            told(&question, "en")[1..],
+            [
+                "  Change a deal",
+                "    Deal: 7 ⚠",
+                "    to: 1",
+                "    Amount: 5 ⚠",
+                "    fields.X: 6   ← from «open page», not trusted",
+                "    ⚠ from «open page», «Writes a note down», not trusted",
+                "  asked because «Deal», «Amount» come from what is not trusted: «open page», «Writes a note down»; it \
+                 deletes; fields.X comes from what is not trusted: «open page»",
+            ]
+        );
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(crate) fn words(value: &Value, reads: bool, phrases: &Phrases) -> Option<Str
         Value::Number(number) => reads.then(|| number.to_string()),
         Value::String(text) => short(text),
         Value::Array(items) => Some(counted(items, items.last(), phrases)),
-        Value::Object(fields) => named(fields).or_else(|| listed(fields, reads, phrases)),
+        Value::Object(fields) => named(fields).or_else(|| page(fields)).or_else(|| listed(fields, reads, phrases)),
     }
 }
 
@@ -61,6 +61,12 @@ fn named(fields: &Map<String, Value>) -> Option<String> {
     NAMES.iter().find_map(|name| short(text(name)?))
 }
 
+/// The page that somebody came to.
+fn page(fields: &Map<String, Value>) -> Option<String> {
+    let address = fields.get("address")?.as_str()?;
+    (address.starts_with("https://") || address.starts_with("http://")).then(|| short(address))?
+}
+
 /// An answer that wraps a list or a record: `{"tasks": […]}`, `{"result": …, "total": 3}`.
 fn listed(fields: &Map<String, Value>, reads: bool, phrases: &Phrases) -> Option<String> {
     let rows = fields.iter().filter(|(name, _)| *name != "_more").map(|(_, value)| value);
@@ -94,6 +100,8 @@ mod tests {
             (json!({"ID": "5", "TITLE": "Windows"}), Some("Windows")),
             (json!({"task": {"id": 5, "title": "Call"}}), Some("Call")),
             (json!({"ID": 1, "NAME": "Anna", "LAST_NAME": "Petrova"}), Some("Anna Petrova")),
+            (json!({"address": "https://shop.example.test/a", "sent": [1]}), Some("https://shop.example.test/a")),
+            (json!({"address": "5 High Street", "sent": [1]}), Some("1 found")),
             (json!({"a": 1}), None),
             (json!("one\ntwo"), Some("one…")),
         ] {

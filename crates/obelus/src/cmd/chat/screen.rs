@@ -371,10 +371,11 @@ fn named(report: &CallReport, session: &Session, titles: &Titles) -> Named {
     let tool = report.call["_tool"].as_str().unwrap_or_default();
     let is_settled = !matches!(report.status, "blocked" | "ready") && !report.call.to_string().contains("\"†");
     match titles.has_own_words(tool) && !titles.reads(tool) && is_settled {
-        true => Named { title: session.call_headline(&report.call), comment: None },
+        true => Named { title: session.call_headline(&report.call), comment: None, quiet: false },
         false => {
             let comment = report.call.get("comment").and_then(Value::as_str).filter(|words| !words.trim().is_empty());
-            Named { title: titles.tool(tool), comment: comment.map(str::to_owned) }
+            let comment = comment.or_else(|| titles.subject(tool, &report.call));
+            Named { title: titles.tool(tool), comment: comment.map(str::to_owned), quiet: titles.is_quiet(tool) }
         }
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct Steps {
     shown: BTreeMap<Place, Shown>,
     /// What calls brought, in words.
     results: BTreeMap<Place, String>,
+    /// Steps at work that are worth no line afterwards: what they are called.
+    quiet: BTreeMap<Place, String>,
     /// The number that the next step gets.
     next: usize,
 }
@@ -32,6 +34,8 @@ pub(crate) struct Named {
     pub(crate) title: String,
     /// What the agent says of it.
     pub(crate) comment: Option<String>,
+    /// It is worth a line only where it does not go well.
+    pub(crate) quiet: bool,
 }
 
 /// One step as it was last seen.
@@ -63,6 +67,7 @@ impl Steps {
             (step.is_old, step.written) = (true, Some(step.status));
         }
         self.results.clear();
+        self.quiet.clear();
         self.next = 0;
     }
 
@@ -71,6 +76,14 @@ impl Steps {
         for report in calls {
             let text = |name: &str| report.call.get(name).and_then(Value::as_str);
             let known = self.shown.get(&report.place);
+            let named = name(report);
+            self.quiet.remove(&report.place);
+            if named.quiet && known.is_none() && !needs_a_word(report.status) {
+                if report.status == "running" {
+                    self.quiet.insert(report.place, named.title);
+                }
+                continue;
+            }
             let moved = known.is_none_or(|known| known.is_old && known.status != report.status);
             if moved {
                 self.next += 1;
@@ -78,7 +91,7 @@ impl Steps {
             let shown = Shown {
                 number: if moved { self.next } else { known.map_or(0, |known| known.number) },
                 tool: text("_tool").unwrap_or_default().to_owned(),
-                named: name(report),
+                named,
                 instance: text("_instance").map(str::to_owned),
                 status: report.status,
                 error: report.error.clone(),
@@ -125,7 +138,10 @@ impl Steps {
     /// The steps that are not written yet, as they stand: one line each.
     pub(crate) fn live(&self, look: &Look<'_>, spinner: &str) -> Vec<Line> {
         let is_live = |row: &Row<'_>| row.of.iter().any(|(_, step)| step.written != Some(step.status));
-        self.rows().iter().filter(|row| is_live(row)).flat_map(|row| self.lines(row, look, Some(spinner))).collect()
+        let rows = self.rows();
+        let told = rows.iter().filter(|row| is_live(row)).flat_map(|row| self.lines(row, look, Some(spinner)));
+        let quiet = self.quiet.values().map(|title| Line::of(DIM, format!("   {spinner} ")).shown(DIM, title));
+        told.chain(quiet).collect()
     }
 
     /// Every step of the turn, however often it was written.
@@ -242,6 +258,11 @@ fn is_final(status: &str) -> bool {
     matches!(status, "done" | "failed" | "skipped" | "denied" | "refused")
 }
 
+/// Whether somebody should know of it, however small the step.
+fn needs_a_word(status: &str) -> bool {
+    matches!(status, "failed" | "denied" | "refused" | "waiting")
+}
+
 /// How a step over many instances stands: as the one of them that is furthest from well.
 fn the_least(all: impl Iterator<Item = &'static str>) -> &'static str {
     const ORDER: [&str; 9] =
@@ -284,6 +305,7 @@ mod tests {
         steps.see(calls, &|report| Named {
             title: sample("ru").tool(report.call["_tool"].as_str().unwrap_or_default()),
             comment: report.call["comment"].as_str().map(str::to_owned),
+            quiet: sample("ru").is_quiet(report.call["_tool"].as_str().unwrap_or_default()),
         });
     }
 
@@ -317,6 +339,25 @@ mod tests {
             assert!(steps.write(true, look).is_empty(), "what was written is not written again");
             see(&mut steps, &[report((0, 1), change, "done")]);
             assert_eq!(told(&steps.write(true, look)), ["2 ✓ Изменить сделку · Меняю сумму: готово"]);
+        });
+    }
+
+    #[test]
+    fn a_quiet_step_is_told_only_where_it_does_not_go_well() {
+        with_look(Mode::Full, |look| {
+            let mut steps = Steps::default();
+            let quiet = |at, status| report((0, at), json!({"_tool": "take_stock"}), status);
+            see(&mut steps, &[quiet(0, "running"), quiet(1, "blocked")]);
+            assert_eq!(told(&steps.live(look, "⠋")), ["⠋ take stock"], "what is at work is seen");
+            assert!(steps.write(true, look).is_empty());
+            let page = report((0, 2), json!({"_tool": "open_page"}), "done");
+            let failed = CallReport { error: Some(json!({"message": "не найдено"})), ..quiet(1, "failed") };
+            see(&mut steps, &[quiet(0, "done"), page, failed]);
+            // What is not told takes no number either.
+            assert_eq!(
+                told(&steps.write(true, look)),
+                ["1 ✓ open page: готово", "2 ✗ take stock: не вышло: не найдено"]
+            );
         });
     }
 

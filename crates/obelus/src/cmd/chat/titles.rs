@@ -47,6 +47,18 @@ impl Titles {
         self.tools.get(tool).is_some_and(|tool| tool.schema["x-entity"]["id"] == place)
     }
 
+    /// Whether its author says that a tool is not worth a line where it goes well.
+    pub(crate) fn is_quiet(&self, name: &str) -> bool {
+        self.tools.get(name).is_some_and(|tool| tool.is_quiet())
+    }
+
+    /// What a call is about, where that has a name: the text of the parameter that `x-entity` points to, not a number.
+    pub(crate) fn subject<'a>(&self, tool: &str, call: &'a Value) -> Option<&'a str> {
+        let id = self.tools.get(tool)?.schema.get("x-entity")?.get("id")?.as_str()?;
+        // A reference says nothing to people.
+        call.get(id)?.as_str().filter(|text| text.chars().any(char::is_alphabetic) && !text.starts_with('†'))
+    }
+
     /// Whether a tool only looks.
     pub(crate) fn reads(&self, name: &str) -> bool {
         self.tools.get(name).is_some_and(|tool| tool.effect == obelus_kernel::Effect::Read)
@@ -110,6 +122,8 @@ pub(crate) mod tests {
                 }},
             "add_note": {"description": "Writes a note down; keeps the words", "x-effect": "create"},
             "open_page": {"x-effect": "read"},
+            "take_stock": {"x-effect": "read", "x-quiet": true},
+            "look": {"x-effect": "read", "x-entity": {"name": "link", "id": "name"}},
         }}]));
         Titles::of(&context.expect("a context"), code)
     }
@@ -121,6 +135,17 @@ pub(crate) mod tests {
         assert_eq!(sample("ru").tool("add_note"), "Writes a note down");
         assert_eq!(sample("ru").tool("open_page"), "open page");
         assert_eq!(sample("ru").tool("not.there"), "not there");
+    }
+
+    #[test]
+    fn what_a_call_is_about_is_told_where_it_has_a_name() {
+        let titles = sample("en");
+        assert_eq!(titles.subject("look", &json!({"name": "Next page"})), Some("Next page"));
+        for call in [json!({"name": ""}), json!({"name": "42"}), json!({"name": 42}), json!({"name": "†a"}), json!({})]
+        {
+            assert_eq!(titles.subject("look", &call), None, "{call}");
+        }
+        assert_eq!(titles.subject("open_page", &json!({"name": "Next page"})), None);
     }
 
     #[test]

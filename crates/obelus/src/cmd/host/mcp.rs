@@ -86,6 +86,22 @@ impl Mcp {
         Self { store: Some(store), ..self }
     }
 
+    /// The same, with further sites that need no question.
+    pub(crate) fn allowing(mut self, more: &[String]) -> Result<Self> {
+        let Some(browser) = &mut self.browser else { bail!("it has no browser that could be on a site") };
+        let sites = browser.entry("sites").or_insert_with(|| json!([]));
+        // What the file says there in another form is complained of where it is read.
+        if let Value::Array(sites) = sites {
+            for site in more.iter().map(|site| json!(site)) {
+                if !sites.contains(&site) {
+                    sites.push(site);
+                }
+            }
+        }
+        Section::parse(browser, &self.folder)?;
+        Ok(Self { met: OnceLock::new(), made: OnceLock::new(), ..self })
+    }
+
     /// The same, with a folder for pictures of pages.
     pub(crate) fn with_pictures(self, folder: PathBuf) -> Self {
         Self { pictures: Some(folder), made: OnceLock::new(), ..self }
@@ -328,6 +344,13 @@ mod tests {
         let other = |name: &str| map(json!({name: {"command": ["other"]}}));
         assert!(mcp.clone().replaced(other("web"), "/b".into()).browser().unwrap().is_some());
         assert!(mcp.replaced(other("notes"), "/b".into()).browser().unwrap().is_none());
+        let kept = |mcp: Mcp| mcp.kept(|path| Ok(path.to_owned())).unwrap()["browser"]["sites"].clone();
+        let named = ["127.0.0.1:8477".to_owned(), "shop.example.test".to_owned()];
+        let more = Mcp::default().with_browser(web()).allowing(&named).unwrap();
+        assert_eq!(kept(more), json!(["shop.example.test", "127.0.0.1:8477"]));
+        let none = Mcp::default().with_browser(Some(Map::new())).allowing(&named[..1]).unwrap();
+        assert_eq!(kept(none), json!(["127.0.0.1:8477"]));
+        assert!(Mcp::default().allowing(&named).unwrap_err().to_string().contains("no browser"));
         let wrong = Mcp::default().with_browser(Some(map(json!({"sites": ["a.test/b"]}))));
         assert!(wrong.browser().unwrap_err().to_string().contains("`a.test/b`"));
     }

@@ -95,6 +95,7 @@ pub(super) const PHRASES: Phrases = Phrases {
         sets: "it sets {}",
         after_reading: "it was proposed after reading what is not trusted: {}",
         comes_from: "{} comes from what is not trusted: {}",
+        come_from: "{} come from what is not trusted: {}",
         deletes: "it deletes",
         configures: "it changes how things behave from now on",
         agent_asks: "the agent asks for it",

@@ -95,6 +95,7 @@ pub(super) const PHRASES: Phrases = Phrases {
         sets: "меняется {}",
         after_reading: "агент предложил это после чтения непроверенного: {}",
         comes_from: "{} взято из непроверенного: {}",
+        come_from: "{} взяты из непроверенного: {}",
         deletes: "это удаляет",
         configures: "это меняет настройки на будущее",
         agent_asks: "так просит агент",

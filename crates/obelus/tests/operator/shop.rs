@@ -1,0 +1,133 @@
+//! The example that the README shows: a shop of its own, a model without a key, and a person who talks to the operator.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use crate::desk::Desk;
+use crate::installed;
+use crate::person::Person;
+use crate::support::{root, wait_for};
+
+const PLAYBOOK: &str = "playbook:examples/operator-shop/playbook.yaml";
+
+/// The shop of the example, at work until the test is over.
+struct Shop {
+    server: Child,
+    /// Host and port.
+    host: String,
+    /// Open as long as the shop is, for it goes on telling.
+    _tells: BufReader<ChildStdout>,
+}
+
+impl Shop {
+    /// None where there is nothing to run it with.
+    fn open() -> Option<Self> {
+        if Command::new("python3").arg("--version").output().is_err() {
+            eprintln!("skipped: there is no `python3` to run the shop of the example");
+            return None;
+        }
+        let mut server = Command::new("python3")
+            .args(["examples/operator-shop/shop.py", "0"])
+            .current_dir(root())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("python3");
+        let mut said = String::new();
+        let mut tells = BufReader::new(server.stdout.take().expect("a pipe"));
+        tells.read_line(&mut said).expect("it says where it is");
+        let (_, host) = said.trim().split_once("http://").unwrap_or_else(|| panic!("it says `{said}`"));
+        Some(Self { server, host: host.to_owned(), _tells: tells })
+    }
+
+    /// A page as anybody gets it.
+    fn page(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(&self.host).expect("the shop is open");
+        write!(stream, "GET {path} HTTP/1.0\r\n\r\n").expect("it listens");
+        let mut page = String::new();
+        stream.read_to_string(&mut page).expect("text");
+        assert!(page.contains(" 200 "), "{path}: {page}");
+        page
+    }
+
+    /// Name, price and rating of everything on its three pages.
+    fn goods(&self) -> Vec<(String, u32, f64)> {
+        let pages: String = (1..=3).map(|number| self.page(&format!("/kettles/{number}"))).collect();
+        let between = |text: &str, from: &str, to: &str| -> String {
+            let (_, rest) = text.split_once(from).unwrap_or_else(|| panic!("no `{from}` in {text}"));
+            rest.split_once(to).unwrap_or_else(|| panic!("no `{to}` in {rest}")).0.to_owned()
+        };
+        let good = |text: &str| {
+            let (price, rating) = (between(text, "Price: ", " €"), between(text, "Rated ", " of 5"));
+            let name = between(&format!(">{text}"), ">", "</h2>");
+            (name, price.parse().expect("a price"), rating.parse().expect("a rating"))
+        };
+        pages.split("<h2>").skip(1).map(good).collect()
+    }
+}
+
+impl Drop for Shop {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+#[test]
+fn the_example_compares_what_the_shop_has_and_removes_only_with_a_yes() {
+    if installed::browser().is_none() {
+        return;
+    }
+    let Some(shop) = Shop::open() else { return };
+    let desk = Desk::without_a_browser("shop", "");
+    let goods = shop.goods();
+    assert_eq!(goods.len(), 9, "{goods:?}");
+    let args = ["chat", "--agent", "operator", "--site", &shop.host, "--model", PLAYBOOK, "--session", "s"];
+    let person = Person::runs(&desk, &args.map(str::to_owned));
+    // The prompt comes back after the last thing that was waited for.
+    let prompted_after = |words: &str| {
+        wait_for(&format!("`{words}`, and a prompt"), || {
+            person.screen().rsplit_once(words).is_some_and(|(_, rest)| rest.contains('›'))
+        });
+    };
+    prompted_after("Ctrl-D leaves");
+
+    person.types(&format!("Compare the kettles on http://{}", shop.host));
+    prompted_after("I compared 9 kettles");
+    let (name, price, rating) =
+        goods.iter().filter(|good| good.2 >= 4.5).min_by_key(|good| good.1).expect("there is one");
+    let screen = person.screen();
+    assert!(screen.contains(&format!("{name}, {price} €, rated {rating}")), "{screen}");
+    let mut facts: Vec<String> =
+        goods.iter().map(|(name, price, rating)| format!("{name}: {price} €, rated {rating}")).collect();
+    assert_eq!(desk.facts(), facts);
+    // Where it went is told; what it did for itself is not.
+    assert!(screen.contains("Look around · Next page: http://"), "{screen}");
+    assert!(!screen.contains("✓ Check the next action") && !screen.contains("✓ Look at the page"), "{screen}");
+
+    person.types("Remove the lamp from the basket");
+    wait_for("a question", || person.screen().contains("Esc later"));
+    let screen = person.screen();
+    assert!(screen.contains("Remove Lamp") && screen.contains("/basket/1/delete"), "{screen}");
+    assert!(!screen.contains("null"), "what there is not is not shown: {screen}");
+    assert!(shop.page("/basket").contains("Lamp"), "nobody has said yes");
+    person.presses("y");
+    prompted_after("The lamp is gone from the basket. In it: armchair, toaster.");
+    let basket = shop.page("/basket");
+    assert!(!basket.contains("Lamp") && basket.contains("Armchair") && basket.contains("Toaster"), "{basket}");
+    facts.push("No lamp in the basket".to_owned());
+    assert_eq!(desk.facts(), facts);
+
+    person.types("/quit");
+    let (code, screen) = person.ends();
+    assert_eq!(code, Some(0), "{screen}");
+}
+
+#[test]
+fn a_site_is_for_agents_that_have_a_browser() {
+    let desk = Desk::without_a_browser("site", "");
+    let say = ["--say", "Hello", "--model", PLAYBOOK];
+    let run = |args: &[&str]| crate::support::run(&mut desk.obelus(&[args, &say[..]].concat()), b"");
+    run(&["run", "examples/steps", "--site", "shop.example.test"]).exits(2).says("--site").says("it has no browser");
+    run(&["run", "agents/operator", "--site", "shop.example.test/a"]).exits(2).says("`shop.example.test/a`");
+}
