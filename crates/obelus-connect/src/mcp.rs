@@ -84,9 +84,9 @@ impl Servers {
     /// let servers = Servers::parse(section.as_object().unwrap(), "agents".as_ref())?;
     /// assert_eq!(servers.names(), ["notes"]);
     ///
-    /// let wrong = json!({"notes": {"command": ["python3"], "time": 10}});
+    /// let wrong = json!({"notes": {"command": ["python3"], "timout": 10}});
     /// let error = Servers::parse(wrong.as_object().unwrap(), "agents".as_ref()).unwrap_err();
-    /// assert_eq!(error.to_string(), "MCP server `notes`, field `time`: unknown; did you mean `timeout`?");
+    /// assert_eq!(error.to_string(), "MCP server `notes`, field `timout`: unknown; did you mean `timeout`?");
     /// # Ok::<(), obelus_connect::activity::BindingError>(())
     /// ```
     pub fn parse(section: &Map<String, Value>, base: &Path) -> Result<Servers, BindingError> {
