@@ -27,6 +27,8 @@ const RESULT: usize = 900;
 const STEPS: usize = 300;
 const ROUNDS: usize = 7;
 const SESSIONS: usize = 64;
+/// Turns of a session at work, so many that it is kept once.
+const TURNS: usize = 11;
 
 fn main() {
     let mut args = std::env::args().skip(1);
@@ -35,7 +37,13 @@ fn main() {
     let folder = Path::new(&folder);
     match figure.as_str() {
         "one" => one(folder),
-        "many" => many(folder),
+        "many" => many(folder, ROUNDS),
+        "driven" => {
+            for _ in 0..12 {
+                print("raw", raw(folder, SESSIONS, SESSIONS * STEPS));
+                print("rate", driven(folder, &runtime()));
+            }
+        }
         "bytes" => bytes(folder),
         "fill" => fill(folder, args.next().and_then(|n| n.parse().ok()).unwrap_or(10)),
         "open" => open(folder),
@@ -138,43 +146,67 @@ fn one(folder: &Path) {
     print("ratio", median(rounds.iter().map(|(rate, plain)| rate / plain).collect()));
 }
 
-/// Many sessions at once, each with one durable step after the other: the store alone, and with kernel and driver.
-fn many(folder: &Path) {
+/// Many sessions at once, each with one durable step after the other: through kernel, driver and store, and the store
+/// alone.
+fn many(folder: &Path, rounds: usize) {
     let runtime = runtime();
-    let mut rounds = Vec::new();
-    for _ in 0..ROUNDS {
-        let plain = raw(folder, SESSIONS, SESSIONS * STEPS);
-        let store = fresh(folder);
-        let names: Vec<String> = (0..SESSIONS).map(|i| format!("s-{i}")).collect();
-        names.iter().for_each(|name| store.create(name, Time(0), &json!({})).expect("a session"));
-        let write = |name: &String| {
-            let mut journal = SessionJournal::new(store.clone(), name);
-            async move {
-                for i in 0..STEPS {
-                    journal.append(&[record(i)]).await.expect("it is kept");
-                }
-            }
-        };
-        let began = Instant::now();
-        runtime.block_on(join_all(names.iter().map(write)));
-        let rate = (SESSIONS * STEPS) as f64 / began.elapsed().as_secs_f64();
+    let rounds: Vec<[f64; 3]> = (0..rounds)
+        .map(|_| [raw(folder, SESSIONS, SESSIONS * STEPS), driven(folder, &runtime), stored(folder, &runtime)])
+        .collect();
+    let all = |figure: fn(&[f64; 3]) -> f64| median(rounds.iter().map(figure).collect());
+    print("rate", all(|[_, driven, _]| *driven));
+    print("raw", all(|[raw, ..]| *raw));
+    print("ratio", all(|[raw, driven, _]| driven / raw));
+    print("store_rate", all(|[.., stored]| *stored));
+    print("store_ratio", all(|[raw, _, stored]| stored / raw));
+}
 
-        let store = fresh(folder);
-        names.iter().for_each(|name| store.create(name, Time(0), &json!({})).expect("a session"));
-        let mut drivers: Vec<Driver> = names
-            .iter()
-            .map(|name| driver(chain(STEPS / 3)).journaled_by(SessionJournal::new(store.clone(), name)))
-            .collect();
-        let began = Instant::now();
-        runtime.block_on(join_all(drivers.iter_mut().map(|driver| driver.turn(Input::RunPlan))));
-        let driven = (SESSIONS * (STEPS / 3)) as f64 / began.elapsed().as_secs_f64();
-        rounds.push((rate, driven, plain));
-    }
-    print("rate", median(rounds.iter().map(|(rate, ..)| *rate).collect()));
-    print("driven", median(rounds.iter().map(|(_, driven, _)| *driven).collect()));
-    print("raw", median(rounds.iter().map(|(.., plain)| *plain).collect()));
-    print("ratio", median(rounds.iter().map(|(rate, _, plain)| rate / plain).collect()));
-    print("driven_ratio", median(rounds.iter().map(|(_, driven, plain)| driven / plain).collect()));
+/// A store with as many sessions, and their names.
+fn sessions(folder: &Path) -> (Store, Vec<String>) {
+    let store = fresh(folder);
+    let names: Vec<String> = (0..SESSIONS).map(|i| format!("s-{i}")).collect();
+    names.iter().for_each(|name| store.create(name, Time(0), &json!({})).expect("a session"));
+    (store, names)
+}
+
+/// Whole sessions, each of which runs its plan again and again, until each has been kept once; steps a second. It
+/// counts when everything is on the disk, snapshots too.
+fn driven(folder: &Path, runtime: &tokio::runtime::Runtime) -> f64 {
+    let (store, names) = sessions(folder);
+    let calls = STEPS / 3;
+    let drive = |name: &String| {
+        let mut driver = driver(chain(calls)).journaled_by(SessionJournal::new(store.clone(), name));
+        async move {
+            for _ in 0..TURNS {
+                let reply = driver.turn(Input::RunPlan).await.expect("a rest");
+                assert_eq!(reply.ends, Ends::Output);
+            }
+        }
+    };
+    let sessions: Vec<_> = names.iter().map(drive).collect();
+    let began = Instant::now();
+    runtime.block_on(join_all(sessions));
+    drop(store);
+    let rate = (SESSIONS * calls * TURNS) as f64 / began.elapsed().as_secs_f64();
+    let store = Store::look(&folder.join("store")).expect("a store");
+    assert!(names.iter().all(|name| store.snapshot(name).expect("it can be read").is_some()), "each was kept");
+    rate
+}
+
+/// Records of as many sessions, without what makes them; records a second.
+fn stored(folder: &Path, runtime: &tokio::runtime::Runtime) -> f64 {
+    let (store, names) = sessions(folder);
+    let write = |name: &String| {
+        let mut journal = SessionJournal::new(store.clone(), name);
+        async move {
+            for i in 0..STEPS {
+                journal.append(&[record(i)]).await.expect("it is kept");
+            }
+        }
+    };
+    let began = Instant::now();
+    runtime.block_on(join_all(names.iter().map(write)));
+    (SESSIONS * STEPS) as f64 / began.elapsed().as_secs_f64()
 }
 
 /// Bytes on the disk for each step, as a multiple of its call and result as JSON.
@@ -268,7 +300,7 @@ fn age(folder: &Path, records: usize) {
     let inputs = paper.0.lock().expect("nobody panics").clone();
     store.adopt("s", Time(0), &json!({}), &inputs).expect("it is kept");
     let mut journal = SessionJournal::new(store.clone(), "s").after(inputs.len() as u64, 0);
-    journal.keep_snapshot(&driver.session().checkpoint().expect("it is at rest"));
+    journal.keep_snapshot(driver.session().checkpoint().expect("it is at rest"));
 }
 
 /// Takes that session up, and says what that took from the snapshot and from the whole journal.

@@ -69,7 +69,7 @@ fn read_up(
     if let Some(Snapshot { seq, state }) = snapshot {
         let past = past_of(store, id, remake, seq);
         // One that cannot be used is as good as none.
-        if let Ok(session) = make()?.restore(state, past) {
+        if let Ok(session) = make()?.restore(&state, past) {
             return Ok((session, seq, store.read_journal(id, seq, at)?));
         }
     }

@@ -1,5 +1,6 @@
 //! Messages of long ago, which are read only when somebody asks for them.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -46,15 +47,15 @@ impl Past {
 
 /// A context as it is kept: its fold, its end, and how much came before.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct KeptContext {
+pub(crate) struct KeptContext<'a> {
     /// Messages in all.
     length: usize,
     /// Messages at the beginning that whoever takes it up has already.
     opening: usize,
     /// The latest messages.
     recent: Vec<Value>,
-    views: Vec<(String, View)>,
-    instances: Vec<String>,
+    views: Vec<(Cow<'a, str>, Cow<'a, View>)>,
+    instances: Vec<Cow<'a, str>>,
     /// The latest plan, where it is among what is left out.
     plan: Option<Value>,
 }
@@ -108,7 +109,7 @@ impl Context {
     }
 
     /// What is needed to go on with it: `opening` messages are known to whoever takes it up.
-    pub(crate) fn kept(&self, opening: usize) -> Option<KeptContext> {
+    pub(crate) fn kept(&self, opening: usize) -> Option<KeptContext<'_>> {
         let length = self.length();
         let first = (length - RECENT.min(length)).max(opening);
         let recent: Vec<Value> = self.latest().take(length - first).map(Message::to_json).collect();
@@ -122,14 +123,14 @@ impl Context {
             length,
             opening,
             recent: recent.into_iter().rev().collect(),
-            views: self.views.iter().map(|(kind, view)| (kind.clone(), view.clone())).collect(),
-            instances: self.instances.iter().cloned().collect(),
+            views: self.views.iter().map(|(kind, view)| (Cow::Borrowed(&**kind), Cow::Borrowed(view))).collect(),
+            instances: self.instances.iter().map(|name| Cow::Borrowed(&**name)).collect(),
             plan,
         })
     }
 
     /// Takes up what was kept, on the context that it began with.
-    pub(crate) fn take_up(&mut self, kept: KeptContext, load: LoadPast) -> Result<(), String> {
+    pub(crate) fn take_up(&mut self, kept: KeptContext<'_>, load: LoadPast) -> Result<(), String> {
         let KeptContext { length, opening, recent, views, instances, plan } = kept;
         if self.past.is_some() || self.messages.len() != opening || opening + recent.len() > length {
             return Err(format!("it began with {opening} messages, and not {}", self.messages.len()));
@@ -143,8 +144,8 @@ impl Context {
         };
         self.plan = None;
         self.messages.extend(recent);
-        self.views = views.into_iter().collect();
-        self.instances = instances.into_iter().collect();
+        self.views = views.into_iter().map(|(kind, view)| (kind.into_owned(), view.into_owned())).collect();
+        self.instances = instances.into_iter().map(Cow::into_owned).collect();
         if count > 0 {
             self.past = Some(Past { at: opening, count, load, loaded: Arc::default(), whole: OnceLock::new() });
         }

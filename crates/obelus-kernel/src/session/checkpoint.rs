@@ -4,8 +4,9 @@
 //! said, and where its turn came to rest. Messages before that stay where they are, in the journal, and are read when
 //! somebody needs them. What is under way is not kept: a turn has limits, so the journal after a rest is never long.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::Session;
 use super::desk::Desk;
@@ -26,33 +27,35 @@ use crate::time::Time;
 /// The form of what is kept. Another form is not read: the journal has everything.
 const FORM: u32 = 2;
 
+/// What is kept is as long as the memory of the session: it is written down from where it is, without a copy.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct Kept<'a> {
     form: u32,
-    id: String,
+    id: Cow<'a, str>,
     now: Time,
     mode: Mode,
-    context: KeptContext,
-    turn: Turn,
+    context: KeptContext<'a>,
+    turn: Cow<'a, Turn>,
     spent: Spent,
     next_step: u32,
     next_request: u64,
-    questions: KeptQuestions,
-    desk: Desk,
+    questions: KeptQuestions<'a>,
+    desk: Cow<'a, Desk>,
     #[serde(default)]
-    observed: Vec<Observed>,
-    shown: Origins,
-    said: Origins,
+    observed: Cow<'a, [Observed]>,
+    shown: Cow<'a, Origins>,
+    said: Cow<'a, Origins>,
     #[serde(default)]
-    attached: Vec<Picture>,
-    answerable: Option<String>,
-    paused: Option<String>,
-    walk: Option<Place>,
+    attached: Cow<'a, [Picture]>,
+    answerable: Cow<'a, Option<String>>,
+    paused: Cow<'a, Option<String>>,
+    walk: Option<Cow<'a, Place>>,
 }
 
 impl Session {
-    /// What is needed to go on from here; none while something is under way, or waits for a person about a call.
-    pub fn checkpoint(&self) -> Option<Value> {
+    /// What is needed to go on from here, as JSON; none while something is under way, or waits for a person about a
+    /// call.
+    pub fn checkpoint(&self) -> Option<String> {
         // Every field stands here, so that a new one is kept, or left out on purpose.
         let Self {
             id,
@@ -101,32 +104,32 @@ impl Session {
         }
         let kept = Kept {
             form: FORM,
-            id: id.clone(),
+            id: Cow::Borrowed(id),
             now: *now,
             mode: settings.mode,
+            questions: questions.kept()?,
             context: context.kept(*base)?,
-            turn: turn.clone(),
+            turn: Cow::Borrowed(turn),
             spent: *spent,
             next_step: *next_step,
             next_request: *next_request,
-            questions: questions.kept()?,
-            desk: desk.clone(),
-            observed: observed.clone(),
-            shown: shown.clone(),
-            said: said.clone(),
-            attached: attached.clone(),
-            answerable: answerable.clone(),
-            paused: paused.clone(),
-            walk: walk.as_ref().map(|walk| walk.at.clone()),
+            desk: Cow::Borrowed(desk),
+            observed: Cow::Borrowed(observed),
+            shown: Cow::Borrowed(shown),
+            said: Cow::Borrowed(said),
+            attached: Cow::Borrowed(attached),
+            answerable: Cow::Borrowed(answerable),
+            paused: Cow::Borrowed(paused),
+            walk: walk.as_ref().map(|walk| Cow::Borrowed(&walk.at)),
         };
-        serde_json::to_value(kept).ok()
+        serde_json::to_string(&kept).ok()
     }
 
     /// Takes up what [`Session::checkpoint`] kept, in a session that was made as the kept one was made and has been
     /// told nothing yet. `past` brings the messages that were left out: [`Session::past`] of the session as its
     /// journal had made it at that point.
-    pub fn restore(mut self, kept: Value, past: LoadPast) -> Result<Self, String> {
-        let kept: Kept = serde_json::from_value(kept).map_err(|error| error.to_string())?;
+    pub fn restore(mut self, kept: &str, past: LoadPast) -> Result<Self, String> {
+        let kept: Kept<'_> = serde_json::from_str(kept).map_err(|error| error.to_string())?;
         if kept.form != FORM {
             return Err(format!("it is of form {}, and not {FORM}", kept.form));
         }
@@ -136,20 +139,20 @@ impl Session {
         self.context.take_up(kept.context, past)?;
         self.now = kept.now;
         self.set_mode(kept.mode);
-        self.turn = kept.turn;
+        self.turn = kept.turn.into_owned();
         self.spent = kept.spent;
         self.next_step = kept.next_step;
         self.next_request = kept.next_request;
         self.questions = kept.questions.into();
-        self.desk = kept.desk;
-        self.observed = kept.observed;
-        self.shown = kept.shown;
-        self.said = kept.said;
-        self.attached = kept.attached;
-        self.answerable = kept.answerable;
-        self.paused = kept.paused;
+        self.desk = kept.desk.into_owned();
+        self.observed = kept.observed.into_owned();
+        self.shown = kept.shown.into_owned();
+        self.said = kept.said.into_owned();
+        self.attached = kept.attached.into_owned();
+        self.answerable = kept.answerable.into_owned();
+        self.paused = kept.paused.into_owned();
         match (&mut self.walk, kept.walk) {
-            (Some(walk), Some(kept)) => walk.at = kept,
+            (Some(walk), Some(kept)) => walk.at = kept.into_owned(),
             (None, None) => {}
             _ => return Err("the agent's graph of steps is another one".to_owned()),
         }
@@ -166,7 +169,7 @@ impl Session {
 pub(super) mod reports {
     use std::sync::Arc;
 
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde::{Deserialize, Deserializer, Serializer};
     use serde_json::Value;
 
     use super::{CallReport, Status};
@@ -174,10 +177,7 @@ pub(super) mod reports {
     type Report = ((u32, u32), Arc<Value>, String, Option<Value>);
 
     pub(in super::super) fn serialize<S: Serializer>(reports: &[CallReport], to: S) -> Result<S::Ok, S::Error> {
-        let plain = |report: &CallReport| -> Report {
-            (report.place, report.call.clone(), report.status.to_owned(), report.error.clone())
-        };
-        reports.iter().map(plain).collect::<Vec<_>>().serialize(to)
+        to.collect_seq(reports.iter().map(|report| (report.place, &report.call, report.status, &report.error)))
     }
 
     pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<CallReport>, D::Error> {

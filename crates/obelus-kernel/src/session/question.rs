@@ -1,5 +1,6 @@
 //! What waits for a person: one thing, whatever it is about.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -311,16 +312,17 @@ pub(super) enum Approved {
 
 /// The same while no job is under way.
 #[derive(Serialize, Deserialize)]
-pub(super) struct KeptQuestions {
-    all: BTreeMap<u64, Question>,
-    places: BTreeMap<String, (u64, usize)>,
-    denied: BTreeMap<String, usize>,
-    approved: BTreeMap<String, Approved>,
+pub(super) struct KeptQuestions<'a> {
+    all: Cow<'a, BTreeMap<u64, Question>>,
+    places: Cow<'a, BTreeMap<String, (u64, usize)>>,
+    denied: Cow<'a, BTreeMap<String, usize>>,
+    approved: Cow<'a, BTreeMap<String, Approved>>,
 }
 
-impl From<KeptQuestions> for Questions {
-    fn from(kept: KeptQuestions) -> Self {
-        let KeptQuestions { all, places, denied, approved } = kept;
+impl From<KeptQuestions<'_>> for Questions {
+    fn from(kept: KeptQuestions<'_>) -> Self {
+        let (all, places) = (kept.all.into_owned(), kept.places.into_owned());
+        let (denied, approved) = (kept.denied.into_owned(), kept.approved.into_owned());
         let open = all.iter().filter(|(_, question)| question.is_open()).map(|(number, _)| *number).collect();
         Self { all, open, places, denied, approved, ..Self::default() }
     }
@@ -328,14 +330,14 @@ impl From<KeptQuestions> for Questions {
 
 impl Questions {
     /// What is to be kept; none while a job waits or runs for one of them.
-    pub(super) fn kept(&self) -> Option<KeptQuestions> {
+    pub(super) fn kept(&self) -> Option<KeptQuestions<'_>> {
         let is_idle = self.granted.is_empty() && self.joined.is_empty() && self.asking.is_empty();
         let is_idle = is_idle && self.inquiries.is_empty();
         is_idle.then(|| KeptQuestions {
-            all: self.all.clone(),
-            places: self.places.clone(),
-            denied: self.denied.clone(),
-            approved: self.approved.clone(),
+            all: Cow::Borrowed(&self.all),
+            places: Cow::Borrowed(&self.places),
+            denied: Cow::Borrowed(&self.denied),
+            approved: Cow::Borrowed(&self.approved),
         })
     }
 

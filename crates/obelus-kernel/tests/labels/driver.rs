@@ -101,7 +101,7 @@ impl Driver {
         let past = self.session.past();
         let taken_up = self.session.checkpoint().map(|kept| {
             let fresh = Self::session(self.lazy, self.sheltered, self.session.settings().max_parallel);
-            fresh.restore(kept, Arc::new(move || Ok(past.clone()))).expect("what was kept is taken up")
+            fresh.restore(&kept, Arc::new(move || Ok(past.clone()))).expect("what was kept is taken up")
         });
         for (kind, view) in context.views() {
             let mut places = vec![Vec::new()];

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use obelus_kernel::session::{Ends, Input};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::desk::{Desk, call};
 
@@ -29,7 +29,7 @@ fn what_was_long_ago_is_read_only_when_somebody_needs_it() {
     let mut old = conversation(60);
     let (kept, past) = (old.session.checkpoint().unwrap(), old.session.past());
     assert!(past.len() > 100, "{}", past.len());
-    assert!(kept.to_string().len() < old.session.snapshot().to_string().len() / 2);
+    assert!(kept.len() < old.session.snapshot().to_string().len() / 2);
     let loads = Arc::new(AtomicUsize::new(0));
     let counter = loads.clone();
     let load = move || {
@@ -37,7 +37,7 @@ fn what_was_long_ago_is_read_only_when_somebody_needs_it() {
         Ok(past.clone())
     };
     let mut new = agent();
-    new.session = new.session.restore(kept, Arc::new(load)).unwrap();
+    new.session = new.session.restore(&kept, Arc::new(load)).unwrap();
     for desk in [&mut old, &mut new] {
         desk.tell(Input::User { text: "more".into() }).unwrap();
     }
@@ -53,11 +53,11 @@ fn what_was_long_ago_is_read_only_when_somebody_needs_it() {
 fn a_past_that_cannot_be_read_is_said() {
     let old = conversation(40);
     let kept = old.session.checkpoint().unwrap();
-    let new = agent().session.restore(kept.clone(), Arc::new(|| Err("the disk is gone".into()))).unwrap();
+    let new = agent().session.restore(&kept, Arc::new(|| Err("the disk is gone".into()))).unwrap();
     assert_eq!(new.context().unreadable(), None, "nobody has asked yet");
     let _ = new.context().to_json();
     assert_eq!(new.context().unreadable(), Some("the disk is gone"));
-    let short = agent().session.restore(kept, Arc::new(|| Ok(Vec::new()))).unwrap();
+    let short = agent().session.restore(&kept, Arc::new(|| Ok(Vec::new()))).unwrap();
     let _ = short.context().to_json();
     assert!(short.context().unreadable().is_some());
 }
@@ -76,14 +76,15 @@ fn nothing_is_kept_while_something_is_under_way() {
 #[test]
 fn a_checkpoint_of_another_session_is_refused() {
     let kept = conversation(1).session.checkpoint().unwrap();
+    let with = |field: &str, value: Value| {
+        let mut other: Value = serde_json::from_str(&kept).unwrap();
+        other[field] = value;
+        other.to_string()
+    };
     let nothing = || Arc::new(|| Ok(Vec::new()));
-    let mut other = kept.clone();
-    other["id"] = json!("t");
-    assert!(agent().session.restore(other, nothing()).unwrap_err().contains('t'));
-    assert!(Desk::with(json!({})).session.restore(kept.clone(), nothing()).is_err(), "another beginning");
-    let mut form = kept;
-    form["form"] = json!(99);
-    assert!(agent().session.restore(form, nothing()).unwrap_err().contains("form 99"));
+    assert!(agent().session.restore(&with("id", json!("t")), nothing()).unwrap_err().contains('t'));
+    assert!(Desk::with(json!({})).session.restore(&kept, nothing()).is_err(), "another beginning");
+    assert!(agent().session.restore(&with("form", json!(99)), nothing()).unwrap_err().contains("form 99"));
 }
 
 #[test]

@@ -77,16 +77,16 @@ fn pictures_outlive_a_checkpoint_and_an_old_one_is_read() {
     desk.solve(json!([]), json!("done"));
     show(&mut desk, 1);
     let kept = desk.session.checkpoint().expect("it is at rest");
-    let restored = |kept: Value| {
+    let restored = |kept: &str| {
         let mut again = Desk::with(json!({"persistent": true}));
         let past = desk.session.past();
         again.session = again.session.restore(kept, Arc::new(move || Ok(past.clone()))).expect("it fits");
         again.user("two");
         shown(&again)
     };
-    assert_eq!(restored(kept.clone()), [picture(1)]);
-    let mut old = kept;
+    assert_eq!(restored(&kept), [picture(1)]);
+    let mut old: Value = serde_json::from_str(&kept).unwrap();
     old.as_object_mut().unwrap().shift_remove("attached").unwrap();
     old["turn"].as_object_mut().unwrap().shift_remove("pictures").unwrap();
-    assert!(restored(old).is_empty());
+    assert!(restored(&old.to_string()).is_empty());
 }

@@ -192,8 +192,10 @@ fn what_requests_took_in_money_is_summed_whatever_came_of_them_and_stays_known()
     assert_eq!((turn.all_tokens(), whole.all_tokens(), whole.tokens), (110, 330, 10));
     let kept = desk.session.checkpoint().unwrap();
     let past = desk.session.past();
-    let again =
-        Desk::with(json!({"repairs": 1})).session.restore(kept, std::sync::Arc::new(move || Ok(past.clone()))).unwrap();
+    let again = Desk::with(json!({"repairs": 1}))
+        .session
+        .restore(&kept, std::sync::Arc::new(move || Ok(past.clone())))
+        .unwrap();
     assert_eq!(again.spent(), desk.session.spent());
     let text = serde_json::to_string(&Input::Used { id: "1".into(), used: used(0.004) }).unwrap();
     assert_eq!(

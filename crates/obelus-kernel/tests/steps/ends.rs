@@ -150,7 +150,7 @@ fn a_session_taken_up_at_its_question_has_its_counters() {
     story.user_says("sheep").model_answers(json!({"output": "sheep"})).model_answers(json!({"output": 5}));
     let kept = story.session.checkpoint().expect("it is at rest");
     let past = story.session.past();
-    let mut again = Story::made(session(counting()).restore(kept, Arc::new(move || Ok(past.clone()))).unwrap());
+    let mut again = Story::made(session(counting()).restore(&kept, Arc::new(move || Ok(past.clone()))).unwrap());
     assert_eq!(again.session.snapshot(), story.session.snapshot());
     again.tell(decided("q1", json!("yes"))).model_answers(json!({"output": 3}));
     assert_eq!(again.ends().0, Ends::Limit, "what, count, ask and count are four");

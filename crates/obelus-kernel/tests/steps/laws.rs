@@ -187,7 +187,7 @@ proptest! {
             run.make(next);
             if let Some(kept) = run.session.checkpoint() {
                 let past = run.session.past();
-                let again = session(graph()).restore(kept, Arc::new(move || Ok(past.clone()))).unwrap();
+                let again = session(graph()).restore(&kept, Arc::new(move || Ok(past.clone()))).unwrap();
                 prop_assert_eq!(again.snapshot(), run.session.snapshot());
             }
         }

@@ -59,7 +59,7 @@ impl Driver {
             && journal.wants_snapshot()
             && let Some(state) = self.session.checkpoint()
         {
-            journal.keep_snapshot(&state);
+            journal.keep_snapshot(state);
         }
         reply
     }

@@ -75,17 +75,24 @@ pub(super) struct Hand {
     folder: PathBuf,
     /// What the latest batch took.
     took: Duration,
+    /// What it took of that to make it durable.
+    synced: Duration,
 }
 
 impl Hand {
     /// A hand at an open file. `folder` is where it opens it again when that fails.
     pub(super) fn new(connection: Connection, folder: PathBuf) -> Result<Self, StoreError> {
-        Ok(Self { desk: Some(Desk::open(connection)?), folder, took: Duration::ZERO })
+        Ok(Self { desk: Some(Desk::open(connection)?), folder, took: Duration::ZERO, synced: Duration::ZERO })
     }
 
     /// What the latest batch took.
     pub(super) fn took(&self) -> Duration {
         self.took
+    }
+
+    /// What it took of that to make it durable: this hardly depends on how much it was.
+    pub(super) fn synced(&self) -> Duration {
+        self.synced
     }
 
     /// Lets go of a file that was left in the middle of something.
@@ -148,7 +155,9 @@ impl Hand {
         if desk.tail.is_long() {
             desk.tail.register(&desk.connection)?;
         }
+        let began = Instant::now();
         desk.connection.prepare_cached("COMMIT")?.execute([])?;
+        self.synced = began.elapsed();
         Ok(outcomes)
     }
 }

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use obelus_kernel::Time;
 use obelus_kernel::session::Input;
-use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::journal::{self, Record};
@@ -40,9 +39,10 @@ impl Last {
     }
 }
 
-/// A session is kept anew after so many records, and not before they take as much room as what is kept: so keeping
-/// it at most doubles what is written.
-const RECORDS_PER_SNAPSHOT: u64 = 256;
+/// A session is kept anew after so many records, which are read again in some milliseconds, and not before they take
+/// twice as much room as what is kept: so keeping a session adds half to what is written at most, and taking it up
+/// costs three times what its snapshot alone would at most.
+const RECORDS_PER_SNAPSHOT: u64 = 1024;
 
 impl SessionJournal {
     /// The journal of a session that exists.
@@ -93,12 +93,12 @@ impl Journal for SessionJournal {
     }
 
     fn wants_snapshot(&self) -> bool {
-        self.since.0 >= RECORDS_PER_SNAPSHOT && (self.since.1 == 0 || self.since.1 >= self.snapshot)
+        self.since.0 >= RECORDS_PER_SNAPSHOT && (self.since.1 == 0 || self.since.1 >= 2 * self.snapshot)
     }
 
-    fn keep_snapshot(&mut self, state: &Value) {
+    fn keep_snapshot(&mut self, state: String) {
         let Some(seq) = self.last.get() else { return };
-        let (id, state) = (Arc::clone(&self.id), state.to_string());
+        let id = Arc::clone(&self.id);
         self.since = (0, 0);
         self.snapshot = state.len();
         // Nobody waits for it: without it the session is taken up from the one before.

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use rusqlite::{OptionalExtension, params};
-use serde_json::Value;
 
 use super::hand::{Desk, number};
 use super::sum;
 use super::{Store, StoreError};
 
 /// The form of the snapshots that are written today. One of another form is left alone and made anew.
-const FORM: i64 = 1;
+const FORM: i64 = 2;
 
 /// A session at rest as it was kept, and the record after which that was.
 #[derive(Clone, Debug)]
@@ -18,7 +17,7 @@ pub struct Snapshot {
     /// The last record in it.
     pub seq: u64,
     /// What `Session::checkpoint` made.
-    pub state: Value,
+    pub state: String,
 }
 
 impl Store {
@@ -38,8 +37,7 @@ impl Store {
             if tail.last(connection, session)? < seq {
                 return Ok(None);
             }
-            let state = String::from_utf8(state).ok().filter(|state| sum::of_form_2(seq, state) == kept);
-            let state = state.and_then(|state| serde_json::from_str(&state).ok());
+            let state = String::from_utf8(state).ok().filter(|state| sum_of(session, seq, state) == kept);
             Ok(state.map(|state| Snapshot { seq: u64::try_from(seq).unwrap_or_default(), state }))
         })
     }
@@ -51,6 +49,10 @@ pub(super) fn keep(desk: &mut Desk, id: &Arc<str>, seq: u64, state: &str) -> Res
     let seq = i64::try_from(seq).unwrap_or(i64::MAX);
     desk.connection
         .prepare_cached("REPLACE INTO snapshot (session, seq, form, state, sum) VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .execute(params![session, seq, FORM, state, sum::of_form_2(seq, state)])?;
+        .execute(params![session, seq, FORM, state, sum_of(session, seq, state)])?;
     Ok(())
+}
+
+fn sum_of(session: i64, seq: i64, state: &str) -> i64 {
+    sum::of_record(sum::of_text(state), session, seq, 0)
 }

@@ -21,7 +21,7 @@ pub(super) fn of_record(text: u64, session: i64, seq: i64, at: i64) -> i64 {
     [session, seq, at].iter().fold(text, |sum, word| step(sum, word.cast_unsigned())).cast_signed()
 }
 
-/// The sum of records of form 2, and of snapshots: FNV-1a over a text and its number.
+/// The sum of records of form 2: FNV-1a over a text and its number.
 pub(super) fn of_form_2(seq: i64, text: &str) -> i64 {
     let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     let start = seq.to_le_bytes().iter().fold(0xcbf2_9ce4_8422_2325, step);

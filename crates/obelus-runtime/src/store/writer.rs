@@ -3,6 +3,9 @@
 //! Whatever has come while the last commit was under way is the next commit. Those that it served are about to come
 //! again, so the next one waits for them a little. When all sessions that there are have come, the last of them writes
 //! for all, on its own thread, as long as the disk is quick: two changes of threads for each commit are saved.
+//!
+//! Where it takes them longer to come again than it takes to commit, they are served by halves: one half works while
+//! the other is written.
 
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
@@ -50,10 +53,13 @@ struct Shared {
 
 struct Queue {
     orders: Vec<Box<dyn Order>>,
-    /// How many are likely to come: those that were served last, and those that came meanwhile.
+    /// How many the next commit is for, if they come in time.
     expected: usize,
     /// How long they are waited for.
     until: Instant,
+    returns: Returns,
+    /// Whether one half is served while the other works.
+    by_halves: bool,
     /// How many orders the thread sleeps for; none while it is awake, or has been woken.
     wanted: Option<usize>,
     is_closed: bool,
@@ -61,13 +67,66 @@ struct Queue {
 
 impl Queue {
     fn new() -> Self {
-        Self { orders: Vec::new(), expected: 0, until: Instant::now(), wanted: None, is_closed: false }
+        let now = Instant::now();
+        Self {
+            orders: Vec::new(),
+            expected: 0,
+            until: now,
+            returns: Returns { served: 0, since: now, came: 0, each: Duration::ZERO },
+            by_halves: false,
+            wanted: None,
+            is_closed: false,
+        }
+    }
+
+    /// An order has come; how many there are.
+    fn push(&mut self, order: Box<dyn Order>) -> usize {
+        self.orders.push(order);
+        self.returns.count();
+        self.orders.len()
+    }
+
+    /// A commit has ended. It is likely that those whom it served come again, and whoever came meanwhile is there.
+    fn served(&mut self, served: usize, hand: &Hand) {
+        let all = served + self.orders.len();
+        self.by_halves = all > 1 && self.returns.of(all) > hand.synced();
+        self.expected = if self.by_halves { all.div_ceil(2) } else { all };
+        self.until = Instant::now() + hand.took().min(MOST_PATIENCE);
+        self.returns.begin(served);
     }
 
     /// The next batch.
     fn take(&mut self) -> Vec<Box<dyn Order>> {
         let later = self.orders.split_off(self.orders.len().min(MOST_AT_ONCE));
         std::mem::replace(&mut self.orders, later)
+    }
+}
+
+/// How long it takes those who were served to come again.
+struct Returns {
+    served: usize,
+    since: Instant,
+    /// How many orders have come since.
+    came: usize,
+    /// What it took for each, when last all of them came.
+    each: Duration,
+}
+
+impl Returns {
+    fn begin(&mut self, served: usize) {
+        (self.served, self.since, self.came) = (served, Instant::now(), 0);
+    }
+
+    fn count(&mut self) {
+        self.came += 1;
+        if self.came == self.served {
+            self.each = self.since.elapsed() / u32::try_from(self.served).unwrap_or(u32::MAX);
+        }
+    }
+
+    /// What it would take for so many.
+    fn of(&self, all: usize) -> Duration {
+        self.each * u32::try_from(all).unwrap_or(u32::MAX)
     }
 }
 
@@ -87,12 +146,11 @@ impl Writer {
     pub(super) fn order(&self, order: Box<dyn Order>, on: On) {
         let shared = &*self.shared;
         let mut queue = shared.queue();
-        queue.orders.push(order);
-        let count = queue.orders.len();
+        let count = queue.push(order);
         let may = match on {
             On::Writers => false,
             On::Callers => true,
-            On::CallersAfter(all) => count >= all,
+            On::CallersAfter(all) => count >= all && !queue.by_halves,
         };
         if may
             && count <= MOST_AT_ONCE
@@ -189,12 +247,8 @@ impl Shared {
             hand.let_go();
             Done::new()
         });
-        let patience = hand.took().min(MOST_PATIENCE);
+        self.queue().served(served, &hand);
         drop(hand);
-        let mut queue = self.queue();
-        queue.expected = served + queue.orders.len();
-        queue.until = Instant::now() + patience;
-        drop(queue);
         done.into_iter().for_each(|(order, outcome)| order.tell(outcome));
     }
 }

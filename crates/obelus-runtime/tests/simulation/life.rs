@@ -129,7 +129,7 @@ impl Process {
                 }
                 Ok(session.past())
             };
-            made = made.restore(state, Arc::new(past)).expect("a snapshot is taken up");
+            made = made.restore(&state, Arc::new(past)).expect("a snapshot is taken up");
         }
         let starts: Arc<Mutex<Vec<Start>>> = Arc::default();
         let seen = starts.clone();
