@@ -21,6 +21,7 @@ use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::fold::{self, Method, Undo};
 use crate::message::{Data, Message, Parsed, Plan, Text};
+use crate::names::Name;
 use crate::origin::Origins;
 use crate::path::Path;
 use crate::tool::Tool;
@@ -34,7 +35,7 @@ pub struct Context {
     messages: Vec<Message>,
     /// What is missing in that list, because nobody has asked for it yet.
     past: Option<Past>,
-    views: BTreeMap<String, View>,
+    views: BTreeMap<Name, View>,
     tools: BTreeMap<String, Arc<Tool>>,
     /// Names of tools in the order of their first definition, which is the order the model sees.
     tool_order: Vec<String>,

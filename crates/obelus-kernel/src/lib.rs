@@ -50,14 +50,16 @@ mod leaves;
 pub use leaves::Leave;
 
 mod message;
-mod names;
 pub use message::{Data, Message, Output, Parsed, Parts, Plan, PlanMode, Role, Text};
+
+mod names;
+pub use names::Name;
 
 mod origin;
 pub use origin::{Origin, Origins};
 
 mod path;
-pub use path::{MAX_DEPTH, Path, Segment};
+pub use path::{MAX_DEPTH, Path, Segment, Segments};
 
 pub mod plan;
 

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::fold::{Method, type_name};
+use crate::names::Name;
 use crate::origin::{Origin, Origins};
 use crate::path::{MAX_DEPTH, Path};
 
@@ -59,7 +60,7 @@ impl Role {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Data {
     /// The kind; with the instance it is the identity of the object.
-    pub kind: String,
+    pub kind: Name,
     /// The instance it belongs to; without one it is global.
     pub instance: Option<String>,
     /// The payload, or what is at the path of a result whose `data` does no more than spell that path.
@@ -131,7 +132,7 @@ const META: [&str; 8] =
 
 impl Data {
     /// A plain data message of a kind.
-    pub fn plain(kind: impl Into<String>, data: Value) -> Self {
+    pub fn plain(kind: impl Into<Name>, data: Value) -> Self {
         Self {
             kind: kind.into(),
             instance: None,
@@ -332,7 +333,7 @@ fn data(type_: &str, fields: &mut Map<String, Value>) -> Result<Data, Fault> {
             Arc::new(parts.iter().map(|(path, labels)| (path.clone(), Origins::from_json(labels))).collect())
         });
     let meta = (!meta.is_empty()).then(|| Box::new(meta));
-    Ok(Data { kind, instance, content, schema, description, method, output, origins, parts, meta })
+    Ok(Data { kind: kind.into(), instance, content, schema, description, method, output, origins, parts, meta })
 }
 
 /// `data`, else the field named like the type, else, for `input` and `state`, all that remains.

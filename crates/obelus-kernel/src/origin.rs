@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::fold::Method;
 use crate::message::Role;
-use crate::names::ByName;
+use crate::names::{ByName, Name};
 use crate::path::Segment;
 
 /// One source of values.
@@ -155,13 +155,18 @@ pub(crate) struct Labels {
     /// Whether what is above does not reach here, because this place was written over as a whole.
     anew: bool,
     /// Looked up by name with every read and write. Most places have nothing below.
-    children: Option<Box<ByName<String, Labels>>>,
+    children: Option<Box<ByName<Name, Labels>>>,
 }
 
 /// Written as a list: what is here, whether it is anew, and what is below by name.
 impl Serialize for Labels {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let below: Vec<(&String, &Labels)> = self.children.iter().flat_map(|children| children.iter()).collect();
+        let below: Vec<(&str, &Labels)> = self
+            .children
+            .iter()
+            .flat_map(|children| children.iter())
+            .map(|(name, below)| (name.as_str(), below))
+            .collect();
         (&self.own, self.anew, below, self.children.is_some()).serialize(to)
     }
 }
@@ -169,7 +174,11 @@ impl Serialize for Labels {
 impl<'de> Deserialize<'de> for Labels {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let (own, anew, below, has) = <(Origins, bool, Vec<(String, Labels)>, bool)>::deserialize(from)?;
-        Ok(Self { own, anew, children: has.then(|| Box::new(below.into_iter().collect())) })
+        Ok(Self {
+            own,
+            anew,
+            children: has.then(|| Box::new(below.into_iter().map(|(name, below)| (name.into(), below)).collect())),
+        })
     }
 }
 
@@ -180,7 +189,7 @@ impl Labels {
             // An index from the end may be any element, so the whole list gets it, and each element with a label.
             Some((segment, _)) if segment.counts_from_the_end() => self.join_everywhere(origins),
             Some((segment, rest)) => {
-                self.child(segment.key().into_owned()).write(rest, method, value, origins);
+                self.child(segment.name()).write(rest, method, value, origins);
             }
             None => match (method, value) {
                 // An object that brings no field is still somebody's, where there was nothing before.
@@ -189,7 +198,7 @@ impl Labels {
                 }
                 (Method::Merge | Method::Assign, Value::Object(fields)) => {
                     for (name, value) in fields {
-                        let child = self.child(name.clone());
+                        let child = self.child(name.into());
                         let deep = method == Method::Merge && value.is_object();
                         child.write(&[], if deep { method } else { Method::Set }, value, origins);
                     }
@@ -226,7 +235,7 @@ impl Labels {
     pub(crate) fn join_below(&mut self, path: &[Segment], origins: &Origins) {
         match path.split_first() {
             Some((segment, rest)) if !segment.counts_from_the_end() => {
-                self.child(segment.key().into_owned()).join_below(rest, origins);
+                self.child(segment.name()).join_below(rest, origins);
             }
             _ => self.join_everywhere(origins),
         }
@@ -243,7 +252,7 @@ impl Labels {
         self.own.0.is_none() && self.children.is_none()
     }
 
-    fn child(&mut self, name: String) -> &mut Labels {
+    fn child(&mut self, name: Name) -> &mut Labels {
         self.children.get_or_insert_default().entry(name).or_default()
     }
 
@@ -260,7 +269,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn at(path: &str) -> Vec<Segment> {
+    fn at(path: &str) -> crate::Segments {
         let crate::Expr::Ref(path) = crate::Expr::parse(path).unwrap() else { unreachable!() };
         path.segments.clone()
     }

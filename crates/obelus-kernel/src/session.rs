@@ -95,6 +95,7 @@ use crate::context::Context;
 use crate::fault::{Fault, Rule};
 use crate::jq::Filter;
 use crate::message::{Message, PlanMode, Role};
+use crate::names::Name;
 use crate::origin::Origins;
 use crate::schema;
 use crate::steps::Steps;
@@ -175,7 +176,7 @@ pub struct Session {
 }
 
 /// A kind, an instance, and a pointer into the kind's schema.
-type PartOfKind = (String, Option<String>, String);
+type PartOfKind = (Name, Option<String>, String);
 
 /// An input that cannot be taken; nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -144,7 +144,7 @@ impl Context {
         };
         self.plan = None;
         self.messages.extend(recent);
-        self.views = views.into_iter().map(|(kind, view)| (kind.into_owned(), view.into_owned())).collect();
+        self.views = views.into_iter().map(|(kind, view)| (kind.into(), view.into_owned())).collect();
         self.instances = instances.into_iter().map(Cow::into_owned).collect();
         if count > 0 {
             self.past = Some(Past { at: opening, count, load, loaded: Arc::default(), whole: OnceLock::new() });

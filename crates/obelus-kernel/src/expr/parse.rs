@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use super::Expr;
 use crate::fault::{Fault, Rule};
-use crate::path::{MAX_DEPTH, Path, Segment};
+use crate::names::Name;
+use crate::path::{MAX_DEPTH, Path, Segment, Segments};
 
 pub(super) fn expression(text: &str) -> Result<Expr, Fault> {
     let mut parser = Parser { text, rest: text, depth: 0 };
@@ -102,8 +103,7 @@ impl<'a> Parser<'a> {
 
     fn reference(&mut self) -> Result<Path, Fault> {
         let kind = self.kind()?;
-        // Most paths have a segment or two.
-        let mut segments = Vec::with_capacity(2);
+        let mut segments = Segments::new();
         loop {
             if segments.len() > MAX_DEPTH {
                 return Err(self.expected(&format!("a path of at most {MAX_DEPTH} segments")));
@@ -120,11 +120,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn kind(&mut self) -> Result<String, Fault> {
+    fn kind(&mut self) -> Result<Name, Fault> {
         if !self.rest.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_') {
             return Err(self.expected("the name of a kind, such as `state` or `input`"));
         }
-        Ok(self.take_bytes(plain_letters(self.rest)).to_owned())
+        Ok(self.take_bytes(plain_letters(self.rest)).into())
     }
 
     fn segment(&mut self) -> Result<Segment, Fault> {
@@ -132,7 +132,7 @@ impl<'a> Parser<'a> {
         if name.is_empty() {
             return Err(self.expected("the name of a field after `.`"));
         }
-        Ok(Segment::Field(name.to_owned()))
+        Ok(Segment::Field(name.into()))
     }
 
     fn bracket(&mut self) -> Result<Segment, Fault> {
@@ -168,11 +168,11 @@ impl<'a> Parser<'a> {
             self.rest = "";
             return Err(self.expected("the closing `\"` of the key"));
         };
-        let Ok(key) = serde_json::from_str(&rest[..=close]) else {
+        let Ok(key) = serde_json::from_str::<String>(&rest[..=close]) else {
             return Err(self.expected("a key written as a JSON string"));
         };
         self.rest = &rest[close + 1..];
-        Ok(Segment::Key(key))
+        Ok(Segment::Key(key.into()))
     }
 
     fn peek(&self) -> Option<char> {

@@ -157,7 +157,7 @@ impl Check {
             let written = self.calls.iter().flat_map(Call::writes).filter(|other| other.kind == path.kind);
             for (meant, known) in written.filter_map(|other| Some((path.segments.first()?, other.segments.first()?))) {
                 if meant != known && crate::call::closest(&meant.key(), &[known.key().as_ref()]).is_some() {
-                    let near = Path { kind: path.kind.clone(), segments: vec![known.clone()] };
+                    let near = Path { kind: path.kind.clone(), segments: [known.clone()].into() };
                     return format!("; did you mean {near}?");
                 }
             }
@@ -264,7 +264,7 @@ fn certain_writes(call: &Call) -> impl Iterator<Item = &Arc<Path>> {
 }
 
 fn param_shape<'a>(params: &'a Value, place: &[String]) -> Option<Shape<'a>> {
-    let path: Vec<_> = place.iter().map(|step| crate::Segment::Field(step.clone())).collect();
+    let path: Vec<_> = place.iter().map(|step| crate::Segment::Field(step.into())).collect();
     Shape::new(params)?.below(&path)
 }
 

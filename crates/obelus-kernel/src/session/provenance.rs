@@ -97,7 +97,7 @@ impl Sources<'_> {
         match template {
             Template::Literal(value) => super::policy::present(value, path).then(|| self.literal.clone()),
             Template::Expr(expr) => {
-                let way: Vec<Segment> = path.split('.').map(|step| Segment::Field(step.to_owned())).collect();
+                let way: Vec<Segment> = path.split('.').map(|step| Segment::Field(step.into())).collect();
                 Some(self.of_expr(expr, &way))
             }
             Template::Array(items) => join_all(items.iter().filter_map(|item| self.below(item, Some(path)))),
