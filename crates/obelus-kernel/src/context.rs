@@ -47,6 +47,9 @@ pub struct Context {
     ignored: Vec<(usize, String)>,
 }
 
+/// Messages that are appended together. Most often it is the one result of a call, which takes no list.
+pub(crate) type Batch = SmallVec<[Message; 1]>;
+
 impl Context {
     /// An empty memory.
     pub fn new() -> Self {
@@ -81,13 +84,13 @@ impl Context {
 
     /// Appends a batch, all of it or nothing. A fault names the message's index in the batch.
     pub fn append(&mut self, batch: Vec<Message>) -> Result<(), Fault> {
-        self.append_checked(batch, |_| Ok(()))
+        self.append_checked(batch.into(), |_| Ok(()))
     }
 
     /// Appends a batch if, with all of it in place, `check` has no objection; otherwise nothing changes.
     pub(crate) fn append_checked(
         &mut self,
-        batch: Vec<Message>,
+        batch: Batch,
         check: impl FnOnce(&Context) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         // Tools are rare and may fail to read, so they are looked at before anything is written.
@@ -97,7 +100,6 @@ impl Context {
                 tools.push(read_tools(message).map_err(|fault| fault.in_message(index))?);
             }
         }
-        // Most batches are the one result of a call.
         let mut done = SmallVec::<[(usize, Undo); 1]>::new();
         let mut outcome = Ok(());
         for (index, message) in batch.iter().enumerate() {

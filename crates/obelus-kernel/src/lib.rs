@@ -22,7 +22,7 @@
 //! | [`Fault`] | what is wrong, where, and which rule says so |
 
 mod call;
-pub use call::{Call, Scope, closest};
+pub use call::{Call, Params, Scope, closest};
 
 pub mod compose;
 

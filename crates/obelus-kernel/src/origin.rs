@@ -63,6 +63,9 @@ pub struct Origins(
 );
 
 impl Origins {
+    /// No source at all.
+    pub(crate) const NONE: &Self = &Self(None);
+
     /// A single source.
     pub fn of(origin: Origin) -> Self {
         Self(Some(Arc::new(BTreeSet::from([origin]))))
@@ -161,24 +164,15 @@ pub(crate) struct Labels {
 /// Written as a list: what is here, whether it is anew, and what is below by name.
 impl Serialize for Labels {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let below: Vec<(&str, &Labels)> = self
-            .children
-            .iter()
-            .flat_map(|children| children.iter())
-            .map(|(name, below)| (name.as_str(), below))
-            .collect();
+        let below: Vec<(&Name, &Labels)> = self.children.iter().flat_map(|children| children.iter()).collect();
         (&self.own, self.anew, below, self.children.is_some()).serialize(to)
     }
 }
 
 impl<'de> Deserialize<'de> for Labels {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let (own, anew, below, has) = <(Origins, bool, Vec<(String, Labels)>, bool)>::deserialize(from)?;
-        Ok(Self {
-            own,
-            anew,
-            children: has.then(|| Box::new(below.into_iter().map(|(name, below)| (name.into(), below)).collect())),
-        })
+        let (own, anew, below, has) = <(Origins, bool, Vec<(Name, Labels)>, bool)>::deserialize(from)?;
+        Ok(Self { own, anew, children: has.then(|| Box::new(below.into_iter().collect())) })
     }
 }
 

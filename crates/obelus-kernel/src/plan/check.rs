@@ -106,7 +106,7 @@ pub(crate) fn check_in_manner(proposals: &[Arc<Value>], mode: PlanMode, manner: 
     }
     match check.graph.waves() {
         Ok(waves) => check.waves = waves,
-        Err(cycle) => check.errors.push(cycle.fault(|call| (call, check.calls[call].tool_name.as_str()))),
+        Err(cycle) => check.errors.push(cycle.fault(|call| (call, check.calls[call].tool_name()))),
     }
     check.look_for_unfed(context);
     check.look_for_clashes(context);
@@ -183,7 +183,7 @@ impl Check {
                         for written in certain_writes(writer).filter(|written| written.meets(path)) {
                             if let Some(why) = clash_between(output, written, read, path) {
                                 let text =
-                                    format!("{path}, written by call {} ({}): {why}", edge.from, writer.tool_name);
+                                    format!("{path}, written by call {} ({}): {why}", edge.from, writer.tool_name());
                                 found.push(Fault::new(Rule::Plan11, text).at(&place.join(".")).in_call(index));
                             }
                         }

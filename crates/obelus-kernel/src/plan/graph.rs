@@ -267,12 +267,22 @@ struct OfKind<'a> {
     one: BTreeMap<&'a str, Trie<'a>>,
 }
 
+impl OfKind<'_> {
+    /// With room for so many writers.
+    fn with_room(calls: usize) -> Self {
+        let below = Below { children: ByName::with_capacity_and_hasher(calls, Default::default()), ..Below::default() };
+        Self { once: Trie { below: Some(Box::new(below)), ..Trie::default() }, ..Self::default() }
+    }
+}
+
 impl<'a> Writers<'a> {
     fn new(nodes: &'a [Node<'_>]) -> Self {
         let mut kinds: BTreeMap<&str, OfKind<'_>> = BTreeMap::new();
         for (index, node) in nodes.iter().enumerate() {
             for path in node.call.writes() {
-                let of_kind = kinds.entry(&path.kind).or_default();
+                // Most plans write to one kind.
+                let room = if kinds.is_empty() { nodes.len() } else { 0 };
+                let of_kind = kinds.entry(&path.kind).or_insert_with(|| OfKind::with_room(room));
                 let trie = match &node.who {
                     Who::Once => &mut of_kind.once,
                     Who::Each => &mut of_kind.each,

@@ -261,7 +261,7 @@ impl Session {
     fn hash_of_proposal(&self, proposal: &Value) -> String {
         let (mut call, _) = Call::read(&Arc::new(proposal.clone()), &self.context);
         call.keep_result();
-        let params = call.params.iter().map(|(name, value)| (name.clone(), value.outline())).collect();
+        let params = call.params.iter().map(|(name, value)| (name.to_string(), value.outline())).collect();
         let frozen = frozen_call(&call, Value::Object(params), None);
         self.hash_of_call(&call, &frozen)
     }

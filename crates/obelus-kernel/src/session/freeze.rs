@@ -11,7 +11,7 @@ use crate::path::Path;
 /// The call as an activity receives it, and as a person is shown it.
 pub(super) fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
     let Value::Object(mut fields) = params else { return params };
-    fields.shift_insert(0, "_tool".to_owned(), call.tool_name.as_str().into());
+    fields.shift_insert(0, "_tool".to_owned(), call.tool_name().into());
     add_metas(&mut fields, call, instance);
     Value::Object(fields)
 }
@@ -20,9 +20,9 @@ pub(super) fn frozen_call(call: &Call, params: Value, instance: Option<&str>) ->
 pub(super) fn filled<'a>(call: &Call, read: &impl Fn(&Path) -> Option<Cow<'a, Value>>) -> Option<Map<String, Value>> {
     // Most calls have two meta-properties: their tool and where the result goes.
     let mut fields = Map::with_capacity(call.params.len() + 2);
-    fields.insert("_tool".to_owned(), call.tool_name.as_str().into());
+    fields.insert("_tool".to_owned(), call.tool_name().into());
     for (name, template) in &call.params {
-        fields.insert(name.clone(), template.resolve(read).ok()?);
+        fields.insert(name.to_string(), template.resolve(read).ok()?);
     }
     Some(fields)
 }

@@ -9,6 +9,7 @@ use super::picture::Picture;
 use super::settings::Mode;
 use super::spent::Used;
 use crate::dialect::entries;
+use crate::names::Name;
 use crate::plan::Manner;
 use crate::time::Time;
 use crate::tool::Tool;
@@ -384,7 +385,7 @@ pub struct Start {
     /// Its id, for the outcome.
     pub id: String,
     /// The activity that runs it.
-    pub activity: String,
+    pub activity: Name,
     /// The call with references resolved, and its meta-properties.
     pub call: Arc<Value>,
     /// Its tool.

@@ -181,7 +181,9 @@ pub(crate) struct Frozen {
 impl Frozen {
     /// The parameters alone.
     pub(crate) fn params(&self, call: &Call) -> Value {
-        let own = || call.params.iter().filter_map(|(name, _)| Some((name.clone(), self.call.get(name)?.clone())));
+        let own = || {
+            call.params.iter().filter_map(|(name, _)| Some((name.to_string(), self.call.get(name.as_str())?.clone())))
+        };
         self.edited.as_deref().cloned().unwrap_or_else(|| Value::Object(own().collect()))
     }
 }
@@ -250,7 +252,7 @@ impl Step {
             job.open_feeders = graph.feeders(index);
         }
         if let Some(cycle) = graph.any_cycle() {
-            faults.push(cycle.fault(|job| (jobs[job].call, calls[jobs[job].call].tool_name.as_str())));
+            faults.push(cycle.fault(|job| (jobs[job].call, calls[jobs[job].call].tool_name())));
         }
         let open = jobs.len();
         let before_reading = literal.is_trusted();

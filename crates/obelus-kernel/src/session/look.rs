@@ -82,7 +82,8 @@ impl Session {
         let all = || before.params.iter().fold(Origins::default(), |all, (name, _)| all.joined(&of(name)));
         let top = |path: &str| of(path.split('.').next().unwrap_or(path));
         let targets = tool.target.iter().flatten().map(|path| (path.clone(), top(path))).collect();
-        let params = Value::Object(read.params.iter().map(|(name, value)| (name.clone(), value.outline())).collect());
+        let params =
+            Value::Object(read.params.iter().map(|(name, value)| (name.to_string(), value.outline())).collect());
         let origins = |path: Option<&str>| path.map_or_else(all, top);
         let verdict = self.settings.policy.verdict(&read, &tool, &params, self.settings.mode, &origins);
         let is_allowed =
@@ -115,7 +116,7 @@ impl Session {
         let Some(activity) = self.activity_of(&look.tool, look.tool.fixed_name("_activity")) else { return };
         let start = Start {
             id: look.id.clone(),
-            activity: activity.to_owned(),
+            activity: activity.into(),
             call: look.call.clone(),
             tool: look.tool.clone(),
             scope: Vec::new(),

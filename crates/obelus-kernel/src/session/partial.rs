@@ -19,6 +19,7 @@ use super::provenance::{Sources, doubts};
 use super::turn::Phase;
 use crate::call::Call;
 use crate::message::PlanMode;
+use crate::names::Name;
 use crate::origin::{Origin, Origins};
 use crate::plan::{Who, who_runs};
 use crate::tool::{Effect, Tool};
@@ -90,7 +91,7 @@ impl Session {
 
     /// The call as it would be handed out, if it may start: a read that is carried out by an activity, once, with
     /// nothing in it that comes from memory, and about which nobody has to be asked.
-    fn early_call(&self, request: u64, index: u32, call: &Value) -> Option<(Arc<Value>, Arc<Tool>, String)> {
+    fn early_call(&self, request: u64, index: u32, call: &Value) -> Option<(Arc<Value>, Arc<Tool>, Name)> {
         let is_time = self.turn.phase == Phase::Asking(request)
             && self.plan_mode() == PlanMode::Eager
             && self.walk.is_none()
@@ -113,12 +114,12 @@ impl Session {
             && !call.has_refs()
             && call.output_path.as_ref().is_none_or(|path| path.alternatives.len() == 1)
             && who_runs(&[&call], &self.context) == [Who::Once];
-        let activity = self.activity_of(&tool, call.activity.as_deref())?.to_owned();
+        let activity = self.activity_of(&tool, call.activity.as_deref())?.into();
         if !is_plain {
             return None;
         }
         let nothing = |_: &crate::path::Path| None;
-        let params = call.params.iter().map(|(name, value)| Some((name.clone(), value.resolve(&nothing).ok()?)));
+        let params = call.params.iter().map(|(name, value)| Some((name.to_string(), value.resolve(&nothing).ok()?)));
         let params = Value::Object(params.collect::<Option<Map<String, Value>>>()?);
         let frozen = frozen_call(&call, params.clone(), None);
         self.needs_nobody(&call, &tool, &params, &frozen).then(|| (Arc::new(frozen), tool, activity))

@@ -67,7 +67,7 @@ impl Sources<'_> {
     /// The origins of what lies at one place of the parameters.
     pub(super) fn of_place(&self, call: &Call, place: &[Segment]) -> Origins {
         let Some((name, mut rest)) = place.split_first() else { return Origins::default() };
-        let param = call.params.iter().find(|(known, _)| *known == name.key());
+        let param = call.params.iter().find(|(known, _)| **known == *name.key());
         let Some(mut template) = param.map(|(_, template)| template) else { return Origins::default() };
         while let Some((step, below)) = rest.split_first() {
             let inner = match template {
@@ -202,7 +202,9 @@ impl Session {
         let acts = tool.effect != Effect::Read;
         let targets: Vec<(String, Origins)> = match &tool.target {
             Some(paths) => paths.iter().filter_map(|path| Some((path.clone(), sources.of_path(call, path)?))).collect(),
-            None if acts => call.params.iter().map(|(name, _)| (name.clone(), sources.of_param(call, name))).collect(),
+            None if acts => {
+                call.params.iter().map(|(name, _)| (name.to_string(), sources.of_param(call, name))).collect()
+            }
             None => Vec::new(),
         };
         let is_excused = |path: &str| !acts && step.before_reading && self.stands_letter_for_letter(at, call, path);
@@ -238,19 +240,21 @@ impl Session {
 
     /// The origin of the words of whoever carries out a call. The model and a delegate have none of their own:
     /// what they say carries what they were shown, whatever the tool says of itself.
-    pub(super) fn own_origin(&self, call: &Call) -> Origins {
+    pub(super) fn own_origin<'a>(&self, at: JobRef, call: &'a Call) -> &'a Origins {
+        let latent = self.steps[&at.step].jobs[at.job as usize].latent;
         match call.tool.as_deref() {
-            Some(tool) if call.delegate.is_none() && !self.thinks(call, tool) => tool.origin().clone(),
-            _ => Origins::default(),
+            Some(tool) if call.delegate.is_none() && !latent => tool.origin(),
+            _ => Origins::NONE,
         }
     }
 
     /// The origin of the words of an error: what is said of parts of a result does not hold for it.
     pub(super) fn origin_of_error(&self, call: &Call) -> Origins {
-        let own = self.own_origin(call);
         match call.tool.as_deref() {
-            Some(tool) if own != Origins::default() => own.joined(tool.error_origin()),
-            _ => own,
+            Some(tool) if call.delegate.is_none() && !self.thinks(call, tool) => {
+                tool.origin().clone().joined(tool.error_origin())
+            }
+            _ => Origins::default(),
         }
     }
 }

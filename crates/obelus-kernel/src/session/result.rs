@@ -10,7 +10,7 @@ use super::input::{Answer, CallError, Ends, Outcome};
 use super::job::{JobRef, Status, with_instance};
 use super::seen::Observed;
 use crate::call::{Call, without_absent};
-use crate::context::Context;
+use crate::context::{Batch, Context};
 use crate::expr::{Group, OutputPath};
 use crate::fault::{Fault, Rule};
 use crate::fold::Method;
@@ -215,24 +215,28 @@ impl Session {
         let date = self.date();
         let method = call.output_method;
         let made_of = &self.steps[&at.step].jobs[at.job as usize].origins;
-        let own = if mints { self.own_origin(call) } else { self.origin_of_error(call) };
         let parts = call.tool.as_ref().filter(|_| mints).and_then(|tool| tool.parts_of_result(made_of));
-        let origins = made_of.clone().joined(&own);
+        let origins = match mints {
+            true => made_of.clone().joined(self.own_origin(at, call)),
+            false => made_of.clone().joined(&self.origin_of_error(call)),
+        };
         if writes.iter().any(|(path, value)| path.segments.len() + depth(value) > MAX_DEPTH) {
             return Err(Fault::new(Rule::Ctx3, format!("the result is nested deeper than {MAX_DEPTH} levels")));
         }
         let validators = self.validators_for(writes.iter().map(|(path, _)| path), instance.as_deref(), method)?;
-        let mut batch = Vec::with_capacity(writes.len());
+        let mut batch = Batch::with_capacity(writes.len());
         let mut observed = Vec::new();
-        for (path, value) in writes {
+        // The last one, which most often is the only one, takes without a copy what all of them carry.
+        let carried = std::iter::repeat_n((raw, date, origins, parts), writes.len());
+        for ((path, value), (raw, date, origins, parts)) in writes.into_iter().zip(carried) {
             if mints && call.tool.as_ref().is_some_and(|tool| tool.keeps_digest) {
                 observed.extend(Observed::of(&path, instance.as_deref(), &value));
             }
-            let mut data = Box::new(Data::result(raw.clone(), path, Some(date.clone()), value));
+            let mut data = Box::new(Data::result(raw, path, Some(date), value));
             data.instance.clone_from(&instance);
             data.method = Some(method);
-            data.origins = Some(origins.clone());
-            data.parts.clone_from(&parts);
+            data.origins = Some(origins);
+            data.parts = parts;
             batch.push(Message::Data(data));
         }
         self.context.append_checked(batch, |context| {
@@ -333,11 +337,11 @@ fn chosen_output(call: &Call, solution: super::Solution) -> Result<Thought, Stri
     let [answer] = solution.calls.as_slice() else {
         return match solution.calls.len() {
             0 => Ok((without_absent(&solution.output, call.tool.as_deref()), None)),
-            n => Err(format!("one call of `{}` was asked for, and {n} came", call.tool_name)),
+            n => Err(format!("one call of `{}` was asked for, and {n} came", call.tool_name())),
         };
     };
-    if answer.get("_tool").and_then(Value::as_str) != Some(call.tool_name.as_str()) {
-        return Err(format!("a call of `{}` was asked for, and another came", call.tool_name));
+    if answer.get("_tool").and_then(Value::as_str) != Some(call.tool_name()) {
+        return Err(format!("a call of `{}` was asked for, and another came", call.tool_name()));
     }
     let output = answer.get("_output").ok_or("the call came without `_output`")?;
     let output = without_absent(output, call.tool.as_deref());

@@ -102,7 +102,7 @@ impl Session {
         let shown = |_: Option<&str>| self.shown.clone();
         let is_steered = |tool: &crate::Tool| tool.effect != Effect::Read || tool.target.is_some();
         let needs_person = check.calls.iter().any(|call| {
-            let outline = call.params.iter().map(|(name, value)| (name.clone(), value.outline())).collect();
+            let outline = call.params.iter().map(|(name, value)| (name.to_string(), value.outline())).collect();
             let latent = call.tool.as_ref().is_some_and(|tool| self.is_latent(tool));
             let verdict = |tool: &crate::Tool| {
                 self.settings.policy.verdict(call, tool, &Value::Object(outline), self.settings.mode, &shown)

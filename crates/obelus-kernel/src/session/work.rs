@@ -161,21 +161,24 @@ impl Session {
 
     /// Whether a call that acts may run: the mode, the policy, and what people have said of it before.
     pub(super) fn judge(&mut self, at: JobRef, call: &Arc<Call>) {
-        let Some(frozen) = self.frozen(at) else { return };
-        let Some(tool) = call.tool.clone() else { return };
-        if self.settle_by_earlier_word(at, call, &frozen) {
+        let Some(tool) = &call.tool else { return };
+        if self.settle_by_earlier_word(at, call) {
             return;
         }
-        let doubts = self.doubts_about_origins(at, call, &tool);
-        let sources = self.sources(at);
+        let doubts = self.doubts_about_origins(at, call, tool);
         let origins = |path: Option<&str>| match path {
-            Some(path) => sources.of_path(call, path).unwrap_or_default(),
-            None => sources.of_call(call),
+            Some(path) => self.sources(at).of_path(call, path).unwrap_or_default(),
+            None => self.sources(at).of_call(call),
         };
         let policy = &self.settings.policy;
-        let params = if policy.looks_at_params(&tool) { frozen.params(call) } else { Value::Null };
-        match policy.verdict(call, &tool, &params, self.settings.mode, &origins) {
-            Verdict::Allow if doubts.is_empty() => self.make_ready(at),
+        let looked_at = self.frozen(at).filter(|_| policy.looks_at_params(tool));
+        let params = looked_at.map(|frozen| frozen.params(call)).unwrap_or_default();
+        let verdict = policy.verdict(call, tool, &params, self.settings.mode, &origins);
+        if verdict == Verdict::Allow && doubts.is_empty() {
+            return self.make_ready(at);
+        }
+        let Some(frozen) = self.frozen(at).cloned() else { return };
+        match verdict {
             Verdict::Allow => self.ask_about_call(at, call, &frozen, doubts),
             Verdict::Confirm(mut reasons) => {
                 reasons.extend(doubts);
@@ -202,8 +205,8 @@ impl Session {
         self.ready.push_back(at);
     }
 
-    pub(super) fn frozen(&self, at: JobRef) -> Option<Frozen> {
-        self.steps.get(&at.step)?.jobs.get(at.job as usize)?.frozen.clone()
+    pub(super) fn frozen(&self, at: JobRef) -> Option<&Frozen> {
+        self.steps.get(&at.step)?.jobs.get(at.job as usize)?.frozen.as_ref()
     }
 
     fn start(&mut self, at: JobRef) {
@@ -279,7 +282,9 @@ impl Session {
         let step = &self.steps[&at.step];
         let (job, call) = (&step.jobs[at.job as usize], step.call(at.job as usize));
         let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else { return };
-        let Some(activity) = self.activity_of(tool, call.activity.as_deref()) else { return };
+        // What the model does not carry out itself has an activity, by the name in the call or by the tool's.
+        let named = call.activity.as_deref().filter(|name| self.settings.activities.contains(*name));
+        let activity = named.unwrap_or(&tool.name);
         let id = at.id();
         let mut key = String::with_capacity(self.id.len() + 1 + id.len());
         key.push_str(&self.id);
@@ -287,7 +292,7 @@ impl Session {
         key.push_str(&id);
         let start = Start {
             id,
-            activity: activity.to_owned(),
+            activity: activity.into(),
             call: frozen.call.clone(),
             tool: tool.clone(),
             scope,

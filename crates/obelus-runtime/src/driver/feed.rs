@@ -80,7 +80,7 @@ impl Driver {
     pub(super) fn handle(&mut self, mut batch: Batch) -> Result<(), Refused> {
         let mut refusal = Ok(());
         for (at, input) in batch.drain(..) {
-            self.forgets &= input != Input::Forgotten;
+            self.forgets &= !matches!(input, Input::Forgotten);
             if let Input::Ended { id, .. } | Input::InDoubt { id } | Input::DidNot { id, .. } = &input {
                 self.inquiries.forget(id);
             }

@@ -116,8 +116,7 @@ impl Driver {
         };
         let limit = activity.time_limit().unwrap_or(Duration::from_secs(start.seconds));
         let is_harmless = start.tool.idempotent;
-        let asker = self.inquiries.asker(&id);
-        let work = Work::new(start, asker.clone(), Arc::clone(&self.sill));
+        let work = Work::new(start, self.inquiries.asker(&id), Arc::clone(&self.sill));
         let take_off = work.take_off();
         // What may not be done twice is kept, to look whether it happened if its answer gets lost.
         let doubt =
@@ -138,6 +137,7 @@ impl Driver {
             }
             (ready, _) => ready,
         };
+        let asker = self.inquiries.latest();
         let stopped = Arc::clone(&self.stop).notified_owned();
         self.pending.push(Box::pin(async move {
             let to_end = async {
