@@ -93,29 +93,20 @@ impl Context {
         batch: Batch,
         check: impl FnOnce(&Context) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        // Tools are rare and may fail to read, so they are looked at before anything is written.
-        let mut tools = Vec::new();
-        for (index, message) in batch.iter().enumerate() {
-            if let Message::Tool(_) = message {
-                tools.push(read_tools(message).map_err(|fault| fault.in_message(index))?);
-            }
-        }
-        let mut done = SmallVec::<[(usize, Undo); 1]>::new();
+        let mut taken = SmallVec::<[Taken; 1]>::new();
         let mut outcome = Ok(());
         for (index, message) in batch.iter().enumerate() {
-            let Message::Data(data) = message else { continue };
-            match self.fold_in(data) {
-                Ok(undo) => done.push((index, undo)),
-                Err(text) => {
-                    outcome = Err(Fault::new(Rule::Ctx4, text).in_message(index));
+            match self.take_in(message) {
+                Ok(one) => taken.push(one),
+                Err(fault) => {
+                    outcome = Err(fault.in_message(index));
                     break;
                 }
             }
         }
-        let outcome = outcome.and_then(|()| check(self));
-        if let Err(fault) = outcome {
-            for (index, undo) in done.into_iter().rev() {
-                if let Message::Data(data) = &batch[index] {
+        if let Err(fault) = outcome.and_then(|()| check(self)) {
+            for (message, one) in batch.iter().zip(taken).rev() {
+                if let (Message::Data(data), Taken::Folded(undo)) = (message, one) {
                     self.fold_out(data, undo);
                 }
             }
@@ -123,25 +114,28 @@ impl Context {
             self.views.retain(|_, view| !view.is_empty());
             return Err(fault);
         }
-        let mut tools = tools.into_iter();
-        let mut done = done.into_iter();
-        for message in batch {
-            let defined = if let Message::Tool(_) = message { tools.next() } else { None };
-            let undo = if let Message::Data(_) = message { done.next() } else { None };
-            let is_new = undo.is_some_and(|(_, undo)| undo.made_the_place());
-            self.remember(message, defined.unwrap_or_default(), is_new);
+        for (message, one) in batch.into_iter().zip(taken) {
+            self.remember(message, one);
         }
         Ok(())
     }
 
     fn append_one(&mut self, message: Message) -> Result<(), Fault> {
-        let tools = read_tools(&message)?;
-        let is_new = match &message {
-            Message::Data(data) => self.fold_in(data).map_err(|text| Fault::new(Rule::Ctx4, text))?.made_the_place(),
-            _ => false,
-        };
-        self.remember(message, tools, is_new);
+        let taken = self.take_in(&message)?;
+        self.remember(message, taken);
         Ok(())
+    }
+
+    /// Folds a message into memory, or reads the tools in it: what may fail, and can be taken back.
+    fn take_in(&mut self, message: &Message) -> Result<Taken, Fault> {
+        match message {
+            Message::Data(data) => self.fold_in(data).map(Taken::Folded).map_err(|text| Fault::new(Rule::Ctx4, text)),
+            Message::Tool(tools) => {
+                let read = tools.iter().map(|(name, schema)| Tool::parse(name, schema));
+                read.collect::<Result<_, _>>().map(Taken::Tools)
+            }
+            Message::Text(_) | Message::Plan(_) => Ok(Taken::Nothing),
+        }
     }
 
     fn fold_in(&mut self, data: &Data) -> Result<Undo, String> {
@@ -162,42 +156,47 @@ impl Context {
         }
     }
 
-    /// `is_new` where nothing was at the place that the message writes.
-    fn remember(&mut self, message: Message, tools: Vec<Tool>, is_new: bool) {
-        match &message {
-            Message::Data(data) => {
-                if let ((path, method, Some(value)), Some(view)) = (data.operation(), self.views.get_mut(&data.kind)) {
-                    let sources = data.sources();
-                    view.label(data.instance.as_deref(), path, method, value, &sources);
-                    if is_new && matches!(method, Method::Push | Method::Concat) {
-                        // Labels of what was here long ago must not pass for those of the first elements.
-                        view.label_below(data.instance.as_deref(), path, &sources);
+    /// Takes note of what was taken in, and keeps the message.
+    fn remember(&mut self, message: Message, taken: Taken) {
+        match (&message, taken) {
+            (Message::Data(data), Taken::Folded(undo)) => self.label(data, undo.made_the_place()),
+            (Message::Tool(_), Taken::Tools(tools)) => {
+                for tool in tools {
+                    if !self.tools.contains_key(&tool.name) {
+                        self.tool_order.push(tool.name.clone());
                     }
-                    for (dotted, origins) in data.parts.iter().flat_map(|parts| parts.iter()) {
-                        view.label_part(data.instance.as_deref(), path, method, value, dotted, origins);
-                    }
-                }
-                if let Some(instance) = &data.instance
-                    && !self.instances.contains(instance)
-                {
-                    self.instances.insert(instance.clone());
-                }
-                if (data.schema.is_some() || data.description.is_some())
-                    && let Some(view) = self.views.get_mut(&data.kind)
-                {
-                    view.describe(data.instance.as_deref(), data.schema.as_deref(), data.description.as_ref());
+                    self.tools.insert(tool.name.clone(), Arc::new(tool));
                 }
             }
-            Message::Plan(_) => self.plan = Some(self.messages.len()),
-            Message::Text(_) | Message::Tool(_) => {}
-        }
-        for tool in tools {
-            if !self.tools.contains_key(&tool.name) {
-                self.tool_order.push(tool.name.clone());
-            }
-            self.tools.insert(tool.name.clone(), Arc::new(tool));
+            (Message::Plan(_), _) => self.plan = Some(self.messages.len()),
+            _ => {}
         }
         self.push(message);
+    }
+
+    /// Notes where data comes from, and what else it says of its kind. `is_new` where nothing was at its place.
+    fn label(&mut self, data: &Data, is_new: bool) {
+        let instance = data.instance.as_deref();
+        let Some(view) = self.views.get_mut(&data.kind) else { return };
+        if let (path, method, Some(value)) = data.operation() {
+            let sources = data.sources();
+            view.label(instance, path, method, value, &sources);
+            if is_new && matches!(method, Method::Push | Method::Concat) {
+                // Labels of what was here long ago must not pass for those of the first elements.
+                view.label_below(instance, path, &sources);
+            }
+            for (dotted, origins) in data.parts.iter().flat_map(|parts| parts.iter()) {
+                view.label_part(instance, path, method, value, dotted, origins);
+            }
+        }
+        if data.schema.is_some() || data.description.is_some() {
+            view.describe(instance, data.schema.as_deref(), data.description.as_ref());
+        }
+        if let Some(instance) = &data.instance
+            && !self.instances.contains(instance)
+        {
+            self.instances.insert(instance.clone());
+        }
     }
 
     /// The value at a path: the instance's own lies over the global. Without an instance, global data only.
@@ -294,9 +293,11 @@ impl Context {
     }
 }
 
-fn read_tools(message: &Message) -> Result<Vec<Tool>, Fault> {
-    match message {
-        Message::Tool(tools) => tools.iter().map(|(name, schema)| Tool::parse(name, schema)).collect(),
-        _ => Ok(Vec::new()),
-    }
+/// What a message has brought about that may still be taken back.
+enum Taken {
+    /// A write to the fold.
+    Folded(Undo),
+    /// The tools it defines, none of them on offer yet.
+    Tools(Vec<Tool>),
+    Nothing,
 }

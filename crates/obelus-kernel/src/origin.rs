@@ -58,8 +58,8 @@ impl From<Role> for Origin {
 /// All the sources of a value. Cheap to copy and, in the common case, to join.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origins(
-    /// Never an empty set: that is `None`, which costs nothing to make.
-    Option<Arc<BTreeSet<Origin>>>,
+    /// In order, each once, and never empty: that is `None`, which costs nothing to make.
+    Option<Arc<[Origin]>>,
 );
 
 impl Origins {
@@ -68,15 +68,15 @@ impl Origins {
 
     /// A single source.
     pub fn of(origin: Origin) -> Self {
-        Self(Some(Arc::new(BTreeSet::from([origin]))))
+        Self(Some(Arc::new([origin])))
     }
 
     /// Adds the sources of another value.
     pub fn join(&mut self, other: &Origins) {
         let Some(theirs) = &other.0 else { return };
         match &mut self.0 {
-            Some(own) if Arc::ptr_eq(own, theirs) || theirs.iter().all(|origin| own.contains(origin)) => {}
-            Some(own) if !own.is_subset(theirs) => Arc::make_mut(own).extend(theirs.iter().cloned()),
+            Some(own) if Arc::ptr_eq(own, theirs) || are_among(theirs, own) => {}
+            Some(own) if !are_among(own, theirs) => *self = own.iter().chain(theirs.iter()).cloned().collect(),
             _ => self.0 = Some(theirs.clone()),
         }
     }
@@ -113,8 +113,7 @@ impl Origins {
             return self;
         }
         let is_believed = |origin: &&Origin| !matches!(origin, Origin::Tool { trusted: false, .. });
-        let all: BTreeSet<Origin> = self.iter().filter(is_believed).cloned().collect();
-        Self((!all.is_empty()).then(|| Arc::new(all)))
+        self.iter().filter(is_believed).cloned().collect()
     }
 
     /// The form in which a message carries it.
@@ -133,8 +132,19 @@ impl Origins {
             _ => None,
         };
         let texts = value.as_array().into_iter().flatten().filter_map(Value::as_str);
-        let all: BTreeSet<Origin> = texts.filter_map(read).collect();
-        Self((!all.is_empty()).then(|| Arc::new(all)))
+        texts.filter_map(read).collect()
+    }
+}
+
+/// Whether all of these are among those, which are in order.
+fn are_among(these: &[Origin], those: &[Origin]) -> bool {
+    these.iter().all(|origin| those.binary_search(origin).is_ok())
+}
+
+impl FromIterator<Origin> for Origins {
+    fn from_iter<I: IntoIterator<Item = Origin>>(all: I) -> Self {
+        let all: BTreeSet<Origin> = all.into_iter().collect();
+        Self((!all.is_empty()).then(|| all.into_iter().collect()))
     }
 }
 

@@ -476,8 +476,11 @@ impl Session {
 
     /// Who carries out a call of a tool, if not the model itself.
     fn activity_of<'a>(&self, tool: &'a Tool, named: Option<&'a str>) -> Option<&'a str> {
-        let is_known = |name: &&str| self.settings.activities.contains(*name);
-        named.filter(is_known).or_else(|| Some(tool.name.as_str()).filter(is_known))
+        self.known_activity(named).or_else(|| self.known_activity(Some(&tool.name)))
+    }
+
+    fn known_activity<'a>(&self, named: Option<&'a str>) -> Option<&'a str> {
+        named.filter(|name| self.settings.activities.contains(*name))
     }
 
     /// Whether the model itself carries out calls of this tool.

@@ -16,22 +16,34 @@ use crate::names::Name;
 use crate::path::{MAX_DEPTH, Path, Segment, Segments};
 
 pub(super) fn expression(text: &str) -> Result<Expr, Fault> {
+    if let Some(path) = plain_reference(text) {
+        return Ok(Expr::Ref(Arc::new(path)));
+    }
     let mut parser = Parser { text, rest: text, depth: 0 };
     parser.space();
-    // Nearly every expression is one reference and nothing else.
-    if parser.take("†") {
-        let path = parser.reference()?;
-        if parser.rest.is_empty() {
-            return Ok(Expr::Ref(Arc::new(path)));
-        }
-        parser.rest = text.trim_start();
-    }
     let expr = parser.or()?;
     match parser.peek() {
         None => Ok(expr),
         Some(')') => Err(parser.expected("an operator or the end; this `)` closes nothing")),
         Some(_) => Err(parser.expected("`||`, `&&` or the end")),
     }
+}
+
+/// One reference of nothing but plain names, which is what nearly every expression is.
+fn plain_reference(text: &str) -> Option<Path> {
+    let text = text.strip_prefix('†').filter(|text| begins_kind(text))?;
+    let (kind, mut rest) = text.split_at(plain_letters(text));
+    let mut segments = Segments::new();
+    while !rest.is_empty() && segments.len() < MAX_DEPTH {
+        let name = rest.strip_prefix('.')?;
+        let (name, after) = name.split_at(plain_letters(name));
+        if name.is_empty() {
+            return None;
+        }
+        segments.push(Segment::Field(name.into()));
+        rest = after;
+    }
+    rest.is_empty().then(|| Path { kind: kind.into(), segments })
 }
 
 struct Parser<'a> {
@@ -121,7 +133,7 @@ impl<'a> Parser<'a> {
     }
 
     fn kind(&mut self) -> Result<Name, Fault> {
-        if !self.rest.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_') {
+        if !begins_kind(self.rest) {
             return Err(self.expected("the name of a kind, such as `state` or `input`"));
         }
         Ok(self.take_bytes(plain_letters(self.rest)).into())
@@ -229,6 +241,11 @@ const PLAIN: [bool; 256] = {
     }
     plain
 };
+
+/// Whether a text begins with a letter that a kind's name can begin with.
+fn begins_kind(text: &str) -> bool {
+    text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+}
 
 /// How many such letters a text begins with.
 fn plain_letters(text: &str) -> usize {

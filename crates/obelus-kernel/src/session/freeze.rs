@@ -43,9 +43,11 @@ pub(super) fn refilled<'a>(
 /// The fields of a proposal, if they are the very fields, in their order, that the call has when it is frozen: the tool,
 /// the parameters, and in words where the result goes. Their names need not be put in their places once more.
 pub(super) fn whole_proposal<'a>(call: &'a Call, instance: Option<&str>) -> Option<&'a Map<String, Value>> {
-    let raw = call.raw.as_object()?;
-    let params = call.params.iter().map(|(name, _)| name.as_str());
-    let is_whole = raw.keys().eq(std::iter::once("_tool").chain(params).chain(["_outputPath"]))
+    let raw = call.raw.as_object().filter(|raw| raw.len() == call.params.len() + 2)?;
+    let mut names = raw.keys().map(String::as_str);
+    let is_whole = names.next() == Some("_tool")
+        && call.params.iter().all(|(name, _)| names.next() == Some(name))
+        && names.next() == Some("_outputPath")
         && raw.values().next_back().is_some_and(Value::is_string)
         && call.output_path.is_some()
         && call.output_method == Method::Set

@@ -113,10 +113,13 @@ impl Session {
 
     fn hand_out_look(&mut self, mut look: Look) {
         look.attempt += 1;
-        let Some(activity) = self.activity_of(&look.tool, look.tool.fixed_name("_activity")) else { return };
+        let named = look.tool.fixed_name("_activity");
+        if self.activity_of(&look.tool, named).is_none() {
+            return;
+        }
         let start = Start {
             id: look.id.clone(),
-            activity: activity.into(),
+            named: self.known_activity(named).map(str::to_owned),
             call: look.call.clone(),
             tool: look.tool.clone(),
             scope: Vec::new(),

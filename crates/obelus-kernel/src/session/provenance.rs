@@ -27,11 +27,7 @@ pub(super) struct Sources<'a> {
 impl Sources<'_> {
     /// The origins of everything the call is made of, its scopes included.
     pub(super) fn of_call(&self, call: &Call) -> Origins {
-        let mut all = Origins::default();
-        for (_, template) in &call.params {
-            all.join(&self.of_template(template));
-        }
-        all.joined(&self.of_scopes(call))
+        call.params.iter().fold(self.of_scopes(call), |all, (_, template)| self.of_template(template).joined(&all))
     }
 
     /// The origins of what the call's scopes show to whoever carries it out.

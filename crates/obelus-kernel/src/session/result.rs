@@ -21,7 +21,7 @@ use crate::schema;
 
 impl Session {
     /// An activity, or a delegate, has come to its end.
-    pub(super) fn finish(&mut self, at: JobRef, outcome: Outcome) {
+    pub(super) fn finish(&mut self, at: JobRef, mut outcome: Outcome) {
         self.close_inquiries(at);
         let step = &self.steps[&at.step];
         let call = step.call(at.job as usize).clone();
@@ -35,7 +35,9 @@ impl Session {
                 if matches!(outcome, Outcome::Error(_) | Outcome::Lost { .. }) { Status::Failed } else { Status::Done };
             return self.close(at, status);
         }
-        let outcome = self.checked(&call, outcome);
+        if let Some(error) = self.fault_of_result(&call, &outcome) {
+            outcome = Outcome::Error(error);
+        }
         let leaves = call.tool.as_ref().is_some_and(|tool| !tool.leaves.is_empty());
         let result = match &outcome {
             Outcome::Value(result) if leaves => Some(result.clone()),
@@ -126,33 +128,25 @@ impl Session {
     }
 
     /// A result that is too large, or not what the tool promised, is an error of the activity.
-    fn checked(&self, call: &Call, outcome: Outcome) -> Outcome {
+    fn fault_of_result(&self, call: &Call, outcome: &Outcome) -> Option<CallError> {
         let most = usize::try_from(self.settings.max_result_bytes).unwrap_or(usize::MAX);
-        let bytes = match &outcome {
+        let bytes = match outcome {
             Outcome::Value(value) => size(value, most),
             Outcome::Messages(messages) => messages.iter().map(|message| size(message, most)).sum(),
             Outcome::Error(_) | Outcome::Lost { .. } => 0,
         };
         if bytes > most {
             let text = format!("the result is larger than the {most} bytes that are kept; ask for less");
-            return Outcome::Error(CallError::new("result_too_large", text));
+            return Some(CallError::new("result_too_large", text));
         }
-        let Outcome::Value(value) = outcome else { return outcome };
-        if call.tool.as_ref().is_some_and(|tool| tool.keeps_digest) && !value["digest"].is_string() {
+        let (Outcome::Value(value), Some(tool)) = (outcome, &call.tool) else { return None };
+        if tool.keeps_digest && !value["digest"].is_string() {
             let text = "of what this tool brings only a digest is kept, and there is none";
-            return Outcome::Error(CallError::new("bad_result", text));
+            return Some(CallError::new("bad_result", text));
         }
-        match call.tool.as_ref().and_then(|tool| tool.output_breaches(&value).into_iter().next()) {
-            Some(breach) => {
-                let place =
-                    if breach.place.is_empty() { String::new() } else { format!("`{}`: ", breach.place.join(".")) };
-                Outcome::Error(CallError::new(
-                    "bad_result",
-                    format!("not what the tool returns: {place}{}", breach.text),
-                ))
-            }
-            None => Outcome::Value(value),
-        }
+        let breach = tool.output_breaches(value).into_iter().next()?;
+        let place = if breach.place.is_empty() { String::new() } else { format!("`{}`: ", breach.place.join(".")) };
+        Some(CallError::new("bad_result", format!("not what the tool returns: {place}{}", breach.text)))
     }
 
     /// A value goes to the chosen alternative, else to the first: to every path of it, or to none.

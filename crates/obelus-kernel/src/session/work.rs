@@ -8,6 +8,7 @@ use super::Session;
 use super::freeze::{add_metas, filled, refilled, whole_proposal};
 use super::input::{CallError, Ends, Outcome, Start, Task};
 use super::job::{Frozen, JobRef, Settled, Status, split_at_sign, with_instance};
+use super::partial::early_place;
 use super::policy::{Verdict, outside_mode};
 use super::turn::{error_data, fault_data};
 use crate::call::{Call, Scope, faults_of};
@@ -57,10 +58,10 @@ impl Session {
         if step.is_held_back(job) {
             return;
         }
-        let call = step.call(job).clone();
+        let call = step.call(job);
         // What is there when all that feeds it has ended is there for good: it shows when it is read.
         if step.jobs[job].open_feeders == 0 {
-            return self.prepare(at, &call);
+            return self.prepare(at, &Arc::clone(call));
         }
         // While plain references are open there is nothing to find out.
         if !call.has_choice() {
@@ -82,7 +83,7 @@ impl Session {
         if dead {
             self.close(at, Status::Skipped);
         } else if !pending {
-            self.prepare(at, &call);
+            self.prepare(at, &Arc::clone(call));
         }
     }
 
@@ -214,7 +215,8 @@ impl Session {
             return;
         }
         let step = &self.steps[&at.step];
-        let call = step.call(at.job as usize).clone();
+        let call = step.call(at.job as usize);
+        let (delegate, is_waited_for) = (call.delegate.clone(), call.output_path.is_some());
         if step.jobs[at.job as usize].latent {
             return self.start_thought(at);
         }
@@ -234,15 +236,15 @@ impl Session {
         let job = &mut step.jobs[at.job as usize];
         job.status = Status::Running;
         job.attempt += 1;
-        if call.output_path.is_none() {
+        if !is_waited_for {
             // Started and not waited for: whoever comes next does not look at it any more.
             self.forgotten += 1;
             step.open -= 1;
             self.wake_followers(at);
         }
-        if let Some(delegate) = &call.delegate {
+        if let Some(delegate) = delegate {
             let scope = self.shows(at);
-            return self.start_delegate(at, delegate, scope);
+            return self.start_delegate(at, &delegate, scope);
         }
         if !self.join_early(at) {
             self.hand_out(at);
@@ -283,8 +285,7 @@ impl Session {
         let (job, call) = (&step.jobs[at.job as usize], step.call(at.job as usize));
         let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else { return };
         // What the model does not carry out itself has an activity, by the name in the call or by the tool's.
-        let named = call.activity.as_deref().filter(|name| self.settings.activities.contains(*name));
-        let activity = named.unwrap_or(&tool.name);
+        let named = self.known_activity(call.activity.as_deref());
         let id = at.id();
         let mut key = String::with_capacity(self.id.len() + 1 + id.len());
         key.push_str(&self.id);
@@ -292,7 +293,7 @@ impl Session {
         key.push_str(&id);
         let start = Start {
             id,
-            activity: activity.into(),
+            named: named.map(str::to_owned),
             call: frozen.call.clone(),
             tool: tool.clone(),
             scope,
@@ -311,7 +312,9 @@ impl Session {
         if self.take_look(id, &outcome) {
             return;
         }
-        let Some(outcome) = self.take_early_outcome(id, outcome) else { return };
+        if let Some(place) = early_place(id) {
+            return self.take_early_outcome(place, outcome);
+        }
         // A second word about the same call is no news, nor is one about a call that was never handed out.
         let Some(at) = self.in_hand(id) else { return };
         if let Outcome::Lost { message } = &outcome {
@@ -417,7 +420,7 @@ impl Session {
 
     /// In a sequential step the next one waits for nothing but its turn.
     pub(super) fn wake_followers(&mut self, at: JobRef) {
-        let Some(step) = self.steps.get_mut(&at.step) else { return };
+        let Some(step) = self.steps.get_mut(&at.step).filter(|step| step.sequential) else { return };
         let next = step.next_in_order().into_iter();
         self.dirty.extend(next.map(|job| JobRef { job: u32::try_from(job).unwrap_or(u32::MAX), ..at }));
     }

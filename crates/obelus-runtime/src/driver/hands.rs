@@ -109,8 +109,8 @@ impl Driver {
             files.began(&start);
         }
         let id = std::mem::take(&mut start.id);
-        let Some(activity) = self.activities.get(&start.activity) else {
-            let error = CallError::new("no_activity", format!("there is no activity `{}`", start.activity));
+        let Some(activity) = self.activities.get(start.activity()) else {
+            let error = CallError::new("no_activity", format!("there is no activity `{}`", start.activity()));
             self.pending.push(Box::pin(std::future::ready(Input::Ended { id, outcome: Outcome::Error(error) })));
             return;
         };
@@ -170,7 +170,7 @@ impl Driver {
     /// A call that was under way when everything stopped. Its activity may be able to tell what became of it.
     pub(super) fn reconcile(&mut self, mut start: Start) {
         let id = std::mem::take(&mut start.id);
-        let activity = self.activities.get(&start.activity).filter(|_| !start.tool.idempotent);
+        let activity = self.activities.get(start.activity()).filter(|_| !start.tool.idempotent);
         let limit = activity.and_then(|activity| activity.time_limit()).unwrap_or(Duration::from_secs(start.seconds));
         let attempt = start.attempt;
         let work = Work::new(start, Asker::nobody(), Arc::clone(&self.sill));
