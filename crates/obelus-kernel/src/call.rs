@@ -291,6 +291,8 @@ struct Said<'a> {
     delegate: Option<&'a Value>,
     activity: Option<&'a Value>,
     output: Option<&'a Value>,
+    /// How many fields are none.
+    params: usize,
 }
 
 impl<'a> Said<'a> {
@@ -306,7 +308,10 @@ impl<'a> Said<'a> {
                 "_delegate" => &mut said.delegate,
                 "_activity" => &mut said.activity,
                 "_output" => &mut said.output,
-                _ => continue,
+                other => {
+                    said.params += usize::from(!other.starts_with('_'));
+                    continue;
+                }
             };
             *place = Some(value);
         }
@@ -400,8 +405,7 @@ impl<'a> Reader<'a> {
     }
 
     fn params(&mut self) -> (Params, Option<Box<Map<String, Value>>>) {
-        let named = self.fields.keys().filter(|name| !name.starts_with('_')).count();
-        let mut params = Vec::with_capacity(named);
+        let mut params = Vec::with_capacity(self.said.params);
         let mut asides: Option<Box<Map<String, Value>>> = None;
         for (name, value) in self.fields {
             if name.starts_with('_') {

@@ -77,7 +77,7 @@ impl Context {
         for (index, parsed) in messages.enumerate() {
             let parsed = parsed.map_err(|fault| fault.in_message(index))?;
             context.ignored.extend(parsed.ignored.into_iter().map(|name| (index, name)));
-            context.append_one(parsed.message).map_err(|fault| fault.in_message(index))?;
+            context.append_one(parsed.message, index, |_| Ok(()))?;
         }
         Ok(context)
     }
@@ -90,10 +90,41 @@ impl Context {
     /// Appends a batch if, with all of it in place, `check` has no objection; otherwise nothing changes.
     pub(crate) fn append_checked(
         &mut self,
-        batch: Batch,
+        mut batch: Batch,
         check: impl FnOnce(&Context) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        let mut taken = SmallVec::<[Taken; 1]>::new();
+        // Most batches are the one result of a call.
+        let appended = match (batch.len(), batch.pop()) {
+            (1, Some(message)) => self.append_one(message, 0, check),
+            (_, last) => {
+                batch.extend(last);
+                self.append_several(batch, check)
+            }
+        };
+        if appended.is_err() {
+            // A kind that only the rejected batch has written is not a kind of this context.
+            self.views.retain(|_, view| !view.is_empty());
+        }
+        appended
+    }
+
+    fn append_one(
+        &mut self,
+        message: Message,
+        index: usize,
+        check: impl FnOnce(&Context) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let taken = self.take_in(&message).map_err(|fault| fault.in_message(index))?;
+        if let Err(fault) = check(self) {
+            self.take_out(&message, taken);
+            return Err(fault);
+        }
+        self.remember(message, taken);
+        Ok(())
+    }
+
+    fn append_several(&mut self, batch: Batch, check: impl FnOnce(&Context) -> Result<(), Fault>) -> Result<(), Fault> {
+        let mut taken = Vec::with_capacity(batch.len());
         let mut outcome = Ok(());
         for (index, message) in batch.iter().enumerate() {
             match self.take_in(message) {
@@ -105,24 +136,12 @@ impl Context {
             }
         }
         if let Err(fault) = outcome.and_then(|()| check(self)) {
-            for (message, one) in batch.iter().zip(taken).rev() {
-                if let (Message::Data(data), Taken::Folded(undo)) = (message, one) {
-                    self.fold_out(data, undo);
-                }
-            }
-            // A kind that only the rejected batch has written is not a kind of this context.
-            self.views.retain(|_, view| !view.is_empty());
+            batch.iter().zip(taken).rev().for_each(|(message, one)| self.take_out(message, one));
             return Err(fault);
         }
         for (message, one) in batch.into_iter().zip(taken) {
             self.remember(message, one);
         }
-        Ok(())
-    }
-
-    fn append_one(&mut self, message: Message) -> Result<(), Fault> {
-        let taken = self.take_in(&message)?;
-        self.remember(message, taken);
         Ok(())
     }
 
@@ -150,7 +169,9 @@ impl Context {
         fold::write(view.slot(data.instance.as_deref()), path, method, value.clone())
     }
 
-    fn fold_out(&mut self, data: &Data, undo: Undo) {
+    /// Takes back what a message of a rejected batch has brought about. The latest comes first.
+    fn take_out(&mut self, message: &Message, taken: Taken) {
+        let (Message::Data(data), Taken::Folded(undo)) = (message, taken) else { return };
         if let Some(view) = self.views.get_mut(&data.kind) {
             fold::take_back(view.slot(data.instance.as_deref()), data.operation().0, undo);
         }
@@ -282,7 +303,7 @@ impl Context {
     pub fn refolded(&self) -> Result<Self, Fault> {
         let mut again = Self::new();
         for (index, message) in self.messages().iter().enumerate() {
-            again.append_one(message.clone()).map_err(|fault| fault.in_message(index))?;
+            again.append_one(message.clone(), index, |_| Ok(()))?;
         }
         Ok(again)
     }

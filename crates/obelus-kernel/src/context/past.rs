@@ -75,6 +75,11 @@ impl Context {
         }
     }
 
+    /// Makes room for so many messages more.
+    pub(crate) fn expect(&mut self, messages: usize) {
+        self.messages.reserve(messages);
+    }
+
     /// Appends to the list.
     pub(super) fn push(&mut self, message: Message) {
         if let Some(past) = &mut self.past {

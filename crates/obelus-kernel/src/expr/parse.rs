@@ -29,6 +29,8 @@ pub(super) fn expression(text: &str) -> Result<Expr, Fault> {
     }
 }
 
+const STATE: &str = "state";
+
 /// One reference of nothing but plain names, which is what nearly every expression is.
 fn plain_reference(text: &str) -> Option<Path> {
     let text = text.strip_prefix('†').filter(|text| begins_kind(text))?;
@@ -43,7 +45,9 @@ fn plain_reference(text: &str) -> Option<Path> {
         segments.push(Segment::Field(name.into()));
         rest = after;
     }
-    rest.is_empty().then(|| Path { kind: kind.into(), segments })
+    // Most are about the state.
+    let kind = if kind == STATE { const { Name::new_static(STATE) } } else { kind.into() };
+    rest.is_empty().then_some(Path { kind, segments })
 }
 
 struct Parser<'a> {

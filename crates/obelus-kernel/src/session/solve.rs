@@ -136,6 +136,7 @@ impl Session {
         self.next_step += 1;
         let count = step.jobs.len();
         self.steps.insert(id, step);
+        self.context.expect(count);
         let at = |job: usize| super::JobRef { step: id, job: u32::try_from(job).unwrap_or(u32::MAX) };
         if let Some(cycle) = faults.iter().find(|fault| fault.rule == Rule::Plan2) {
             let call = cycle.call.map_or(Value::Null, |index| (*calls[index]).clone());
