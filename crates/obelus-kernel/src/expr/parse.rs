@@ -33,11 +33,11 @@ const STATE: &str = "state";
 
 /// One reference of nothing but plain names, which is what nearly every expression is.
 fn plain_reference(text: &str) -> Option<Path> {
-    let text = text.strip_prefix('†').filter(|text| begins_kind(text))?;
+    let text = text.strip_prefix("†").filter(|text| begins_kind(text))?;
     let (kind, mut rest) = text.split_at(plain_letters(text));
     let mut segments = Segments::new();
     while !rest.is_empty() && segments.len() < MAX_DEPTH {
-        let name = rest.strip_prefix('.')?;
+        let name = rest.strip_prefix(".")?;
         let (name, after) = name.split_at(plain_letters(name));
         if name.is_empty() {
             return None;

@@ -193,9 +193,13 @@ impl Session {
 
     /// Why a person must look at a call because of where its values come from; empty if none must.
     pub(super) fn doubts_about_origins(&self, at: JobRef, call: &Call, tool: &Tool) -> Vec<String> {
+        let acts = tool.effect != Effect::Read;
+        // Where nothing is done and nobody is named, there is nothing to be steered.
+        if !acts && tool.target.is_none() {
+            return Vec::new();
+        }
         let step = &self.steps[&at.step];
         let sources = self.sources(at);
-        let acts = tool.effect != Effect::Read;
         let targets: Vec<(String, Origins)> = match &tool.target {
             Some(paths) => paths.iter().filter_map(|path| Some((path.clone(), sources.of_path(call, path)?))).collect(),
             None if acts => {
