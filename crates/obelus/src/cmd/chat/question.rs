@@ -330,8 +330,11 @@ fn sources(names: &str, titles: &Titles) -> String {
 /// What the kernel says of a parameter, between its name and those of tools.
 const COMES_FROM: &str = " comes from what is not trusted: ";
 
-/// Why a person is asked. Parameters that come from the same tools are named together, where the first of them stands.
+/// Why a person is asked. Parameters that come from the same tools are named together, where the first of them stands;
+/// where there is more to say, the marks on their lines are enough.
 fn reasons_in_words(reasons: &[String], tool: &str, titles: &Titles, phrases: &Phrases) -> Vec<String> {
+    let more: Vec<String> = reasons.iter().filter(|reason| !reason.contains(COMES_FROM)).cloned().collect();
+    let reasons = if more.is_empty() { reasons } else { &more };
     let source = |reason: &str| reason.split_once(COMES_FROM).map(|(_, names)| names.to_owned());
     let mut words = Vec::new();
     for (index, reason) in reasons.iter().enumerate() {
@@ -497,12 +500,7 @@ pub(crate) mod tests {
         );
         let said = |name: &str, names: &str| format!("{name} comes from what is not trusted: {names}");
         let many = "open_page, add_note";
-        question.reasons = vec![
-            said("id", many),
-            "it deletes".to_owned(),
-            said("fields.OPPORTUNITY", many),
-            said("fields.X", "open_page"),
-        ];
+        question.reasons = vec![said("id", many), said("fields.OPPORTUNITY", many), said("fields.X", "open_page")];
         assert_eq!(
             told(&question, "en")[1..],
             [
@@ -512,10 +510,12 @@ pub(crate) mod tests {
                 "    Amount: 5 ⚠",
                 "    fields.X: 6   ← from «open page», not trusted",
                 "    ⚠ from «open page», «Writes a note down», not trusted",
-                "  asked because «Deal», «Amount» come from what is not trusted: «open page», «Writes a note down»; it \
-                 deletes; fields.X comes from what is not trusted: «open page»",
+                "  asked because «Deal», «Amount» come from what is not trusted: «open page», «Writes a note down»; \
+                 fields.X comes from what is not trusted: «open page»",
             ]
         );
+        question.reasons.push("it deletes".to_owned());
+        assert_eq!(told(&question, "en")[7..], ["  asked because it deletes"], "the marks say the rest");
     }
 
     #[test]
