@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, anyhow};
 use obelus_connect::bitrix24::EventDoor;
-use obelus_kernel::session::{Input, Session};
 use obelus_kernel::Path;
+use obelus_kernel::session::{Input, Session};
 use obelus_runtime::Secret;
 use serde_json::Value;
 use tokio::task::JoinHandle;
