@@ -97,7 +97,8 @@ impl Session {
         }
         walk.at.steps += 1;
         *walk.at.visits.entry(name.to_owned()).or_default() += 1;
-        let Some(node) = walk.current().cloned() else {
+        let graph = Arc::clone(&walk.graph);
+        let Some(node) = graph.nodes.get(name) else {
             return self.lost(format!("there is no node `{name}`"));
         };
         self.turn.phase = Phase::Working;
@@ -129,13 +130,15 @@ impl Session {
 
     /// Nothing moves any more at this node: write what it brought, and go on.
     pub(super) fn leave(&mut self) {
-        let Some(node) = self.walk.as_ref().and_then(|walk| walk.current().cloned()) else { return };
+        let Some(walk) = &self.walk else { return };
+        let graph = Arc::clone(&walk.graph);
+        let Some(node) = graph.nodes.get(&walk.at.node) else { return };
         if node.request.is_some() {
             let output = self.turn.take_output();
             if output.is_null() {
                 return self.request();
             }
-            if let Err(fault) = self.keep(&node, output).and_then(|()| self.keep_plan(&node)) {
+            if let Err(fault) = self.keep(node, output).and_then(|()| self.keep_plan(node)) {
                 return self.ask_again(Value::Null, &fault);
             }
             let name = self.node().unwrap_or_default().to_owned();
@@ -157,9 +160,12 @@ impl Session {
 
     /// What became of the call of this node, for predicates.
     fn note_call(&mut self) {
-        let calls = self.calls();
         let Some(walk) = &mut self.walk else { return };
-        let own = calls.iter().rfind(|report| walk.call == Some(report.place.0));
+        let own = walk.call.and_then(|number| {
+            let under_way = self.steps.get(&number).and_then(|step| step.report(number).last());
+            let ended = || self.turn.ended_calls.iter().rfind(|report| report.place.0 == number).cloned();
+            under_way.or_else(ended)
+        });
         let own = own.map(|report| {
             (report.status, json!({"tool": report.call["_tool"], "status": report.status, "error": report.error}))
         });
