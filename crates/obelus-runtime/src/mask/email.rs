@@ -8,7 +8,7 @@ const SIGNS: [&str; 3] = ["@", "＠", "%40"];
 /// The text without addresses; none, if there are none in it.
 pub(super) fn masked(text: &str) -> Option<String> {
     let mut found: Vec<(usize, usize)> = Vec::new();
-    for sign in SIGNS {
+    for sign in SIGNS.into_iter().filter(|sign| text.contains(sign)) {
         for (at, _) in text.match_indices(sign) {
             let before = local_begins(&text[..at]);
             let after = at + sign.len();
