@@ -21,7 +21,6 @@ use super::turn::{Phase, error_data, fault_data};
 use crate::expr::{Expr, OutputPath};
 use crate::fault::Fault;
 use crate::fold::Method;
-use crate::jq::Filter;
 use crate::message::{Data, Message};
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
@@ -33,8 +32,7 @@ pub(super) struct Walk {
     pub(super) at: Place,
     /// The step that carries out the call of the node.
     call: Option<u32>,
-    /// Made once: by their words, and by the nodes whose output or answer they are for.
-    filters: BTreeMap<String, Arc<Filter>>,
+    /// Made once, by the nodes whose output or answer they are for.
     validators: BTreeMap<String, Arc<Validator>>,
 }
 
@@ -58,7 +56,7 @@ pub(super) struct Place {
 impl Walk {
     pub(super) fn new(graph: Arc<Steps>) -> Self {
         let at = Place { node: graph.start.usual().to_owned(), ..Place::default() };
-        Self { graph, at, call: None, filters: BTreeMap::new(), validators: BTreeMap::new() }
+        Self { graph, at, call: None, validators: BTreeMap::new() }
     }
 
     pub(super) fn current(&self) -> Option<&StepNode> {

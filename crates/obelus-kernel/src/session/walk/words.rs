@@ -1,12 +1,10 @@
 //! What the filters of a graph see, and the words that are made of it.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use super::{Session, Walk};
 use crate::expr::Expr;
-use crate::jq::{Filter, Read};
+use crate::jq::Read;
 use crate::session::input::CallError;
 use crate::steps::{Next, Words};
 
@@ -21,29 +19,26 @@ impl Session {
     }
 
     /// Words for a person. Where a turn was ended, they may say why.
-    pub(super) fn words(&mut self, words: &Words, reason: Option<&CallError>) -> Result<String, String> {
+    pub(super) fn words(&self, words: &Words, reason: Option<&CallError>) -> Result<String, String> {
         match words {
             Words::Text(text) if text.starts_with('†') => self.text_at(text),
             Words::Text(text) => Ok(text.clone()),
-            Words::Made { jq } => {
-                let input = self.filter_input(reason);
-                match self.filtered(jq, &input)? {
-                    Value::String(text) => Ok(text),
-                    other => Ok(other.to_string()),
-                }
-            }
+            Words::Made { jq } => match jq.one(&self.filter_input(reason))? {
+                Value::String(text) => Ok(text),
+                other => Ok(other.to_string()),
+            },
         }
     }
 
     /// Where the first way leads whose predicate holds.
-    pub(super) fn way(&mut self, ways: &[Next]) -> Result<String, String> {
+    pub(super) fn way(&self, ways: &[Next]) -> Result<String, String> {
         let mut input = None;
         for way in ways {
             let holds = match &way.when {
                 None => true,
                 Some(filter) => {
                     let input = input.get_or_insert_with(|| self.filter_input(None));
-                    !matches!(self.filtered(filter, input)?, Value::Null | Value::Bool(false))
+                    !matches!(filter.one(input)?, Value::Null | Value::Bool(false))
                 }
             };
             if holds {
@@ -69,19 +64,5 @@ impl Session {
             ("reason", Read::new(&json!(reason))),
         ];
         Read::of_fields(kinds.chain(walk.into_iter().flatten()).chain(others))
-    }
-
-    /// What a filter makes of that.
-    fn filtered(&mut self, text: &str, input: &Read) -> Result<Value, String> {
-        let Some(walk) = &mut self.walk else { return Ok(Value::Null) };
-        let filter = match walk.filters.get(text) {
-            Some(filter) => filter.clone(),
-            None => {
-                let filter = Arc::new(Filter::compile(text)?);
-                walk.filters.insert(text.to_owned(), filter.clone());
-                filter
-            }
-        };
-        filter.one_read(input).map_err(|error| format!("`{text}`: {error}"))
     }
 }
