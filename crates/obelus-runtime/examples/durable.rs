@@ -37,13 +37,7 @@ fn main() {
     let folder = Path::new(&folder);
     match figure.as_str() {
         "one" => one(folder),
-        "many" => many(folder, ROUNDS),
-        "driven" => {
-            for _ in 0..12 {
-                print("raw", raw(folder, SESSIONS, SESSIONS * STEPS));
-                print("rate", driven(folder, &runtime()));
-            }
-        }
+        "many" => many(folder),
         "bytes" => bytes(folder),
         "fill" => fill(folder, args.next().and_then(|n| n.parse().ok()).unwrap_or(10)),
         "open" => open(folder),
@@ -148,9 +142,9 @@ fn one(folder: &Path) {
 
 /// Many sessions at once, each with one durable step after the other: through kernel, driver and store, and the store
 /// alone.
-fn many(folder: &Path, rounds: usize) {
+fn many(folder: &Path) {
     let runtime = runtime();
-    let rounds: Vec<[f64; 3]> = (0..rounds)
+    let rounds: Vec<[f64; 3]> = (0..ROUNDS)
         .map(|_| [raw(folder, SESSIONS, SESSIONS * STEPS), driven(folder, &runtime), stored(folder, &runtime)])
         .collect();
     let all = |figure: fn(&[f64; 3]) -> f64| median(rounds.iter().map(figure).collect());

@@ -116,15 +116,16 @@ impl Store {
         self.reader().read(work)
     }
 
-    /// Has something written, and tells when it is durable.
+    /// Has something of about so many bytes written, and tells when it is durable.
     fn write<T: Send + 'static>(
         &self,
         on: On,
+        bytes: usize,
         work: impl FnOnce(&mut Desk) -> Result<T, StoreError> + Send + 'static,
         tell: impl FnOnce(Result<T, StoreError>) + Send + 'static,
     ) {
         match &self.inner.writer {
-            Some(writer) => writer.order(Box::new(Job { work: Some(work), made: None, tell }), on),
+            Some(writer) => writer.order(Box::new(Job { work: Some(work), bytes, made: None, tell }), on),
             None => tell(Err(StoreError::OnlyLooking(self.inner.folder.clone()))),
         }
     }
@@ -135,7 +136,8 @@ impl Store {
         work: impl FnOnce(&mut Desk) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (sender, receiver) = mpsc::channel();
-        self.write(On::Callers, work, move |outcome| drop(sender.send(outcome)));
+        // Whoever waits for it is not served sooner by being served alone.
+        self.write(On::Callers, 0, work, move |outcome| drop(sender.send(outcome)));
         receiver.recv().unwrap_or_else(|_| Err(StoreError::NotWritten("the store's writer has ended".to_owned())))
     }
 
@@ -271,6 +273,7 @@ impl Store {
 /// An order made of two pieces of code: one that writes and makes something, and one that is told of it.
 struct Job<W, T, F> {
     work: Option<W>,
+    bytes: usize,
     made: Option<T>,
     tell: F,
 }
@@ -284,6 +287,10 @@ where
     fn write(&mut self, desk: &mut Desk) -> Result<(), StoreError> {
         self.made = self.work.take().map(|work| work(desk)).transpose()?;
         Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
     }
 
     fn tell(self: Box<Self>, outcome: Result<(), StoreError>) {

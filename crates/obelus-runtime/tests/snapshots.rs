@@ -6,7 +6,7 @@ use std::sync::Arc;
 use obelus_kernel::session::{Ends, Input, Mode, Session, Settings};
 use obelus_kernel::{Context, Time};
 use obelus_runtime::{Activities, Driver, NoModel, Remake, SessionJournal, Store, look_at, take_up};
-use serde_json::json;
+use serde_json::{Value, json};
 
 struct Folder(PathBuf);
 
@@ -24,12 +24,17 @@ impl Drop for Folder {
     }
 }
 
-/// One call, whose result is written over the one before.
+/// Calls of a turn: with what begins it, a turn is one record more.
+const CALLS: usize = 31;
+
+/// Some calls, whose results are written over those before.
 fn remake() -> Remake {
     Arc::new(|| {
+        let call = |i| json!({"_tool": "step", "_outputPath": format!("†state.v{i}")});
+        let plan: Value = (0..CALLS).map(call).collect();
         let context = Context::from_value(json!([
             {"type": "tool", "tool": {"step": {"type": "object", "x-effect": "read", "x-trust": "trusted"}}},
-            {"type": "plan", "plan": [{"_tool": "step", "_outputPath": "†state.v"}]},
+            {"type": "plan", "plan": plan},
         ]));
         let settings = Settings { mode: Mode::Full, activities: ["step".to_owned()].into(), ..Settings::default() };
         Session::new("s", context.unwrap(), None, Arc::new(settings)).map_err(|fault| fault.to_string())
@@ -42,7 +47,7 @@ fn drive(session: Session) -> Driver {
     Driver::new(session, Arc::new(activities), Arc::new(NoModel), || Time(1_000))
 }
 
-/// So many turns of two records each.
+/// So many turns.
 async fn grow(store: &Store, turns: usize) {
     store.create("s", Time(0), &json!({})).unwrap();
     let mut driver = drive(remake()().unwrap()).journaled_by(SessionJournal::new(store.clone(), "s"));
@@ -59,12 +64,12 @@ fn spoil(folder: &Path, sql: &str) {
 async fn a_session_is_the_same_from_its_snapshot_and_from_its_journal() {
     let folder = Folder::new("same");
     let store = Store::open(&folder.0).unwrap();
-    grow(&store, 300).await;
+    grow(&store, 40).await;
     let snapshot = store.snapshot("s").unwrap().unwrap();
-    assert!(snapshot.seq > 250 && snapshot.seq < 600, "{}", snapshot.seq);
+    assert_eq!(snapshot.seq, 1024);
     let from_snapshot = look_at(&store, "s", &remake(), None).unwrap().snapshot().to_string();
-    let early = look_at(&store, "s", &remake(), Some(100)).unwrap();
-    assert_eq!(early.context().length(), 2 + 50, "before the snapshot, the journal alone is read");
+    let early = look_at(&store, "s", &remake(), Some(96)).unwrap();
+    assert_eq!(early.context().length(), 2 + 3 * CALLS, "before the snapshot, the journal alone is read");
     for damage in [
         "UPDATE snapshot SET state = substr(state, 1, 200)",
         "UPDATE snapshot SET state = replace(state, '\"now\":1000', '\"now\":2000')",
@@ -84,16 +89,16 @@ async fn a_session_taken_up_goes_on_and_is_kept_anew() {
     let folder = Folder::new("on");
     {
         let store = Store::open(&folder.0).unwrap();
-        grow(&store, 200).await;
+        grow(&store, 40).await;
     }
     let store = Store::open(&folder.0).unwrap();
     let before = store.snapshot("s").unwrap().unwrap().seq;
     let mut again = take_up(&store, "s", &remake(), drive).unwrap();
     assert_eq!(again.recovered.reply.unwrap().ends, Ends::Output);
-    for _ in 0..200 {
+    for _ in 0..60 {
         again.driver.turn(Input::RunPlan).await.unwrap();
     }
-    assert_eq!(store.journal("s").unwrap().len(), 800);
+    assert_eq!(store.journal("s").unwrap().len(), 3200);
     drop(again.driver);
     let after = store.snapshot("s").unwrap().unwrap().seq;
     assert!(after > before, "{after} after {before}");
@@ -103,7 +108,7 @@ async fn a_session_taken_up_goes_on_and_is_kept_anew() {
 async fn a_snapshot_needs_nothing_of_what_came_before_until_somebody_asks() {
     let folder = Folder::new("past");
     let store = Store::open(&folder.0).unwrap();
-    grow(&store, 300).await;
+    grow(&store, 40).await;
     spoil(&folder.0, "UPDATE record SET input = '{' WHERE seq = 10");
     let mut again = take_up(&store, "s", &remake(), drive).unwrap();
     assert_eq!(again.driver.turn(Input::RunPlan).await.unwrap().ends, Ends::Output);

@@ -1,4 +1,4 @@
-//! Annotations that are there for people: `x-title`, `x-labels`, `x-names` and `x-quiet`. What is odd in one hinders
+//! Annotations that are there for people: `x-title`, `x-labels`, `x-details`, `x-names` and `x-quiet`. What is odd in one hinders
 //! no work, so it is left aside when a tool is used, and told to whoever checks the tool.
 
 use serde_json::{Map, Value};
@@ -62,10 +62,17 @@ impl Tool {
     /// not matter: `rows[0].Price` is `rows.price`.
     pub fn label(&self, place: &str, language: Option<&str>) -> Option<&str> {
         let labels = self.schema.get("x-labels")?.as_object()?;
-        let steps = place.split('.').map(|step| step.split('[').next().unwrap_or(step).to_lowercase());
-        let plain = steps.collect::<Vec<_>>().join(".");
-        let (_, said) = labels.iter().find(|(known, _)| known.to_lowercase() == plain)?;
+        let place = plain(place);
+        let (_, said) = labels.iter().find(|(known, _)| known.to_lowercase() == place)?;
         in_language(said, language)
+    }
+
+    /// Whether a parameter, by its place, is a detail (`x-details`): it is told, after what matters. Indexes and case do
+    /// not matter.
+    pub fn is_detail(&self, place: &str) -> bool {
+        let details = self.schema.get("x-details").and_then(Value::as_array).into_iter().flatten();
+        let place = plain(place);
+        details.filter_map(Value::as_str).any(|known| known.to_lowercase() == place)
     }
 
     /// Where the names of a parameter's values are found; case does not matter.
@@ -102,6 +109,10 @@ impl Tool {
             }
             Some(other) => odd.push(("x-quiet", format!("`x-quiet` is true or false, not {}", type_name(other)))),
         }
+        let is_list = |said: &Value| said.as_array().is_some_and(|all| all.iter().all(Value::is_string));
+        if self.schema.get("x-details").is_some_and(|said| !is_list(said)) {
+            odd.push(("x-details", "`x-details` is a list of parameters by their places".to_owned()));
+        }
         let empty = Map::new();
         let places = |name: &'static str, odd: &mut Vec<(&'static str, String)>| match self.schema.get(name) {
             None => &empty,
@@ -125,6 +136,12 @@ impl Tool {
         }
         odd
     }
+}
+
+/// A place without indexes, in small letters.
+fn plain(place: &str) -> String {
+    let steps = place.split('.').map(|step| step.split('[').next().unwrap_or(step).to_lowercase());
+    steps.collect::<Vec<_>>().join(".")
 }
 
 #[cfg(test)]
@@ -168,6 +185,13 @@ mod tests {
     }
 
     #[test]
+    fn details_are_found_by_place_whatever_the_index_and_case() {
+        let tool = Tool::parse("t", &json!({"x-details": ["rows.Mark", "nth"]})).unwrap();
+        assert!(["rows[3].mark", "nth"].iter().all(|place| tool.is_detail(place)));
+        assert!(["rows", "mark", "rows.mark.x"].iter().all(|place| !tool.is_detail(place)));
+    }
+
+    #[test]
     fn what_is_said_well_is_not_odd() {
         let names = json!({"fields.STAGE_ID": {"in": ["list"], "id": "ID", "name": ["NAME", "LAST_NAME"]}});
         let all =
@@ -182,6 +206,8 @@ mod tests {
             (json!({"x-title": {"ru": 1}}), "`x-title` is a text"),
             (json!({"x-quiet": "yes", "x-effect": "read"}), "`x-quiet` is true or false, not a string"),
             (json!({"x-quiet": true, "x-effect": "delete"}), "`x-quiet` is for tools that read"),
+            (json!({"x-details": "id"}), "`x-details` is a list of parameters"),
+            (json!({"x-details": ["id", 1]}), "`x-details` is a list of parameters"),
             (json!({"x-labels": []}), "`x-labels` is an object of parameters, not an array"),
             (json!({"x-labels": {"id": {}}}), "`x-labels`, `id`: it is a text"),
             (json!({"x-names": "id"}), "`x-names` is an object of parameters, not a string"),

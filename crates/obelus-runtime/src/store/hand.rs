@@ -15,6 +15,9 @@ pub(super) trait Order: Send {
     /// Writes it. An order that is refused has not written anything: it looks first.
     fn write(&mut self, desk: &mut Desk) -> Result<(), StoreError>;
 
+    /// How much there is to write, about.
+    fn bytes(&self) -> usize;
+
     /// Says what became of it.
     fn tell(self: Box<Self>, outcome: Result<(), StoreError>);
 }
@@ -127,6 +130,17 @@ impl Hand {
             self.desk = None;
         }
         shrunk
+    }
+
+    /// Leaves everything in the register, so that whoever opens the file next need not read its end. Nothing is lost
+    /// where that fails.
+    pub(super) fn close(&mut self) {
+        if let Some(Desk { connection, tail, .. }) = &mut self.desk
+            && !tail.is_empty()
+            && let Ok(transaction) = connection.unchecked_transaction()
+        {
+            let _ = tail.register(&transaction).and_then(|()| Ok(transaction.commit()?));
+        }
     }
 
     /// The open file.

@@ -14,12 +14,6 @@ pub(super) const FORM: i64 = 3;
 /// The name of the file in the store's folder.
 const FILE: &str = "obelus.db";
 
-/// Bytes of a page of the file.
-const PAGE: i64 = 16 << 10;
-
-/// Bytes of SQLite's log after which it is carried over into the file.
-const LOG: i64 = 4 << 20;
-
 /// What leads from each form to the next; the first makes the tables of form 1 where nothing is.
 const STEPS: [&str; FORM as usize] = [
     "CREATE TABLE session (
@@ -58,14 +52,11 @@ pub(super) fn open(folder: &Path) -> Result<Connection, StoreError> {
     // SQLite says why.
     let _ = OpenOptions::new().create(true).append(true).mode(0o600).open(folder.join(FILE));
     let mut connection = Connection::open(folder.join(FILE))?;
-    // Where the file is new. A commit of many sessions writes many pages, and each costs calls of its own.
-    connection.pragma_update(None, "page_size", PAGE)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    let page: i64 = connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
-    connection.pragma_update(None, "wal_autocheckpoint", LOG / page.max(1))?;
     // Every commit is on the disk before it is acknowledged.
     connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "journal_size_limit", LOG)?;
+    // The log is carried over when it is half as long. To write over what is there is quicker than to make it longer.
+    connection.pragma_update(None, "journal_size_limit", 8 << 20)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     let found = form_of(&connection, folder)?;
     if found < FORM {

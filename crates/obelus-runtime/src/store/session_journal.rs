@@ -73,12 +73,14 @@ impl Journal for SessionJournal {
             Ok(records) => records,
             Err(error) => return Box::pin(std::future::ready(Err(error.to_string()))),
         };
+        let bytes = records.iter().map(Record::bytes).sum();
         self.since.0 += records.len() as u64;
-        self.since.1 += records.iter().map(Record::bytes).sum::<usize>();
+        self.since.1 += bytes;
         let (sender, mut receiver) = oneshot::channel();
         let (id, last, after) = (Arc::clone(&self.id), Arc::clone(&self.last), self.last.get());
         self.store.write(
             On::CallersAfter(self.store.inner.journals.load(Ordering::Relaxed)),
+            bytes,
             move |desk| journal::append(desk, &id, after, &records),
             move |outcome| {
                 let outcome = outcome.map(|seq| last.set(seq)).map_err(|error| error.to_string());
@@ -102,6 +104,6 @@ impl Journal for SessionJournal {
         self.since = (0, 0);
         self.snapshot = state.len();
         // Nobody waits for it: without it the session is taken up from the one before.
-        self.store.write(On::Writers, move |desk| snapshot::keep(desk, &id, seq, &state), drop);
+        self.store.write(On::Writers, self.snapshot, move |desk| snapshot::keep(desk, &id, seq, &state), drop);
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Records lie in the order in which they came, whatever session they are of: so a commit touches few pages, however
 //! many sessions it serves. The register says where those of one session are. It is brought up to date once in
-//! some thousand records, sorted by session, and not with every commit, which would have to touch a page of it for each
-//! session. What came since then is the tail; whoever opens the store reads it.
+//! some thousand records and when the store is closed, sorted by session, and not with every commit, which would have
+//! to touch a page of it for each session. What came since then is the tail; whoever opens the store reads it.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::StoreError;
 
 /// Records that are not in the register yet, at most, but for those of the latest commit. In this crate's own tests
 /// it is few, so that most of them meet both.
-const MOST: usize = if cfg!(test) { 8 } else { 1024 };
+const MOST: usize = if cfg!(test) { 8 } else { 4096 };
 
 /// The records that are not in the register yet.
 #[derive(Default)]
@@ -75,6 +75,11 @@ impl Tail {
         }
         let mut select = connection.prepare_cached("SELECT coalesce(max(seq), 0) FROM register WHERE session = ?1")?;
         Ok(select.query_row([session], |row| row.get(0))?)
+    }
+
+    /// Whether everything is in the register.
+    pub(super) fn is_empty(&self) -> bool {
+        self.records == 0
     }
 
     /// Whether it should go into the register by now.

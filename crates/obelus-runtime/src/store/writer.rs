@@ -21,6 +21,10 @@ use super::hand::{Done, Hand, Order};
 /// Orders in one commit at most, so that none waits long for the others.
 const MOST_AT_ONCE: usize = 1024;
 
+/// Bytes in one commit, about: what is long, such as snapshots of many sessions, is written bit by bit, and those who
+/// wait for little are served in between.
+const MOST_BYTES: usize = 1 << 20;
+
 /// A commit that takes longer than this is slow: nobody who has other things to do should wait for one.
 const QUICK: Duration = Duration::from_millis(2);
 
@@ -86,18 +90,29 @@ impl Queue {
         self.orders.len()
     }
 
-    /// A commit has ended. It is likely that those whom it served come again, and whoever came meanwhile is there.
+    /// A commit has ended. Those whom it served are likely to come again, those served before may be on their way, and
+    /// whoever came meanwhile is there.
     fn served(&mut self, served: usize, hand: &Hand) {
-        let all = served + self.orders.len();
+        let all = served + self.returns.out() + self.orders.len();
         self.by_halves = all > 1 && self.returns.of(all) > hand.synced();
         self.expected = if self.by_halves { all.div_ceil(2) } else { all };
         self.until = Instant::now() + hand.took().min(MOST_PATIENCE);
         self.returns.begin(served);
     }
 
+    /// How many of the orders the next commit is for.
+    fn next(&self) -> usize {
+        let before = self.orders.iter().scan(0, |sum, order| {
+            let before = *sum;
+            *sum += order.bytes();
+            Some(before)
+        });
+        before.take(MOST_AT_ONCE).take_while(|before| *before < MOST_BYTES).count()
+    }
+
     /// The next batch.
     fn take(&mut self) -> Vec<Box<dyn Order>> {
-        let later = self.orders.split_off(self.orders.len().min(MOST_AT_ONCE));
+        let later = self.orders.split_off(self.next());
         std::mem::replace(&mut self.orders, later)
     }
 }
@@ -122,6 +137,11 @@ impl Returns {
         if self.came == self.served {
             self.each = self.since.elapsed() / u32::try_from(self.served).unwrap_or(u32::MAX);
         }
+    }
+
+    /// How many of them have not come yet.
+    fn out(&self) -> usize {
+        self.served.saturating_sub(self.came)
     }
 
     /// What it would take for so many.
@@ -153,7 +173,7 @@ impl Writer {
             On::CallersAfter(all) => count >= all && !queue.by_halves,
         };
         if may
-            && count <= MOST_AT_ONCE
+            && queue.next() == count
             && let Some(hand) = shared.free_hand()
             && (on == On::Callers || hand.took() <= QUICK)
         {
@@ -211,6 +231,7 @@ impl Shared {
             let batch = self.queue().take();
             self.write(hand, batch);
         }
+        self.hand().close();
     }
 
     /// Waits until something has come; false when nothing will come any more.

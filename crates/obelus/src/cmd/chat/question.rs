@@ -25,6 +25,8 @@ struct Told {
 struct Field {
     line: Line,
     from: Option<String>,
+    /// It matters little to people, and stands with others like it behind the rest.
+    is_detail: bool,
 }
 
 impl Field {
@@ -91,10 +93,15 @@ pub(crate) fn lines(question: &Question, titles: &Titles, phrases: &Phrases) -> 
             for told in told {
                 lines.push(told.head(Line::of(PLAIN, "  ")));
                 let mut marks = repeated(&told.fields);
-                for field in told.fields {
+                let (details, fields): (Vec<Field>, Vec<Field>) =
+                    told.fields.into_iter().partition(|field| field.is_detail);
+                for field in fields {
                     let is_repeated = field.from.as_ref().is_some_and(|from| marks.contains(from));
                     let line = if is_repeated { signed(field, &mut marks) } else { field.marked() };
                     lines.push(indented(line, 4));
+                }
+                if !details.is_empty() {
+                    lines.push(indented(side_by_side(Line::new(), details, &mut marks), 4));
                 }
                 lines.extend(explained(marks));
             }
@@ -158,13 +165,18 @@ fn in_a_row(index: usize, told: Told, marks: &mut Vec<String>) -> Line {
     if let Some(instance) = &told.instance {
         line = line.shown(BOLD, instance).own(PLAIN, "  ");
     }
-    for (n, field) in told.fields.into_iter().enumerate() {
+    side_by_side(line, told.fields, marks).hanging(7)
+}
+
+/// Some fields on one line.
+fn side_by_side(mut line: Line, fields: Vec<Field>, marks: &mut Vec<String>) -> Line {
+    for (n, field) in fields.into_iter().enumerate() {
         if n > 0 {
             line = line.own(DIM, " · ");
         }
         line.append(signed(field, marks));
     }
-    line.hanging(7)
+    line
 }
 
 /// The line with a sign in place of its mark.
@@ -246,6 +258,9 @@ fn now_of<'a>(question: &'a Question, call: usize, field: &str, tool: &str, titl
     question.changes.iter().find(|change| change.call == call && titles.place_of(tool, &change.field) == name)
 }
 
+/// What the kernel says of the place that a result is written to.
+const RESULT_TO: &str = "result to ";
+
 /// A line of a call's description, with the names that people know, and beside it what is there now.
 fn field_line(
     field: &str,
@@ -256,6 +271,8 @@ fn field_line(
     phrases: &Phrases,
 ) -> Option<Field> {
     let (field, mark) = split_mark(field);
+    let name = field.split_once(" = ").map_or("", |(name, _)| name);
+    let is_detail = field.starts_with(RESULT_TO) || titles.is_detail(tool, name);
     let line = if let Some(aside) = field.strip_prefix("beside the call, in the agent's words: ") {
         let (name, value) = aside.split_once(" = ")?;
         match name {
@@ -264,7 +281,7 @@ fn field_line(
             "requires_confirmation" | "confirmed" => return None,
             _ => Line::new().shown(DIM, aside),
         }
-    } else if let Some(path) = field.strip_prefix("result to ") {
+    } else if let Some(path) = field.strip_prefix(RESULT_TO) {
         Line::of(DIM, phrases.ask.result_to).shown(DIM, path.trim_matches('"'))
     } else {
         match field.split_once(" = ") {
@@ -298,7 +315,7 @@ fn field_line(
             None => Line::new().shown(PLAIN, field),
         }
     };
-    Some(Field { line, from: mark.map(|from| marked(from, titles, phrases)) })
+    Some(Field { line, from: mark.map(|from| marked(from, titles, phrases)), is_detail })
 }
 
 /// A value on one line, in the form in which the kernel shows values.
@@ -330,8 +347,11 @@ fn sources(names: &str, titles: &Titles) -> String {
 /// What the kernel says of a parameter, between its name and those of tools.
 const COMES_FROM: &str = " comes from what is not trusted: ";
 
-/// Why a person is asked. Parameters that come from the same tools are named together, where the first of them stands.
+/// Why a person is asked. Parameters that come from the same tools are named together, where the first of them stands;
+/// where there is more to say, the marks on their lines are enough.
 fn reasons_in_words(reasons: &[String], tool: &str, titles: &Titles, phrases: &Phrases) -> Vec<String> {
+    let more: Vec<String> = reasons.iter().filter(|reason| !reason.contains(COMES_FROM)).cloned().collect();
+    let reasons = if more.is_empty() { reasons } else { &more };
     let source = |reason: &str| reason.split_once(COMES_FROM).map(|(_, names)| names.to_owned());
     let mut words = Vec::new();
     for (index, reason) in reasons.iter().enumerate() {
@@ -497,12 +517,7 @@ pub(crate) mod tests {
         );
         let said = |name: &str, names: &str| format!("{name} comes from what is not trusted: {names}");
         let many = "open_page, add_note";
-        question.reasons = vec![
-            said("id", many),
-            "it deletes".to_owned(),
-            said("fields.OPPORTUNITY", many),
-            said("fields.X", "open_page"),
-        ];
+        question.reasons = vec![said("id", many), said("fields.OPPORTUNITY", many), said("fields.X", "open_page")];
         assert_eq!(
             told(&question, "en")[1..],
             [
@@ -512,10 +527,24 @@ pub(crate) mod tests {
                 "    Amount: 5 ⚠",
                 "    fields.X: 6   ← from «open page», not trusted",
                 "    ⚠ from «open page», «Writes a note down», not trusted",
-                "  asked because «Deal», «Amount» come from what is not trusted: «open page», «Writes a note down»; it \
-                 deletes; fields.X comes from what is not trusted: «open page»",
+                "  asked because «Deal», «Amount» come from what is not trusted: «open page», «Writes a note down»; \
+                 fields.X comes from what is not trusted: «open page»",
             ]
         );
+        question.reasons.push("it deletes".to_owned());
+        assert_eq!(told(&question, "en")[7..], ["  asked because it deletes"], "the marks say the rest");
+    }
+
+    #[test]
+    fn details_stand_on_one_line_behind_the_rest() {
+        let mut question = about_one();
+        let from = "   ← from open_page, not trusted";
+        question.description = format!(
+            "crm.deal.update\n  nth = 0{from}\n  id = 7{from}\n  fields.mark = \"c9\"{from}\n  result to \"†state.a\"\n  to = 1"
+        );
+        let told = told(&question, "en");
+        let details = "    nth: 0 ⚠ · fields.mark: \"c9\" ⚠ · the result goes to †state.a";
+        assert_eq!(told[2..6], ["    Deal: 7 ⚠", "    to: 1", details, "    ⚠ from «open page», not trusted"]);
     }
 
     #[test]

@@ -52,6 +52,11 @@ impl Titles {
         self.tools.get(name).is_some_and(|tool| tool.is_quiet())
     }
 
+    /// Whether its author says that a parameter is a detail.
+    pub(crate) fn is_detail(&self, tool: &str, place: &str) -> bool {
+        self.tools.get(tool).is_some_and(|tool| tool.is_detail(place))
+    }
+
     /// What a call is about, where that has a name: the text of the parameter that `x-entity` points to, not a number.
     pub(crate) fn subject<'a>(&self, tool: &str, call: &'a Value) -> Option<&'a str> {
         let id = self.tools.get(tool)?.schema.get("x-entity")?.get("id")?.as_str()?;
@@ -111,6 +116,7 @@ pub(crate) mod tests {
             "crm.deal.update": {
                 "x-title": {"ru": "Изменить сделку", "en": "Change a deal"}, "x-effect": "update",
                 "x-before": {"tool": "open_page", "params": {"id": "id"}, "fields": "fields"},
+                "x-details": ["fields.MARK", "nth"],
                 "x-labels": {"fields.STAGE_ID": {"ru": "стадия", "en": "stage"}, "rows.count": "количество"},
                 "description": "Changes a deal. Every field that is given is written.",
                 "properties": {
