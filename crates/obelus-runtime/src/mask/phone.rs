@@ -40,8 +40,11 @@ pub(super) fn names_one(name: &str) -> bool {
         }
         was_lower = c.is_lowercase();
     }
-    let is_last = |word: &&str| name[last..].chars().flat_map(char::to_lowercase).eq(word.chars());
-    NAMES.iter().any(|word| is_last(&word))
+    let last = &name[last..];
+    match last.is_ascii() {
+        true => NAMES.iter().any(|word| last.eq_ignore_ascii_case(word)),
+        false => NAMES.iter().any(|word| last.chars().flat_map(char::to_lowercase).eq(word.chars())),
+    }
 }
 
 /// Whether this would be a phone number where one is expected.
