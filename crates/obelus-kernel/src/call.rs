@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::expr::{Expr, OutputPath};
 use crate::fault::{Fault, Rule};
 use crate::fold::{Method, type_name};
+use crate::names::Name;
 use crate::path::Path;
 use crate::schema::{self, Breach};
 use crate::template::Template;
@@ -23,10 +24,8 @@ pub struct Call {
     pub raw: Arc<Value>,
     /// The tool, if it is known.
     pub tool: Option<Arc<Tool>>,
-    /// The name of the tool.
-    pub tool_name: String,
     /// Parameters, references not yet resolved.
-    pub params: Vec<(String, Template)>,
+    pub params: Params,
     /// Words beside the parameters that steer the engine, such as `confirmed`. Few calls have any.
     pub asides: Option<Box<Map<String, Value>>>,
     /// Where the result goes.
@@ -64,7 +63,7 @@ pub(crate) const ASIDES: [&str; 6] =
 const RESULTS: &str = "results";
 
 /// Parameters by name, in the order of writing.
-type Params = Vec<(String, Template)>;
+pub type Params = Vec<(Name, Template)>;
 
 impl Call {
     /// Reads a proposal. What can be understood is, even of a faulty call, for it may still feed others.
@@ -78,26 +77,26 @@ impl Call {
             none = Map::new();
             &none
         };
-        let tool_name = find(fields, "_tool").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let tool = context.tool(&tool_name).cloned();
+        let said = Said::of(fields);
+        let tool_name = said.tool.and_then(Value::as_str).unwrap_or_default();
+        let tool = context.tool(tool_name).cloned();
         if tool.is_none() && proposal.is_object() {
-            faults.push(unknown_tool(&tool_name, fields, context));
+            faults.push(unknown_tool(tool_name, fields, context));
         }
-        let mut reader = Reader { fields, tool: tool.as_deref(), faults };
+        let output = said.output.map(|output| Box::new(without_absent(output, tool.as_deref())));
+        let mut reader = Reader { fields, said, tool: tool.as_deref(), faults };
         let output_path = reader.output_path();
         let output_method = reader.output_method();
         let instance = reader.instance(context);
         let scopes = reader.scopes();
-        let delegate = reader.executor("_delegate");
-        let activity = reader.executor("_activity");
+        let delegate = reader.executor("_delegate", reader.said.delegate);
+        let activity = reader.executor("_activity", reader.said.activity);
         let (params, asides) = reader.params();
-        let output = find(fields, "_output").map(|output| Box::new(without_absent(output, tool.as_deref())));
         let faults = reader.faults;
         let raw = proposal.clone();
         let call = Self {
             raw,
             tool,
-            tool_name,
             params,
             asides,
             output_path,
@@ -120,6 +119,11 @@ impl Call {
             self.output_method = Method::Push;
             self.keeps_by_default = true;
         }
+    }
+
+    /// The name of the tool.
+    pub fn tool_name(&self) -> &str {
+        self.said("_tool").and_then(Value::as_str).unwrap_or_default()
     }
 
     /// Visits every expression of the parameters, with the place of the parameter it fills.
@@ -197,13 +201,13 @@ impl Call {
 }
 
 /// Visits every expression, with the place of the parameter it fills.
-fn each_reference<'a>(params: &'a [(String, Template)], visit: &mut impl FnMut(&[String], &'a Expr)) {
+fn each_reference<'a>(params: &'a [(Name, Template)], visit: &mut impl FnMut(&[String], &'a Expr)) {
     let mut place = Vec::new();
     for (name, template) in params {
         if matches!(template, Template::Literal(_)) {
             continue;
         }
-        place.push(name.clone());
+        place.push(name.to_string());
         template.each_expr(&mut place, visit);
         place.pop();
     }
@@ -276,19 +280,58 @@ fn find<'a>(fields: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
     fields.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
 }
 
+/// What a proposal says of meta-properties, found in one pass: there are many of them, and most calls say little.
+#[derive(Default)]
+struct Said<'a> {
+    tool: Option<&'a Value>,
+    output_path: Option<&'a Value>,
+    output_method: Option<&'a Value>,
+    instance: Option<&'a Value>,
+    scopes: Option<&'a Value>,
+    delegate: Option<&'a Value>,
+    activity: Option<&'a Value>,
+    output: Option<&'a Value>,
+    /// How many fields are none.
+    params: usize,
+}
+
+impl<'a> Said<'a> {
+    fn of(fields: &'a Map<String, Value>) -> Self {
+        let mut said = Self::default();
+        for (name, value) in fields {
+            let place = match name.as_str() {
+                "_tool" => &mut said.tool,
+                "_outputPath" => &mut said.output_path,
+                "_outputMethod" => &mut said.output_method,
+                "_instance" => &mut said.instance,
+                "_scopes" => &mut said.scopes,
+                "_delegate" => &mut said.delegate,
+                "_activity" => &mut said.activity,
+                "_output" => &mut said.output,
+                other => {
+                    said.params += usize::from(!other.starts_with('_'));
+                    continue;
+                }
+            };
+            *place = Some(value);
+        }
+        said
+    }
+}
+
 struct Reader<'a> {
     fields: &'a Map<String, Value>,
+    said: Said<'a>,
     tool: Option<&'a Tool>,
     faults: Vec<Fault>,
 }
 
 impl<'a> Reader<'a> {
     /// What the call says of a meta-property, else what the tool fixes. What the tool does not permit is a fault.
-    fn meta(&mut self, name: &str) -> Option<&'a Value> {
+    fn meta(&mut self, name: &str, said: Option<&'a Value>) -> Option<&'a Value> {
         let rule = self.tool.and_then(|tool| tool.meta(name));
-        let fixed = rule.and_then(|rule| rule.fixed.as_ref());
-        let Some(said) = find(self.fields, name).filter(|said| !said.is_null()) else {
-            return fixed;
+        let Some(said) = said.filter(|said| !said.is_null()) else {
+            return rule.and_then(|rule| rule.fixed.as_ref());
         };
         if let Some(rule) = rule {
             self.faults.extend(against(name, said, rule));
@@ -297,12 +340,12 @@ impl<'a> Reader<'a> {
     }
 
     fn output_path(&mut self) -> Option<OutputPath> {
-        let text = self.text("_outputPath")?;
+        let text = self.text("_outputPath", self.said.output_path)?;
         OutputPath::parse(text).map_err(|fault| self.faults.push(fault.at("_outputPath"))).ok()
     }
 
     fn output_method(&mut self) -> Method {
-        let Some(name) = self.text("_outputMethod") else { return Method::Set };
+        let Some(name) = self.text("_outputMethod", self.said.output_method) else { return Method::Set };
         Method::parse(name).unwrap_or_else(|| {
             let fault = crate::message::unknown_method(name);
             self.faults.push(Fault { rule: Rule::Call3, ..fault });
@@ -311,7 +354,7 @@ impl<'a> Reader<'a> {
     }
 
     fn instance(&mut self, context: &Context) -> Option<String> {
-        let name = self.text("_instance")?;
+        let name = self.text("_instance", self.said.instance)?;
         if !context.instances().contains(name) {
             let known: Vec<_> = context.instances().iter().take(12).map(String::as_str).collect();
             let text = format!(
@@ -323,8 +366,8 @@ impl<'a> Reader<'a> {
         Some(name.to_owned())
     }
 
-    fn text(&mut self, name: &str) -> Option<&'a str> {
-        match self.meta(name)? {
+    fn text(&mut self, name: &str, said: Option<&'a Value>) -> Option<&'a str> {
+        match self.meta(name, said)? {
             Value::String(text) => Some(text),
             Value::Null => None,
             other => {
@@ -335,7 +378,7 @@ impl<'a> Reader<'a> {
     }
 
     fn scopes(&mut self) -> Vec<Scope> {
-        let Some(said) = self.meta("_scopes") else { return Vec::new() };
+        let Some(said) = self.meta("_scopes", self.said.scopes) else { return Vec::new() };
         let Value::Array(entries) = said else {
             self.faults.push(refused(format!("`_scopes` is an array, not {}", type_name(said))));
             return Vec::new();
@@ -351,19 +394,18 @@ impl<'a> Reader<'a> {
     }
 
     /// Who executes is the tool's to say; a call may only choose where the tool leaves a choice.
-    fn executor(&mut self, name: &str) -> Option<String> {
+    fn executor(&mut self, name: &str, said: Option<&'a Value>) -> Option<String> {
         if self.tool.is_some_and(|tool| tool.meta(name).is_none()) {
-            if find(self.fields, name).is_some_and(|said| !said.is_null()) {
+            if said.is_some_and(|said| !said.is_null()) {
                 self.faults.push(refused(format!("the tool does not let a call choose its `{name}`")));
             }
             return None;
         }
-        self.text(name).filter(|name| !name.is_empty()).map(str::to_owned)
+        self.text(name, said).filter(|name| !name.is_empty()).map(str::to_owned)
     }
 
     fn params(&mut self) -> (Params, Option<Box<Map<String, Value>>>) {
-        let named = self.fields.keys().filter(|name| !name.starts_with('_')).count();
-        let mut params = Vec::with_capacity(named);
+        let mut params = Vec::with_capacity(self.said.params);
         let mut asides: Option<Box<Map<String, Value>>> = None;
         for (name, value) in self.fields {
             if name.starts_with('_') {
@@ -385,7 +427,7 @@ impl<'a> Reader<'a> {
                 None => Cow::Borrowed(value),
             };
             match Template::parse(&value) {
-                Ok(template) => params.push((name.clone(), template)),
+                Ok(template) => params.push((name.into(), template)),
                 Err(fault) => self.faults.push(fault.at(name)),
             }
         }
@@ -393,7 +435,7 @@ impl<'a> Reader<'a> {
             for (name, value) in tool.prescribed() {
                 if !self.fields.contains_key(name) || self.fields[name].is_null() {
                     match Template::parse(value) {
-                        Ok(template) => params.push((name.clone(), template)),
+                        Ok(template) => params.push((name.into(), template)),
                         Err(fault) => self.faults.push(fault.at(name)),
                     }
                 }
@@ -445,11 +487,11 @@ fn scope(entry: &Value) -> Result<Scope, Fault> {
 }
 
 /// What is wrong with the parameters already, while the values of references are not known.
-fn literal_breaches(tool: &Tool, params: &[(String, Template)]) -> Vec<Breach> {
+fn literal_breaches(tool: &Tool, params: &[(Name, Template)]) -> Vec<Breach> {
     if params.iter().any(|(_, template)| !matches!(template, Template::Literal(_))) && tool.surely_fits(params) {
         return Vec::new();
     }
-    let outline = params.iter().map(|(name, template)| (name.clone(), template.outline())).collect();
+    let outline = params.iter().map(|(name, template)| (name.to_string(), template.outline())).collect();
     let mut open: Vec<Vec<String>> = Vec::new();
     each_reference(params, &mut |place, _| open.push(place.to_vec()));
     let undecided = |breach: &Breach| {

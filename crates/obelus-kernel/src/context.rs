@@ -21,6 +21,7 @@ use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::fold::{self, Method, Undo};
 use crate::message::{Data, Message, Parsed, Plan, Text};
+use crate::names::Name;
 use crate::origin::Origins;
 use crate::path::Path;
 use crate::tool::Tool;
@@ -34,7 +35,7 @@ pub struct Context {
     messages: Vec<Message>,
     /// What is missing in that list, because nobody has asked for it yet.
     past: Option<Past>,
-    views: BTreeMap<String, View>,
+    views: BTreeMap<Name, View>,
     tools: BTreeMap<String, Arc<Tool>>,
     /// Names of tools in the order of their first definition, which is the order the model sees.
     tool_order: Vec<String>,
@@ -45,6 +46,9 @@ pub struct Context {
     plan_before: Option<Plan>,
     ignored: Vec<(usize, String)>,
 }
+
+/// Messages that are appended together. Most often it is the one result of a call, which takes no list.
+pub(crate) type Batch = SmallVec<[Message; 1]>;
 
 impl Context {
     /// An empty memory.
@@ -73,72 +77,84 @@ impl Context {
         for (index, parsed) in messages.enumerate() {
             let parsed = parsed.map_err(|fault| fault.in_message(index))?;
             context.ignored.extend(parsed.ignored.into_iter().map(|name| (index, name)));
-            context.append_one(parsed.message).map_err(|fault| fault.in_message(index))?;
+            context.append_one(parsed.message, index, |_| Ok(()))?;
         }
         Ok(context)
     }
 
     /// Appends a batch, all of it or nothing. A fault names the message's index in the batch.
     pub fn append(&mut self, batch: Vec<Message>) -> Result<(), Fault> {
-        self.append_checked(batch, |_| Ok(()))
+        self.append_checked(batch.into(), |_| Ok(()))
     }
 
     /// Appends a batch if, with all of it in place, `check` has no objection; otherwise nothing changes.
     pub(crate) fn append_checked(
         &mut self,
-        batch: Vec<Message>,
+        mut batch: Batch,
         check: impl FnOnce(&Context) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        // Tools are rare and may fail to read, so they are looked at before anything is written.
-        let mut tools = Vec::new();
-        for (index, message) in batch.iter().enumerate() {
-            if let Message::Tool(_) = message {
-                tools.push(read_tools(message).map_err(|fault| fault.in_message(index))?);
-            }
-        }
         // Most batches are the one result of a call.
-        let mut done = SmallVec::<[(usize, Undo); 1]>::new();
+        let appended = match (batch.len(), batch.pop()) {
+            (1, Some(message)) => self.append_one(message, 0, check),
+            (_, last) => {
+                batch.extend(last);
+                self.append_several(batch, check)
+            }
+        };
+        if appended.is_err() {
+            // A kind that only the rejected batch has written is not a kind of this context.
+            self.views.retain(|_, view| !view.is_empty());
+        }
+        appended
+    }
+
+    fn append_one(
+        &mut self,
+        message: Message,
+        index: usize,
+        check: impl FnOnce(&Context) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let taken = self.take_in(&message).map_err(|fault| fault.in_message(index))?;
+        if let Err(fault) = check(self) {
+            self.take_out(&message, taken);
+            return Err(fault);
+        }
+        self.remember(message, taken);
+        Ok(())
+    }
+
+    fn append_several(&mut self, batch: Batch, check: impl FnOnce(&Context) -> Result<(), Fault>) -> Result<(), Fault> {
+        let mut taken = Vec::with_capacity(batch.len());
         let mut outcome = Ok(());
         for (index, message) in batch.iter().enumerate() {
-            let Message::Data(data) = message else { continue };
-            match self.fold_in(data) {
-                Ok(undo) => done.push((index, undo)),
-                Err(text) => {
-                    outcome = Err(Fault::new(Rule::Ctx4, text).in_message(index));
+            match self.take_in(message) {
+                Ok(one) => taken.push(one),
+                Err(fault) => {
+                    outcome = Err(fault.in_message(index));
                     break;
                 }
             }
         }
-        let outcome = outcome.and_then(|()| check(self));
-        if let Err(fault) = outcome {
-            for (index, undo) in done.into_iter().rev() {
-                if let Message::Data(data) = &batch[index] {
-                    self.fold_out(data, undo);
-                }
-            }
-            // A kind that only the rejected batch has written is not a kind of this context.
-            self.views.retain(|_, view| !view.is_empty());
+        if let Err(fault) = outcome.and_then(|()| check(self)) {
+            batch.iter().zip(taken).rev().for_each(|(message, one)| self.take_out(message, one));
             return Err(fault);
         }
-        let mut tools = tools.into_iter();
-        let mut done = done.into_iter();
-        for message in batch {
-            let defined = if let Message::Tool(_) = message { tools.next() } else { None };
-            let undo = if let Message::Data(_) = message { done.next() } else { None };
-            let is_new = undo.is_some_and(|(_, undo)| undo.made_the_place());
-            self.remember(message, defined.unwrap_or_default(), is_new);
+        for (message, one) in batch.into_iter().zip(taken) {
+            self.remember(message, one);
         }
         Ok(())
     }
 
-    fn append_one(&mut self, message: Message) -> Result<(), Fault> {
-        let tools = read_tools(&message)?;
-        let is_new = match &message {
-            Message::Data(data) => self.fold_in(data).map_err(|text| Fault::new(Rule::Ctx4, text))?.made_the_place(),
-            _ => false,
-        };
-        self.remember(message, tools, is_new);
-        Ok(())
+    /// Folds a message into memory, or reads the tools in it: what may fail, and can be taken back.
+    fn take_in(&mut self, message: &Message) -> Result<Taken, Fault> {
+        match message {
+            Message::Data(data) => self.fold_in(data).map(Taken::Folded).map_err(|text| Fault::new(Rule::Ctx4, text)),
+            Message::Tool(tools) => {
+                let read = tools.iter().map(|(name, schema)| Tool::parse(name, schema));
+                read.collect::<Result<_, _>>().map(Taken::Tools)
+            }
+            Message::Text(_) | Message::Plan(_) => Ok(Taken::Nothing),
+        }
     }
 
     fn fold_in(&mut self, data: &Data) -> Result<Undo, String> {
@@ -153,48 +169,55 @@ impl Context {
         fold::write(view.slot(data.instance.as_deref()), path, method, value.clone())
     }
 
-    fn fold_out(&mut self, data: &Data, undo: Undo) {
+    /// Takes back what a message of a rejected batch has brought about. The latest comes first.
+    fn take_out(&mut self, message: &Message, taken: Taken) {
+        let (Message::Data(data), Taken::Folded(undo)) = (message, taken) else { return };
         if let Some(view) = self.views.get_mut(&data.kind) {
             fold::take_back(view.slot(data.instance.as_deref()), data.operation().0, undo);
         }
     }
 
-    /// `is_new` where nothing was at the place that the message writes.
-    fn remember(&mut self, message: Message, tools: Vec<Tool>, is_new: bool) {
-        match &message {
-            Message::Data(data) => {
-                if let ((path, method, Some(value)), Some(view)) = (data.operation(), self.views.get_mut(&data.kind)) {
-                    let sources = data.sources();
-                    view.label(data.instance.as_deref(), path, method, value, &sources);
-                    if is_new && matches!(method, Method::Push | Method::Concat) {
-                        // Labels of what was here long ago must not pass for those of the first elements.
-                        view.label_below(data.instance.as_deref(), path, &sources);
+    /// Takes note of what was taken in, and keeps the message.
+    fn remember(&mut self, message: Message, taken: Taken) {
+        match (&message, taken) {
+            (Message::Data(data), Taken::Folded(undo)) => self.label(data, undo.made_the_place()),
+            (Message::Tool(_), Taken::Tools(tools)) => {
+                for tool in tools {
+                    if !self.tools.contains_key(&tool.name) {
+                        self.tool_order.push(tool.name.clone());
                     }
-                    for (dotted, origins) in data.parts.iter().flat_map(|parts| parts.iter()) {
-                        view.label_part(data.instance.as_deref(), path, method, value, dotted, origins);
-                    }
-                }
-                if let Some(instance) = &data.instance
-                    && !self.instances.contains(instance)
-                {
-                    self.instances.insert(instance.clone());
-                }
-                if (data.schema.is_some() || data.description.is_some())
-                    && let Some(view) = self.views.get_mut(&data.kind)
-                {
-                    view.describe(data.instance.as_deref(), data.schema.as_deref(), data.description.as_ref());
+                    self.tools.insert(tool.name.clone(), Arc::new(tool));
                 }
             }
-            Message::Plan(_) => self.plan = Some(self.messages.len()),
-            Message::Text(_) | Message::Tool(_) => {}
-        }
-        for tool in tools {
-            if !self.tools.contains_key(&tool.name) {
-                self.tool_order.push(tool.name.clone());
-            }
-            self.tools.insert(tool.name.clone(), Arc::new(tool));
+            (Message::Plan(_), _) => self.plan = Some(self.messages.len()),
+            _ => {}
         }
         self.push(message);
+    }
+
+    /// Notes where data comes from, and what else it says of its kind. `is_new` where nothing was at its place.
+    fn label(&mut self, data: &Data, is_new: bool) {
+        let instance = data.instance.as_deref();
+        let Some(view) = self.views.get_mut(&data.kind) else { return };
+        if let (path, method, Some(value)) = data.operation() {
+            let sources = data.sources();
+            view.label(instance, path, method, value, &sources);
+            if is_new && matches!(method, Method::Push | Method::Concat) {
+                // Labels of what was here long ago must not pass for those of the first elements.
+                view.label_below(instance, path, &sources);
+            }
+            for (dotted, origins) in data.parts.iter().flat_map(|parts| parts.iter()) {
+                view.label_part(instance, path, method, value, dotted, origins);
+            }
+        }
+        if data.schema.is_some() || data.description.is_some() {
+            view.describe(instance, data.schema.as_deref(), data.description.as_ref());
+        }
+        if let Some(instance) = &data.instance
+            && !self.instances.contains(instance)
+        {
+            self.instances.insert(instance.clone());
+        }
     }
 
     /// The value at a path: the instance's own lies over the global. Without an instance, global data only.
@@ -280,7 +303,7 @@ impl Context {
     pub fn refolded(&self) -> Result<Self, Fault> {
         let mut again = Self::new();
         for (index, message) in self.messages().iter().enumerate() {
-            again.append_one(message.clone()).map_err(|fault| fault.in_message(index))?;
+            again.append_one(message.clone(), index, |_| Ok(()))?;
         }
         Ok(again)
     }
@@ -291,9 +314,11 @@ impl Context {
     }
 }
 
-fn read_tools(message: &Message) -> Result<Vec<Tool>, Fault> {
-    match message {
-        Message::Tool(tools) => tools.iter().map(|(name, schema)| Tool::parse(name, schema)).collect(),
-        _ => Ok(Vec::new()),
-    }
+/// What a message has brought about that may still be taken back.
+enum Taken {
+    /// A write to the fold.
+    Folded(Undo),
+    /// The tools it defines, none of them on offer yet.
+    Tools(Vec<Tool>),
+    Nothing,
 }

@@ -263,7 +263,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn at(path: &str) -> Vec<Segment> {
+    fn at(path: &str) -> crate::Segments {
         let crate::Expr::Ref(path) = crate::Expr::parse(path).unwrap() else { unreachable!() };
         path.segments.clone()
     }

@@ -22,7 +22,7 @@
 //! | [`Fault`] | what is wrong, where, and which rule says so |
 
 mod call;
-pub use call::{Call, Scope, closest};
+pub use call::{Call, Params, Scope, closest};
 
 pub mod compose;
 
@@ -50,14 +50,16 @@ mod leaves;
 pub use leaves::Leave;
 
 mod message;
-mod names;
 pub use message::{Data, Message, Output, Parsed, Parts, Plan, PlanMode, Role, Text};
+
+mod names;
+pub use names::Name;
 
 mod origin;
 pub use origin::{Origin, Origins};
 
 mod path;
-pub use path::{MAX_DEPTH, Path, Segment};
+pub use path::{MAX_DEPTH, Path, Segment, Segments};
 
 pub mod plan;
 

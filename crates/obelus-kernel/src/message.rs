@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::fold::{Method, type_name};
+use crate::names::Name;
 use crate::origin::{Origin, Origins};
 use crate::path::{MAX_DEPTH, Path};
 
@@ -20,7 +21,7 @@ pub enum Message {
     /// Structured information of a kind; `input`, `state` and `error` are kinds too.
     Data(Box<Data>),
     /// Capabilities offered to the model: name → schema.
-    Tool(Map<String, Value>),
+    Tool(Box<Map<String, Value>>),
     /// The strategy committed so far.
     Plan(Plan),
 }
@@ -59,7 +60,7 @@ impl Role {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Data {
     /// The kind; with the instance it is the identity of the object.
-    pub kind: String,
+    pub kind: Name,
     /// The instance it belongs to; without one it is global.
     pub instance: Option<String>,
     /// The payload, or what is at the path of a result whose `data` does no more than spell that path.
@@ -131,7 +132,7 @@ const META: [&str; 8] =
 
 impl Data {
     /// A plain data message of a kind.
-    pub fn plain(kind: impl Into<String>, data: Value) -> Self {
+    pub fn plain(kind: impl Into<Name>, data: Value) -> Self {
         Self {
             kind: kind.into(),
             instance: None,
@@ -161,28 +162,28 @@ impl Data {
     }
 
     /// Where the data comes from: what the message says, and what its kind says whatever the message says.
-    pub(crate) fn sources(&self) -> Origins {
+    pub(crate) fn sources(&self) -> Cow<'_, Origins> {
         let by_kind = match &self.output {
             // The result of a call that was made elsewhere is believed as little as anything.
             Some(output) if self.origins.is_none() => {
                 let name = output.call.get("_tool").and_then(Value::as_str).unwrap_or("unknown");
                 Origin::Tool { name: name.into(), trusted: false }
             }
-            Some(_) => return self.origins.clone().unwrap_or_default(),
+            Some(_) => return Cow::Borrowed(self.origins.as_ref().unwrap_or(Origins::NONE)),
             None if self.kind == "input" => Origin::User,
             None => Origin::Author,
         };
         let by_kind = Origins::of(by_kind);
-        match &self.origins {
+        Cow::Owned(match &self.origins {
             Some(said) => by_kind.joined(said),
             None => by_kind,
-        }
+        })
     }
 
     /// Everything it carries, its parts included.
     pub(crate) fn all_sources(&self) -> Origins {
         let parts = self.parts.iter().flat_map(|parts| parts.iter());
-        parts.fold(self.sources(), |all, (_, of)| all.joined(of))
+        parts.fold(self.sources().into_owned(), |all, (_, of)| all.joined(of))
     }
 
     /// The one operation this message is: path, method, and the value within `data`.
@@ -228,7 +229,7 @@ impl Message {
         let message = match type_.as_str() {
             "text" => Message::Text(text(&mut fields)?),
             "data" | "input" | "state" | "error" => Message::Data(Box::new(data(&type_, &mut fields)?)),
-            "tool" => Message::Tool(tool(&mut fields)?),
+            "tool" => Message::Tool(Box::new(tool(&mut fields)?)),
             "plan" => Message::Plan(plan(&mut fields)?),
             other => {
                 return Err(wrong(format!(
@@ -332,7 +333,7 @@ fn data(type_: &str, fields: &mut Map<String, Value>) -> Result<Data, Fault> {
             Arc::new(parts.iter().map(|(path, labels)| (path.clone(), Origins::from_json(labels))).collect())
         });
     let meta = (!meta.is_empty()).then(|| Box::new(meta));
-    Ok(Data { kind, instance, content, schema, description, method, output, origins, parts, meta })
+    Ok(Data { kind: kind.into(), instance, content, schema, description, method, output, origins, parts, meta })
 }
 
 /// `data`, else the field named like the type, else, for `input` and `state`, all that remains.

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::fold::Method;
 use crate::message::Role;
-use crate::names::ByName;
+use crate::names::{ByName, Name};
 use crate::path::Segment;
 
 /// One source of values.
@@ -58,22 +58,25 @@ impl From<Role> for Origin {
 /// All the sources of a value. Cheap to copy and, in the common case, to join.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origins(
-    /// Never an empty set: that is `None`, which costs nothing to make.
-    Option<Arc<BTreeSet<Origin>>>,
+    /// In order, each once, and never empty: that is `None`, which costs nothing to make.
+    Option<Arc<[Origin]>>,
 );
 
 impl Origins {
+    /// No source at all.
+    pub(crate) const NONE: &Self = &Self(None);
+
     /// A single source.
     pub fn of(origin: Origin) -> Self {
-        Self(Some(Arc::new(BTreeSet::from([origin]))))
+        Self(Some(Arc::new([origin])))
     }
 
     /// Adds the sources of another value.
     pub fn join(&mut self, other: &Origins) {
         let Some(theirs) = &other.0 else { return };
         match &mut self.0 {
-            Some(own) if Arc::ptr_eq(own, theirs) || theirs.iter().all(|origin| own.contains(origin)) => {}
-            Some(own) if !own.is_subset(theirs) => Arc::make_mut(own).extend(theirs.iter().cloned()),
+            Some(own) if Arc::ptr_eq(own, theirs) || are_among(theirs, own) => {}
+            Some(own) if !are_among(own, theirs) => *self = own.iter().chain(theirs.iter()).cloned().collect(),
             _ => self.0 = Some(theirs.clone()),
         }
     }
@@ -110,8 +113,7 @@ impl Origins {
             return self;
         }
         let is_believed = |origin: &&Origin| !matches!(origin, Origin::Tool { trusted: false, .. });
-        let all: BTreeSet<Origin> = self.iter().filter(is_believed).cloned().collect();
-        Self((!all.is_empty()).then(|| Arc::new(all)))
+        self.iter().filter(is_believed).cloned().collect()
     }
 
     /// The form in which a message carries it.
@@ -130,8 +132,19 @@ impl Origins {
             _ => None,
         };
         let texts = value.as_array().into_iter().flatten().filter_map(Value::as_str);
-        let all: BTreeSet<Origin> = texts.filter_map(read).collect();
-        Self((!all.is_empty()).then(|| Arc::new(all)))
+        texts.filter_map(read).collect()
+    }
+}
+
+/// Whether all of these are among those, which are in order.
+fn are_among(these: &[Origin], those: &[Origin]) -> bool {
+    these.iter().all(|origin| those.binary_search(origin).is_ok())
+}
+
+impl FromIterator<Origin> for Origins {
+    fn from_iter<I: IntoIterator<Item = Origin>>(all: I) -> Self {
+        let all: BTreeSet<Origin> = all.into_iter().collect();
+        Self((!all.is_empty()).then(|| all.into_iter().collect()))
     }
 }
 
@@ -155,20 +168,20 @@ pub(crate) struct Labels {
     /// Whether what is above does not reach here, because this place was written over as a whole.
     anew: bool,
     /// Looked up by name with every read and write. Most places have nothing below.
-    children: Option<Box<ByName<String, Labels>>>,
+    children: Option<Box<ByName<Name, Labels>>>,
 }
 
 /// Written as a list: what is here, whether it is anew, and what is below by name.
 impl Serialize for Labels {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let below: Vec<(&String, &Labels)> = self.children.iter().flat_map(|children| children.iter()).collect();
+        let below: Vec<(&Name, &Labels)> = self.children.iter().flat_map(|children| children.iter()).collect();
         (&self.own, self.anew, below, self.children.is_some()).serialize(to)
     }
 }
 
 impl<'de> Deserialize<'de> for Labels {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let (own, anew, below, has) = <(Origins, bool, Vec<(String, Labels)>, bool)>::deserialize(from)?;
+        let (own, anew, below, has) = <(Origins, bool, Vec<(Name, Labels)>, bool)>::deserialize(from)?;
         Ok(Self { own, anew, children: has.then(|| Box::new(below.into_iter().collect())) })
     }
 }
@@ -180,7 +193,7 @@ impl Labels {
             // An index from the end may be any element, so the whole list gets it, and each element with a label.
             Some((segment, _)) if segment.counts_from_the_end() => self.join_everywhere(origins),
             Some((segment, rest)) => {
-                self.child(segment.key().into_owned()).write(rest, method, value, origins);
+                self.child(segment.name()).write(rest, method, value, origins);
             }
             None => match (method, value) {
                 // An object that brings no field is still somebody's, where there was nothing before.
@@ -189,7 +202,7 @@ impl Labels {
                 }
                 (Method::Merge | Method::Assign, Value::Object(fields)) => {
                     for (name, value) in fields {
-                        let child = self.child(name.clone());
+                        let child = self.child(name.into());
                         let deep = method == Method::Merge && value.is_object();
                         child.write(&[], if deep { method } else { Method::Set }, value, origins);
                     }
@@ -226,7 +239,7 @@ impl Labels {
     pub(crate) fn join_below(&mut self, path: &[Segment], origins: &Origins) {
         match path.split_first() {
             Some((segment, rest)) if !segment.counts_from_the_end() => {
-                self.child(segment.key().into_owned()).join_below(rest, origins);
+                self.child(segment.name()).join_below(rest, origins);
             }
             _ => self.join_everywhere(origins),
         }
@@ -243,7 +256,7 @@ impl Labels {
         self.own.0.is_none() && self.children.is_none()
     }
 
-    fn child(&mut self, name: String) -> &mut Labels {
+    fn child(&mut self, name: Name) -> &mut Labels {
         self.children.get_or_insert_default().entry(name).or_default()
     }
 
@@ -260,7 +273,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn at(path: &str) -> Vec<Segment> {
+    fn at(path: &str) -> crate::Segments {
         let crate::Expr::Ref(path) = crate::Expr::parse(path).unwrap() else { unreachable!() };
         path.segments.clone()
     }

@@ -1,8 +1,12 @@
 //! Paths into an agent's memory: a kind, and the way below it.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::Value;
+use smallvec::{SmallVec, smallvec};
+
+use crate::names::Name;
 
 /// Nothing in a context is nested deeper than this; paths are no longer either.
 pub const MAX_DEPTH: usize = 64;
@@ -11,9 +15,9 @@ pub const MAX_DEPTH: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Segment {
     /// `.name`: a key of an object, or, if all digits, an element of an array.
-    Field(String),
+    Field(Name),
     /// `["name"]`: a key of an object, whatever its letters.
-    Key(String),
+    Key(Name),
     /// `[0]`, `[-1]`: an element of an array, negative ones from the end.
     Index(i64),
 }
@@ -22,7 +26,7 @@ impl Segment {
     /// The child of `value` that this segment names.
     pub fn of<'a>(&self, value: &'a Value) -> Option<&'a Value> {
         match (self, value) {
-            (Segment::Field(key) | Segment::Key(key), Value::Object(map)) => map.get(key),
+            (Segment::Field(key) | Segment::Key(key), Value::Object(map)) => map.get(key.as_str()),
             (_, Value::Array(items)) => items.get(self.element(items.len())?),
             _ => None,
         }
@@ -40,9 +44,17 @@ impl Segment {
     }
 
     /// The key under which this segment is spelled in an object.
-    pub(crate) fn key(&self) -> std::borrow::Cow<'_, str> {
+    pub(crate) fn key(&self) -> Cow<'_, str> {
         match self {
-            Segment::Field(key) | Segment::Key(key) => key.into(),
+            Segment::Field(key) | Segment::Key(key) => Cow::Borrowed(key),
+            Segment::Index(n) => n.to_string().into(),
+        }
+    }
+
+    /// The same, to be kept.
+    pub(crate) fn name(&self) -> Name {
+        match self {
+            Segment::Field(key) | Segment::Key(key) => key.clone(),
             Segment::Index(n) => n.to_string().into(),
         }
     }
@@ -67,19 +79,27 @@ pub(crate) fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'))
 }
 
+/// The way below a kind. Most often it is one step, which takes no list.
+pub type Segments = SmallVec<[Segment; 1]>;
+
 /// A place in the context: `†state.deal.items[0]["unit price"]`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Path {
     /// The kind of data.
-    pub kind: String,
+    pub kind: Name,
     /// The way below it, outermost first.
-    pub segments: Vec<Segment>,
+    pub segments: Segments,
 }
 
 impl Path {
     /// The root of a kind.
-    pub fn root(kind: impl Into<String>) -> Self {
-        Self { kind: kind.into(), segments: Vec::new() }
+    pub fn root(kind: impl Into<Name>) -> Self {
+        Self { kind: kind.into(), segments: Segments::new() }
+    }
+
+    /// A field of a kind.
+    pub fn field(kind: impl Into<Name>, name: impl Into<Name>) -> Self {
+        Self { kind: kind.into(), segments: smallvec![Segment::Key(name.into())] }
     }
 
     /// The value at this path in a message's `data`, which spells it as nested objects.

@@ -123,7 +123,7 @@ pub(crate) fn short(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn segments(path: &str) -> Vec<Segment> {
+    fn segments(path: &str) -> crate::Segments {
         let crate::Expr::Ref(path) = crate::Expr::parse(path).unwrap() else { unreachable!() };
         path.segments.clone()
     }

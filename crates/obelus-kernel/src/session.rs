@@ -96,6 +96,7 @@ use crate::context::Context;
 use crate::fault::{Fault, Rule};
 use crate::jq::Filter;
 use crate::message::{Message, PlanMode, Role};
+use crate::names::Name;
 use crate::origin::Origins;
 use crate::schema;
 use crate::steps::Steps;
@@ -178,7 +179,7 @@ pub struct Session {
 }
 
 /// A kind, an instance, and a pointer into the kind's schema.
-type PartOfKind = (String, Option<String>, String);
+type PartOfKind = (Name, Option<String>, String);
 
 /// An input that cannot be taken; nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -479,8 +480,11 @@ impl Session {
 
     /// Who carries out a call of a tool, if not the model itself.
     fn activity_of<'a>(&self, tool: &'a Tool, named: Option<&'a str>) -> Option<&'a str> {
-        let is_known = |name: &&str| self.settings.activities.contains(*name);
-        named.filter(is_known).or_else(|| Some(tool.name.as_str()).filter(is_known))
+        self.known_activity(named).or_else(|| self.known_activity(Some(&tool.name)))
+    }
+
+    fn known_activity<'a>(&self, named: Option<&'a str>) -> Option<&'a str> {
+        named.filter(|name| self.settings.activities.contains(*name))
     }
 
     /// Whether the model itself carries out calls of this tool.

@@ -14,6 +14,7 @@ use crate::expr::OutputPath;
 use crate::fault::{Fault, Rule};
 use crate::fold::type_name;
 use crate::leaves::Leave;
+use crate::names::Name;
 use crate::origin::{Origin, Origins};
 use crate::schema::{self, Breach};
 use crate::template::Template;
@@ -307,11 +308,11 @@ impl Tool {
 
     /// Whether parameters, some of them references, fit for sure as far as they are literal. A quick yes for
     /// the common case, a schema that is no more than a list of parameters; no means that a closer look is due.
-    pub(crate) fn surely_fits(&self, params: &[(String, Template)]) -> bool {
+    pub(crate) fn surely_fits(&self, params: &[(Name, Template)]) -> bool {
         let Some(plain) = self.plain.get_or_init(|| PlainParams::of(&self.params)) else { return false };
-        let is_given = |name: &String| params.iter().any(|(given, _)| given == name);
+        let is_given = |name: &String| params.iter().any(|(given, _)| *given == *name);
         plain.required.iter().all(is_given)
-            && params.iter().all(|(name, template)| match (template, plain.each.get(name)) {
+            && params.iter().all(|(name, template)| match (template, plain.each.get(name.as_str())) {
                 (Template::Expr(_), known) => known.is_some() || !plain.closed,
                 (Template::Literal(value), Some(validator)) => validator.is_valid(value),
                 (Template::Literal(_), None) => !plain.closed,

@@ -369,7 +369,7 @@ impl Reader<'_> {
                     self.problem(&format!("{field}.{annotation}"), format!("TOOL-1: {words}"));
                 }
                 let tools = Map::from_iter([(name.to_owned(), schema.clone())]);
-                self.append(context, field, Message::Tool(tools));
+                self.append(context, field, Message::Tool(Box::new(tools)));
             }
             Err(fault) => {
                 let inner = fault.field.strip_prefix(&format!("tool.{name}")).unwrap_or_default().to_owned();

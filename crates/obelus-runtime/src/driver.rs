@@ -328,31 +328,22 @@ impl Driver {
         if let Some(told) = self.counter.as_mut().and_then(counter::Ends::take_now) {
             return self.take_told(told).await.or_else(unless_broken);
         }
-        let input = match self.words.as_mut().and_then(|words| words.try_recv().ok()).or_else(|| self.done.pop_front())
-        {
-            Some(input) => input,
-            None => loop {
-                let lapse = self.lapse();
-                let part = tokio::select! {
-                    biased;
-                    // What was told of an answer comes before the answer.
-                    part = self.parts.next() => part,
-                    Some(done) = self.pending.next() => break done,
-                    asking = self.inquiries.next() => match self.inquiries.take(asking) {
-                        Some(input) => break input,
-                        None => continue,
-                    },
-                    said = next_word(&mut self.words) => break said,
-                    told = next_told(&mut self.counter) => return self.take_told(told).await.or_else(unless_broken),
-                    () = tokio::time::sleep(lapse.unwrap_or_default()), if lapse.is_some() => break Input::Tick,
-                };
-                if let Some(input) = self.take_part(part) {
-                    break input;
-                }
-            },
-        };
-        let is_stop = matches!(input, Input::Stop);
-        let batch = self.with_others_ready(input);
+        let mut first = self.words.as_mut().and_then(|words| words.try_recv().ok());
+        while first.is_none() && self.done.is_empty() {
+            let lapse = self.lapse();
+            first = tokio::select! {
+                biased;
+                // What was told of an answer comes before the answer.
+                part = self.parts.next() => self.take_part(part),
+                Some(done) = self.pending.next() => Some(done),
+                asking = self.inquiries.next() => self.inquiries.take(asking),
+                said = next_word(&mut self.words) => Some(said),
+                told = next_told(&mut self.counter) => return self.take_told(told).await.or_else(unless_broken),
+                () = tokio::time::sleep(lapse.unwrap_or_default()), if lapse.is_some() => Some(Input::Tick),
+            };
+        }
+        let is_stop = matches!(first, Some(Input::Stop));
+        let batch = self.with_others_ready(first);
         let taken = match self.journal {
             None => self.handle(batch),
             Some(_) => self.feed_batch(batch).await,

@@ -123,7 +123,7 @@ impl Run {
                 self.moment += 1;
                 let received = self.received.len();
                 self.received.push(Received { call: start.call.clone(), began: self.moment, ended: None });
-                let takes = self.activities.takes(&start.activity);
+                let takes = self.activities.takes(start.activity());
                 self.pending.push(Pending { what: Work::Call { start, received }, takes, began: self.completions });
             }
             Task::Load { id, path } => {

@@ -105,7 +105,7 @@ impl Office {
             "desk.press": {"properties": {"target": {"type": "string"}}, "required": ["target"], "x-effect": "update"},
             "notes.add": {"properties": {"text": {"type": "string"}}, "required": ["text"], "x-effect": "update"},
         });
-        agent.context.append(vec![Message::Tool(tools.as_object().unwrap().clone())]).unwrap();
+        agent.context.append(vec![Message::Tool(Box::new(tools.as_object().unwrap().clone()))]).unwrap();
         let desk = Arc::new(Mutex::new(Desk::default()));
         let mut activities = bind(&agent.activities, &agent.folder).unwrap();
         if has_page {

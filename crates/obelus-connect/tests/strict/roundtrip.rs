@@ -156,7 +156,7 @@ fn params(call: &Value, context: &Context) -> Result<Value, String> {
     let resolved = call
         .params
         .iter()
-        .map(|(name, value)| Ok((name.clone(), value.resolve(&found).map_err(|e| format!("{e:?}"))?)));
+        .map(|(name, value)| Ok((name.to_string(), value.resolve(&found).map_err(|e| format!("{e:?}"))?)));
     Ok(Value::Object(resolved.collect::<Result<_, String>>()?))
 }
 

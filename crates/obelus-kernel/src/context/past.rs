@@ -75,6 +75,11 @@ impl Context {
         }
     }
 
+    /// Makes room for so many messages more.
+    pub(crate) fn expect(&mut self, messages: usize) {
+        self.messages.reserve(messages);
+    }
+
     /// Appends to the list.
     pub(super) fn push(&mut self, message: Message) {
         if let Some(past) = &mut self.past {
@@ -144,7 +149,7 @@ impl Context {
         };
         self.plan = None;
         self.messages.extend(recent);
-        self.views = views.into_iter().map(|(kind, view)| (kind.into_owned(), view.into_owned())).collect();
+        self.views = views.into_iter().map(|(kind, view)| (kind.into(), view.into_owned())).collect();
         self.instances = instances.into_iter().map(Cow::into_owned).collect();
         if count > 0 {
             self.past = Some(Past { at: opening, count, load, loaded: Arc::default(), whole: OnceLock::new() });

@@ -228,7 +228,7 @@ pub(crate) fn named<'v>(value: &'v Value, at: Vec<Segment>, dotted: &str, found:
         Value::Object(fields) => {
             if let Some(inner) = fields.get(first) {
                 let mut below = at;
-                below.push(Segment::Key(first.to_owned()));
+                below.push(Segment::Key(first.into()));
                 named(inner, below, rest, found);
             }
         }

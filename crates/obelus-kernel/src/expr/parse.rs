@@ -12,25 +12,42 @@ use std::sync::Arc;
 
 use super::Expr;
 use crate::fault::{Fault, Rule};
-use crate::path::{MAX_DEPTH, Path, Segment};
+use crate::names::Name;
+use crate::path::{MAX_DEPTH, Path, Segment, Segments};
 
 pub(super) fn expression(text: &str) -> Result<Expr, Fault> {
+    if let Some(path) = plain_reference(text) {
+        return Ok(Expr::Ref(Arc::new(path)));
+    }
     let mut parser = Parser { text, rest: text, depth: 0 };
     parser.space();
-    // Nearly every expression is one reference and nothing else.
-    if parser.take("†") {
-        let path = parser.reference()?;
-        if parser.rest.is_empty() {
-            return Ok(Expr::Ref(Arc::new(path)));
-        }
-        parser.rest = text.trim_start();
-    }
     let expr = parser.or()?;
     match parser.peek() {
         None => Ok(expr),
         Some(')') => Err(parser.expected("an operator or the end; this `)` closes nothing")),
         Some(_) => Err(parser.expected("`||`, `&&` or the end")),
     }
+}
+
+const STATE: &str = "state";
+
+/// One reference of nothing but plain names, which is what nearly every expression is.
+fn plain_reference(text: &str) -> Option<Path> {
+    let text = text.strip_prefix("†").filter(|text| begins_kind(text))?;
+    let (kind, mut rest) = text.split_at(plain_letters(text));
+    let mut segments = Segments::new();
+    while !rest.is_empty() && segments.len() < MAX_DEPTH {
+        let name = rest.strip_prefix(".")?;
+        let (name, after) = name.split_at(plain_letters(name));
+        if name.is_empty() {
+            return None;
+        }
+        segments.push(Segment::Field(name.into()));
+        rest = after;
+    }
+    // Most are about the state.
+    let kind = if kind == STATE { const { Name::new_static(STATE) } } else { kind.into() };
+    rest.is_empty().then_some(Path { kind, segments })
 }
 
 struct Parser<'a> {
@@ -102,8 +119,7 @@ impl<'a> Parser<'a> {
 
     fn reference(&mut self) -> Result<Path, Fault> {
         let kind = self.kind()?;
-        // Most paths have a segment or two.
-        let mut segments = Vec::with_capacity(2);
+        let mut segments = Segments::new();
         loop {
             if segments.len() > MAX_DEPTH {
                 return Err(self.expected(&format!("a path of at most {MAX_DEPTH} segments")));
@@ -120,11 +136,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn kind(&mut self) -> Result<String, Fault> {
-        if !self.rest.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_') {
+    fn kind(&mut self) -> Result<Name, Fault> {
+        if !begins_kind(self.rest) {
             return Err(self.expected("the name of a kind, such as `state` or `input`"));
         }
-        Ok(self.take_bytes(plain_letters(self.rest)).to_owned())
+        Ok(self.take_bytes(plain_letters(self.rest)).into())
     }
 
     fn segment(&mut self) -> Result<Segment, Fault> {
@@ -132,7 +148,7 @@ impl<'a> Parser<'a> {
         if name.is_empty() {
             return Err(self.expected("the name of a field after `.`"));
         }
-        Ok(Segment::Field(name.to_owned()))
+        Ok(Segment::Field(name.into()))
     }
 
     fn bracket(&mut self) -> Result<Segment, Fault> {
@@ -168,11 +184,11 @@ impl<'a> Parser<'a> {
             self.rest = "";
             return Err(self.expected("the closing `\"` of the key"));
         };
-        let Ok(key) = serde_json::from_str(&rest[..=close]) else {
+        let Ok(key) = serde_json::from_str::<String>(&rest[..=close]) else {
             return Err(self.expected("a key written as a JSON string"));
         };
         self.rest = &rest[close + 1..];
-        Ok(Segment::Key(key))
+        Ok(Segment::Key(key.into()))
     }
 
     fn peek(&self) -> Option<char> {
@@ -229,6 +245,11 @@ const PLAIN: [bool; 256] = {
     }
     plain
 };
+
+/// Whether a text begins with a letter that a kind's name can begin with.
+fn begins_kind(text: &str) -> bool {
+    text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
+}
 
 /// How many such letters a text begins with.
 fn plain_letters(text: &str) -> usize {

@@ -106,7 +106,7 @@ pub(crate) fn check_in_manner(proposals: &[Arc<Value>], mode: PlanMode, manner: 
     }
     match check.graph.waves() {
         Ok(waves) => check.waves = waves,
-        Err(cycle) => check.errors.push(cycle.fault(|call| (call, check.calls[call].tool_name.as_str()))),
+        Err(cycle) => check.errors.push(cycle.fault(|call| (call, check.calls[call].tool_name()))),
     }
     check.look_for_unfed(context);
     check.look_for_clashes(context);
@@ -157,7 +157,7 @@ impl Check {
             let written = self.calls.iter().flat_map(Call::writes).filter(|other| other.kind == path.kind);
             for (meant, known) in written.filter_map(|other| Some((path.segments.first()?, other.segments.first()?))) {
                 if meant != known && crate::call::closest(&meant.key(), &[known.key().as_ref()]).is_some() {
-                    let near = Path { kind: path.kind.clone(), segments: vec![known.clone()] };
+                    let near = Path { kind: path.kind.clone(), segments: [known.clone()].into() };
                     return format!("; did you mean {near}?");
                 }
             }
@@ -183,7 +183,7 @@ impl Check {
                         for written in certain_writes(writer).filter(|written| written.meets(path)) {
                             if let Some(why) = clash_between(output, written, read, path) {
                                 let text =
-                                    format!("{path}, written by call {} ({}): {why}", edge.from, writer.tool_name);
+                                    format!("{path}, written by call {} ({}): {why}", edge.from, writer.tool_name());
                                 found.push(Fault::new(Rule::Plan11, text).at(&place.join(".")).in_call(index));
                             }
                         }
@@ -264,7 +264,7 @@ fn certain_writes(call: &Call) -> impl Iterator<Item = &Arc<Path>> {
 }
 
 fn param_shape<'a>(params: &'a Value, place: &[String]) -> Option<Shape<'a>> {
-    let path: Vec<_> = place.iter().map(|step| crate::Segment::Field(step.clone())).collect();
+    let path: Vec<_> = place.iter().map(|step| crate::Segment::Field(step.into())).collect();
     Shape::new(params)?.below(&path)
 }
 

@@ -80,15 +80,16 @@ impl Graph {
         let mut edges = Vec::with_capacity(nodes.len());
         let mut starts = Vec::with_capacity(nodes.len() + 1);
         let mut pairs = Pairs::new(nodes.len());
-        let mut found = Vec::new();
         let mut into: Vec<(&Arc<Path>, usize)> = Vec::new();
         for (to, node) in nodes.iter().enumerate() {
             starts.push(edges.len());
             node.call.each_read(&mut |path| {
-                writers.of(path, &node.who, &mut found);
-                // A call that reads what it writes reads the earlier value.
-                let feeds = found.drain(..).filter(|&from| from != to && may_feed(from, to));
-                into.extend(feeds.map(|from| (path, from)));
+                writers.of(path, &node.who, &mut |from| {
+                    // A call that reads what it writes reads the earlier value.
+                    if from != to && may_feed(from, to) {
+                        into.push((path, from));
+                    }
+                });
             });
             into.sort_unstable();
             into.dedup();
@@ -267,12 +268,22 @@ struct OfKind<'a> {
     one: BTreeMap<&'a str, Trie<'a>>,
 }
 
+impl OfKind<'_> {
+    /// With room for so many writers.
+    fn with_room(calls: usize) -> Self {
+        let below = Below { children: ByName::with_capacity_and_hasher(calls, Default::default()), ..Below::default() };
+        Self { once: Trie { below: Some(Box::new(below)), ..Trie::default() }, ..Self::default() }
+    }
+}
+
 impl<'a> Writers<'a> {
     fn new(nodes: &'a [Node<'_>]) -> Self {
         let mut kinds: BTreeMap<&str, OfKind<'_>> = BTreeMap::new();
         for (index, node) in nodes.iter().enumerate() {
             for path in node.call.writes() {
-                let of_kind = kinds.entry(&path.kind).or_default();
+                // Most plans write to one kind.
+                let room = if kinds.is_empty() { nodes.len() } else { 0 };
+                let of_kind = kinds.entry(&path.kind).or_insert_with(|| OfKind::with_room(room));
                 let trie = match &node.who {
                     Who::Once => &mut of_kind.once,
                     Who::Each => &mut of_kind.each,
@@ -286,7 +297,7 @@ impl<'a> Writers<'a> {
 
     /// Those whose writes a reader can see: global ones for all, those of an instance for that instance alone, and for
     /// a call that runs for each.
-    fn of(&self, path: &Path, reader: &Who, found: &mut Vec<usize>) {
+    fn of(&self, path: &Path, reader: &Who, found: &mut impl FnMut(usize)) {
         let Some(OfKind { once, each, one }) = self.kinds.get(path.kind.as_str()) else { return };
         once.collect(&path.segments, found);
         if *reader != Who::Once {
@@ -332,9 +343,9 @@ impl<'a> Trie<'a> {
     }
 
     /// Writers of a prefix of the path, of the path itself, and of anything below it.
-    fn collect(&self, path: &[Segment], found: &mut Vec<usize>) {
-        found.extend(self.first);
-        found.extend(&self.others);
+    fn collect(&self, path: &[Segment], found: &mut impl FnMut(usize)) {
+        self.first.iter().for_each(|writer| found(*writer));
+        self.others.iter().for_each(|writer| found(*writer));
         let Some(Below { children, from_the_end }) = self.below.as_deref() else { return };
         let Some((segment, rest)) = path.split_first() else {
             for child in children.values().chain([from_the_end]) {

@@ -28,7 +28,7 @@ pub fn picture(check: &Check, title: &str) -> Drawing {
             Who::One(name) => details.push(format!("for {name}")),
         }
         details.extend(call.output_path.as_ref().map(|path| format!("→ {path}")));
-        Node { label: format!("{index} {}", call.tool_name), details, look }
+        Node { label: format!("{index} {}", call.tool_name()), details, look }
     });
     let edges = check.graph.edges().iter().map(|edge| Edge {
         from: edge.from,

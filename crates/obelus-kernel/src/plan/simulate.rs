@@ -39,7 +39,7 @@ pub fn simulate(
         let params = symbolic(check, index, context, instance);
         let mut shown = json!({
             "call": index,
-            "tool": call.tool_name,
+            "tool": call.tool_name(),
             "wave": wave_of(index),
             "params": params,
             "outputPath": call.output_path.as_ref().map(ToString::to_string),
@@ -76,9 +76,9 @@ fn symbolic(check: &Check, index: usize, context: &Context, instance: Option<&st
         true => context.read(path, instance),
         false => None,
     };
-    let param = |(name, template): &(String, crate::Template)| {
+    let param = |(name, template): &(crate::Name, crate::Template)| {
         let value = template.resolve(&read).unwrap_or_else(|_| template.outline());
-        (name.clone(), value)
+        (name.to_string(), value)
     };
     check.calls[index].params.iter().map(param).collect()
 }

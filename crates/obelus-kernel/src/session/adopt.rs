@@ -17,7 +17,7 @@ use super::turn::{Phase, Turn};
 use super::{Ends, Refused, Session};
 use crate::call::Call;
 use crate::dialect::blocks::Step;
-use crate::path::{Path, Segment};
+use crate::path::Path;
 use crate::plan::Manner;
 use crate::schema;
 use crate::time::Time;
@@ -56,7 +56,7 @@ impl Session {
         let before = self.state();
         for (name, value) in fields {
             if before.get(&name) != Some(&value) {
-                self.write_state(Path { segments: vec![Segment::Key(name)], ..Path::root("state") }, value);
+                self.write_state(Path::field("state", name), value);
             }
         }
         let asked: Vec<&Value> = entries.iter().filter_map(|entry| entry.call.as_ref()).collect();
@@ -261,7 +261,7 @@ impl Session {
     fn hash_of_proposal(&self, proposal: &Value) -> String {
         let (mut call, _) = Call::read(&Arc::new(proposal.clone()), &self.context);
         call.keep_result();
-        let params = call.params.iter().map(|(name, value)| (name.clone(), value.outline())).collect();
+        let params = call.params.iter().map(|(name, value)| (name.to_string(), value.outline())).collect();
         let frozen = frozen_call(&call, Value::Object(params), None);
         self.hash_of_call(&call, &frozen)
     }

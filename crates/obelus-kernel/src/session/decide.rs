@@ -208,7 +208,7 @@ impl Session {
         {
             return Err(Refused::new("bad_edit", reason));
         }
-        let edited = Frozen { call: Arc::new(whole), edited: Some(Arc::new(edited)), ..frozen };
+        let edited = Frozen { call: Arc::new(whole), edited: Some(Arc::new(edited)), ..frozen.clone() };
         Ok(Some((index, at, edited)))
     }
 

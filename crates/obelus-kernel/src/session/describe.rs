@@ -29,7 +29,7 @@ pub(super) fn describe(call: &Value, is_aside: &dyn Fn(&str) -> bool, origins: &
     let head = format!("{}{}", visible(tool), mark(&origins(Part::Proposal)));
     let mut words = Words { lines: vec![head], long: Vec::new() };
     for (name, value) in fields.iter().filter(|(name, _)| !name.starts_with('_') && !is_aside(name)) {
-        words.value("", &mut vec![Segment::Key(name.clone())], value, origins);
+        words.value("", &mut vec![Segment::Key(name.into())], value, origins);
     }
     for (name, value) in fields.iter().filter(|(name, _)| name.starts_with('_')) {
         match (name.as_str(), value) {
@@ -42,12 +42,12 @@ pub(super) fn describe(call: &Value, is_aside: &dyn Fn(&str) -> bool, origins: &
             ("_activity", by) => words.lines.push(format!("  carried out by the activity {}", json(by))),
             ("_outputPath", path) => words.lines.push(format!("  result to {}", json(path))),
             ("_outputMethod", method) => words.lines.push(format!("  result joins by {}", json(method))),
-            _ => words.value("", &mut vec![Segment::Key(name.clone())], value, origins),
+            _ => words.value("", &mut vec![Segment::Key(name.into())], value, origins),
         }
     }
     let plain = |_: Part<'_>| Origins::default();
     for (name, value) in fields.iter().filter(|(name, _)| is_aside(name)) {
-        words.value("beside the call, in the agent's words: ", &mut vec![Segment::Key(name.clone())], value, &plain);
+        words.value("beside the call, in the agent's words: ", &mut vec![Segment::Key(name.into())], value, &plain);
     }
     words.lines.append(&mut words.long);
     words.lines.join("\n")
@@ -62,7 +62,7 @@ impl Words {
     /// Lines for a value and everything below it.
     fn value(&mut self, before: &str, place: &mut Vec<Segment>, value: &Value, origins: &dyn Fn(Part<'_>) -> Origins) {
         let below: Vec<(Segment, &Value)> = match value {
-            Value::Object(fields) => fields.iter().map(|(name, inner)| (Segment::Key(name.clone()), inner)).collect(),
+            Value::Object(fields) => fields.iter().map(|(name, inner)| (Segment::Key(name.into()), inner)).collect(),
             Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
                 (0..).map(Segment::Index).zip(items).collect()
             }

@@ -16,7 +16,7 @@ use crate::dialect::blocks::Step;
 use crate::fold::Method;
 use crate::message::{Data, Message};
 use crate::origin::{Origin, Origins};
-use crate::path::{Path, Segment};
+use crate::path::Path;
 use crate::time::Time;
 use crate::tool::{Effect, Tool};
 
@@ -75,7 +75,7 @@ impl Session {
         if self.depth > 0 || self.settings.consent.only_answers(words) {
             return;
         }
-        let path = Path { segments: vec![Segment::Key(name)], ..Path::root("state") };
+        let path = Path::field("state", name);
         let before = self.context.read(&path, None);
         let mut goals = before.and_then(|goals| goals.as_array().cloned()).unwrap_or_default();
         if goals.first().is_some_and(|latest| latest == words) {

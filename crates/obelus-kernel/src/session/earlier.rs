@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Session;
-use super::job::{Frozen, JobRef, Status};
+use super::job::{JobRef, Status};
 use super::naming::Said;
 use super::question::{Approved, Question};
 use super::settings::ModelMayConfirm;
@@ -12,13 +12,14 @@ use crate::message::{Message, Role};
 
 impl Session {
     /// Whether people have spoken of exactly this call before, or are being asked; then that settles it.
-    pub(super) fn settle_by_earlier_word(&mut self, at: JobRef, call: &Call, frozen: &Frozen) -> bool {
+    pub(super) fn settle_by_earlier_word(&mut self, at: JobRef, call: &Call) -> bool {
         let says = |name: &str| call.aside(name) == Some(&Value::Bool(true));
         let refuses = call.aside("confirmation_decision").is_some_and(|said| said == "deny");
         if self.questions.is_blank() && !refuses {
             return false;
         }
-        let hash = self.hash_of(call, frozen);
+        let Some(frozen) = self.frozen(at).cloned() else { return false };
+        let hash = self.hash_of(call, &frozen);
         if refuses {
             let silent = Said::Declined.words(self.settings.language.as_deref());
             let reason = call.aside("confirmation_reason").and_then(Value::as_str).unwrap_or(silent);

@@ -31,7 +31,7 @@ pub fn explain(call: &Value, context: &Context, settings: &Settings, mode: Mode)
     let params: Map<String, Value> = read
         .params
         .iter()
-        .map(|(name, template)| (name.clone(), template.resolve(&known).unwrap_or_else(|_| template.outline())))
+        .map(|(name, template)| (name.to_string(), template.resolve(&known).unwrap_or_else(|_| template.outline())))
         .collect();
     let params = Value::Object(params);
     let shown = call.get("_shown").map(Origins::from_json).unwrap_or_default();
@@ -50,7 +50,7 @@ pub fn explain(call: &Value, context: &Context, settings: &Settings, mode: Mode)
             there.map(|path| (path.clone(), origins(Some(path)))).collect()
         }
         None if tool.effect != Effect::Read => {
-            read.params.iter().map(|(name, _)| (name.clone(), origins(Some(name)))).collect()
+            read.params.iter().map(|(name, _)| (name.to_string(), origins(Some(name)))).collect()
         }
         None => Vec::new(),
     };

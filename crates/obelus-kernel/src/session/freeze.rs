@@ -11,7 +11,7 @@ use crate::path::Path;
 /// The call as an activity receives it, and as a person is shown it.
 pub(super) fn frozen_call(call: &Call, params: Value, instance: Option<&str>) -> Value {
     let Value::Object(mut fields) = params else { return params };
-    fields.shift_insert(0, "_tool".to_owned(), call.tool_name.as_str().into());
+    fields.shift_insert(0, "_tool".to_owned(), call.tool_name().into());
     add_metas(&mut fields, call, instance);
     Value::Object(fields)
 }
@@ -20,9 +20,9 @@ pub(super) fn frozen_call(call: &Call, params: Value, instance: Option<&str>) ->
 pub(super) fn filled<'a>(call: &Call, read: &impl Fn(&Path) -> Option<Cow<'a, Value>>) -> Option<Map<String, Value>> {
     // Most calls have two meta-properties: their tool and where the result goes.
     let mut fields = Map::with_capacity(call.params.len() + 2);
-    fields.insert("_tool".to_owned(), call.tool_name.as_str().into());
+    fields.insert("_tool".to_owned(), call.tool_name().into());
     for (name, template) in &call.params {
-        fields.insert(name.clone(), template.resolve(read).ok()?);
+        fields.insert(name.to_string(), template.resolve(read).ok()?);
     }
     Some(fields)
 }
@@ -43,9 +43,11 @@ pub(super) fn refilled<'a>(
 /// The fields of a proposal, if they are the very fields, in their order, that the call has when it is frozen: the tool,
 /// the parameters, and in words where the result goes. Their names need not be put in their places once more.
 pub(super) fn whole_proposal<'a>(call: &'a Call, instance: Option<&str>) -> Option<&'a Map<String, Value>> {
-    let raw = call.raw.as_object()?;
-    let params = call.params.iter().map(|(name, _)| name.as_str());
-    let is_whole = raw.keys().eq(std::iter::once("_tool").chain(params).chain(["_outputPath"]))
+    let raw = call.raw.as_object().filter(|raw| raw.len() == call.params.len() + 2)?;
+    let mut names = raw.keys().map(String::as_str);
+    let is_whole = names.next() == Some("_tool")
+        && call.params.iter().all(|(name, _)| names.next() == Some(name))
+        && names.next() == Some("_outputPath")
         && raw.values().next_back().is_some_and(Value::is_string)
         && call.output_path.is_some()
         && call.output_method == Method::Set

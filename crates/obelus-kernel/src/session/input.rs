@@ -383,8 +383,8 @@ pub enum AskedAgain {
 pub struct Start {
     /// Its id, for the outcome.
     pub id: String,
-    /// The activity that runs it.
-    pub activity: String,
+    /// The activity that runs it, where that is not the one of the tool's name.
+    pub named: Option<String>,
     /// The call with references resolved, and its meta-properties.
     pub call: Arc<Value>,
     /// Its tool.
@@ -397,6 +397,13 @@ pub struct Start {
     pub attempt: u32,
     /// Seconds it may take, where its activity says nothing.
     pub seconds: u64,
+}
+
+impl Start {
+    /// The activity that runs it.
+    pub fn activity(&self) -> &str {
+        self.named.as_deref().unwrap_or(&self.tool.name)
+    }
 }
 
 /// How a turn came to rest.

@@ -87,7 +87,7 @@ impl Session {
         if let Some(reason) = unfit {
             return self.tell_call(call, key, Told::Declined { reason });
         }
-        let description = describe(&asks.tool_name, &words, &schema, &self.origin_of_error(asks));
+        let description = describe(asks.tool_name(), &words, &schema, &self.origin_of_error(asks));
         let asked = AskedCall::new(frozen.call, String::new(), vec![at]);
         let id = self.ask(About::Input, vec![asked], description, Vec::new());
         if let Some(question) = self.questions.get_mut(&id) {

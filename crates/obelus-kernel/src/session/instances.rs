@@ -34,7 +34,7 @@ impl Session {
                 format!("{} rows, and at most {MOST} are treated at once: ask for less", rows.len()),
             );
         }
-        let origins = self.steps[&at.step].jobs[at.job as usize].origins.clone().joined(&self.own_origin(call));
+        let origins = self.steps[&at.step].jobs[at.job as usize].origins.clone().joined(self.own_origin(at, call));
         let date = self.date();
         let mut batch = Vec::with_capacity(rows.len());
         for row in rows {

@@ -27,9 +27,9 @@ impl JobRef {
     pub(crate) fn id(self) -> String {
         // Every call needs such a name, and the machinery of `format!` costs several times as much.
         let mut name = String::with_capacity(24);
-        push_number(&mut name, self.step);
+        name.push_str(itoa::Buffer::new().format(self.step));
         name.push('.');
-        push_number(&mut name, self.job);
+        name.push_str(itoa::Buffer::new().format(self.job));
         name
     }
 
@@ -38,13 +38,6 @@ impl JobRef {
         let (step, job) = split_at_sign(id, b'.')?;
         Some(Self { step: step.parse().ok()?, job: job.parse().ok()? })
     }
-}
-
-fn push_number(text: &mut String, number: u32) {
-    if number >= 10 {
-        push_number(text, number / 10);
-    }
-    text.push(char::from(b'0' + (number % 10) as u8));
 }
 
 /// The parts of a name before and after the first such sign.
@@ -181,7 +174,9 @@ pub(crate) struct Frozen {
 impl Frozen {
     /// The parameters alone.
     pub(crate) fn params(&self, call: &Call) -> Value {
-        let own = || call.params.iter().filter_map(|(name, _)| Some((name.clone(), self.call.get(name)?.clone())));
+        let own = || {
+            call.params.iter().filter_map(|(name, _)| Some((name.to_string(), self.call.get(name.as_str())?.clone())))
+        };
         self.edited.as_deref().cloned().unwrap_or_else(|| Value::Object(own().collect()))
     }
 }
@@ -250,7 +245,7 @@ impl Step {
             job.open_feeders = graph.feeders(index);
         }
         if let Some(cycle) = graph.any_cycle() {
-            faults.push(cycle.fault(|job| (jobs[job].call, calls[jobs[job].call].tool_name.as_str())));
+            faults.push(cycle.fault(|job| (jobs[job].call, calls[jobs[job].call].tool_name())));
         }
         let open = jobs.len();
         let before_reading = literal.is_trusted();
@@ -279,9 +274,6 @@ impl Step {
 
     /// The jobs of a sequential step whose turn may have come: those of the first call that has not begun.
     pub(crate) fn next_in_order(&mut self) -> Vec<usize> {
-        if !self.sequential {
-            return Vec::new();
-        }
         while self.jobs.get(self.first_open).is_some_and(|job| job.status.is_final()) {
             self.first_open += 1;
         }

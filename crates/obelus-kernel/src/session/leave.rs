@@ -16,10 +16,10 @@ impl Session {
     /// declaration is told, and takes nothing back.
     pub(super) fn leave_behind(&mut self, at: JobRef, call: &Arc<Call>, result: &Value) {
         let Some(tool) = call.tool.clone().filter(|tool| !tool.leaves.is_empty()) else { return };
-        let Some(frozen) = self.frozen(at) else { return };
+        let Some(frozen) = self.frozen(at).cloned() else { return };
         let now = self.now.to_string().into();
         let input = [("call", Read::new(&frozen.call)), ("result", Read::new(result)), ("now", Read::new(&now))];
-        let origins = self.steps[&at.step].jobs[at.job as usize].origins.clone().joined(&self.own_origin(call));
+        let origins = self.steps[&at.step].jobs[at.job as usize].origins.clone().joined(self.own_origin(at, call));
         let instance = self.steps[&at.step].jobs[at.job as usize].instance.clone();
         for leave in &tool.leaves {
             let was = self.context.read(&leave.to, instance.as_deref());

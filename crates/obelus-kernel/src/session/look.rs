@@ -82,7 +82,8 @@ impl Session {
         let all = || before.params.iter().fold(Origins::default(), |all, (name, _)| all.joined(&of(name)));
         let top = |path: &str| of(path.split('.').next().unwrap_or(path));
         let targets = tool.target.iter().flatten().map(|path| (path.clone(), top(path))).collect();
-        let params = Value::Object(read.params.iter().map(|(name, value)| (name.clone(), value.outline())).collect());
+        let params =
+            Value::Object(read.params.iter().map(|(name, value)| (name.to_string(), value.outline())).collect());
         let origins = |path: Option<&str>| path.map_or_else(all, top);
         let verdict = self.settings.policy.verdict(&read, &tool, &params, self.settings.mode, &origins);
         let is_allowed =
@@ -112,10 +113,13 @@ impl Session {
 
     fn hand_out_look(&mut self, mut look: Look) {
         look.attempt += 1;
-        let Some(activity) = self.activity_of(&look.tool, look.tool.fixed_name("_activity")) else { return };
+        let named = look.tool.fixed_name("_activity");
+        if self.activity_of(&look.tool, named).is_none() {
+            return;
+        }
         let start = Start {
             id: look.id.clone(),
-            activity: activity.to_owned(),
+            named: self.known_activity(named).map(str::to_owned),
             call: look.call.clone(),
             tool: look.tool.clone(),
             scope: Vec::new(),

@@ -45,7 +45,8 @@ fn name((request, index): (u64, u32)) -> String {
     format!("{MARK}{request}.{index}")
 }
 
-fn place(id: &str) -> Option<(u64, u32)> {
+/// The request and the place of a call that was started early, if this is the name of one.
+pub(super) fn early_place(id: &str) -> Option<(u64, u32)> {
     let (request, index) = id.strip_prefix(MARK)?.split_once('.')?;
     Some((request.parse().ok()?, index.parse().ok()?))
 }
@@ -71,12 +72,12 @@ impl Session {
             return self.tell_child(job, Input::Partial { id: rest.to_owned(), index, call });
         }
         let Ok(request) = id.parse() else { return };
-        let Some((call, tool, activity)) = self.early_call(request, index, &call) else { return };
+        let Some((call, tool, named)) = self.early_call(request, index, &call) else { return };
         let id = name((request, index));
         let key = format!("{}:{id}", self.id);
         let start = Start {
             id,
-            activity,
+            named,
             call: Arc::clone(&call),
             tool,
             scope: Vec::new(),
@@ -90,7 +91,7 @@ impl Session {
 
     /// The call as it would be handed out, if it may start: a read that is carried out by an activity, once, with
     /// nothing in it that comes from memory, and about which nobody has to be asked.
-    fn early_call(&self, request: u64, index: u32, call: &Value) -> Option<(Arc<Value>, Arc<Tool>, String)> {
+    fn early_call(&self, request: u64, index: u32, call: &Value) -> Option<(Arc<Value>, Arc<Tool>, Option<String>)> {
         let is_time = self.turn.phase == Phase::Asking(request)
             && self.plan_mode() == PlanMode::Eager
             && self.walk.is_none()
@@ -113,15 +114,16 @@ impl Session {
             && !call.has_refs()
             && call.output_path.as_ref().is_none_or(|path| path.alternatives.len() == 1)
             && who_runs(&[&call], &self.context) == [Who::Once];
-        let activity = self.activity_of(&tool, call.activity.as_deref())?.to_owned();
+        self.activity_of(&tool, call.activity.as_deref())?;
+        let named = self.known_activity(call.activity.as_deref()).map(str::to_owned);
         if !is_plain {
             return None;
         }
         let nothing = |_: &crate::path::Path| None;
-        let params = call.params.iter().map(|(name, value)| Some((name.clone(), value.resolve(&nothing).ok()?)));
+        let params = call.params.iter().map(|(name, value)| Some((name.to_string(), value.resolve(&nothing).ok()?)));
         let params = Value::Object(params.collect::<Option<Map<String, Value>>>()?);
         let frozen = frozen_call(&call, params.clone(), None);
-        self.needs_nobody(&call, &tool, &params, &frozen).then(|| (Arc::new(frozen), tool, activity))
+        self.needs_nobody(&call, &tool, &params, &frozen).then(|| (Arc::new(frozen), tool, named))
     }
 
     fn needs_nobody(&self, call: &Call, tool: &Tool, params: &Value, frozen: &Value) -> bool {
@@ -170,7 +172,7 @@ impl Session {
     /// Something that was started early asks a person. None is asked before it is known whose call it is. Hands back
     /// what is asked if there is no such call.
     pub(super) fn inquire_early(&mut self, id: &str, asked: Inquired) -> Option<Inquired> {
-        let Some(early) = place(id).and_then(|place| self.early.get_mut(&place)) else { return Some(asked) };
+        let Some(early) = early_place(id).and_then(|place| self.early.get_mut(&place)) else { return Some(asked) };
         match early.job {
             Some(at) => self.open_inquiry(at, id, asked),
             None => early.asks.push(asked),
@@ -178,11 +180,10 @@ impl Session {
         None
     }
 
-    /// Something that was started early has come to its end. Says whose word it is, if it is such a call.
-    pub(super) fn take_early_outcome(&mut self, id: &str, outcome: Outcome) -> Option<Outcome> {
-        let Some(place) = place(id) else { return Some(outcome) };
+    /// Something that was started early has come to its end.
+    pub(super) fn take_early_outcome(&mut self, place: (u64, u32), outcome: Outcome) {
         // What nobody waits for any more is no news.
-        let early = self.early.get_mut(&place)?;
+        let Some(early) = self.early.get_mut(&place) else { return };
         match early.job {
             Some(at) => {
                 self.early.remove(&place);
@@ -192,12 +193,11 @@ impl Session {
                 early.outcome.get_or_insert(outcome);
             }
         }
-        None
     }
 
     /// Nobody knows what became of a call that was started early: it starts as any other, when its time has come.
     pub(super) fn doubt_early(&mut self, id: &str, why: &str) -> bool {
-        let Some(place) = place(id) else { return false };
+        let Some(place) = early_place(id) else { return false };
         if let Some(at) = self.early.remove(&place).and_then(|early| early.job) {
             self.doubt(&at.id(), why);
         }

@@ -27,11 +27,7 @@ pub(super) struct Sources<'a> {
 impl Sources<'_> {
     /// The origins of everything the call is made of, its scopes included.
     pub(super) fn of_call(&self, call: &Call) -> Origins {
-        let mut all = Origins::default();
-        for (_, template) in &call.params {
-            all.join(&self.of_template(template));
-        }
-        all.joined(&self.of_scopes(call))
+        call.params.iter().fold(self.of_scopes(call), |all, (_, template)| self.of_template(template).joined(&all))
     }
 
     /// The origins of what the call's scopes show to whoever carries it out.
@@ -67,7 +63,7 @@ impl Sources<'_> {
     /// The origins of what lies at one place of the parameters.
     pub(super) fn of_place(&self, call: &Call, place: &[Segment]) -> Origins {
         let Some((name, mut rest)) = place.split_first() else { return Origins::default() };
-        let param = call.params.iter().find(|(known, _)| *known == name.key());
+        let param = call.params.iter().find(|(known, _)| **known == *name.key());
         let Some(mut template) = param.map(|(_, template)| template) else { return Origins::default() };
         while let Some((step, below)) = rest.split_first() {
             let inner = match template {
@@ -97,7 +93,7 @@ impl Sources<'_> {
         match template {
             Template::Literal(value) => super::policy::present(value, path).then(|| self.literal.clone()),
             Template::Expr(expr) => {
-                let way: Vec<Segment> = path.split('.').map(|step| Segment::Field(step.to_owned())).collect();
+                let way: Vec<Segment> = path.split('.').map(|step| Segment::Field(step.into())).collect();
                 Some(self.of_expr(expr, &way))
             }
             Template::Array(items) => join_all(items.iter().filter_map(|item| self.below(item, Some(path)))),
@@ -197,12 +193,18 @@ impl Session {
 
     /// Why a person must look at a call because of where its values come from; empty if none must.
     pub(super) fn doubts_about_origins(&self, at: JobRef, call: &Call, tool: &Tool) -> Vec<String> {
+        let acts = tool.effect != Effect::Read;
+        // Where nothing is done and nobody is named, there is nothing to be steered.
+        if !acts && tool.target.is_none() {
+            return Vec::new();
+        }
         let step = &self.steps[&at.step];
         let sources = self.sources(at);
-        let acts = tool.effect != Effect::Read;
         let targets: Vec<(String, Origins)> = match &tool.target {
             Some(paths) => paths.iter().filter_map(|path| Some((path.clone(), sources.of_path(call, path)?))).collect(),
-            None if acts => call.params.iter().map(|(name, _)| (name.clone(), sources.of_param(call, name))).collect(),
+            None if acts => {
+                call.params.iter().map(|(name, _)| (name.to_string(), sources.of_param(call, name))).collect()
+            }
             None => Vec::new(),
         };
         let is_excused = |path: &str| !acts && step.before_reading && self.stands_letter_for_letter(at, call, path);
@@ -238,19 +240,21 @@ impl Session {
 
     /// The origin of the words of whoever carries out a call. The model and a delegate have none of their own:
     /// what they say carries what they were shown, whatever the tool says of itself.
-    pub(super) fn own_origin(&self, call: &Call) -> Origins {
+    pub(super) fn own_origin<'a>(&self, at: JobRef, call: &'a Call) -> &'a Origins {
+        let latent = self.steps[&at.step].jobs[at.job as usize].latent;
         match call.tool.as_deref() {
-            Some(tool) if call.delegate.is_none() && !self.thinks(call, tool) => tool.origin().clone(),
-            _ => Origins::default(),
+            Some(tool) if call.delegate.is_none() && !latent => tool.origin(),
+            _ => Origins::NONE,
         }
     }
 
     /// The origin of the words of an error: what is said of parts of a result does not hold for it.
     pub(super) fn origin_of_error(&self, call: &Call) -> Origins {
-        let own = self.own_origin(call);
         match call.tool.as_deref() {
-            Some(tool) if own != Origins::default() => own.joined(tool.error_origin()),
-            _ => own,
+            Some(tool) if call.delegate.is_none() && !self.thinks(call, tool) => {
+                tool.origin().clone().joined(tool.error_origin())
+            }
+            _ => Origins::default(),
         }
     }
 }

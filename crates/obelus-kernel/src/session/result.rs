@@ -10,7 +10,7 @@ use super::input::{Answer, CallError, Ends, Outcome};
 use super::job::{JobRef, Status, with_instance};
 use super::seen::Observed;
 use crate::call::{Call, without_absent};
-use crate::context::Context;
+use crate::context::{Batch, Context};
 use crate::expr::{Group, OutputPath};
 use crate::fault::{Fault, Rule};
 use crate::fold::Method;
@@ -21,7 +21,7 @@ use crate::schema;
 
 impl Session {
     /// An activity, or a delegate, has come to its end.
-    pub(super) fn finish(&mut self, at: JobRef, outcome: Outcome) {
+    pub(super) fn finish(&mut self, at: JobRef, mut outcome: Outcome) {
         self.close_inquiries(at);
         let step = &self.steps[&at.step];
         let call = step.call(at.job as usize).clone();
@@ -35,7 +35,9 @@ impl Session {
                 if matches!(outcome, Outcome::Error(_) | Outcome::Lost { .. }) { Status::Failed } else { Status::Done };
             return self.close(at, status);
         }
-        let outcome = self.checked(&call, outcome);
+        if let Some(error) = self.fault_of_result(&call, &outcome) {
+            outcome = Outcome::Error(error);
+        }
         let leaves = call.tool.as_ref().is_some_and(|tool| !tool.leaves.is_empty());
         let result = match &outcome {
             Outcome::Value(result) if leaves => Some(result.clone()),
@@ -126,33 +128,25 @@ impl Session {
     }
 
     /// A result that is too large, or not what the tool promised, is an error of the activity.
-    fn checked(&self, call: &Call, outcome: Outcome) -> Outcome {
+    fn fault_of_result(&self, call: &Call, outcome: &Outcome) -> Option<CallError> {
         let most = usize::try_from(self.settings.max_result_bytes).unwrap_or(usize::MAX);
-        let bytes = match &outcome {
+        let bytes = match outcome {
             Outcome::Value(value) => size(value, most),
             Outcome::Messages(messages) => messages.iter().map(|message| size(message, most)).sum(),
             Outcome::Error(_) | Outcome::Lost { .. } => 0,
         };
         if bytes > most {
             let text = format!("the result is larger than the {most} bytes that are kept; ask for less");
-            return Outcome::Error(CallError::new("result_too_large", text));
+            return Some(CallError::new("result_too_large", text));
         }
-        let Outcome::Value(value) = outcome else { return outcome };
-        if call.tool.as_ref().is_some_and(|tool| tool.keeps_digest) && !value["digest"].is_string() {
+        let (Outcome::Value(value), Some(tool)) = (outcome, &call.tool) else { return None };
+        if tool.keeps_digest && !value["digest"].is_string() {
             let text = "of what this tool brings only a digest is kept, and there is none";
-            return Outcome::Error(CallError::new("bad_result", text));
+            return Some(CallError::new("bad_result", text));
         }
-        match call.tool.as_ref().and_then(|tool| tool.output_breaches(&value).into_iter().next()) {
-            Some(breach) => {
-                let place =
-                    if breach.place.is_empty() { String::new() } else { format!("`{}`: ", breach.place.join(".")) };
-                Outcome::Error(CallError::new(
-                    "bad_result",
-                    format!("not what the tool returns: {place}{}", breach.text),
-                ))
-            }
-            None => Outcome::Value(value),
-        }
+        let breach = tool.output_breaches(value).into_iter().next()?;
+        let place = if breach.place.is_empty() { String::new() } else { format!("`{}`: ", breach.place.join(".")) };
+        Some(CallError::new("bad_result", format!("not what the tool returns: {place}{}", breach.text)))
     }
 
     /// A value goes to the chosen alternative, else to the first: to every path of it, or to none.
@@ -215,24 +209,28 @@ impl Session {
         let date = self.date();
         let method = call.output_method;
         let made_of = &self.steps[&at.step].jobs[at.job as usize].origins;
-        let own = if mints { self.own_origin(call) } else { self.origin_of_error(call) };
         let parts = call.tool.as_ref().filter(|_| mints).and_then(|tool| tool.parts_of_result(made_of));
-        let origins = made_of.clone().joined(&own);
+        let origins = match mints {
+            true => made_of.clone().joined(self.own_origin(at, call)),
+            false => made_of.clone().joined(&self.origin_of_error(call)),
+        };
         if writes.iter().any(|(path, value)| path.segments.len() + depth(value) > MAX_DEPTH) {
             return Err(Fault::new(Rule::Ctx3, format!("the result is nested deeper than {MAX_DEPTH} levels")));
         }
         let validators = self.validators_for(writes.iter().map(|(path, _)| path), instance.as_deref(), method)?;
-        let mut batch = Vec::with_capacity(writes.len());
+        let mut batch = Batch::with_capacity(writes.len());
         let mut observed = Vec::new();
-        for (path, value) in writes {
+        // The last one, which most often is the only one, takes without a copy what all of them carry.
+        let carried = std::iter::repeat_n((raw, date, origins, parts), writes.len());
+        for ((path, value), (raw, date, origins, parts)) in writes.into_iter().zip(carried) {
             if mints && call.tool.as_ref().is_some_and(|tool| tool.keeps_digest) {
                 observed.extend(Observed::of(&path, instance.as_deref(), &value));
             }
-            let mut data = Box::new(Data::result(raw.clone(), path, Some(date.clone()), value));
+            let mut data = Box::new(Data::result(raw, path, Some(date), value));
             data.instance.clone_from(&instance);
             data.method = Some(method);
-            data.origins = Some(origins.clone());
-            data.parts.clone_from(&parts);
+            data.origins = Some(origins);
+            data.parts = parts;
             batch.push(Message::Data(data));
         }
         self.context.append_checked(batch, |context| {
@@ -333,11 +331,11 @@ fn chosen_output(call: &Call, solution: super::Solution) -> Result<Thought, Stri
     let [answer] = solution.calls.as_slice() else {
         return match solution.calls.len() {
             0 => Ok((without_absent(&solution.output, call.tool.as_deref()), None)),
-            n => Err(format!("one call of `{}` was asked for, and {n} came", call.tool_name)),
+            n => Err(format!("one call of `{}` was asked for, and {n} came", call.tool_name())),
         };
     };
-    if answer.get("_tool").and_then(Value::as_str) != Some(call.tool_name.as_str()) {
-        return Err(format!("a call of `{}` was asked for, and another came", call.tool_name));
+    if answer.get("_tool").and_then(Value::as_str) != Some(call.tool_name()) {
+        return Err(format!("a call of `{}` was asked for, and another came", call.tool_name()));
     }
     let output = answer.get("_output").ok_or("the call came without `_output`")?;
     let output = without_absent(output, call.tool.as_deref());

@@ -141,7 +141,7 @@ impl Session {
                 let mut shapes = Map::new();
                 let mut unnamed = 0;
                 for (name, inner) in fields {
-                    let (trusted, shape) = below(Segment::Key(name.clone()), inner);
+                    let (trusted, shape) = below(Segment::Key(name.into()), inner);
                     // A key that somebody trusted wrote is theirs, and one that a schema names is the author's.
                     if trusted || known.contains(name) {
                         shapes.insert(name.clone(), shape);

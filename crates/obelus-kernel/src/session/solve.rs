@@ -102,7 +102,7 @@ impl Session {
         let shown = |_: Option<&str>| self.shown.clone();
         let is_steered = |tool: &crate::Tool| tool.effect != Effect::Read || tool.target.is_some();
         let needs_person = check.calls.iter().any(|call| {
-            let outline = call.params.iter().map(|(name, value)| (name.clone(), value.outline())).collect();
+            let outline = call.params.iter().map(|(name, value)| (name.to_string(), value.outline())).collect();
             let latent = call.tool.as_ref().is_some_and(|tool| self.is_latent(tool));
             let verdict = |tool: &crate::Tool| {
                 self.settings.policy.verdict(call, tool, &Value::Object(outline), self.settings.mode, &shown)
@@ -136,6 +136,7 @@ impl Session {
         self.next_step += 1;
         let count = step.jobs.len();
         self.steps.insert(id, step);
+        self.context.expect(count);
         let at = |job: usize| super::JobRef { step: id, job: u32::try_from(job).unwrap_or(u32::MAX) };
         if let Some(cycle) = faults.iter().find(|fault| fault.rule == Rule::Plan2) {
             let call = cycle.call.map_or(Value::Null, |index| (*calls[index]).clone());

@@ -279,7 +279,7 @@ impl Session {
                 let params = self.context.read(&path, None).map(std::borrow::Cow::into_owned).unwrap_or_default();
                 for name in params.as_object().into_iter().flatten().map(|(name, _)| name) {
                     let mut segments = path.segments.clone();
-                    segments.push(Segment::Key(name.clone()));
+                    segments.push(Segment::Key(name.into()));
                     let reference = Path { kind: path.kind.clone(), segments };
                     call.insert(name.clone(), reference.to_string().into());
                 }

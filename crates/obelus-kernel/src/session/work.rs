@@ -8,6 +8,7 @@ use super::Session;
 use super::freeze::{add_metas, filled, refilled, whole_proposal};
 use super::input::{CallError, Ends, Outcome, Start, Task};
 use super::job::{Frozen, JobRef, Settled, Status, split_at_sign, with_instance};
+use super::partial::early_place;
 use super::policy::{Verdict, outside_mode};
 use super::turn::{error_data, fault_data};
 use crate::call::{Call, Scope, faults_of};
@@ -57,10 +58,10 @@ impl Session {
         if step.is_held_back(job) {
             return;
         }
-        let call = step.call(job).clone();
+        let call = step.call(job);
         // What is there when all that feeds it has ended is there for good: it shows when it is read.
         if step.jobs[job].open_feeders == 0 {
-            return self.prepare(at, &call);
+            return self.prepare(at, &Arc::clone(call));
         }
         // While plain references are open there is nothing to find out.
         if !call.has_choice() {
@@ -82,7 +83,7 @@ impl Session {
         if dead {
             self.close(at, Status::Skipped);
         } else if !pending {
-            self.prepare(at, &call);
+            self.prepare(at, &Arc::clone(call));
         }
     }
 
@@ -161,21 +162,24 @@ impl Session {
 
     /// Whether a call that acts may run: the mode, the policy, and what people have said of it before.
     pub(super) fn judge(&mut self, at: JobRef, call: &Arc<Call>) {
-        let Some(frozen) = self.frozen(at) else { return };
-        let Some(tool) = call.tool.clone() else { return };
-        if self.settle_by_earlier_word(at, call, &frozen) {
+        let Some(tool) = &call.tool else { return };
+        if self.settle_by_earlier_word(at, call) {
             return;
         }
-        let doubts = self.doubts_about_origins(at, call, &tool);
-        let sources = self.sources(at);
+        let doubts = self.doubts_about_origins(at, call, tool);
         let origins = |path: Option<&str>| match path {
-            Some(path) => sources.of_path(call, path).unwrap_or_default(),
-            None => sources.of_call(call),
+            Some(path) => self.sources(at).of_path(call, path).unwrap_or_default(),
+            None => self.sources(at).of_call(call),
         };
         let policy = &self.settings.policy;
-        let params = if policy.looks_at_params(&tool) { frozen.params(call) } else { Value::Null };
-        match policy.verdict(call, &tool, &params, self.settings.mode, &origins) {
-            Verdict::Allow if doubts.is_empty() => self.make_ready(at),
+        let looked_at = self.frozen(at).filter(|_| policy.looks_at_params(tool));
+        let params = looked_at.map(|frozen| frozen.params(call)).unwrap_or_default();
+        let verdict = policy.verdict(call, tool, &params, self.settings.mode, &origins);
+        if verdict == Verdict::Allow && doubts.is_empty() {
+            return self.make_ready(at);
+        }
+        let Some(frozen) = self.frozen(at).cloned() else { return };
+        match verdict {
             Verdict::Allow => self.ask_about_call(at, call, &frozen, doubts),
             Verdict::Confirm(mut reasons) => {
                 reasons.extend(doubts);
@@ -202,8 +206,8 @@ impl Session {
         self.ready.push_back(at);
     }
 
-    pub(super) fn frozen(&self, at: JobRef) -> Option<Frozen> {
-        self.steps.get(&at.step)?.jobs.get(at.job as usize)?.frozen.clone()
+    pub(super) fn frozen(&self, at: JobRef) -> Option<&Frozen> {
+        self.steps.get(&at.step)?.jobs.get(at.job as usize)?.frozen.as_ref()
     }
 
     fn start(&mut self, at: JobRef) {
@@ -211,7 +215,8 @@ impl Session {
             return;
         }
         let step = &self.steps[&at.step];
-        let call = step.call(at.job as usize).clone();
+        let call = step.call(at.job as usize);
+        let (delegate, is_waited_for) = (call.delegate.clone(), call.output_path.is_some());
         if step.jobs[at.job as usize].latent {
             return self.start_thought(at);
         }
@@ -231,15 +236,15 @@ impl Session {
         let job = &mut step.jobs[at.job as usize];
         job.status = Status::Running;
         job.attempt += 1;
-        if call.output_path.is_none() {
+        if !is_waited_for {
             // Started and not waited for: whoever comes next does not look at it any more.
             self.forgotten += 1;
             step.open -= 1;
             self.wake_followers(at);
         }
-        if let Some(delegate) = &call.delegate {
+        if let Some(delegate) = delegate {
             let scope = self.shows(at);
-            return self.start_delegate(at, delegate, scope);
+            return self.start_delegate(at, &delegate, scope);
         }
         if !self.join_early(at) {
             self.hand_out(at);
@@ -279,7 +284,8 @@ impl Session {
         let step = &self.steps[&at.step];
         let (job, call) = (&step.jobs[at.job as usize], step.call(at.job as usize));
         let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else { return };
-        let Some(activity) = self.activity_of(tool, call.activity.as_deref()) else { return };
+        // What the model does not carry out itself has an activity, by the name in the call or by the tool's.
+        let named = self.known_activity(call.activity.as_deref());
         let id = at.id();
         let mut key = String::with_capacity(self.id.len() + 1 + id.len());
         key.push_str(&self.id);
@@ -287,7 +293,7 @@ impl Session {
         key.push_str(&id);
         let start = Start {
             id,
-            activity: activity.to_owned(),
+            named: named.map(str::to_owned),
             call: frozen.call.clone(),
             tool: tool.clone(),
             scope,
@@ -306,7 +312,9 @@ impl Session {
         if self.take_look(id, &outcome) {
             return;
         }
-        let Some(outcome) = self.take_early_outcome(id, outcome) else { return };
+        if let Some(place) = early_place(id) {
+            return self.take_early_outcome(place, outcome);
+        }
         // A second word about the same call is no news, nor is one about a call that was never handed out.
         let Some(at) = self.in_hand(id) else { return };
         if let Outcome::Lost { message } = &outcome {
@@ -412,7 +420,7 @@ impl Session {
 
     /// In a sequential step the next one waits for nothing but its turn.
     pub(super) fn wake_followers(&mut self, at: JobRef) {
-        let Some(step) = self.steps.get_mut(&at.step) else { return };
+        let Some(step) = self.steps.get_mut(&at.step).filter(|step| step.sequential) else { return };
         let next = step.next_in_order().into_iter();
         self.dirty.extend(next.map(|job| JobRef { job: u32::try_from(job).unwrap_or(u32::MAX), ..at }));
     }

@@ -108,7 +108,7 @@ impl Driver {
             let value = view.read(&[], None).map(std::borrow::Cow::into_owned).unwrap_or_default();
             places_in(&value, &mut Vec::new(), &mut places);
             for segments in places {
-                let path = Path { kind: kind.to_owned(), segments };
+                let path = Path { kind: kind.into(), segments: segments.into() };
                 let carried = context.origins(&path, None);
                 assert_eq!(read.origins(&path, None), carried, "{path} as it was read");
                 assert_eq!(folded.origins(&path, None), carried, "{path} as it was folded");
@@ -299,7 +299,7 @@ impl Driver {
 
 fn places_in(value: &Value, way: &mut Vec<Segment>, places: &mut Vec<Vec<Segment>>) {
     let below: Vec<(Segment, &Value)> = match value {
-        Value::Object(fields) => fields.iter().map(|(name, inner)| (Segment::Key(name.clone()), inner)).collect(),
+        Value::Object(fields) => fields.iter().map(|(name, inner)| (Segment::Key(name.into()), inner)).collect(),
         Value::Array(items) => (0..).map(Segment::Index).zip(items).collect(),
         _ => Vec::new(),
     };

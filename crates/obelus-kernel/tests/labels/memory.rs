@@ -36,9 +36,9 @@ const INSTANCES: [&str; 2] = ["ada", "bob"];
 
 fn segment() -> impl Strategy<Value = Segment> {
     prop_oneof![
-        4 => select(vec!["a", "a", "b"]).prop_map(|name| Segment::Field(name.to_owned())),
-        1 => Just(Segment::Field("0".to_owned())),
-        1 => Just(Segment::Key("a".to_owned())),
+        4 => select(vec!["a", "a", "b"]).prop_map(|name| Segment::Field(name.into())),
+        1 => Just(Segment::Field("0".into())),
+        1 => Just(Segment::Key("a".into())),
         4 => select(vec![0, 0, 1, -1]).prop_map(Segment::Index),
     ]
 }
@@ -78,7 +78,7 @@ impl Shape {
 
 impl Write {
     fn message(&self, number: usize) -> Message {
-        let path = Path { kind: "state".to_owned(), segments: self.path.clone() };
+        let path = Path { kind: "state".into(), segments: self.path.clone().into() };
         let call = Arc::new(json!({"_tool": "t"}));
         let mut data = Data::result(call, Arc::new(path), None, self.shape.value(number));
         data.instance = self.instance.map(str::to_owned);
@@ -125,7 +125,7 @@ fn from_the_end(segment: &Segment) -> bool {
 
 fn text(segment: &Segment) -> String {
     match segment {
-        Segment::Field(name) | Segment::Key(name) => name.clone(),
+        Segment::Field(name) | Segment::Key(name) => name.to_string(),
         Segment::Index(index) => index.to_string(),
     }
 }
@@ -189,7 +189,7 @@ proptest! {
         }
         for query in &queries {
             for instance in [None, Some("ada"), Some("bob")] {
-                let path = Path { kind: "state".to_owned(), segments: query.clone() };
+                let path = Path { kind: "state".into(), segments: query.clone().into() };
                 let Some(value) = context.read(&path, instance) else { continue };
                 let carried = numbers(&context.origins(&path, instance));
                 let must = marks(&value);
@@ -217,7 +217,7 @@ proptest! {
                 continue;
             }
             for query in queries.iter().filter(|query| write.spares(query)) {
-                let path = Path { kind: "state".to_owned(), segments: query.clone() };
+                let path = Path { kind: "state".into(), segments: query.clone().into() };
                 let readers = [None, Some("ada"), Some("bob")];
                 // An instance's first own value lies over what is global, which is a way of writing over it.
                 for reader in readers.into_iter().filter(|reader| write.instance.is_none() || write.instance != *reader) {
@@ -231,7 +231,7 @@ proptest! {
 
 #[test]
 fn the_rule_as_written_forgets_what_was_set_over_and_keeps_the_rest() {
-    let at = |name: &str| vec![Segment::Field(name.to_owned())];
+    let at = |name: &str| vec![Segment::Field(name.into())];
     let write = |path, method| Write { path, method, shape: Shape::Text, instance: None };
     let writes = vec![
         (0, write(at("a"), Method::Push)),

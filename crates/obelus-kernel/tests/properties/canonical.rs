@@ -52,7 +52,7 @@ proptest! {
         for (kind, instance) in naive::readers() {
             let whole = context.read(&Path::root(kind), instance);
             for segments in naive::paths(whole.as_deref()) {
-                let path = Path { kind: kind.to_owned(), segments };
+                let path = Path { kind: kind.into(), segments: segments.into() };
                 prop_assert_eq!(context.read(&path, instance), again.read(&path, instance), "{}", path);
             }
         }

@@ -9,20 +9,21 @@ use crate::cases;
 fn segment() -> impl Strategy<Value = Segment> {
     let awkward = "[a-z\"'\\\\.\\[\\]()|&† \\n\\t\\x00-\\x1f\\x7f-\\x9fя\u{2028}\u{1f980}]{0,6}";
     prop_oneof![
-        3 => "[a-zA-Z0-9_я-]{1,4}".prop_map(Segment::Field),
+        3 => "[a-zA-Z0-9_я-]{1,4}".prop_map(|name| Segment::Field(name.into())),
         1 => any::<String>().prop_filter_map("a bare segment", |text| {
             let bare: String = text.chars().filter(|c| !".[]()|&".contains(*c) && !c.is_whitespace()).collect();
-            (!bare.is_empty()).then_some(Segment::Field(bare))
+            (!bare.is_empty()).then_some(Segment::Field(bare.into()))
         }),
-        2 => awkward.prop_map(Segment::Key),
-        1 => any::<String>().prop_map(Segment::Key),
+        2 => awkward.prop_map(|key| Segment::Key(key.into())),
+        1 => any::<String>().prop_map(|key| Segment::Key(key.into())),
         2 => (-3..4i64).prop_map(Segment::Index),
         1 => any::<i64>().prop_map(Segment::Index),
     ]
 }
 
 fn path() -> impl Strategy<Value = Path> {
-    ("[A-Za-z_][A-Za-z0-9_-]{0,5}", vec(segment(), 0..5)).prop_map(|(kind, segments)| Path { kind, segments })
+    ("[A-Za-z_][A-Za-z0-9_-]{0,5}", vec(segment(), 0..5))
+        .prop_map(|(kind, segments)| Path { kind: kind.into(), segments: segments.into() })
 }
 
 fn expr() -> impl Strategy<Value = Expr> {

@@ -28,7 +28,7 @@ proptest! {
         for (kind, instance) in naive::readers() {
             let whole = memory.whole(kind, instance);
             for segments in naive::paths(whole.as_ref()) {
-                let path = Path { kind: kind.to_owned(), segments };
+                let path = Path { kind: kind.into(), segments: segments.into() };
                 // As text, so that the order of keys is compared as well.
                 let text = |context: &Context| context.read(&path, instance).map(|value| value.to_string());
                 let expected = naive::at(whole.as_ref(), &path.segments).map(|value| value.to_string());

@@ -68,11 +68,11 @@ fn key() -> impl Strategy<Value = String> {
 }
 
 pub(crate) fn segment() -> impl Strategy<Value = Segment> {
-    let field = |names: &'static [&str]| select(names).prop_map(|name| Segment::Field(name.to_owned()));
+    let field = |names: &'static [&str]| select(names).prop_map(|name| Segment::Field(name.into()));
     prop_oneof![
         6 => field(&["a", "b", "c"]),
         2 => field(&["0", "1", "2", "-1"]),
-        1 => key().prop_map(Segment::Key),
+        1 => key().prop_map(|key| Segment::Key(key.into())),
         2 => (-3..4i64).prop_map(Segment::Index),
     ]
 }
@@ -124,9 +124,11 @@ fn result() -> impl Strategy<Value = Write> {
     (select(&KINDS[..3]), path(0..5), instance(), method(), value(), beside, any::<[bool; 2]>(), decoys).prop_map(
         |(kind, segments, instance, method, value, beside, [as_arrays, own], decoys)| {
             let data = spell(&segments, value, &beside, as_arrays);
-            let path = Path { kind: kind.to_owned(), segments };
-            let mut of_call: Vec<_> =
-                decoys.into_iter().map(|(kind, segments)| Path { kind: kind.to_owned(), segments }).collect();
+            let path = Path { kind: kind.into(), segments: segments.into() };
+            let mut of_call: Vec<_> = decoys
+                .into_iter()
+                .map(|(kind, segments)| Path { kind: kind.into(), segments: segments.into() })
+                .collect();
             // A call without paths leaves its result at the root of the kind.
             if !path.segments.is_empty() {
                 of_call.push(path.clone());

@@ -40,7 +40,7 @@ proptest! {
             let foreign = INSTANCES.into_iter().filter(|name| Some(*name) != reader).collect::<Vec<_>>();
             let whole = context.read(&Path::root(kind), reader);
             for segments in naive::paths(whole.as_deref()) {
-                let path = Path { kind: kind.to_owned(), segments };
+                let path = Path { kind: kind.into(), segments: segments.into() };
                 let text = context.read(&path, reader).map(|value| value.to_string()).unwrap_or_default();
                 for name in &foreign {
                     prop_assert!(!text.contains(name), "{} for {:?} is {}", path, reader, text);

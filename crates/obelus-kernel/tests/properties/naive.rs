@@ -62,13 +62,13 @@ fn operation(message: &Write) -> (Vec<Segment>, Method, Value) {
     let of_kind = candidates.into_iter().filter(|path| path.kind == message.kind);
     let mut spelled = of_kind.filter_map(|path| Some((spelled(&path.segments, &message.data)?, path.segments)));
     let (value, path) = spelled.next().expect("a generated message spells one of its paths");
-    (path, message.method.unwrap_or(Method::Set), value)
+    (path.into_vec(), message.method.unwrap_or(Method::Set), value)
 }
 
 /// How a segment is written as a key.
 pub(crate) fn spelling(segment: &Segment) -> String {
     match segment {
-        Segment::Field(name) | Segment::Key(name) => name.clone(),
+        Segment::Field(name) | Segment::Key(name) => name.to_string(),
         Segment::Index(index) => index.to_string(),
     }
 }
@@ -157,7 +157,7 @@ pub(crate) fn at(value: Option<&Value>, path: &[Segment]) -> Option<Value> {
     let mut value = value?;
     for segment in path {
         value = match (segment, value) {
-            (Segment::Field(name) | Segment::Key(name), Value::Object(map)) => map.get(name)?,
+            (Segment::Field(name) | Segment::Key(name), Value::Object(map)) => map.get(name.as_str())?,
             (_, Value::Array(items)) => &items[position(segment, items.len())?],
             _ => return None,
         };
@@ -176,13 +176,14 @@ pub(crate) fn paths(value: Option<&Value>) -> Vec<Vec<Segment>> {
     let mut found = vec![Vec::new()];
     let (tries, children): (Vec<Segment>, Vec<(Segment, &Value)>) = match value {
         Some(Value::Object(map)) => (
-            map.keys().flat_map(|key| [Segment::Key(key.clone()), Segment::Index(key.parse().unwrap_or(0))]).collect(),
-            map.iter().map(|(key, child)| (Segment::Field(key.clone()), child)).collect(),
+            map.keys().flat_map(|key| [Segment::Key(key.into()), Segment::Index(key.parse().unwrap_or(0))]).collect(),
+            map.iter().map(|(key, child)| (Segment::Field(key.into()), child)).collect(),
         ),
         Some(Value::Array(items)) => {
             let len = i64::try_from(items.len()).unwrap();
             let edge = [Segment::Index(len), Segment::Index(-len - 1), Segment::Key("0".into())];
-            let spellings = (0..len).flat_map(|index| [Segment::Index(index - len), Segment::Field(index.to_string())]);
+            let spellings =
+                (0..len).flat_map(|index| [Segment::Index(index - len), Segment::Field(index.to_string().into())]);
             (spellings.chain(edge).collect(), (0..).map(Segment::Index).zip(items).collect())
         }
         _ => (vec![Segment::Field("a".into()), Segment::Index(0)], Vec::new()),

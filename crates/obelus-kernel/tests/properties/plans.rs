@@ -74,7 +74,7 @@ fn path() -> impl Strategy<Value = Path> {
         2 => (-2..2i64).prop_map(Segment::Index),
     ];
     let segments = prop_oneof![1 => vec(segment.clone(), 0..2), 6 => vec(segment, 1..4)];
-    (kind, segments).prop_map(|(kind, segments)| Path { kind: kind.into(), segments })
+    (kind, segments).prop_map(|(kind, segments)| Path { kind: kind.into(), segments: segments.into() })
 }
 
 fn expr() -> impl Strategy<Value = Expr> {
@@ -127,7 +127,7 @@ pub(crate) fn runs_for(calls: &[Planned]) -> Vec<BTreeSet<Option<&'static str>>>
         let known = instanced.len();
         for call in calls {
             if per_instance(call, &instanced) {
-                instanced.extend(call.writes().map(|path| path.kind.clone()));
+                instanced.extend(call.writes().map(|path| path.kind.to_string()));
             }
         }
         if instanced.len() == known {
@@ -145,7 +145,7 @@ pub(crate) fn runs_for(calls: &[Planned]) -> Vec<BTreeSet<Option<&'static str>>>
 /// Whether one path is a prefix of the other. An index from the end may be any element.
 pub(crate) fn one_is_prefix(a: &Path, b: &Path) -> bool {
     let text = |segment: &Segment| match segment {
-        Segment::Field(name) | Segment::Key(name) => name.clone(),
+        Segment::Field(name) | Segment::Key(name) => name.to_string(),
         Segment::Index(index) => index.to_string(),
     };
     let same = |(a, b): (&Segment, &Segment)| {

@@ -25,7 +25,7 @@ fn observed(context: &Context) -> Vec<String> {
         seen.push(format!("{:?}", view.and_then(|view| view.description(instance))));
         let whole = context.read(&Path::root(kind), instance);
         for segments in naive::paths(whole.as_deref()) {
-            let path = Path { kind: kind.to_owned(), segments };
+            let path = Path { kind: kind.into(), segments: segments.into() };
             seen.push(format!("{path}: {:?}", context.read(&path, instance).map(|value| value.to_string())));
         }
     }

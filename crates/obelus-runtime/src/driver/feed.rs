@@ -7,11 +7,13 @@ use obelus_kernel::session::{Input, Refused};
 use super::{Batch, DAMAGED, Driver, Event, MOST_AT_ONCE, NOT_DURABLE};
 
 impl Driver {
-    /// What else has completed meanwhile, so that one commit serves all of it.
-    pub(super) fn with_others_ready(&mut self, first: Input) -> Batch {
+    /// What was said or has completed first, and what else has meanwhile, so that one commit serves all of it.
+    pub(super) fn with_others_ready(&mut self, first: Option<Input>) -> Batch {
         let now = (self.clock)();
         let mut batch = std::mem::take(&mut self.room);
-        batch.push((now, first));
+        if let Some(first) = first {
+            batch.push((now, first));
+        }
         while batch.len() < MOST_AT_ONCE {
             // What was told of an answer comes before the answer, which may be among these.
             if let Some(part) = self.parts.ready() {
@@ -23,10 +25,12 @@ impl Driver {
                 );
                 continue;
             }
-            let next = self.done.pop_front().or_else(|| self.next_completed());
-            match next {
-                Some(input) => batch.push((now, input)),
-                None => break,
+            if let Some(done) = self.done.pop_front() {
+                batch.push((now, done));
+            } else if let Some(completed) = self.next_completed() {
+                batch.push((now, completed));
+            } else {
+                break;
             }
         }
         batch
@@ -80,7 +84,7 @@ impl Driver {
     pub(super) fn handle(&mut self, mut batch: Batch) -> Result<(), Refused> {
         let mut refusal = Ok(());
         for (at, input) in batch.drain(..) {
-            self.forgets &= input != Input::Forgotten;
+            self.forgets &= !matches!(input, Input::Forgotten);
             if let Input::Ended { id, .. } | Input::InDoubt { id } | Input::DidNot { id, .. } = &input {
                 self.inquiries.forget(id);
             }

@@ -109,15 +109,14 @@ impl Driver {
             files.began(&start);
         }
         let id = std::mem::take(&mut start.id);
-        let Some(activity) = self.activities.get(&start.activity) else {
-            let error = CallError::new("no_activity", format!("there is no activity `{}`", start.activity));
+        let Some(activity) = self.activities.get(start.activity()) else {
+            let error = CallError::new("no_activity", format!("there is no activity `{}`", start.activity()));
             self.pending.push(Box::pin(std::future::ready(Input::Ended { id, outcome: Outcome::Error(error) })));
             return;
         };
         let limit = activity.time_limit().unwrap_or(Duration::from_secs(start.seconds));
         let is_harmless = start.tool.idempotent;
-        let asker = self.inquiries.asker(&id);
-        let work = Work::new(start, asker.clone(), Arc::clone(&self.sill));
+        let work = Work::new(start, self.inquiries.asker(&id), Arc::clone(&self.sill));
         let take_off = work.take_off();
         // What may not be done twice is kept, to look whether it happened if its answer gets lost.
         let doubt =
@@ -138,6 +137,7 @@ impl Driver {
             }
             (ready, _) => ready,
         };
+        let asker = self.inquiries.latest();
         let stopped = Arc::clone(&self.stop).notified_owned();
         self.pending.push(Box::pin(async move {
             let to_end = async {
@@ -170,7 +170,7 @@ impl Driver {
     /// A call that was under way when everything stopped. Its activity may be able to tell what became of it.
     pub(super) fn reconcile(&mut self, mut start: Start) {
         let id = std::mem::take(&mut start.id);
-        let activity = self.activities.get(&start.activity).filter(|_| !start.tool.idempotent);
+        let activity = self.activities.get(start.activity()).filter(|_| !start.tool.idempotent);
         let limit = activity.and_then(|activity| activity.time_limit()).unwrap_or(Duration::from_secs(start.seconds));
         let attempt = start.attempt;
         let work = Work::new(start, Asker::nobody(), Arc::clone(&self.sill));

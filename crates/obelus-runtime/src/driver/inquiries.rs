@@ -36,6 +36,11 @@ impl Inquiries {
         if !self.asker.renewed(call) {
             self.asker = Asker::of(call, self.sender.clone());
         }
+        self.latest()
+    }
+
+    /// The latest call's once more.
+    pub(super) fn latest(&self) -> Asker {
         self.asker.clone()
     }
 

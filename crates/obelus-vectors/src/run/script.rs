@@ -25,8 +25,8 @@ impl Activities {
     }
 
     pub(super) fn run(&mut self, start: &Start) -> Outcome {
-        let behaviour = &self.behaviours[&start.activity];
-        let count = self.counts.entry(start.activity.clone()).or_default();
+        let behaviour = &self.behaviours[start.activity()];
+        let count = self.counts.entry(start.activity().to_owned()).or_default();
         *count += 1;
         let does = |name: &str| behaviour.get(name);
         if let Some(value) = does("returns") {

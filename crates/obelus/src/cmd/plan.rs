@@ -106,7 +106,7 @@ fn as_data(check: &Check) -> Value {
     let node = |(index, call): (usize, &obelus_kernel::Call)| {
         json!({
             "call": index,
-            "tool": call.tool_name,
+            "tool": call.tool_name(),
             "effect": call.tool.as_ref().map(|tool| tool.effect.name()),
             "outputPath": call.output_path.as_ref().map(ToString::to_string),
             "runs": match &check.who[index] {
@@ -141,7 +141,7 @@ fn report(check: &Check, file: &str) {
             };
             output::answer(&format!(
                 "{head:<9}{index:>4}  {BOLD}{}{BOLD:#}{}{each}{fed}",
-                visible(&call.tool_name),
+                visible(call.tool_name()),
                 visible(&path)
             ));
         }

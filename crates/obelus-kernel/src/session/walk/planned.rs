@@ -67,7 +67,7 @@ impl Session {
         let literal = self.shown.clone().joined(&Origins::of(Origin::Model));
         let sources = Sources { context: &self.context, instance: None, literal: &literal, said: &self.said };
         let origins = sources.of_call(&call).joined(&literal);
-        Ok((json!({"tool": call.tool_name, "params": params}), origins))
+        Ok((json!({"tool": call.tool_name(), "params": params}), origins))
     }
 
     /// Writes what was planned along with the node's output, or that nothing was.

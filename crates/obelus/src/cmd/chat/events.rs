@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, anyhow};
 use obelus_connect::bitrix24::EventDoor;
+use obelus_kernel::Path;
 use obelus_kernel::session::{Input, Session};
-use obelus_kernel::{Path, Segment};
 use obelus_runtime::Secret;
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -21,7 +21,7 @@ pub(super) struct Bindings(Arc<Mutex<Value>>);
 impl Bindings {
     /// What the session has now.
     pub(super) fn see(&self, session: &Session) {
-        let path = Path { segments: vec![Segment::Key("event_bindings".to_owned())], ..Path::root("state") };
+        let path = Path::field("state", "event_bindings");
         let now = session.context().read(&path, None).map(std::borrow::Cow::into_owned).unwrap_or_default();
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = now;
     }

@@ -205,7 +205,7 @@ impl Mcp {
         }
         self.given = tools.iter().map(|(name, _)| name.clone()).collect();
         if !tools.is_empty() {
-            let added = context.append(vec![Message::Tool(tools.into_iter().collect())]);
+            let added = context.append(vec![Message::Tool(Box::new(tools.into_iter().collect()))]);
             added.map_err(|fault| anyhow!("a tool of an MCP server: {fault}"))?;
         }
         Ok(())
