@@ -2,8 +2,13 @@
 
 mod absent;
 mod limits;
+mod offered;
 mod strict;
 
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
+
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::context::Context;
@@ -13,6 +18,8 @@ use crate::message::PlanMode;
 use crate::tool::{Effect, Tool};
 pub(crate) use absent::without_null_members;
 pub use absent::without_nulls;
+use offered::OfferedTool;
+pub(crate) use offered::{Latest, Offered};
 use strict::{Notes, Strict, described, nullable};
 
 /// The objects that stand around a parameter: the answer, and the call.
@@ -20,12 +27,26 @@ const LEVELS: usize = 2;
 
 /// The schema of an answer. What is composed here is read by [`crate::dialect`]: entries become properties (see
 /// [`crate::dialect::entries`]), and null where something may be left out means that it is.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Composed {
     /// The schema.
     pub schema: Value,
     /// Why it cannot be sent in a provider's strict mode; empty if it can. It is valid JSON Schema either way.
     pub loose: Vec<String>,
+    #[serde(skip)]
+    text: OnceLock<String>,
+}
+
+impl Composed {
+    /// A schema, and why it cannot be sent in a strict mode.
+    pub fn new(schema: Value, loose: Vec<String>) -> Self {
+        Self { schema, loose, text: OnceLock::new() }
+    }
+
+    /// The schema as JSON, written once: it is long, and one request after another shows it.
+    pub fn text(&self) -> &str {
+        self.text.get_or_init(|| self.schema.to_string())
+    }
 }
 
 /// What the model may do with a tool.
@@ -50,17 +71,19 @@ pub fn compose(
     offer: impl Fn(&Tool) -> Offer,
     is_latent: impl Fn(&Tool) -> bool,
 ) -> Composed {
+    composed(&Offered::new(context, output, mode, offer, is_latent))
+}
+
+fn composed(offered: &Offered) -> Composed {
     let mut notes = Notes::default();
-    let mut runs = 0;
     let mut calls = Vec::new();
-    for tool in context.tools() {
-        calls.push(match offer(tool) {
-            Offer::No => continue,
-            Offer::Call => call(tool, context, mode == PlanMode::Eager && is_latent(tool), &mut notes),
-            Offer::Plan => planned(tool, &mut notes),
+    for OfferedTool { tool, is_called, brings_output } in &offered.tools {
+        calls.push(match is_called {
+            true => call(tool, &offered.instances, *brings_output, &mut notes),
+            false => planned(tool, &mut notes),
         });
-        runs += usize::from(offer(tool) == Offer::Call);
     }
+    let runs = offered.tools.iter().filter(|offered| offered.is_called).count();
     let plans = calls.len() > runs;
     let items = if calls.is_empty() { closed(Map::new()) } else { json!({"anyOf": calls}) };
     let mut list = json!({"type": "array", "items": items});
@@ -70,7 +93,7 @@ pub fn compose(
     if plans {
         list = described(list, "The one call that is to be carried out next, if there is one.");
     }
-    let output = match output {
+    let output = match &offered.output {
         Some(schema) => nullable(Strict::new(schema, "output", 1, &mut notes).plain(schema)),
         None => json!({"type": ["string", "number", "boolean", "null"]}),
     };
@@ -87,8 +110,8 @@ pub fn compose(
     if runs > 0 {
         let methods = Method::ALL.iter().map(|(name, _)| (*name).into());
         definitions.insert("method".to_owned(), one_of(methods));
-        if !context.instances().is_empty() {
-            definitions.insert("instance".to_owned(), instances(context));
+        if !offered.instances.is_empty() {
+            definitions.insert("instance".to_owned(), instances(&offered.instances));
         }
     }
     finished(closed(properties), definitions, notes)
@@ -111,7 +134,7 @@ fn finished(mut schema: Value, mut definitions: Map<String, Value>, mut notes: N
         schema["$defs"] = Value::Object(definitions);
     }
     notes.loose.extend(limits::excess(&schema));
-    Composed { schema, loose: notes.loose }
+    Composed::new(schema, notes.loose)
 }
 
 /// A tool's name and its parameters, as they are written in a call.
@@ -150,7 +173,7 @@ fn planned(tool: &Tool, notes: &mut Notes) -> Value {
 }
 
 /// The schema of one call of a tool.
-fn call(tool: &Tool, context: &Context, brings_output: bool, notes: &mut Notes) -> Value {
+fn call(tool: &Tool, instances: &BTreeSet<String>, brings_output: bool, notes: &mut Notes) -> Value {
     let mut properties = named_params(tool, notes);
     let mut put = |name: &str, schema: Value| properties.insert(name.to_owned(), schema);
 
@@ -175,7 +198,7 @@ fn call(tool: &Tool, context: &Context, brings_output: bool, notes: &mut Notes) 
             put(meta, nullable(plain));
         }
     }
-    if !context.instances().is_empty() {
+    if !instances.is_empty() {
         put("_instance", json!({"$ref": "#/$defs/instance"}));
     }
     put("_outputPath", output_path(tool, notes));
@@ -190,8 +213,7 @@ fn call(tool: &Tool, context: &Context, brings_output: bool, notes: &mut Notes) 
     about(tool, closed(properties))
 }
 
-fn instances(context: &Context) -> Value {
-    let names = context.instances();
+fn instances(names: &BTreeSet<String>) -> Value {
     if names.len() > limits::MOST_INSTANCES {
         return json!({"type": ["string", "null"], "description": "The name of an instance"});
     }

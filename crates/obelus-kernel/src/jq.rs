@@ -2,16 +2,18 @@
 //!
 //! The language is cut down to what is pure: no clock, no environment, no files, no input of its own.
 
+mod json;
 mod library;
 
 use std::fmt;
 
 use jaq_core::load::{Arena, File, Loader};
 use jaq_core::{Compiler, Ctx, Vars, data, native, unwrap_valr};
-use jaq_json::{Val, read};
+use jaq_json::Val;
 use regex::{Captures, Regex};
 use serde_json::Value;
 
+use json::{from_fields, from_json, to_json};
 use library::Definition;
 
 type Data = data::JustLut<Val>;
@@ -43,8 +45,7 @@ fn on_match(text: &Val, pattern: &Val, what: fn(&Regex, &str) -> Value) -> Resul
         other => Err(jaq_core::Error::str(format!("a pattern and what it looks into are texts, not {other}"))),
     };
     let pattern = Regex::new(&words(pattern)?).map_err(|error| jaq_core::Error::str(error.to_string()))?;
-    let found = what(&pattern, &words(text)?).to_string();
-    read::parse_single(found.as_bytes()).map_err(|error| jaq_core::Error::str(error.to_string()))
+    Ok(from_json(&what(&pattern, &words(text)?)))
 }
 
 fn is_match(pattern: &Regex, text: &str) -> Value {
@@ -69,12 +70,18 @@ fn capture(pattern: &Regex, text: &str) -> Value {
 }
 
 /// An input that several filters are asked about, read once.
+#[derive(Clone, Debug)]
 pub struct Read(Val);
 
 impl Read {
     /// Reads an input.
-    pub fn new(input: &Value) -> Result<Self, String> {
-        read::parse_single(input.to_string().as_bytes()).map(Self).map_err(|error| error.to_string())
+    pub fn new(input: &Value) -> Self {
+        Self(from_json(input))
+    }
+
+    /// Reads the fields of an input. Of two of the same name the later counts.
+    pub fn of_fields<'a>(fields: impl Iterator<Item = (&'a str, Read)>) -> Self {
+        Self(from_fields(fields.map(|(name, Read(value))| (name, value))))
     }
 }
 
@@ -106,7 +113,7 @@ impl Filter {
 
     /// Every result of the filter for an input.
     pub fn run(&self, input: &Value) -> Result<Vec<Value>, String> {
-        self.run_read(&Read::new(input)?)
+        self.run_read(&Read::new(input))
     }
 
     fn run_read(&self, Read(input): &Read) -> Result<Vec<Value>, String> {
@@ -124,7 +131,7 @@ impl Filter {
 
     /// The one result of the filter; none is null, several are an error.
     pub fn one(&self, input: &Value) -> Result<Value, String> {
-        self.one_read(&Read::new(input)?)
+        self.one_read(&Read::new(input))
     }
 
     /// The same for an input that was read before.
@@ -171,10 +178,6 @@ fn definition(text: &str) -> Option<usize> {
         }
     }
     None
-}
-
-fn to_json(value: &Val) -> Result<Value, String> {
-    serde_json::from_str(&value.to_string()).map_err(|_| "a result is not JSON".to_owned())
 }
 
 fn load_error(text: &str, errors: jaq_core::load::Errors<&str, ()>) -> String {

@@ -91,6 +91,7 @@ pub use spent::{Money, Spent, Used};
 pub use value_names::Named;
 pub use why::{Because, Given, Why, Writer, why};
 
+use crate::compose;
 use crate::context::Context;
 use crate::fault::{Fault, Rule};
 use crate::jq::Filter;
@@ -173,6 +174,8 @@ pub struct Session {
     walk: Option<Walk>,
     /// Validators for parts of kinds' schemas, by kind, instance and pointer.
     part_validators: BTreeMap<PartOfKind, (Value, Arc<Validator>)>,
+    /// The schema of the latest request's answer.
+    composed: compose::Latest,
 }
 
 /// A kind, an instance, and a pointer into the kind's schema.
@@ -272,6 +275,7 @@ impl Session {
             tasks: VecDeque::new(),
             paused: None,
             part_validators: BTreeMap::new(),
+            composed: compose::Latest::default(),
             walk: None,
         })
     }

@@ -1,5 +1,6 @@
 //! Graphs of steps: an agent's loop as data. The plain loop is the graph with one node.
 
+mod filter;
 mod picture;
 
 use std::collections::BTreeMap;
@@ -9,7 +10,7 @@ use serde_json::Value;
 
 use crate::expr::{Expr, OutputPath};
 use crate::glob;
-use crate::jq::Filter;
+pub use filter::StepFilter;
 
 /// A graph of steps, as it stands in an agent's file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -165,7 +166,7 @@ pub enum Words {
     /// Made from the folded kinds.
     Made {
         /// The filter.
-        jq: String,
+        jq: StepFilter,
     },
 }
 
@@ -175,7 +176,7 @@ pub enum Words {
 pub struct Next {
     /// A predicate over the folded kinds and the counters.
     #[serde(default)]
-    pub when: Option<String>,
+    pub when: Option<StepFilter>,
     /// The node to go to.
     pub to: String,
 }
@@ -252,7 +253,7 @@ impl Steps {
             }
             match &way.when {
                 Some(filter) => {
-                    if let Err(error) = Filter::compile(filter) {
+                    if let Err(error) = filter.compiled() {
                         fault(format!("{field}[{index}].when: {error}"));
                     }
                 }
@@ -335,7 +336,7 @@ impl StepNode {
             let wrong = match words {
                 Words::Text(text) if text.starts_with('†') => Expr::parse(text).err().map(|error| error.text),
                 Words::Text(_) => None,
-                Words::Made { jq } => Filter::compile(jq).err(),
+                Words::Made { jq } => jq.compiled().err(),
             };
             if let Some(error) = wrong {
                 fault(format!("words: {error}"));

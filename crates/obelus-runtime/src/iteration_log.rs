@@ -6,13 +6,14 @@
 mod lines;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 
 use obelus_kernel::Time;
 use obelus_kernel::session::{Answer, Input, Outcome, Reply, Session, Start, Used};
 use serde_json::{Map, Value, json};
 
-use crate::mask::masked_value;
+use crate::mask::{Masked, masked_value};
 use crate::store::check_name;
 use crate::{FileNews, StoreError};
 use lines::Lines;
@@ -107,7 +108,9 @@ impl IterationLog {
         self.current.open.insert(start.id.clone(), self.current.requests.len());
         let mut params = (*start.call).clone();
         let method = params.as_object_mut().and_then(|params| params.shift_remove("_tool"));
-        self.current.requests.push(json!({"method": method, "params": params, "attempt": start.attempt}));
+        let mut request = json!({"method": method.unwrap_or_default(), "params": null, "attempt": start.attempt});
+        request["params"] = params;
+        self.current.requests.push(request);
     }
 
     fn ended(&mut self, id: &str, outcome: &Outcome) {
@@ -140,12 +143,16 @@ impl IterationLog {
         let state: Map<_, _> =
             after.iter().filter(differs).map(|(name, value)| (name.clone(), value.clone())).collect();
         self.before = after;
-        let ends = reply.map_or(json!("asks_again"), |reply| json!(reply.ends));
         let mut line = json!({
             "time": at.to_string(), "session": self.session, "iteration": self.number,
-            "mode": session.settings().mode.name(), "told": told, "model": model, "requests": requests,
-            "state": state, "ends": ends,
+            "mode": session.settings().mode.name(),
         });
+        // These are long, and moved: `json!` would copy them.
+        line["told"] = told.into();
+        line["model"] = model.into();
+        line["requests"] = requests.into();
+        line["state"] = state.into();
+        line["ends"] = reply.map_or(json!("asks_again"), |reply| json!(reply.ends));
         if !used.is_nothing() {
             line["used"] = json!(used);
         }
@@ -153,7 +160,8 @@ impl IterationLog {
             line["waiting"] = json!(reply.waiting);
             line["reason"] = json!(reply.reason);
         }
-        let written = self.lines.append(&masked_value(&line).to_string());
+        let line = serde_json::to_string(&Masked::new(&line)).map_err(io::Error::from);
+        let written = line.and_then(|line| self.lines.append(line));
         written.err().map(|error| FileNews::Trouble { file: self.path().to_owned(), why: error.to_string() })
     }
 }

@@ -9,6 +9,7 @@ mod phone;
 
 use std::borrow::Cow;
 
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::secret::without_secrets;
@@ -32,26 +33,38 @@ pub fn masked(text: &str) -> Cow<'_, str> {
 
 /// The same for everything in a value, names of fields included.
 pub fn masked_value(value: &Value) -> Value {
-    in_field(value, false)
+    serde_json::to_value(Masked::new(value)).unwrap_or_default()
 }
 
-/// `is_phone`: whether the field that it stands in is named for phone numbers.
-fn in_field(value: &Value, is_phone: bool) -> Value {
-    match value {
-        Value::String(text) if is_phone && phone::could_be(text) => PHONE.into(),
-        Value::String(text) => masked(text).into_owned().into(),
-        Value::Number(number) if is_phone && phone::could_be(&number.to_string()) => PHONE.into(),
-        Value::Number(number) if phone::is_plain(&number.to_string()) => PHONE.into(),
-        Value::Array(items) => items.iter().map(|item| in_field(item, is_phone)).collect(),
-        Value::Object(fields) => {
-            let field = |(name, value): (&String, &Value)| {
+/// A value that is written without secrets, phone numbers and e-mail addresses.
+pub(crate) struct Masked<'a> {
+    value: &'a Value,
+    /// Whether the field that it stands in is named for phone numbers.
+    is_phone: bool,
+}
+
+impl<'a> Masked<'a> {
+    pub(crate) fn new(value: &'a Value) -> Self {
+        Self { value, is_phone: false }
+    }
+}
+
+impl Serialize for Masked<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let is_phone = self.is_phone;
+        match self.value {
+            Value::String(text) if is_phone && phone::could_be(text) => to.serialize_str(PHONE),
+            Value::String(text) => to.serialize_str(&masked(text)),
+            Value::Number(number) if is_phone && phone::could_be(&number.to_string()) => to.serialize_str(PHONE),
+            Value::Number(number) if number.as_u64().is_some_and(phone::is_plain) => to.serialize_str(PHONE),
+            Value::Array(items) => to.collect_seq(items.iter().map(|value| Masked { value, is_phone })),
+            Value::Object(fields) => to.collect_map(fields.iter().map(|(name, value)| {
                 // A record of a phone number has fields of its own, such as an id.
                 let is_phone = phone::names_one(name) || (is_phone && name.eq_ignore_ascii_case("value"));
-                (masked(name).into_owned(), in_field(value, is_phone))
-            };
-            Value::Object(fields.iter().map(field).collect())
+                (masked(name), Masked { value, is_phone })
+            })),
+            other => other.serialize(to),
         }
-        other => other.clone(),
     }
 }
 

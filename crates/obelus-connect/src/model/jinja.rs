@@ -1,10 +1,12 @@
 //! Templates, as this crate uses them: strict about what is missing, bounded in what they cost, and with
 //! JSON that stays on its line.
 
+use std::borrow::Cow;
 use std::io;
 
 use minijinja::value::{Serde, Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
+use serde::Serialize;
 
 /// Steps that one template may take. A loop over any reasonable data fits; one that never ends does not.
 const FUEL: u64 = 200_000;
@@ -60,18 +62,29 @@ pub(super) fn words(error: &Error) -> String {
     }
 }
 
-/// JSON on one line. The separators that JSON leaves bare, and that some readers take for the end of a line,
-/// are escaped too, so that no value can pass for more than its line.
-pub(super) fn json_text(value: &Value) -> Result<String, Error> {
+fn json_text(value: &Value) -> Result<String, Error> {
     if value.is_undefined() {
         return Err(Error::new(ErrorKind::UndefinedError, "there is nothing to show as JSON"));
     }
+    json_line(value)
+}
+
+/// JSON on one line, for what need not become a value of templates first.
+pub(super) fn json_line(value: &(impl Serialize + ?Sized)) -> Result<String, Error> {
     let text = serde_json::to_string(value)
         .map_err(|error| Error::new(ErrorKind::InvalidOperation, format!("not JSON: {error}")))?;
-    if !text.contains(['\u{85}', '\u{2028}', '\u{2029}']) {
-        return Ok(text);
+    Ok(on_one_line(text.into()).into_owned())
+}
+
+/// The separators that JSON leaves bare, and that some readers take for the end of a line, are escaped too, so that no
+/// value can pass for more than its line.
+pub(super) fn on_one_line(mut json: Cow<'_, str>) -> Cow<'_, str> {
+    for (bare, escaped) in [("\u{85}", "\\u0085"), ("\u{2028}", "\\u2028"), ("\u{2029}", "\\u2029")] {
+        if json.contains(bare) {
+            json = json.replace(bare, escaped).into();
+        }
     }
-    Ok(text.replace('\u{85}', "\\u0085").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029"))
+    json
 }
 
 /// `1234567.5` as `1 234 567,50`: thousands apart, a comma, kopecks only where there are some.

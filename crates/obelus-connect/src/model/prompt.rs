@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::calendar::calendar;
-use super::{jinja, said_since};
+use super::jinja::{self, on_one_line};
+use super::said_since;
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,39 +119,41 @@ pub fn render(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessag
 fn solve(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, RenderError> {
     let is_blocks = prompt.dialect == Dialect::Blocks;
     // In blocks there is no schema of the answer, so each tool says what its parameters are.
-    let offer = if is_blocks { method_on_offer } else { tool_on_offer };
-    let tools: Vec<Value> = prompt.tools.iter().map(|tool| offer(&tool["name"], &tool["schema"])).collect();
+    let template = if is_blocks { SYSTEM_BLOCKS } else { SYSTEM };
+    let tools = match is_blocks {
+        true => lines(template, prompt.tools.iter().map(|tool| Method::of(tool)))?,
+        false => lines(template, prompt.tools.iter().map(|tool| Offered::of(tool)))?,
+    };
     let has_instances = prompt.kinds.iter().any(|kind| kind.get("instances").is_some());
-    // The schema is long, and shown as it is, without a copy.
-    let schema = (!options.without_schema && !is_blocks).then_some(&prompt.schema);
+    let schema = (!options.without_schema && !is_blocks).then(|| on_one_line(prompt.answer.text().into()));
     let system = Shown::from_pairs([
         ("instructions", Shown::from(Serde(&prompt.instructions))),
-        ("tools", Shown::from(Serde(&tools))),
+        ("tools", tools),
         ("mode", prompt.mode.into()),
         ("plan_mode", prompt.plan_mode.into()),
         ("has_instances", has_instances.into()),
         ("language", Shown::from(Serde(&options.language.as_ref().or(prompt.language.as_ref())))),
-        ("schema", schema.map_or(Shown::from(()), jinja::value)),
+        ("schema", schema.map_or(Shown::from(()), Shown::from)),
     ]);
-    let template = if is_blocks { SYSTEM_BLOCKS } else { SYSTEM };
     let mut messages = vec![message_of(ChatRole::System, template, system)?];
 
     // What the agent has said in this turn is told as such: the user's message stays the last.
     let said: Vec<&str> = said_since(prompt).collect();
     let heard = &prompt.texts[..prompt.texts.len() - said.len()];
-    let questions: Vec<Value> = prompt.questions.iter().map(question_in_short).collect();
-    let state = json!({
-        "time": prompt.time_zone.as_deref().map(|zone| calendar(prompt.now, Some(zone), prompt.language.as_deref())),
-        "kinds": prompt.kinds,
-        "has_instances": has_instances,
-        "plan": prompt.plan,
-        "earlier": prompt.earlier,
-        "questions": questions,
-        "errors": prompt.errors,
-        "said": said,
-    });
-    if state.as_object().into_iter().flatten().any(|(_, part)| part.as_array().is_some_and(|part| !part.is_empty())) {
-        messages.push(message(ChatRole::User, STATE, state)?);
+    let parts = [
+        ("kinds", lines(STATE, &prompt.kinds)?),
+        ("plan", lines(STATE, &prompt.plan)?),
+        ("earlier", lines(STATE, &prompt.earlier)?),
+        ("questions", lines(STATE, prompt.questions.iter().map(question_in_short))?),
+        ("errors", lines(STATE, &prompt.errors)?),
+        ("said", lines(STATE, said)?),
+    ];
+    if parts.iter().any(|(_, lines)| lines.is_true()) {
+        let time = prompt.time_zone.as_deref();
+        let time = time.map(|zone| calendar(prompt.now, Some(zone), prompt.language.as_deref()));
+        let others =
+            [("time", time.as_ref().map_or(Shown::from(()), jinja::value)), ("has_instances", has_instances.into())];
+        messages.push(message_of(ChatRole::User, STATE, Shown::from_pairs(parts.into_iter().chain(others)))?);
     }
     messages.extend(seen(prompt, options)?);
     for (role, text) in heard {
@@ -177,7 +180,7 @@ fn think(
     let system = json!({
         "instructions": prompt.instructions,
         "language": options.language,
-        "schema": (!options.without_schema).then_some(&prompt.schema),
+        "schema": (!options.without_schema).then(|| on_one_line(prompt.answer.text().into())),
     });
     let task = json!({"tool": tool_at_work(name, tool), "params": params, "scope": scope});
     let mut messages = vec![message(ChatRole::System, THINK_SYSTEM, system)?];
@@ -190,8 +193,12 @@ fn think(
 fn seen(prompt: &Prompt, options: &PromptOptions) -> Result<Option<ChatMessage>, RenderError> {
     let Some(seen) = &prompt.seen else { return Ok(None) };
     let picture = seen.image.as_ref().filter(|_| options.images);
-    let data = json!({"tool": seen.tool, "text": seen.text, "has_picture": picture.is_some()});
-    let words = message(ChatRole::User, SEEN, data)?;
+    let data = Shown::from_pairs([
+        ("tool", Shown::from(line(SEEN, &seen.tool)?)),
+        ("text", Shown::from(line(SEEN, &seen.text)?)),
+        ("has_picture", picture.is_some().into()),
+    ]);
+    let words = message_of(ChatRole::User, SEEN, data)?;
     Ok(Some(ChatMessage { images: picture.into_iter().cloned().collect(), ..words }))
 }
 
@@ -208,28 +215,52 @@ fn show(pictures: &[Picture], words: &mut ChatMessage, options: &PromptOptions) 
 }
 
 /// What the schema of the answer does not say of a tool: what it is for, what it does, what it returns.
-fn tool_on_offer(name: &Value, schema: &Value) -> Value {
-    let tool = Tool::parse(name.as_str().unwrap_or_default(), schema).ok();
-    shown(&[
-        ("tool", Some(name)),
-        ("description", schema.get("description")),
-        ("effect", tool.as_ref().map(|tool| tool.effect.name().into()).as_ref()),
-        ("returns", tool.as_ref().and_then(Tool::output)),
-    ])
+#[derive(Serialize)]
+struct Offered<'a> {
+    tool: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a Value>,
+    effect: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    returns: Option<&'a Value>,
+}
+
+impl<'a> Offered<'a> {
+    fn of(tool: &'a Tool) -> Self {
+        let (description, effect) = (tool.schema.get("description"), tool.effect.name());
+        Self { tool: &tool.name, description, effect, returns: tool.output() }
+    }
 }
 
 /// The same with its parameters, for a dialect without a schema.
-fn method_on_offer(name: &Value, schema: &Value) -> Value {
-    let tool = Tool::parse(name.as_str().unwrap_or_default(), schema).ok();
-    shown(&[
-        ("method", Some(name)),
-        ("description", schema.get("description")),
-        ("effect", tool.as_ref().map(|tool| tool.effect.name().into()).as_ref()),
-        ("params", tool.as_ref().and_then(|tool| tool.params().get("properties"))),
-        ("required", tool.as_ref().and_then(|tool| tool.params().get("required"))),
-        ("asks_about", schema.get("x-risky")),
-        ("returns", tool.as_ref().and_then(Tool::output)),
-    ])
+#[derive(Serialize)]
+struct Method<'a> {
+    method: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a Value>,
+    effect: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    required: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asks_about: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    returns: Option<&'a Value>,
+}
+
+impl<'a> Method<'a> {
+    fn of(tool: &'a Tool) -> Self {
+        Self {
+            method: &tool.name,
+            description: tool.schema.get("description"),
+            effect: tool.effect.name(),
+            params: tool.params().get("properties"),
+            required: tool.params().get("required"),
+            asks_about: tool.schema.get("x-risky"),
+            returns: tool.output(),
+        }
+    }
 }
 
 /// A tool whose call the model carries out: the parameters too, and no effect, for a thought has none.
@@ -253,6 +284,19 @@ fn question_in_short(question: &Value) -> Value {
     shown(&["id", "about", "calls", "reasons", "schema"].map(|name| (name, question.get(name))))
 }
 
+/// JSON that a template shows as it is, a line for each.
+fn lines<T: Serialize>(template: &'static str, all: impl IntoIterator<Item = T>) -> Result<Shown, RenderError> {
+    all.into_iter().map(|each| line(template, &each).map(Shown::from)).collect()
+}
+
+fn line(template: &'static str, value: &(impl Serialize + ?Sized)) -> Result<String, RenderError> {
+    jinja::json_line(value).map_err(|error| wrong(template, &error))
+}
+
+fn wrong(template: &'static str, error: &minijinja::Error) -> RenderError {
+    RenderError { template, message: jinja::words(error) }
+}
+
 fn message(role: ChatRole, template: &'static str, data: Value) -> Result<ChatMessage, RenderError> {
     let Value::Object(fields) = data else { unreachable!("data of a template is an object") };
     message_of(
@@ -264,8 +308,9 @@ fn message(role: ChatRole, template: &'static str, data: Value) -> Result<ChatMe
 
 fn message_of(role: ChatRole, template: &'static str, data: Shown) -> Result<ChatMessage, RenderError> {
     let rendered = TEMPLATES.get_template(template).and_then(|template| template.render(data));
-    let content = rendered.map_err(|error| RenderError { template, message: jinja::words(&error) })?;
-    Ok(ChatMessage { role, content: content.trim_end().to_owned(), images: Vec::new() })
+    let mut content = rendered.map_err(|error| wrong(template, &error))?;
+    content.truncate(content.trim_end().len());
+    Ok(ChatMessage { role, content, images: Vec::new() })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use obelus_kernel::Time;
+use obelus_kernel::compose::Composed;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::{CallReport, Prompt, Purpose};
 use serde_json::{Value, json};
@@ -29,8 +30,7 @@ pub(super) fn bare() -> Prompt {
         seen: None,
         pictures: Vec::new(),
         out_of_format: None,
-        schema: json!({"type": "object"}),
-        loose: Vec::new(),
+        answer: Arc::new(Composed::new(json!({"type": "object"}), Vec::new())),
     }
 }
 

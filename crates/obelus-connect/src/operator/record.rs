@@ -138,8 +138,11 @@ fn progress(new: &Recording<'_>, plan: &Value, looker: &Looker<'_>, refused: &mu
 /// Facts are added to, and never lost.
 fn facts(new: &Recording<'_>, looker: &Looker<'_>, refused: &mut Vec<Value>) -> Vec<Value> {
     let mut facts = new.state["facts"].as_array().cloned().unwrap_or_default();
-    let mut known: BTreeSet<String> = facts.iter().filter_map(|fact| Some(same(fact["fact"].as_str()?))).collect();
     let said = new.step["facts"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if said.is_empty() {
+        return facts;
+    }
+    let mut known: BTreeSet<String> = facts.iter().filter_map(|fact| Some(same(fact["fact"].as_str()?))).collect();
     for (index, fact) in said.iter().enumerate() {
         let text = fact["fact"].as_str().unwrap_or_default();
         // After a restart nobody can say whether it is a quotation.

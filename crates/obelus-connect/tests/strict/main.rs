@@ -60,8 +60,8 @@ fn the_schema_of_every_bundled_agent_is_strict() {
     for folder in agents {
         let name = folder.display().to_string();
         let prompt = prompt_of(Agent::load(&folder).unwrap());
-        assert_eq!((prompt.loose, breaches(&prompt.schema)), (vec![], vec![]), "{name}");
-        let size = rules::size(&prompt.schema);
+        assert_eq!((prompt.answer.loose.clone(), breaches(&prompt.answer.schema)), (vec![], vec![]), "{name}");
+        let size = rules::size(&prompt.answer.schema);
         eprintln!("{name}: {size:?}");
     }
 }
@@ -73,17 +73,17 @@ fn references_are_permitted_where_numbers_and_objects_are_due() {
         "o": {"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"], "additionalProperties": false},
     }, "required": ["n", "o"]}}}]);
     let prompt = first_prompt(Context::from_value(context).unwrap(), None, Default::default(), ["count".to_owned()]);
-    assert_eq!((prompt.loose, breaches(&prompt.schema)), (vec![], vec![]));
+    assert_eq!((prompt.answer.loose.clone(), breaches(&prompt.answer.schema)), (vec![], vec![]));
     let accepts = |n: Value, o: Value| {
         let mut call = json!({"_tool": "count", "n": n, "o": o});
-        let schema = &prompt.schema["properties"]["calls"]["items"]["anyOf"][0];
+        let schema = &prompt.answer.schema["properties"]["calls"]["items"]["anyOf"][0];
         for name in schema["required"].as_array().unwrap() {
             let name = name.as_str().unwrap();
             if call.get(name).is_none() {
                 call[name] = Value::Null;
             }
         }
-        jsonschema::is_valid(&prompt.schema, &json!({"say": null, "calls": [call], "output": null}))
+        jsonschema::is_valid(&prompt.answer.schema, &json!({"say": null, "calls": [call], "output": null}))
     };
     assert!(accepts(json!(1), json!({"a": 1.5})));
     assert!(accepts(json!("†state.n"), json!("†state.o")));
@@ -107,7 +107,12 @@ fn the_examples_are_strict() {
                 context.tools().filter_map(|tool| tool.fixed_name("_activity").map(str::to_owned)).collect();
             let prompt = first_prompt(context, schema, Default::default(), names);
             looked_at += 1;
-            assert_eq!((prompt.loose, breaches(&prompt.schema)), (vec![], vec![]), "{}", path.display());
+            assert_eq!(
+                (prompt.answer.loose.clone(), breaches(&prompt.answer.schema)),
+                (vec![], vec![]),
+                "{}",
+                path.display()
+            );
         }
     }
     assert!(looked_at > 0);

@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::fold::{self, Method};
+use crate::jq::Read;
 use crate::origin::{Labels, Origins};
 use crate::path::Segment;
 
@@ -22,6 +24,9 @@ struct Layer {
     /// A kind may be null, and that is something else than not being there.
     #[serde(with = "present", default, skip_serializing_if = "Option::is_none")]
     value: Option<Value>,
+    /// The value as filters have it, from when one asks for it until it is written to.
+    #[serde(skip)]
+    for_filters: OnceLock<Read>,
     #[serde(with = "present", default, skip_serializing_if = "Option::is_none")]
     schema: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,6 +70,12 @@ impl View {
             (_, Some(over)) => Some(Cow::Borrowed(over)),
             (under, None) => under.map(Cow::Borrowed),
         }
+    }
+
+    /// All global data, as filters have it.
+    pub(crate) fn for_filters(&self) -> Option<&Read> {
+        let value = self.global.value.as_ref()?;
+        Some(self.global.for_filters.get_or_init(|| Read::new(value)))
     }
 
     /// Where the value at a path comes from, for an instance or of global data only.
@@ -179,8 +190,11 @@ impl View {
         instance.and_then(|name| get(self.instances.get(name)?)).or_else(|| get(&self.global))
     }
 
+    /// The place of a value, to write to it.
     pub(super) fn slot(&mut self, instance: Option<&str>) -> &mut Option<Value> {
-        &mut self.layer(instance).value
+        let layer = self.layer(instance);
+        layer.for_filters.take();
+        &mut layer.value
     }
 
     pub(super) fn describe(&mut self, instance: Option<&str>, schema: Option<&Value>, description: Option<&String>) {
@@ -231,4 +245,26 @@ fn element(list: &[Segment], index: usize) -> Vec<Segment> {
 /// Whether the instance's value hides the global one instead of merging with it.
 fn covers(under: Option<&Value>, over: Option<&Value>) -> bool {
     over.is_some_and(|over| !(over.is_object() && under.is_some_and(Value::is_object)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jq::Filter;
+    use serde_json::json;
+
+    #[test]
+    fn filters_have_the_value_as_it_is_now() {
+        let mut view = View::default();
+        let seen = |view: &View| Filter::compile(".").unwrap().one_read(view.for_filters()?).ok();
+        assert_eq!(seen(&view), None);
+        for value in [json!({"a": 1}), json!({"a": 2}), json!(null)] {
+            *view.slot(None) = Some(value.clone());
+            assert_eq!(seen(&view), Some(value.clone()));
+            *view.slot(Some("one")) = Some(json!("its own"));
+            assert_eq!((seen(&view), seen(&view.clone())), (Some(value.clone()), Some(value)));
+        }
+        *view.slot(None) = None;
+        assert_eq!(seen(&view), None);
+    }
 }

@@ -95,6 +95,7 @@ impl Session {
             paused,
             walk,
             part_validators: _,
+            composed: _,
         } = self;
         let rests = matches!(turn.phase, Phase::New | Phase::Rested(_));
         let is_idle = steps.is_empty() && tasks.is_empty() && sub_requests.is_empty() && pending_words.is_empty();

@@ -8,6 +8,7 @@ use super::Session;
 use super::job::JobRef;
 use super::turn::error_data;
 use crate::call::Call;
+use crate::jq::Read;
 use crate::message::{Data, Message};
 
 impl Session {
@@ -16,13 +17,14 @@ impl Session {
     pub(super) fn leave_behind(&mut self, at: JobRef, call: &Arc<Call>, result: &Value) {
         let Some(tool) = call.tool.clone().filter(|tool| !tool.leaves.is_empty()) else { return };
         let Some(frozen) = self.frozen(at).cloned() else { return };
-        let mut input = json!({"call": *frozen.call, "result": result, "now": self.now.to_string()});
+        let now = self.now.to_string().into();
+        let input = [("call", Read::new(&frozen.call)), ("result", Read::new(result)), ("now", Read::new(&now))];
         let origins = self.steps[&at.step].jobs[at.job as usize].origins.clone().joined(self.own_origin(at, call));
         let instance = self.steps[&at.step].jobs[at.job as usize].instance.clone();
         for leave in &tool.leaves {
             let was = self.context.read(&leave.to, instance.as_deref());
-            input["was"] = was.map_or(Value::Null, std::borrow::Cow::into_owned);
-            let left = match leave.value.one(&input) {
+            let was = Read::new(was.as_deref().unwrap_or(&Value::Null));
+            let left = match leave.value.one_read(&Read::of_fields(input.iter().cloned().chain([("was", was)]))) {
                 Ok(Value::Null) => continue,
                 Ok(value) => {
                     let path = Arc::new(leave.to.clone());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::Session;
@@ -10,7 +10,7 @@ use super::input::CallReport;
 use super::job::JobRef;
 use super::picture::Picture;
 use super::seen::Seen;
-use crate::compose::{Composed, Offer, compose, compose_result};
+use crate::compose::{Composed, Offer, Offered, compose_result};
 use crate::context::View;
 use crate::dialect::Dialect;
 use crate::message::{Message, PlanMode, Role};
@@ -44,8 +44,9 @@ pub struct Prompt {
     pub node: Option<String>,
     /// The agent's instructions.
     pub instructions: Vec<String>,
-    /// The tools on offer: name and schema.
-    pub tools: Vec<Value>,
+    /// The tools on offer. Written down, each is its name and its schema.
+    #[serde(serialize_with = "names_and_schemas")]
+    pub tools: Vec<Arc<Tool>>,
     /// How far the session may go.
     pub mode: &'static str,
     /// Whether the calls run as they are written, or are planned first.
@@ -84,9 +85,17 @@ pub struct Prompt {
     /// An answer that could not be read, and what was wrong with it.
     pub out_of_format: Option<Value>,
     /// The schema of the answer.
-    pub schema: Value,
-    /// Why the schema cannot be sent in a strict mode; empty if it can.
-    pub loose: Vec<String>,
+    #[serde(flatten)]
+    pub answer: Arc<Composed>,
+}
+
+fn names_and_schemas<S: Serializer>(tools: &[Arc<Tool>], to: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Shown<'a> {
+        name: &'a str,
+        schema: &'a Value,
+    }
+    to.collect_seq(tools.iter().map(|tool| Shown { name: &tool.name, schema: &tool.schema }))
 }
 
 /// Errors shown at once.
@@ -129,14 +138,10 @@ impl Session {
             Some(_) => Offer::No,
         };
         let output = self.output_schema();
-        let Composed { schema, loose } = compose(&self.context, output, mode, offer, |tool| self.is_latent(tool));
+        let offered = Offered::new(&self.context, output, mode, offer, |tool| self.is_latent(tool));
+        let tools = offered.tools().cloned().collect();
         let step = node.map(|_| STEP.to_owned());
         let planning = node.filter(|node| node.plans.is_some()).map(|_| PLANNING.to_owned());
-        let tool = |tool: &Arc<Tool>| {
-            // Copied as it is: `json!` would go through every value of every schema.
-            let fields = [("name", tool.name.as_str().into()), ("schema", tool.schema.clone())];
-            Value::Object(fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect())
-        };
         Prompt {
             purpose: Purpose::Solve,
             node: self.walk.as_ref().map(|walk| walk.at.node.clone()),
@@ -147,7 +152,7 @@ impl Session {
                 .chain(step)
                 .chain(planning)
                 .collect(),
-            tools: self.context.tools().filter(|tool| offer(tool) != Offer::No).map(tool).collect(),
+            tools,
             mode: self.settings.mode.name(),
             plan_mode: mode.name(),
             kinds: self.kinds(),
@@ -169,8 +174,7 @@ impl Session {
             seen: None,
             pictures: self.turn.pictures.clone(),
             out_of_format: self.turn.out_of_format.as_ref().map(|(text, error)| json!({"text": text, "error": error})),
-            schema,
-            loose,
+            answer: self.composed.composed(offered),
         }
     }
 
@@ -186,7 +190,6 @@ impl Session {
         let call = step.call(at.job as usize);
         let tool = call.tool.as_ref()?;
         let frozen = job.frozen.as_ref()?;
-        let Composed { schema, loose } = compose_result(tool);
         Some(Prompt {
             purpose: Purpose::Think {
                 call: (*frozen.call).clone(),
@@ -211,8 +214,7 @@ impl Session {
             seen: None,
             pictures: Vec::new(),
             out_of_format: None,
-            schema,
-            loose,
+            answer: Arc::new(compose_result(tool)),
         })
     }
 
@@ -247,12 +249,15 @@ impl Session {
 
     /// A kind's value, or what the author lets the model see of it. A filter that fails hides nothing.
     fn value_shown(&self, kind: &str, view: &View) -> Option<Value> {
-        let whole = match kind {
-            "state" => view.read(&[], None).map(|_| self.state()),
-            _ => view.read(&[], None).map(std::borrow::Cow::into_owned),
-        }?;
-        let part = self.views.get(kind).and_then(|filter| filter.one(&whole).ok()).filter(|part| !part.is_null());
-        Some(part.unwrap_or(whole))
+        let whole = view.read(&[], None)?;
+        let filter = self.views.get(kind);
+        if kind == "state" {
+            let state = self.state();
+            let part = filter.and_then(|filter| filter.one(&state).ok()).filter(|part| !part.is_null());
+            return Some(part.unwrap_or(state));
+        }
+        let part = filter.and_then(|filter| filter.one_read(view.for_filters()?).ok()).filter(|part| !part.is_null());
+        Some(part.unwrap_or_else(|| whole.into_owned()))
     }
 
     /// What became of the calls.

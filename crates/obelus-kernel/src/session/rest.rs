@@ -7,6 +7,7 @@ use super::input::{CallError, Ends, Reply, Task};
 use super::question::Question;
 use super::settings::{FollowUp, Mode};
 use super::turn::{Phase, error_data, fault_data};
+use crate::compose;
 use crate::fault::{Fault, Rule};
 use crate::message::{Data, Message, Role};
 use crate::origin::{Origin as Source, Origins};
@@ -123,6 +124,8 @@ impl Session {
     pub(super) fn rest(&mut self, ends: Ends, mut reason: Option<CallError>) {
         self.turn.phase = Phase::Rested(ends);
         self.forget_early();
+        // It is large, and sessions may be at rest for long.
+        self.composed = compose::Latest::default();
         if self.walk.is_some() && ends != Ends::Waiting {
             self.come_to_end(ends, &mut reason);
             self.forget_plans();

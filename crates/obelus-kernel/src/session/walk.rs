@@ -21,7 +21,6 @@ use super::turn::{Phase, error_data, fault_data};
 use crate::expr::{Expr, OutputPath};
 use crate::fault::Fault;
 use crate::fold::Method;
-use crate::jq::Filter;
 use crate::message::{Data, Message};
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
@@ -33,8 +32,7 @@ pub(super) struct Walk {
     pub(super) at: Place,
     /// The step that carries out the call of the node.
     call: Option<u32>,
-    /// Made once: by their words, and by the nodes whose output or answer they are for.
-    filters: BTreeMap<String, Arc<Filter>>,
+    /// Made once, by the nodes whose output or answer they are for.
     validators: BTreeMap<String, Arc<Validator>>,
 }
 
@@ -58,7 +56,7 @@ pub(super) struct Place {
 impl Walk {
     pub(super) fn new(graph: Arc<Steps>) -> Self {
         let at = Place { node: graph.start.usual().to_owned(), ..Place::default() };
-        Self { graph, at, call: None, filters: BTreeMap::new(), validators: BTreeMap::new() }
+        Self { graph, at, call: None, validators: BTreeMap::new() }
     }
 
     pub(super) fn current(&self) -> Option<&StepNode> {
@@ -97,7 +95,8 @@ impl Session {
         }
         walk.at.steps += 1;
         *walk.at.visits.entry(name.to_owned()).or_default() += 1;
-        let Some(node) = walk.current().cloned() else {
+        let graph = Arc::clone(&walk.graph);
+        let Some(node) = graph.nodes.get(name) else {
             return self.lost(format!("there is no node `{name}`"));
         };
         self.turn.phase = Phase::Working;
@@ -129,13 +128,15 @@ impl Session {
 
     /// Nothing moves any more at this node: write what it brought, and go on.
     pub(super) fn leave(&mut self) {
-        let Some(node) = self.walk.as_ref().and_then(|walk| walk.current().cloned()) else { return };
+        let Some(walk) = &self.walk else { return };
+        let graph = Arc::clone(&walk.graph);
+        let Some(node) = graph.nodes.get(&walk.at.node) else { return };
         if node.request.is_some() {
             let output = self.turn.take_output();
             if output.is_null() {
                 return self.request();
             }
-            if let Err(fault) = self.keep(&node, output).and_then(|()| self.keep_plan(&node)) {
+            if let Err(fault) = self.keep(node, output).and_then(|()| self.keep_plan(node)) {
                 return self.ask_again(Value::Null, &fault);
             }
             let name = self.node().unwrap_or_default().to_owned();
@@ -157,9 +158,12 @@ impl Session {
 
     /// What became of the call of this node, for predicates.
     fn note_call(&mut self) {
-        let calls = self.calls();
         let Some(walk) = &mut self.walk else { return };
-        let own = calls.iter().rfind(|report| walk.call == Some(report.place.0));
+        let own = walk.call.and_then(|number| {
+            let under_way = self.steps.get(&number).and_then(|step| step.report(number).last());
+            let ended = || self.turn.ended_calls.iter().rfind(|report| report.place.0 == number).cloned();
+            under_way.or_else(ended)
+        });
         let own = own.map(|report| {
             (report.status, json!({"tool": report.call["_tool"], "status": report.status, "error": report.error}))
         });

@@ -1,6 +1,6 @@
 //! A graph of steps as boxes and arrows.
 
-use super::{Start, StepNode, Steps};
+use super::{Start, StepFilter, StepNode, Steps};
 use crate::draw::{Drawing, Edge, Look, Node};
 
 impl Steps {
@@ -9,9 +9,10 @@ impl Steps {
         let mut nodes: Vec<Node> = self.nodes.iter().map(|(name, node)| self.box_of(name, node)).collect();
         let mut edges = Vec::new();
         let place = |name: &str| self.nodes.keys().position(|known| known == name);
-        let mut arrow = |from: usize, to: &str, when: Option<&String>| {
+        let mut arrow = |from: usize, to: &str, when: Option<&StepFilter>| {
             if let Some(to) = place(to) {
-                edges.push(Edge { from, to, label: when.cloned().unwrap_or_default(), dashed: when.is_some() });
+                let label = when.map(StepFilter::text).unwrap_or_default();
+                edges.push(Edge { from, to, label: label.to_owned(), dashed: when.is_some() });
             }
         };
         for (from, node) in self.nodes.values().enumerate() {

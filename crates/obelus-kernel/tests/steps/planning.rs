@@ -52,9 +52,9 @@ fn a_planned_call_is_written_and_carried_out_by_another_node() {
 fn the_prompt_offers_the_tools_for_one_call_and_says_so() {
     let story = at_decide();
     let prompt = story.prompt();
-    let names: Vec<&str> = prompt.tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
+    let names: Vec<&str> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["page.read", "page.click", "page.wipe"]);
-    assert_eq!(prompt.schema["properties"]["calls"]["maxItems"], 1);
+    assert_eq!(prompt.answer.schema["properties"]["calls"]["maxItems"], 1);
     assert!(prompt.instructions.iter().any(|words| words.contains("at most one call")));
 }
 

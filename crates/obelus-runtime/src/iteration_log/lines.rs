@@ -37,8 +37,10 @@ impl Lines {
     }
 
     /// Writes a line in one go.
-    pub(super) fn append(&mut self, line: &str) -> io::Result<()> {
-        let appended = self.try_append(line);
+    pub(super) fn append(&mut self, mut line: String) -> io::Result<()> {
+        debug_assert!(!line.contains('\n'));
+        line.push('\n');
+        let appended = self.try_append(line.as_bytes());
         if appended.is_err() {
             // Whatever has become of the file, the next line looks for it anew.
             self.file = None;
@@ -46,16 +48,14 @@ impl Lines {
         appended
     }
 
-    fn try_append(&mut self, line: &str) -> io::Result<()> {
-        debug_assert!(!line.contains('\n'));
+    fn try_append(&mut self, line: &[u8]) -> io::Result<()> {
         let (_, size) = self.opened()?;
-        if *size > 0 && *size + line.len() as u64 + 1 > self.rotation.bytes {
+        if *size > 0 && *size + line.len() as u64 > self.rotation.bytes {
             self.rotate()?;
         }
         let (file, size) = self.opened()?;
-        let whole = format!("{line}\n");
-        file.write_all(whole.as_bytes())?;
-        *size += whole.len() as u64;
+        file.write_all(line)?;
+        *size += line.len() as u64;
         Ok(())
     }
 
@@ -125,8 +125,8 @@ mod tests {
         for n in 0..20 {
             // A new process every other line: what is there is counted.
             let mut lines = Lines::new(path.clone(), rotation);
-            lines.append(&line(2 * n)).unwrap();
-            lines.append(&line(2 * n + 1)).unwrap();
+            lines.append(line(2 * n)).unwrap();
+            lines.append(line(2 * n + 1)).unwrap();
         }
         let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
         let all = format!("{}{}{}", read("s.2.jsonl"), read("s.1.jsonl"), read("s.jsonl"));
@@ -140,7 +140,7 @@ mod tests {
         }
         // A line longer than a file stands alone and whole.
         let mut lines = Lines::new(path.clone(), rotation);
-        lines.append(&"x".repeat(100)).unwrap();
+        lines.append("x".repeat(100)).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap().len(), 101);
         lines.remove().unwrap();
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
@@ -154,7 +154,7 @@ mod tests {
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join("s.jsonl");
         fs::write(&path, "{\"n\":1}\n{\"n\":").unwrap();
-        Lines::new(path.clone(), Rotation::default()).append("{\"n\":3}").unwrap();
+        Lines::new(path.clone(), Rotation::default()).append("{\"n\":3}".to_owned()).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "{\"n\":1}\n{\"n\":\n{\"n\":3}\n");
         fs::remove_dir_all(folder).unwrap();
     }

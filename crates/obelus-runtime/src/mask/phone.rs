@@ -9,8 +9,8 @@ const NAMES: [&str; 9] = ["phone", "phones", "mobile", "tel", "telephone", "fax"
 pub(super) fn masked(text: &str) -> Option<String> {
     let mut found = Vec::new();
     let mut at = 0;
-    while let Some(begin) = text[at..].find(|c: char| c.is_ascii_digit() || c == '+' || c == '(').map(|next| at + next)
-    {
+    let begins = |byte: u8| byte.is_ascii_digit() || byte == b'+' || byte == b'(';
+    while let Some(begin) = text.bytes().skip(at).position(begins).map(|next| at + next) {
         let before = &text[..begin];
         let length = if may_begin(before) { phone_length(&text[begin..], follows_digits(before)) } else { None };
         at = match length {
@@ -31,18 +31,20 @@ pub(super) fn masked(text: &str) -> Option<String> {
 
 /// Whether a field of this name is there for phone numbers.
 pub(super) fn names_one(name: &str) -> bool {
-    let mut words = vec![String::new()];
-    let mut was_lower = false;
-    for c in name.chars() {
-        if !c.is_alphanumeric() || (c.is_uppercase() && was_lower) {
-            words.push(String::new());
-        }
-        if c.is_alphanumeric() {
-            words.last_mut().expect("never empty").extend(c.to_lowercase());
+    let (mut last, mut was_lower) = (0, false);
+    for (at, c) in name.char_indices() {
+        if !c.is_alphanumeric() {
+            last = at + c.len_utf8();
+        } else if c.is_uppercase() && was_lower {
+            last = at;
         }
         was_lower = c.is_lowercase();
     }
-    words.last().is_some_and(|last| NAMES.contains(&last.as_str()))
+    let last = &name[last..];
+    match last.is_ascii() {
+        true => NAMES.iter().any(|word| last.eq_ignore_ascii_case(word)),
+        false => NAMES.iter().any(|word| last.chars().flat_map(char::to_lowercase).eq(word.chars())),
+    }
 }
 
 /// Whether this would be a phone number where one is expected.
@@ -52,9 +54,9 @@ pub(super) fn could_be(text: &str) -> bool {
     (5..=20).contains(&digits) && text.chars().all(is_part)
 }
 
-/// Whether these digits are a whole phone number of this country, written in one piece.
-pub(super) fn is_plain(digits: &str) -> bool {
-    digits.len() == 11 && phone_length(digits, false) == Some(11)
+/// Whether a number is a whole phone number of this country, written in one piece.
+pub(super) fn is_plain(number: u64) -> bool {
+    (10_000_000_000..100_000_000_000).contains(&number) && phone_length(&number.to_string(), false) == Some(11)
 }
 
 /// Whether a number can begin behind this. Behind `№` and `#` stands the number of something, behind letters, digits

@@ -255,7 +255,7 @@ fn prompt(agent: &str, say: &str, as_json: bool) -> Result<Exit> {
     let messages = render(&prompt, &PromptOptions::default()).context("the prompt cannot be made")?;
     if as_json {
         let rows: Vec<Value> = messages.iter().map(|m| json!({"role": m.role, "content": m.content})).collect();
-        output::json(&json!({"messages": rows, "schema": prompt.schema, "loose": prompt.loose}));
+        output::json(&json!({"messages": rows, "schema": prompt.answer.schema, "loose": prompt.answer.loose}));
     } else {
         for message in &messages {
             output::answer(&format!("{BOLD}── {:?}{BOLD:#}\n{}", message.role, visible(&message.content)));

@@ -75,7 +75,7 @@ impl Form {
         match prompt.dialect {
             Dialect::Blocks => Form::Words,
             // A schema that the strict mode would refuse is put in words.
-            Dialect::Json if !prompt.loose.is_empty() => wanted.min(Form::Json),
+            Dialect::Json if !prompt.answer.loose.is_empty() => wanted.min(Form::Json),
             Dialect::Json => wanted,
         }
     }
@@ -166,7 +166,7 @@ pub(super) fn body(
         Form::Words => None,
         Form::Json => put("response_format", json!({"type": "json_object"})),
         Form::Schema => {
-            let schema = json!({"name": "solution", "strict": true, "schema": prompt.schema});
+            let schema = json!({"name": "solution", "strict": true, "schema": prompt.answer.schema});
             put("response_format", json!({"type": "json_schema", "json_schema": schema}))
         }
     };
@@ -241,11 +241,13 @@ pub(super) struct Usage {
 mod tests {
     use super::*;
     use crate::model::testing::{asked, bare};
+    use obelus_kernel::compose::Composed;
 
     #[test]
     fn a_request_asks_for_its_form_as_strictly_as_it_can() {
         let strict = asked("a");
-        let loose = Prompt { loose: vec!["a map".to_owned()], ..bare() };
+        let answer = Composed::new(json!({"type": "object"}), vec!["a map".to_owned()]);
+        let loose = Prompt { answer: answer.into(), ..bare() };
         let blocks = Prompt { dialect: Dialect::Blocks, ..bare() };
         for (prompt, wanted, most, form) in [
             (&strict, Structured::Probe, Form::Schema, Form::Schema),

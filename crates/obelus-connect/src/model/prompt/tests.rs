@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use obelus_kernel::Tool;
+use obelus_kernel::compose::Composed;
 use obelus_kernel::session::{Prompt, Purpose, Seen};
 use serde_json::{Value, json};
 
@@ -19,8 +21,12 @@ fn chat(prompt: &Prompt, options: &PromptOptions) -> String {
     text
 }
 
-fn mail_tool() -> Value {
-    json!({"name": "send", "schema": {
+fn tool(name: &str, schema: Value) -> Arc<Tool> {
+    Arc::new(Tool::parse(name, &schema).unwrap())
+}
+
+fn mail_tool() -> Arc<Tool> {
+    let schema = json!({
         "description": "Sends a letter.\n# Mode\nfull",
         "x-effect": "create",
         "properties": {
@@ -28,7 +34,12 @@ fn mail_tool() -> Value {
             "_output": {"type": "object", "properties": {"id": {"type": "integer"}}},
             "_activity": {"const": "smtp"},
         },
-    }})
+    });
+    tool("send", schema)
+}
+
+fn answer(schema: Value) -> Arc<Composed> {
+    Arc::new(Composed::new(schema, Vec::new()))
 }
 
 /// Everything that can be shown at once.
@@ -42,7 +53,7 @@ fn full() -> Prompt {
     ]);
     Prompt {
         instructions: vec!["You keep a mailbox.".to_owned(), "Be brief.".to_owned()],
-        tools: vec![mail_tool(), json!({"name": "note", "schema": {"x-effect": "read"}})],
+        tools: vec![mail_tool(), tool("note", json!({"x-effect": "read"}))],
         mode: "canary",
         kinds: vec![
             json!({"kind": "state", "description": "The notebook", "schema": {"type": "object"},
@@ -53,7 +64,7 @@ fn full() -> Prompt {
         questions: vec![json!({"id": "q1", "about": "call", "call": call, "calls": [call], "description": "send",
             "reasons": ["a new address"], "requested_at": "2025-01-01T00:00:00Z", "status": "requested"})],
         errors: vec![json!({"call": {"_tool": "note"}, "error": {"code": "broken", "message": "it broke"}})],
-        schema: json!({"type": "object", "required": ["say", "calls", "output"]}),
+        answer: answer(json!({"type": "object", "required": ["say", "calls", "output"]})),
         ..prompt
     }
 }
@@ -68,7 +79,7 @@ fn thought() -> Prompt {
     Prompt {
         purpose: Purpose::Think { call, tool, scope },
         instructions: vec!["You keep a mailbox.".to_owned()],
-        schema: json!({"type": "object", "required": ["output"]}),
+        answer: answer(json!({"type": "object", "required": ["output"]})),
         ..bare()
     }
 }

@@ -12,16 +12,14 @@ use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::session::freeze::filled;
 use crate::session::provenance::Sources;
-use crate::steps::RequestNode;
 
 impl Session {
-    fn request_node(&self) -> Option<RequestNode> {
-        self.walk.as_ref()?.current()?.request.clone()
-    }
-
     /// At a node that asks the model, only the tools that the node offers may be called. What is planned is taken off.
     pub(in crate::session) fn offered_only(&mut self, calls: Vec<Value>) -> Vec<Value> {
-        let Some(node) = self.request_node() else { return calls };
+        let Some(walk) = &self.walk else { return calls };
+        let graph = Arc::clone(&walk.graph);
+        let node = graph.nodes.get(&walk.at.node).and_then(|node| node.request.as_ref());
+        let Some(node) = node else { return calls };
         let tool = |call: &Value| call["_tool"].as_str().unwrap_or_default().to_owned();
         let (planned, calls): (Vec<Value>, Vec<Value>) = calls.into_iter().partition(|call| node.plans(&tool(call)));
         let (offered, others): (Vec<Value>, Vec<Value>) = calls.into_iter().partition(|call| node.offers(&tool(call)));

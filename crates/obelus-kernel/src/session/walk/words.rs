@@ -1,12 +1,10 @@
 //! What the filters of a graph see, and the words that are made of it.
 
-use std::sync::Arc;
+use serde_json::{Value, json};
 
-use serde_json::{Map, Value, json};
-
-use super::Session;
+use super::{Session, Walk};
 use crate::expr::Expr;
-use crate::jq::{Filter, Read};
+use crate::jq::Read;
 use crate::session::input::CallError;
 use crate::steps::{Next, Words};
 
@@ -21,28 +19,27 @@ impl Session {
     }
 
     /// Words for a person. Where a turn was ended, they may say why.
-    pub(super) fn words(&mut self, words: &Words, reason: Option<&CallError>) -> Result<String, String> {
+    pub(super) fn words(&self, words: &Words, reason: Option<&CallError>) -> Result<String, String> {
         match words {
             Words::Text(text) if text.starts_with('†') => self.text_at(text),
             Words::Text(text) => Ok(text.clone()),
-            Words::Made { jq } => {
-                let input = Read::new(&self.filter_input(reason))?;
-                match self.filtered(jq, &input)? {
-                    Value::String(text) => Ok(text),
-                    other => Ok(other.to_string()),
-                }
-            }
+            Words::Made { jq } => match jq.one(&self.filter_input(reason))? {
+                Value::String(text) => Ok(text),
+                other => Ok(other.to_string()),
+            },
         }
     }
 
     /// Where the first way leads whose predicate holds.
-    pub(super) fn way(&mut self, ways: &[Next]) -> Result<String, String> {
-        let asks = ways.iter().any(|way| way.when.is_some());
-        let input = Read::new(&if asks { self.filter_input(None) } else { Value::Null })?;
+    pub(super) fn way(&self, ways: &[Next]) -> Result<String, String> {
+        let mut input = None;
         for way in ways {
             let holds = match &way.when {
                 None => true,
-                Some(filter) => !matches!(self.filtered(filter, &input)?, Value::Null | Value::Bool(false)),
+                Some(filter) => {
+                    let input = input.get_or_insert_with(|| self.filter_input(None));
+                    !matches!(filter.one(input)?, Value::Null | Value::Bool(false))
+                }
             };
             if holds {
                 return Ok(way.to.clone());
@@ -52,38 +49,20 @@ impl Session {
     }
 
     /// What filters see: the folded kinds and the counters.
-    fn filter_input(&self, reason: Option<&CallError>) -> Value {
-        let mut input: Map<String, Value> = self
-            .context
-            .views()
-            .filter_map(|(kind, view)| Some((kind.to_owned(), view.read(&[], None)?.into_owned())))
-            .collect();
-        let user = self.context.last_user_text().map(|text| text.text.clone());
-        if let Some(walk) = &self.walk {
-            let at = &walk.at;
+    fn filter_input(&self, reason: Option<&CallError>) -> Read {
+        let kinds = self.context.views().filter_map(|(kind, view)| Some((kind, view.for_filters()?.clone())));
+        let walk = self.walk.as_ref().map(|Walk { at, .. }| {
             let counters =
                 json!({"steps": at.steps, "calls": self.turn.calls, "visits": at.visits, "failed": at.failed});
-            input.insert("counters".to_owned(), counters);
-            input.insert("last".to_owned(), at.last.clone());
-            input.insert("calls".to_owned(), json!(at.calls));
-        }
-        input.insert("user".to_owned(), user.into());
-        input.insert("language".to_owned(), self.settings.language.clone().into());
-        input.insert("reason".to_owned(), json!(reason));
-        Value::Object(input)
-    }
-
-    /// What a filter makes of that.
-    fn filtered(&mut self, text: &str, input: &Read) -> Result<Value, String> {
-        let Some(walk) = &mut self.walk else { return Ok(Value::Null) };
-        let filter = match walk.filters.get(text) {
-            Some(filter) => filter.clone(),
-            None => {
-                let filter = Arc::new(Filter::compile(text)?);
-                walk.filters.insert(text.to_owned(), filter.clone());
-                filter
-            }
-        };
-        filter.one_read(input).map_err(|error| format!("`{text}`: {error}"))
+            let calls = at.calls.iter().map(|(node, call)| (node.as_str(), Read::new(call)));
+            [("counters", Read::new(&counters)), ("last", Read::new(&at.last)), ("calls", Read::of_fields(calls))]
+        });
+        let user = self.context.last_user_text().map(|text| text.text.as_str());
+        let others = [
+            ("user", Read::new(&user.into())),
+            ("language", Read::new(&self.settings.language.as_deref().into())),
+            ("reason", Read::new(&json!(reason))),
+        ];
+        Read::of_fields(kinds.chain(walk.into_iter().flatten()).chain(others))
     }
 }

@@ -1,0 +1,127 @@
+//! What a schema of an answer is made of, and the latest one that was made.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+
+use super::{Composed, Offer, composed};
+use crate::context::Context;
+use crate::message::PlanMode;
+use crate::tool::Tool;
+
+/// Everything that the schema of an answer depends on.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Offered {
+    pub(super) tools: Vec<OfferedTool>,
+    pub(super) instances: BTreeSet<String>,
+    pub(super) output: Option<Value>,
+}
+
+/// A tool that the model sees.
+#[derive(Debug)]
+pub(super) struct OfferedTool {
+    pub(super) tool: Arc<Tool>,
+    /// Whether it may be called, or only planned for another step.
+    pub(super) is_called: bool,
+    /// Whether a call of it brings its result along.
+    pub(super) brings_output: bool,
+}
+
+impl PartialEq for OfferedTool {
+    /// A tool never changes: another definition is another tool.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.tool, &other.tool)
+            && (self.is_called, self.brings_output) == (other.is_called, other.brings_output)
+    }
+}
+
+impl Offered {
+    pub(crate) fn new(
+        context: &Context,
+        output: Option<&Value>,
+        mode: PlanMode,
+        offer: impl Fn(&Tool) -> Offer,
+        is_latent: impl Fn(&Tool) -> bool,
+    ) -> Self {
+        let tools = context.tools().filter_map(|tool| {
+            let is_called = match offer(tool) {
+                Offer::No => return None,
+                Offer::Call => true,
+                Offer::Plan => false,
+            };
+            let brings_output = is_called && mode == PlanMode::Eager && is_latent(tool);
+            Some(OfferedTool { tool: Arc::clone(tool), is_called, brings_output })
+        });
+        Self { tools: tools.collect(), instances: context.instances().clone(), output: output.cloned() }
+    }
+
+    /// The tools, in the order in which the model sees them.
+    pub(crate) fn tools(&self) -> impl Iterator<Item = &Arc<Tool>> {
+        self.tools.iter().map(|offered| &offered.tool)
+    }
+}
+
+/// The latest schema, with all that it was made of: one request after another offers the same.
+#[derive(Default)]
+pub(crate) struct Latest(Mutex<Option<(Offered, Arc<Composed>)>>);
+
+impl Latest {
+    /// The schema for what is offered now.
+    pub(crate) fn composed(&self, offered: Offered) -> Arc<Composed> {
+        let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*latest {
+            Some((known, composed)) if *known == offered => Arc::clone(composed),
+            _ => {
+                let composed = Arc::new(composed(&offered));
+                *latest = Some((offered, Arc::clone(&composed)));
+                composed
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_same_offer_has_the_same_schema_and_any_other_has_another() {
+        let tools = json!({"a": {"type": "object"}, "b": {"type": "object", "_output": {"type": "string"}}});
+        let context = |more: Value| {
+            let mut messages = vec![json!({"type": "tool", "tool": tools})];
+            messages.extend(more.as_array().cloned().unwrap_or_default());
+            Context::from_value(messages.into()).unwrap()
+        };
+        let (plain, latest) = (context(json!([])), Latest::default());
+        let of = |context: &Context, output: Option<&Value>, mode, offer: fn(&Tool) -> Offer, is_latent: bool| {
+            let made = latest.composed(Offered::new(context, output, mode, offer, |_| is_latent));
+            let anew = composed(&Offered::new(context, output, mode, offer, |_| is_latent));
+            assert_eq!((&made.schema, &made.loose), (&anew.schema, &anew.loose));
+            made
+        };
+        let all = |_: &Tool| Offer::Call;
+        let first = of(&plain, None, PlanMode::Eager, all, true);
+        assert!(Arc::ptr_eq(&first, &of(&plain, None, PlanMode::Eager, all, true)));
+        let same_words = context(json!([]));
+        let otherwise = [
+            of(&same_words, Some(&json!({"type": "string"})), PlanMode::Eager, all, true),
+            of(&plain, None, PlanMode::Lazy, all, true),
+            of(&plain, None, PlanMode::Eager, all, false),
+            of(&plain, None, PlanMode::Eager, |tool| if tool.name == "a" { Offer::Plan } else { Offer::Call }, true),
+            of(&plain, None, PlanMode::Eager, |tool| if tool.name == "a" { Offer::No } else { Offer::Call }, true),
+            of(&context(json!([{"type": "state", "data": {}, "_instance": "one"}])), None, PlanMode::Eager, all, true),
+            of(
+                &context(json!([{"type": "tool", "tool": {"a": {"type": "object", "properties": {"n": {}}}}}])),
+                None,
+                PlanMode::Eager,
+                all,
+                true,
+            ),
+        ];
+        for other in otherwise {
+            assert_ne!(first.schema, other.schema);
+        }
+    }
+}
