@@ -8,6 +8,7 @@
 //! | `schema` | the tables and their form |
 //! | `writer` | who writes, and when |
 //! | `hand` | how a batch is written: one transaction, one sync |
+//! | `room` | room in SQLite's log, made before it is needed |
 //! | `reader` | reading beside it |
 //! | `tail` | where the records of a session lie |
 //! | `journal` | records, written and read |
@@ -21,6 +22,7 @@ mod hand;
 mod journal;
 mod lock;
 mod reader;
+mod room;
 mod schema;
 mod session_journal;
 mod snapshot;

@@ -1,12 +1,13 @@
 //! The hand that writes: batches of orders, each batch one transaction with one sync.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension};
 
+use super::room::Room;
 use super::tail::Tail;
 use super::{StoreError, schema};
 
@@ -29,6 +30,7 @@ pub(super) type Done = Vec<(Box<dyn Order>, Result<(), StoreError>)>;
 pub(super) struct Desk {
     pub(super) connection: Connection,
     pub(super) tail: Tail,
+    room: Room,
     /// The numbers of sessions that were written to lately.
     numbers: HashMap<Arc<str>, i64>,
 }
@@ -37,9 +39,10 @@ pub(super) struct Desk {
 const MOST_NUMBERS: usize = 4096;
 
 impl Desk {
-    fn open(connection: Connection) -> Result<Self, StoreError> {
+    fn open(connection: Connection, folder: &Path) -> Result<Self, StoreError> {
         let tail = Tail::read(&connection)?;
-        Ok(Self { connection, tail, numbers: HashMap::new() })
+        let room = Room::new(&schema::log(folder));
+        Ok(Self { connection, tail, room, numbers: HashMap::new() })
     }
 
     /// The number of a session of this name.
@@ -85,7 +88,8 @@ pub(super) struct Hand {
 impl Hand {
     /// A hand at an open file. `folder` is where it opens it again when that fails.
     pub(super) fn new(connection: Connection, folder: PathBuf) -> Result<Self, StoreError> {
-        Ok(Self { desk: Some(Desk::open(connection)?), folder, took: Duration::ZERO, synced: Duration::ZERO })
+        let desk = Some(Desk::open(connection, &folder)?);
+        Ok(Self { desk, folder, took: Duration::ZERO, synced: Duration::ZERO })
     }
 
     /// What the latest batch took.
@@ -118,6 +122,13 @@ impl Hand {
         }
     }
 
+    /// Makes room for what comes next, once those whom the latest batch served have been told.
+    pub(super) fn make_room(&mut self) {
+        if let Some(desk) = &mut self.desk {
+            desk.room.make();
+        }
+    }
+
     /// Gives the system back what is free in the file. All of it is written anew, beside what is there.
     pub(super) fn shrink(&mut self) -> Result<(), StoreError> {
         let shrunk = self.desk().and_then(|desk| {
@@ -147,7 +158,7 @@ impl Hand {
     fn desk(&mut self) -> Result<&mut Desk, StoreError> {
         match &mut self.desk {
             Some(desk) => Ok(desk),
-            closed => Ok(closed.insert(Desk::open(schema::open(&self.folder)?)?)),
+            closed => Ok(closed.insert(Desk::open(schema::open(&self.folder)?, &self.folder)?)),
         }
     }
 

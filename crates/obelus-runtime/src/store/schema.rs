@@ -2,11 +2,11 @@
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::StoreError;
+use super::{StoreError, room};
 
 /// The form of the tables. A store of a later form is refused, not guessed at.
 pub(super) const FORM: i64 = 3;
@@ -55,8 +55,8 @@ pub(super) fn open(folder: &Path) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     // Every commit is on the disk before it is acknowledged.
     connection.pragma_update(None, "synchronous", "FULL")?;
-    // The log is carried over when it is half as long. To write over what is there is quicker than to make it longer.
-    connection.pragma_update(None, "journal_size_limit", 8 << 20)?;
+    // The log is carried over when it is half as long, and what is there is written over then.
+    connection.pragma_update(None, "journal_size_limit", room::LONG.cast_signed())?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     let found = form_of(&connection, folder)?;
     if found < FORM {
@@ -82,6 +82,11 @@ pub(super) fn look(folder: &Path) -> Result<Connection, StoreError> {
         return Err(StoreError::Older { folder: folder.to_owned(), found });
     }
     Ok(connection)
+}
+
+/// Where SQLite keeps its log.
+pub(super) fn log(folder: &Path) -> PathBuf {
+    folder.join(format!("{FILE}-wal"))
 }
 
 /// Whether there is a store in this folder.

@@ -269,7 +269,7 @@ impl Shared {
             Done::new()
         });
         self.queue().served(served, &hand);
-        drop(hand);
         done.into_iter().for_each(|(order, outcome)| order.tell(outcome));
+        hand.make_room();
     }
 }
