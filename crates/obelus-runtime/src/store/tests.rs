@@ -230,6 +230,51 @@ fn whoever_writes_at_once_from_many_threads_is_served_and_every_journal_is_in_or
 }
 
 #[test]
+fn a_store_that_is_closed_has_everything_in_its_register() {
+    let folder = folder("register");
+    let store = Store::open(&folder).unwrap();
+    store.create("a", Time(0), &json!({})).unwrap();
+    store.append("a", &ticks(0..3)).unwrap();
+    let places = |table: &str| -> i64 {
+        let connection = Connection::open(folder.join("obelus.db")).unwrap();
+        connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!((places("record"), places("register")), (3, 0));
+    drop(store);
+    assert_eq!((places("record"), places("register")), (3, 3));
+    assert_eq!(Store::open(&folder).unwrap().journal("a").unwrap(), ticks(0..3));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[tokio::test]
+async fn what_is_long_is_written_bit_by_bit_and_whoever_comes_after_it_is_served() {
+    let folder = folder("long");
+    let store = Store::open(&folder).unwrap();
+    let ids: Vec<String> = (0..6).map(|i| format!("s-{i}")).collect();
+    ids.iter().for_each(|id| store.create(id, Time(0), &json!({})).unwrap());
+    let write = |id: &String| {
+        let mut journal = SessionJournal::new(store.clone(), id);
+        async move {
+            journal.append(&ticks(0..1)).await.unwrap();
+            journal.keep_snapshot("x".repeat(700_000));
+            journal.append(&ticks(1..2)).await.unwrap();
+        }
+    };
+    futures_util::future::join_all(ids.iter().map(write)).await;
+    store.append("s-0", &ticks(2..3)).unwrap();
+    drop(store);
+    let store = Store::open(&folder).unwrap();
+    for id in &ids {
+        assert_eq!(
+            store.snapshot(id).unwrap().map(|snapshot| (snapshot.seq, snapshot.state.len())),
+            Some((1, 700_000))
+        );
+        assert!(store.records(id).unwrap() >= 2);
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn a_store_that_is_shrunk_gives_room_back_and_keeps_what_is_in_it() {
     let folder = folder("shrink");
     let store = Store::open(&folder).unwrap();
