@@ -197,7 +197,9 @@ proptest! {
     #[test]
     fn nothing_in_the_state_names_an_element_of_the_page(step in any_step()) {
         let text = recorded(&step).to_string();
-        prop_assert!(!text.contains("e5") && !text.contains("<b>"), "{}", text);
+        // `e5a` is no element, for all that is known.
+        let names = text.split(|c: char| !c.is_alphanumeric()).any(|word| word == "e5");
+        prop_assert!(!names && !text.contains("<b>"), "{}", text);
     }
 
     #[test]
