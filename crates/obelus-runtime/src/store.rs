@@ -138,7 +138,7 @@ impl Store {
         work: impl FnOnce(&mut Desk) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (sender, receiver) = mpsc::channel();
-        // Whoever waits for it is not served sooner by being served alone.
+        // Somebody waits for it: it is not put off because it is long.
         self.write(On::Callers, 0, work, move |outcome| drop(sender.send(outcome)));
         receiver.recv().unwrap_or_else(|_| Err(StoreError::NotWritten("the store's writer has ended".to_owned())))
     }
