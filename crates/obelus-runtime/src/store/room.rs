@@ -5,7 +5,7 @@
 //! it is. SQLite takes what does not belong to it for the end of the log.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -44,8 +44,10 @@ impl Room {
 }
 
 /// Puts zeros behind a log that has outgrown what was put there; where they end.
-fn lengthen(log: &File, end: u64) -> io::Result<u64> {
-    let length = log.metadata()?.len();
+fn lengthen(mut log: &File, end: u64) -> io::Result<u64> {
+    // Its length only: a system that is asked for the times of a file as well makes the next change of it one that has
+    // a time of its own, which is then written and synced too.
+    let length = log.seek(SeekFrom::End(0))?;
     if length <= end || !(SHORT..LONG).contains(&length) {
         return Ok(end);
     }
