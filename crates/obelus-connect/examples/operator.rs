@@ -53,10 +53,11 @@ fn main() {
         let page = ask(&server, "browser_snapshot", json!({})).await;
         let (mut cpu, mut memory, mut kept, mut snapshots) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut steps = 0;
+        // One for all of them, as people have.
+        let store = Store::open(&folder.join("store")).expect("a store");
         for round in 0..ROUNDS {
             memory.push(work(&agent, &tools, &page, None).await.wall);
-            let store = Store::open(&folder.join(format!("store-{round}"))).expect("a store");
-            let turn = work(&agent, &tools, &page, Some(&store)).await;
+            let turn = work(&agent, &tools, &page, Some((&store, &format!("bench-{round}")))).await;
             kept.push(turn.wall);
             cpu.push(turn.cpu);
             steps += turn.steps;
@@ -86,7 +87,7 @@ struct Turn {
 }
 
 /// One turn of many actions. The making of the session is not measured.
-async fn work(agent: &Agent, tools: &[(String, Value)], page: &str, store: Option<&Store>) -> Turn {
+async fn work(agent: &Agent, tools: &[(String, Value)], page: &str, store: Option<(&Store, &str)>) -> Turn {
     let mut activities = Activities::new();
     let own = agent.activities.iter().filter(|(_, binding)| binding["operator"] == "record");
     let own: Map<String, Value> = own.map(|(name, binding)| (name.clone(), binding.clone())).collect();
@@ -123,10 +124,10 @@ async fn work(agent: &Agent, tools: &[(String, Value)], page: &str, store: Optio
             count.fetch_add(1, Ordering::Relaxed);
         }
     });
-    if let Some(store) = store {
-        store.create("bench", system_clock(), &json!({})).expect("a session");
-        driver = driver.journaled_by(SessionJournal::new(store.clone(), "bench"));
-        driver = driver.with_files(SessionFiles::open(store.folder(), "bench").expect("files"));
+    if let Some((store, id)) = store {
+        store.create(id, system_clock(), &json!({})).expect("a session");
+        driver = driver.journaled_by(SessionJournal::new(store.clone(), id));
+        driver = driver.with_files(SessionFiles::open(store.folder(), id).expect("files"));
     }
     let (begun, worked) = (Instant::now(), ProcessTime::now());
     let reply = driver.turn(Input::User { text: "Walk through the shop".to_owned() }).await.expect("a turn");

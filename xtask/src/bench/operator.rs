@@ -19,6 +19,10 @@ pub(super) fn measure() -> Result<bool> {
     super::build("obelus-connect", "operator")?;
     let target = target()?;
     let folder = target.join("bench-operator");
+    if folder.exists() {
+        // Of a run that was cut off.
+        std::fs::remove_dir_all(&folder)?;
+    }
     std::fs::create_dir_all(&folder)?;
     let mut command = Command::new(target.join("release/examples/operator"));
     command.arg(&folder).arg(root().join("agents/operator")).env("OBELUS_PLAYWRIGHT_MCP", playwright_mcp()?);
