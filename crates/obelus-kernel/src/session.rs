@@ -354,6 +354,17 @@ impl Session {
         self.tasks.iter().position(|task| !starts(task)).and_then(|at| self.tasks.remove(at))
     }
 
+    /// The next thing to do, if it is a call that may be begun already; anything else stays where it is.
+    pub fn poll_call(&mut self, may: impl FnOnce(&Start) -> bool) -> Option<Box<Start>> {
+        if self.paused.is_some() || !matches!(self.tasks.front(), Some(Task::Call(start)) if may(start)) {
+            return None;
+        }
+        match self.tasks.pop_front() {
+            Some(Task::Call(start)) => Some(start),
+            _ => None,
+        }
+    }
+
     /// Who has paused it, if it is paused.
     pub fn paused(&self) -> Option<&str> {
         self.paused.as_deref()

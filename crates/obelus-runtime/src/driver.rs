@@ -79,6 +79,14 @@ type Pending = Pin<Box<dyn Future<Output = Input> + Send>>;
 /// Inputs that become durable together, and when each was told.
 type Batch = Vec<(Time, Input)>;
 
+/// What is on its way into the journal.
+struct Writing {
+    batch: Batch,
+    /// How many of these the session has been told already.
+    told: usize,
+    kept: Kept,
+}
+
 /// Drives one session: in memory, or with a journal.
 pub struct Driver {
     session: Session,
@@ -103,7 +111,12 @@ pub struct Driver {
     /// What is kept for people beside the journal.
     files: Option<Box<SessionFiles>>,
     /// What is on its way into the journal. It is told to the session even if whoever waited has gone.
-    writing: Option<(Batch, Kept)>,
+    writing: Option<Writing>,
+    /// Whether some calls need nothing but themselves, so that it is worth while to look what follows from what was
+    /// done before that is durable.
+    looks_ahead: bool,
+    /// What the session has been told before it is durable.
+    ahead: Batch,
     /// What a recovered session has to be told first.
     unsettled: Vec<Input>,
     /// What a recovered session had under way, while it is paused.
@@ -166,6 +179,7 @@ impl Driver {
     pub fn new(session: Session, activities: Arc<Activities>, model: Arc<dyn Model>, clock: Clock) -> Self {
         Self {
             session,
+            looks_ahead: activities.has_local(),
             activities,
             model,
             folder: None,
@@ -181,6 +195,7 @@ impl Driver {
             journal: None,
             files: None,
             writing: None,
+            ahead: Batch::new(),
             unsettled: Vec::new(),
             shelved: Vec::new(),
             stop: Arc::default(),
@@ -329,7 +344,7 @@ impl Driver {
             return self.take_told(told).await.or_else(unless_broken);
         }
         let mut first = self.words.as_mut().and_then(|words| words.try_recv().ok());
-        while first.is_none() && self.done.is_empty() {
+        while first.is_none() && self.done.is_empty() && self.ahead.is_empty() {
             let lapse = self.lapse();
             first = tokio::select! {
                 biased;
@@ -366,7 +381,7 @@ impl Driver {
     }
 
     fn is_at_work(&self) -> bool {
-        !self.done.is_empty() || !self.pending.is_empty()
+        !self.done.is_empty() || !self.pending.is_empty() || !self.ahead.is_empty()
     }
 }
 

@@ -4,15 +4,18 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use obelus_kernel::session::{About, Decision, Ends, Input, Mode, Question, Session, Settings};
+use obelus_kernel::session::{About, Decision, Ends, Input, Mode, Outcome, Question, Session, Settings};
 use obelus_kernel::{Context, Expr, Time};
-use obelus_runtime::{Activities, Driver, Journal, Kept, NOT_DURABLE, NoModel, SessionJournal, Store};
+use obelus_runtime::{
+    Activities, Activity, ActivityFuture, Driver, Journal, Kept, NOT_DURABLE, NoModel, SessionJournal, Store, Work,
+};
 use serde_json::{Value, json};
 
 /// A journal in memory that fails, as a disk does, when it has taken so many records.
 #[derive(Clone, Default)]
 struct Paper {
     written: Arc<Mutex<Vec<(Time, Input)>>>,
+    commits: Arc<AtomicUsize>,
     room: usize,
 }
 
@@ -23,6 +26,7 @@ impl Journal for Paper {
             return Box::pin(std::future::ready(Err("no space left".to_owned())));
         }
         written.extend(inputs.iter().cloned());
+        self.commits.fetch_add(1, Ordering::SeqCst);
         Box::pin(std::future::ready(Ok(())))
     }
 }
@@ -80,7 +84,7 @@ async fn wherever_the_journal_ends_the_session_goes_on_to_the_same_end() {
         assert_eq!(refused.code, NOT_DURABLE);
         let journal = paper.written.lock().unwrap().clone();
         assert_eq!(journal.len(), room);
-        let paper = Paper { room: 100, written: Arc::new(Mutex::new(journal.clone())) };
+        let paper = Paper { room: 100, written: Arc::new(Mutex::new(journal.clone())), ..Paper::default() };
         let mut again = driver("read", chain(6), &calls).journaled_by(paper);
         let recovered = again.recover(journal);
         let reply = match again.resume().await.unwrap() {
@@ -163,22 +167,92 @@ async fn what_is_idempotent_runs_again_and_what_is_not_is_asked_about() {
 
 #[tokio::test]
 async fn calls_that_end_together_are_kept_by_one_commit() {
-    #[derive(Clone, Default)]
-    struct Counting(Arc<AtomicUsize>);
-    impl Journal for Counting {
-        fn append(&mut self, _: &[(Time, Input)]) -> Kept {
-            self.0.fetch_add(1, Ordering::SeqCst);
-            Box::pin(std::future::ready(Ok(())))
-        }
-    }
-    let commits = Counting::default();
+    let paper = Paper { room: 100, ..Paper::default() };
     let calls = Arc::new(AtomicUsize::new(0));
     let plan: Value =
         (0..16).map(|i| json!({"_tool": "step", "n": i, "_outputPath": format!("†state.v{i}")})).collect();
-    let mut driver = driver("read", plan, &calls).journaled_by(commits.clone());
+    let mut driver = driver("read", plan, &calls).journaled_by(paper.clone());
     driver.turn(Input::RunPlan).await.unwrap();
     assert_eq!(calls.load(Ordering::SeqCst), 16);
-    assert_eq!(commits.0.load(Ordering::SeqCst), 2);
+    assert_eq!(paper.commits.load(Ordering::SeqCst), 2);
+}
+
+/// Adds one, as `step` does, and needs nothing but its call for that.
+struct Local(Arc<AtomicUsize>);
+
+impl Activity for Local {
+    fn run(&self, work: Work) -> ActivityFuture {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move { Outcome::Value(json!(work.call["n"].as_i64().unwrap_or(0) + 1)) })
+    }
+
+    fn is_local(&self) -> bool {
+        true
+    }
+}
+
+/// A chain of calls, each of what the one before brought; those of `local` need nothing but themselves.
+fn mixed(tools: &[&str], effects: [&str; 2], calls: &[Arc<AtomicUsize>; 2]) -> Driver {
+    let tool = |effect: &str| json!({"type": "object", "properties": {"n": {}}, "x-effect": effect, "x-trust": "trusted", "x-target": []});
+    let mut plan = chain(tools.len());
+    for (call, tool) in plan.as_array_mut().unwrap().iter_mut().zip(tools) {
+        call["_tool"] = (*tool).into();
+    }
+    let context = Context::from_value(json!([
+        {"type": "tool", "tool": {"step": tool(effects[0]), "local": tool(effects[1])}}, {"type": "plan", "plan": plan}
+    ]));
+    let names = ["step".to_owned(), "local".to_owned()].into();
+    let settings = Settings { mode: Mode::Full, activities: names, ..Settings::default() };
+    let session = Session::new("durable", context.unwrap(), None, Arc::new(settings)).unwrap();
+    let mut all = Activities::clone(&activities(&calls[0]));
+    all.add("local", Local(calls[1].clone()));
+    Driver::new(session, Arc::new(all), Arc::new(NoModel), clock)
+}
+
+const MIXED: [&str; 7] = ["step", "local", "local", "step", "local", "step", "local"];
+
+#[tokio::test]
+async fn what_needs_nothing_but_its_call_is_kept_by_the_commit_of_what_led_to_it() {
+    for (effects, commits) in [(["create", "read"], 4), (["read", "read"], 4), (["create", "create"], 8)] {
+        let (calls, paper) = (Default::default(), Paper { room: 100, ..Paper::default() });
+        let mut driver = mixed(&MIXED, effects, &calls).journaled_by(paper.clone());
+        assert_eq!(driver.turn(Input::RunPlan).await.unwrap().ends, Ends::Output);
+        assert_eq!(read(&driver, "†state.v6"), Some(json!(7)));
+        assert_eq!(paper.commits.load(Ordering::SeqCst), commits, "{effects:?}: other calls wait");
+        let written = paper.written.lock().unwrap().clone();
+        assert_eq!(written.len(), 8, "nothing is left out");
+        let mut again = mixed(&MIXED, effects, &calls);
+        again.recover(written);
+        assert_eq!(again.session().snapshot().to_string(), driver.session().snapshot().to_string());
+        assert_eq!(calls.map(|calls| calls.load(Ordering::SeqCst)), [3, 4]);
+    }
+}
+
+#[tokio::test]
+async fn nothing_that_is_noticed_outside_begins_before_what_led_to_it_is_kept() {
+    let whole = Paper { room: 100, ..Paper::default() };
+    mixed(&MIXED, ["create", "read"], &Default::default())
+        .journaled_by(whole.clone())
+        .turn(Input::RunPlan)
+        .await
+        .unwrap();
+    let whole = whole.written.lock().unwrap().clone();
+    for room in 1..8 {
+        let calls: [Arc<AtomicUsize>; 2] = Default::default();
+        let shared = Arc::new(Mutex::new(Paper { room, ..Paper::default() }));
+        let written = || shared.lock().unwrap().written.lock().unwrap().clone();
+        let mut driver = mixed(&MIXED, ["create", "read"], &calls).journaled_by(Shared(shared.clone()));
+        assert_eq!(driver.turn(Input::RunPlan).await.unwrap_err().code, NOT_DURABLE);
+        assert_eq!(driver.resume().await.unwrap_err().code, NOT_DURABLE, "still full");
+        let kept = written().len();
+        assert_eq!(written(), whole[..kept], "with room for {room}");
+        let begun = (0..kept).filter(|place| MIXED[*place] == "step").count();
+        assert_eq!(calls[0].load(Ordering::SeqCst), begun, "with room for {room}");
+        shared.lock().unwrap().room = 100;
+        assert_eq!(driver.resume().await.unwrap().unwrap().ends, Ends::Output);
+        assert_eq!(written(), whole, "with room for {room}");
+        assert_eq!(calls.map(|calls| calls.load(Ordering::SeqCst)), [3, 4], "with room for {room}");
+    }
 }
 
 #[tokio::test]

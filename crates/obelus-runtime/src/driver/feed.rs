@@ -1,10 +1,12 @@
 //! Telling a session what happened, once that is durable.
 
+use std::sync::Arc;
+
 use futures_util::FutureExt;
 use futures_util::stream::StreamExt;
-use obelus_kernel::session::{Input, Refused};
+use obelus_kernel::session::{Input, Refused, Start};
 
-use super::{Batch, DAMAGED, Driver, Event, MOST_AT_ONCE, NOT_DURABLE};
+use super::{Batch, DAMAGED, Driver, Event, MOST_AT_ONCE, NOT_DURABLE, Writing};
 
 impl Driver {
     /// What was said or has completed first, and what else has meanwhile, so that one commit serves all of it.
@@ -54,31 +56,64 @@ impl Driver {
         if self.forgets {
             batch.insert(0, ((self.clock)(), Input::Forgotten));
         }
-        if batch.is_empty() {
+        if batch.is_empty() && self.ahead.is_empty() {
             return Ok(());
         }
-        match &mut self.journal {
-            None => self.handle(batch),
-            Some(journal) => {
-                let kept = journal.append(&batch);
-                self.writing = Some((batch, kept));
-                self.written().await
-            }
+        if self.journal.is_none() {
+            return self.handle(batch);
         }
+        let mut refusal = Ok(());
+        if self.looks_ahead && batch.iter().all(|(_, input)| is_completion(input)) {
+            refusal = self.go_ahead(std::mem::take(&mut batch));
+        }
+        let told = self.ahead.len();
+        if told > 0 {
+            self.ahead.append(&mut batch);
+            batch = std::mem::take(&mut self.ahead);
+        }
+        if let Some(journal) = &mut self.journal {
+            let kept = journal.append(&batch);
+            self.writing = Some(Writing { batch, told, kept });
+            self.written().await?;
+        }
+        refusal
+    }
+
+    /// Tells the session what was done before that is durable, and carries out what follows from it and needs nothing
+    /// but itself: one commit then serves all of it. Whatever else the session wants done stays with it until then, so
+    /// nobody outside can tell.
+    fn go_ahead(&mut self, mut batch: Batch) -> Result<(), Refused> {
+        let mut refusal = Ok(());
+        let activities = Arc::clone(&self.activities);
+        let is_local =
+            |start: &Start| start.tool.idempotent && activities.get(start.activity()).is_some_and(|it| it.is_local());
+        while !batch.is_empty() {
+            self.ahead.extend_from_slice(&batch);
+            refusal = refusal.and(self.handle(batch));
+            while let Some(start) = self.session.poll_call(is_local) {
+                self.start(*start);
+            }
+            let (now, room) = ((self.clock)(), MOST_AT_ONCE.saturating_sub(self.ahead.len()).min(self.done.len()));
+            batch = self.done.drain(..room).map(|done| (now, done)).collect();
+        }
+        refusal
     }
 
     /// Waits until what is on its way into the journal is durable, and tells the session.
     pub(super) async fn written(&mut self) -> Result<(), Refused> {
-        let Some((_, kept)) = &mut self.writing else { return Ok(()) };
-        let kept = kept.await;
-        let Some((inputs, _)) = self.writing.take() else { return Ok(()) };
+        let Some(writing) = &mut self.writing else { return Ok(()) };
+        let kept = (&mut writing.kept).await;
+        let Some(Writing { mut batch, told, .. }) = self.writing.take() else { return Ok(()) };
+        let ahead = batch.drain(..told);
         if let Err(text) = kept {
             // What people said is refused. What was done is done, and is kept as soon as there is room for it.
-            let done = inputs.into_iter().map(|(_, input)| input).filter(is_completion).rev();
+            self.ahead.extend(ahead);
+            let done = batch.into_iter().map(|(_, input)| input).filter(is_completion).rev();
             done.for_each(|input| self.done.push_front(input));
             return Err(Refused { code: NOT_DURABLE, text });
         }
-        self.handle(inputs)
+        drop(ahead);
+        self.handle(batch)
     }
 
     pub(super) fn handle(&mut self, mut batch: Batch) -> Result<(), Refused> {

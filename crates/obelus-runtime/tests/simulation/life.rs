@@ -97,10 +97,10 @@ fn session() -> Session {
             "x-trust": "trusted", "x-target": []})
     };
     let context = Context::from_value(json!([{"type": "tool", "tool": {
-        "read": tool("read", true), "sure": tool("create", true),
+        "read": tool("read", true), "think": tool("read", true), "sure": tool("create", true),
         "make": tool("create", false), "post": tool("create", false),
     }}]));
-    let activities = ["read", "sure", "make", "post"].map(str::to_owned).into();
+    let activities = ["read", "think", "sure", "make", "post"].map(str::to_owned).into();
     let settings = Settings { mode: Mode::Full, activities, persistent: true, ..Settings::default() };
     Session::new("sim", context.unwrap(), None, Arc::new(settings)).unwrap()
 }

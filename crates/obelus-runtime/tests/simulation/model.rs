@@ -17,13 +17,13 @@ pub(crate) struct Agent {
     pub(crate) world: World,
 }
 
-/// The calls of a turn: some read, some act, some wait for others.
+/// The calls of a turn: some read, some act, some only think, some wait for others.
 pub(crate) fn calls(seed: u64, turn: u64) -> Vec<Value> {
     let mut chance = Chance::new(seed.wrapping_mul(31).wrapping_add(turn));
-    let tools = ["read", "sure", "make", "post"];
+    let tools = ["read", "think", "sure", "make", "post"];
     (0..1 + chance.below(4))
         .map(|i| {
-            let tool = tools[chance.below(4) as usize];
+            let tool = tools[chance.below(5) as usize];
             let n = match i > 0 && chance.percent(50) {
                 true => json!(format!("†state.t{turn}c{}", chance.below(i))),
                 false => json!(turn * 10 + i),

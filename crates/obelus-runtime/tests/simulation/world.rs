@@ -225,7 +225,20 @@ impl Activity for Hand {
     }
 }
 
-/// The hands: one that reads, one that acts and can be asked again, two that may act once.
+/// Something that needs nothing but its call.
+struct Head;
+
+impl Activity for Head {
+    fn run(&self, work: Work) -> ActivityFuture {
+        Box::pin(std::future::ready(Outcome::Value(result(&work.call))))
+    }
+
+    fn is_local(&self) -> bool {
+        true
+    }
+}
+
+/// The hands: one that reads, one that acts and can be asked again, two that may act once; and a head.
 pub(crate) fn hands(world: &World) -> Arc<Activities> {
     let mut activities = Activities::new();
     for (name, once, looks) in
@@ -233,6 +246,7 @@ pub(crate) fn hands(world: &World) -> Arc<Activities> {
     {
         activities.add(name, Hand { world: world.clone(), once, looks });
     }
+    activities.add("think", Head);
     Arc::new(activities)
 }
 
