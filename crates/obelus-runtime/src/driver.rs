@@ -110,6 +110,8 @@ pub struct Driver {
     journal: Option<Box<dyn Journal>>,
     /// What is kept for people beside the journal.
     files: Option<Box<SessionFiles>>,
+    /// The states of a recovered session while its latest turn was at work: each of them may stand in its file.
+    latest_states: Vec<Value>,
     /// What is on its way into the journal. It is told to the session even if whoever waited has gone.
     writing: Option<Writing>,
     /// Whether some calls need nothing but themselves, so that it is worth while to look what follows from what was
@@ -194,6 +196,7 @@ impl Driver {
             inquiries: Inquiries::default(),
             journal: None,
             files: None,
+            latest_states: Vec::new(),
             writing: None,
             ahead: Batch::new(),
             unsettled: Vec::new(),
@@ -217,7 +220,7 @@ impl Driver {
     /// recovered before. What people change in the state's file is taken up when the next turn begins.
     #[must_use]
     pub fn with_files(mut self, mut files: SessionFiles) -> Self {
-        files.begin(&self.session);
+        files.begin(&self.session, &std::mem::take(&mut self.latest_states));
         self.files = Some(Box::new(files));
         self
     }

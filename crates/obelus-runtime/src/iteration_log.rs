@@ -72,7 +72,7 @@ impl IterationLog {
 
     /// The session as it is before anything is logged: what is in its state already is no change.
     pub fn begin(&mut self, session: &Session) {
-        self.before = fields(session);
+        self.before = fields(session.state());
     }
 
     /// Something that the session is told.
@@ -128,17 +128,17 @@ impl IterationLog {
         }
     }
 
-    /// The model is asked: if it has answered before, that was an iteration.
-    pub(crate) fn asks(&mut self, session: &Session) -> Option<FileNews> {
-        if self.current.model.is_empty() { None } else { self.ends(session, None) }
+    /// Whether the model has answered since the last line.
+    pub(crate) fn is_answered(&self) -> bool {
+        !self.current.model.is_empty()
     }
 
-    /// The iteration has come to its end: the model is asked once more, or the turn is at rest.
-    pub(crate) fn ends(&mut self, session: &Session, reply: Option<&Reply>) -> Option<FileNews> {
+    /// The iteration has come to its end, with this state: the model is asked once more, or the turn is at rest.
+    pub(crate) fn ends(&mut self, session: &Session, state: Value, reply: Option<&Reply>) -> Option<FileNews> {
         let Iteration { at, told, model, used, requests, .. } = std::mem::take(&mut self.current);
         let at = at?;
         self.number += 1;
-        let after = fields(session);
+        let after = fields(state);
         let differs = |(name, value): &(&String, &Value)| self.before.get(*name) != Some(*value);
         let state: Map<_, _> =
             after.iter().filter(differs).map(|(name, value)| (name.clone(), value.clone())).collect();
@@ -166,8 +166,8 @@ impl IterationLog {
     }
 }
 
-fn fields(session: &Session) -> Map<String, Value> {
-    match session.state() {
+fn fields(state: Value) -> Map<String, Value> {
+    match state {
         Value::Object(fields) => fields,
         _ => Map::new(),
     }
@@ -175,14 +175,31 @@ fn fields(session: &Session) -> Map<String, Value> {
 
 /// An answer, or its beginning.
 fn cut(answer: &Value) -> Value {
-    let text = answer.to_string();
-    if text.len() <= LONGEST_ANSWER {
+    if is_shorter(answer, &mut { LONGEST_ANSWER }) || answer.to_string().len() <= LONGEST_ANSWER {
         return answer.clone();
     }
     // A number that is cut in two would not be known as a phone number, so it is masked before.
     let text = masked_value(answer).to_string();
     let end = text.floor_char_boundary(LONGEST_ANSWER);
     json!({"bytes": text.len(), "begins": text[..end]})
+}
+
+/// Whether a value takes fewer bytes than are left, however its letters are written; most do by far.
+fn is_shorter(value: &Value, left: &mut usize) -> bool {
+    let escaped = |text: &str| 6 * text.len() + 4;
+    let own = match value {
+        Value::String(text) => escaped(text),
+        Value::Array(items) => items.len() + 2,
+        Value::Object(fields) => fields.keys().map(|name| escaped(name)).sum::<usize>() + 2,
+        Value::Null | Value::Bool(_) | Value::Number(_) => 32,
+    };
+    let Some(rest) = left.checked_sub(own) else { return false };
+    *left = rest;
+    match value {
+        Value::Array(items) => items.iter().all(|item| is_shorter(item, left)),
+        Value::Object(fields) => fields.values().all(|field| is_shorter(field, left)),
+        _ => true,
+    }
 }
 
 #[cfg(test)]

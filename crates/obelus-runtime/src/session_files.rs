@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Reply, Session, Start};
+use serde_json::Value;
 
 use crate::StoreError;
 use crate::iteration_log::{IterationLog, Rotation};
@@ -42,8 +43,10 @@ impl SessionFiles {
         folder.join("shots").join(session)
     }
 
-    pub(crate) fn begin(&mut self, session: &Session) {
+    /// The session as it is, and the states in which it was while its latest turn was at work.
+    pub(crate) fn begin(&mut self, session: &Session, states: &[Value]) {
         self.log.begin(session);
+        self.state.recognise(&session.state(), states);
     }
 
     pub(crate) fn look(&mut self, session: &Session) -> Found {
@@ -63,8 +66,14 @@ impl SessionFiles {
         self.log.began(start);
     }
 
-    pub(crate) fn asks(&mut self, session: &Session) -> Option<FileNews> {
-        self.log.asks(session)
+    /// The model is asked: if it has answered before, that was an iteration, and the state is written.
+    pub(crate) fn asks(&mut self, session: &Session) -> Vec<FileNews> {
+        if !self.log.is_answered() {
+            return Vec::new();
+        }
+        let state = session.state();
+        let written = self.state.write_on(&state);
+        written.into_iter().chain(self.log.ends(session, state, None)).collect()
     }
 
     /// The state is written if it was put in place from outside.
@@ -78,7 +87,8 @@ impl SessionFiles {
     /// The turn has come to rest: the state is written, and what happened is logged.
     pub(crate) fn at_rest(&mut self, session: &Session, reply: &Reply) -> Vec<FileNews> {
         self.is_put = false;
-        let written = self.state.write(&session.state());
-        written.into_iter().chain(self.log.ends(session, Some(reply))).collect()
+        let state = session.state();
+        let written = self.state.write(&state);
+        written.into_iter().chain(self.log.ends(session, state, Some(reply))).collect()
     }
 }

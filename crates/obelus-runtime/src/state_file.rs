@@ -1,7 +1,8 @@
 //! DUR-7: the state of a session as one JSON file that people can read and edit.
 //!
 //! The journal is the truth, and the file is what it adds up to. Beside the file stands what was last written there, so
-//! that a person's changes are known as such, also after a crash and when the session has meanwhile gone on.
+//! that a person's changes are known as such, also after a crash and when the session has meanwhile gone on. What is
+//! written while a turn is at work is noted there when the turn rests; after a crash before that, the journal tells it.
 
 mod changes;
 
@@ -25,6 +26,8 @@ pub struct StateFile {
     /// Where it is kept what was last written.
     record: PathBuf,
     known: Known,
+    /// Whether that is noted there.
+    is_noted: bool,
     /// What was refused, so that it is said once.
     refused: Option<Vec<u8>>,
 }
@@ -99,7 +102,7 @@ impl StateFile {
         let record = states.join(format!(".{session}.written"));
         // Without it, whatever stands in the file and is not the session's state is a person's.
         let known = fs::read(&record).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-        Ok(Self { path: states.join(format!("{session}.json")), record, known, refused: None })
+        Ok(Self { path: states.join(format!("{session}.json")), record, known, is_noted: true, refused: None })
     }
 
     /// Where it is.
@@ -124,6 +127,30 @@ impl StateFile {
             }
         }
         Ok(())
+    }
+
+    /// Makes out what a crash in the middle of a turn has left, where the session is in another state than was noted:
+    /// `states` are those in which it was meanwhile. If the file has none of them, a person has changed one, most likely
+    /// the one that it has most in common with.
+    pub fn recognise(&mut self, current: &Value, states: &[Value]) {
+        if self.known.text == text(current) {
+            return;
+        }
+        let Ok(Some(bytes)) = self.read() else { return };
+        if self.is_known(&bytes) {
+            return;
+        }
+        let Ok(found) = serde_json::from_slice::<Value>(&bytes) else { return };
+        let written = states.iter().map(text);
+        let known = std::iter::once(std::mem::take(&mut self.known.text));
+        let changed = |text: &String| {
+            let base = serde_json::from_str(text).unwrap_or_default();
+            changes::of(found.clone(), &base, None).as_object().map_or(usize::MAX, serde_json::Map::len)
+        };
+        // Of those that it is equally far from, the first: nothing was written since.
+        let text = known.chain(written).min_by_key(changed).unwrap_or_default();
+        self.is_noted = false;
+        self.known = Known { text, instead_of: None };
     }
 
     /// Looks whether a person has changed something. What does not fit is told once.
@@ -184,15 +211,46 @@ impl StateFile {
         self.try_write(state).err().map(|error| self.trouble(&error))
     }
 
+    /// The same while a turn is at work. It is noted when the turn rests.
+    pub fn write_on(&mut self, state: &Value) -> Option<FileNews> {
+        self.try_write_on(state).err().map(|error| self.trouble(&error))
+    }
+
+    fn try_write_on(&mut self, state: &Value) -> io::Result<()> {
+        let text = text(state);
+        if text == self.known.text {
+            return Ok(());
+        }
+        if self.read()?.is_some_and(|bytes| !self.is_known(&bytes)) {
+            return self.leave_alone(&text);
+        }
+        whole_file::prepare(&self.path, text.as_bytes())?.rename()?;
+        self.is_noted = false;
+        self.known = Known { text, instead_of: None };
+        Ok(())
+    }
+
+    /// Writes the state beside a file that a person has changed.
+    fn leave_alone(&mut self, text: &str) -> io::Result<()> {
+        if !self.is_noted {
+            // What the person has changed is told from it.
+            let known = std::mem::take(&mut self.known);
+            self.note(known)?;
+        }
+        whole_file::write(&self.ours(), text.as_bytes())
+    }
+
     fn try_write(&mut self, state: &Value) -> io::Result<()> {
-        let text = format!("{state:#}\n");
+        let text = text(state);
         let there = self.read()?;
         match &there {
             Some(bytes) if bytes == text.as_bytes() => {
-                // A crash came between the file and its record, or a person wrote just that.
-                return if self.known.text == text { Ok(()) } else { self.note(Known { text, instead_of: None }) };
+                // It was written while the turn was at work, a crash came between the file and its record, or a person
+                // wrote just that.
+                let is_noted = self.is_noted && self.known.text == text;
+                return if is_noted { Ok(()) } else { self.note(Known { text, instead_of: None }) };
             }
-            Some(bytes) if !self.is_known(bytes) => return whole_file::write(&self.ours(), text.as_bytes()),
+            Some(bytes) if !self.is_known(bytes) => return self.leave_alone(&text),
             _ => {}
         }
         let instead_of = there.and_then(|bytes| String::from_utf8(bytes).ok());
@@ -208,7 +266,10 @@ impl StateFile {
     fn note(&mut self, known: Known) -> io::Result<()> {
         let bytes = serde_json::to_vec(&known)?;
         self.known = known;
-        whole_file::write(&self.record, &bytes)
+        self.is_noted = false;
+        whole_file::write(&self.record, &bytes)?;
+        self.is_noted = true;
+        Ok(())
     }
 
     fn is_known(&self, bytes: &[u8]) -> bool {
@@ -232,6 +293,11 @@ impl StateFile {
     fn trouble(&self, error: &io::Error) -> FileNews {
         FileNews::Trouble { file: self.path.clone(), why: error.to_string() }
     }
+}
+
+/// A state as it stands in a file.
+fn text(state: &Value) -> String {
+    format!("{state:#}\n")
 }
 
 #[cfg(test)]

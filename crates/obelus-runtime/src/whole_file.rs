@@ -40,9 +40,14 @@ pub(crate) fn prepare(path: &Path, bytes: &[u8]) -> io::Result<Prepared> {
 }
 
 impl Prepared {
-    /// Gives it its name, in one step.
+    /// Gives it its name, in one step. After a crash the file may be the one that was there before.
+    pub(crate) fn rename(&self) -> io::Result<()> {
+        fs::rename(&self.other, &self.path)
+    }
+
+    /// Gives it its name for good.
     pub(crate) fn put_in_place(self) -> io::Result<()> {
-        fs::rename(&self.other, &self.path)?;
+        self.rename()?;
         // The name is durable when the folder is.
         match self.path.parent() {
             Some(folder) => File::open(folder)?.sync_all(),

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use obelus_kernel::session::{Answer, Ends, Input, Prompt, Session, Settings, Solution};
@@ -10,17 +11,28 @@ use obelus_runtime::{
     Activities, AnswerFuture, Driver, Event, FileNews, Model, SessionFiles, SessionJournal, Store, system_clock,
 };
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
-/// Proposes to change a sum when told a number, and else just answers.
-struct Clerk;
+/// Proposes to change a sum when told a number, looks something up when told to look, and else just answers.
+#[derive(Clone, Default)]
+struct Clerk {
+    /// Told when it is asked again after it has looked; it then says nothing while it is `lost_in_thought`.
+    has_looked: Arc<Notify>,
+    lost_in_thought: Arc<AtomicBool>,
+}
 
 impl Model for Clerk {
     fn ask(&self, prompt: Prompt) -> AnswerFuture {
         let words = prompt.texts.last().map(|(_, words)| words.clone()).unwrap_or_default();
         let calls = match words.parse::<u64>() {
             Ok(sum) => vec![json!({"_tool": "change", "id": 7, "fields": {"SUM": sum}})],
+            Err(_) if words == "смотри" && prompt.plan.is_empty() => vec![json!({"_tool": "look"})],
             Err(_) => Vec::new(),
         };
+        if !prompt.plan.is_empty() && self.lost_in_thought.load(Ordering::SeqCst) {
+            self.has_looked.notify_one();
+            return Box::pin(std::future::pending());
+        }
         let output = if calls.is_empty() { json!("Готово") } else { Value::Null };
         let thought = Some("думаю".to_owned());
         let solution =
@@ -35,13 +47,14 @@ fn session() -> Session {
         {"type": "state", "data": state, "schema": {"properties": {"goals": {"items": {"type": "string"}}}}},
         {"type": "tool", "tool": {"change": {
             "x-trust": "trusted", "x-effect": "update", "x-risky": ["fields.SUM"], "x-entity": {"name": "deal", "id": "id"},
-            "properties": {"id": {"type": "integer"}, "fields": {"type": "object"}}}}},
+            "properties": {"id": {"type": "integer"}, "fields": {"type": "object"}}},
+            "look": {"type": "object", "x-trust": "trusted", "x-effect": "read"}}},
     ]);
     let kept =
         json!({"goals": "goals", "in_progress": "in_progress", "planned": "planned", "confirmations": "confirmations"});
     let settings = json!({"mode": "full", "kept": kept, "persistent": true, "follow_up": "after_reads"});
     let mut settings: Settings = serde_json::from_value(settings).unwrap();
-    settings.activities = ["change".to_owned()].into();
+    settings.activities = ["change".to_owned(), "look".to_owned()].into();
     Session::new("s", Context::from_value(messages).unwrap(), None, Arc::new(settings)).unwrap()
 }
 
@@ -49,6 +62,7 @@ fn session() -> Session {
 struct Kept {
     folder: PathBuf,
     store: Store,
+    clerk: Clerk,
     calls: Arc<Mutex<Vec<Value>>>,
     news: Arc<Mutex<Vec<FileNews>>>,
 }
@@ -59,7 +73,7 @@ impl Kept {
         let _ = fs::remove_dir_all(&folder);
         let store = Store::open(&folder).unwrap();
         store.create("s", Time(0), &json!({})).unwrap();
-        Self { folder, store, calls: Arc::default(), news: Arc::default() }
+        Self { folder, store, clerk: Clerk::default(), calls: Arc::default(), news: Arc::default() }
     }
 
     /// The session as its journal has it, in a process of its own as far as anybody can tell.
@@ -70,7 +84,8 @@ impl Kept {
             calls.lock().unwrap().push((*work.call).clone());
             async { Ok(json!(true)) }
         });
-        let mut driver = Driver::new(session(), Arc::new(activities), Arc::new(Clerk), system_clock);
+        activities.register("look", |_| async { Ok(json!("seen")) });
+        let mut driver = Driver::new(session(), Arc::new(activities), Arc::new(self.clerk.clone()), system_clock);
         driver.recover(self.store.journal("s").unwrap());
         driver
             .journaled_by(SessionJournal::new(self.store.clone(), "s"))
@@ -123,6 +138,64 @@ async fn dur_7_the_file_is_the_state_whenever_the_session_rests() {
     assert_eq!(kept.state()["goals"], json!(["спасибо", "500"]));
     assert_eq!(kept.state(), driver.session().state());
     assert!(kept.news.lock().unwrap().is_empty(), "nobody has edited anything");
+    fs::remove_dir_all(&kept.folder).unwrap();
+}
+
+/// A session whose process dies in the middle of a turn, after its first iteration.
+async fn cut_off(name: &str) -> Kept {
+    let kept = Kept::new(name);
+    kept.driver().turn(say("привет")).await.unwrap();
+    kept.clerk.lost_in_thought.store(true, Ordering::SeqCst);
+    let mut driver = kept.driver();
+    tokio::select! {
+        reply = driver.turn(say("смотри")) => panic!("{reply:?}"),
+        () = kept.clerk.has_looked.notified() => {}
+    }
+    assert_eq!(kept.state(), driver.session().state(), "the file is behind");
+    assert_eq!(kept.state()["goals"], json!(["смотри", "привет"]));
+    kept.clerk.lost_in_thought.store(false, Ordering::SeqCst);
+    kept
+}
+
+#[tokio::test]
+async fn dur_7_the_file_is_the_state_after_every_iteration_and_what_a_crash_leaves_there_is_no_edit() {
+    let kept = cut_off("iteration").await;
+    let mut driver = kept.driver();
+    assert_eq!(driver.resume().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(kept.state(), driver.session().state());
+    drop(driver);
+    let mut driver = kept.driver();
+    driver.turn(say("спасибо")).await.unwrap();
+    assert_eq!(kept.state(), driver.session().state());
+    assert_eq!(*kept.news.lock().unwrap(), []);
+    let is_state = |(_, input): &(Time, Input)| matches!(input, Input::State { .. });
+    assert!(!kept.store.journal("s").unwrap().iter().any(is_state), "nobody has edited anything");
+    assert!(!kept.folder.join("states/s.json.new").exists());
+    fs::remove_dir_all(&kept.folder).unwrap();
+}
+
+#[tokio::test]
+async fn what_a_person_changed_in_the_middle_of_a_turn_is_told_from_what_stood_there_also_after_a_crash() {
+    let kept = cut_off("middle").await;
+    kept.edit(|state| state["objects"] = json!({"deal": 7}));
+    // What has come of it is written beside it.
+    let mut driver = kept.driver();
+    driver.resume().await.unwrap();
+    assert_eq!(read(&kept.folder.join("states/s.json.new")), driver.session().state());
+    drop(driver);
+    let mut driver = kept.driver();
+    driver.turn(say("спасибо")).await.unwrap();
+    let journal = kept.store.journal("s").unwrap();
+    let edits: Vec<&Value> = journal
+        .iter()
+        .filter_map(|(_, input)| match input {
+            Input::State { state, .. } => Some(state),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(edits, [&json!({"objects": {"deal": 7}})], "the goals are ours");
+    assert_eq!(kept.state()["goals"], json!(["спасибо", "смотри", "привет"]));
+    assert_eq!(kept.state(), driver.session().state());
     fs::remove_dir_all(&kept.folder).unwrap();
 }
 

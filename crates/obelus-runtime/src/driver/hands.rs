@@ -29,7 +29,7 @@ impl Driver {
             match task {
                 Task::Call(start) => self.start(*start),
                 Task::AskModel { id } => {
-                    self.tell_of_files(|files, session| files.asks(session).into_iter().collect());
+                    self.tell_of_files(SessionFiles::asks);
                     self.ask(id);
                 }
                 Task::Load { id, path } => self.load(id, path),

@@ -15,7 +15,12 @@ impl Driver {
     pub fn recover(&mut self, journal: Vec<(Time, Input)>) -> Recovered {
         let mut open: BTreeMap<String, Task> = BTreeMap::new();
         let mut recovered = Recovered::default();
-        for (at, input) in journal {
+        let begins = |(_, input): &(Time, Input)| matches!(input, Input::User { .. } | Input::Start | Input::RunPlan);
+        let latest_turn = journal.iter().rposition(begins).unwrap_or(0);
+        for (number, (at, input)) in journal.into_iter().enumerate() {
+            if self.session.is_at_rest() {
+                self.latest_states.clear();
+            }
             // A call in doubt was handed out anew, or a person was asked: either way the session has it in hand.
             if let Input::Answer { id, .. }
             | Input::Ended { id, .. }
@@ -37,6 +42,9 @@ impl Driver {
                     Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } | Task::Told { .. } => {}
                 }
             }
+            if number >= latest_turn {
+                self.note_state();
+            }
         }
         recovered.in_doubt = open.values().filter(|task| matches!(task, Task::Call(_))).count();
         recovered.requests = open.values().filter(|task| matches!(task, Task::AskModel { .. })).count();
@@ -46,6 +54,14 @@ impl Driver {
         self.take_from_shelf();
         recovered.reply = recovered.reply.or_else(|| self.session.reply());
         recovered
+    }
+
+    /// A state that may have been written to the session's file.
+    fn note_state(&mut self) {
+        let state = self.session.state();
+        if self.latest_states.last() != Some(&state) {
+            self.latest_states.push(state);
+        }
     }
 
     /// Goes on with what a recovered session had under way; a paused one leaves it where it is, and so does one that

@@ -85,6 +85,63 @@ fn a_file_put_back_to_what_it_was_before_is_an_edit_too() {
 }
 
 #[test]
+fn a_file_put_back_to_how_the_latest_turn_began_is_an_edit_too() {
+    let folder = folder("undone");
+    let mut session = session();
+    let mut file = StateFile::open(&folder, "s").unwrap();
+    let states = [session.state()];
+    file.write_on(&states[0]);
+    let first = fs::read(file.path()).unwrap();
+    session.handle(Time(1), Input::State { state: json!({"goals": []}), by: "x".to_owned() }).unwrap();
+    file.write(&session.state());
+    fs::write(file.path(), first).unwrap();
+    let mut file = StateFile::open(&folder, "s").unwrap();
+    file.recognise(&session.state(), &states);
+    assert_eq!(file.look(&session), Found::Edited(json!({"goals": ["a"]})), "nothing was cut off");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn dur_7_what_a_crash_leaves_of_a_turn_at_work_is_no_edit() {
+    let folder = folder("at-work");
+    let mut session = session();
+    let mut file = StateFile::open(&folder, "s").unwrap();
+    file.write(&session.state());
+    let mut states = Vec::new();
+    for goals in [json!(["b"]), json!(["b", "c"])] {
+        session.handle(Time(1), Input::State { state: json!({"goals": goals}), by: "x".to_owned() }).unwrap();
+        states.push(session.state());
+    }
+    // The journal had got further than the file.
+    file.write_on(&states[0]);
+    let mut file = StateFile::open(&folder, "s").unwrap();
+    file.recognise(&session.state(), &states);
+    assert_eq!(file.look(&session), Found::Nothing);
+    assert_eq!(file.write(&session.state()), None);
+    assert_eq!(serde_json::from_slice::<Value>(&fs::read(file.path()).unwrap()).unwrap(), states[1]);
+    assert!(!folder.join("states/s.json.new").exists());
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn an_edit_made_while_a_turn_is_at_work_is_told_from_what_stood_there() {
+    let folder = folder("working");
+    let mut session = session();
+    let mut file = StateFile::open(&folder, "s").unwrap();
+    file.write(&session.state());
+    session.handle(Time(1), Input::State { state: json!({"goals": ["b"]}), by: "x".to_owned() }).unwrap();
+    file.write_on(&session.state());
+    edit(&file, |state| state["done"] = json!(["theirs"]));
+    session.handle(Time(2), Input::State { state: json!({"goals": ["c"]}), by: "x".to_owned() }).unwrap();
+    file.write_on(&session.state());
+    // Even after a crash, and when nobody knows any more what the turn was about.
+    for mut file in [file, StateFile::open(&folder, "s").unwrap()] {
+        assert_eq!(file.look(&session), Found::Edited(json!({"done": ["theirs"]})), "the goals are ours");
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn dur_7_an_invalid_file_is_refused_with_the_place_once_and_left_alone() {
     let folder = folder("invalid");
     let session = session();
