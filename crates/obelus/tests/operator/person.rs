@@ -1,5 +1,6 @@
 //! A person at a terminal, who is asked while the agent and its browser wait.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::process::Child;
 use std::sync::{Arc, Mutex};
@@ -24,6 +25,8 @@ pub(crate) struct Person {
     shown: Arc<Mutex<Vec<u8>>>,
     child: Child,
     answered: usize,
+    /// Where everything that was printed is left, to be looked through at the end.
+    transcript: String,
 }
 
 impl Person {
@@ -57,7 +60,7 @@ impl Person {
                 seen.lock().expect("nobody panics with it").extend_from_slice(&buffer[..n]);
             }
         });
-        Self { keyboard, shown, child, answered: 0 }
+        Self { keyboard, shown, child, answered: 0, transcript: desk.folder.path("screen.txt") }
     }
 
     /// Everything that was printed.
@@ -119,5 +122,7 @@ impl Drop for Person {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        let before = fs::read_to_string(&self.transcript).unwrap_or_default();
+        let _ = fs::write(&self.transcript, before + &self.screen());
     }
 }

@@ -222,6 +222,7 @@ fn a_model_that_keeps_making_up_elements_ends_blocked() {
     let Some(desk) = Desk::open("blocked", include_str!("playbooks/invents.yaml")) else { return };
     let ran = desk.says(&format!("Покажи отзывы {}", desk.site.url("/fleeting"))).exits(0);
     assert_eq!(ran.json()["end"], "blocked", "{}", ran.stdout);
+    nothing_is_kept_of_pages(&desk);
 }
 
 #[test]
@@ -230,6 +231,7 @@ fn a_fact_that_quotes_the_page_is_refused_and_the_rest_is_kept() {
     let ran = desk.says(&format!("Что там на странице? {}", desk.site.url("/reviews"))).exits(0);
     assert_eq!(ran.json()["end"], "done", "{}", ran.stdout);
     assert_eq!(desk.facts(), ["отзыв хороший"]);
+    // The journal has what the model said, the quotation too.
     assert!(!desk.state().to_string().contains(CANARY_TEXT));
 }
 
