@@ -115,12 +115,13 @@ Examples:
   obelus run request.yaml --model playbook:answers.yaml
   obelus run request.json --input '{\"city\": \"Псков\"}' --json
   obelus run agents/notes --say 'Что мы решили вчера?'
+  obelus run operator --site shop.example.test --say 'Compare the kettles on shop.example.test by price and rating'
   obelus run examples/mcp-notes --mcp servers.yaml --say 'Show the notes'
   obelus run agents/notes --say 'What is on it?' --image photo.png --model openai
   obelus run request.yaml --model playbook:answers.yaml --record run.jsonl
   obelus run request.yaml --model replay:run.jsonl")]
 pub(crate) struct Run {
-    /// A request `{context, schema?}` in JSON or YAML, or an agent's folder or `agent.yaml`; `-` is stdin.
+    /// A request `{context, schema?}` in JSON or YAML, or an agent: its name, folder or `agent.yaml`; `-` is stdin.
     pub(crate) file: PathBuf,
     /// The parameters of the request: JSON, or @FILE.
     #[arg(long, value_name = "JSON|@FILE")]

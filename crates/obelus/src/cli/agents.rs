@@ -9,7 +9,7 @@ use super::{Format, Mode, StoreAt};
 /// Look at agents: each is a folder with an `agent.yaml`.
 #[derive(Subcommand)]
 pub(crate) enum Agents {
-    /// List the agents in `agents/` here, and those named by OBELUS_AGENTS.
+    /// List the agents in `agents/` here, those named by OBELUS_AGENTS, and those that come with the program.
     #[command(after_help = "Example:\n  OBELUS_AGENTS=~/agents obelus agents list")]
     List {
         /// Print JSON.

@@ -47,33 +47,48 @@ pub(crate) fn found() -> Vec<PathBuf> {
     found
 }
 
+/// All that can be named. Those that come with the program last: whoever has an agent of that name means their own.
+fn all() -> Vec<PathBuf> {
+    let own = found();
+    let is_own = |path: &PathBuf| own.iter().any(|own| own.file_name() == path.file_name());
+    let bundled: Vec<PathBuf> = obelus_runtime::bundled_agents().into_iter().filter(|path| !is_own(path)).collect();
+    own.into_iter().chain(bundled).collect()
+}
+
+/// The agent that a path names, where nothing lies there.
+pub(crate) fn named_by(path: &Path) -> Option<PathBuf> {
+    if path.exists() { None } else { all().into_iter().find(|agent| agent.file_name() == Some(path.as_os_str())) }
+}
+
+/// The name that comes closest to what a path names, if one does.
+pub(crate) fn near(path: &Path) -> Option<String> {
+    let all = all();
+    let names: Vec<&str> = all.iter().filter_map(|agent| agent.file_name()?.to_str()).collect();
+    obelus_kernel::closest(path.to_str()?, &names).map(str::to_owned)
+}
+
 /// A name, a folder or a file.
 pub(crate) fn locate(agent: &str) -> Result<PathBuf> {
     let path = Path::new(agent);
-    if path.exists() {
-        return Ok(path.to_owned());
+    if let Some(path) = named_by(path).or_else(|| path.exists().then(|| path.to_owned())) {
+        return Ok(path);
     }
-    // Those that come with the program last: whoever has an agent of that name means their own.
-    let all: Vec<PathBuf> = found().into_iter().chain(obelus_runtime::bundled_agents()).collect();
-    let by_name = |path: &&PathBuf| path.file_name().is_some_and(|name| name == agent);
-    match all.iter().find(by_name) {
-        Some(path) => Ok(path.clone()),
+    let hint = match near(path) {
+        Some(near) => format!("; did you mean `{near}`?"),
         None => {
-            let mut names: Vec<_> = all.iter().filter_map(|path| path.file_name()?.to_str()).collect();
+            let all = all();
+            let mut names: Vec<&str> = all.iter().filter_map(|agent| agent.file_name()?.to_str()).collect();
             names.sort_unstable();
             names.dedup();
-            let hint = match obelus_kernel::closest(agent, &names) {
-                Some(near) => format!("; did you mean `{near}`?"),
-                None => format!("; there are: {}", names.join(", ")),
-            };
-            bail!("there is no agent `{agent}`{hint}")
+            format!("; there are: {}", names.join(", "))
         }
-    }
+    };
+    bail!("there is no agent `{agent}`{hint}")
 }
 
 fn list(as_json: bool) -> Exit {
     let all: Vec<(PathBuf, Result<Agent, Vec<Problem>>)> =
-        found().into_iter().map(|path| (path.clone(), Agent::load(&path))).collect();
+        all().into_iter().map(|path| (path.clone(), Agent::load(&path))).collect();
     if as_json {
         let row = |(path, agent): &(PathBuf, Result<Agent, Vec<Problem>>)| match agent {
             Ok(agent) => json!({"name": agent.name, "description": agent.description, "folder": path, "ok": true}),
@@ -86,7 +101,11 @@ fn list(as_json: bool) -> Exit {
         match agent {
             Ok(agent) => {
                 let words = agent.description.as_deref().unwrap_or_default();
-                let (name, path) = (visible(&agent.name), visible(&path.display().to_string()));
+                let path = match obelus_runtime::is_bundled(path) {
+                    true => "comes with the program".to_owned(),
+                    false => visible(&path.display().to_string()),
+                };
+                let name = visible(&agent.name);
                 output::answer(&format!("{BOLD}{name:<16}{BOLD:#} {}  {DIM}{path}{DIM:#}", visible(words)));
             }
             Err(problems) => {
@@ -97,9 +116,6 @@ fn list(as_json: bool) -> Exit {
                 ));
             }
         }
-    }
-    if all.is_empty() {
-        output::note("No agents: there is no folder `agents` here, and OBELUS_AGENTS names none.");
     }
     Exit::Done
 }

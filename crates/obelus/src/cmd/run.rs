@@ -18,16 +18,24 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::holder::Holder;
 use super::host::{Job, Mcp, runtime, store_folder, with_files};
-use super::{people, sessions};
+use super::{agents, people, sessions};
 use crate::cli::{How, Run, RunPlan};
 use crate::input;
 use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
 
 pub(crate) fn request(args: &Run) -> Result<Exit> {
     let is_agent = args.file.is_dir() || args.file.file_name().is_some_and(|name| name == "agent.yaml");
-    let mut job = match is_agent {
-        true => Job::from_agent(load_agent(&args.file)?),
-        false => Job::from_request(&args.file, input::request(&args.file)?)?,
+    let agent = if is_agent { Some(args.file.clone()) } else { agents::named_by(&args.file) };
+    let is_agent = agent.is_some();
+    let mut job = match agent {
+        Some(agent) => Job::from_agent(load_agent(&agent)?),
+        None => {
+            let request = input::request(&args.file).map_err(|error| match agents::near(&args.file) {
+                Some(near) if !args.file.exists() => anyhow!("{error:#}; did you mean the agent `{near}`?"),
+                _ => error,
+            });
+            Job::from_request(&args.file, request?)?
+        }
     };
     if let Some(given) = &args.input {
         let value: Value = match given.strip_prefix('@').map(Path::new) {

@@ -14,6 +14,17 @@ fn the_agents_that_come_along_are_checked_and_drawn_from_any_folder() {
         anywhere(&["agents", "check", agent]).prints(&format!("ok @bundled/{agent}"));
     }
     anywhere(&["agents", "graph", "operator", "--format", "svg"]).prints("<svg").prints("plans one call");
+    anywhere(&["agents", "list"]).prints("operator").prints("comes with the program");
+    anywhere(&["run", "notes", "--say", "The customer called"]).prints("Written down.");
+    let words = "nots: there is no such file; did you mean the agent `notes`?";
+    run(command(&["run", "nots", "--say", "hi"]).current_dir(folder.path("")), b"").exits(2).says(words);
+    // Whoever has an agent of that name means their own.
+    fs::create_dir_all(folder.path("agents/notes")).expect("a folder");
+    folder.file("agents/notes/agent.yaml", "name: notes\ndescription: My own\n");
+    let list = anywhere(&["agents", "list", "--json"]).json();
+    let names: Vec<&str> = list.as_array().expect("a list").iter().filter_map(|agent| agent["name"].as_str()).collect();
+    assert_eq!(names, ["notes", "crm", "operator"]);
+    assert_eq!(list[0]["folder"], "agents/notes");
 }
 
 #[test]
