@@ -10,6 +10,7 @@
 //! | `mcp` | the client of MCP servers |
 //! | [`operator`] | what an agent that works with tools step by step needs besides them |
 //! | [`model`] | models: `openai`, `playbook`, `replay`, and recording |
+//! | `web` | what everything that speaks HTTP has in common |
 
 pub mod activity;
 #[cfg(feature = "bitrix24")]
@@ -22,6 +23,8 @@ mod group;
 pub mod mcp;
 pub mod model;
 pub mod operator;
+#[cfg(any(feature = "http", feature = "mcp", feature = "openai"))]
+mod web;
 
 #[cfg(test)]
 #[path = "../../../fuzz/engine.rs"]

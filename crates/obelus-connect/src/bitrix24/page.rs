@@ -19,7 +19,8 @@ use self::asked::{Limit, Order, id_order, insert_into, name_of, place, take_limi
 use super::annotation::{By, List};
 use super::errors::{Failure, PortalError, pick};
 use super::portal::Line;
-use super::wire::{Answer, Request, encoded, field, whole};
+use super::wire::{Answer, Request, field, whole};
+use crate::web::encoded;
 
 /// Rows on a page: the portal's choice.
 const PAGE: usize = 50;

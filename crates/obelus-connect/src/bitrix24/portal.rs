@@ -15,12 +15,10 @@ use super::pace::{Pace, Rate};
 use super::webhook::Webhook;
 use super::wire::{self, Answer, Request, Verb};
 use crate::activity::{MOST_OUTPUT, innermost};
+use crate::web;
 
 /// The portal itself gives up on a request after a minute.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(65);
-
-/// A host that does not even take the connection within this time is down.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Connections that were idle for longer are not used again.
 const IDLE: Duration = Duration::from_secs(10);
@@ -139,23 +137,15 @@ impl Line {
 
     fn client(&self) -> Result<&reqwest::Client, Failure> {
         let made = self.client.get_or_init(|| {
-            // It fails where the program has chosen a provider before, and that one is as good.
-            let _ = rustls::crypto::ring::default_provider().install_default();
-            let builder = reqwest::Client::builder()
-                .user_agent(concat!("obelus/", env!("CARGO_PKG_VERSION")))
-                .connect_timeout(CONNECT_TIMEOUT)
+            let builder = web::client()
                 .timeout(REQUEST_TIMEOUT)
                 // A connection that the portal closes while it is taken up again would be a lost answer.
                 .pool_idle_timeout(IDLE)
-                .referer(false)
                 // The address is the secret: it is for one host only.
                 .redirect(Policy::none());
             builder.build().map_err(|error| innermost(&error))
         });
-        made.as_ref().map_err(|problem| {
-            let hint = "are the certificates of this machine (ca-certificates) installed?";
-            Failure::Wrong(CallError::new("no_tls", format!("HTTPS cannot be set up: {problem}; {hint}")))
-        })
+        made.as_ref().map_err(|problem| Failure::Wrong(CallError::new("no_tls", web::no_tls(problem))))
     }
 
     /// Sends a request when its turn has come, once.

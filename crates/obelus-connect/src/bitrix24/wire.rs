@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 
 use super::errors::{Failure, PortalError};
+use crate::web::encoded;
 
 /// How parameters are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,19 +115,6 @@ fn add(name: &str, value: &str, query: &mut String) {
         query.push('&');
     }
     let _ = write!(query, "{name}={}", encoded(value));
-}
-
-/// Everything but letters, digits and `-._~` as `%XX`.
-pub(super) fn encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
-    encoded
 }
 
 /// What the portal answered.

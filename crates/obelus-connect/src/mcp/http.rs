@@ -21,9 +21,7 @@ use self::bounded::{Bounded, Listens};
 use super::error::Trouble;
 use super::oauth::Auth;
 use super::words::Words;
-
-/// A host that does not even take the connection within this time is down.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+use crate::web;
 
 const MOST_REDIRECTS: usize = 5;
 
@@ -62,10 +60,7 @@ pub(super) fn way(
         value.set_sensitive(true);
         filled.insert(name.clone(), value);
     }
-    let client = builder().build().map_err(|error| {
-        let hint = "are the certificates of this machine (ca-certificates) installed?";
-        (Trouble::NoStart, format!("HTTPS cannot be set up: {}; {hint}", innermost(&error)))
-    })?;
+    let client = builder().build().map_err(|error| (Trouble::NoStart, web::no_tls(innermost(&error))))?;
     let config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(filled);
     let client = Bounded::new(client, auth.cloned());
     let (too_large, listens) = (client.too_large(), client.listens());
@@ -74,17 +69,11 @@ pub(super) fn way(
 
 /// A client that sends what it was given to one host only.
 pub(super) fn builder() -> reqwest::ClientBuilder {
-    // It fails where the program has chosen a provider before, and that one is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder()
-        .user_agent(concat!("obelus/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT_TIMEOUT)
-        .referer(false)
-        .redirect(Policy::custom(|attempt| {
-            // Headers may hold secrets, and they are for one host only.
-            let is_near = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
-            if is_near && attempt.previous().len() <= MOST_REDIRECTS { attempt.follow() } else { attempt.stop() }
-        }))
+    web::client().redirect(Policy::custom(|attempt| {
+        // Headers may hold secrets, and they are for one host only.
+        let is_near = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
+        if is_near && attempt.previous().len() <= MOST_REDIRECTS { attempt.follow() } else { attempt.stop() }
+    }))
 }
 
 /// The innermost cause, which is the one that tells.

@@ -1,10 +1,11 @@
 //! Every example does what its first lines say.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, at_a_terminal, command, find, obelus, root, run};
+use crate::support::{Folder, at_a_terminal, command, copy, find, obelus, root, run};
 
 #[test]
 fn the_agents_that_come_along_are_checked_and_drawn_from_any_folder() {
@@ -19,8 +20,7 @@ fn the_agents_that_come_along_are_checked_and_drawn_from_any_folder() {
     let words = "nots: there is no such file; did you mean the agent `notes`?";
     run(command(&["run", "nots", "--say", "hi"]).current_dir(folder.path("")), b"").exits(2).says(words);
     // Whoever has an agent of that name means their own.
-    fs::create_dir_all(folder.path("agents/notes")).expect("a folder");
-    folder.file("agents/notes/agent.yaml", "name: notes\ndescription: My own\n");
+    copy(&root().join("agents/notes"), Path::new(&folder.path("agents/notes")));
     let list = anywhere(&["agents", "list", "--json"]).json();
     let names: Vec<&str> = list.as_array().expect("a list").iter().filter_map(|agent| agent["name"].as_str()).collect();
     assert_eq!(names, ["notes", "crm", "operator"]);

@@ -221,3 +221,17 @@ impl AsRef<OsStr> for Folder {
 pub(crate) fn find(context: &Value, expr: &str) -> Value {
     obelus_reading(context.to_string(), &["resolve", "-", expr, "--json"]).exits(0).json()["value"].clone()
 }
+
+/// Copies a folder with all that is in it.
+pub(crate) fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("readable") {
+        let entry = entry.expect("readable");
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_dir() {
+            copy(&from, &to);
+        } else {
+            fs::copy(from, to).expect("a copy");
+        }
+    }
+}

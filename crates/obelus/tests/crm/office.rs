@@ -9,7 +9,7 @@ use std::process::Command;
 use obelus_sandbox::{Options, Portal};
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Ran, command, root, run};
+use crate::support::{Folder, Ran, command, copy, root, run};
 
 /// What must never be seen anywhere.
 pub(crate) const TOKEN: &str = "RecognisableT0ken4711";
@@ -121,18 +121,5 @@ impl Office {
             start = page["next"].clone();
         }
         found
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a folder");
-    for entry in fs::read_dir(from).expect("readable") {
-        let entry = entry.expect("readable");
-        let (from, to) = (entry.path(), to.join(entry.file_name()));
-        if from.is_dir() {
-            copy(&from, &to);
-        } else {
-            fs::copy(from, to).expect("a copy");
-        }
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::installed;
 use crate::site::{PASSWORD, Site};
-use crate::support::{Folder, Ran, command, root, run};
+use crate::support::{Folder, Ran, command, copy, root, run};
 
 /// What all the playbooks begin with: how goals and plans are made, and names for what is often looked for.
 const COMMON: &str = include_str!("playbooks/common.yaml");
@@ -140,18 +140,5 @@ impl Desk {
         let before = fs::read_to_string(&path).unwrap_or_default();
         fs::write(path, before + &said).expect("writable");
         ran
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a folder");
-    for entry in fs::read_dir(from).expect("readable") {
-        let entry = entry.expect("readable");
-        let (from, to) = (entry.path(), to.join(entry.file_name()));
-        if from.is_dir() {
-            copy(&from, &to);
-        } else {
-            fs::copy(from, to).expect("a copy");
-        }
     }
 }

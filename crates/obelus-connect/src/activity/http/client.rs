@@ -1,17 +1,14 @@
 //! The client that all bindings of a file share, and where it follows redirects.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use reqwest::Url;
 use reqwest::redirect::{Attempt, Policy};
 
 use crate::activity::retry::Failure;
+use crate::web;
 
 const MOST_REDIRECTS: usize = 5;
-
-/// A host that does not even take the connection within this time is down.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A client, made when the first request needs it: loading the machine's certificates takes time, and a machine
 /// without any can still run everything else.
@@ -33,20 +30,12 @@ pub(super) enum NotFollowed {
 impl Client {
     pub(super) fn get(&self) -> Result<&reqwest::Client, Failure> {
         let made = self.made.get_or_init(|| build().map_err(|error| super::answer::cause(&error)));
-        made.as_ref().map_err(|problem| {
-            let hint = "are the certificates of this machine (ca-certificates) installed?";
-            Failure::lasting("no_tls", format!("HTTPS cannot be set up: {problem}; {hint}"))
-        })
+        made.as_ref().map_err(|problem| Failure::lasting("no_tls", web::no_tls(problem)))
     }
 }
 
 fn build() -> reqwest::Result<reqwest::Client> {
-    // It fails where the program has chosen a provider before, and that one is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder()
-        .user_agent(concat!("obelus/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT_TIMEOUT)
-        .referer(false)
+    web::client()
         .redirect(Policy::custom(|attempt| {
             let refused = refuse(&attempt);
             match refused {

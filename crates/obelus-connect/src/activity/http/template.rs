@@ -11,6 +11,8 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, Expression, Output, S
 use obelus_kernel::session::CallError;
 use serde_json::Value;
 
+use crate::web::encoded;
+
 /// What begins something to fill in.
 const MARKS: [&str; 3] = ["{{", "{%", "{#"];
 
@@ -32,7 +34,7 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     // A text from `tojson` is as foreign as any other, so it is not marked safe as it would be for HTML.
     environment.add_filter("tojson", |value: &Given| to_json(value));
     environment
-        .add_filter("urlencode", |value: &Given| text_of(value).map(|text| Given::from_safe_string(encode(&text))));
+        .add_filter("urlencode", |value: &Given| text_of(value).map(|text| Given::from_safe_string(encoded(&text))));
     environment
 });
 
@@ -48,7 +50,7 @@ fn format(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Given) -> Res
     match text.as_str() {
         "" => out.write_char(NOTHING)?,
         text if value.is_safe() => out.write_str(text)?,
-        text => out.write_str(&encode(text))?,
+        text => out.write_str(&encoded(text))?,
     }
     Ok(())
 }
@@ -63,19 +65,6 @@ fn text_of(value: &Given) -> Result<String, Error> {
 
 fn to_json(value: &Given) -> Result<String, Error> {
     serde_json::to_string(value).map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
-}
-
-/// Everything but letters, digits and `-._~` as `%XX`.
-fn encode(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            let _ = write!(encoded, "%{byte:02X}");
-        }
-    }
-    encoded
 }
 
 /// Whether a template can be read and uses nothing that it is not given. The error says what would be right.

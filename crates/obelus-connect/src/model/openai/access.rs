@@ -2,7 +2,6 @@
 //! from an agent's file: a file from elsewhere must not send a key elsewhere.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use obelus_runtime::Secret;
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -10,14 +9,12 @@ use reqwest::{NoProxy, Proxy, Url};
 
 use super::failure::{Code, Failure};
 use super::options::OpenAiOptions;
+use crate::web;
 
 const OPENAI: &str = "https://api.openai.com/v1";
 /// The variable with the key.
 pub(super) const KEY: &str = "OPENAI_API_KEY";
 const BASE: &str = "OPENAI_API_BASE";
-/// A host that does not even take the connection within this time is down.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// Where a model is asked, and with which key.
 #[derive(Clone, Debug)]
 pub struct Access {
@@ -89,14 +86,7 @@ impl Access {
     pub(super) fn client(&self, options: &OpenAiOptions) -> Result<reqwest::Client, Failure> {
         let bad = |words: String| Failure::new(Code::BadSettings, words);
         let url = self.url()?;
-        // It fails where the program has chosen a provider before, and that one is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = reqwest::Client::builder()
-            .user_agent(concat!("obelus/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT_TIMEOUT)
-            .referer(false)
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy();
+        let mut builder = web::client().redirect(reqwest::redirect::Policy::none()).no_proxy();
         let environments = self.proxies.get(url.scheme()).map(|proxy| (proxy, NoProxy::from_env()));
         let proxy = match &options.proxy {
             // Without TLS the proxy would read the key, and an agent's file is not the one to hand it over.
@@ -113,10 +103,7 @@ impl Access {
             let made = Proxy::all(proxy.as_str()).map_err(|_| bad("the proxy's address cannot be read".to_owned()))?;
             builder = builder.proxy(made.no_proxy(except));
         }
-        builder.build().map_err(|error| {
-            let hint = "are the certificates of this machine (ca-certificates) installed?";
-            bad(format!("HTTPS cannot be set up: {error}; {hint}"))
-        })
+        builder.build().map_err(|error| bad(web::no_tls(error)))
     }
 }
 
