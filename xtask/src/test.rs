@@ -7,6 +7,7 @@ use crate::step::{cargo, root, step};
 pub(crate) fn run(long: bool) -> Result<()> {
     step("formatting", &mut cargo(&["fmt", "--all", "--check"]))?;
     step("lints", &mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    connectors()?;
     step("tests", &mut cargo(&["test", "--workspace"]))?;
     vectors()?;
     if long {
@@ -16,6 +17,16 @@ pub(crate) fn run(long: bool) -> Result<()> {
         step("the simulation, 20,000 seeds", simulation.env("OBELUS_SEEDS", "20000"))?;
     }
     eprintln!("everything passed");
+    Ok(())
+}
+
+/// Whoever embeds the library takes the connectors that are needed: each of them builds by itself.
+fn connectors() -> Result<()> {
+    for feature in ["", "bitrix24", "exec", "http", "jq", "mcp", "openai"] {
+        let what = if feature.is_empty() { "no connector".to_owned() } else { format!("`{feature}` alone") };
+        let lint = ["clippy", "--package", "obelus-connect", "--no-default-features", "--features", feature];
+        step(&what, cargo(&lint).args(["--", "-D", "warnings"]))?;
+    }
     Ok(())
 }
 

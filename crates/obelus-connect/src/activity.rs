@@ -22,7 +22,6 @@
 )]
 
 mod binding;
-#[cfg(any(feature = "bitrix24", feature = "mcp"))]
 pub(crate) use binding::Fields;
 #[cfg(feature = "mcp")]
 pub use binding::bind_with;

@@ -1,6 +1,7 @@
 //! What an agent's file may say of a model on a server.
 
 use std::collections::BTreeMap;
+#[cfg(feature = "openai")]
 use std::time::Duration;
 
 use serde::Deserialize;
