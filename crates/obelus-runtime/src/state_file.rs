@@ -119,12 +119,7 @@ impl StateFile {
     pub fn remove(folder: &Path, session: &str) -> Result<(), StoreError> {
         let file = Self::open(folder, session)?;
         for path in [&file.path, &file.record, &file.ours()] {
-            match fs::remove_file(path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(StoreError::Folder(path.clone(), error));
-                }
-                _ => {}
-            }
+            whole_file::remove(path).map_err(|error| StoreError::Folder(path.clone(), error))?;
         }
         Ok(())
     }
@@ -257,10 +252,7 @@ impl StateFile {
         self.note(Known { text: text.clone(), instead_of })?;
         whole_file::write(&self.path, text.as_bytes())?;
         self.note(Known { text, instead_of: None })?;
-        match fs::remove_file(self.ours()) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        whole_file::remove(&self.ours())
     }
 
     fn note(&mut self, known: Known) -> io::Result<()> {

@@ -28,11 +28,26 @@ pub(crate) struct Prepared {
     path: PathBuf,
 }
 
+/// The other name. What a crash has left there is of no use to anybody.
+fn other(path: &Path) -> PathBuf {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    path.with_file_name(format!(".{name}.tmp"))
+}
+
+/// Removes a file that may be there, and what a crash may have left of it.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    for path in [path, &other(path)] {
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// Writes everything but the name.
 pub(crate) fn prepare(path: &Path, bytes: &[u8]) -> io::Result<Prepared> {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    // What a crash has left under this name is of no use to anybody.
-    let other = path.with_file_name(format!(".{name}.tmp"));
+    let other = other(path);
     let mut file = private().write(true).create(true).truncate(true).open(&other)?;
     file.write_all(bytes)?;
     file.sync_all()?;

@@ -240,6 +240,20 @@ fn a_reader_never_sees_half_a_file() {
 }
 
 #[test]
+fn nothing_is_left_of_a_session_that_is_removed_not_even_by_a_crash() {
+    let folder = folder("removed");
+    let mut file = StateFile::open(&folder, "s").unwrap();
+    file.write(&json!({"goals": ["a"]}));
+    for path in [file.path().to_owned(), file.ours(), file.record.clone()] {
+        drop(whole_file::prepare(&path, b"half done").unwrap());
+    }
+    assert!(fs::read_dir(folder.join("states")).unwrap().count() > 3);
+    StateFile::remove(&folder, "s").unwrap();
+    assert_eq!(fs::read_dir(folder.join("states")).unwrap().count(), 0);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn a_disk_that_says_no_is_told_and_ends_nothing() {
     let folder = folder("disk");
     let mut file = StateFile::open(&folder, "s").unwrap();
