@@ -156,6 +156,10 @@ impl Bitrix24 {
                 "a parameter refers to `$result[…]`, which means nothing outside of a batch; give the value itself";
             return Err(CallError::new("unresolved_reference", text));
         }
+        if let Some(name) = wire::misread_name(&params) {
+            let text = format!("`{name}` is no name of a parameter: the portal would read it as another one");
+            return Err(CallError::new("bad_name", text));
+        }
         let key = plant::key_of(&work.key, &params);
         let planted = !is_read && plant::plant(&annotation, &key, &mut params);
         let line = Line::to(&webhook, self.options.rate);

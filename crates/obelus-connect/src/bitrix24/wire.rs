@@ -72,6 +72,26 @@ pub(super) fn mentions_results(params: &Map<String, Value>) -> bool {
     params.iter().any(|(name, value)| name.contains("$result") || mentions(value))
 }
 
+/// A name that the portal would read as another one, if there is such a name. In an address, PHP makes places of what
+/// stands in brackets wherever they come from, and other names of those with blanks and dots: what the policy has seen
+/// would not be what is changed.
+pub(super) fn misread_name(params: &Map<String, Value>) -> Option<&str> {
+    fn is_odd(name: &str) -> bool {
+        name.contains(|c: char| matches!(c, '[' | ']') || c.is_control())
+    }
+    fn inside(value: &Value) -> Option<&str> {
+        match value {
+            Value::Array(items) => items.iter().find_map(inside),
+            Value::Object(fields) => {
+                fields.iter().find_map(|(name, value)| if is_odd(name) { Some(name.as_str()) } else { inside(value) })
+            }
+            _ => None,
+        }
+    }
+    let is_misread = |name: &str| is_odd(name) || name.contains([' ', '.']);
+    params.iter().find_map(|(name, value)| if is_misread(name) { Some(name.as_str()) } else { inside(value) })
+}
+
 fn write_exactly(name: &str, value: &Value, query: &mut String) -> Option<()> {
     match value {
         Value::String(text) => add(name, text, query),

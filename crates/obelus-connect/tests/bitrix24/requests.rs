@@ -203,6 +203,25 @@ async fn references_to_results_of_a_batch_are_refused_in_writes_and_kept_out_of_
 }
 
 #[tokio::test]
+async fn a_name_that_the_portal_would_read_as_another_one_is_refused() {
+    let server = Server::start(|_, _| result(&json!(true))).await;
+    for (fields, name) in [
+        (json!({"id": 1, "fields": {"TITLE": "x", "OPPORTUNITY]": 7}}), "OPPORTUNITY]"),
+        (json!({"id": 1, "fields[OPPORTUNITY]": 7}), "fields[OPPORTUNITY]"),
+        (json!({"id": 1, " fields": {"OPPORTUNITY": 7}}), " fields"),
+        (json!({"id": 1, "fields": {"PHONE": [{"VA\u{0}LUE": 7}]}}), "VA\u{0}LUE"),
+    ] {
+        for verb in ["GET", "POST"] {
+            let mut call = fields.clone();
+            call["http_method"] = verb.into();
+            let refused = error(run(&client(&server), work("crm.deal.update", "update", json!({}), call)).await);
+            assert_eq!((refused.code.as_str(), server.asked().len()), ("bad_name", 0));
+            assert!(refused.message.contains(&format!("`{name}`")), "{}", refused.message);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_mistake_in_the_tool_is_told_and_nothing_is_sent() {
     let server = Server::start(|_, _| result(&json!(1))).await;
     let client = client_with(&server, Options { rate: None, ..Options::default() });
