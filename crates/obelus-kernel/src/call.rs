@@ -419,6 +419,13 @@ impl<'a> Reader<'a> {
                 }
                 continue;
             }
+            let prescribed = self.tool.and_then(|tool| tool.prescribed().iter().find(|(fixed, _)| fixed == name));
+            if let Some((_, prescribed)) = prescribed.filter(|(_, prescribed)| !value.is_null() && value != prescribed)
+            {
+                let text = format!("the tool prescribes {prescribed}: leave it out, or give just that");
+                self.faults.push(Fault::new(Rule::Call3, text).at(name));
+                continue;
+            }
             let value = match self.tool {
                 Some(tool) => match without_null_members(value, name, tool.params()) {
                     Some(value) => value,

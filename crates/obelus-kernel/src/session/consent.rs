@@ -40,10 +40,15 @@ impl Default for ConsentWords {
 /// A yes, a no or a "go on" of more words than this wants something of its own.
 const SHORT: usize = 5;
 
+/// A message in small letters, with one kind of apostrophe.
+fn lowered(message: &str) -> String {
+    message.to_lowercase().replace(['’', '‘', 'ʼ', '´', '′', '＇', '`'], "'")
+}
+
 impl ConsentWords {
     /// Whether the message only answers what was asked, and wishes for nothing new.
     pub fn only_answers(&self, message: &str) -> bool {
-        let lower = message.to_lowercase().replace('’', "'");
+        let lower = lowered(message);
         let said: Vec<&str> =
             lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).collect();
         let begins = |phrase: &String| {
@@ -56,7 +61,7 @@ impl ConsentWords {
 
     /// Whether the message consents: a yes first, no digit, and nothing that takes it back.
     pub fn consents(&self, message: &str) -> bool {
-        let lower = message.to_lowercase().replace('’', "'");
+        let lower = lowered(message);
         let mut words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
         let first = words.clone().next().unwrap_or_default();
         self.yes.iter().any(|yes| yes.to_lowercase() == first)

@@ -92,10 +92,7 @@ impl Sources<'_> {
         let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
         match template {
             Template::Literal(value) => super::policy::present(value, path).then(|| self.literal.clone()),
-            Template::Expr(expr) => {
-                let way: Vec<Segment> = path.split('.').map(|step| Segment::Field(step.into())).collect();
-                Some(self.of_expr(expr, &way))
-            }
+            Template::Expr(expr) => Some(self.of_names(expr, &path.split('.').collect::<Vec<_>>())),
             Template::Array(items) => join_all(items.iter().filter_map(|item| self.below(item, Some(path)))),
             Template::Object(fields) => {
                 let of = fields.iter().filter(|(name, _)| same(name, first));
@@ -116,6 +113,21 @@ impl Sources<'_> {
         self.context.origins(path, self.instance)
     }
 
+    /// The same where names lead there, in whatever spelling.
+    fn of_names(&self, expr: &Expr, names: &[&str]) -> Origins {
+        let Some(path) = self.source(expr) else { return Origins::default() };
+        let mut ways = Vec::new();
+        if let Some(value) = self.context.read(path, self.instance) {
+            find_ways(&value, names, &mut Vec::new(), &mut ways);
+        }
+        let of_way = |way: Vec<Segment>| {
+            let segments = path.segments.iter().cloned().chain(way).collect();
+            self.context.origins(&Path { kind: path.kind.clone(), segments }, self.instance)
+        };
+        // Where no way leads there, the whole value answers for it.
+        join_all(ways.into_iter().map(of_way)).unwrap_or_else(|| self.context.origins(path, self.instance))
+    }
+
     fn source<'e>(&self, expr: &'e Expr) -> Option<&'e Path> {
         match expr {
             Expr::Ref(path) => Some(path),
@@ -127,6 +139,18 @@ impl Sources<'_> {
                 self.source(terms.iter().find(has).or(terms.last())?)
             }
         }
+    }
+}
+
+/// The ways by which names lead into a value. Where the same name is there in several spellings, whoever reads it may
+/// read any of them.
+fn find_ways(value: &Value, names: &[&str], way: &mut Vec<Segment>, found: &mut Vec<Vec<Segment>>) {
+    let [first, rest @ ..] = names else { return found.push(way.clone()) };
+    let Value::Object(fields) = value else { return };
+    for (name, inner) in fields.iter().filter(|(name, _)| same(name, first)) {
+        way.push(Segment::Field(name.as_str().into()));
+        find_ways(inner, rest, way, found);
+        way.pop();
     }
 }
 
