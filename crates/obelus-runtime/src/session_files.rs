@@ -66,14 +66,12 @@ impl SessionFiles {
         self.log.began(start);
     }
 
-    /// The model is asked: if it has answered before, that was an iteration, and the state is written.
+    /// The model is asked: the state is written, and if it has answered before, that was an iteration.
     pub(crate) fn asks(&mut self, session: &Session) -> Vec<FileNews> {
-        if !self.log.is_answered() {
-            return Vec::new();
-        }
         let state = session.state();
         let written = self.state.write_on(&state);
-        written.into_iter().chain(self.log.ends(session, state, None)).collect()
+        let logged = if self.log.is_answered() { self.log.ends(session, state, None) } else { None };
+        written.into_iter().chain(logged).collect()
     }
 
     /// The state is written if it was put in place from outside.

@@ -1,13 +1,14 @@
 //! DUR-7: the state of a session as one JSON file that people can read and edit.
 //!
 //! The journal is the truth, and the file is what it adds up to. Beside the file stands what was last written there, so
-//! that a person's changes are known as such, also after a crash and when the session has meanwhile gone on. What is
-//! written while a turn is at work is noted there when the turn rests; after a crash before that, the journal tells it.
+//! that a person's changes are known as such, also after a crash and when the session has meanwhile gone on. While a turn
+//! is at work that is not synced: what is left after the power has failed is made out by the journal.
 
 mod changes;
 
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use obelus_kernel::session::Session;
@@ -26,8 +27,12 @@ pub struct StateFile {
     /// Where it is kept what was last written.
     record: PathBuf,
     known: Known,
-    /// Whether that is noted there.
+    /// Whether that is noted there for good.
     is_noted: bool,
+    /// The record, while it is written over in its place.
+    jotter: Option<fs::File>,
+    /// What was found last.
+    found: Vec<u8>,
     /// What was refused, so that it is said once.
     refused: Option<Vec<u8>>,
 }
@@ -101,8 +106,17 @@ impl StateFile {
         whole_file::private_folder(&states).map_err(|error| StoreError::Folder(states.clone(), error))?;
         let record = states.join(format!(".{session}.written"));
         // Without it, whatever stands in the file and is not the session's state is a person's.
-        let known = fs::read(&record).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-        Ok(Self { path: states.join(format!("{session}.json")), record, known, is_noted: true, refused: None })
+        let known = fs::read(&record).ok().and_then(|bytes| read_record(&bytes)).unwrap_or_default();
+        let (jotter, found) = (None, Vec::new());
+        Ok(Self {
+            path: states.join(format!("{session}.json")),
+            record,
+            known,
+            is_noted: true,
+            jotter,
+            found,
+            refused: None,
+        })
     }
 
     /// Where it is.
@@ -124,9 +138,9 @@ impl StateFile {
         Ok(())
     }
 
-    /// Makes out what a crash in the middle of a turn has left, where the session is in another state than was noted:
-    /// `states` are those in which it was meanwhile. If the file has none of them, a person has changed one, most likely
-    /// the one that it has most in common with.
+    /// Makes out what a failure of power in the middle of a turn has left, where the session is in another state than was
+    /// noted: `states` are those in which it was meanwhile. If the file has none of them, a person has changed one, most
+    /// likely the one that it has most in common with.
     pub fn recognise(&mut self, current: &Value, states: &[Value]) {
         if self.known.text == text(current) {
             return;
@@ -144,8 +158,8 @@ impl StateFile {
         };
         // Of those that it is equally far from, the first: nothing was written since.
         let text = known.chain(written).min_by_key(changed).unwrap_or_default();
-        self.is_noted = false;
-        self.known = Known { text, instead_of: None };
+        // Those who come later could not make it out any more.
+        let _ = self.note(Known { text, instead_of: None });
     }
 
     /// Looks whether a person has changed something. What does not fit is told once.
@@ -161,6 +175,7 @@ impl StateFile {
         if self.refused.as_ref() == Some(&bytes) {
             return Found::Nothing;
         }
+        self.found.clone_from(&bytes);
         match self.changes(&bytes, session) {
             Ok(None) => Found::Nothing,
             Ok(Some(state)) => Found::Edited(state),
@@ -192,10 +207,9 @@ impl StateFile {
     /// What was found has become part of the session: it is no news any more.
     pub fn taken_up(&mut self) -> FileNews {
         let news = FileNews::Taken { file: self.path.clone() };
-        let noted = self.read().and_then(|bytes| {
-            let text = String::from_utf8(bytes.unwrap_or_default()).unwrap_or_default();
-            self.note(Known { text, instead_of: None })
-        });
+        // Somebody may have changed it once more since.
+        let text = String::from_utf8(std::mem::take(&mut self.found)).unwrap_or_default();
+        let noted = self.note(Known { text, instead_of: None });
         let _ = fs::remove_file(self.ours());
         noted.map_or_else(|error| self.trouble(&error), |()| news)
     }
@@ -219,10 +233,11 @@ impl StateFile {
         if self.read()?.is_some_and(|bytes| !self.is_known(&bytes)) {
             return self.leave_alone(&text);
         }
-        whole_file::prepare(&self.path, text.as_bytes())?.rename()?;
-        self.is_noted = false;
-        self.known = Known { text, instead_of: None };
-        Ok(())
+        let prepared = whole_file::prepare(&self.path, text.as_bytes())?;
+        let instead_of = Some(std::mem::take(&mut self.known.text));
+        self.jot(Known { text: text.clone(), instead_of })?;
+        prepared.rename()?;
+        self.jot(Known { text, instead_of: None })
     }
 
     /// Writes the state beside a file that a person has changed.
@@ -242,8 +257,10 @@ impl StateFile {
             Some(bytes) if bytes == text.as_bytes() => {
                 // It was written while the turn was at work, a crash came between the file and its record, or a person
                 // wrote just that.
-                let is_noted = self.is_noted && self.known.text == text;
-                return if is_noted { Ok(()) } else { self.note(Known { text, instead_of: None }) };
+                if !(self.is_noted && self.known.text == text) {
+                    self.note(Known { text, instead_of: None })?;
+                }
+                return whole_file::remove(&self.ours());
             }
             Some(bytes) if !self.is_known(bytes) => return self.leave_alone(&text),
             _ => {}
@@ -255,13 +272,24 @@ impl StateFile {
         whole_file::remove(&self.ours())
     }
 
+    /// Keeps what is known for good.
     fn note(&mut self, known: Known) -> io::Result<()> {
-        let bytes = serde_json::to_vec(&known)?;
-        self.known = known;
-        self.is_noted = false;
-        whole_file::write(&self.record, &bytes)?;
+        let line = serde_json::to_string(&known)? + "\n";
+        (self.known, self.is_noted, self.jotter) = (known, false, None);
+        whole_file::write(&self.record, line.as_bytes())?;
         self.is_noted = true;
         Ok(())
+    }
+
+    /// Keeps it so that it outlives this process, but not the machine.
+    fn jot(&mut self, known: Known) -> io::Result<()> {
+        let line = serde_json::to_string(&known)? + "\n";
+        (self.known, self.is_noted) = (known, false);
+        if self.jotter.is_none() {
+            self.jotter = Some(whole_file::private().write(true).create(true).truncate(false).open(&self.record)?);
+        }
+        // What stood there before stays behind the line if it was longer, and nobody reads it.
+        self.jotter.as_ref().map_or(Ok(()), |record| record.write_all_at(line.as_bytes(), 0))
     }
 
     fn is_known(&self, bytes: &[u8]) -> bool {
@@ -285,6 +313,11 @@ impl StateFile {
     fn trouble(&self, error: &io::Error) -> FileNews {
         FileNews::Trouble { file: self.path.clone(), why: error.to_string() }
     }
+}
+
+/// What is known, from its record: a line, and perhaps the rest of a longer one.
+fn read_record(bytes: &[u8]) -> Option<Known> {
+    serde_json::from_slice(bytes.split(|byte| *byte == b'\n').next()?).ok()
 }
 
 /// A state as it stands in a file.

@@ -201,6 +201,7 @@ fn a_sync_that_fails_is_not_tried_again_and_nothing_is_acknowledged() {
     assert!(words(&output).contains("nothing was written"), "{}", words(&output));
     assert_eq!(desk.marks(), ["a"]);
     fs::remove_file(desk.folder.join("sync")).unwrap();
+    assert_eq!(desk.json(&["sessions", "list", "--json"])[0]["records"], 1, "what was refused does not turn up later");
     desk.finish();
     assert_eq!(desk.marks(), ["a", "b", "c"]);
 }

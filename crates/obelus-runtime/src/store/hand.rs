@@ -58,6 +58,15 @@ impl Desk {
         Ok(number)
     }
 
+    /// Writes over what a commit that failed may have left at the end of the log: it looks whole, and the next process
+    /// would take it for something that was kept. Whether this is durable does not matter: it says nothing.
+    fn write_over(&self) {
+        let _ = self.connection.execute_batch("ROLLBACK");
+        // A value that stays the same is not written; one that is changed and changed back is.
+        let nothing = "UPDATE registered SET upto = upto + 1; UPDATE registered SET upto = upto - 1";
+        let _ = self.connection.execute_batch(&format!("BEGIN IMMEDIATE; {nothing}; COMMIT"));
+    }
+
     /// A session is gone; its number may be given to another one.
     pub(super) fn forget(&mut self, id: &str) {
         self.numbers.remove(id);
@@ -115,7 +124,7 @@ impl Hand {
         match written {
             Ok(outcomes) => batch.into_iter().zip(outcomes).collect(),
             Err(error) => {
-                self.desk = None;
+                self.desk.take().inspect(Desk::write_over);
                 let why = error.to_string();
                 batch.into_iter().map(|order| (order, Err(StoreError::NotWritten(why.clone())))).collect()
             }

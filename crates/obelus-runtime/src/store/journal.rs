@@ -16,6 +16,9 @@ use super::tail::Tail;
 /// The form of the records that are written today.
 const FORM: i64 = 3;
 
+/// Levels of a record that can be read: those of the deepest JSON that anybody reads, and some.
+const MOST_LEVELS: usize = 160;
+
 /// An input as it is written down.
 pub(super) struct Record {
     at: Time,
@@ -233,13 +236,45 @@ fn decode(row: &Row<'_>, session: i64) -> Result<(Time, Input), String> {
         return Err("its sum is not that of what is written there".to_owned());
     }
     let input = match form {
-        FORM => serde_json::from_str(text).map_err(|error| error.to_string())?,
+        FORM => parsed(text)?,
         _ => {
-            let value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            let value = parsed(text)?;
             serde_json::from_value(upcast(form, value)).map_err(|error| error.to_string())?
         }
     };
     Ok((Time(at), input))
+}
+
+/// Reads a record. What an activity brought may be nested as deep as can be read at all, and stands some levels deeper
+/// here.
+fn parsed<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
+    let problem = match serde_json::from_str(text) {
+        Ok(record) => return Ok(record),
+        Err(problem) => problem.to_string(),
+    };
+    if !problem.starts_with("recursion limit exceeded") || levels(text) > MOST_LEVELS {
+        return Err(problem);
+    }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    reader.disable_recursion_limit();
+    T::deserialize(&mut reader).map_err(|error| error.to_string())
+}
+
+/// How deep the brackets of a text are nested.
+fn levels(text: &str) -> usize {
+    let (mut level, mut deepest, mut in_text, mut escaped) = (0_usize, 0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_text,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => level += 1,
+            b']' | b'}' if !in_text => level = level.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(level);
+    }
+    deepest
 }
 
 /// A record of an older form, in today's. Form 1 had no sum and no form of its own, form 2 another sum; their inputs

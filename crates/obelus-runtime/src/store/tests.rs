@@ -2,6 +2,7 @@ use std::fs;
 
 use super::*;
 use crate::driver::Journal;
+use obelus_kernel::session::Outcome;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -372,4 +373,22 @@ proptest! {
         drop((store, beside));
         fs::remove_dir_all(folder).unwrap();
     }
+}
+
+#[test]
+fn what_was_nested_as_deep_as_can_be_read_is_read_again() {
+    let folder = folder("deep");
+    let store = Store::open(&folder).unwrap();
+    store.create("s", Time(0), &json!({})).unwrap();
+    let deep = |levels: usize| -> Value {
+        serde_json::from_str(&format!("{}1{}", "[".repeat(levels), "]".repeat(levels))).unwrap()
+    };
+    let ended = |levels| Input::Ended { id: "0.0".to_owned(), outcome: Outcome::Value(deep(levels)) };
+    for levels in [64, 124, 127] {
+        store.append("s", &[(Time(1), ended(levels))]).unwrap();
+    }
+    let journal = store.journal("s").unwrap();
+    assert_eq!(journal.last().map(|(_, input)| input.clone()), Some(ended(127)));
+    drop(store);
+    std::fs::remove_dir_all(folder).unwrap();
 }
