@@ -66,17 +66,17 @@ fn a_mistake_is_named_with_its_binding_its_field_and_a_way_out() {
 }
 
 #[test]
-fn the_time_limit_is_a_minute_unless_the_binding_says_otherwise() {
+fn the_time_limit_is_the_sessions_unless_the_binding_says_another() {
     let bindings = json!({
         "a": {"exec": ["a"]},
         "b": {"http": {"url": "http://h/"}, "timeout": 2.5},
         "c": {"jq": ".", "timeout": null},
     });
     let activities = bind(bindings.as_object().unwrap(), Path::new(".")).unwrap();
-    let limit = |name: &str| activities.get(name).unwrap().time_limit().unwrap();
-    assert_eq!(limit("a"), Duration::from_secs(60));
-    assert_eq!(limit("b"), Duration::from_millis(2500));
-    assert_eq!(limit("c"), Duration::from_secs(60));
+    let limit = |name: &str| activities.get(name).unwrap().time_limit();
+    assert_eq!(limit("a"), None);
+    assert_eq!(limit("b"), Some(Duration::from_millis(2500)));
+    assert_eq!(limit("c"), None);
 }
 
 #[test]

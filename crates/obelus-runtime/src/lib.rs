@@ -84,7 +84,7 @@ mod take_up;
 pub use take_up::{Remake, TakeUpError, TakenUp, look_at, take_up};
 
 mod told;
-pub use told::told;
+pub use told::{told, undone};
 
 mod whole_file;
 

@@ -30,13 +30,27 @@ fn steps(session: &Session, reply: &Reply, language: Language) -> Vec<String> {
     if reply.ends == Ends::Output && reply.calls.iter().all(is_read) {
         return Vec::new();
     }
-    let line = |(number, report): (usize, &CallReport)| {
-        let what = session.call_headline_in(&report.call, Some(language.code()));
-        let (mark, note) = outcome(report, session, language);
-        let note = if note.is_empty() { String::new() } else { format!(" — {note}") };
-        format!("{}. {mark} {what}{note}", number + 1)
-    };
+    let line = |(number, report): (usize, &CallReport)| format!("{}. {}", number + 1, line(report, session, language));
     reply.calls.iter().enumerate().map(line).collect()
+}
+
+/// What was to be done in the turn and was not: refused, denied, failed or skipped.
+pub fn undone(session: &Session, reply: &Reply, language: Language) -> Vec<String> {
+    let is_quiet = |report: &CallReport| {
+        let tool = report.call["_tool"].as_str().and_then(|name| session.context().tool(name));
+        tool.is_some_and(|tool| tool.is_quiet())
+    };
+    let is_undone = |report: &&CallReport| {
+        matches!(report.status, "refused" | "denied" | "failed" | "skipped") && !is_quiet(report)
+    };
+    reply.calls.iter().filter(is_undone).map(|report| line(report, session, language)).collect()
+}
+
+fn line(report: &CallReport, session: &Session, language: Language) -> String {
+    let what = session.call_headline_in(&report.call, Some(language.code()));
+    let (mark, note) = outcome(report, session, language);
+    let note = if note.is_empty() { String::new() } else { format!(" — {note}") };
+    format!("{mark} {what}{note}")
 }
 
 /// A sign, and what is to be said.

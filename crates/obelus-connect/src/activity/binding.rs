@@ -235,7 +235,12 @@ impl<'a> Fields<'a> {
         value.ok_or_else(|| self.mistyped(name, "a list of texts", self.get(name)))
     }
 
-    /// The time limit of calls.
+    /// The time limit of calls, where the binding says one: else it is the session's.
+    pub(super) fn own_time_limit(&self) -> Result<Option<Duration>, BindingError> {
+        self.get("timeout").map(|_| self.time_limit()).transpose()
+    }
+
+    /// The time limit of calls, for those who have to know one.
     pub(crate) fn time_limit(&self) -> Result<Duration, BindingError> {
         self.seconds("timeout", TIMEOUT)
     }

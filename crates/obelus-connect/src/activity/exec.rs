@@ -37,7 +37,7 @@ pub(super) struct Exec {
     /// Looks whether a call happened whose answer was lost.
     look: Option<Arc<Program>>,
     retry: Retry,
-    limit: Duration,
+    limit: Option<Duration>,
 }
 
 struct Program {
@@ -53,7 +53,7 @@ impl Exec {
         let program = Arc::new(Program::parse(fields, "exec", base)?);
         let look =
             fields.get("reconcile").map(|_| Program::parse(fields, "reconcile", base).map(Arc::new)).transpose()?;
-        Ok(Self { program, look, retry: fields.retry()?, limit: fields.time_limit()? })
+        Ok(Self { program, look, retry: fields.retry()?, limit: fields.own_time_limit()? })
     }
 }
 
@@ -91,7 +91,7 @@ impl Activity for Exec {
     }
 
     fn time_limit(&self) -> Option<Duration> {
-        Some(self.limit)
+        self.limit
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) struct Http {
     /// Looks whether a call happened whose answer was lost: a request, and where in its answer the result stands.
     look: Option<Arc<(Endpoint, String)>>,
     retry: Retry,
-    limit: Duration,
+    limit: Option<Duration>,
 }
 
 struct Endpoint {
@@ -61,7 +61,7 @@ struct Request {
 
 impl Http {
     pub(super) fn parse(fields: &Fields<'_>, client: &Client) -> Result<Self, BindingError> {
-        let (retry, limit, secrets) = (fields.retry()?, fields.time_limit()?, fields.texts("secrets")?);
+        let (retry, limit, secrets) = (fields.retry()?, fields.own_time_limit()?, fields.texts("secrets")?);
         let http = fields.inner("http", "http.", &["method", "url", "headers", "body"])?;
         let endpoint = Endpoint::parse(&http, client, &secrets)?;
         let look = match fields.get("reconcile") {
@@ -129,7 +129,7 @@ impl Activity for Http {
     }
 
     fn time_limit(&self) -> Option<Duration> {
-        Some(self.limit)
+        self.limit
     }
 }
 

@@ -23,12 +23,12 @@ const STACK: usize = 32 * 1024 * 1024;
 pub(super) struct Jq {
     filter: Arc<Filter>,
     running: Arc<Semaphore>,
-    limit: Duration,
+    limit: Option<Duration>,
 }
 
 impl Jq {
     pub(super) fn parse(fields: &Fields<'_>) -> Result<Self, BindingError> {
-        let limit = fields.time_limit()?;
+        let limit = fields.own_time_limit()?;
         let text = fields.text("jq")?.ok_or_else(|| fields.mistyped("jq", "a filter", None))?;
         let filter = Filter::compile(text)
             .map_err(|problem| fields.wrong("jq", format!("{problem}; it must be a jq filter over {{call, scope}}")))?;
@@ -49,7 +49,7 @@ impl Activity for Jq {
     }
 
     fn time_limit(&self) -> Option<Duration> {
-        Some(self.limit)
+        self.limit
     }
 }
 

@@ -227,10 +227,14 @@ fn searches(form: &Form) -> bool {
     (form.search || named || typed) && !form.fields.iter().any(secret)
 }
 
-/// Whether an address says that something is deleted: in its path, or in a parameter that names what to do.
+/// Whether an address says that something is deleted: in its path, in the name of a parameter, or in one that names what
+/// to do.
 fn deletes(address: &Url) -> bool {
-    let verbs = address.query_pairs().filter(|(key, _)| VERBS.contains(&key.to_ascii_lowercase().as_str()));
-    path_has(address, &DELETING) || verbs.into_iter().any(|(_, verb)| has_word(&verb, &DELETING))
+    let is_verb = |key: &str| VERBS.contains(&key.to_ascii_lowercase().as_str());
+    path_has(address, &DELETING)
+        || address
+            .query_pairs()
+            .any(|(key, value)| has_word(&key, &DELETING) || (is_verb(&key) && has_word(&value, &DELETING)))
 }
 
 fn path_has(address: &Url, words: &[&str]) -> bool {

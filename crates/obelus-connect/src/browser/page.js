@@ -14,6 +14,7 @@ guard.sites = ask.sites.map((pattern) => new RegExp(pattern));
 guard.pass = ask.pass.map((pattern) => new RegExp(pattern));
 guard.drop = ask.drop.map((pattern) => new RegExp(pattern));
 guard.sockets = ask.sockets;
+guard.deletes = /(^|[^a-z])(delete|remove|destroy|erase|purge)([^a-z]|$)/i;
 const allowed = (address) => {
   if (address === 'about:blank' || address === '') return true;
   try {
@@ -43,7 +44,9 @@ if (fresh) {
     const address = request.url();
     const reads = ['GET', 'HEAD', 'OPTIONS'].includes(method);
     const leaves = main && !allowed(address);
-    if (reads && !leaves) return route.fallback();
+    // What a script fetches from an address that says so deletes, whatever its method claims.
+    const deletes = ['fetch', 'xhr'].includes(request.resourceType()) && guard.deletes.test(address.split(/[?#]/)[0]);
+    if (reads && !leaves && !deletes) return route.fallback();
     let told;
     try { told = { method, address: plain(address), operation: operation(request), from, leaves }; } catch { return route.abort('aborted'); }
     const line = method + ' ' + told.address;

@@ -121,7 +121,7 @@ impl fmt::Display for ModelSpec {
 /// Opens a model. Files are looked for below `base`: the folder of whatever named the model.
 pub fn open(spec: &ModelSpec, base: &Path) -> Result<Arc<dyn Model>, OpenError> {
     let read = |file: &Path| {
-        let path = base.join(file);
+        let path = if obelus_runtime::is_bundled(file) { file.to_owned() } else { base.join(file) };
         match read_text(&path) {
             Ok(text) => Ok((path, text)),
             Err(error) => Err(OpenError::Io { path, error }),

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Session;
 use super::input::CallReport;
+use super::question::identity;
 use crate::call::Call;
 use crate::context::Context;
 use crate::expr::Expr;
@@ -256,6 +257,13 @@ impl Step {
 
     pub(crate) fn call(&self, job: usize) -> &Arc<Call> {
         &self.calls[self.jobs[job].call]
+    }
+
+    /// What makes the call of a job this one, to know it again: not what is said about it.
+    pub(crate) fn identity(&self, job: usize) -> String {
+        let call = self.call(job);
+        let is_aside = |name: &str| call.asides.as_ref().is_some_and(|asides| asides.contains_key(name));
+        identity(&with_instance(&call.raw, self.jobs[job].instance.as_deref()), is_aside)
     }
 
     /// Whether the call before it, in a sequential step, still holds this one back.

@@ -408,6 +408,13 @@ fn number(id: &str) -> Option<u64> {
 
 /// What binds a decision to a call: its tool, parameters and meta-properties, in this session and mode.
 pub(super) fn hash(session: &str, mode: &str, call: &Value, is_aside: impl Fn(&str) -> bool) -> String {
+    let text = identity(call, is_aside);
+    let digest = Sha256::digest(format!("{}\n{mode}\n{text}", Value::from(session)));
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What makes a call this one, whatever is said about it.
+pub(super) fn identity(call: &Value, is_aside: impl Fn(&str) -> bool) -> String {
     let mut text = String::new();
     if let Value::Object(fields) = call {
         let mut names: Vec<&String> =
@@ -420,8 +427,7 @@ pub(super) fn hash(session: &str, mode: &str, call: &Value, is_aside: impl Fn(&s
             text.push(',');
         }
     }
-    let digest = Sha256::digest(format!("{}\n{mode}\n{text}", Value::from(session)));
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    text
 }
 
 /// JSON with the keys of every object sorted, so that equal values have equal text.

@@ -92,7 +92,10 @@ impl Session {
                 self.note_failure(&output.to_string(), &fault.text);
                 self.turn.faulty = true;
                 self.turn.errors.push(error_data(json!({"output": output}), fault_data(&fault)));
-                // Goes round once more: the errors are appended, and the model is asked again.
+                if self.turn.stop.is_none() {
+                    self.report_errors();
+                    self.request();
+                }
             }
         }
     }

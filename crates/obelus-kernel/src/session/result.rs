@@ -112,9 +112,8 @@ impl Session {
         match written {
             Ok(()) => {
                 if self.turn.has_failures() {
-                    let step = &self.steps[&at.step];
-                    let instance = step.jobs[at.job as usize].instance.as_deref();
-                    self.note_success(&with_instance(&step.call(at.job as usize).raw, instance).to_string());
+                    let name = self.steps[&at.step].identity(at.job as usize);
+                    self.note_success(&name);
                 }
                 self.close(at, Status::Done);
             }

@@ -9,6 +9,7 @@ use super::Session;
 use super::input::{Answer, Ends, Solution, Task};
 use super::job::{Origin, Status, Step};
 use super::policy::Verdict;
+use super::question::identity;
 use super::settings::{Approval, Mode};
 use super::turn::{Phase, error_data, fault_data};
 use crate::compose::without_nulls;
@@ -192,7 +193,7 @@ impl Session {
 
 /// Calls as they would stand in a plan, to know the same ones again.
 fn text_of(calls: &[Arc<Value>]) -> String {
-    calls.iter().map(|call| (**call).clone()).collect::<Value>().to_string()
+    calls.iter().map(|call| identity(call, |_| false)).collect::<Vec<_>>().join("\n")
 }
 
 fn output_may_be_null(tool: &crate::Tool) -> bool {

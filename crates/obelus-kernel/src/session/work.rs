@@ -372,11 +372,12 @@ impl Session {
         let Some(step) = self.steps.get(&at.step) else { return };
         let own = self.origin_of_error(step.call(at.job as usize));
         let Some(step) = self.steps.get_mut(&at.step) else { return };
+        let name = step.identity(at.job as usize);
         let raw = step.call(at.job as usize).raw.clone();
         let job = &mut step.jobs[at.job as usize];
         let call = with_instance(&raw, job.instance.as_deref());
         job.error = Some(Box::new(error.clone()));
-        let (name, words) = (call.to_string(), error.to_string());
+        let words = error.to_string();
         let origins = job.origins.clone().joined(&own);
         step.errors.push((error_data((*call).clone(), error), origins));
         // How often a node of a graph may fail is for the graph to say, by its counters and its limit.

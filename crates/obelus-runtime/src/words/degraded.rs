@@ -40,6 +40,11 @@ const CAUSES: &[Cause] = &[
             / "Try again; if that does not help, put it in other words or choose another model."
     ),
     cause!(
+        "graph",
+        "В файле агента ошибка" / "The agent's file is at fault",
+        "Исправьте её (obelus agents check) и повторите." / "Mend it (obelus agents check) and try again."
+    ),
+    cause!(
         "no_model",
         "Модель не выбрана" / "No model was chosen",
         "Назовите её ключом --model или в файле агента и повторите."

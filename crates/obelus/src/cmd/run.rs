@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::pin::pin;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use obelus_kernel::session::{AskedAgain, Ends, Input, Outcome, Question, Reply};
+use obelus_kernel::session::{AskedAgain, Ends, Input, Mode, Outcome, Question, Reply};
 use obelus_kernel::{Data, Message, Role};
 use obelus_runtime::{
-    Agent, Album, Driver, Event, Idle, Language, SessionJournal, Store, error_words, one_line, system_clock,
+    Agent, Album, Driver, Event, Idle, Language, SessionJournal, Store, error_words, one_line, system_clock, undone,
     why_it_ended,
 };
 use serde_json::{Value, json};
@@ -89,20 +89,16 @@ fn run(job: Job, begin: Input, how: &How, images: &[PathBuf], as_json: bool, is_
     let store = Store::open(&store_folder(&how.store)?)?;
     let (mut driver, begin, mcp) = match store.genesis(id)? {
         Some(genesis) => {
-            // Servers that are named now stand in for those that it began with; sites are added.
-            let genesis = match how.mcp.is_some() || !how.sites.is_empty() {
-                true => {
-                    let now = How { model: None, mode: None, activities: None, ..how.clone() };
-                    Job::from_genesis(genesis)?.told(&now)?.genesis()?
-                }
-                false => genesis,
-            };
+            // Servers, a model and activities that are named now stand in for those that it began with; sites are added.
+            // The mode is a matter of the journal.
+            let genesis = Job::from_genesis(genesis)?.told(&How { mode: None, ..how.clone() })?.genesis()?;
             let (driver, begin, mcp) = sessions::take_up(&store, id, genesis, record, Some(begin))?;
             mcp.tell_changes(driver.session().context(), &runtime)?;
             (driver, begin, mcp)
         }
         None => {
             job.meet_servers(&runtime)?;
+            job.settings.persistent = true;
             // What cannot be driven is not begun.
             let (genesis, agent, mcp) = (job.genesis()?, job.agent.clone(), job.mcp.clone());
             let driver = job.pictured(&store, id).drive(id, record)?;
@@ -114,6 +110,15 @@ fn run(job: Job, begin: Input, how: &How, images: &[PathBuf], as_json: bool, is_
     if let Some(by) = driver.session().paused() {
         output::note(&format!("`{id}` was paused by {}: obelus sessions resume {id}", visible(by)));
         return Ok(Exit::Waiting);
+    }
+    if let Some(mode) = how.mode.map(Mode::from).filter(|mode| driver.session().settings().mode != *mode) {
+        if !driver.session().is_at_rest() {
+            bail!(
+                "`{id}` was cut off in the mode {}: let it end, then change the mode",
+                driver.session().settings().mode.name()
+            );
+        }
+        runtime.block_on(driver.tell(Input::Mode { mode })).map_err(|refused| anyhow!("--mode: {}", refused.text))?;
     }
     attach(&mut driver, images)?;
     play(driver, Place { runtime, mcp }, begin, Some((store, id)), as_json, is_plan)
@@ -164,7 +169,14 @@ pub(crate) fn play(
 ) -> Result<Exit> {
     let Place { runtime, mcp } = place;
     let has_people = !as_json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    if !as_json {
+    if as_json {
+        // Not even a program may miss that somebody's edits were refused.
+        driver = driver.watched_by(|event| {
+            if let Event::Files(news) = event {
+                output::note(&visible(&news.to_string()));
+            }
+        });
+    } else {
         let elsewhere = kept.as_ref().filter(|_| !has_people).map(|(_, id)| (*id).to_owned());
         driver = driver.watched_by(move |event| show(&event, elsewhere.as_deref()));
     }
@@ -194,7 +206,7 @@ pub(crate) fn play(
     runtime.shutdown_background();
     let (reply, interrupted) = ended?;
     if as_json {
-        output::json(&document(&driver, &reply, is_plan));
+        output::json(&document(&driver, &reply));
     } else {
         report(&driver, &reply, is_plan);
     }
@@ -341,7 +353,7 @@ fn show(event: &Event<'_>, elsewhere: Option<&str>) {
     }
 }
 
-fn document(driver: &Driver, reply: &Reply, is_plan: bool) -> Value {
+fn document(driver: &Driver, reply: &Reply) -> Value {
     let session = driver.session();
     let calls: Vec<Value> = reply.calls.iter().map(|report| json!(report)).collect();
     let open: Vec<Value> = session.questions().iter().filter(|q| q.is_open()).map(Question::to_json).collect();
@@ -362,9 +374,10 @@ fn document(driver: &Driver, reply: &Reply, is_plan: bool) -> Value {
     if let Some(end) = &reply.end {
         document["end"] = end.as_str().into();
     }
-    if is_plan {
-        document["calls"] = calls.into();
+    if !reply.said.is_empty() {
+        document["solution"]["say"] = reply.said.join("\n").into();
     }
+    document["calls"] = calls.into();
     document
 }
 
@@ -382,6 +395,10 @@ fn report(driver: &Driver, reply: &Reply, is_plan: bool) {
                 _ => RED,
             };
             output::answer(&format!("{colour}{:<8}{colour:#} {}", report.status, visible(&one_line(report))));
+        }
+    } else {
+        for line in undone(driver.session(), reply, language) {
+            output::note(&line);
         }
     }
     match &reply.output {

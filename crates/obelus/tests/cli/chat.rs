@@ -95,3 +95,34 @@ fn an_exchange_is_recorded_and_replayed() {
     let args: Vec<&str> = CHAT.into_iter().chain(["--model", &model]).collect();
     assert_eq!(obelus_reading("the customer called\n", &args).exits(0).stdout, first.stdout);
 }
+
+#[test]
+fn a_kept_request_remembers_and_heeds_the_mode_and_the_model_that_are_said_now() {
+    let folder = Folder::new("run-mode");
+    let (store, request) = (folder.path("store"), folder.path("request.yaml"));
+    folder.file(
+        "request.yaml",
+        "context:\n- type: tool\n  tool:\n    mark: {type: object, x-effect: create, x-trust: trusted, x-target: []}\n\
+         activities:\n  mark: {exec: [sh, -c, 'echo x >> marks; echo 1']}\n",
+    );
+    folder.file(
+        "model.yaml",
+        "- user: mark\n  answer: {calls: [{_tool: mark, _outputPath: †state.n}], output: marked}\n\
+         - output: 'n is {{ kinds.state.n }}'\n",
+    );
+    folder.file("other.yaml", "- output: from another model\n");
+    let say = |words: &str, more: &[&str]| {
+        let model = format!("playbook:{}", folder.path("model.yaml"));
+        let args = ["run", &request, "--session", "s", "--store", &store, "--say", words];
+        let model: &[&str] = if more.contains(&"--model") { &[] } else { &["--model", &model] };
+        run(command(&[&args[..], model, more].concat()).current_dir(folder.path("")), b"")
+    };
+    let marks = || std::fs::read_to_string(folder.path("marks")).unwrap_or_default().lines().count();
+    say("mark", &[]).exits(0).prints("marked");
+    assert_eq!(marks(), 1);
+    say("mark", &["--mode", "shadow"]).exits(0).says("the mode shadow does not permit it");
+    assert_eq!(marks(), 1, "the mode shadow executes nothing");
+    let other = format!("playbook:{}", folder.path("other.yaml"));
+    say("anything", &["--model", &other, "--mode", "full"]).exits(0).prints("from another model");
+    say("what is n?", &[]).exits(0).prints("n is 1");
+}

@@ -36,4 +36,7 @@ fn without_a_terminal_the_demo_plays_itself_and_what_it_keeps_holds_no_secret() 
     assert_eq!(state["confirmations"]["deal_1_opportunity"]["status"], "approved");
     assert_eq!(state["confirmations"]["deal_3_stage_id"]["reason"], "клиент ещё думает");
     assert!(!log.contains("sandbox0token") && !state.to_string().contains("sandbox0token"));
+    // The conversation goes on, from any folder.
+    let mut again = command(&["chat", "--session", "demo", "--store", &store]);
+    run(again.current_dir(folder.path("")), "Привет\n".as_bytes()).exits(0).prints("Здравствуйте");
 }

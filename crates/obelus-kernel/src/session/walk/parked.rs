@@ -37,6 +37,11 @@ impl Session {
         }
     }
 
+    /// Whether words are the value that is waited for where they are no text: a number, a yes or no, a list.
+    fn is_said_as_json(&mut self, id: &str, text: &str) -> bool {
+        serde_json::from_str(text.trim()).is_ok_and(|value: serde_json::Value| self.take_input(id, value).is_ok())
+    }
+
     /// Words said while a node waits for a value, and for nothing else, are that value; while its call waits for a
     /// yes, words that consent are that yes. Other words are a new message.
     pub(in crate::session) fn is_answer(&mut self, text: &str) -> bool {
@@ -46,7 +51,7 @@ impl Session {
         let open: Vec<String> = self.questions.open().map(|question| question.id.clone()).collect();
         if let [id] = open.as_slice()
             && self.is_of_node(id)
-            && self.take_input(id, text.into()).is_ok()
+            && (self.take_input(id, text.into()).is_ok() || self.is_said_as_json(id, text))
         {
             self.remember_words(Role::User, text);
             self.questions.decided(id, QuestionStatus::Answered, self.now, IN_CONVERSATION, None);

@@ -227,7 +227,8 @@ fn told(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Told> {
                     + &mark.map(|from| format!("   ← {}", marked(from, titles, phrases))).unwrap_or_default();
                 all.push(Told { title, instance: None, fields: Vec::new() });
             }
-            Some(field) if field.starts_with("for ") => {
+            // Not a parameter of that name, which is followed by its value.
+            Some(field) if field.starts_with("for ") && !field.starts_with("for = ") => {
                 if let Some(told) = all.last_mut() {
                     told.instance = Some(field["for ".len()..].to_owned());
                 }
