@@ -5,7 +5,7 @@ mod mcp;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_connect::activity::{bind_into, bind_with};
 use obelus_connect::model::{ModelSpec, Recorder, open};
 use obelus_kernel::Context;
@@ -47,7 +47,7 @@ pub(crate) struct Job {
 impl Job {
     /// A request, started by hand: it may do everything unless something says otherwise.
     pub(crate) fn from_request(path: &Path, request: Request) -> Result<Self> {
-        let settings = match request.settings {
+        let settings: Settings = match request.settings {
             None => Settings { mode: Mode::Full, ..Settings::default() },
             Some(mut given) => {
                 if let Value::Object(fields) = &mut given {
@@ -56,6 +56,9 @@ impl Job {
                 serde_json::from_value(given).with_context(|| format!("{}: settings", input::name(path)))?
             }
         };
+        let tool = |name: &str| request.context.tool(name).cloned();
+        let policy: Result<(), String> = settings.policy.check(&tool);
+        policy.map_err(|why| anyhow!("{}: settings.policy: {why}", input::name(path)))?;
         let folder = folder_of(path);
         Ok(Self {
             context: request.context,

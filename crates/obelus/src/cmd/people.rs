@@ -90,24 +90,25 @@ fn parse(line: &str, open: &[Question]) -> Result<Option<(String, Decision)>, St
     };
     let (verb, rest) = line.split_once(char::is_whitespace).map_or((line, ""), |(verb, rest)| (verb, rest.trim()));
     let json = |text: &str| serde_json::from_str::<Value>(text).map_err(|error| format!("not JSON: {error}"));
+    let deny = || Decision::Deny { reason: if rest.is_empty() { "declined".to_owned() } else { rest.to_owned() } };
     let decision = match verb {
         "q" | "quit" | "exit" => return Ok(None),
         "inbox" => return Err(String::new()),
-        "y" | "yes" | "approve" => Decision::Approve { only: None },
-        "n" | "no" | "deny" => {
-            Decision::Deny { reason: if rest.is_empty() { "declined".to_owned() } else { rest.to_owned() } }
+        "n" => deny(),
+        "=" | "value" => Decision::Value { value: value_said(rest, question.schema.as_ref()) },
+        "" if question.about == About::Input => {
+            return Err("type the value; nothing is answered by itself".to_owned());
         }
+        // Whoever is asked for words may say any of them: "yes", "no problem", "edit".
+        _ if question.about == About::Input => Decision::Value { value: value_said(line, question.schema.as_ref()) },
+        "no" | "deny" => deny(),
+        "y" | "yes" | "approve" => Decision::Approve { only: None },
         "e" | "edit" => match json(rest)? {
             Value::Object(params) => Decision::Edit { params },
             _ => return Err("an edit is a JSON object of parameters".to_owned()),
         },
-        "=" | "value" => Decision::Value { value: value_said(rest, question.schema.as_ref()) },
         "happened" => Decision::Happened { result: if rest.is_empty() { Value::Null } else { json(rest)? } },
         "did-not" => Decision::DidNot,
-        "" if question.about == About::Input => {
-            return Err("type the value; nothing is answered by itself".to_owned());
-        }
-        _ if question.about == About::Input => Decision::Value { value: value_said(line, question.schema.as_ref()) },
         "" => return Err("say what you decide; nothing is approved by itself".to_owned()),
         other => return Err(format!("`{other}` is not understood")),
     };

@@ -229,7 +229,16 @@ async fn turns(driver: &mut Driver, begin: Begin, has_people: bool) -> Result<(R
         Begin::Resumed(input) => {
             driver.accept(input).await?;
             let reply = break_off.watch(driver.go_on()).await?.or_else(|| driver.session().reply());
-            reply.ok_or_else(|| anyhow!("the session is paused, or has not begun"))?
+            match (reply, driver.session().paused()) {
+                (Some(reply), _) => reply,
+                (None, Some(by)) => {
+                    bail!(
+                        "it is noted; the session was paused by {}, and goes on with `obelus sessions resume`",
+                        visible(by)
+                    )
+                }
+                (None, None) => bail!("the session has not begun: say something to it"),
+            }
         }
         Begin::GoingOn { then, rested } => {
             let resumed = break_off.watch(driver.resume()).await?;

@@ -1,6 +1,6 @@
 //! `obelus chat` without a terminal: lines in, text out, and nothing is ever approved.
 
-use crate::support::{Folder, command, obelus_reading, run};
+use crate::support::{Folder, command, obelus, obelus_reading, run};
 
 const CHAT: [&str; 3] = ["chat", "--agent", "notes"];
 
@@ -125,4 +125,25 @@ fn a_kept_request_remembers_and_heeds_the_mode_and_the_model_that_are_said_now()
     let other = format!("playbook:{}", folder.path("other.yaml"));
     say("anything", &["--model", &other, "--mode", "full"]).exits(0).prints("from another model");
     say("what is n?", &[]).exits(0).prints("n is 1");
+}
+
+#[test]
+fn a_policy_in_a_request_is_checked_and_a_lapsed_question_waits_for_nobody() {
+    let folder = Folder::new("request-policy");
+    let request = |policy: &str| {
+        format!(
+            "settings: {{question_seconds: 1, policy: {policy}}}\ncontext:\n- type: tool\n  tool:\n    \
+             wipe: {{type: object, x-effect: delete}}\n- {{type: plan, plan: [{{_tool: wipe, _outputPath: †state.w}}]}}\n\
+             activities:\n  wipe: {{exec: [echo, '1']}}\n"
+        )
+    };
+    folder.file("bad.yaml", request("{rules: [{match: {effect: deleet}, verdict: refuse}]}"));
+    obelus(&["plan", "run", &folder.path("bad.yaml")])
+        .exits(2)
+        .says("settings.policy: rule 0: unknown effect `deleet`");
+    folder.file("good.yaml", request("{}"));
+    let store = folder.path("store");
+    obelus(&["plan", "run", &folder.path("good.yaml"), "--session", "s", "--store", &store]).exits(3);
+    std::thread::sleep(std::time::Duration::from_millis(1_200));
+    assert_eq!(obelus(&["inbox", "--json", "--store", &store]).exits(0).json(), serde_json::json!([]));
 }

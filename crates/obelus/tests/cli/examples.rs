@@ -109,7 +109,7 @@ fn steps_are_not_moved_by_nonsense() {
     let typed = ["maybe\n", "\n", "y\n", "= many\n", "= 21\n", "q\n"];
     let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table"], &typed) else { return };
     let screen = screen.exits(3).prints("\"maybe\" is not of type \"integer\"").prints("nothing is answered by itself");
-    let screen = screen.prints("cannot be answered by `approve`").prints("21 is greater than the maximum of 20");
+    let screen = screen.prints("\"y\" is not of type \"integer\"").prints("21 is greater than the maximum of 20");
     assert!(!screen.stdout.contains("Booked") && !screen.stdout.contains("▸ book"), "{}", screen.stdout);
 }
 

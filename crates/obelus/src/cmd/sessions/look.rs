@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::session::{Question, Session};
-use obelus_runtime::{SessionRow, Store, StoreError, look_at, one_line};
+use obelus_runtime::{SessionRow, Store, StoreError, look_at, one_line, system_clock};
 use serde_json::json;
 
 use super::super::host::{remake, store_folder};
@@ -126,7 +126,9 @@ pub(super) fn inbox(args: &Inbox) -> Result<Exit> {
             // One session that cannot be read does not hide the others.
             match read(&store, &row.id, None) {
                 Ok(session) => {
-                    let open = session.questions().into_iter().filter(Question::is_open);
+                    // One that has lapsed is told so when somebody comes by; nobody can answer it any more.
+                    let now = system_clock();
+                    let open = session.questions().into_iter().filter(|one| one.is_open() && one.expires_at > now);
                     waiting.extend(open.map(|question| (row.id.clone(), question)));
                 }
                 Err(error) => output::warning(&format!("{}: {error:#}", row.id)),
