@@ -95,12 +95,15 @@ impl Session {
     /// A yes to other parameters than were asked about must be one that could run.
     fn check_approval(&self, entry: &Entry) -> Result<(), Refused> {
         let Some((question, asked)) = self.waiting_for(&entry.key) else { return Ok(()) };
+        let at_fault =
+            |refused: Refused| Refused::new("bad_state", format!("`confirmations.{}.action`: {refused}", entry.key));
+        if let Some(call) = &entry.call {
+            another_call(&asked.call, call).map_err(|why| at_fault(Refused::new("bad_state", why)))?;
+        }
         let params = entry.call.as_ref().map(|call| changed(&asked.call, call)).unwrap_or_default();
         if params.is_empty() {
             return Ok(());
         }
-        let at_fault =
-            |refused: Refused| Refused::new("bad_state", format!("`confirmations.{}.action`: {refused}", entry.key));
         self.edited(&question, &params).map(drop).map_err(at_fault)
     }
 
@@ -264,6 +267,18 @@ impl Session {
         let params = call.params.iter().map(|(name, value)| (name.to_string(), value.outline())).collect();
         let frozen = frozen_call(&call, Value::Object(params), None);
         self.hash_of_call(&call, &frozen)
+    }
+}
+
+/// A yes is for the call that was asked about: other values may be given, but not another action, and nothing left out.
+fn another_call(asked: &Value, call: &Value) -> Result<(), String> {
+    if call["_tool"] != asked["_tool"] {
+        return Err(format!("{} was asked about, not {}", asked["_tool"], call["_tool"]));
+    }
+    let left_out = |name: &&String| !name.starts_with('_') && call.get(name.as_str()).is_none();
+    match without_asides(asked).keys().find(left_out) {
+        Some(name) => Err(format!("`{name}` was asked about and is missing")),
+        None => Ok(()),
     }
 }
 

@@ -276,6 +276,26 @@ fn a_yes_to_parameters_that_cannot_run_is_refused_whole() {
 }
 
 #[test]
+fn a_yes_to_another_action_or_to_less_than_was_asked_about_is_refused_whole() {
+    for (change, why) in [
+        (json!({"method": "crm.deal.get"}), "was asked about, not"),
+        (json!({"params": {"id": 123}}), "`fields` was asked about and is missing"),
+    ] {
+        let mut desk = imported("full");
+        let mut state = desk.session.state();
+        let entry = &mut state["confirmations"]["deal_123_opportunity"];
+        entry["status"] = "approved".into();
+        for (name, value) in change.as_object().unwrap() {
+            entry["action"][name] = value.clone();
+        }
+        let refused = take_up(&mut desk, state).unwrap_err();
+        assert_eq!(refused.code, "bad_state");
+        assert!(refused.text.contains(why), "{}", refused.text);
+        assert_eq!(desk.waiting().len(), 1, "it still waits");
+    }
+}
+
+#[test]
 fn a_state_is_not_taken_up_while_the_session_is_at_work() {
     let mut desk = agent("full");
     desk.user("Создай сделку");

@@ -104,7 +104,7 @@ pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<String>) {
         let mut lines = question::lines(&asked, screen.titles(), talk.phrases);
         if !talk.plays_itself {
             let where_to = match &talk.session {
-                Some(session) if asked.asked_by().is_some() => {
+                Some(session) if asked.about == obelus_kernel::session::About::Input || asked.asked_by().is_some() => {
                     fill(ask.answer_elsewhere, &[&format!("{session}:{}", asked.id)])
                 }
                 Some(session) => fill(ask.elsewhere, &[session, &format!("{session}:{}", asked.id)]),
