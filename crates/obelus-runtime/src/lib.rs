@@ -84,7 +84,7 @@ mod take_up;
 pub use take_up::{Remake, TakeUpError, TakenUp, look_at, take_up};
 
 mod told;
-pub use told::{told, undone};
+pub use told::{told, undone, what_it_lacked};
 
 mod whole_file;
 

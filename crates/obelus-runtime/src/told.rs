@@ -85,25 +85,32 @@ fn outcome(report: &CallReport, session: &Session, language: Language) -> (char,
     }
 }
 
-/// What went wrong: what is missing in the user's language, a service's error with its code and words.
-fn failure(report: &CallReport, session: &Session, language: Language) -> String {
-    let text = |name: &str| report.error.as_ref().and_then(|error| error[name].as_str()).unwrap_or_default();
-    let message = text("message");
+/// What a call lacked that could not even begin, in the user's language: its tool, or required data.
+pub fn what_it_lacked(report: &CallReport, session: &Session, language: Language) -> Option<String> {
+    let message = report.error.as_ref()?["message"].as_str()?;
     let tool = report.call["_tool"].as_str().unwrap_or_default();
     if session.context().tool(tool).is_none() {
-        return language.choose("такого действия у агента нет", "the agent cannot do that").to_owned();
+        return Some(language.choose("такого действия у агента нет", "the agent cannot do that").to_owned());
     }
-    if let Some((before, _)) = message.split_once(" is a required property") {
-        let name = before.rsplit(' ').next().unwrap_or_default().trim_matches('"');
-        let place = before.rsplit_once(' ').map(|(place, _)| place.trim_matches(['`', ':', ' '])).unwrap_or_default();
-        let whole = if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
-        let missing = match session.label_of(tool, &whole, Some(language.code())) {
-            Some(label) => format!("{label} ({name})"),
-            None => whole,
-        };
-        let words = language.choose("не хватает обязательных данных, укажите", "required data is missing, please give");
-        return format!("{words}: {}", visible(&missing));
+    let (before, _) = message.split_once(" is a required property")?;
+    let name = before.rsplit(' ').next().unwrap_or_default().trim_matches('"');
+    let place = before.rsplit_once(' ').map(|(place, _)| place.trim_matches(['`', ':', ' '])).unwrap_or_default();
+    let whole = if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
+    let missing = match session.label_of(tool, &whole, Some(language.code())) {
+        Some(label) => format!("{label} ({name})"),
+        None => whole,
+    };
+    let words = language.choose("не хватает обязательных данных, укажите", "required data is missing, please give");
+    Some(format!("{words}: {}", visible(&missing)))
+}
+
+/// What went wrong: what is missing in the user's language, a service's error with its code and words.
+fn failure(report: &CallReport, session: &Session, language: Language) -> String {
+    if let Some(words) = what_it_lacked(report, session, language) {
+        return words;
     }
+    let text = |name: &str| report.error.as_ref().and_then(|error| error[name].as_str()).unwrap_or_default();
+    let message = text("message");
     let failed = language.choose("не вышло", "failed");
     match text("code") {
         "" => format!("{failed}: {}", visible(message)),

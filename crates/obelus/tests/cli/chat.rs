@@ -147,3 +147,19 @@ fn a_policy_in_a_request_is_checked_and_a_lapsed_question_waits_for_nobody() {
     std::thread::sleep(std::time::Duration::from_millis(1_200));
     assert_eq!(obelus(&["inbox", "--json", "--store", &store]).exits(0).json(), serde_json::json!([]));
 }
+
+#[test]
+fn b24_10_what_is_missing_is_said_in_the_users_language() {
+    let folder = Folder::new("chat-missing");
+    let raw = r#"- raw: "THOUGHT:\nx\nACTION:\n[{\"method\": \"crm.deal.get\", \"params\": {}}, {\"method\": \"no.such\"}]\nASSISTANT:\nСмотрю.""#;
+    folder.file("model.yaml", raw);
+    let model = format!("playbook:{}", folder.path("model.yaml"));
+    let mut chat = command(&["chat", "--agent", "crm", "--mode", "full", "--model", &model]);
+    let ran = run(chat.env("BITRIX_WEBHOOK_URL", "https://portal.example.test/rest/1/t0ken/"), "Покажи\n".as_bytes());
+    assert!(ran.stdout.contains("не хватает обязательных данных, укажите:"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("такого действия у агента нет") && !ran.stdout.contains("required property"),
+        "{}",
+        ran.stdout
+    );
+}

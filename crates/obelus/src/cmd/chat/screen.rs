@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use obelus_connect::bitrix24::event_words;
 use obelus_kernel::session::{AskedAgain, CallReport, Ends, Mode, Outcome, Reply, Session};
-use obelus_runtime::{Event, FileNews, how_it_ended};
+use obelus_runtime::{Event, FileNews, Language, how_it_ended, what_it_lacked};
 use serde_json::Value;
 
 use super::phrases::{Phrases, fill};
@@ -140,8 +140,8 @@ impl Screen {
                 let calls = session.calls();
                 // Once an answer has led to calls, or to rest, nobody thinks any more.
                 self.thinking &= session.is_asking();
-                let titles = &self.titles;
-                self.steps.see(&calls, &|report| named(report, session, titles));
+                let (titles, language) = (&self.titles, self.phrases.language);
+                self.steps.see(&calls, &|report| named(report, session, titles, language));
                 if self.is_terminal {
                     self.draw();
                 } else {
@@ -367,15 +367,17 @@ fn ending(reply: &Reply, phrases: &Phrases) -> Vec<Line> {
 
 /// What a step is called. One that acts says what it does to what, once that is settled; one that looks, only what
 /// it looks at, for how it looks is nothing to a person. What the agent says of it stands beside a bare name.
-fn named(report: &CallReport, session: &Session, titles: &Titles) -> Named {
+fn named(report: &CallReport, session: &Session, titles: &Titles, language: Language) -> Named {
+    let lacked = what_it_lacked(report, session, language);
     let tool = report.call["_tool"].as_str().unwrap_or_default();
     let is_settled = !matches!(report.status, "blocked" | "ready") && !report.call.to_string().contains("\"†");
     match titles.has_own_words(tool) && !titles.reads(tool) && is_settled {
-        true => Named { title: session.call_headline(&report.call), comment: None, quiet: false },
+        true => Named { title: session.call_headline(&report.call), comment: None, quiet: false, lacked },
         false => {
             let comment = report.call.get("comment").and_then(Value::as_str).filter(|words| !words.trim().is_empty());
             let comment = comment.or_else(|| titles.subject(tool, &report.call));
-            Named { title: titles.tool(tool), comment: comment.map(str::to_owned), quiet: titles.is_quiet(tool) }
+            let (comment, quiet) = (comment.map(str::to_owned), titles.is_quiet(tool));
+            Named { title: titles.tool(tool), comment, quiet, lacked }
         }
     }
 }

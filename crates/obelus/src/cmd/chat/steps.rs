@@ -36,6 +36,8 @@ pub(crate) struct Named {
     pub(crate) comment: Option<String>,
     /// It is worth a line only where it does not go well.
     pub(crate) quiet: bool,
+    /// What it lacked, if it could not even begin.
+    pub(crate) lacked: Option<String>,
 }
 
 /// One step as it was last seen.
@@ -222,7 +224,10 @@ impl Steps {
             "done" => Some(self.results.get(&place).cloned().unwrap_or_else(|| status.done.to_owned())),
             "failed" if text("code") == "stopped" => Some(status.stopped.to_owned()),
             "failed" if text("code") == "timeout" => Some(status.too_late.to_owned()),
-            "failed" => with(status.failed, &failure(step.error.as_ref())),
+            "failed" => {
+                let lacked = step.named.lacked.clone();
+                with(status.failed, &lacked.unwrap_or_else(|| failure(step.error.as_ref())))
+            }
             "skipped" => Some(status.skipped.to_owned()),
             "denied" => with(status.denied, text("message")),
             "refused" if text("rule") == "POL-1" => Some(match look.mode {
@@ -306,6 +311,7 @@ mod tests {
             title: sample("ru").tool(report.call["_tool"].as_str().unwrap_or_default()),
             comment: report.call["comment"].as_str().map(str::to_owned),
             quiet: sample("ru").is_quiet(report.call["_tool"].as_str().unwrap_or_default()),
+            lacked: None,
         });
     }
 
