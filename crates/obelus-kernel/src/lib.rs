@@ -50,7 +50,7 @@ mod leaves;
 pub use leaves::Leave;
 
 mod message;
-pub use message::{Data, Message, Output, Parsed, Parts, Plan, PlanMode, Role, Text};
+pub use message::{Data, Message, Output, Parsed, Parts, Plan, PlanMode, Role, Text, depth_of_text};
 
 mod names;
 pub use names::Name;

@@ -468,7 +468,7 @@ pub(crate) fn depth(value: &Value) -> usize {
 }
 
 /// Levels of arrays and objects in JSON text, found without parsing it.
-fn depth_of_text(text: &str) -> usize {
+pub fn depth_of_text(text: &str) -> usize {
     let (mut level, mut deepest, mut in_string, mut escaped) = (0usize, 0, false, false);
     for byte in text.bytes() {
         match byte {

@@ -98,7 +98,7 @@ impl Session {
         let at_fault =
             |refused: Refused| Refused::new("bad_state", format!("`confirmations.{}.action`: {refused}", entry.key));
         if let Some(call) = &entry.call {
-            another_call(&asked.call, call).map_err(|why| at_fault(Refused::new("bad_state", why)))?;
+            must_be_what_was_asked(&asked.call, call).map_err(|why| at_fault(Refused::new("bad_state", why)))?;
         }
         let params = entry.call.as_ref().map(|call| changed(&asked.call, call)).unwrap_or_default();
         if params.is_empty() {
@@ -271,7 +271,7 @@ impl Session {
 }
 
 /// A yes is for the call that was asked about: other values may be given, but not another action, and nothing left out.
-fn another_call(asked: &Value, call: &Value) -> Result<(), String> {
+fn must_be_what_was_asked(asked: &Value, call: &Value) -> Result<(), String> {
     if call["_tool"] != asked["_tool"] {
         return Err(format!("{} was asked about, not {}", asked["_tool"], call["_tool"]));
     }

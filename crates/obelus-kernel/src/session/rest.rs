@@ -92,6 +92,7 @@ impl Session {
                 self.note_failure(&output.to_string(), &fault.text);
                 self.turn.faulty = true;
                 self.turn.errors.push(error_data(json!({"output": output}), fault_data(&fault)));
+                // Where it has failed in the same way too often, the turn ends instead.
                 if self.turn.stop.is_none() {
                     self.report_errors();
                     self.request();

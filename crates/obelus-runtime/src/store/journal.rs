@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use obelus_kernel::Time;
 use obelus_kernel::session::Input;
+use obelus_kernel::{Time, depth_of_text};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
@@ -252,29 +252,12 @@ fn parsed<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
         Ok(record) => return Ok(record),
         Err(problem) => problem.to_string(),
     };
-    if !problem.starts_with("recursion limit exceeded") || levels(text) > MOST_LEVELS {
+    if !problem.starts_with("recursion limit exceeded") || depth_of_text(text) > MOST_LEVELS {
         return Err(problem);
     }
     let mut reader = serde_json::Deserializer::from_str(text);
     reader.disable_recursion_limit();
     T::deserialize(&mut reader).map_err(|error| error.to_string())
-}
-
-/// How deep the brackets of a text are nested.
-fn levels(text: &str) -> usize {
-    let (mut level, mut deepest, mut in_text, mut escaped) = (0_usize, 0, false, false);
-    for byte in text.bytes() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = in_text,
-            b'"' => in_text = !in_text,
-            b'[' | b'{' if !in_text => level += 1,
-            b']' | b'}' if !in_text => level = level.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(level);
-    }
-    deepest
 }
 
 /// A record of an older form, in today's. Form 1 had no sum and no form of its own, form 2 another sum; their inputs
