@@ -11,7 +11,7 @@ use std::env;
 use std::process::ExitCode;
 
 use obelus_connect::mcp::{AskedFuture, Elicit, LogIn, McpError, Servers, Trouble, VisitFuture};
-use obelus_runtime::{Asked, Secret};
+use obelus_runtime::{Elicited, Secret};
 use serde_json::{Map, Value, json};
 
 /// A person who fills in forms: with the defaults, where there are any.
@@ -21,7 +21,7 @@ impl Elicit for Person {
     fn ask(&self, _: String, schema: Value) -> AskedFuture<'_> {
         let fields = schema["properties"].as_object().cloned().unwrap_or_default();
         let filled: Map<_, _> = fields.into_iter().map(|(name, field)| (name, value_for(&field))).collect();
-        Box::pin(std::future::ready(Asked::Value(Value::Object(filled))))
+        Box::pin(std::future::ready(Elicited::Value(Value::Object(filled))))
     }
 }
 

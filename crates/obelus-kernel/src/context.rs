@@ -11,7 +11,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use smallvec::SmallVec;
 
-pub(crate) use past::KeptContext;
+pub(crate) use past::ContextCheckpoint;
 pub use past::LoadPast;
 use past::Past;
 pub use view::View;

@@ -46,8 +46,8 @@ mod glob;
 
 pub mod jq;
 
-mod leaves;
-pub use leaves::Leave;
+mod side_write;
+pub use side_write::SideWrite;
 
 mod message;
 pub use message::{Data, Message, Output, Parsed, Parts, Plan, PlanMode, Role, Text, depth_of_text};

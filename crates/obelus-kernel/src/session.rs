@@ -13,15 +13,15 @@
 //! | `turn`, `solve`, `rest` | how a turn begins, what the model answers, how it comes to rest |
 //! | `walk` | a turn along a graph of steps |
 //! | `partial` | calls that start while the model is still writing |
-//! | `job`, `at_work` | the calls of one solution and the graph between them, and where those under way are kept |
+//! | `job`, `active_steps` | the calls of one solution and the graph between them, and where those under way are kept |
 //! | `work`, `freeze` | a call's way from blocked to its end, and the call with its references resolved |
 //! | `result`, `instances`, `leave` | what a call brings, and what it leaves beside that, written to memory |
 //! | `seen`, `picture` | what the model is shown and nobody keeps, and pictures that the user shows |
-//! | `desk`, `adopt` | the state with what the session keeps up in it, and a state that comes from elsewhere |
+//! | `state_projection`, `adopt` | the state with what the session keeps up in it, and a state that comes from elsewhere |
 //! | `event` | what a service tells of its own accord |
 //! | `naming`, `value_names` | names that people know, of tools, parameters and values; a call in one line |
 //! | `question`, `ask`, `describe`, `look` | what waits for a person, in which words, and what it would change |
-//! | `inquiry` | what a call at work asks a person |
+//! | `elicitation` | what a call at work asks a person |
 //! | `decide`, `earlier`, `consent`, `doubt` | what a person may say, has said, and what that does |
 //! | `checkpoint` | a session at rest as it is kept |
 //! | `policy`, `provenance`, `explain` | what may happen, what the origins of values decide, and why |
@@ -29,27 +29,27 @@
 //! | `delegate` | calls carried out by a session of their own |
 //! | `prompt`, `shelter` | what the model is shown, and what a planner is not |
 
+mod active_steps;
 mod adopt;
 mod ask;
-mod at_work;
 mod checkpoint;
 mod consent;
 mod decide;
 mod delegate;
 mod describe;
-mod desk;
 mod doubt;
 mod earlier;
+mod elicitation;
 mod event;
 mod explain;
 mod freeze;
 mod input;
-mod inquiry;
 mod instances;
 mod job;
 mod leave;
 mod look;
 mod naming;
+mod observation;
 mod partial;
 mod picture;
 mod policy;
@@ -58,11 +58,11 @@ mod provenance;
 mod question;
 mod rest;
 mod result;
-mod seen;
 mod settings;
 mod shelter;
 mod solve;
 mod spent;
+mod state_projection;
 mod turn;
 mod value_names;
 mod walk;
@@ -79,14 +79,15 @@ pub use crate::glob::fits as glob_fits;
 pub use consent::ConsentWords;
 pub use explain::explain;
 pub use input::{
-    Answer, AskedAgain, CallError, CallReport, Decision, Ends, Input, Outcome, Reply, Solution, Start, Task, Told,
+    Answer, AskedAgain, CallError, CallReport, Decision, ElicitationAnswer, Ends, Input, Outcome, Reply, Solution,
+    Start, Task,
 };
+pub use observation::Observation;
 pub use picture::Picture;
 pub use policy::{Examples, Explanation, Match, Policy, Rule as PolicyRule, Say, Spoken, Verdict};
 pub use prompt::{Prompt, Purpose};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
-pub use seen::Seen;
-pub use settings::{Approval, FollowUp, Kept, Mode, ModelMayConfirm, Planning, Settings};
+pub use settings::{Approval, FollowUp, ManagedFields, Mode, ModelMayConfirm, Planning, Settings};
 pub use spent::{Money, Spent, Used};
 pub use value_names::Named;
 pub use why::{Because, Given, Why, Writer, why};
@@ -102,14 +103,14 @@ use crate::schema;
 use crate::steps::Steps;
 use crate::time::Time;
 use crate::tool::Tool;
-use at_work::AtWork;
-use desk::Desk;
+use active_steps::ActiveSteps;
 use doubt::INTERRUPTED;
 use job::JobRef;
 use look::Looks;
+use observation::Observed;
 use partial::Early;
 use question::Questions;
-use seen::Observed;
+use state_projection::StateProjection;
 use turn::{Turn, Words};
 use walk::Walk;
 
@@ -131,7 +132,7 @@ pub struct Session {
     turn: Turn,
     /// What the model took since the session began.
     spent: Spent,
-    steps: AtWork,
+    steps: ActiveSteps,
     next_step: u32,
     /// Jobs to be looked at again, because something they need has changed.
     dirty: VecDeque<JobRef>,
@@ -152,7 +153,7 @@ pub struct Session {
     /// Looks at what calls are about to change, for whoever decides about them.
     looks: Looks,
     /// What the state tells of confirmations beside the questions.
-    desk: Desk,
+    projection: StateProjection,
     /// What the model is shown of kinds that are not shown whole.
     views: BTreeMap<String, Filter>,
     /// Where digests of what was seen were written.
@@ -252,7 +253,7 @@ impl Session {
             now: Time::default(),
             date: None,
             spent: Spent::default(),
-            steps: AtWork::default(),
+            steps: ActiveSteps::default(),
             next_step: 0,
             dirty: VecDeque::new(),
             ready: VecDeque::new(),
@@ -264,7 +265,7 @@ impl Session {
             early: Early::new(),
             questions: Questions::default(),
             looks: Looks::default(),
-            desk: Desk::default(),
+            projection: StateProjection::default(),
             views,
             observed: Vec::new(),
             shown,
@@ -322,12 +323,12 @@ impl Session {
             }
             Input::Partial { id, index, call } => self.take_partial(&id, index, call),
             Input::Ended { id, outcome } => self.take_outcome(&id, outcome),
-            Input::Asks { id, key, words, schema } => self.inquire(&id, key, words, schema),
+            Input::Asks { id, key, words, schema } => self.elicit(&id, key, words, schema),
             Input::Loaded { id, request } => self.take_loaded(&id, request),
             Input::InDoubt { id } => self.doubt(&id, INTERRUPTED),
             Input::DidNot { id, attempt } => self.did_not(&id, attempt),
             Input::Forgotten => {
-                self.forget_inquiries();
+                self.forget_elicitations();
                 self.forget_seen();
             }
             Input::Decide { question, decision, by } => self.decide(&question, decision, &by)?,

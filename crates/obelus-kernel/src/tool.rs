@@ -13,10 +13,10 @@ use serde_json::{Map, Value};
 use crate::expr::OutputPath;
 use crate::fault::{Fault, Rule};
 use crate::fold::type_name;
-use crate::leaves::Leave;
 use crate::names::Name;
 use crate::origin::{Origin, Origins};
 use crate::schema::{self, Breach};
+use crate::side_write::SideWrite;
 use crate::template::Template;
 pub use before::Before;
 pub(crate) use words::NameSource;
@@ -91,7 +91,7 @@ pub struct Tool {
     /// The field that names each row of the result, where every row becomes an instance of its own.
     pub instances: Option<String>,
     /// What a successful call leaves in memory beside its result.
-    pub leaves: Vec<Leave>,
+    pub side_writes: Vec<SideWrite>,
     /// Whether what it brings is shown to the model and not kept: of it there is a digest only (`x-keep`).
     pub keeps_digest: bool,
     /// The schema of the parameters alone.
@@ -204,7 +204,7 @@ impl Tool {
                 Some(Value::String(field)) => Some(field.clone()),
                 Some(_) => return Err(wrong("`x-instances` is the name of the field that tells rows apart")),
             },
-            leaves: Leave::parse_all(definition.get("x-leaves"))?,
+            side_writes: SideWrite::parse_all(definition.get("x-leaves"))?,
             keeps_digest,
             parts,
             before: before::read(definition.get("x-before"))?,

@@ -13,7 +13,7 @@ use futures_util::future::join_all;
 use obelus_kernel::session::{Ends, Input, Mode, Outcome, Session, Settings};
 use obelus_kernel::{Context, Time};
 use obelus_runtime::{
-    Activities, Driver, Journal, Kept, NoModel, Remake, SessionJournal, Store, system_clock, take_up,
+    Activities, Driver, Durable, Journal, NoModel, Remake, SessionJournal, Store, restore, system_clock,
 };
 use serde_json::{Value, json};
 
@@ -280,7 +280,7 @@ fn open(folder: &Path) {
 struct Paper(Arc<Mutex<Vec<(Time, Input)>>>);
 
 impl Journal for Paper {
-    fn append(&mut self, inputs: &[(Time, Input)]) -> Kept {
+    fn append(&mut self, inputs: &[(Time, Input)]) -> Durable {
         self.0.lock().expect("nobody panics").extend(inputs.iter().cloned());
         Box::pin(std::future::ready(Ok(())))
     }
@@ -311,7 +311,7 @@ fn resume(folder: &Path) {
     let timed = |times: usize| {
         let run = |_| {
             let began = Instant::now();
-            let taken = take_up(&store, "s", &remake(), driver).expect("it is taken up");
+            let taken = restore(&store, "s", &remake(), driver).expect("it is taken up");
             assert_eq!(taken.recovered.reply.map(|reply| reply.ends), Some(Ends::Output));
             began.elapsed().as_secs_f64() * 1e3
         };

@@ -10,8 +10,8 @@ use obelus_kernel::Tool;
 use obelus_kernel::session::{CallError, Outcome, Start};
 use serde_json::Value;
 
-use crate::asker::Asker;
-use crate::sill::Sill;
+use crate::elicitor::Elicitor;
+use crate::observation::ObservationSlot;
 
 /// A call to be carried out.
 #[derive(Clone, Debug)]
@@ -27,23 +27,23 @@ pub struct Work {
     /// How often it has been tried, from 1.
     pub attempt: u32,
     /// For what only a person knows.
-    pub asker: Asker,
+    pub elicitor: Elicitor,
     /// What lies before the model's eyes; for activities that look at it too.
-    pub sill: Arc<Sill>,
+    pub slot: Arc<ObservationSlot>,
 }
 
 impl Work {
     /// The call that a session hands out.
-    pub(crate) fn new(start: Start, asker: Asker, sill: Arc<Sill>) -> Self {
+    pub(crate) fn new(start: Start, elicitor: Elicitor, slot: Arc<ObservationSlot>) -> Self {
         let Start { call, tool, scope, key, attempt, .. } = start;
-        Self { call, tool, scope, key, attempt, asker, sill }
+        Self { call, tool, scope, key, attempt, elicitor, slot }
     }
 
     /// How to make of what its activity returns what the session may hear of it.
     pub(crate) fn take_off(&self) -> impl Fn(Outcome) -> Outcome + Send + 'static {
-        let keeps = self.tool.keeps_digest.then(|| (Arc::clone(&self.tool), Arc::clone(&self.sill)));
+        let keeps = self.tool.keeps_digest.then(|| (Arc::clone(&self.tool), Arc::clone(&self.slot)));
         move |outcome| match &keeps {
-            Some((tool, sill)) => sill.take_off(tool, outcome),
+            Some((tool, slot)) => slot.take_off(tool, outcome),
             None => outcome,
         }
     }

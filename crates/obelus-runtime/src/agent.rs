@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::{
-    Approval, ConsentWords, FollowUp, Kept, Mode, ModelMayConfirm, Planning, Policy, Session, Settings,
+    Approval, ConsentWords, FollowUp, ManagedFields, Mode, ModelMayConfirm, Planning, Policy, Session, Settings,
 };
 use obelus_kernel::steps::Steps;
 use obelus_kernel::{Context, Data, Fault, Message, Role, Tool};
@@ -119,7 +119,7 @@ struct State {
     description: Option<String>,
     data: Option<Value>,
     /// What the session keeps up by itself.
-    kept: Kept,
+    kept: ManagedFields,
 }
 
 /// An agent, read and checked.
@@ -267,7 +267,7 @@ fn settings(file: &File) -> Settings {
             Dialect::Json => FollowUp::Always,
             Dialect::Blocks => FollowUp::AfterReads,
         }),
-        kept: file.state.kept.clone(),
+        managed: file.state.kept.clone(),
         show: file.show.clone(),
         language: file.language.clone(),
         time_zone: file.time_zone.clone(),

@@ -13,13 +13,13 @@
 //! | `doubt` | calls whose answer was lost |
 //! | `parts` | answers that are still being written |
 //! | `counter` | what other processes say |
-//! | `inquiries` | what calls at work ask people |
+//! | `elicitations` | what calls at work ask people |
 
 mod counter;
 mod doubt;
+mod elicitations;
 mod feed;
 mod hands;
-mod inquiries;
 mod parts;
 mod recover;
 
@@ -36,15 +36,15 @@ use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 
 use crate::activity::Activities;
-use crate::album::{Album, AlbumError};
 use crate::clock::Clock;
+use crate::images::{ImageError, ImageStore};
 use crate::model::{Model, Used};
+use crate::observation::ObservationSlot;
 use crate::session_files::SessionFiles;
-use crate::sill::Sill;
 use crate::state_file::{FileNews, Found};
-pub use counter::{Counter, Told};
-pub use inquiries::Idle;
-use inquiries::Inquiries;
+pub use counter::{Command, Counter};
+use elicitations::Elicitations;
+pub use elicitations::Idle;
 use parts::PartsInlet;
 
 /// Something that a person may want to see while a turn is at work.
@@ -84,7 +84,7 @@ struct Writing {
     batch: Batch,
     /// How many of these the session has been told already.
     told: usize,
-    kept: Kept,
+    kept: Durable,
 }
 
 /// Drives one session: in memory, or with a journal.
@@ -106,7 +106,7 @@ pub struct Driver {
     /// Parts of answers that are not whole yet.
     parts: PartsInlet,
     /// What calls at work ask.
-    inquiries: Inquiries,
+    elicitations: Elicitations,
     journal: Option<Box<dyn Journal>>,
     /// What is kept for people beside the journal.
     files: Option<Box<SessionFiles>>,
@@ -126,9 +126,9 @@ pub struct Driver {
     /// Ends what is at work when a person says stop.
     stop: Arc<Notify>,
     /// What the model has before its eyes.
-    sill: Arc<Sill>,
+    slot: Arc<ObservationSlot>,
     /// Pictures that the user shows, and those that go with the next words.
-    album: Album,
+    images: ImageStore,
     attached: Vec<Input>,
     /// Whether a recovered session believes that there is something, and is to be told first that there is not.
     forgets: bool,
@@ -144,12 +144,12 @@ pub const PAUSED: &str = "paused";
 pub const DAMAGED: &str = "damaged";
 
 /// Ends when inputs are durable, or with the reason why nothing of them was kept.
-pub type Kept = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+pub type Durable = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
 /// Where inputs are kept before they are acted on.
 pub trait Journal: Send {
     /// Keeps inputs, all or none. They must be durable when what is returned has ended.
-    fn append(&mut self, inputs: &[(Time, Input)]) -> Kept;
+    fn append(&mut self, inputs: &[(Time, Input)]) -> Durable;
 
     /// Whether enough has come since the latest snapshot for another one.
     fn wants_snapshot(&self) -> bool {
@@ -193,7 +193,7 @@ impl Driver {
             words: None,
             counter: None,
             parts: PartsInlet::default(),
-            inquiries: Inquiries::default(),
+            elicitations: Elicitations::default(),
             journal: None,
             files: None,
             latest_states: Vec::new(),
@@ -202,8 +202,8 @@ impl Driver {
             unsettled: Vec::new(),
             shelved: Vec::new(),
             stop: Arc::default(),
-            sill: Arc::default(),
-            album: Album::default(),
+            slot: Arc::default(),
+            images: ImageStore::default(),
             attached: Vec::new(),
             forgets: false,
         }
@@ -225,19 +225,19 @@ impl Driver {
         self
     }
 
-    /// Keeps the pictures that the user shows in this album. Without one they are gone when the driver is.
+    /// Keeps the pictures that the user shows in this images. Without one they are gone when the driver is.
     #[must_use]
-    pub fn with_album(mut self, album: Album) -> Self {
-        self.album = album;
+    pub fn with_images(mut self, images: ImageStore) -> Self {
+        self.images = images;
         self
     }
 
     /// Takes a picture from a file. It goes with the words that begin the next turn, and is shown for that turn.
-    pub fn attach(&mut self, path: &Path) -> Result<(), AlbumError> {
+    pub fn attach(&mut self, path: &Path) -> Result<(), ImageError> {
         if self.attached.len() >= Picture::MOST_AT_ONCE {
-            return Err(AlbumError::TooMany(path.to_owned()));
+            return Err(ImageError::TooMany(path.to_owned()));
         }
-        let picture = Input::Picture(self.album.add(path)?);
+        let picture = Input::Picture(self.images.add(path)?);
         if !self.attached.contains(&picture) {
             self.attached.push(picture);
         }
@@ -354,7 +354,7 @@ impl Driver {
                 // What was told of an answer comes before the answer.
                 part = self.parts.next() => self.take_part(part),
                 Some(done) = self.pending.next() => Some(done),
-                asking = self.inquiries.next() => self.inquiries.take(asking),
+                asking = self.elicitations.next() => self.elicitations.take(asking),
                 said = next_word(&mut self.words) => Some(said),
                 told = next_told(&mut self.counter) => return self.take_told(told).await.or_else(unless_broken),
                 () = tokio::time::sleep(lapse.unwrap_or_default()), if lapse.is_some() => Some(Input::Tick),
@@ -393,7 +393,7 @@ fn unless_broken(refused: Refused) -> Result<(), Refused> {
     if [NOT_DURABLE, DAMAGED].contains(&refused.code) { Err(refused) } else { Ok(()) }
 }
 
-async fn next_told(counter: &mut Option<counter::Ends>) -> Told {
+async fn next_told(counter: &mut Option<counter::Ends>) -> Command {
     match counter {
         Some(ends) => ends.take().await,
         None => std::future::pending().await,

@@ -6,33 +6,33 @@
 //! |---|---|
 //! | [`Driver`] | does what a session wants done, and tells it what came of it |
 //! | [`Activity`], [`Activities`] | what carries out calls |
-//! | [`Asker`] | a call's way to ask a person while it is at work |
+//! | [`Elicitor`] | a call's way to ask a person while it is at work |
 //! | [`Model`] | what answers requests |
-//! | [`Album`] | pictures that the user shows |
+//! | [`ImageStore`] | pictures that the user shows |
 //! | [`Agent`] | an agent as a file |
 //! | [`bundled_agents`] | the agents that come with the program |
 //! | [`Request`] | a request as a file |
 //! | [`masked`] | what must not stand in a log |
 //! | [`Secret`] | texts that can be used and cannot be shown |
-//! | [`Sill`] | what the model has before its eyes, and nobody keeps |
+//! | [`ObservationSlot`] | what the model has before its eyes, and nobody keeps |
 //! | [`Store`] | journals of sessions on disk |
 //! | [`StateFile`] | the state of a session as a file that people can edit |
 //! | [`IterationLog`] | what was told, thought, asked of services and answered, for people |
-//! | [`take_up`] | a session where its journal ends |
+//! | [`restore`] | a session where its journal ends |
 //! | [`read_text`] | files that may hold anything |
 //! | [`why_it_ended`] | what a turn came to, in words |
 
 mod activity;
 pub use activity::{Activities, Activity, ActivityFuture, ReconcileFuture, Reconciled, Work};
 
-mod album;
-pub use album::{Album, AlbumError};
+mod images;
+pub use images::{ImageError, ImageStore};
 
 mod agent;
 pub use agent::{Agent, Problem};
 
-mod asker;
-pub use asker::{Asked, Asker};
+mod elicitor;
+pub use elicitor::{Elicited, Elicitor};
 
 mod bundled;
 pub use bundled::{bundled_agent, bundled_agents, is_bundled};
@@ -41,7 +41,7 @@ mod clock;
 pub use clock::{Clock, system_clock};
 
 mod driver;
-pub use driver::{Counter, DAMAGED, Driver, Event, Idle, Journal, Kept, NOT_DURABLE, PAUSED, Recovered, Told};
+pub use driver::{Command, Counter, DAMAGED, Driver, Durable, Event, Idle, Journal, NOT_DURABLE, PAUSED, Recovered};
 
 mod fork;
 pub use fork::fork;
@@ -70,9 +70,9 @@ pub use secret::{MASKED, Secret, without_secrets};
 mod session_files;
 pub use session_files::SessionFiles;
 
-mod sill;
-pub use obelus_kernel::session::Seen;
-pub use sill::Sill;
+mod observation;
+pub use obelus_kernel::session::Observation;
+pub use observation::ObservationSlot;
 
 mod state_file;
 pub use state_file::{FileNews, Found, StateFile};
@@ -80,11 +80,11 @@ pub use state_file::{FileNews, Found, StateFile};
 mod store;
 pub use store::{Cut, Journaled, SessionJournal, SessionRow, Snapshot, Store, StoreError};
 
-mod take_up;
-pub use take_up::{Remake, TakeUpError, TakenUp, look_at, take_up};
+mod restore;
+pub use restore::{Remake, RestoreError, Restored, look_at, restore};
 
-mod told;
-pub use told::{told, undone, what_it_lacked};
+mod report;
+pub use report::{missing_data, render_report, undone};
 
 mod whole_file;
 

@@ -199,7 +199,7 @@ impl StateFile {
             return Ok(None);
         }
         let base = serde_json::from_str(&self.known.text).unwrap_or_default();
-        let state = changes::of(found, &base, session.settings().kept.confirmations.as_deref());
+        let state = changes::of(found, &base, session.settings().managed.confirmations.as_deref());
         session.would_take(&state).map_err(|refused| (file.to_string(), refused.text))?;
         Ok(Some(state))
     }

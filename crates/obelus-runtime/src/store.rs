@@ -7,7 +7,7 @@
 //! | `lock` | one process at a time |
 //! | `schema` | the tables and their form |
 //! | `writer` | who writes, and when |
-//! | `hand` | how a batch is written: one transaction, one sync |
+//! | `batch_writer` | how a batch is written: one transaction, one sync |
 //! | `room` | room in SQLite's log, made before it is needed |
 //! | `reader` | reading beside it |
 //! | `tail` | where the records of a session lie |
@@ -17,8 +17,8 @@
 //! | `session_journal` | the journal of one session, for its driver |
 //! | `error` | what can go wrong |
 
+mod batch_writer;
 mod error;
-mod hand;
 mod journal;
 mod lock;
 mod reader;
@@ -40,8 +40,8 @@ use obelus_kernel::session::Input;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 
+use batch_writer::{WriteJob, WriterConn};
 pub use error::StoreError;
-use hand::{Desk, Order};
 use journal::Record;
 pub use journal::{Cut, Journaled};
 use reader::Reader;
@@ -123,7 +123,7 @@ impl Store {
         &self,
         on: On,
         bytes: usize,
-        work: impl FnOnce(&mut Desk) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&mut WriterConn) -> Result<T, StoreError> + Send + 'static,
         tell: impl FnOnce(Result<T, StoreError>) + Send + 'static,
     ) {
         match &self.inner.writer {
@@ -135,7 +135,7 @@ impl Store {
     /// The same, and waits for it.
     fn write_now<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Desk) -> Result<T, StoreError> + Send + 'static,
+        work: impl FnOnce(&mut WriterConn) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (sender, receiver) = mpsc::channel();
         // Somebody waits for it: it is not put off because it is long.
@@ -147,7 +147,7 @@ impl Store {
     pub fn create(&self, id: &str, at: Time, genesis: &Value) -> Result<(), StoreError> {
         check_name(id)?;
         let (id, genesis) = (id.to_owned(), genesis.to_string());
-        self.write_now(move |desk| begin(&desk.connection, &id, at, &genesis))
+        self.write_now(move |conn| begin(&conn.connection, &id, at, &genesis))
     }
 
     /// What a session was begun with.
@@ -169,7 +169,7 @@ impl Store {
     pub fn append(&self, id: &str, inputs: &[(Time, Input)]) -> Result<(), StoreError> {
         let records = records(id, inputs)?;
         let id = Arc::from(id);
-        self.write_now(move |desk| journal::append(desk, &id, None, &records)).map(drop)
+        self.write_now(move |conn| journal::append(conn, &id, None, &records)).map(drop)
     }
 
     /// A session's journal, oldest first. A damaged end is an error here; [`Store::read_journal`] leaves it out.
@@ -200,15 +200,15 @@ impl Store {
         check_name(id)?;
         let records = records(id, inputs)?;
         let (id, genesis) = (Arc::from(id), genesis.to_string());
-        self.write_now(move |desk| {
-            begin(&desk.connection, &id, at, &genesis)?;
-            journal::append(desk, &id, None, &records).map(drop)
+        self.write_now(move |conn| {
+            begin(&conn.connection, &id, at, &genesis)?;
+            journal::append(conn, &id, None, &records).map(drop)
         })
     }
 
     /// How many records a session's journal has.
     pub fn records(&self, id: &str) -> Result<u64, StoreError> {
-        let last = self.read(|connection, tail| tail.last(connection, hand::number(connection, id)?))?;
+        let last = self.read(|connection, tail| tail.last(connection, batch_writer::number(connection, id)?))?;
         Ok(u64::try_from(last).unwrap_or_default())
     }
 
@@ -220,9 +220,9 @@ impl Store {
     /// Takes the damaged end of a journal away, so that the session can go on from before it.
     pub fn cut(&self, id: &str, from: u64) -> Result<(), StoreError> {
         let id = Arc::from(id);
-        self.write_now(move |desk| {
-            let session = desk.number(&id)?;
-            journal::cut(desk, session, from)
+        self.write_now(move |conn| {
+            let session = conn.number(&id)?;
+            journal::cut(conn, session, from)
         })
     }
 
@@ -249,11 +249,11 @@ impl Store {
     /// Removes a session and its journal, and the files that were kept for people.
     pub fn remove(&self, id: &str) -> Result<(), StoreError> {
         let name = Arc::from(id);
-        self.write_now(move |desk| {
-            let session = desk.number(&name)?;
-            journal::cut(desk, session, 0)?;
-            desk.connection.execute("DELETE FROM session WHERE number = ?1", [session])?;
-            desk.forget(&name);
+        self.write_now(move |conn| {
+            let session = conn.number(&name)?;
+            journal::cut(conn, session, 0)?;
+            conn.connection.execute("DELETE FROM session WHERE number = ?1", [session])?;
+            conn.forget(&name);
             Ok(())
         })?;
         crate::SessionFiles::remove(self.folder(), id)
@@ -280,14 +280,14 @@ struct Job<W, T, F> {
     tell: F,
 }
 
-impl<W, T, F> Order for Job<W, T, F>
+impl<W, T, F> WriteJob for Job<W, T, F>
 where
-    W: FnOnce(&mut Desk) -> Result<T, StoreError> + Send,
+    W: FnOnce(&mut WriterConn) -> Result<T, StoreError> + Send,
     T: Send,
     F: FnOnce(Result<T, StoreError>) + Send,
 {
-    fn write(&mut self, desk: &mut Desk) -> Result<(), StoreError> {
-        self.made = self.work.take().map(|work| work(desk)).transpose()?;
+    fn write(&mut self, conn: &mut WriterConn) -> Result<(), StoreError> {
+        self.made = self.work.take().map(|work| work(conn)).transpose()?;
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use obelus_kernel::session::{About, Decision, Ends, Input, Mode, Outcome, Question, Session, Settings};
 use obelus_kernel::{Context, Expr, Time};
 use obelus_runtime::{
-    Activities, Activity, ActivityFuture, Driver, Journal, Kept, NOT_DURABLE, NoModel, SessionJournal, Store, Work,
+    Activities, Activity, ActivityFuture, Driver, Durable, Journal, NOT_DURABLE, NoModel, SessionJournal, Store, Work,
 };
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ struct Paper {
 }
 
 impl Journal for Paper {
-    fn append(&mut self, inputs: &[(Time, Input)]) -> Kept {
+    fn append(&mut self, inputs: &[(Time, Input)]) -> Durable {
         let mut written = self.written.lock().unwrap();
         if written.len() + inputs.len() > self.room {
             return Box::pin(std::future::ready(Err("no space left".to_owned())));
@@ -117,7 +117,7 @@ async fn what_was_done_while_the_disk_was_full_is_kept_when_there_is_room() {
 struct Shared(Arc<Mutex<Paper>>);
 
 impl Journal for Shared {
-    fn append(&mut self, inputs: &[(Time, Input)]) -> Kept {
+    fn append(&mut self, inputs: &[(Time, Input)]) -> Durable {
         self.0.lock().unwrap().append(inputs)
     }
 }

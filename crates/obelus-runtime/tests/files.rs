@@ -59,7 +59,7 @@ fn session() -> Session {
 }
 
 /// A session in a store, with whatever was told of its files.
-struct Kept {
+struct Durable {
     folder: PathBuf,
     store: Store,
     clerk: Clerk,
@@ -67,7 +67,7 @@ struct Kept {
     news: Arc<Mutex<Vec<FileNews>>>,
 }
 
-impl Kept {
+impl Durable {
     fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("obelus-files-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
@@ -127,7 +127,7 @@ fn say(text: &str) -> Input {
 
 #[tokio::test]
 async fn dur_7_the_file_is_the_state_whenever_the_session_rests() {
-    let kept = Kept::new("rest");
+    let kept = Durable::new("rest");
     let mut driver = kept.driver();
     assert_eq!(driver.turn(say("500")).await.unwrap().ends, Ends::Waiting);
     assert_eq!(kept.state(), driver.session().state());
@@ -142,8 +142,8 @@ async fn dur_7_the_file_is_the_state_whenever_the_session_rests() {
 }
 
 /// A session whose process dies in the middle of a turn, after its first iteration.
-async fn cut_off(name: &str) -> Kept {
-    let kept = Kept::new(name);
+async fn cut_off(name: &str) -> Durable {
+    let kept = Durable::new(name);
     kept.driver().turn(say("привет")).await.unwrap();
     kept.clerk.lost_in_thought.store(true, Ordering::SeqCst);
     let mut driver = kept.driver();
@@ -201,7 +201,7 @@ async fn what_a_person_changed_in_the_middle_of_a_turn_is_told_from_what_stood_t
 
 #[tokio::test]
 async fn dur_7_a_status_changed_in_the_file_is_a_decision_at_the_start_of_the_next_turn_and_in_the_journal() {
-    let kept = Kept::new("decide");
+    let kept = Durable::new("decide");
     kept.driver().turn(say("500")).await.unwrap();
     kept.edit(|state| state["confirmations"]["deal_7_sum"]["status"] = "approved".into());
     let mut driver = kept.driver();
@@ -225,7 +225,7 @@ async fn dur_7_a_status_changed_in_the_file_is_a_decision_at_the_start_of_the_ne
 
 #[tokio::test]
 async fn dur_7_an_invalid_file_is_left_alone_and_the_turn_goes_on_without_it() {
-    let kept = Kept::new("invalid");
+    let kept = Durable::new("invalid");
     kept.driver().turn(say("привет")).await.unwrap();
     fs::write(kept.path(), "{\"goals\": [1]}").unwrap();
     let mut driver = kept.driver();
@@ -242,7 +242,7 @@ async fn dur_7_an_invalid_file_is_left_alone_and_the_turn_goes_on_without_it() {
 
 #[tokio::test]
 async fn every_iteration_is_a_line_of_the_log_and_all_of_it_goes_with_the_session() {
-    let kept = Kept::new("log");
+    let kept = Durable::new("log");
     let mut driver = kept.driver();
     driver.turn(say("500")).await.unwrap();
     let question = driver.session().questions()[0].id.clone();

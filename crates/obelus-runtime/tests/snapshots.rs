@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use obelus_kernel::session::{Ends, Input, Mode, Session, Settings};
 use obelus_kernel::{Context, Time};
-use obelus_runtime::{Activities, Driver, NoModel, Remake, SessionJournal, Store, look_at, take_up};
+use obelus_runtime::{Activities, Driver, NoModel, Remake, SessionJournal, Store, look_at, restore};
 use serde_json::{Value, json};
 
 struct Folder(PathBuf);
@@ -93,7 +93,7 @@ async fn a_session_taken_up_goes_on_and_is_kept_anew() {
     }
     let store = Store::open(&folder.0).unwrap();
     let before = store.snapshot("s").unwrap().unwrap().seq;
-    let mut again = take_up(&store, "s", &remake(), drive).unwrap();
+    let mut again = restore(&store, "s", &remake(), drive).unwrap();
     assert_eq!(again.recovered.reply.unwrap().ends, Ends::Output);
     for _ in 0..60 {
         again.driver.turn(Input::RunPlan).await.unwrap();
@@ -110,7 +110,7 @@ async fn a_snapshot_needs_nothing_of_what_came_before_until_somebody_asks() {
     let store = Store::open(&folder.0).unwrap();
     grow(&store, 40).await;
     spoil(&folder.0, "UPDATE record SET input = '{' WHERE seq = 10");
-    let mut again = take_up(&store, "s", &remake(), drive).unwrap();
+    let mut again = restore(&store, "s", &remake(), drive).unwrap();
     assert_eq!(again.driver.turn(Input::RunPlan).await.unwrap().ends, Ends::Output);
     let _ = again.driver.session().context().to_json();
     let refused = again.driver.turn(Input::RunPlan).await.unwrap_err();

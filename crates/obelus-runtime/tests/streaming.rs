@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use obelus_kernel::dialect::stream::Piece;
 use obelus_kernel::session::{Answer, Ends, Input, Mode, Money, Prompt, Session, Settings, Solution};
 use obelus_kernel::{Context, Time};
-use obelus_runtime::{Activities, AnswerFuture, Driver, Event, Journal, Kept, Model, Part, Parts, Used};
+use obelus_runtime::{Activities, AnswerFuture, Driver, Durable, Event, Journal, Model, Part, Parts, Used};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -48,7 +48,7 @@ impl Model for Gated {
 struct Remembered(Arc<Mutex<Vec<Input>>>);
 
 impl Journal for Remembered {
-    fn append(&mut self, inputs: &[(Time, Input)]) -> Kept {
+    fn append(&mut self, inputs: &[(Time, Input)]) -> Durable {
         self.0.lock().unwrap().extend(inputs.iter().map(|(_, input)| input.clone()));
         Box::pin(std::future::ready(Ok(())))
     }

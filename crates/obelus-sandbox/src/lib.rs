@@ -14,14 +14,13 @@
 //!
 //! # Layout
 //!
-//! A request goes this way: `portal` (HTTP) → `wire` (encodings) → `desk` (who may, limits, transactions) → `batch`
+//! A request goes this way: `portal` (HTTP) → `wire` (encodings) → `server` (who may, limits, transactions) → `batch`
 //! or one of `methods` → `list` and `filter` → `store`. What is kept is data in `entity`: a list of fields for each
 //! kind of record, served by one implementation. `events` tells handlers, `log` remembers requests, `page` shows
 //! both to people; `seed` is what a new portal has.
 
 mod batch;
 mod clock;
-mod desk;
 mod entity;
 mod events;
 mod filter;
@@ -32,6 +31,7 @@ mod methods;
 mod page;
 mod portal;
 mod seed;
+mod server;
 mod store;
 mod tls;
 mod wire;

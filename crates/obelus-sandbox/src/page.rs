@@ -11,7 +11,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use crate::clock;
-use crate::desk::Desk;
+use crate::server::Server;
 use crate::wire::Params;
 
 use feed::feed;
@@ -21,12 +21,12 @@ const STYLE: &str = include_str!("page/style.css");
 const SCRIPT: &str = include_str!("page/refresh.js");
 
 /// The page, with the table that the address asks for.
-pub(crate) fn html(desk: &Desk, wanted: &Params) -> String {
-    let state = desk.state();
+pub(crate) fn html(server: &Server, wanted: &Params) -> String {
+    let state = server.state();
     let asked = wanted.get("show").and_then(Value::as_str).unwrap_or_default();
     let tab = TABS.iter().find(|tab| tab.name == asked).unwrap_or(&TABS[0]);
     let page = wanted.int("page").unwrap_or(1).clamp(1, 100_000);
-    let body = match tables::render(&state.store, &state.log, tab, page, desk.clock.now()) {
+    let body = match tables::render(&state.store, &state.log, tab, page, server.clock.now()) {
         Ok(table) => table,
         Err(error) => format!("<p class=empty>{}</p>", escape(&format!("База данных не ответила: {error}"))),
     };
@@ -36,7 +36,7 @@ pub(crate) fn html(desk: &Desk, wanted: &Params) -> String {
         let current = if other.name == tab.name { " aria-current=page" } else { "" };
         let _ = write!(nav, "<a href=\"?show={}\"{current}>{} <b>{count}</b></a>", other.name, other.title);
     }
-    let now = clock::plain(desk.clock.now());
+    let now = clock::plain(server.clock.now());
     let feed = feed(&state.log);
     let requests = state.log.count();
     format!(

@@ -12,8 +12,8 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::clock::Clock;
-use crate::desk::Desk;
 use crate::events::{Courier, Sender};
+use crate::server::Server;
 use crate::store::{Opened, Store};
 use crate::{seed, tls};
 
@@ -143,7 +143,7 @@ pub struct Portal {
     base_url: String,
     page_url: String,
     certificate: Option<String>,
-    desk: Arc<Desk>,
+    server: Arc<Server>,
     work: Vec<JoinHandle<()>>,
 }
 
@@ -193,10 +193,10 @@ impl Portal {
             scopes: options.scopes,
             operating_cost: options.operating_cost,
         };
-        let desk = Arc::new(Desk::new(settings, clock, store, sender, courier));
+        let server = Arc::new(Server::new(settings, clock, store, sender, courier));
         let certificate = tls.as_ref().map(|tls| tls.pem.clone());
-        let accepting = tokio::spawn(http::accept(listener, tls, http::router(desk.clone())));
-        Ok(Portal { address, base_url, page_url, certificate, desk, work: vec![accepting, delivering] })
+        let accepting = tokio::spawn(http::accept(listener, tls, http::router(server.clone())));
+        Ok(Portal { address, base_url, page_url, certificate, server, work: vec![accepting, delivering] })
     }
 
     /// Where it listens.
@@ -235,18 +235,18 @@ impl Portal {
     /// What handlers of events get to know the portal by.
     #[must_use]
     pub fn application_token(&self) -> &str {
-        &self.desk.sender.application_token
+        &self.server.sender.application_token
     }
 
     /// Sets the portal's clock; it goes on from there.
     pub fn set_now(&self, now: SystemTime) {
-        self.desk.clock.set(seconds(now));
+        self.server.clock.set(seconds(now));
     }
 
     /// How many requests it has had.
     #[must_use]
     pub fn requests(&self) -> u64 {
-        self.desk.state().log.count()
+        self.server.state().log.count()
     }
 
     /// Stops it and waits until its address is free again.

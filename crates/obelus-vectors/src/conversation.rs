@@ -12,7 +12,7 @@ use std::sync::Arc;
 use obelus_connect::model::{PromptOptions, render};
 use obelus_kernel::Time;
 use obelus_kernel::session::{Decision, Ends, Input, Question, Session, Settings, Start, Task};
-use obelus_runtime::{Agent, Language, Sill, bundled_agent, told};
+use obelus_runtime::{Agent, Language, ObservationSlot, bundled_agent, render_report};
 use serde_json::{Value, json};
 
 use crate::case::Case;
@@ -26,8 +26,8 @@ pub(crate) struct Talk<P> {
     now: Time,
     pub(crate) peers: P,
     /// What the model has before its eyes.
-    sill: Sill,
-    seen: Seen,
+    slot: ObservationSlot,
+    seen: TurnRecord,
     all_calls: Vec<Value>,
     questions: usize,
     trouble: Vec<String>,
@@ -35,7 +35,7 @@ pub(crate) struct Talk<P> {
 
 /// What one turn was seen to do.
 #[derive(Default)]
-struct Seen {
+struct TurnRecord {
     calls: Vec<Called>,
     words: Vec<String>,
     /// The first request of the turn, as it would be sent.
@@ -67,8 +67,8 @@ impl<P: Peers> Talk<P> {
             session,
             now: Time::default(),
             peers,
-            sill: Sill::default(),
-            seen: Seen::default(),
+            slot: ObservationSlot::default(),
+            seen: TurnRecord::default(),
             all_calls: Vec::new(),
             questions: 0,
             trouble: Vec::new(),
@@ -107,7 +107,7 @@ impl<P: Peers> Talk<P> {
         self.now =
             turn["now"].as_str().and_then(Time::parse).ok_or("a turn has a `now` such as 2024-05-01T10:00:00Z")?;
         self.peers.begin(turn);
-        self.seen = Seen::default();
+        self.seen = TurnRecord::default();
         if self.session.timeout().is_some_and(|due| due <= self.now) {
             self.tell(Input::Tick);
         }
@@ -161,10 +161,10 @@ impl<P: Peers> Talk<P> {
                 Task::Call(start) => self.call(*start),
                 Task::Say(words) => self.seen.words.push(words),
                 Task::Ask { .. } => self.questions += 1,
-                Task::AskAgain { .. } | Task::Told { .. } => {}
+                Task::AskAgain { .. } | Task::AnswerElicitation { .. } => {}
                 Task::Rest(reply) => {
                     let language = self.language();
-                    self.seen.words.push(told(&self.session, &reply, language));
+                    self.seen.words.push(render_report(&self.session, &reply, language));
                 }
                 Task::Load { id, path } => {
                     let request = Err(format!("no file `{path}` in a vector"));
@@ -181,7 +181,7 @@ impl<P: Peers> Talk<P> {
 
     fn ask_model(&mut self, id: &str) {
         let Some(mut prompt) = self.session.prompt(id) else { return };
-        prompt.seen = self.sill.latest().filter(|seen| self.session.shows_seen(id, &seen.digest));
+        prompt.seen = self.slot.latest().filter(|seen| self.session.shows_observation(id, &seen.digest));
         // Only the first request of a turn is looked at.
         if self.seen.prompt.is_none() {
             match render(&prompt, &PromptOptions::default()) {
@@ -201,7 +201,7 @@ impl<P: Peers> Talk<P> {
         self.all_calls.push((*start.call).clone());
         let mut outcome = self.peers.outcome(&called, &mut self.trouble);
         if start.tool.keeps_digest {
-            outcome = self.sill.take_off(&start.tool, outcome);
+            outcome = self.slot.take_off(&start.tool, outcome);
         }
         self.seen.calls.push(called);
         self.tell(Input::Ended { id: start.id, outcome });

@@ -136,7 +136,7 @@ impl Run {
                     .extend(question.map(|question| question.calls.iter().map(|call| call.hash.clone()).collect()));
             }
             Task::Rest(reply) => self.reply = Some(reply),
-            Task::Say(_) | Task::AskAgain { .. } | Task::Told { .. } => {}
+            Task::Say(_) | Task::AskAgain { .. } | Task::AnswerElicitation { .. } => {}
         }
     }
 

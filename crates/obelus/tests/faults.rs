@@ -43,7 +43,7 @@ const MARK: &str = "#!/bin/sh\nread -r line\nid=${line#*\\\"id\\\":\\\"}\nid=${i
     if [ -e \"$here/kill-$id\" ]; then rm \"$here/kill-$id\"; kill -9 $PPID; fi\n\
     echo \"\\\"$id\\\"\"\n";
 
-struct Desk {
+struct Harness {
     folder: PathBuf,
 }
 
@@ -61,7 +61,7 @@ fn shim() -> &'static Path {
     })
 }
 
-impl Desk {
+impl Harness {
     fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("obelus-faults-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
@@ -128,7 +128,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for Harness {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }
@@ -147,17 +147,17 @@ fn state(document: &Value) -> Value {
 fn killed_at_every_write_and_every_sync_it_goes_on_and_does_nothing_twice() {
     let mut died = 0;
     for boundary in 1.. {
-        let desk = Desk::new(&format!("die-{boundary}"));
-        desk.set("die", &boundary.to_string());
-        let output = desk.run_on_bad_disk();
+        let harness = Harness::new(&format!("die-{boundary}"));
+        harness.set("die", &boundary.to_string());
+        let output = harness.run_on_bad_disk();
         if output.status.code() == Some(0) {
             break;
         }
         died += 1;
         assert_eq!(output.status.code(), None, "killed: {}", words(&output));
-        let ended = desk.finish();
+        let ended = harness.finish();
         assert_eq!(state(&ended), json!([{"a": "a"}, {"b": "b"}, {"c": "c"}]), "boundary {boundary}");
-        assert_eq!(desk.marks(), ["a", "b", "c"], "boundary {boundary}");
+        assert_eq!(harness.marks(), ["a", "b", "c"], "boundary {boundary}");
     }
     assert!(died > 8, "only {died} boundaries");
 }
@@ -165,60 +165,64 @@ fn killed_at_every_write_and_every_sync_it_goes_on_and_does_nothing_twice() {
 #[test]
 fn on_a_full_disk_nothing_starts_everything_can_be_read_and_it_goes_on_when_there_is_room() {
     for fault in ["full", "readonly"] {
-        let desk = Desk::new(fault);
-        desk.set("break-a", fault);
-        let output = desk.run_on_bad_disk();
+        let harness = Harness::new(fault);
+        harness.set("break-a", fault);
+        let output = harness.run_on_bad_disk();
         assert_eq!(output.status.code(), Some(2), "{fault}: {}", words(&output));
         assert!(words(&output).contains("nothing was written"), "{}", words(&output));
-        assert_eq!(desk.marks(), ["a"], "nothing starts whose intent cannot be kept");
-        assert_eq!(desk.json(&["sessions", "list", "--json"])[0]["records"], 1, "the last durable point");
-        assert_eq!(state(&desk.json(&["sessions", "show", "s", "--json"])), json!([]));
-        fs::remove_file(desk.folder.join(fault)).unwrap();
-        desk.finish();
-        assert_eq!(desk.marks(), ["a", "b", "c"]);
+        assert_eq!(harness.marks(), ["a"], "nothing starts whose intent cannot be kept");
+        assert_eq!(harness.json(&["sessions", "list", "--json"])[0]["records"], 1, "the last durable point");
+        assert_eq!(state(&harness.json(&["sessions", "show", "s", "--json"])), json!([]));
+        fs::remove_file(harness.folder.join(fault)).unwrap();
+        harness.finish();
+        assert_eq!(harness.marks(), ["a", "b", "c"]);
     }
 }
 
 #[test]
 fn a_session_that_cannot_even_begin_leaves_nothing_behind() {
-    let desk = Desk::new("begin");
-    assert_eq!(desk.does(&["sessions", "list"]).status.code(), Some(0));
-    desk.set("full", "");
-    let output = desk.run_on_bad_disk();
+    let harness = Harness::new("begin");
+    assert_eq!(harness.does(&["sessions", "list"]).status.code(), Some(0));
+    harness.set("full", "");
+    let output = harness.run_on_bad_disk();
     assert_eq!(output.status.code(), Some(2));
-    assert!(desk.marks().is_empty(), "{}", words(&output));
-    fs::remove_file(desk.folder.join("full")).unwrap();
-    desk.finish();
-    assert_eq!(desk.marks(), ["a", "b", "c"]);
+    assert!(harness.marks().is_empty(), "{}", words(&output));
+    fs::remove_file(harness.folder.join("full")).unwrap();
+    harness.finish();
+    assert_eq!(harness.marks(), ["a", "b", "c"]);
 }
 
 #[test]
 fn a_sync_that_fails_is_not_tried_again_and_nothing_is_acknowledged() {
-    let desk = Desk::new("sync");
-    desk.set("break-a", "sync");
-    let output = desk.run_on_bad_disk();
+    let harness = Harness::new("sync");
+    harness.set("break-a", "sync");
+    let output = harness.run_on_bad_disk();
     assert_eq!(output.status.code(), Some(2), "{}", words(&output));
     assert!(words(&output).contains("nothing was written"), "{}", words(&output));
-    assert_eq!(desk.marks(), ["a"]);
-    fs::remove_file(desk.folder.join("sync")).unwrap();
-    assert_eq!(desk.json(&["sessions", "list", "--json"])[0]["records"], 1, "what was refused does not turn up later");
-    desk.finish();
-    assert_eq!(desk.marks(), ["a", "b", "c"]);
+    assert_eq!(harness.marks(), ["a"]);
+    fs::remove_file(harness.folder.join("sync")).unwrap();
+    assert_eq!(
+        harness.json(&["sessions", "list", "--json"])[0]["records"],
+        1,
+        "what was refused does not turn up later"
+    );
+    harness.finish();
+    assert_eq!(harness.marks(), ["a", "b", "c"]);
 }
 
 #[test]
 fn a_torn_file_is_cut_to_the_last_whole_commit() {
-    let desk = Desk::new("torn");
-    desk.set("kill-b", "");
-    assert_eq!(desk.run().status.code(), None);
-    let log = desk.folder.join("store/obelus.db-wal");
-    let (whole, file) = (fs::read(&log).unwrap(), fs::read(desk.folder.join("store/obelus.db")).unwrap());
+    let harness = Harness::new("torn");
+    harness.set("kill-b", "");
+    assert_eq!(harness.run().status.code(), None);
+    let log = harness.folder.join("store/obelus.db-wal");
+    let (whole, file) = (fs::read(&log).unwrap(), fs::read(harness.folder.join("store/obelus.db")).unwrap());
     let tear = |cut: usize| {
-        fs::write(desk.folder.join("store/obelus.db"), &file).unwrap();
+        fs::write(harness.folder.join("store/obelus.db"), &file).unwrap();
         fs::write(&log, &whole[..whole.len() - cut]).unwrap();
-        let _ = fs::remove_file(desk.folder.join("store/obelus.db-shm"));
+        let _ = fs::remove_file(harness.folder.join("store/obelus.db-shm"));
     };
-    let records = || desk.json(&["sessions", "list", "--json"])[0]["records"].as_u64();
+    let records = || harness.json(&["sessions", "list", "--json"])[0]["records"].as_u64();
     assert_eq!(records(), Some(2));
     let mut before = Some(2);
     for cut in (1..whole.len()).step_by(1999) {
@@ -230,14 +234,14 @@ fn a_torn_file_is_cut_to_the_last_whole_commit() {
     assert!(before < Some(2), "nothing was cut off");
     // What was acknowledged is torn only by damage; a crash tears what was not.
     tear(0);
-    desk.finish();
-    assert_eq!(desk.marks(), ["a", "b", "c"]);
+    harness.finish();
+    assert_eq!(harness.marks(), ["a", "b", "c"]);
 }
 
 /// Changes bytes in the store's file, as a bad sector does.
-fn spoil(desk: &Desk, from: &str, to: &str) {
+fn spoil(harness: &Harness, from: &str, to: &str) {
     assert_eq!(from.len(), to.len());
-    let path = desk.folder.join("store/obelus.db");
+    let path = harness.folder.join("store/obelus.db");
     let mut bytes = fs::read(&path).unwrap();
     let places: Vec<usize> =
         bytes.windows(from.len()).enumerate().filter(|(_, part)| *part == from.as_bytes()).map(|(at, _)| at).collect();
@@ -250,23 +254,23 @@ fn spoil(desk: &Desk, from: &str, to: &str) {
 
 #[test]
 fn a_damaged_end_is_cut_off_and_said_and_damage_in_the_middle_refuses_that_session_alone() {
-    let desk = Desk::new("damage");
-    assert_eq!(desk.run().status.code(), Some(0));
-    desk.does(&["plan", "run", "plan.yaml", "--session", "t"]);
+    let harness = Harness::new("damage");
+    assert_eq!(harness.run().status.code(), Some(0));
+    harness.does(&["plan", "run", "plan.yaml", "--session", "t"]);
     // The last record of both sessions.
-    spoil(&desk, "{\"value\":\"c\"}", "{\"value\":\"x\"}");
-    let output = desk.run();
+    spoil(&harness, "{\"value\":\"c\"}", "{\"value\":\"x\"}");
+    let output = harness.run();
     assert_eq!(output.status.code(), Some(3), "what was cut off is in doubt: {}", words(&output));
     assert!(words(&output).contains("damaged from record 4 on"), "{}", words(&output));
-    assert_eq!(desk.json(&["inbox", "--json"]).as_array().unwrap().len(), 1);
-    spoil(&desk, "{\"value\":\"a\"}", "{\"value\":\"x\"}");
-    let output = desk.run();
+    assert_eq!(harness.json(&["inbox", "--json"]).as_array().unwrap().len(), 1);
+    spoil(&harness, "{\"value\":\"a\"}", "{\"value\":\"x\"}");
+    let output = harness.run();
     assert_eq!(output.status.code(), Some(2));
     assert!(words(&output).contains("session `s`, record 2"), "{}", words(&output));
     // Another session, and the store as a whole, are served.
-    let other = desk.does(&["plan", "run", "plan.yaml", "--session", "u", "--json"]);
+    let other = harness.does(&["plan", "run", "plan.yaml", "--session", "u", "--json"]);
     assert_eq!(other.status.code(), Some(0), "{}", words(&other));
-    assert_eq!(desk.json(&["sessions", "list", "--json"]).as_array().unwrap().len(), 3);
-    let inbox = desk.does(&["inbox", "--json"]);
+    assert_eq!(harness.json(&["sessions", "list", "--json"]).as_array().unwrap().len(), 3);
+    let inbox = harness.does(&["inbox", "--json"]);
     assert!(words(&inbox).contains("record 2") && inbox.status.code() == Some(0), "{}", words(&inbox));
 }

@@ -10,11 +10,11 @@ use serde_json::Value;
 /// How many calls the plan has (requirement: 200).
 const CALLS: usize = 200;
 
-struct Desk {
+struct Harness {
     folder: PathBuf,
 }
 
-impl Desk {
+impl Harness {
     fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("obelus-kill-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
@@ -100,7 +100,7 @@ impl Moments {
     }
 }
 
-impl Drop for Desk {
+impl Drop for Harness {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }
@@ -124,21 +124,21 @@ fn document(output: &Output) -> Value {
 
 #[test]
 fn killed_at_any_moment_every_effect_happens_and_none_twice_that_may_not() {
-    let undisturbed = Desk::new("calm");
+    let undisturbed = Harness::new("calm");
     let expected = timeless(&document(&undisturbed.run().output().unwrap()));
 
-    let desk = Desk::new("storm");
+    let harness = Harness::new("storm");
     let mut moments = Moments::new();
     let (mut kills, mut asked) = (0, 0);
     // Runs a command until it ends or its moment has come.
     let mut live = |mut command: Command| {
         // Files, for nobody reads while the work is watched.
-        let (said, complained) = (desk.folder.join("out"), desk.folder.join("err"));
+        let (said, complained) = (harness.folder.join("out"), harness.folder.join("err"));
         command.stdout(fs::File::create(&said).unwrap()).stderr(fs::File::create(&complained).unwrap());
         let mut child = command.spawn().unwrap();
         // So many marks further, and a moment more, so that the work is cut everywhere however fast it goes.
-        let (marks, moment) = (desk.marks().len() + moments.next(30) as usize, moments.next(8_000));
-        while desk.marks().len() < marks && child.try_wait().unwrap().is_none() {
+        let (marks, moment) = (harness.marks().len() + moments.next(30) as usize, moments.next(8_000));
+        while harness.marks().len() < marks && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(1));
         }
         std::thread::sleep(Duration::from_micros(moment));
@@ -155,20 +155,20 @@ fn killed_at_any_moment_every_effect_happens_and_none_twice_that_may_not() {
         is_over.then_some(output)
     };
     let last = loop {
-        let Some(output) = live(desk.run()) else { continue };
+        let Some(output) = live(harness.run()) else { continue };
         match output.status.code() {
             Some(0) => break output,
             Some(3) => {}
             other => panic!("{other:?}: {}", String::from_utf8_lossy(&output.stderr)),
         }
-        for question in desk.inbox() {
+        for question in harness.inbox() {
             assert_eq!(question["about"], "in_doubt");
             asked += 1;
-            live(desk.answer(&question));
+            live(harness.answer(&question));
         }
     };
     let mut times = vec![0; CALLS];
-    desk.marks().into_iter().for_each(|id| times[id] += 1);
+    harness.marks().into_iter().for_each(|id| times[id] += 1);
     for (id, times) in times.into_iter().enumerate() {
         assert!(times == 1 || (times > 1 && is_harmless(id)), "call {id} happened {times} times, after {kills} kills");
     }
@@ -179,13 +179,13 @@ fn killed_at_any_moment_every_effect_happens_and_none_twice_that_may_not() {
 
 #[test]
 fn a_second_process_is_told_who_holds_the_store() {
-    let desk = Desk::new("held");
-    let store = Path::new(&desk.folder).join("store");
+    let harness = Harness::new("held");
+    let store = Path::new(&harness.folder).join("store");
     let held = obelus_runtime::Store::open(&store).unwrap();
-    let output = desk.run().output().unwrap();
+    let output = harness.run().output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(words.contains(&format!("process {}", std::process::id())), "{words}");
     drop(held);
-    assert_eq!(desk.obelus(&["sessions", "list"]).output().unwrap().status.code(), Some(0));
+    assert_eq!(harness.obelus(&["sessions", "list"]).output().unwrap().status.code(), Some(0));
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 /// A folder with a plan of three calls that each leave a mark; the second one deletes, and so a person is asked.
-struct Desk {
+struct Harness {
     folder: PathBuf,
 }
 
@@ -33,7 +33,7 @@ const MARK: &str = "#!/bin/sh\nread -r line\nid=${line#*\\\"id\\\":\\\"}\nid=${i
     echo \"began-$id\" >> \"${0%/*}/marks\"\nwhile [ -e \"${0%/*}/wait-$id\" ]; do sleep 0.02; done\n\
     echo \"$id\" >> \"${0%/*}/marks\"\necho \"\\\"$id\\\"\"\n";
 
-impl Desk {
+impl Harness {
     fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("obelus-sessions-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
@@ -90,7 +90,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for Harness {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.folder);
     }
@@ -117,74 +117,78 @@ fn state(document: &Value) -> Value {
 
 #[test]
 fn a_question_is_answered_from_another_process_while_one_holds_the_store() {
-    let desk = Desk::new("held");
-    assert_eq!(desk.run().status.code(), Some(3));
-    let gate = desk.hold("a");
+    let harness = Harness::new("held");
+    assert_eq!(harness.run().status.code(), Some(3));
+    let gate = harness.hold("a");
     let without: Vec<&str> = PLAN.lines().filter(|line| !line.contains("_tool: wipe")).collect();
-    fs::write(desk.folder.join("short.yaml"), without.join("\n").replace("†state.b,", "†state.a,")).unwrap();
-    let other = desk.obelus(&["plan", "run", "short.yaml", "--session", "t", "--json"]).spawn().unwrap();
-    desk.wait_for("began-a");
-    eventually("the second run holds at its first call", || desk.marks().len() == 3);
+    fs::write(harness.folder.join("short.yaml"), without.join("\n").replace("†state.b,", "†state.a,")).unwrap();
+    let other = harness.obelus(&["plan", "run", "short.yaml", "--session", "t", "--json"]).spawn().unwrap();
+    harness.wait_for("began-a");
+    eventually("the second run holds at its first call", || harness.marks().len() == 3);
     // Reading needs nobody's leave.
-    assert_eq!(desk.json(&["sessions", "list", "--json"]).as_array().unwrap().len(), 2);
-    assert_eq!(desk.json(&["inbox", "--json"])[0]["id"], "s:q1");
-    let taken = desk.json(&["approve", "s:q1", "--json"]);
+    assert_eq!(harness.json(&["sessions", "list", "--json"]).as_array().unwrap().len(), 2);
+    assert_eq!(harness.json(&["inbox", "--json"])[0]["id"], "s:q1");
+    let taken = harness.json(&["approve", "s:q1", "--json"]);
     assert_eq!(taken["holder"], other.id(), "{taken}");
-    eventually("the holder goes on with the session that was answered", || desk.done().ends_with(&["c".to_owned()]));
-    let twice = desk.does(&["approve", "s:q1"]);
+    eventually("the holder goes on with the session that was answered", || harness.done().ends_with(&["c".to_owned()]));
+    let twice = harness.does(&["approve", "s:q1"]);
     assert!(words(&twice).contains("approved already"), "{}", words(&twice));
     // The session that the holder itself has at work is paused and let go on.
-    desk.does(&["sessions", "pause", "t"]);
+    harness.does(&["sessions", "pause", "t"]);
     fs::remove_file(gate).unwrap();
-    let shown = || desk.json(&["sessions", "show", "t", "--json"]);
+    let shown = || harness.json(&["sessions", "show", "t", "--json"]);
     eventually("the call that ran ends", || state(&shown()) == json!([{"a": "a"}]));
     assert_eq!(shown()["paused"], "a person at the command line");
-    assert_eq!(desk.marks().iter().filter(|mark| *mark == "began-c").count(), 1, "nothing starts while it is paused");
-    assert_eq!(desk.json(&["sessions", "resume", "t", "--json"])["holder"], other.id());
+    assert_eq!(
+        harness.marks().iter().filter(|mark| *mark == "began-c").count(),
+        1,
+        "nothing starts while it is paused"
+    );
+    assert_eq!(harness.json(&["sessions", "resume", "t", "--json"])["holder"], other.id());
     let output = other.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", words(&output));
-    assert_eq!(desk.done(), ["a", "b", "c", "a", "c"]);
-    assert!(!desk.folder.join("store/obelus.sock").exists());
+    assert_eq!(harness.done(), ["a", "b", "c", "a", "c"]);
+    assert!(!harness.folder.join("store/obelus.sock").exists());
 }
 
 #[test]
 fn a_paused_session_starts_nothing_until_it_is_let_go_on() {
-    let desk = Desk::new("pause");
-    assert_eq!(desk.run().status.code(), Some(3));
-    assert_eq!(desk.does(&["sessions", "pause", "s"]).status.code(), Some(0));
-    let run = desk.run();
+    let harness = Harness::new("pause");
+    assert_eq!(harness.run().status.code(), Some(3));
+    assert_eq!(harness.does(&["sessions", "pause", "s"]).status.code(), Some(0));
+    let run = harness.run();
     assert_eq!(run.status.code(), Some(3));
     assert!(words(&run).contains("obelus sessions resume s"), "{}", words(&run));
     // The answer is taken, and waits.
-    let _ = desk.does(&["approve", "s:q1"]);
-    assert!(desk.json(&["inbox", "--json"]).as_array().unwrap().is_empty());
-    assert_eq!(desk.done(), ["a"]);
-    let resumed = desk.does(&["sessions", "resume", "s", "--json"]);
+    let _ = harness.does(&["approve", "s:q1"]);
+    assert!(harness.json(&["inbox", "--json"]).as_array().unwrap().is_empty());
+    assert_eq!(harness.done(), ["a"]);
+    let resumed = harness.does(&["sessions", "resume", "s", "--json"]);
     assert_eq!(resumed.status.code(), Some(0), "{}", words(&resumed));
-    assert_eq!(desk.done(), ["a", "b", "c"]);
-    let again = desk.does(&["sessions", "resume", "s"]);
+    assert_eq!(harness.done(), ["a", "b", "c"]);
+    let again = harness.does(&["sessions", "resume", "s"]);
     assert!(words(&again).contains("not paused"), "{}", words(&again));
 }
 
 #[test]
 fn a_session_is_carried_to_another_store_and_goes_on_there() {
-    let desk = Desk::new("carry");
-    assert_eq!(desk.run().status.code(), Some(3));
-    let file = desk.folder.join("s.jsonl");
+    let harness = Harness::new("carry");
+    assert_eq!(harness.run().status.code(), Some(3));
+    let file = harness.folder.join("s.jsonl");
     let file = file.to_str().unwrap();
-    assert_eq!(desk.does(&["sessions", "export", "s", "--out", file]).status.code(), Some(0));
+    assert_eq!(harness.does(&["sessions", "export", "s", "--out", file]).status.code(), Some(0));
     assert_eq!(
-        desk.does(&["sessions", "export", "s", "--out", file]).status.code(),
+        harness.does(&["sessions", "export", "s", "--out", file]).status.code(),
         Some(2),
         "nothing is written over"
     );
-    let before = desk.json(&["sessions", "show", "s", "--json"]);
-    assert!(words(&desk.does(&["sessions", "import", file])).contains("already"));
-    assert_eq!(desk.does(&["sessions", "rm", "s"]).status.code(), Some(0));
-    assert_eq!(desk.does(&["sessions", "import", file]).status.code(), Some(0));
-    assert_eq!(desk.json(&["sessions", "show", "s", "--json"]), before);
-    assert_eq!(desk.does(&["approve", "s:q1"]).status.code(), Some(0));
-    assert_eq!(desk.done(), ["a", "b", "c"]);
+    let before = harness.json(&["sessions", "show", "s", "--json"]);
+    assert!(words(&harness.does(&["sessions", "import", file])).contains("already"));
+    assert_eq!(harness.does(&["sessions", "rm", "s"]).status.code(), Some(0));
+    assert_eq!(harness.does(&["sessions", "import", file]).status.code(), Some(0));
+    assert_eq!(harness.json(&["sessions", "show", "s", "--json"]), before);
+    assert_eq!(harness.does(&["approve", "s:q1"]).status.code(), Some(0));
+    assert_eq!(harness.done(), ["a", "b", "c"]);
 
     let text = fs::read_to_string(file).unwrap();
     let lines: Vec<&str> = text.lines().collect();
@@ -195,103 +199,104 @@ fn a_session_is_carried_to_another_store_and_goes_on_there() {
         ("other", "{}\n".to_owned(), "line 1: it does not begin as an exported session"),
         ("torn", text[..text.len() - 9].to_owned(), "line "),
     ] {
-        let path = desk.folder.join(name);
+        let path = harness.folder.join(name);
         fs::write(&path, broken).unwrap();
-        let refused = desk.does(&["sessions", "import", path.to_str().unwrap(), "--as", name]);
+        let refused = harness.does(&["sessions", "import", path.to_str().unwrap(), "--as", name]);
         assert_eq!(refused.status.code(), Some(2), "{name}");
         assert!(words(&refused).contains(says), "{name}: {}", words(&refused));
     }
-    assert_eq!(desk.json(&["sessions", "list", "--json"]).as_array().unwrap().len(), 1);
+    assert_eq!(harness.json(&["sessions", "list", "--json"]).as_array().unwrap().len(), 1);
 }
 
 #[test]
 fn a_fork_begins_where_the_original_was_and_repeats_nothing() {
-    let desk = Desk::new("fork");
-    assert_eq!(desk.run().status.code(), Some(3));
-    assert_eq!(desk.does(&["approve", "s:q1"]).status.code(), Some(0));
-    let original = desk.json(&["sessions", "show", "s", "--json"]);
+    let harness = Harness::new("fork");
+    assert_eq!(harness.run().status.code(), Some(3));
+    assert_eq!(harness.does(&["approve", "s:q1"]).status.code(), Some(0));
+    let original = harness.json(&["sessions", "show", "s", "--json"]);
     // Record 1 has the first call under way, of which the original knows the end.
-    assert_eq!(desk.does(&["sessions", "fork", "s", "early", "--at", "1"]).status.code(), Some(0));
-    let early = desk.json(&["sessions", "show", "early", "--json"]);
+    assert_eq!(harness.does(&["sessions", "fork", "s", "early", "--at", "1"]).status.code(), Some(0));
+    let early = harness.json(&["sessions", "show", "early", "--json"]);
     assert_eq!((state(&early), early["paused"].clone()), (json!([{"a": "a"}]), json!("the fork of `s` at 1")));
-    assert_eq!(desk.does(&["sessions", "resume", "early"]).status.code(), Some(3));
-    assert_eq!(desk.json(&["inbox", "--json"])[0]["id"], "early:q1");
-    assert_eq!(desk.done(), ["a", "b", "c"], "nothing was done again");
+    assert_eq!(harness.does(&["sessions", "resume", "early"]).status.code(), Some(3));
+    assert_eq!(harness.json(&["inbox", "--json"])[0]["id"], "early:q1");
+    assert_eq!(harness.done(), ["a", "b", "c"], "nothing was done again");
     // At rest there is nothing to pause for.
-    assert_eq!(desk.does(&["sessions", "fork", "s", "late"]).status.code(), Some(0));
-    let mut late = desk.json(&["sessions", "show", "late", "--json"]);
+    assert_eq!(harness.does(&["sessions", "fork", "s", "late"]).status.code(), Some(0));
+    let mut late = harness.json(&["sessions", "show", "late", "--json"]);
     late["id"] = "s".into();
     assert_eq!(late, original);
-    assert_eq!(desk.json(&["sessions", "show", "s", "--json"]), original);
-    assert!(words(&desk.does(&["sessions", "fork", "s", "x", "--at", "99"])).contains("and not 99"));
-    assert!(words(&desk.does(&["sessions", "show", "s", "--at", "99"])).contains("and not 99"));
-    let at_two = desk.json(&["sessions", "show", "s", "--at", "2", "--json"]);
+    assert_eq!(harness.json(&["sessions", "show", "s", "--json"]), original);
+    assert!(words(&harness.does(&["sessions", "fork", "s", "x", "--at", "99"])).contains("and not 99"));
+    assert!(words(&harness.does(&["sessions", "show", "s", "--at", "99"])).contains("and not 99"));
+    let at_two = harness.json(&["sessions", "show", "s", "--at", "2", "--json"]);
     assert_eq!(state(&at_two), json!([{"a": "a"}]));
 }
 
 #[test]
 fn a_fork_asks_about_what_nobody_knows_the_end_of() {
-    let desk = Desk::new("doubt");
-    let gate = desk.hold("a");
-    let mut run = desk.begin();
-    desk.wait_for("began-a");
+    let harness = Harness::new("doubt");
+    let gate = harness.hold("a");
+    let mut run = harness.begin();
+    harness.wait_for("began-a");
     run.kill().unwrap();
     run.wait().unwrap();
-    assert_eq!(desk.does(&["sessions", "fork", "s", "f"]).status.code(), Some(0));
+    assert_eq!(harness.does(&["sessions", "fork", "s", "f"]).status.code(), Some(0));
     fs::remove_file(gate).unwrap();
-    desk.wait_for("a");
-    let asked = desk.json(&["inbox", "--json"]);
+    harness.wait_for("a");
+    let asked = harness.json(&["inbox", "--json"]);
     assert_eq!((asked[0]["session"].clone(), asked[0]["about"].clone()), (json!("f"), json!("in_doubt")));
-    desk.does(&["answer", "f:q1", "happened", "--result", "\"a\""]);
-    assert_eq!(desk.does(&["sessions", "resume", "f"]).status.code(), Some(3), "the second call needs a yes");
-    assert_eq!(desk.done(), ["a"]);
+    harness.does(&["answer", "f:q1", "happened", "--result", "\"a\""]);
+    assert_eq!(harness.does(&["sessions", "resume", "f"]).status.code(), Some(3), "the second call needs a yes");
+    assert_eq!(harness.done(), ["a"]);
 }
 
 #[test]
 fn only_what_is_done_is_pruned() {
-    let desk = Desk::new("prune");
-    assert_eq!(desk.run().status.code(), Some(3));
-    desk.does(&["plan", "run", "plan.yaml", "--session", "t", "--mode", "canary"]);
-    let names = |args: &[&str]| String::from_utf8(desk.does(args).stdout).unwrap();
+    let harness = Harness::new("prune");
+    assert_eq!(harness.run().status.code(), Some(3));
+    harness.does(&["plan", "run", "plan.yaml", "--session", "t", "--mode", "canary"]);
+    let names = |args: &[&str]| String::from_utf8(harness.does(args).stdout).unwrap();
     assert_eq!(names(&["sessions", "prune", "--days", "1"]), "");
     assert_eq!(names(&["sessions", "prune", "--days", "0", "--dry-run"]), "t\n");
-    let shrunk = desk.does(&["sessions", "prune", "--days", "0", "--shrink"]);
+    let shrunk = harness.does(&["sessions", "prune", "--days", "0", "--shrink"]);
     assert_eq!((shrunk.status.code(), &*shrunk.stdout), (Some(0), &b"t\n"[..]));
     assert!(words(&shrunk).contains("bytes smaller"), "{}", words(&shrunk));
-    assert_eq!(desk.json(&["sessions", "list", "--json"])[0]["id"], "s");
+    assert_eq!(harness.json(&["sessions", "list", "--json"])[0]["id"], "s");
 }
 
 /// Both hold the same two sessions, as they were written by versions of that form.
 #[test]
 fn stores_of_older_forms_open_and_their_sessions_go_on() {
     for form in [1, 2] {
-        let desk = Desk::new(&format!("form-{form}"));
+        let harness = Harness::new(&format!("form-{form}"));
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-        fs::create_dir_all(desk.folder.join("store")).unwrap();
-        fs::copy(fixtures.join(format!("store-form-{form}/obelus.db")), desk.folder.join("store/obelus.db")).unwrap();
-        let rows = desk.json(&["sessions", "list", "--json"]);
+        fs::create_dir_all(harness.folder.join("store")).unwrap();
+        fs::copy(fixtures.join(format!("store-form-{form}/obelus.db")), harness.folder.join("store/obelus.db"))
+            .unwrap();
+        let rows = harness.json(&["sessions", "list", "--json"]);
         assert_eq!((rows[0]["id"].clone(), rows[1]["id"].clone()), (json!("asks"), json!("trip")));
-        let trip = desk.json(&["sessions", "show", "trip", "--json"]);
+        let trip = harness.json(&["sessions", "show", "trip", "--json"]);
         assert_eq!(
             state(&trip),
             json!([{"weather": {"sky": "rain", "t": 4}}, {"reminder": {"at": "noon", "text": "rain"}}])
         );
-        assert_eq!(desk.json(&["inbox", "--json"])[0]["id"], "asks:q1");
-        let answered = desk.does(&["deny", "asks:q1", "--json"]);
+        assert_eq!(harness.json(&["inbox", "--json"])[0]["id"], "asks:q1");
+        let answered = harness.does(&["deny", "asks:q1", "--json"]);
         assert_eq!(answered.status.code(), Some(0), "{}", words(&answered));
-        assert_eq!(desk.json(&["sessions", "list", "--json"])[0]["records"], 3);
+        assert_eq!(harness.json(&["sessions", "list", "--json"])[0]["records"], 3);
     }
 }
 
 #[test]
 fn a_store_of_a_later_form_is_refused_with_what_to_do() {
-    let desk = Desk::new("later");
-    assert_eq!(desk.run().status.code(), Some(3));
-    let connection = rusqlite::Connection::open(desk.folder.join("store/obelus.db")).unwrap();
+    let harness = Harness::new("later");
+    assert_eq!(harness.run().status.code(), Some(3));
+    let connection = rusqlite::Connection::open(harness.folder.join("store/obelus.db")).unwrap();
     connection.pragma_update(None, "user_version", 99).unwrap();
     drop(connection);
     for args in [&["plan", "run", "plan.yaml", "--session", "s"][..], &["sessions", "list"], &["inbox"]] {
-        let refused = desk.does(args);
+        let refused = harness.does(args);
         assert_eq!(refused.status.code(), Some(2));
         assert!(
             words(&refused).contains("form 99") && words(&refused).contains("use a newer obelus"),

@@ -62,11 +62,11 @@ impl Activity for McpTool {
 /// Calls a tool that is still what the session was given. What does no harm twice is tried twice if the line broke.
 async fn call(server: &Server, tool: &str, pinned: &Value, news: &News, work: &Work) -> Result<Brought, McpError> {
     let arguments = arguments_of(&work.call);
-    let asker = (!work.asker.is_nobody()).then_some(&work.asker as &dyn Elicit);
+    let elicitor = (!work.elicitor.is_nobody()).then_some(&work.elicitor as &dyn Elicit);
     let mut again = work.tool.idempotent;
     loop {
         check(server, tool, pinned, news).await?;
-        match server.call(tool, arguments.clone(), asker).await {
+        match server.call(tool, arguments.clone(), elicitor).await {
             Err(error) if error.trouble == Trouble::Lost && again => again = false,
             result => return result,
         }

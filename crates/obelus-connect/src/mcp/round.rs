@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
-use obelus_runtime::{Asked, Asker};
+use obelus_runtime::{Elicited, Elicitor};
 use rmcp::ServiceError;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, ElicitResult, ElicitationAction, InputRequest, InputRequiredResult,
@@ -24,7 +24,7 @@ const MOST_ROUNDS: usize = 10;
 const MOST_WORDS: usize = 4000;
 
 /// What is returned while a person thinks. Dropping it takes the question back.
-pub type AskedFuture<'a> = Pin<Box<dyn Future<Output = Asked> + Send + 'a>>;
+pub type AskedFuture<'a> = Pin<Box<dyn Future<Output = Elicited> + Send + 'a>>;
 
 /// Somebody to ask while a call is at work.
 pub trait Elicit: Send + Sync {
@@ -32,9 +32,9 @@ pub trait Elicit: Send + Sync {
     fn ask(&self, words: String, schema: Value) -> AskedFuture<'_>;
 }
 
-impl Elicit for Asker {
+impl Elicit for Elicitor {
     fn ask(&self, words: String, schema: Value) -> AskedFuture<'_> {
-        Box::pin(Asker::ask(self, words, schema))
+        Box::pin(Elicitor::ask(self, words, schema))
     }
 }
 
@@ -53,15 +53,15 @@ impl Clock {
 pub(super) async fn call(
     connection: &Connection,
     mut params: CallToolRequestParams,
-    asker: Option<&dyn Elicit>,
+    elicitor: Option<&dyn Elicit>,
     clock: &mut Clock,
 ) -> Result<rmcp::model::CallToolResult, McpError> {
     for _ in 0..MOST_ROUNDS {
-        match once(connection, params.clone(), asker, clock).await? {
+        match once(connection, params.clone(), elicitor, clock).await? {
             CallToolResponse::Complete(result) => return Ok(result),
             CallToolResponse::InputRequired(asks) => {
                 params.request_state = asks.request_state.clone();
-                params.input_responses = Some(answers(connection, asks, asker).await?);
+                params.input_responses = Some(answers(connection, asks, elicitor).await?);
             }
             _ => {
                 let words = "it made a task of the call, to be looked at later; tasks are not supported";
@@ -76,10 +76,10 @@ pub(super) async fn call(
 async fn once(
     connection: &Connection,
     params: CallToolRequestParams,
-    asker: Option<&dyn Elicit>,
+    elicitor: Option<&dyn Elicit>,
     clock: &mut Clock,
 ) -> Result<CallToolResponse, McpError> {
-    let mut seat = asker.map(|asker| (asker, connection.shared.seat()));
+    let mut seat = elicitor.map(|elicitor| (elicitor, connection.shared.seat()));
     let mut too_long = connection.too_long.clone();
     too_long.mark_unchanged();
     let response = connection.peer.call_tool_once(params);
@@ -100,8 +100,8 @@ async fn once(
             () = or_never(&mut asking) => asking = None,
             question = next(&mut seat), if !is_asking => {
                 clock.spent(since);
-                let (asker, question) = question;
-                asking = Some(Box::pin(put(connection, asker, question)));
+                let (elicitor, question) = question;
+                asking = Some(Box::pin(put(connection, elicitor, question)));
             }
             () = tokio::time::sleep(clock.left), if !is_asking => {
                 return Err(connection.failed(ServiceError::Timeout { timeout: clock.left }).await);
@@ -129,19 +129,19 @@ async fn or_never(asking: &mut Option<Pin<Box<dyn Future<Output = ()> + Send + '
 type Seated<'a> = (&'a dyn Elicit, (super::handler::Seat, tokio::sync::mpsc::Receiver<Question>));
 
 async fn next<'a>(seat: &mut Option<Seated<'a>>) -> (&'a dyn Elicit, Question) {
-    if let Some((asker, (_, questions))) = seat
+    if let Some((elicitor, (_, questions))) = seat
         && let Some(question) = questions.recv().await
     {
-        return (*asker, question);
+        return (*elicitor, question);
     }
     std::future::pending().await
 }
 
 /// Puts a question to a person, until it is answered or taken back.
-async fn put(connection: &Connection, asker: &dyn Elicit, question: Question) {
+async fn put(connection: &Connection, elicitor: &dyn Elicit, question: Question) {
     let Question { words, schema, mut answer } = question;
     let told = tokio::select! {
-        told = asker.ask(connection.words_of(&words), schema.clone()) => told,
+        told = elicitor.ask(connection.words_of(&words), schema.clone()) => told,
         () = answer.closed() => return,
     };
     let _ = answer.send(result_of(told, &schema));
@@ -151,15 +151,15 @@ async fn put(connection: &Connection, asker: &dyn Elicit, question: Question) {
 async fn answers(
     connection: &Connection,
     asks: InputRequiredResult,
-    asker: Option<&dyn Elicit>,
+    elicitor: Option<&dyn Elicit>,
 ) -> Result<InputResponses, McpError> {
     let mut answers = InputResponses::new();
     for (key, request) in asks.input_requests.unwrap_or_default() {
         let answer = match request {
             InputRequest::Elicitation(request) => {
-                let told = match (form_of(request.params), asker) {
-                    (Some((words, schema)), Some(asker)) => {
-                        let told = asker.ask(connection.words_of(&words), schema.clone()).await;
+                let told = match (form_of(request.params), elicitor) {
+                    (Some((words, schema)), Some(elicitor)) => {
+                        let told = elicitor.ask(connection.words_of(&words), schema.clone()).await;
                         result_of(told, &schema)
                     }
                     _ => ElicitResult::new(ElicitationAction::Decline),
@@ -178,18 +178,18 @@ async fn answers(
 }
 
 /// What a server is told. A form is filled in as an object: a bare value is that of the only field.
-fn result_of(told: Asked, schema: &Value) -> ElicitResult {
+fn result_of(told: Elicited, schema: &Value) -> ElicitResult {
     let content = match told {
-        Asked::Value(value @ Value::Object(_)) => value,
-        Asked::Value(value) => {
+        Elicited::Value(value @ Value::Object(_)) => value,
+        Elicited::Value(value) => {
             let fields = schema.get("properties").and_then(Value::as_object);
             match fields.map(|fields| fields.keys().collect::<Vec<_>>()).as_deref() {
                 Some([only]) => json!({ only.as_str(): value }),
                 _ => return ElicitResult::new(ElicitationAction::Cancel),
             }
         }
-        Asked::Declined(_) => return ElicitResult::new(ElicitationAction::Decline),
-        Asked::Gone => return ElicitResult::new(ElicitationAction::Cancel),
+        Elicited::Declined(_) => return ElicitResult::new(ElicitationAction::Decline),
+        Elicited::Gone => return ElicitResult::new(ElicitationAction::Cancel),
     };
     ElicitResult::new(ElicitationAction::Accept).with_content(content)
 }
@@ -208,12 +208,12 @@ mod tests {
     #[test]
     fn what_a_person_says_becomes_what_the_protocol_says() {
         let schema = json!({"properties": {"name": {"type": "string"}}});
-        let said = |told: Asked, schema: &Value| serde_json::to_value(result_of(told, schema)).unwrap();
+        let said = |told: Elicited, schema: &Value| serde_json::to_value(result_of(told, schema)).unwrap();
         let accept = json!({"action": "accept", "content": {"name": "Ann"}});
-        assert_eq!(said(Asked::Value(json!({"name": "Ann"})), &schema), accept);
-        assert_eq!(said(Asked::Value(json!("Ann")), &schema), accept);
-        assert_eq!(said(Asked::Value(json!("Ann")), &json!({})), json!({"action": "cancel"}));
-        assert_eq!(said(Asked::Declined("no".to_owned()), &schema), json!({"action": "decline"}));
-        assert_eq!(said(Asked::Gone, &schema), json!({"action": "cancel"}));
+        assert_eq!(said(Elicited::Value(json!({"name": "Ann"})), &schema), accept);
+        assert_eq!(said(Elicited::Value(json!("Ann")), &schema), accept);
+        assert_eq!(said(Elicited::Value(json!("Ann")), &json!({})), json!({"action": "cancel"}));
+        assert_eq!(said(Elicited::Declined("no".to_owned()), &schema), json!({"action": "decline"}));
+        assert_eq!(said(Elicited::Gone, &schema), json!({"action": "cancel"}));
     }
 }

@@ -62,12 +62,12 @@ impl Server {
     }
 
     /// Calls a tool. Dropping the future tells the server to stop. The time limit stands still while a person is
-    /// asked; without an asker, whatever the server asks is declined.
+    /// asked; without an elicitor, whatever the server asks is declined.
     pub async fn call(
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-        asker: Option<&dyn Elicit>,
+        elicitor: Option<&dyn Elicit>,
     ) -> Result<Brought, McpError> {
         if self.spec.refuses(tool) {
             let words = format!("`{tool}` is refused by `refuse` of the agent's file");
@@ -76,7 +76,7 @@ impl Server {
         let connection = self.connected().await?;
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let mut clock = Clock { left: self.spec.limit };
-        let result = round::call(&connection, params, asker, &mut clock).await;
+        let result = round::call(&connection, params, elicitor, &mut clock).await;
         if matches!(&result, Err(error) if matches!(error.trouble, Trouble::Lost | Trouble::NoAccess)) {
             self.forget(&connection).await;
         }

@@ -198,12 +198,12 @@ fn texts(list: &Value) -> impl Iterator<Item = &str> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// The activity: parameters `state`, `goal`, `plan`, `step`, `action`, `seen`; what was shown lies on the sill.
+/// The activity: parameters `state`, `goal`, `plan`, `step`, `action`, `seen`; what was shown lies on the slot.
 pub(super) struct Record;
 
 impl Activity for Record {
     fn run(&self, work: Work) -> ActivityFuture {
-        let shown = work.sill.latest();
+        let shown = work.slot.latest();
         let call = &work.call;
         let new = Recording {
             state: &call["state"],

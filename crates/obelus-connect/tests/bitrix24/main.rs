@@ -19,7 +19,7 @@ use std::time::Duration;
 use obelus_connect::bitrix24::{Bitrix24, Options, Webhook};
 use obelus_kernel::Tool;
 use obelus_kernel::session::{CallError, Outcome};
-use obelus_runtime::{Activity, Asker, Work};
+use obelus_runtime::{Activity, Elicitor, Work};
 use serde_json::{Value, json};
 use server::Server;
 
@@ -40,8 +40,8 @@ pub(crate) fn client_with(server: &Server, options: Options) -> Bitrix24 {
 pub(crate) fn work(tool: &str, effect: &str, annotation: Value, call: Value) -> Work {
     let schema = json!({"type": "object", "x-effect": effect, "x-bitrix24": annotation});
     let tool = Tool::parse(tool, &schema).unwrap();
-    let (key, asker, sill) = ("s:1.0".to_owned(), Asker::nobody(), Arc::default());
-    Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, asker, sill }
+    let (key, elicitor, slot) = ("s:1.0".to_owned(), Elicitor::nobody(), Arc::default());
+    Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, elicitor, slot }
 }
 
 pub(crate) fn read(tool: &str, call: Value) -> Work {

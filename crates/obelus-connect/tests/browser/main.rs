@@ -1,7 +1,7 @@
 //! A real browser, on sites that the tests serve.
 #![cfg(feature = "mcp")]
 
-mod desk;
+mod harness;
 mod installed;
 #[path = "../common/server.rs"]
 #[expect(dead_code, reason = "some of its answers are for other tests")]
@@ -12,58 +12,58 @@ use std::os::unix::fs::PermissionsExt;
 use obelus_runtime::Secret;
 use serde_json::{Value, json};
 
-use desk::{Desk, classes, id};
+use harness::{Harness, classes, id};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_is_observed_in_words_and_as_a_picture_and_nobody_is_told_what_it_says() {
-    let Some(mut desk) = Desk::new("observe", json!({})).await else { return };
-    desk.observe().await;
-    assert_eq!(desk.seen["about"]["address"], "about:blank");
-    let page = desk.open("/?q=canary-query").await;
-    assert!(desk.text().contains("canary-text") && desk.text().contains("canary-query"), "{}", desk.text());
-    assert_eq!(page.elements().len() as u64, desk.seen["about"]["elements"].as_u64().unwrap());
-    let about = desk.seen["about"].to_string();
+    let Some(mut harness) = Harness::new("observe", json!({})).await else { return };
+    harness.observe().await;
+    assert_eq!(harness.seen["about"]["address"], "about:blank");
+    let page = harness.open("/?q=canary-query").await;
+    assert!(harness.text().contains("canary-text") && harness.text().contains("canary-query"), "{}", harness.text());
+    assert_eq!(page.elements().len() as u64, harness.seen["about"]["elements"].as_u64().unwrap());
+    let about = harness.seen["about"].to_string();
     assert!(!about.contains("canary") && !about.contains("Shop"), "{about}");
-    let image = std::path::PathBuf::from(desk.seen["image"].as_str().unwrap());
-    assert!(image.starts_with(&desk.shots));
-    assert_eq!(image.file_name().unwrap().to_str(), desk.seen["about"]["shot"].as_str());
+    let image = std::path::PathBuf::from(harness.seen["image"].as_str().unwrap());
+    assert!(image.starts_with(&harness.shots));
+    assert_eq!(image.file_name().unwrap().to_str(), harness.seen["about"]["shot"].as_str());
     assert_eq!(std::fs::metadata(&image).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(std::fs::read(&image).unwrap().starts_with(b"\x89PNG"));
-    assert_eq!(desk.seen["about"]["unchanged"], 0);
-    desk.observe().await;
-    desk.observe().await;
-    assert_eq!(desk.seen["about"]["unchanged"], 2, "the same page twice more");
-    let pictures = std::fs::read_dir(&desk.outputs).unwrap().flatten();
+    assert_eq!(harness.seen["about"]["unchanged"], 0);
+    harness.observe().await;
+    harness.observe().await;
+    assert_eq!(harness.seen["about"]["unchanged"], 2, "the same page twice more");
+    let pictures = std::fs::read_dir(&harness.outputs).unwrap().flatten();
     let pictures = pictures.filter(|entry| entry.path().extension().is_some_and(|kind| kind == "png")).count();
     assert_eq!(pictures, 0, "there is one copy of a picture");
 
-    desk.open("/big").await;
-    assert!(desk.seen["about"]["elements"].as_u64().unwrap() > 1000);
-    desk.close().await;
+    harness.open("/big").await;
+    assert!(harness.seen["about"]["elements"].as_u64().unwrap() > 1000);
+    harness.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_that_is_too_long_is_cut_and_can_be_searched() {
-    let Some(mut desk) = Desk::new("long", json!({"most": 3000})).await else { return };
-    let page = desk.open("/big").await;
-    assert!(desk.text().contains("more lines with") && !desk.text().contains("Last of all"));
+    let Some(mut harness) = Harness::new("long", json!({"most": 3000})).await else { return };
+    let page = harness.open("/big").await;
+    assert!(harness.text().contains("more lines with") && !harness.text().contains("Last of all"));
     assert!(page.elements().len() < 100);
-    let (class, params) = desk.aim("browser_find", json!({"text": "last of all"})).await.unwrap();
+    let (class, params) = harness.aim("browser_find", json!({"text": "last of all"})).await.unwrap();
     assert_eq!(class, "look");
-    assert_eq!(desk.run(&class, params).await.unwrap()["found"], 1);
-    desk.observe().await;
-    let line = desk.text().lines().find(|line| line.contains("Last of all")).expect("it is shown").to_owned();
+    assert_eq!(harness.run(&class, params).await.unwrap()["found"], 1);
+    harness.observe().await;
+    let line = harness.text().lines().find(|line| line.contains("Last of all")).expect("it is shown").to_owned();
     let last = obelus_connect::browser::Snapshot::parse(&line);
-    let (class, params) = desk.aim("browser_click", json!({"target": last.elements()[0].id})).await.unwrap();
+    let (class, params) = harness.aim("browser_click", json!({"target": last.elements()[0].id})).await.unwrap();
     assert_eq!(class, "press");
-    desk.run(&class, params).await.unwrap();
-    desk.close().await;
+    harness.run(&class, params).await.unwrap();
+    harness.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn actions_are_judged_by_role_form_and_address() {
-    let Some(mut desk) = Desk::new("judge", json!({})).await else { return };
-    let page = desk.open("/").await;
+    let Some(mut harness) = Harness::new("judge", json!({})).await else { return };
+    let page = harness.open("/").await;
     for (role, name, class) in [
         ("link", "Next", "look"),
         ("link", "Border", "look"),
@@ -84,15 +84,15 @@ async fn actions_are_judged_by_role_form_and_address() {
         ("checkbox", "Agree", "fill"),
         ("textbox", "Plain", "look"),
     ] {
-        let (found, params) = desk.aim("browser_click", json!({"target": id(&page, role, name)})).await.unwrap();
+        let (found, params) = harness.aim("browser_click", json!({"target": id(&page, role, name)})).await.unwrap();
         assert_eq!((found.as_str(), params["name"].as_str()), (class, Some(name)));
         assert!(classes().contains(&class));
         assert!(!params.to_string().contains(&id(&page, role, name)) || name.is_empty(), "{params}");
     }
     let form =
-        desk.aim("browser_click", json!({"target": id(&page, "button", "Order")})).await.unwrap().1["form"].clone();
+        harness.aim("browser_click", json!({"target": id(&page, "button", "Order")})).await.unwrap().1["form"].clone();
     assert_eq!((form["method"].as_str(), &form["fields"]), (Some("POST"), &json!(["action"])), "{form}");
-    assert_eq!(form["address"], format!("{}/orders", desk.site.url), "a field named `action` is not the address");
+    assert_eq!(form["address"], format!("{}/orders", harness.site.url), "a field named `action` is not the address");
 
     let field = |name: &str| id(&page, "textbox", name);
     for (tool, params, class) in [
@@ -103,13 +103,13 @@ async fn actions_are_judged_by_role_form_and_address() {
         ("browser_type", json!({"target": field("Plain"), "text": "x", "submit": true}), "press"),
         ("browser_select_option", json!({"target": id(&page, "combobox", "Colour"), "values": ["Blue"]}), "fill"),
         ("browser_hover", json!({"target": field("Mail")}), "look"),
-        ("browser_navigate", json!({"url": desk.other.url}), "leave"),
-        ("browser_navigate", json!({"url": format!("{}/items/3/delete", desk.site.url)}), "delete"),
+        ("browser_navigate", json!({"url": harness.other.url}), "leave"),
+        ("browser_navigate", json!({"url": format!("{}/items/3/delete", harness.site.url)}), "delete"),
         ("browser_wait_for", json!({"time": 1}), "wait"),
         ("browser_tabs", json!({"action": "list"}), "look"),
-        ("browser_tabs", json!({"action": "new", "url": desk.other.url}), "leave"),
+        ("browser_tabs", json!({"action": "new", "url": harness.other.url}), "leave"),
     ] {
-        assert_eq!(desk.aim(tool, params.clone()).await.unwrap().0, class, "{tool} {params}");
+        assert_eq!(harness.aim(tool, params.clone()).await.unwrap().0, class, "{tool} {params}");
     }
     for (tool, params, code) in [
         ("browser_click", json!({"target": "e9999"}), "unknown_element"),
@@ -123,212 +123,215 @@ async fn actions_are_judged_by_role_form_and_address() {
         ("browser_navigate", json!({"url": "file:///etc/passwd"}), "refused"),
         ("browser_handle_dialog", json!({"accept": true}), "no_dialog"),
     ] {
-        assert_eq!(desk.aim(tool, params.clone()).await.unwrap_err().code, code, "{tool} {params}");
+        assert_eq!(harness.aim(tool, params.clone()).await.unwrap_err().code, code, "{tool} {params}");
     }
-    let passed = desk.run("aim", json!({"tool": "notes.add", "params": {"text": "x"}})).await.unwrap();
+    let passed = harness.run("aim", json!({"tool": "notes.add", "params": {"text": "x"}})).await.unwrap();
     assert_eq!(passed, json!({"tool": "notes.add", "params": {"text": "x"}}));
-    assert_eq!(desk.sent(), [""; 0], "looking sends nothing");
-    desk.close().await;
+    assert_eq!(harness.sent(), [""; 0], "looking sends nothing");
+    harness.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_page_sends_is_held_back_until_somebody_agrees() {
-    let Some(mut desk) = Desk::new("guard", json!({})).await else { return };
-    desk.open("/").await;
-    let error = desk.do_press("button", "Quick delete").await.unwrap_err();
+    let Some(mut harness) = Harness::new("guard", json!({})).await else { return };
+    harness.open("/").await;
+    let error = harness.do_press("button", "Quick delete").await.unwrap_err();
     assert!(error.code == "held" && error.message.contains("DELETE"), "{error:?}");
-    assert_eq!(desk.sent(), [""; 0]);
-    desk.observe().await;
-    assert!(desk.text().contains("not gone"));
+    assert_eq!(harness.sent(), [""; 0]);
+    harness.observe().await;
+    assert!(harness.text().contains("not gone"));
 
-    let (class, params) = desk.press("button", "Quick delete").await.unwrap();
+    let (class, params) = harness.press("button", "Quick delete").await.unwrap();
     assert_eq!((class.as_str(), params["sends"]["method"].as_str()), ("delete", Some("DELETE")));
-    assert_eq!(params["sends"]["address"], format!("{}/api/items/3", desk.site.url));
-    let done = desk.run("delete", params.clone()).await.unwrap();
-    assert_eq!(done["sent"], json!([format!("DELETE {}/api/items/3", desk.site.url)]));
-    assert_eq!(desk.sent(), ["DELETE /api/items/3"]);
+    assert_eq!(params["sends"]["address"], format!("{}/api/items/3", harness.site.url));
+    let done = harness.run("delete", params.clone()).await.unwrap();
+    assert_eq!(done["sent"], json!([format!("DELETE {}/api/items/3", harness.site.url)]));
+    assert_eq!(harness.sent(), ["DELETE /api/items/3"]);
     // The same without being agreed to: as another action, and once more than agreed.
     let mut plain = params.clone();
     plain["sends"] = Value::Null;
-    assert_eq!(desk.run("press", plain).await.unwrap_err().code, "held");
-    assert_eq!(desk.run("look", params).await.unwrap_err().code, "changed");
-    assert_eq!(desk.sent(), ["DELETE /api/items/3"], "agreed to once, sent once");
+    assert_eq!(harness.run("press", plain).await.unwrap_err().code, "held");
+    assert_eq!(harness.run("look", params).await.unwrap_err().code, "changed");
+    assert_eq!(harness.sent(), ["DELETE /api/items/3"], "agreed to once, sent once");
 
     // What is told on the side goes nowhere, and is no reason to ask.
-    assert!(desk.do_press("button", "Beacon").await.is_ok());
-    assert!(desk.do_press("button", "Only here").await.is_ok());
+    assert!(harness.do_press("button", "Beacon").await.is_ok());
+    assert!(harness.do_press("button", "Only here").await.is_ok());
 
-    let (class, params) = desk.press("button", "Order").await.unwrap();
+    let (class, params) = harness.press("button", "Order").await.unwrap();
     assert_eq!(class, "submit");
-    let done = desk.run("submit", params).await.unwrap();
+    let done = harness.run("submit", params).await.unwrap();
     assert_eq!(
         (done["did"].as_str(), done["address"].as_str()),
-        (Some("click"), Some(&*format!("{}/orders", desk.site.url)))
+        (Some("click"), Some(&*format!("{}/orders", harness.site.url)))
     );
-    assert_eq!(desk.sent(), ["DELETE /api/items/3", "POST /orders"]);
-    let sockets = desk.site.asked().iter().filter(|asked| asked.target == "/socket").count();
+    assert_eq!(harness.sent(), ["DELETE /api/items/3", "POST /orders"]);
+    let sockets = harness.site.asked().iter().filter(|asked| asked.target == "/socket").count();
     assert_eq!(sockets, 0, "web sockets are not opened");
-    desk.close().await;
+    harness.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_agreed_to_is_not_done_to_another_element_or_form() {
-    let Some(mut desk) = Desk::new("changed", json!({})).await else { return };
+    let Some(mut harness) = Harness::new("changed", json!({})).await else { return };
     for alter in ["Alter value", "Alter action", "Remove order"] {
-        desk.open("/").await;
-        let (_, order) = desk.press("button", "Order").await.unwrap();
-        desk.do_press("button", alter).await.unwrap();
-        assert_eq!(desk.run("submit", order).await.unwrap_err().code, "changed", "{alter}");
+        harness.open("/").await;
+        let (_, order) = harness.press("button", "Order").await.unwrap();
+        harness.do_press("button", alter).await.unwrap();
+        assert_eq!(harness.run("submit", order).await.unwrap_err().code, "changed", "{alter}");
     }
     // The button of the first row, and then the first button, which is another row's.
-    desk.open("/").await;
-    let (class, keep) = desk.press("button", "Keep").await.unwrap();
-    desk.run(&class, keep.clone()).await.unwrap();
-    desk.observe().await;
-    assert!(desk.text().contains("paragraph") && desk.text().contains(": kettle"), "{}", desk.text());
-    desk.do_press("button", "Drop row").await.unwrap();
-    assert_eq!(desk.run(&class, keep).await.unwrap_err().code, "changed");
+    harness.open("/").await;
+    let (class, keep) = harness.press("button", "Keep").await.unwrap();
+    harness.run(&class, keep.clone()).await.unwrap();
+    harness.observe().await;
+    assert!(harness.text().contains("paragraph") && harness.text().contains(": kettle"), "{}", harness.text());
+    harness.do_press("button", "Drop row").await.unwrap();
+    assert_eq!(harness.run(&class, keep).await.unwrap_err().code, "changed");
 
-    let page = desk.open("/").await;
-    let (_, order) = desk.press("button", "Order").await.unwrap();
-    desk.do_press("link", "Next").await.unwrap();
-    assert_eq!(desk.run("submit", order.clone()).await.unwrap_err().code, "changed", "another page");
-    let stale = desk.aim("browser_click", json!({"target": id(&page, "link", "Next")})).await.unwrap_err();
+    let page = harness.open("/").await;
+    let (_, order) = harness.press("button", "Order").await.unwrap();
+    harness.do_press("link", "Next").await.unwrap();
+    assert_eq!(harness.run("submit", order.clone()).await.unwrap_err().code, "changed", "another page");
+    let stale = harness.aim("browser_click", json!({"target": id(&page, "link", "Next")})).await.unwrap_err();
     assert_eq!(stale.code, "not_observed");
-    desk.open("/").await;
-    assert_eq!(desk.run("press", order.clone()).await.unwrap_err().code, "changed", "another kind of action");
+    harness.open("/").await;
+    assert_eq!(harness.run("press", order.clone()).await.unwrap_err().code, "changed", "another kind of action");
     let mut other = order;
     other["do"]["tool"] = json!("browser_evaluate");
-    assert_eq!(desk.run("submit", other).await.unwrap_err().code, "refused");
-    assert_eq!(desk.sent(), [""; 0]);
-    desk.close().await;
+    assert_eq!(harness.run("submit", other).await.unwrap_err().code, "refused");
+    assert_eq!(harness.sent(), [""; 0]);
+    harness.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn other_sites_are_left_alone_until_somebody_agrees() {
-    let Some(mut desk) = Desk::new("leave", json!({})).await else { return };
-    let home = format!("{}/", desk.site.url);
-    desk.open("/").await;
+    let Some(mut harness) = Harness::new("leave", json!({})).await else { return };
+    let home = format!("{}/", harness.site.url);
+    harness.open("/").await;
     for name in ["Jump", "Open away"] {
-        let error = desk.do_press("button", name).await.unwrap_err();
+        let error = harness.do_press("button", name).await.unwrap_err();
         assert!(error.code == "held" && error.message.contains("/away"), "{name}: {error:?}");
     }
-    assert!(desk.other.asked().is_empty(), "no request went there");
-    let error = desk.do_press("link", "Moved").await.unwrap_err();
+    assert!(harness.other.asked().is_empty(), "no request went there");
+    let error = harness.do_press("link", "Moved").await.unwrap_err();
     assert_eq!(error.code, "left_site");
-    desk.observe().await;
-    assert_eq!(desk.seen["about"]["address"], json!(home), "it went back");
+    harness.observe().await;
+    assert_eq!(harness.seen["about"]["address"], json!(home), "it went back");
 
-    assert_eq!(desk.press("button", "Jump").await.unwrap().0, "leave");
-    let (class, params) = desk.press("link", "Away").await.unwrap();
+    assert_eq!(harness.press("button", "Jump").await.unwrap().0, "leave");
+    let (class, params) = harness.press("link", "Away").await.unwrap();
     assert_eq!(class, "leave");
-    let done = desk.run("leave", params).await.unwrap();
-    assert_eq!(done["address"], format!("{}/away", desk.other.url));
-    desk.observe().await;
-    assert!(desk.text().contains("Elsewhere"));
-    desk.open("/").await;
-    assert_eq!(desk.press("link", "Away").await.unwrap().0, "look", "agreed to for this session");
+    let done = harness.run("leave", params).await.unwrap();
+    assert_eq!(done["address"], format!("{}/away", harness.other.url));
+    harness.observe().await;
+    assert!(harness.text().contains("Elsewhere"));
+    harness.open("/").await;
+    assert_eq!(harness.press("link", "Away").await.unwrap().0, "look", "agreed to for this session");
 
-    let done = desk.do_press("link", "Other tab").await.unwrap();
+    let done = harness.do_press("link", "Other tab").await.unwrap();
     assert_eq!(done["address"], json!(home));
-    desk.observe().await;
-    assert!(desk.text().contains("Tabs:"), "{}", desk.text());
-    let (class, params) = desk.aim("browser_tabs", json!({"action": "select", "index": 1})).await.unwrap();
-    let done = desk.run(&class, params).await.unwrap();
-    assert_eq!(done["address"], format!("{}/next", desk.site.url));
-    desk.close().await;
+    harness.observe().await;
+    assert!(harness.text().contains("Tabs:"), "{}", harness.text());
+    let (class, params) = harness.aim("browser_tabs", json!({"action": "select", "index": 1})).await.unwrap();
+    let done = harness.run(&class, params).await.unwrap();
+    assert_eq!(done["address"], format!("{}/next", harness.site.url));
+    harness.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dialog_is_seen_and_answered_and_what_follows_is_guarded() {
-    let Some(mut desk) = Desk::new("dialog", json!({})).await else { return };
-    desk.open("/").await;
-    assert_eq!(desk.do_press("button", "Warn").await.unwrap()["dialog"], "alert");
-    desk.observe().await;
-    assert!(desk.text().contains("canary-alert") && !desk.seen["about"].to_string().contains("canary"));
-    assert_eq!(desk.aim("browser_navigate", json!({"url": desk.site.url})).await.unwrap_err().code, "dialog_open");
-    let (class, params) = desk.aim("browser_handle_dialog", json!({"accept": true})).await.unwrap();
+    let Some(mut harness) = Harness::new("dialog", json!({})).await else { return };
+    harness.open("/").await;
+    assert_eq!(harness.do_press("button", "Warn").await.unwrap()["dialog"], "alert");
+    harness.observe().await;
+    assert!(harness.text().contains("canary-alert") && !harness.seen["about"].to_string().contains("canary"));
+    assert_eq!(
+        harness.aim("browser_navigate", json!({"url": harness.site.url})).await.unwrap_err().code,
+        "dialog_open"
+    );
+    let (class, params) = harness.aim("browser_handle_dialog", json!({"accept": true})).await.unwrap();
     assert_eq!(class, "look");
-    desk.run(&class, params).await.unwrap();
+    harness.run(&class, params).await.unwrap();
 
     // Not agreed to: what the page sends after the answer is held back, and belongs to the button.
-    assert_eq!(desk.do_press("button", "Sure").await.unwrap()["dialog"], "confirm");
-    desk.observe().await;
-    let (class, params) = desk.aim("browser_handle_dialog", json!({"accept": true})).await.unwrap();
+    assert_eq!(harness.do_press("button", "Sure").await.unwrap()["dialog"], "confirm");
+    harness.observe().await;
+    let (class, params) = harness.aim("browser_handle_dialog", json!({"accept": true})).await.unwrap();
     assert_eq!(class, "press");
-    assert_eq!(desk.run(&class, params).await.unwrap_err().code, "held");
-    assert_eq!(desk.sent(), [""; 0]);
+    assert_eq!(harness.run(&class, params).await.unwrap_err().code, "held");
+    assert_eq!(harness.sent(), [""; 0]);
 
-    let (class, params) = desk.press("button", "Sure").await.unwrap();
+    let (class, params) = harness.press("button", "Sure").await.unwrap();
     assert_eq!(class, "submit");
-    assert_eq!(desk.run(&class, params).await.unwrap()["dialog"], "confirm");
-    desk.observe().await;
-    let (class, params) = desk.aim("browser_handle_dialog", json!({"accept": true})).await.unwrap();
-    desk.run(&class, params).await.unwrap();
-    assert_eq!(desk.sent(), ["POST /api/confirmed"]);
-    desk.close().await;
+    assert_eq!(harness.run(&class, params).await.unwrap()["dialog"], "confirm");
+    harness.observe().await;
+    let (class, params) = harness.aim("browser_handle_dialog", json!({"accept": true})).await.unwrap();
+    harness.run(&class, params).await.unwrap();
+    assert_eq!(harness.sent(), ["POST /api/confirmed"]);
+    harness.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_is_typed_by_name_and_seen_by_nobody() {
     Secret::provide("TEST_SHOP_PASSWORD", Secret::new("correct-horse-4711"));
     let secrets = json!({"secrets": {"SHOP_PASSWORD": "$TEST_SHOP_PASSWORD"}});
-    let Some(mut desk) = Desk::new("secrets", secrets).await else { return };
-    let page = desk.open("/").await;
-    assert!(desk.text().contains("$SHOP_PASSWORD"), "its name is told");
+    let Some(mut harness) = Harness::new("secrets", secrets).await else { return };
+    let page = harness.open("/").await;
+    assert!(harness.text().contains("$SHOP_PASSWORD"), "its name is told");
     let fields = json!({"fields": [
         {"target": id(&page, "textbox", "Mail"), "name": "Mail", "type": "textbox", "value": "a@example.test"},
         {"target": id(&page, "textbox", "Password"), "name": "Password", "type": "textbox", "value": "$SHOP_PASSWORD"},
     ]});
-    let (class, params) = desk.aim("browser_fill_form", fields).await.unwrap();
+    let (class, params) = harness.aim("browser_fill_form", fields).await.unwrap();
     assert_eq!(class, "fill");
-    let done = desk.run(&class, params.clone()).await.unwrap();
+    let done = harness.run(&class, params.clone()).await.unwrap();
     assert!(!format!("{params}{done}").contains("4711"));
-    desk.observe().await;
-    assert!(desk.text().contains("<secret>SHOP_PASSWORD</secret>") && !desk.text().contains("4711"));
-    assert!(desk.seen.get("image").is_some(), "the field hides it");
-    assert!(desk.do_press("button", "Sign in").await.is_ok());
-    let asked = desk.site.asked();
+    harness.observe().await;
+    assert!(harness.text().contains("<secret>SHOP_PASSWORD</secret>") && !harness.text().contains("4711"));
+    assert!(harness.seen.get("image").is_some(), "the field hides it");
+    assert!(harness.do_press("button", "Sign in").await.is_ok());
+    let asked = harness.site.asked();
     let login = asked.iter().find(|asked| asked.method == "POST").unwrap();
     assert!(login.body.contains("password=correct-horse-4711"), "the page got it");
 
-    let page = desk.open("/").await;
+    let page = harness.open("/").await;
     let plain = json!({"target": id(&page, "textbox", "Plain"), "text": "$SHOP_PASSWORD"});
-    let (class, params) = desk.aim("browser_type", plain).await.unwrap();
-    desk.run(&class, params).await.unwrap();
-    desk.observe().await;
-    assert!(!desk.text().contains("4711"));
-    assert!(desk.seen.get("image").is_none(), "no picture where it would be read");
-    desk.close().await;
+    let (class, params) = harness.aim("browser_type", plain).await.unwrap();
+    harness.run(&class, params).await.unwrap();
+    harness.observe().await;
+    assert!(!harness.text().contains("4711"));
+    assert!(harness.seen.get("image").is_none(), "no picture where it would be read");
+    harness.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_browser_that_was_started_anew_opens_the_page_again() {
-    let Some(mut desk) = Desk::new("anew", json!({})).await else { return };
-    let at = format!("{}/next?~0123456789", desk.site.url);
-    desk.seen = desk.run("observe", json!({"at": at})).await.unwrap();
-    assert_eq!(desk.seen["about"]["address"], format!("{}/next", desk.site.url));
-    assert!(desk.text().contains("started anew"), "{}", desk.text());
+    let Some(mut harness) = Harness::new("anew", json!({})).await else { return };
+    let at = format!("{}/next?~0123456789", harness.site.url);
+    harness.seen = harness.run("observe", json!({"at": at})).await.unwrap();
+    assert_eq!(harness.seen["about"]["address"], format!("{}/next", harness.site.url));
+    assert!(harness.text().contains("started anew"), "{}", harness.text());
     // A browser that ended by itself was where it was.
-    desk.end_browser();
-    let stale = desk.aim("browser_hover", json!({"target": "e1"})).await.unwrap_err();
+    harness.end_browser();
+    let stale = harness.aim("browser_hover", json!({"target": "e1"})).await.unwrap_err();
     assert!(["not_observed", "unknown_element", "browser"].contains(&stale.code.as_str()), "{stale:?}");
-    desk.observe().await;
-    assert_eq!(desk.seen["about"]["address"], format!("{}/next", desk.site.url));
-    desk.close().await;
+    harness.observe().await;
+    assert_eq!(harness.seen["about"]["address"], format!("{}/next", harness.site.url));
+    harness.close().await;
 
-    let Some(mut desk) = Desk::new("anew-elsewhere", json!({})).await else { return };
-    let at = format!("{}/away", desk.other.url);
-    desk.seen = desk.run("observe", json!({"at": at})).await.unwrap();
-    assert_eq!(desk.seen["about"]["address"], "about:blank");
-    assert!(desk.other.asked().is_empty());
-    desk.close().await;
+    let Some(mut harness) = Harness::new("anew-elsewhere", json!({})).await else { return };
+    let at = format!("{}/away", harness.other.url);
+    harness.seen = harness.run("observe", json!({"at": at})).await.unwrap();
+    assert_eq!(harness.seen["about"]["address"], "about:blank");
+    assert!(harness.other.asked().is_empty());
+    harness.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_are_judged_by_the_element_that_has_them() {
-    let Some(mut desk) = Desk::new("keys", json!({})).await else { return };
-    let page = desk.open("/").await;
+    let Some(mut harness) = Harness::new("keys", json!({})).await else { return };
+    let page = harness.open("/").await;
     for (name, key, class) in [
         ("Query", "Enter", "search"),
         ("Mail", "Enter", "submit"),
@@ -336,81 +339,85 @@ async fn keys_are_judged_by_the_element_that_has_them() {
         ("Mail", "Tab", "look"),
         ("Words", "Control+Enter", "press"),
     ] {
-        let (press, params) = desk.aim("browser_click", json!({"target": id(&page, "textbox", name)})).await.unwrap();
-        desk.run(&press, params).await.unwrap();
-        desk.observe().await;
-        let (found, params) = desk.aim("browser_press_key", json!({"key": key})).await.unwrap();
+        let (press, params) =
+            harness.aim("browser_click", json!({"target": id(&page, "textbox", name)})).await.unwrap();
+        harness.run(&press, params).await.unwrap();
+        harness.observe().await;
+        let (found, params) = harness.aim("browser_press_key", json!({"key": key})).await.unwrap();
         assert_eq!((found.as_str(), params["name"].as_str()), (class, Some(name)), "{key}");
     }
-    let (press, params) = desk.aim("browser_click", json!({"target": id(&page, "textbox", "Query")})).await.unwrap();
-    desk.run(&press, params).await.unwrap();
-    desk.observe().await;
-    let (class, params) = desk.aim("browser_press_key", json!({"key": "Enter"})).await.unwrap();
-    let done = desk.run(&class, params).await.unwrap();
-    assert!(done["address"].as_str().unwrap().starts_with(&format!("{}/find", desk.site.url)), "{done}");
-    desk.close().await;
+    let (press, params) = harness.aim("browser_click", json!({"target": id(&page, "textbox", "Query")})).await.unwrap();
+    harness.run(&press, params).await.unwrap();
+    harness.observe().await;
+    let (class, params) = harness.aim("browser_press_key", json!({"key": "Enter"})).await.unwrap();
+    let done = harness.run(&class, params).await.unwrap();
+    assert!(done["address"].as_str().unwrap().starts_with(&format!("{}/find", harness.site.url)), "{done}");
+    harness.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn frames_scripts_that_send_files_and_other_corners_of_pages_are_guarded_too() {
-    let Some(mut desk) = Desk::new("corners", json!({"uploads": "files"})).await else { return };
-    let files = desk.outputs.with_file_name("files");
+    let Some(mut harness) = Harness::new("corners", json!({"uploads": "files"})).await else { return };
+    let files = harness.outputs.with_file_name("files");
     std::fs::create_dir_all(&files).unwrap();
     std::fs::write(files.join("a.txt"), "a").unwrap();
-    let page = desk.open("/").await;
+    let page = harness.open("/").await;
 
     // A frame: found and judged as if it were the page.
     let inside = json!({"target": id(&page, "textbox", "Inside"), "text": "hello"});
-    let (class, params) = desk.aim("browser_type", inside).await.unwrap();
-    desk.run(&class, params).await.unwrap();
-    let (class, params) = desk.press("button", "Send it").await.unwrap();
+    let (class, params) = harness.aim("browser_type", inside).await.unwrap();
+    harness.run(&class, params).await.unwrap();
+    let (class, params) = harness.press("button", "Send it").await.unwrap();
     assert_eq!((class.as_str(), params["form"]["fields"][0].as_str()), ("send", Some("t")));
-    desk.run(&class, params).await.unwrap();
-    assert_eq!(desk.sent(), ["POST /frame/send"]);
+    harness.run(&class, params).await.unwrap();
+    assert_eq!(harness.sent(), ["POST /frame/send"]);
 
     // A form whose script sends something else than the form says.
-    desk.open("/").await;
-    let (class, params) = desk.press("button", "Subscribe").await.unwrap();
+    harness.open("/").await;
+    let (class, params) = harness.press("button", "Subscribe").await.unwrap();
     assert_eq!((class.as_str(), params["form"]["method"].as_str()), ("submit", Some("GET")));
-    let error = desk.run(&class, params).await.unwrap_err();
+    let error = harness.run(&class, params).await.unwrap_err();
     assert!(error.code == "held" && error.message.contains("(subscribeMe)"), "{error:?}");
-    let (class, params) = desk.press("button", "Subscribe").await.unwrap();
+    let (class, params) = harness.press("button", "Subscribe").await.unwrap();
     assert_eq!(params["sends"]["operation"], "subscribeMe");
-    desk.run(&class, params).await.unwrap();
-    assert_eq!(desk.sent(), ["POST /frame/send", "POST /api/subscribe"]);
+    harness.run(&class, params).await.unwrap();
+    assert_eq!(harness.sent(), ["POST /frame/send", "POST /api/subscribe"]);
 
     // What is sent a while later is held back, told, and asked about the next time.
-    desk.do_press("button", "Later").await.unwrap();
-    let (class, params) = desk.aim("browser_wait_for", json!({"time": 3})).await.unwrap();
+    harness.do_press("button", "Later").await.unwrap();
+    let (class, params) = harness.aim("browser_wait_for", json!({"time": 3})).await.unwrap();
     assert_eq!(class, "wait");
-    let waited = desk.run(&class, params).await;
+    let waited = harness.run(&class, params).await;
     assert!(waited.is_ok() || waited.unwrap_err().code == "held");
-    desk.observe().await;
-    assert_eq!(desk.sent().len(), 2);
+    harness.observe().await;
+    assert_eq!(harness.sent().len(), 2);
 
     // Workers: what they send is held back, or there are none.
-    desk.open("/").await;
-    assert!(desk.do_press("button", "Shared").await.is_ok());
-    desk.observe().await;
-    assert!(desk.text().contains("no shared worker"));
-    assert!(desk.do_press("button", "Framed worker").await.is_ok());
-    desk.observe().await;
-    assert!(desk.text().contains("none in frames"));
-    assert_eq!(desk.do_press("button", "Worker").await.unwrap_err().code, "held");
-    assert_eq!(desk.sent().len(), 2);
+    harness.open("/").await;
+    assert!(harness.do_press("button", "Shared").await.is_ok());
+    harness.observe().await;
+    assert!(harness.text().contains("no shared worker"));
+    assert!(harness.do_press("button", "Framed worker").await.is_ok());
+    harness.observe().await;
+    assert!(harness.text().contains("none in frames"));
+    assert_eq!(harness.do_press("button", "Worker").await.unwrap_err().code, "held");
+    assert_eq!(harness.sent().len(), 2);
 
     // Names of fields that hide what a form and its document say.
-    let (class, params) = desk.press("button", "Clobbered").await.unwrap();
-    assert_eq!((class.as_str(), params["form"]["address"].as_str()), ("submit", Some(&*format!("{}/", desk.site.url))));
+    let (class, params) = harness.press("button", "Clobbered").await.unwrap();
+    assert_eq!(
+        (class.as_str(), params["form"]["address"].as_str()),
+        ("submit", Some(&*format!("{}/", harness.site.url)))
+    );
 
     // Words that can be pressed have no name, and none of them is kept.
-    let page = desk.open("/").await;
+    let page = harness.open("/").await;
     let words = page.elements().iter().find(|element| element.role == "generic" && element.label.starts_with('~'));
     let all: Vec<_> =
         page.elements().iter().filter(|element| element.role == "generic" && element.label.starts_with('~')).collect();
     assert!(words.is_some());
     for element in all {
-        let (class, params) = desk.aim("browser_click", json!({"target": element.id})).await.unwrap();
+        let (class, params) = harness.aim("browser_click", json!({"target": element.id})).await.unwrap();
         assert!(
             !params.to_string().contains("Pressable") && ["press", "look", "fill"].contains(&class.as_str()),
             "{class} {params}"
@@ -418,40 +425,40 @@ async fn frames_scripts_that_send_files_and_other_corners_of_pages_are_guarded_t
     }
 
     // Files: chosen from the one folder, and never others.
-    assert_eq!(desk.do_press("button", "File").await.unwrap()["dialog"], "file");
-    desk.observe().await;
+    assert_eq!(harness.do_press("button", "File").await.unwrap()["dialog"], "file");
+    harness.observe().await;
     for path in ["/etc/passwd", "../../etc/passwd", "missing"] {
-        let refused = desk.aim("browser_file_upload", json!({"paths": [path]})).await.unwrap_err();
+        let refused = harness.aim("browser_file_upload", json!({"paths": [path]})).await.unwrap_err();
         assert_eq!(refused.code, "refused", "{path}");
     }
-    let (class, params) = desk.aim("browser_file_upload", json!({})).await.unwrap();
+    let (class, params) = harness.aim("browser_file_upload", json!({})).await.unwrap();
     assert_eq!(class, "look");
-    desk.run(&class, params).await.unwrap();
-    desk.do_press("button", "File").await.unwrap();
-    desk.observe().await;
-    let (class, params) = desk.aim("browser_file_upload", json!({"paths": ["a.txt"]})).await.unwrap();
+    harness.run(&class, params).await.unwrap();
+    harness.do_press("button", "File").await.unwrap();
+    harness.observe().await;
+    let (class, params) = harness.aim("browser_file_upload", json!({"paths": ["a.txt"]})).await.unwrap();
     assert_eq!(class, "fill");
-    assert_eq!(desk.run(&class, params).await.unwrap()["did"], "file_upload");
+    assert_eq!(harness.run(&class, params).await.unwrap()["did"], "file_upload");
 
     // What a page loads down stays in the folder that goes away.
-    let done = desk.do_press("link", "Load down").await.unwrap();
+    let done = harness.do_press("link", "Load down").await.unwrap();
     assert_eq!(done["downloads"], 1, "{done}");
     assert!(!done.to_string().contains("file.bin"));
 
     // A page that goes elsewhere by itself is held where it is.
-    let result = desk.do_press("link", "Refreshing").await;
-    assert!(desk.other.asked().is_empty(), "{result:?}");
-    desk.observe().await;
-    assert_eq!(desk.seen["about"]["address"], format!("{}/meta", desk.site.url));
+    let result = harness.do_press("link", "Refreshing").await;
+    assert!(harness.other.asked().is_empty(), "{result:?}");
+    harness.observe().await;
+    assert_eq!(harness.seen["about"]["address"], format!("{}/meta", harness.site.url));
 
-    let page = desk.open("/").await;
+    let page = harness.open("/").await;
     for (name, text) in [("Note", "words"), ("Day", "2026-11-15")] {
         let typing = json!({"target": id(&page, "textbox", name), "text": text});
-        let (class, params) = desk.aim("browser_type", typing).await.unwrap();
-        assert_eq!(desk.run(&class, params).await.unwrap()["did"], "type", "{name}");
-        desk.observe().await;
-        assert!(desk.text().contains(text), "{name}");
+        let (class, params) = harness.aim("browser_type", typing).await.unwrap();
+        assert_eq!(harness.run(&class, params).await.unwrap()["did"], "type", "{name}");
+        harness.observe().await;
+        assert!(harness.text().contains(text), "{name}");
     }
-    assert_eq!(desk.sent().len(), 2);
-    desk.close().await;
+    assert_eq!(harness.sent().len(), 2);
+    harness.close().await;
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use obelus_connect::activity::bind;
 use obelus_kernel::Tool;
 use obelus_kernel::session::{CallError, Outcome};
-use obelus_runtime::{Activity, Asker, Work};
+use obelus_runtime::{Activity, Elicitor, Work};
 use serde_json::{Value, json};
 
 /// A call of a tool that reads.
@@ -19,8 +19,8 @@ pub(crate) fn reading(call: Value) -> Work {
 /// A call of a tool that does this to the world.
 pub(crate) fn work(call: Value, effect: &str) -> Work {
     let tool = Tool::parse("try", &json!({"type": "object", "x-effect": effect})).unwrap();
-    let (key, asker, sill) = ("key-1".to_owned(), Asker::nobody(), Arc::default());
-    Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, asker, sill }
+    let (key, elicitor, slot) = ("key-1".to_owned(), Elicitor::nobody(), Arc::default());
+    Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, elicitor, slot }
 }
 
 /// The activity that a binding makes.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use obelus_connect::mcp::{AskedFuture, Elicit, Servers};
 use obelus_kernel::session::Outcome;
-use obelus_runtime::Asked;
+use obelus_runtime::Elicited;
 use serde_json::{Value, json};
 
 use crate::peers::{arguments, marked, npm, run, servers, until, zombies};
@@ -23,7 +23,7 @@ fn stdio(mark: &str, more: Value) -> Option<Servers> {
 }
 
 /// Answers every question with the same.
-struct Says(Asked);
+struct Says(Elicited);
 
 impl Elicit for Says {
     fn ask(&self, words: String, schema: Value) -> AskedFuture<'_> {
@@ -69,16 +69,16 @@ async fn does_everything(servers: &Servers) {
 async fn asks(servers: &Servers) {
     servers.tools().await.unwrap();
     let server = servers.get("all").unwrap();
-    let ask = async |told: Option<Asked>| {
-        let asker = told.map(Says);
-        let asker = asker.as_ref().map(|asker| asker as &dyn Elicit);
-        server.call("trigger-elicitation-request", arguments(json!({})), asker).await.unwrap().texts.join(" ")
+    let ask = async |told: Option<Elicited>| {
+        let elicitor = told.map(Says);
+        let elicitor = elicitor.as_ref().map(|elicitor| elicitor as &dyn Elicit);
+        server.call("trigger-elicitation-request", arguments(json!({})), elicitor).await.unwrap().texts.join(" ")
     };
-    let said = ask(Some(Asked::Value(json!({"name": "Ann", "check": true})))).await;
+    let said = ask(Some(Elicited::Value(json!({"name": "Ann", "check": true})))).await;
     assert!(said.contains("Ann"), "{said}");
-    let said = ask(Some(Asked::Declined("no".to_owned()))).await;
+    let said = ask(Some(Elicited::Declined("no".to_owned()))).await;
     assert!(said.contains("declined"), "{said}");
-    let said = ask(Some(Asked::Gone)).await;
+    let said = ask(Some(Elicited::Gone)).await;
     assert!(said.contains("cancelled"), "{said}");
     let said = ask(None).await;
     assert!(said.contains("declined"), "{said}");

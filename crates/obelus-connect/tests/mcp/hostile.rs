@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use obelus_connect::mcp::{AskedFuture, Elicit, Servers, Trouble};
 use obelus_kernel::session::Outcome;
-use obelus_runtime::{Asked, Secret};
+use obelus_runtime::{Elicited, Secret};
 use serde_json::{Value, json};
 
 use crate::peers::{arguments, marked, run, servers, until, zombies};
@@ -312,7 +312,7 @@ impl Elicit for Person {
             }
             // Longer than the time limit of the call, which stands still meanwhile.
             tokio::time::sleep(Duration::from_secs(5)).await;
-            Asked::Value(json!({"name": "Ann"}))
+            Elicited::Value(json!({"name": "Ann"}))
         })
     }
 }

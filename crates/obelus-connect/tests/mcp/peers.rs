@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use obelus_connect::mcp::Servers;
 use obelus_kernel::Tool;
 use obelus_kernel::session::Outcome;
-use obelus_runtime::{Activities, Asker, Work};
+use obelus_runtime::{Activities, Elicitor, Work};
 use serde_json::{Value, json};
 
 /// The servers of a section.
@@ -56,8 +56,8 @@ pub(crate) async fn run(servers: &Servers, pinned: &[(String, Value)], tool: &st
         scope: Vec::new(),
         key: "key".to_owned(),
         attempt: 1,
-        asker: Asker::nobody(),
-        sill: Arc::default(),
+        elicitor: Elicitor::nobody(),
+        slot: Arc::default(),
     };
     activities.get(tool).expect("it is bound").run(work).await
 }

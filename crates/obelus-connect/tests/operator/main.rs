@@ -1,11 +1,11 @@
 //! The operator's graph from end to end, on toy pages, with a model made of rules.
 
-mod desk;
+mod harness;
 
 use obelus_kernel::session::{Decision, Ends, Input};
 use serde_json::{Value, json};
 
-use desk::{CANARY, Office};
+use harness::{CANARY, Office};
 
 fn decided(question: &str, decision: Decision) -> Input {
     Input::Decide { question: question.to_owned(), decision, by: "a person".to_owned() }
@@ -49,8 +49,8 @@ async fn a_deletion_waits_for_a_yes_and_is_bound_to_what_it_is_about() {
     assert_eq!((&call["_tool"], &call["name"], &call["role"]), (&json!("delete"), &json!("Remove"), &json!("button")));
     assert!(!call.to_string().contains("\"e1"), "no id of an element: {call}");
     let headline = office.driver.session().call_headline_in(call, Some("en"));
-    assert!(headline.starts_with("Delete Remove (page: https://desk.example.test/1, kind: button"), "{headline}");
-    assert!(headline.contains("sent to: https://desk.example.test/remove"), "{headline}");
+    assert!(headline.starts_with("Delete Remove (page: https://harness.example.test/1, kind: button"), "{headline}");
+    assert!(headline.contains("sent to: https://harness.example.test/remove"), "{headline}");
     assert_eq!(office.log(), ["observe"]);
     let reply = office.says("да").await;
     assert_eq!((reply.end.as_deref(), reply.output), (Some("done"), json!("Удалено.")));

@@ -47,7 +47,7 @@ impl Past {
 
 /// A context as it is kept: its fold, its end, and how much came before.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct KeptContext<'a> {
+pub(crate) struct ContextCheckpoint<'a> {
     /// Messages in all.
     length: usize,
     /// Messages at the beginning that whoever takes it up has already.
@@ -114,7 +114,7 @@ impl Context {
     }
 
     /// What is needed to go on with it: `opening` messages are known to whoever takes it up.
-    pub(crate) fn kept(&self, opening: usize) -> Option<KeptContext<'_>> {
+    pub(crate) fn kept(&self, opening: usize) -> Option<ContextCheckpoint<'_>> {
         let length = self.length();
         let first = (length - RECENT.min(length)).max(opening);
         let recent: Vec<Value> = self.latest().take(length - first).map(Message::to_json).collect();
@@ -124,7 +124,7 @@ impl Context {
         let is_plain = later.clone().all(|message| is_here(message) && !matches!(message, Message::Tool(_)));
         let is_open = self.past.as_ref().is_none_or(|past| past.at == opening);
         let plan = self.plan().map(|plan| Message::Plan(plan.clone()).to_json());
-        (is_plain && is_open && self.messages.len() >= opening).then(|| KeptContext {
+        (is_plain && is_open && self.messages.len() >= opening).then(|| ContextCheckpoint {
             length,
             opening,
             recent: recent.into_iter().rev().collect(),
@@ -135,8 +135,8 @@ impl Context {
     }
 
     /// Takes up what was kept, on the context that it began with.
-    pub(crate) fn take_up(&mut self, kept: KeptContext<'_>, load: LoadPast) -> Result<(), String> {
-        let KeptContext { length, opening, recent, views, instances, plan } = kept;
+    pub(crate) fn restore(&mut self, kept: ContextCheckpoint<'_>, load: LoadPast) -> Result<(), String> {
+        let ContextCheckpoint { length, opening, recent, views, instances, plan } = kept;
         if self.past.is_some() || self.messages.len() != opening || opening + recent.len() > length {
             return Err(format!("it began with {opening} messages, and not {}", self.messages.len()));
         }

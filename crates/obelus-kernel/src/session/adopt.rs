@@ -61,13 +61,13 @@ impl Session {
         }
         let asked: Vec<&Value> = entries.iter().filter_map(|entry| entry.call.as_ref()).collect();
         let is_asked = |call: &Value| asked.iter().any(|known| without_asides(known) == without_asides(call));
-        let kept = &self.settings.kept;
+        let kept = &self.settings.managed;
         if before[kept.planned.as_deref().unwrap_or_default()].as_array().is_none_or(Vec::is_empty) {
             let steps = planned
                 .into_iter()
                 .filter(|call| !is_asked(call))
                 .map(|call| Step::from_call(&call, |_| false).to_json());
-            self.desk.adopted_plan = steps.collect();
+            self.projection.adopted_plan = steps.collect();
         }
         entries.into_iter().try_for_each(|entry| self.adopt_entry(entry, by))
     }
@@ -79,7 +79,7 @@ impl Session {
             let text = format!("the state is an object, not {}", crate::type_name(&state));
             return Err(Refused::new("bad_state", text));
         };
-        let kept = self.settings.kept.clone();
+        let kept = self.settings.managed.clone();
         let mut taken = |name: &Option<String>| name.as_ref().and_then(|name| fields.shift_remove(name));
         taken(&kept.in_progress);
         let planned = taken(&kept.planned).unwrap_or_default();
@@ -189,16 +189,16 @@ impl Session {
         if let Some((question, index)) = self.confirmation(&entry.key) {
             return self.decide_as_written(&question, index, &entry, by);
         }
-        if self.desk.adopted.get(&entry.key) == Some(&entry.whole) {
+        if self.projection.adopted.get(&entry.key) == Some(&entry.whole) {
             return Ok(());
         }
         // Until it is asked here, if it can be asked at all, it stays as it came.
         let words = entry.whole["description"].as_str().map(str::to_owned);
-        self.desk.adopted.insert(entry.key.clone(), entry.whole);
+        self.projection.adopted.insert(entry.key.clone(), entry.whole);
         match (entry.status.as_str(), entry.call) {
             ("requested", Some(call)) if self.can_ask(&call) => {
                 if let Some(words) = words {
-                    self.desk.words.insert(entry.key.clone(), words);
+                    self.projection.words.insert(entry.key.clone(), words);
                 }
                 self.ask_as_before(&entry.key, entry.requested_at, call);
             }
@@ -234,7 +234,7 @@ impl Session {
     fn ask_as_before(&mut self, key: &str, requested_at: Option<Time>, mut call: Value) {
         call["requires_confirmation"] = true.into();
         let hash = self.hash_of_proposal(&call);
-        self.desk.expected.insert(hash, (key.to_owned(), requested_at));
+        self.projection.expected.insert(hash, (key.to_owned(), requested_at));
         match self.turn.phase {
             Phase::Rested(Ends::Waiting) => self.reopen(),
             // Already begun by another question of the same state.
@@ -257,7 +257,7 @@ impl Session {
 
     /// Whether a call comes from a question that came along.
     pub(super) fn was_asked_elsewhere(&self, call: &Call, frozen: &Frozen) -> bool {
-        !self.desk.expected.is_empty() && self.desk.expected.contains_key(&self.hash_of(call, frozen))
+        !self.projection.expected.is_empty() && self.projection.expected.contains_key(&self.hash_of(call, frozen))
     }
 
     /// What a decision about a proposal without references is bound to.

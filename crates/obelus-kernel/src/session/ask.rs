@@ -183,7 +183,7 @@ impl Session {
             decided_at: None,
             by: None,
             reason: None,
-            inquiry: None,
+            elicitation: None,
             manner: Manner::default(),
             before_reading: false,
             asked_after: self.context.length(),

@@ -9,17 +9,17 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::Session;
-use super::desk::Desk;
 use super::input::CallReport;
 use super::job::Status;
+use super::observation::Observed;
 use super::picture::Picture;
-use super::question::KeptQuestions;
-use super::seen::Observed;
+use super::question::QuestionsCheckpoint;
 use super::settings::Mode;
 use super::spent::Spent;
+use super::state_projection::StateProjection;
 use super::turn::{Phase, Turn};
 use super::walk::Place;
-use crate::context::{KeptContext, LoadPast};
+use crate::context::{ContextCheckpoint, LoadPast};
 use crate::message::Message;
 use crate::origin::Origins;
 use crate::time::Time;
@@ -29,18 +29,18 @@ const FORM: u32 = 2;
 
 /// What is kept is as long as the memory of the session: it is written down from where it is, without a copy.
 #[derive(Serialize, Deserialize)]
-struct Kept<'a> {
+struct Checkpoint<'a> {
     form: u32,
     id: Cow<'a, str>,
     now: Time,
     mode: Mode,
-    context: KeptContext<'a>,
+    context: ContextCheckpoint<'a>,
     turn: Cow<'a, Turn>,
     spent: Spent,
     next_step: u32,
     next_request: u64,
-    questions: KeptQuestions<'a>,
-    desk: Cow<'a, Desk>,
+    questions: QuestionsCheckpoint<'a>,
+    projection: Cow<'a, StateProjection>,
     #[serde(default)]
     observed: Cow<'a, [Observed]>,
     shown: Cow<'a, Origins>,
@@ -82,7 +82,7 @@ impl Session {
             // At rest it holds calls of steps only, and there is no step then.
             early: _,
             questions,
-            desk,
+            projection,
             looks,
             views: _,
             observed,
@@ -103,7 +103,7 @@ impl Session {
         if !(rests && is_idle && *depth == 0) {
             return None;
         }
-        let kept = Kept {
+        let kept = Checkpoint {
             form: FORM,
             id: Cow::Borrowed(id),
             now: *now,
@@ -114,7 +114,7 @@ impl Session {
             spent: *spent,
             next_step: *next_step,
             next_request: *next_request,
-            desk: Cow::Borrowed(desk),
+            projection: Cow::Borrowed(projection),
             observed: Cow::Borrowed(observed),
             shown: Cow::Borrowed(shown),
             said: Cow::Borrowed(said),
@@ -130,14 +130,14 @@ impl Session {
     /// told nothing yet. `past` brings the messages that were left out: [`Session::past`] of the session as its
     /// journal had made it at that point.
     pub fn restore(mut self, kept: &str, past: LoadPast) -> Result<Self, String> {
-        let kept: Kept<'_> = serde_json::from_str(kept).map_err(|error| error.to_string())?;
+        let kept: Checkpoint<'_> = serde_json::from_str(kept).map_err(|error| error.to_string())?;
         if kept.form != FORM {
             return Err(format!("it is of form {}, and not {FORM}", kept.form));
         }
         if kept.id != self.id {
             return Err(format!("it is of the session `{}`", kept.id));
         }
-        self.context.take_up(kept.context, past)?;
+        self.context.restore(kept.context, past)?;
         self.now = kept.now;
         self.set_mode(kept.mode);
         self.turn = kept.turn.into_owned();
@@ -145,7 +145,7 @@ impl Session {
         self.next_step = kept.next_step;
         self.next_request = kept.next_request;
         self.questions = kept.questions.into();
-        self.desk = kept.desk.into_owned();
+        self.projection = kept.projection.into_owned();
         self.observed = kept.observed.into_owned();
         self.shown = kept.shown.into_owned();
         self.said = kept.said.into_owned();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::input::{AskedAgain, CallError, Decision, Ends, Outcome, Task, Told};
+use super::input::{AskedAgain, CallError, Decision, ElicitationAnswer, Ends, Outcome, Task};
 use super::job::{Frozen, JobRef, Origin as By, Status};
 use super::naming::Said;
 use super::policy::Verdict;
@@ -26,7 +26,7 @@ impl Session {
         if !question.is_open() {
             let by = question.by.as_deref().unwrap_or("nobody");
             let status = serde_json::to_value(question.status).unwrap_or_default();
-            let why = question.reason.as_deref().filter(|_| question.inquiry.is_some());
+            let why = question.reason.as_deref().filter(|_| question.elicitation.is_some());
             let why = why.map(|why| format!(": {why}")).unwrap_or_default();
             let text = format!("the question `{id}` is {} already, by {by}{why}", status.as_str().unwrap_or_default());
             return Err(Refused::new("already_decided", text));
@@ -48,8 +48,8 @@ impl Session {
             )
         };
         match (question.about, decision) {
-            (About::Input, decision) if question.inquiry.is_some() => {
-                return self.answer_inquiry(id, decision, by);
+            (About::Input, decision) if question.elicitation.is_some() => {
+                return self.answer_elicitation(id, decision, by);
             }
             (About::Call, Decision::Approve { only }) => {
                 let chosen = chosen(question, only)?;
@@ -274,8 +274,10 @@ impl Session {
                     let error = CallError::new("in_doubt", "nobody said in time whether it happened");
                     self.settle_doubt(&id, "nobody", Some(Outcome::Error(error)));
                 }
-                Some(About::Input) if self.questions.get(&id).is_some_and(|question| question.inquiry.is_some()) => {
-                    self.settle_inquiry(&id, QuestionStatus::Expired, "nobody", Told::Gone);
+                Some(About::Input)
+                    if self.questions.get(&id).is_some_and(|question| question.elicitation.is_some()) =>
+                {
+                    self.settle_elicitation(&id, QuestionStatus::Expired, "nobody", ElicitationAnswer::Gone);
                 }
                 Some(About::Input) => {
                     self.questions.decided(&id, QuestionStatus::Expired, self.now, "nobody", None);

@@ -151,8 +151,8 @@ impl Session {
                     start.id = format!("{id}/{}", start.id);
                     self.tasks.push_back(Task::Call(start));
                 }
-                Task::Told { id: inner, key, answer } => {
-                    self.tasks.push_back(Task::Told { id: format!("{id}/{inner}"), key, answer });
+                Task::AnswerElicitation { id: inner, key, answer } => {
+                    self.tasks.push_back(Task::AnswerElicitation { id: format!("{id}/{inner}"), key, answer });
                 }
                 // A child speaks to whoever called it, by its output.
                 Task::Say(_) => {}

@@ -72,7 +72,7 @@ impl Session {
 
     /// Asks a person whether a call has happened; once, however often the doubt is told.
     fn ask_about_doubt(&mut self, at: JobRef, why: String) {
-        self.close_inquiries(at);
+        self.close_elicitations(at);
         let step = &self.steps[&at.step];
         let (job, call) = (&step.jobs[at.job as usize], step.call(at.job as usize));
         let (Some(frozen), false) = (job.frozen.clone(), job.resting) else { return };

@@ -20,7 +20,7 @@ impl Session {
     /// An event has come. It is kept once, shown with the next request, and sets nothing to work: it is no wish, no
     /// words of the user and no consent, whatever it says.
     pub(super) fn take_event(&mut self, id: String, event: Value) -> Result<(), Refused> {
-        if self.desk.events.contains(&id) {
+        if self.projection.events.contains(&id) {
             return Ok(());
         }
         let path = Arc::new(Path::root(KIND));
@@ -31,9 +31,9 @@ impl Session {
         data.origins = Some(Origins::of(Origin::Tool { name: "event".into(), trusted: false }));
         let appended = self.context.append(vec![Message::Data(Box::new(data))]);
         appended.map_err(|fault| Refused::new("bad_event", fault.to_string()))?;
-        self.desk.events.push_back(id);
-        if self.desk.events.len() > MOST_IDS {
-            self.desk.events.pop_front();
+        self.projection.events.push_back(id);
+        if self.projection.events.len() > MOST_IDS {
+            self.projection.events.pop_front();
         }
         Ok(())
     }

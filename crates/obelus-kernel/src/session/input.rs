@@ -103,7 +103,7 @@ pub enum Input {
         attempt: u32,
     },
     /// What only a process that has ended knew is gone: what the model had before its eyes, for that was never kept (see
-    /// [`super::Seen`]), and who waits for what calls at work have asked.
+    /// [`super::Observation`]), and who waits for what calls at work have asked.
     Forgotten,
     /// A person decided.
     Decide {
@@ -343,13 +343,13 @@ pub enum Task {
         because: AskedAgain,
     },
     /// Tell a call at work what became of something that it asked.
-    Told {
+    AnswerElicitation {
         /// The call's id.
         id: String,
         /// What it asked is known by this.
         key: String,
         /// What became of it.
-        answer: Told,
+        answer: ElicitationAnswer,
     },
     /// The turn has come to rest.
     Rest(Box<Reply>),
@@ -357,7 +357,7 @@ pub enum Task {
 
 /// What became of something that a call at work asked a person.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Told {
+pub enum ElicitationAnswer {
     /// A person gave this value, and it fits.
     Value(Value),
     /// It is not answered.

@@ -14,14 +14,14 @@ use crate::message::{Data, Message};
 impl Session {
     /// Writes what the call's tool declares in `x-leaves`. The effect has happened, so whatever is wrong with a
     /// declaration is told, and takes nothing back.
-    pub(super) fn leave_behind(&mut self, at: JobRef, call: &Arc<Call>, result: &Value) {
-        let Some(tool) = call.tool.clone().filter(|tool| !tool.leaves.is_empty()) else { return };
+    pub(super) fn write_side_writes(&mut self, at: JobRef, call: &Arc<Call>, result: &Value) {
+        let Some(tool) = call.tool.clone().filter(|tool| !tool.side_writes.is_empty()) else { return };
         let Some(frozen) = self.frozen(at).cloned() else { return };
         let now = self.now.to_string().into();
         let input = [("call", Read::new(&frozen.call)), ("result", Read::new(result)), ("now", Read::new(&now))];
         let origins = self.steps[&at.step].jobs[at.job as usize].origins.clone().joined(self.own_origin(at, call));
         let instance = self.steps[&at.step].jobs[at.job as usize].instance.clone();
-        for leave in &tool.leaves {
+        for leave in &tool.side_writes {
             let was = self.context.read(&leave.to, instance.as_deref());
             let was = Read::new(was.as_deref().unwrap_or(&Value::Null));
             let left = match leave.value.one_read(&Read::of_fields(input.iter().cloned().chain([("was", was)]))) {

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::Session;
+use super::elicitation::ElicitationRequest;
 use super::freeze::frozen_call;
-use super::input::{Input, Outcome, Start, Task, Told};
-use super::inquiry::Inquired;
+use super::input::{ElicitationAnswer, Input, Outcome, Start, Task};
 use super::job::JobRef;
 use super::policy::Verdict;
 use super::provenance::{Sources, doubts};
@@ -35,7 +35,7 @@ pub(super) struct EarlyCall {
     /// The job whose call it turned out to be.
     job: Option<JobRef>,
     /// What it wants to ask people, while nobody knows whose call it is.
-    asks: Vec<Inquired>,
+    asks: Vec<ElicitationRequest>,
 }
 
 /// The names of such calls are told from others by their first letter.
@@ -163,7 +163,7 @@ impl Session {
             None => {
                 early.job = Some(at);
                 let asks = std::mem::take(&mut early.asks);
-                asks.into_iter().for_each(|asked| self.open_inquiry(at, &name(place), asked));
+                asks.into_iter().for_each(|asked| self.open_elicitation(at, &name(place), asked));
             }
         }
         true
@@ -171,10 +171,10 @@ impl Session {
 
     /// Something that was started early asks a person. None is asked before it is known whose call it is. Hands back
     /// what is asked if there is no such call.
-    pub(super) fn inquire_early(&mut self, id: &str, asked: Inquired) -> Option<Inquired> {
+    pub(super) fn elicit_early(&mut self, id: &str, asked: ElicitationRequest) -> Option<ElicitationRequest> {
         let Some(early) = early_place(id).and_then(|place| self.early.get_mut(&place)) else { return Some(asked) };
         match early.job {
-            Some(at) => self.open_inquiry(at, id, asked),
+            Some(at) => self.open_elicitation(at, id, asked),
             None => early.asks.push(asked),
         }
         None
@@ -207,8 +207,12 @@ impl Session {
     /// The answer is there and its calls have begun, or there is none: what nobody has taken up is dropped.
     pub(super) fn forget_early(&mut self) {
         for (place, early) in &mut self.early {
-            for Inquired { key, .. } in early.asks.drain(..) {
-                self.tasks.push_back(Task::Told { id: name(*place), key, answer: Told::Gone });
+            for ElicitationRequest { key, .. } in early.asks.drain(..) {
+                self.tasks.push_back(Task::AnswerElicitation {
+                    id: name(*place),
+                    key,
+                    answer: ElicitationAnswer::Gone,
+                });
             }
         }
         self.early.retain(|_, early| early.job.is_some());

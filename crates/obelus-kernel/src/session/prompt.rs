@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::Session;
 use super::input::CallReport;
 use super::job::JobRef;
+use super::observation::Observation;
 use super::picture::Picture;
-use super::seen::Seen;
 use crate::compose::{Composed, Offer, Offered, compose_result};
 use crate::context::View;
 use crate::dialect::Dialect;
@@ -78,7 +78,7 @@ pub struct Prompt {
     pub time_zone: Option<String>,
     /// What it has before its eyes, put here by the driver, for the session does not have it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub seen: Option<Arc<Seen>>,
+    pub seen: Option<Arc<Observation>>,
     /// Pictures that the user shows with the words that began the turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<Picture>,
@@ -274,7 +274,7 @@ impl Session {
 
     /// How much of what waits for a person is shown. Where the state tells of it, the first ones are enough.
     fn most_waiting(&self) -> usize {
-        if self.settings.kept.confirmations.is_some() { MOST_WAITING } else { usize::MAX }
+        if self.settings.managed.confirmations.is_some() { MOST_WAITING } else { usize::MAX }
     }
 
     fn latest_errors(&self) -> Vec<Value> {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::describe::{mark, word};
-use super::inquiry::Inquiry;
+use super::elicitation::Elicitation;
 use super::job::JobRef;
 use super::value_names::Named;
 use crate::origin::Origins;
@@ -84,7 +84,7 @@ pub struct Question {
     pub reason: Option<String>,
     /// The call at work that asks it, where one does.
     #[serde(default)]
-    pub(super) inquiry: Option<Inquiry>,
+    pub(super) elicitation: Option<Elicitation>,
     /// How the calls are to be taken, where it is about a plan.
     pub(super) manner: Manner,
     /// Whether it was made before anything untrusted was shown, where it is about a plan.
@@ -186,7 +186,7 @@ impl Question {
 
     /// The tool whose call asks this while it is at work; none where the agent itself asks.
     pub fn asked_by(&self) -> Option<&str> {
-        self.inquiry.as_ref()?;
+        self.elicitation.as_ref()?;
         self.calls.first()?.call.get("_tool")?.as_str()
     }
 
@@ -224,7 +224,7 @@ impl Question {
         if let Value::Object(fields) = &mut form {
             fields.shift_remove("changes");
         }
-        if self.inquiry.is_some() {
+        if self.elicitation.is_some() {
             // What a server says to people is said to nobody else.
             form["description"] = "the call asks a person something while it is at work".into();
             form["schema"] = Value::Null;
@@ -293,7 +293,7 @@ pub(super) struct Questions {
     /// Jobs that need a person, to be asked about together with their siblings of other instances.
     pub(super) asking: Vec<Asking>,
     /// Open questions that calls at work have asked, by job.
-    pub(super) inquiries: BTreeMap<JobRef, Vec<String>>,
+    pub(super) elicitations: BTreeMap<JobRef, Vec<String>>,
 }
 
 /// A job that needs a person.
@@ -312,15 +312,15 @@ pub(super) enum Approved {
 
 /// The same while no job is under way.
 #[derive(Serialize, Deserialize)]
-pub(super) struct KeptQuestions<'a> {
+pub(super) struct QuestionsCheckpoint<'a> {
     all: Cow<'a, BTreeMap<u64, Question>>,
     places: Cow<'a, BTreeMap<String, (u64, usize)>>,
     denied: Cow<'a, BTreeMap<String, usize>>,
     approved: Cow<'a, BTreeMap<String, Approved>>,
 }
 
-impl From<KeptQuestions<'_>> for Questions {
-    fn from(kept: KeptQuestions<'_>) -> Self {
+impl From<QuestionsCheckpoint<'_>> for Questions {
+    fn from(kept: QuestionsCheckpoint<'_>) -> Self {
         let (all, places) = (kept.all.into_owned(), kept.places.into_owned());
         let (denied, approved) = (kept.denied.into_owned(), kept.approved.into_owned());
         let open = all.iter().filter(|(_, question)| question.is_open()).map(|(number, _)| *number).collect();
@@ -330,10 +330,10 @@ impl From<KeptQuestions<'_>> for Questions {
 
 impl Questions {
     /// What is to be kept; none while a job waits or runs for one of them.
-    pub(super) fn kept(&self) -> Option<KeptQuestions<'_>> {
+    pub(super) fn kept(&self) -> Option<QuestionsCheckpoint<'_>> {
         let is_idle = self.granted.is_empty() && self.joined.is_empty() && self.asking.is_empty();
-        let is_idle = is_idle && self.inquiries.is_empty();
-        is_idle.then(|| KeptQuestions {
+        let is_idle = is_idle && self.elicitations.is_empty();
+        is_idle.then(|| QuestionsCheckpoint {
             all: Cow::Borrowed(&self.all),
             places: Cow::Borrowed(&self.places),
             denied: Cow::Borrowed(&self.denied),

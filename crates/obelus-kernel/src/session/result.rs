@@ -8,7 +8,7 @@ use smallvec::{SmallVec, smallvec};
 use super::Session;
 use super::input::{Answer, CallError, Ends, Outcome};
 use super::job::{JobRef, Status, with_instance};
-use super::seen::Observed;
+use super::observation::Observed;
 use crate::call::{Call, without_absent};
 use crate::context::{Batch, Context};
 use crate::expr::{Group, OutputPath};
@@ -22,14 +22,14 @@ use crate::schema;
 impl Session {
     /// An activity, or a delegate, has come to its end.
     pub(super) fn finish(&mut self, at: JobRef, mut outcome: Outcome) {
-        self.close_inquiries(at);
+        self.close_elicitations(at);
         let step = &self.steps[&at.step];
         let call = step.call(at.job as usize).clone();
         self.running -= 1;
         if call.output_path.is_none() {
             self.forgotten -= 1;
             if let Outcome::Value(result) = &outcome {
-                self.leave_behind(at, &call, result);
+                self.write_side_writes(at, &call, result);
             }
             let status =
                 if matches!(outcome, Outcome::Error(_) | Outcome::Lost { .. }) { Status::Failed } else { Status::Done };
@@ -38,7 +38,7 @@ impl Session {
         if let Some(error) = self.fault_of_result(&call, &outcome) {
             outcome = Outcome::Error(error);
         }
-        let leaves = call.tool.as_ref().is_some_and(|tool| !tool.leaves.is_empty());
+        let leaves = call.tool.as_ref().is_some_and(|tool| !tool.side_writes.is_empty());
         let result = match &outcome {
             Outcome::Value(result) if leaves => Some(result.clone()),
             _ => None,
@@ -56,7 +56,7 @@ impl Session {
             Outcome::Lost { message } => self.write_error(at, &call, CallError::new("lost", message)),
         };
         if let (Ok(()), Some(result)) = (&written, result) {
-            self.leave_behind(at, &call, &result);
+            self.write_side_writes(at, &call, &result);
         }
         self.end_with(at, written);
     }

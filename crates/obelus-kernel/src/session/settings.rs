@@ -81,7 +81,7 @@ pub enum FollowUp {
 /// Parts of the state that the session itself keeps up, each by the name of its field. Calls write the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Kept {
+pub struct ManagedFields {
     /// What the user wished for, newest first.
     pub goals: Option<String>,
     /// What waits for a value or a decision.
@@ -111,7 +111,8 @@ pub struct Settings {
     /// When the model is asked again.
     pub follow_up: FollowUp,
     /// What of the state the session keeps up by itself.
-    pub kept: Kept,
+    #[serde(rename = "kept")]
+    pub managed: ManagedFields,
     /// What the model is shown of a kind, as a jq filter over its value; without one, all of it.
     pub show: BTreeMap<String, String>,
     /// The language of words for people, such as `ru`.
@@ -159,7 +160,7 @@ impl Default for Settings {
             approval: Approval::default(),
             planning: Planning::default(),
             follow_up: FollowUp::default(),
-            kept: Kept::default(),
+            managed: ManagedFields::default(),
             show: BTreeMap::new(),
             language: None,
             time_zone: None,

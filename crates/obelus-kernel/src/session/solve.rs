@@ -60,7 +60,7 @@ impl Session {
         }
         self.turn.faulty = false;
         self.turn.untold.clear();
-        self.desk.adopted_plan.clear();
+        self.projection.adopted_plan.clear();
         let manner = solution.manner();
         self.turn.output = match self.output_schema() {
             Some(schema) => without_nulls(&solution.output, schema).into_owned(),

@@ -202,7 +202,7 @@ impl Session {
             self.withdraw(Said::WentOn);
         }
         // What the mode keeps back stays planned until there is another plan.
-        self.desk.adopted_plan = self.kept_back();
+        self.projection.adopted_plan = self.kept_back();
         let untold = self.turn.take_untold();
         let origins = std::mem::take(&mut self.turn.ended_origins);
         self.turn = Turn::new(&self.settings);
@@ -346,7 +346,7 @@ impl Session {
                 self.turn.must_end(Ends::Stopped, "stopped", "stopped by a person");
             }
             // A call is at work still, and what it brings would set the turn to work again.
-            Phase::Rested(Ends::Waiting) if self.is_inquired() => {
+            Phase::Rested(Ends::Waiting) if self.has_elicitations() => {
                 self.turn.phase = Phase::Working;
                 self.turn.must_end(Ends::Stopped, "stopped", "stopped by a person");
             }

@@ -253,7 +253,7 @@ impl Session {
 
     /// The same call once more, under the same key.
     pub(super) fn start_again(&mut self, at: JobRef) {
-        self.close_inquiries(at);
+        self.close_elicitations(at);
         // The mode may have been lowered since it was started.
         let effect = self.steps.get(&at.step).and_then(|step| Some(step.call(at.job as usize).tool.as_ref()?.effect));
         if let Some(reason) = effect.and_then(|effect| outside_mode(self.settings.mode, effect)) {

@@ -171,7 +171,7 @@ impl Driver {
                 | Task::Ask { .. }
                 | Task::AskAgain { .. }
                 | Task::Say(_)
-                | Task::Told { .. }
+                | Task::AnswerElicitation { .. }
                 | Task::Rest(_) => {}
             }
         }

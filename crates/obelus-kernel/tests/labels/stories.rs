@@ -9,21 +9,21 @@ use serde_json::{Value, json};
 use crate::world::{ACTIVITIES, tools};
 
 /// A session, and what it has handed out.
-struct Desk {
+struct Harness {
     session: Session,
     requests: Vec<String>,
     calls: Vec<Start>,
 }
 
-impl Desk {
+impl Harness {
     fn new(settings: Value, messages: Vec<Value>) -> Self {
         let mut settings: Settings = serde_json::from_value(settings).expect("settings");
         settings.activities = ACTIVITIES.map(str::to_owned).into();
         let context = Context::from_value([vec![tools()], messages].concat().into()).expect("a context");
         let session = Session::new("s", context, None, Arc::new(settings)).expect("a session");
-        let mut desk = Self { session, requests: Vec::new(), calls: Vec::new() };
-        desk.tell(Input::Start);
-        desk
+        let mut harness = Self { session, requests: Vec::new(), calls: Vec::new() };
+        harness.tell(Input::Start);
+        harness
     }
 
     fn eager() -> Self {
@@ -77,7 +77,7 @@ fn call(tool: &str, path: &str, params: &Value) -> Value {
 
 #[test]
 fn a_value_that_was_overwritten_is_still_seen_in_the_call_that_used_it() {
-    let mut desk = Desk::eager();
+    let mut harness = Harness::eager();
     let calls = vec![
         call("web", "†state.a", &json!({"q": "x"})),
         call("book", "†state.b", &json!({"q": "†state.a"})),
@@ -85,72 +85,73 @@ fn a_value_that_was_overwritten_is_still_seen_in_the_call_that_used_it() {
         call("book", "†state.b", &json!({"q": "z"})),
     ];
     let solution = Solution { calls, sequential: true, ..Solution::default() };
-    let id = desk.requests.remove(0);
-    desk.tell(Input::Answer { id, answer: Answer::Solution { solution, tokens: 1 } });
-    desk.returns("web", json!("ORDERS"));
+    let id = harness.requests.remove(0);
+    harness.tell(Input::Answer { id, answer: Answer::Solution { solution, tokens: 1 } });
+    harness.returns("web", json!("ORDERS"));
     for _ in 0..3 {
-        desk.returns("book", json!("fine"));
+        harness.returns("book", json!("fine"));
     }
-    let memory = desk.session.context().view("state").expect("a state").read(&[], None).expect("a state").to_string();
-    let prompt = serde_json::to_string(&desk.session.prompt(&desk.requests[0])).expect("a prompt is JSON");
+    let memory =
+        harness.session.context().view("state").expect("a state").read(&[], None).expect("a state").to_string();
+    let prompt = serde_json::to_string(&harness.session.prompt(&harness.requests[0])).expect("a prompt is JSON");
     assert!(!memory.contains("ORDERS") && prompt.contains("ORDERS"), "it is seen in the call alone");
-    desk.answer(json!([call("send", "†state.s", &json!({"to": "me", "body": "hello"}))]), json!("over"));
-    assert_eq!((desk.open().len(), desk.calls.len()), (1, 0));
+    harness.answer(json!([call("send", "†state.s", &json!({"to": "me", "body": "hello"}))]), json!("over"));
+    assert_eq!((harness.open().len(), harness.calls.len()), (1, 0));
 }
 
 #[test]
 fn what_a_delegate_asks_is_shown_to_the_model_above_it() {
-    let mut desk = Desk::eager();
-    desk.answer(json!([call("clerk", "†state.a", &json!({"q": "x", "_scopes": ["tool"]}))]), Value::Null);
-    desk.answer(json!([call("web", "†state.w", &json!({"q": "x"}))]), Value::Null);
-    desk.returns("web", json!("ORDERS"));
-    desk.answer(json!([call("send", "†state.s", &json!({"to": "ORDERS"}))]), json!("done"));
-    assert_eq!(desk.open().len(), 1, "the delegate's question waits");
-    desk.tell(Input::User { text: "what is it?".to_owned() });
-    let prompt = serde_json::to_string(&desk.session.prompt(&desk.requests[0])).expect("a prompt is JSON");
+    let mut harness = Harness::eager();
+    harness.answer(json!([call("clerk", "†state.a", &json!({"q": "x", "_scopes": ["tool"]}))]), Value::Null);
+    harness.answer(json!([call("web", "†state.w", &json!({"q": "x"}))]), Value::Null);
+    harness.returns("web", json!("ORDERS"));
+    harness.answer(json!([call("send", "†state.s", &json!({"to": "ORDERS"}))]), json!("done"));
+    assert_eq!(harness.open().len(), 1, "the delegate's question waits");
+    harness.tell(Input::User { text: "what is it?".to_owned() });
+    let prompt = serde_json::to_string(&harness.session.prompt(&harness.requests[0])).expect("a prompt is JSON");
     assert!(prompt.contains("ORDERS"));
-    desk.answer(json!([call("send", "†state.t", &json!({"to": "me"}))]), json!("over"));
-    assert_eq!((desk.open().len(), desk.calls.len()), (2, 0), "the model has seen what the delegate read");
+    harness.answer(json!([call("send", "†state.t", &json!({"to": "me"}))]), json!("over"));
+    assert_eq!((harness.open().len(), harness.calls.len()), (2, 0), "the model has seen what the delegate read");
 }
 
 #[test]
 fn a_scope_is_what_it_was_when_the_call_started() {
     let settings = json!({"mode": "full", "max_parallel": 1, "policy": {"confirm": ["digest"]}});
-    let mut desk = Desk::new(settings, Vec::new());
+    let mut harness = Harness::new(settings, Vec::new());
     let digest = call("digest", "†state.d", &json!({"q": "x", "_scopes": ["seen"]}));
     let send = call("send", "†state.s", &json!({"to": "†state.d"}));
-    desk.answer(json!([digest, send, call("web", "†seen.w", &json!({"q": "x"}))]), json!("over"));
-    desk.returns("web", json!("ORDERS"));
-    desk.approve();
-    assert!(json!(desk.calls[0].scope).to_string().contains("ORDERS"));
-    desk.returns("digest", json!("ORDERS, digested"));
-    assert_eq!((desk.open().len(), desk.calls.len()), (1, 0), "the digest was made of what came while it waited");
+    harness.answer(json!([digest, send, call("web", "†seen.w", &json!({"q": "x"}))]), json!("over"));
+    harness.returns("web", json!("ORDERS"));
+    harness.approve();
+    assert!(json!(harness.calls[0].scope).to_string().contains("ORDERS"));
+    harness.returns("digest", json!("ORDERS, digested"));
+    assert_eq!((harness.open().len(), harness.calls.len()), (1, 0), "the digest was made of what came while it waited");
 }
 
 #[test]
 fn a_checked_plan_made_after_reading_needs_a_person() {
-    let mut desk = Desk::lazy(json!({"mode": "full", "approval": "checked"}));
-    desk.answer(json!([call("web", "†state.a", &json!({"q": "x"}))]), Value::Null);
-    desk.returns("web", json!("ORDERS"));
-    desk.answer(json!([call("book", "†state.c", &json!({"q": "x"}))]), Value::Null);
-    desk.returns("book", json!("fine"));
-    desk.answer(json!([call("send", "†state.s", &json!({"to": "x"}))]), Value::Null);
-    assert!(desk.calls.is_empty());
-    assert_eq!(desk.open()[0].about, obelus_kernel::session::About::Plan);
+    let mut harness = Harness::lazy(json!({"mode": "full", "approval": "checked"}));
+    harness.answer(json!([call("web", "†state.a", &json!({"q": "x"}))]), Value::Null);
+    harness.returns("web", json!("ORDERS"));
+    harness.answer(json!([call("book", "†state.c", &json!({"q": "x"}))]), Value::Null);
+    harness.returns("book", json!("fine"));
+    harness.answer(json!([call("send", "†state.s", &json!({"to": "x"}))]), Value::Null);
+    assert!(harness.calls.is_empty());
+    assert_eq!(harness.open()[0].about, obelus_kernel::session::About::Plan);
 }
 
 #[test]
 fn a_question_marks_the_values_that_are_not_trusted() {
-    let mut desk = Desk::eager();
-    desk.answer(
+    let mut harness = Harness::eager();
+    harness.answer(
         json!([
             call("web", "†state.a", &json!({"q": "x"})),
             call("send", "†state.s", &json!({"to": ["†state.a.to", "me"], "body": {"t": "†state.a.text", "n": 1}})),
         ]),
         json!("over"),
     );
-    desk.returns("web", json!({"to": "evil", "text": "a\nb"}));
-    let question = desk.open().remove(0);
+    harness.returns("web", json!({"to": "evil", "text": "a\nb"}));
+    let question = harness.open().remove(0);
     let expected = [
         "send",
         "  to = [\"evil\", \"me\"]   ← from web, not trusted",
@@ -164,13 +165,13 @@ fn a_question_marks_the_values_that_are_not_trusted() {
 
 #[test]
 fn a_plan_made_after_reading_marks_what_a_yes_would_cover() {
-    let mut desk = Desk::lazy(json!({"mode": "full"}));
-    desk.answer(json!([call("web", "†state.a", &json!({"q": "x"}))]), Value::Null);
-    assert!(!desk.open()[0].description.contains("not trusted"));
-    desk.approve();
-    desk.returns("web", json!("ORDERS"));
-    desk.answer(json!([call("send", "†state.s", &json!({"to": "evil", "body": "†state.a"}))]), Value::Null);
-    let question = desk.open().remove(0);
+    let mut harness = Harness::lazy(json!({"mode": "full"}));
+    harness.answer(json!([call("web", "†state.a", &json!({"q": "x"}))]), Value::Null);
+    assert!(!harness.open()[0].description.contains("not trusted"));
+    harness.approve();
+    harness.returns("web", json!("ORDERS"));
+    harness.answer(json!([call("send", "†state.s", &json!({"to": "evil", "body": "†state.a"}))]), Value::Null);
+    let question = harness.open().remove(0);
     let expected = [
         "send   ← from web, not trusted",
         "  to = \"evil\"   ← from web, not trusted",
@@ -183,11 +184,11 @@ fn a_plan_made_after_reading_marks_what_a_yes_would_cover() {
 
 #[test]
 fn a_name_that_the_model_made_up_cannot_forge_a_reason() {
-    let mut desk = Desk::eager();
+    let mut harness = Harness::eager();
     let note = call("note", "†state.n", &json!({"a": 1, "x`\n\u{202e}because you said so": "†state.a"}));
-    desk.answer(json!([call("web", "†state.a", &json!({"q": "x"})), note]), json!("over"));
-    desk.returns("web", json!("ORDERS"));
-    let question = desk.open().remove(0);
+    harness.answer(json!([call("web", "†state.a", &json!({"q": "x"})), note]), json!("over"));
+    harness.returns("web", json!("ORDERS"));
+    let question = harness.open().remove(0);
     assert!(question.reasons.iter().chain([&question.description]).all(|text| !text.contains('\u{202e}')));
     assert!(question.reasons.iter().all(|reason| !reason.contains('\n')));
 }

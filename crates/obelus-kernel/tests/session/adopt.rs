@@ -3,7 +3,7 @@
 use obelus_kernel::session::{Decision, Ends, Input, QuestionStatus, Refused};
 use serde_json::{Value, json};
 
-use crate::desk::Desk;
+use crate::harness::Harness;
 
 /// The state as the first seed has it.
 fn example() -> Value {
@@ -33,7 +33,7 @@ fn example() -> Value {
 }
 
 /// An agent with that state and the two methods in it, ten minutes after the question was asked elsewhere.
-fn agent(mode: &str) -> Desk {
+fn agent(mode: &str) -> Harness {
     let schema = json!({"type": "object", "properties": {
         "goals": {"type": "array", "items": {"type": "string"}},
         "objects": {"type": "object", "properties": {"current_deal_id": {"type": ["integer", "null"]}}}}});
@@ -54,28 +54,28 @@ fn agent(mode: &str) -> Desk {
     let kept = json!({
         "goals": "goals", "in_progress": "in_progress", "planned": "next_planned_actions",
         "confirmations": "confirmations"});
-    let mut desk = Desk::on(
+    let mut harness = Harness::on(
         messages,
         json!({"mode": mode, "kept": kept, "dialect": "blocks", "follow_up": "never", "persistent": true}),
     );
-    desk.now = obelus_kernel::Time::parse("2024-05-01T10:15:00Z").expect("a time");
-    desk
+    harness.now = obelus_kernel::Time::parse("2024-05-01T10:15:00Z").expect("a time");
+    harness
 }
 
-fn take_up(desk: &mut Desk, state: Value) -> Result<(), Refused> {
-    desk.tell(Input::State { state, by: "the state's file".to_owned() })
+fn take_up(harness: &mut Harness, state: Value) -> Result<(), Refused> {
+    harness.tell(Input::State { state, by: "the state's file".to_owned() })
 }
 
-fn imported(mode: &str) -> Desk {
-    let mut desk = agent(mode);
-    take_up(&mut desk, example()).expect("it is taken up");
-    desk
+fn imported(mode: &str) -> Harness {
+    let mut harness = agent(mode);
+    take_up(&mut harness, example()).expect("it is taken up");
+    harness
 }
 
 #[test]
 fn b24_7_the_seeds_example_becomes_a_session_and_comes_out_as_it_went_in() {
-    let desk = imported("full");
-    let state = desk.session.state();
+    let harness = imported("full");
+    let state = harness.session.state();
     let mut expected = example();
     for field in ["goals", "done", "objects", "next_planned_actions", "event_bindings"] {
         assert_eq!(state[field], expected[field], "{field}");
@@ -87,138 +87,138 @@ fn b24_7_the_seeds_example_becomes_a_session_and_comes_out_as_it_went_in() {
         assert_eq!(asked[field], confirmations["deal_123_opportunity"][field], "{field}");
     }
     assert_eq!(state["in_progress"][0]["requested_at"], "2024-05-01T10:05:00Z");
-    assert_eq!((desk.waiting().len(), desk.rested(), desk.requests.len()), (1, Ends::Waiting, 0));
-    assert!(desk.started.is_empty(), "nothing of it runs by itself");
+    assert_eq!((harness.waiting().len(), harness.rested(), harness.requests.len()), (1, Ends::Waiting, 0));
+    assert!(harness.started.is_empty(), "nothing of it runs by itself");
 }
 
 #[test]
 fn b24_7_what_was_denied_elsewhere_stays_denied() {
-    let mut desk = imported("full");
-    desk.user("Перенеси дедлайн");
-    desk.solve(
+    let mut harness = imported("full");
+    harness.user("Перенеси дедлайн");
+    harness.solve(
         json!([{"_tool": "tasks.task.update", "taskId": 456, "fields": {"DEADLINE": "2024-05-05"}}]),
         json!(null),
     );
-    assert_eq!(desk.states("tasks.task.update"), ["denied"]);
+    assert_eq!(harness.states("tasks.task.update"), ["denied"]);
 }
 
 #[test]
 fn taking_up_its_own_state_changes_nothing() {
-    let mut desk = imported("full");
-    let (state, messages) = (desk.session.state(), desk.session.context().messages().len());
-    take_up(&mut desk, state.clone()).expect("it is taken up");
-    assert_eq!(desk.session.state(), state);
-    assert_eq!(desk.session.context().messages().len(), messages);
-    assert_eq!(desk.waiting().len(), 1);
+    let mut harness = imported("full");
+    let (state, messages) = (harness.session.state(), harness.session.context().messages().len());
+    take_up(&mut harness, state.clone()).expect("it is taken up");
+    assert_eq!(harness.session.state(), state);
+    assert_eq!(harness.session.context().messages().len(), messages);
+    assert_eq!(harness.waiting().len(), 1);
 }
 
 #[test]
 fn dur_7_a_status_changed_to_approved_is_that_persons_yes() {
-    let mut desk = imported("full");
-    let mut state = desk.session.state();
+    let mut harness = imported("full");
+    let mut state = harness.session.state();
     state["confirmations"]["deal_123_opportunity"]["status"] = "approved".into();
-    take_up(&mut desk, state).expect("it is taken up");
-    let ran = &desk.handed_out("crm.deal.update")[..];
+    take_up(&mut harness, state).expect("it is taken up");
+    let ran = &harness.handed_out("crm.deal.update")[..];
     assert!(matches!(ran, [ran] if ran["id"] == 123 && ran["fields"] == json!({"OPPORTUNITY": 100_000})), "{ran:?}");
-    desk.returns("crm.deal.update", json!(true));
-    let question = &desk.session.questions()[0];
+    harness.returns("crm.deal.update", json!(true));
+    let question = &harness.session.questions()[0];
     assert_eq!((question.status, question.by.as_deref()), (QuestionStatus::Approved, Some("the state's file")));
-    let state = desk.session.state();
+    let state = harness.session.state();
     assert_eq!(state["confirmations"]["deal_123_opportunity"]["status"], "approved");
     assert_eq!((state["next_planned_actions"].clone(), state["in_progress"].clone()), (json!([]), json!([])));
 }
 
 #[test]
 fn dur_7_a_status_changed_to_denied_is_that_persons_no_with_its_reason() {
-    let mut desk = imported("full");
-    let mut state = desk.session.state();
+    let mut harness = imported("full");
+    let mut state = harness.session.state();
     state["confirmations"]["deal_123_opportunity"]["status"] = "denied".into();
     state["confirmations"]["deal_123_opportunity"]["reason"] = "рано".into();
-    take_up(&mut desk, state).expect("it is taken up");
-    assert!(desk.started.is_empty());
-    assert_eq!(desk.session.state()["confirmations"]["deal_123_opportunity"]["reason"], "рано");
-    assert_eq!(desk.session.questions()[0].status, QuestionStatus::Denied);
+    take_up(&mut harness, state).expect("it is taken up");
+    assert!(harness.started.is_empty());
+    assert_eq!(harness.session.state()["confirmations"]["deal_123_opportunity"]["reason"], "рано");
+    assert_eq!(harness.session.questions()[0].status, QuestionStatus::Denied);
 }
 
 #[test]
 fn a_yes_with_other_parameters_runs_those() {
-    let mut desk = imported("full");
-    let mut state = desk.session.state();
+    let mut harness = imported("full");
+    let mut state = harness.session.state();
     let entry = &mut state["confirmations"]["deal_123_opportunity"];
     entry["status"] = "approved".into();
     entry["action"]["params"]["fields"]["OPPORTUNITY"] = 90_000.into();
-    take_up(&mut desk, state).expect("it is taken up");
-    assert_eq!(desk.handed_out("crm.deal.update")[0]["fields"]["OPPORTUNITY"], 90_000);
+    take_up(&mut harness, state).expect("it is taken up");
+    assert_eq!(harness.handed_out("crm.deal.update")[0]["fields"]["OPPORTUNITY"], 90_000);
 }
 
 #[test]
 fn a_no_to_one_of_several_calls_leaves_the_others_waiting() {
-    let mut desk = agent("full");
-    desk.user("Поменяй суммы");
+    let mut harness = agent("full");
+    harness.user("Поменяй суммы");
     let change = |id: u64| json!({"_tool": "crm.deal.update", "id": id, "fields": {"OPPORTUNITY": id * 10}});
-    desk.solve(json!([change(1), change(2), change(3)]), json!(null));
-    let mut state = desk.session.state();
+    harness.solve(json!([change(1), change(2), change(3)]), json!(null));
+    let mut state = harness.session.state();
     let entries = state["confirmations"].as_object().expect("an object").clone();
     let of = |id: u64| entries.iter().find(|(_, entry)| entry["action"]["params"]["id"] == id).expect("it").0;
     let (second, third) = (of(2).clone(), of(3).clone());
     state["confirmations"][&second]["status"] = "denied".into();
     state["confirmations"][&third]["status"] = "approved".into();
-    take_up(&mut desk, state).expect("it is taken up");
-    assert_eq!(desk.handed_out("crm.deal.update"), [change(3)]);
-    let after = desk.session.state();
+    take_up(&mut harness, state).expect("it is taken up");
+    assert_eq!(harness.handed_out("crm.deal.update"), [change(3)]);
+    let after = harness.session.state();
     let status = |id: u64| after["confirmations"][of(id)]["status"].clone();
     assert_eq!((status(1), status(2), status(3)), (json!("requested"), json!("denied"), json!("approved")));
 }
 
 #[test]
 fn a_yes_that_comes_too_late_is_none() {
-    let mut desk = imported("full");
-    let mut state = desk.session.state();
+    let mut harness = imported("full");
+    let mut state = harness.session.state();
     state["confirmations"]["deal_123_opportunity"]["status"] = "approved".into();
-    desk.now = desk.now.plus_seconds(25 * 3600);
-    take_up(&mut desk, state).expect("it is taken up");
-    assert!(desk.started.is_empty());
-    assert_eq!(desk.session.questions()[0].status, QuestionStatus::Expired);
-    assert_eq!(desk.session.state()["confirmations"]["deal_123_opportunity"]["status"], "denied");
+    harness.now = harness.now.plus_seconds(25 * 3600);
+    take_up(&mut harness, state).expect("it is taken up");
+    assert!(harness.started.is_empty());
+    assert_eq!(harness.session.questions()[0].status, QuestionStatus::Expired);
+    assert_eq!(harness.session.state()["confirmations"]["deal_123_opportunity"]["status"], "denied");
 }
 
 #[test]
 fn what_came_along_waits_in_every_mode_and_runs_where_the_mode_permits() {
-    let mut desk = imported("canary");
-    assert_eq!(desk.waiting().len(), 1);
-    let entry = desk.session.state()["confirmations"]["deal_123_opportunity"].clone();
+    let mut harness = imported("canary");
+    assert_eq!(harness.waiting().len(), 1);
+    let entry = harness.session.state()["confirmations"]["deal_123_opportunity"].clone();
     assert_eq!(entry, example()["confirmations"]["deal_123_opportunity"]);
-    desk.tell(Input::Mode { mode: obelus_kernel::session::Mode::Full }).expect("taken");
-    desk.decide("q1", Decision::Approve { only: None }).expect("taken");
-    assert_eq!(desk.handed_out("crm.deal.update").len(), 1);
+    harness.tell(Input::Mode { mode: obelus_kernel::session::Mode::Full }).expect("taken");
+    harness.decide("q1", Decision::Approve { only: None }).expect("taken");
+    assert_eq!(harness.handed_out("crm.deal.update").len(), 1);
 
     // A yes does not reach beyond the mode; the step stays planned.
-    let mut desk = imported("canary");
-    desk.decide("q1", Decision::Approve { only: None }).expect("taken");
-    assert!(desk.started.is_empty());
-    assert_eq!(desk.session.state()["next_planned_actions"][0]["method"], "crm.deal.update");
+    let mut harness = imported("canary");
+    harness.decide("q1", Decision::Approve { only: None }).expect("taken");
+    assert!(harness.started.is_empty());
+    assert_eq!(harness.session.state()["next_planned_actions"][0]["method"], "crm.deal.update");
 }
 
 #[test]
 fn what_the_mode_does_not_permit_is_not_lost_and_does_not_run() {
     for mode in ["shadow", "canary"] {
-        let desk = imported(mode);
-        let entry = desk.session.state()["confirmations"]["deal_123_opportunity"].clone();
+        let harness = imported(mode);
+        let entry = harness.session.state()["confirmations"]["deal_123_opportunity"].clone();
         for field in ["status", "requested_at", "action"] {
             assert_eq!(entry[field], example()["confirmations"]["deal_123_opportunity"][field], "{mode}: {field}");
         }
-        assert!(desk.started.is_empty(), "{mode}");
+        assert!(harness.started.is_empty(), "{mode}");
     }
 }
 
 #[test]
 fn a_method_that_this_agent_does_not_know_stays_as_it_came() {
-    let mut desk = agent("full");
+    let mut harness = agent("full");
     let mut state = example();
     state["confirmations"]["deal_123_opportunity"]["action"]["method"] = "crm.lead.update".into();
-    take_up(&mut desk, state.clone()).expect("it is taken up");
-    assert!(desk.started.is_empty());
-    let kept = desk.session.state();
+    take_up(&mut harness, state.clone()).expect("it is taken up");
+    assert!(harness.started.is_empty());
+    let kept = harness.session.state();
     assert_eq!(
         kept["confirmations"]["deal_123_opportunity"]["action"],
         state["confirmations"]["deal_123_opportunity"]["action"]
@@ -250,12 +250,12 @@ fn an_invalid_state_is_refused_with_the_place_and_nothing_has_changed() {
         (entry(&|entry| entry["action"]["params"] = 5.into()), "`action`"),
     ];
     for (state, place) in cases {
-        let mut desk = agent("full");
-        let before = desk.session.snapshot();
-        let words = desk.session.would_take(&state).expect_err(place).to_string();
+        let mut harness = agent("full");
+        let before = harness.session.snapshot();
+        let words = harness.session.would_take(&state).expect_err(place).to_string();
         assert!(words.contains(place), "{place}: {words}");
-        assert_eq!(take_up(&mut desk, state).expect_err(place).to_string(), words);
-        let mut after = desk.session.snapshot();
+        assert_eq!(take_up(&mut harness, state).expect_err(place).to_string(), words);
+        let mut after = harness.session.snapshot();
         after["now"] = before["now"].clone();
         assert_eq!(after, before, "{place}");
     }
@@ -263,16 +263,16 @@ fn an_invalid_state_is_refused_with_the_place_and_nothing_has_changed() {
 
 #[test]
 fn a_yes_to_parameters_that_cannot_run_is_refused_whole() {
-    let mut desk = imported("full");
-    let before = desk.session.snapshot();
-    let mut state = desk.session.state();
+    let mut harness = imported("full");
+    let before = harness.session.snapshot();
+    let mut state = harness.session.state();
     state["goals"] = json!(["something else"]);
     let entry = &mut state["confirmations"]["deal_123_opportunity"];
     entry["status"] = "approved".into();
     entry["action"]["params"]["id"] = "not a number".into();
-    let words = take_up(&mut desk, state).expect_err("it cannot run").to_string();
+    let words = take_up(&mut harness, state).expect_err("it cannot run").to_string();
     assert!(words.contains("confirmations.deal_123_opportunity.action"), "{words}");
-    assert_eq!(desk.session.snapshot(), before);
+    assert_eq!(harness.session.snapshot(), before);
 }
 
 #[test]
@@ -281,50 +281,50 @@ fn a_yes_to_another_action_or_to_less_than_was_asked_about_is_refused_whole() {
         (json!({"method": "crm.deal.get"}), "was asked about, not"),
         (json!({"params": {"id": 123}}), "`fields` was asked about and is missing"),
     ] {
-        let mut desk = imported("full");
-        let mut state = desk.session.state();
+        let mut harness = imported("full");
+        let mut state = harness.session.state();
         let entry = &mut state["confirmations"]["deal_123_opportunity"];
         entry["status"] = "approved".into();
         for (name, value) in change.as_object().unwrap() {
             entry["action"][name] = value.clone();
         }
-        let refused = take_up(&mut desk, state).unwrap_err();
+        let refused = take_up(&mut harness, state).unwrap_err();
         assert_eq!(refused.code, "bad_state");
         assert!(refused.text.contains(why), "{}", refused.text);
-        assert_eq!(desk.waiting().len(), 1, "it still waits");
+        assert_eq!(harness.waiting().len(), 1, "it still waits");
     }
 }
 
 #[test]
 fn a_state_is_not_taken_up_while_the_session_is_at_work() {
-    let mut desk = agent("full");
-    desk.user("Создай сделку");
-    assert_eq!(take_up(&mut desk, example()).expect_err("it is at work").code, "at_work");
+    let mut harness = agent("full");
+    harness.user("Создай сделку");
+    assert_eq!(take_up(&mut harness, example()).expect_err("it is at work").code, "at_work");
 }
 
 #[test]
 fn an_edit_does_not_make_a_value_more_trusted_than_it_was() {
-    let mut desk = agent("full");
-    desk.user("Посмотри");
-    desk.solve(json!([{"_tool": "look", "q": 1, "_outputPath": "†state.objects.current_deal_id"}]), json!(null));
-    desk.returns("look", json!(123));
-    let mut state = desk.session.state();
+    let mut harness = agent("full");
+    harness.user("Посмотри");
+    harness.solve(json!([{"_tool": "look", "q": 1, "_outputPath": "†state.objects.current_deal_id"}]), json!(null));
+    harness.returns("look", json!(123));
+    let mut state = harness.session.state();
     state["objects"]["current_company_id"] = 5.into();
-    take_up(&mut desk, state).expect("it is taken up");
+    take_up(&mut harness, state).expect("it is taken up");
     let path = obelus_kernel::Path::root("state");
-    let origins = desk.session.context().origins(&path, None);
+    let origins = harness.session.context().origins(&path, None);
     assert_eq!(origins.untrusted().collect::<Vec<_>>(), ["look"]);
-    assert_eq!(desk.session.state()["objects"], json!({"current_deal_id": 123, "current_company_id": 5}));
+    assert_eq!(harness.session.state()["objects"], json!({"current_deal_id": 123, "current_company_id": 5}));
 }
 
 #[test]
 fn a_decided_question_is_not_decided_again_by_the_file() {
-    let mut desk = imported("full");
-    let mut state = desk.session.state();
-    let question = desk.waiting()[0].clone();
-    desk.decide(&question, Decision::Deny { reason: "no".to_owned() }).expect("taken");
+    let mut harness = imported("full");
+    let mut state = harness.session.state();
+    let question = harness.waiting()[0].clone();
+    harness.decide(&question, Decision::Deny { reason: "no".to_owned() }).expect("taken");
     state["confirmations"]["deal_123_opportunity"]["status"] = "approved".into();
-    take_up(&mut desk, state).expect("it is taken up");
-    assert!(desk.started.is_empty());
-    assert_eq!(desk.session.state()["confirmations"]["deal_123_opportunity"]["status"], "denied");
+    take_up(&mut harness, state).expect("it is taken up");
+    assert!(harness.started.is_empty());
+    assert_eq!(harness.session.state()["confirmations"]["deal_123_opportunity"]["status"], "denied");
 }

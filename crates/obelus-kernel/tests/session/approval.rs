@@ -3,14 +3,14 @@
 use obelus_kernel::session::Ends;
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, call};
+use crate::harness::{Harness, call};
 
 /// What became of one call under these settings: its state, questions, and errors.
 fn judged(call: &Value, settings: &Value) -> (&'static str, usize, Vec<String>) {
-    let mut desk = Desk::at_work(settings.clone());
-    desk.solve(json!([call]), json!("over"));
+    let mut harness = Harness::at_work(settings.clone());
+    harness.solve(json!([call]), json!("over"));
     let tool = call["_tool"].as_str().unwrap();
-    (desk.states(tool)[0], desk.asked.len(), desk.errors())
+    (harness.states(tool)[0], harness.asked.len(), harness.errors())
 }
 
 #[test]
@@ -42,8 +42,8 @@ fn the_strictest_verdict_wins() {
 
 #[test]
 fn what_depends_on_a_refused_call_does_not_run() {
-    let mut desk = Desk::at_work(json!({"policy": {"refuse": ["read"]}}));
-    desk.solve(json!([call("read", "r", json!({})), call("make", "m", json!({"q": "†state.r"}))]), json!("over"));
-    assert_eq!((desk.states("read"), desk.states("make")), (vec!["refused"], vec!["skipped"]));
-    assert_eq!(desk.rested(), Ends::Output);
+    let mut harness = Harness::at_work(json!({"policy": {"refuse": ["read"]}}));
+    harness.solve(json!([call("read", "r", json!({})), call("make", "m", json!({"q": "†state.r"}))]), json!("over"));
+    assert_eq!((harness.states("read"), harness.states("make")), (vec!["refused"], vec!["skipped"]));
+    assert_eq!(harness.rested(), Ends::Output);
 }

@@ -3,7 +3,7 @@
 use obelus_kernel::session::{AskedAgain, CallError, Decision, Input, Outcome};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, call};
+use crate::harness::{Harness, call};
 
 /// Records that are read and written; what is read is not trusted, but for the stage.
 fn crm() -> Value {
@@ -21,20 +21,20 @@ fn change(id: Value, fields: Value) -> Value {
 }
 
 /// A session that asks about one change.
-fn asked(settings: Value) -> Desk {
-    let mut desk = Desk::on(crm(), settings);
-    desk.start();
-    desk.solve(json!([change(json!(7), json!({"stage": "WON", "NOTE": "urgent", "OLD": 1}))]), json!("over"));
-    desk
+fn asked(settings: Value) -> Harness {
+    let mut harness = Harness::on(crm(), settings);
+    harness.start();
+    harness.solve(json!([change(json!(7), json!({"stage": "WON", "NOTE": "urgent", "OLD": 1}))]), json!("over"));
+    harness
 }
 
 #[test]
 fn a_question_says_what_is_there_now_beside_what_would_be() {
-    let mut desk = asked(json!({}));
-    assert_eq!(desk.handed_out("read"), [json!({"_tool": "read", "q": 7})]);
-    assert_eq!((desk.waiting(), desk.question("q1").changes.len()), (vec!["q1".to_owned()], 0));
-    desk.returns("read", json!({"deal": {"STAGE": "NEW", "NOTE": "a\n  changes SUM: 1 → 2", "OTHER": 5}}));
-    let question = desk.question("q1");
+    let mut harness = asked(json!({}));
+    assert_eq!(harness.handed_out("read"), [json!({"_tool": "read", "q": 7})]);
+    assert_eq!((harness.waiting(), harness.question("q1").changes.len()), (vec!["q1".to_owned()], 0));
+    harness.returns("read", json!({"deal": {"STAGE": "NEW", "NOTE": "a\n  changes SUM: 1 → 2", "OTHER": 5}}));
+    let question = harness.question("q1");
     let lines: Vec<String> =
         question.words().lines().filter(|line| line.contains("changes ")).map(str::to_owned).collect();
     assert_eq!(
@@ -52,41 +52,41 @@ fn a_question_says_what_is_there_now_beside_what_would_be() {
     );
     assert_eq!(form["changes"][1]["before_untrusted"], json!(["read"]));
     assert_eq!(form["changes"][2]["known"], json!(false));
-    assert_eq!(desk.asked_again, [("q1".to_owned(), AskedAgain::MoreIsKnown)]);
+    assert_eq!(harness.asked_again, [("q1".to_owned(), AskedAgain::MoreIsKnown)]);
 }
 
 #[test]
 fn a_look_is_no_part_of_the_turn_and_the_model_does_not_see_it() {
-    let mut desk = asked(json!({"persistent": true, "max_calls": 1}));
-    desk.returns("read", json!({"deal": {"STAGE": "secret of the record"}}));
-    assert!(desk.states("read").is_empty());
-    desk.user("and now?");
-    let prompt = desk.session.prompt(desk.requests.last().expect("a request")).expect("a prompt");
+    let mut harness = asked(json!({"persistent": true, "max_calls": 1}));
+    harness.returns("read", json!({"deal": {"STAGE": "secret of the record"}}));
+    assert!(harness.states("read").is_empty());
+    harness.user("and now?");
+    let prompt = harness.session.prompt(harness.requests.last().expect("a request")).expect("a prompt");
     let shown = serde_json::to_string(&prompt).expect("JSON");
     assert!(shown.contains("WON") && !shown.contains("secret of the record"), "{shown}");
-    desk.approve("q1");
-    assert_eq!(desk.handed_out("change").len(), 1);
+    harness.approve("q1");
+    assert_eq!(harness.handed_out("change").len(), 1);
 }
 
 #[test]
 fn a_question_is_answered_without_waiting_for_the_look() {
-    let mut desk = asked(json!({}));
-    desk.approve("q1");
-    desk.returns("read", json!({"deal": {"STAGE": "NEW"}}));
-    assert!(desk.question("q1").changes.is_empty() && desk.asked_again.is_empty());
-    desk.returns("change", json!("ok"));
-    assert_eq!(desk.read("†state.done"), json!("ok"));
+    let mut harness = asked(json!({}));
+    harness.approve("q1");
+    harness.returns("read", json!({"deal": {"STAGE": "NEW"}}));
+    assert!(harness.question("q1").changes.is_empty() && harness.asked_again.is_empty());
+    harness.returns("change", json!("ok"));
+    assert_eq!(harness.read("†state.done"), json!("ok"));
     for outcome in [
         Outcome::Error(CallError::new("gone", "no such deal")),
         Outcome::Value(json!("no record at all")),
         Outcome::Messages(vec![json!({"type": "state", "data": {"x": 1}})]),
     ] {
-        let mut desk = asked(json!({}));
-        desk.ends("read", outcome.clone());
-        let known = desk.question("q1").changes.iter().filter(|change| change.before.is_some()).count();
-        assert_eq!((desk.waiting().len(), known, desk.errors().len()), (1, 0, 0), "{outcome:?}");
-        desk.approve("q1");
-        assert_eq!(desk.handed_out("change").len(), 1);
+        let mut harness = asked(json!({}));
+        harness.ends("read", outcome.clone());
+        let known = harness.question("q1").changes.iter().filter(|change| change.before.is_some()).count();
+        assert_eq!((harness.waiting().len(), known, harness.errors().len()), (1, 0, 0), "{outcome:?}");
+        harness.approve("q1");
+        assert_eq!(harness.handed_out("change").len(), 1);
     }
 }
 
@@ -95,17 +95,17 @@ fn nobody_looks_where_a_read_would_not_be_free() {
     assert!(asked(json!({"before": false})).handed_out("read").is_empty());
     assert!(asked(json!({"policy": {"confirm": ["read"]}})).handed_out("read").is_empty());
     assert!(asked(json!({"policy": {"allow": ["change"]}})).handed_out("read").is_empty());
-    let mut desk = Desk::on(
+    let mut harness = Harness::on(
         crm(),
         json!({"before": true, "policy": {"rules": [
             {"match": {"tool": "read", "param": "q", "from": "untrusted"}, "verdict": "refuse"},
         ]}}),
     );
-    desk.start();
-    desk.solve(json!([call("read", "found", json!({"q": "any"}))]), json!(null));
-    desk.returns("read", json!({"id": 9}));
-    desk.solve(json!([change(json!("†state.found.id"), json!({"NOTE": "x"}))]), json!("over"));
-    assert_eq!((desk.waiting().len(), desk.handed_out("read").len()), (1, 1));
+    harness.start();
+    harness.solve(json!([call("read", "found", json!({"q": "any"}))]), json!(null));
+    harness.returns("read", json!({"id": 9}));
+    harness.solve(json!([change(json!("†state.found.id"), json!({"NOTE": "x"}))]), json!("over"));
+    assert_eq!((harness.waiting().len(), harness.handed_out("read").len()), (1, 1));
 }
 
 #[test]
@@ -115,13 +115,13 @@ fn calls_over_instances_have_a_line_each() {
     for (name, id) in [("anna", 1), ("boris", 2)] {
         each.push(json!({"type": "state", "data": {"id": id}, "_instance": name}));
     }
-    let mut desk = Desk::on(messages, json!({"max_parallel": 1}));
-    desk.start();
-    desk.solve(json!([change(json!("†state.id"), json!({"STAGE": "WON", "N": 1}))]), json!("over"));
-    assert_eq!(desk.handed_out("read").len(), 1);
-    desk.returns("read", json!({"deal": {"STAGE": "NEW", "N": 1}}));
-    desk.returns("read", json!({"deal": {"STAGE": "OLD"}}));
-    let words = desk.question("q1").words();
+    let mut harness = Harness::on(messages, json!({"max_parallel": 1}));
+    harness.start();
+    harness.solve(json!([change(json!("†state.id"), json!({"STAGE": "WON", "N": 1}))]), json!("over"));
+    assert_eq!(harness.handed_out("read").len(), 1);
+    harness.returns("read", json!({"deal": {"STAGE": "NEW", "N": 1}}));
+    harness.returns("read", json!({"deal": {"STAGE": "OLD"}}));
+    let words = harness.question("q1").words();
     let lines: Vec<&str> = words.lines().filter(|line| line.contains("changes ")).collect();
     assert_eq!(
         lines,
@@ -134,12 +134,12 @@ fn calls_over_instances_have_a_line_each() {
 
 #[test]
 fn a_look_that_was_under_way_is_taken_again_and_is_never_in_doubt() {
-    let mut desk = asked(json!({}));
-    let id = desk.open[0].id.clone();
-    desk.tell(Input::InDoubt { id: id.clone() }).expect("the session takes it");
-    assert_eq!((desk.started.len(), desk.waiting()), (2, vec!["q1".to_owned()]));
-    assert_eq!((desk.started[0].key.clone(), desk.started[1].attempt), (desk.started[1].key.clone(), 2));
-    desk.decide("q1", Decision::Deny { reason: "no".to_owned() }).expect("taken");
-    desk.tell(Input::InDoubt { id }).expect("the session takes it");
-    assert_eq!(desk.started.len(), 2);
+    let mut harness = asked(json!({}));
+    let id = harness.open[0].id.clone();
+    harness.tell(Input::InDoubt { id: id.clone() }).expect("the session takes it");
+    assert_eq!((harness.started.len(), harness.waiting()), (2, vec!["q1".to_owned()]));
+    assert_eq!((harness.started[0].key.clone(), harness.started[1].attempt), (harness.started[1].key.clone(), 2));
+    harness.decide("q1", Decision::Deny { reason: "no".to_owned() }).expect("taken");
+    harness.tell(Input::InDoubt { id }).expect("the session takes it");
+    assert_eq!(harness.started.len(), 2);
 }

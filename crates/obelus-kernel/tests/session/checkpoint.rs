@@ -6,22 +6,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use obelus_kernel::session::{Ends, Input};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, call};
+use crate::harness::{Harness, call};
 
-fn agent() -> Desk {
-    Desk::on(json!([{"type": "text", "role": "system", "text": "be brief"}]), json!({"persistent": true}))
+fn agent() -> Harness {
+    Harness::on(json!([{"type": "text", "role": "system", "text": "be brief"}]), json!({"persistent": true}))
 }
 
 /// A conversation of so many turns, each with a call.
-fn conversation(turns: usize) -> Desk {
-    let mut desk = agent();
+fn conversation(turns: usize) -> Harness {
+    let mut harness = agent();
     for turn in 0..turns {
-        desk.tell(Input::User { text: format!("words {turn}") }).unwrap();
-        desk.solve(json!([call("read", "r", json!({"q": turn}))]), json!(null));
-        desk.returns("read", json!(turn));
-        desk.solve(json!([]), json!(format!("answer {turn}")));
+        harness.tell(Input::User { text: format!("words {turn}") }).unwrap();
+        harness.solve(json!([call("read", "r", json!({"q": turn}))]), json!(null));
+        harness.returns("read", json!(turn));
+        harness.solve(json!([]), json!(format!("answer {turn}")));
     }
-    desk
+    harness
 }
 
 #[test]
@@ -38,10 +38,11 @@ fn what_was_long_ago_is_read_only_when_somebody_needs_it() {
     };
     let mut new = agent();
     new.session = new.session.restore(&kept, Arc::new(load)).unwrap();
-    for desk in [&mut old, &mut new] {
-        desk.tell(Input::User { text: "more".into() }).unwrap();
+    for harness in [&mut old, &mut new] {
+        harness.tell(Input::User { text: "more".into() }).unwrap();
     }
-    let prompt = |desk: &Desk| serde_json::to_value(desk.session.prompt(&desk.requests[0]).unwrap()).unwrap();
+    let prompt =
+        |harness: &Harness| serde_json::to_value(harness.session.prompt(&harness.requests[0]).unwrap()).unwrap();
     assert_eq!((prompt(&new)["instructions"].clone(), new.read("†state.r")), (json!(["be brief"]), json!(59)));
     assert_eq!(loads.load(Ordering::SeqCst), 1, "this conversation is short enough to be shown as a whole");
     assert_eq!(prompt(&new), prompt(&old));
@@ -64,13 +65,13 @@ fn a_past_that_cannot_be_read_is_said() {
 
 #[test]
 fn nothing_is_kept_while_something_is_under_way() {
-    let mut desk = agent();
-    assert!(desk.session.checkpoint().is_some());
-    desk.tell(Input::User { text: "go".into() }).unwrap();
-    assert!(desk.session.checkpoint().is_none());
-    desk.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
-    assert_eq!(desk.rested(), Ends::Waiting);
-    assert!(desk.session.checkpoint().is_none(), "a call waits for a person");
+    let mut harness = agent();
+    assert!(harness.session.checkpoint().is_some());
+    harness.tell(Input::User { text: "go".into() }).unwrap();
+    assert!(harness.session.checkpoint().is_none());
+    harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
+    assert_eq!(harness.rested(), Ends::Waiting);
+    assert!(harness.session.checkpoint().is_none(), "a call waits for a person");
 }
 
 #[test]
@@ -83,30 +84,30 @@ fn a_checkpoint_of_another_session_is_refused() {
     };
     let nothing = || Arc::new(|| Ok(Vec::new()));
     assert!(agent().session.restore(&with("id", json!("t")), nothing()).unwrap_err().contains('t'));
-    assert!(Desk::with(json!({})).session.restore(&kept, nothing()).is_err(), "another beginning");
+    assert!(Harness::with(json!({})).session.restore(&kept, nothing()).is_err(), "another beginning");
     assert!(agent().session.restore(&with("form", json!(99)), nothing()).unwrap_err().contains("form 99"));
 }
 
 #[test]
 fn nothing_starts_while_a_session_is_paused() {
-    let mut desk = Desk::at_work(json!({}));
-    desk.solve(json!([call("read", "a", json!({})), call("make", "b", json!({"q": "†state.a"}))]), json!("over"));
-    desk.tell(Input::Pause { by: "ann".into() }).unwrap();
-    desk.returns("read", json!(1));
-    assert_eq!((desk.started.len(), desk.session.paused()), (1, Some("ann")));
-    desk.tell(Input::User { text: "what now?".into() }).unwrap();
-    desk.tell(Input::Resume { by: "bob".into() }).unwrap();
-    assert_eq!((desk.started.len(), desk.session.paused()), (2, None));
-    desk.returns("make", json!(2));
-    assert_eq!((desk.rested(), desk.requests.len()), (Ends::Output, 1), "the words are heard after the pause");
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([call("read", "a", json!({})), call("make", "b", json!({"q": "†state.a"}))]), json!("over"));
+    harness.tell(Input::Pause { by: "ann".into() }).unwrap();
+    harness.returns("read", json!(1));
+    assert_eq!((harness.started.len(), harness.session.paused()), (1, Some("ann")));
+    harness.tell(Input::User { text: "what now?".into() }).unwrap();
+    harness.tell(Input::Resume { by: "bob".into() }).unwrap();
+    assert_eq!((harness.started.len(), harness.session.paused()), (2, None));
+    harness.returns("make", json!(2));
+    assert_eq!((harness.rested(), harness.requests.len()), (Ends::Output, 1), "the words are heard after the pause");
 }
 
 #[test]
 fn no_request_goes_out_while_a_session_is_paused() {
-    let mut desk = Desk::with(json!({}));
-    desk.tell(Input::Pause { by: "ann".into() }).unwrap();
-    desk.tell(Input::Start).unwrap();
-    assert_eq!(desk.requests.len(), 0);
-    desk.tell(Input::Resume { by: "ann".into() }).unwrap();
-    assert_eq!(desk.requests.len(), 1);
+    let mut harness = Harness::with(json!({}));
+    harness.tell(Input::Pause { by: "ann".into() }).unwrap();
+    harness.tell(Input::Start).unwrap();
+    assert_eq!(harness.requests.len(), 0);
+    harness.tell(Input::Resume { by: "ann".into() }).unwrap();
+    assert_eq!(harness.requests.len(), 1);
 }

@@ -3,31 +3,31 @@
 use obelus_kernel::session::{Decision, Ends, Input};
 use serde_json::json;
 
-use crate::desk::{Desk, call};
+use crate::harness::{Harness, call};
 
 #[test]
 fn a_clock_that_is_set_back_extends_no_question() {
-    let mut desk = Desk::at_work(json!({}));
-    desk.solve(json!([call("drop", "d", json!({"id": 1}))]), json!("over"));
-    assert_eq!(desk.rested(), Ends::Waiting);
-    let lapses = desk.session.question("q1").unwrap().expires_at;
-    desk.now.0 -= 10 * 3_600_000;
-    desk.tell(Input::Tick).unwrap();
-    assert_eq!(desk.session.question("q1").unwrap().expires_at, lapses);
-    desk.now = lapses;
-    desk.tell(Input::Tick).unwrap();
-    assert!(desk.decide("q1", Decision::Approve { only: None }).is_err(), "it has lapsed");
-    assert_eq!(desk.started.len(), 0);
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!("over"));
+    assert_eq!(harness.rested(), Ends::Waiting);
+    let lapses = harness.session.question("q1").unwrap().expires_at;
+    harness.now.0 -= 10 * 3_600_000;
+    harness.tell(Input::Tick).unwrap();
+    assert_eq!(harness.session.question("q1").unwrap().expires_at, lapses);
+    harness.now = lapses;
+    harness.tell(Input::Tick).unwrap();
+    assert!(harness.decide("q1", Decision::Approve { only: None }).is_err(), "it has lapsed");
+    assert_eq!(harness.started.len(), 0);
 }
 
 #[test]
 fn what_comes_after_a_jump_is_not_dated_before_what_came_earlier() {
-    let mut desk = Desk::at_work(json!({}));
-    desk.solve(json!([call("read", "a", json!({})), call("read", "b", json!({"q": "†state.a"}))]), json!("over"));
-    desk.returns("read", json!(1));
-    desk.now.0 -= 86_400_000;
-    desk.returns("read", json!(2));
-    let context = desk.session.context().to_json();
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([call("read", "a", json!({})), call("read", "b", json!({"q": "†state.a"}))]), json!("over"));
+    harness.returns("read", json!(1));
+    harness.now.0 -= 86_400_000;
+    harness.returns("read", json!(2));
+    let context = harness.session.context().to_json();
     let dates: Vec<&str> = context.as_array().unwrap().iter().filter_map(|message| message["_date"].as_str()).collect();
     assert_eq!(dates.len(), 2);
     assert!(dates.is_sorted(), "{dates:?}");
@@ -35,8 +35,8 @@ fn what_comes_after_a_jump_is_not_dated_before_what_came_earlier() {
 
 #[test]
 fn a_clock_that_jumps_ahead_lets_questions_lapse_and_nothing_run() {
-    let mut desk = Desk::at_work(json!({}));
-    desk.solve(json!([call("drop", "d", json!({"id": 1}))]), json!("over"));
-    desk.wait(1_000);
-    assert_eq!((desk.waiting().len(), desk.started.len()), (0, 0));
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!("over"));
+    harness.wait(1_000);
+    assert_eq!((harness.waiting().len(), harness.started.len()), (0, 0));
 }

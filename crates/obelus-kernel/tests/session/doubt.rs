@@ -3,111 +3,114 @@
 use obelus_kernel::session::{Decision, Ends, Input, Outcome};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, call};
+use crate::harness::{Harness, call};
 
 /// A call that was under way when its driver died.
-fn in_doubt(doubtful: Value, others: &[Value]) -> Desk {
-    let mut desk = Desk::at_work(json!({}));
+fn in_doubt(doubtful: Value, others: &[Value]) -> Harness {
+    let mut harness = Harness::at_work(json!({}));
     let calls: Vec<Value> = std::iter::once(doubtful).chain(others.iter().cloned()).collect();
-    desk.solve(calls.into(), json!("over"));
-    desk.tell(Input::InDoubt { id: "0.0".into() }).unwrap();
-    desk
+    harness.solve(calls.into(), json!("over"));
+    harness.tell(Input::InDoubt { id: "0.0".into() }).unwrap();
+    harness
 }
 
 #[test]
 fn what_can_be_repeated_is_repeated_under_the_same_key() {
-    let desk = in_doubt(call("read", "r", json!({})), &[]);
-    let starts: Vec<_> = desk.started.iter().map(|start| (start.key.as_str(), start.attempt)).collect();
-    assert_eq!((starts, desk.asked.len()), (vec![("s:0.0", 1), ("s:0.0", 2)], 0));
+    let harness = in_doubt(call("read", "r", json!({})), &[]);
+    let starts: Vec<_> = harness.started.iter().map(|start| (start.key.as_str(), start.attempt)).collect();
+    assert_eq!((starts, harness.asked.len()), (vec![("s:0.0", 1), ("s:0.0", 2)], 0));
 }
 
 #[test]
 fn it_happened_and_its_result_is_known() {
-    let mut desk = in_doubt(call("change", "c", json!({"id": 1})), &[]);
-    assert_eq!((desk.rested(), desk.started.len()), (Ends::Waiting, 1));
-    desk.decide("q1", Decision::Happened { result: json!("changed") }).unwrap();
-    assert_eq!((desk.rested(), desk.read("†state.c"), desk.started.len()), (Ends::Output, json!("changed"), 1));
+    let mut harness = in_doubt(call("change", "c", json!({"id": 1})), &[]);
+    assert_eq!((harness.rested(), harness.started.len()), (Ends::Waiting, 1));
+    harness.decide("q1", Decision::Happened { result: json!("changed") }).unwrap();
+    assert_eq!(
+        (harness.rested(), harness.read("†state.c"), harness.started.len()),
+        (Ends::Output, json!("changed"), 1)
+    );
 }
 
 #[test]
 fn it_did_not_happen_and_is_done_once_more_under_the_same_key() {
-    let mut desk = in_doubt(call("change", "c", json!({"id": 1})), &[]);
-    desk.decide("q1", Decision::DidNot).unwrap();
-    assert_eq!(desk.started[1].key, desk.started[0].key);
-    desk.returns("change", json!("first answer wins"));
-    assert_eq!((desk.started.len(), desk.rested()), (2, Ends::Output));
+    let mut harness = in_doubt(call("change", "c", json!({"id": 1})), &[]);
+    harness.decide("q1", Decision::DidNot).unwrap();
+    assert_eq!(harness.started[1].key, harness.started[0].key);
+    harness.returns("change", json!("first answer wins"));
+    assert_eq!((harness.started.len(), harness.rested()), (2, Ends::Output));
 }
 
 #[test]
 fn nobody_says_and_it_is_an_error() {
-    let mut desk = in_doubt(call("change", "c", json!({"id": 1})), &[]);
-    desk.wait(24);
-    assert_eq!((desk.states("change"), desk.errors()), (vec!["failed"], vec!["in_doubt".to_owned()]));
-    assert_eq!(desk.started.len(), 1);
+    let mut harness = in_doubt(call("change", "c", json!({"id": 1})), &[]);
+    harness.wait(24);
+    assert_eq!((harness.states("change"), harness.errors()), (vec!["failed"], vec!["in_doubt".to_owned()]));
+    assert_eq!(harness.started.len(), 1);
 }
 
 #[test]
 fn doubt_about_a_thought_is_no_news() {
-    let mut desk = Desk::on(json!([{"type": "plan", "plan": [], "mode": "lazy"}]), json!({}));
-    desk.start();
-    desk.solve(json!([call("muse", "m", json!({}))]), json!("over"));
-    desk.approve("q1");
-    desk.tell(Input::InDoubt { id: "0.0".into() }).unwrap();
-    desk.tell(Input::Ended { id: "0.0".into(), outcome: Outcome::Value(json!("forged")) }).unwrap();
-    assert_eq!((desk.waiting().len(), desk.states("muse")), (0, vec!["running"]));
-    desk.solve(json!([]), json!("thought"));
-    assert_eq!((desk.read("†state.m"), desk.rested()), (json!("thought"), Ends::Output));
+    let mut harness = Harness::on(json!([{"type": "plan", "plan": [], "mode": "lazy"}]), json!({}));
+    harness.start();
+    harness.solve(json!([call("muse", "m", json!({}))]), json!("over"));
+    harness.approve("q1");
+    harness.tell(Input::InDoubt { id: "0.0".into() }).unwrap();
+    harness.tell(Input::Ended { id: "0.0".into(), outcome: Outcome::Value(json!("forged")) }).unwrap();
+    assert_eq!((harness.waiting().len(), harness.states("muse")), (0, vec!["running"]));
+    harness.solve(json!([]), json!("thought"));
+    assert_eq!((harness.read("†state.m"), harness.rested()), (json!("thought"), Ends::Output));
 }
 
 #[test]
 fn a_forgotten_call_in_doubt_is_not_taken_for_another_call() {
-    let mut desk = in_doubt(json!({"_tool": "change", "id": 1}), &[call("read", "r", json!({}))]);
-    assert_eq!(desk.rests.len(), 0, "the read still runs");
-    desk.returns("read", json!(1));
-    assert_eq!(desk.rested(), Ends::Waiting);
-    desk.decide("q1", Decision::Happened { result: json!(null) }).unwrap();
-    assert_eq!((desk.rested(), desk.states("change")), (Ends::Output, vec!["done"]));
+    let mut harness = in_doubt(json!({"_tool": "change", "id": 1}), &[call("read", "r", json!({}))]);
+    assert_eq!(harness.rests.len(), 0, "the read still runs");
+    harness.returns("read", json!(1));
+    assert_eq!(harness.rested(), Ends::Waiting);
+    harness.decide("q1", Decision::Happened { result: json!(null) }).unwrap();
+    assert_eq!((harness.rested(), harness.states("change")), (Ends::Output, vec!["done"]));
 }
 
 #[test]
 fn doubt_is_asked_about_once() {
-    let mut desk = in_doubt(call("change", "c", json!({"id": 1})), &[]);
-    desk.tell(Input::InDoubt { id: "0.0".into() }).unwrap();
-    assert_eq!(desk.waiting(), ["q1"]);
-    desk.decide("q1", Decision::Happened { result: json!(1) }).unwrap();
-    assert_eq!(desk.rested(), Ends::Output);
+    let mut harness = in_doubt(call("change", "c", json!({"id": 1})), &[]);
+    harness.tell(Input::InDoubt { id: "0.0".into() }).unwrap();
+    assert_eq!(harness.waiting(), ["q1"]);
+    harness.decide("q1", Decision::Happened { result: json!(1) }).unwrap();
+    assert_eq!(harness.rested(), Ends::Output);
 }
 
 #[test]
 fn a_result_that_comes_after_all_settles_the_doubt() {
-    let mut desk = in_doubt(call("change", "c", json!({"id": 1})), &[]);
-    desk.tell(Input::Ended { id: "0.0".into(), outcome: Outcome::Value(json!("late")) }).unwrap();
-    assert_eq!((desk.rested(), desk.read("†state.c"), desk.waiting().len()), (Ends::Output, json!("late"), 0));
-    assert_eq!(desk.decide("q1", Decision::DidNot).unwrap_err().code, "already_decided");
+    let mut harness = in_doubt(call("change", "c", json!({"id": 1})), &[]);
+    harness.tell(Input::Ended { id: "0.0".into(), outcome: Outcome::Value(json!("late")) }).unwrap();
+    assert_eq!((harness.rested(), harness.read("†state.c"), harness.waiting().len()), (Ends::Output, json!("late"), 0));
+    assert_eq!(harness.decide("q1", Decision::DidNot).unwrap_err().code, "already_decided");
 }
 
 #[test]
 fn it_happened_and_nobody_knows_its_result() {
-    let mut desk = in_doubt(call("count", "n", json!({})), &[]);
-    desk.decide("q1", Decision::Happened { result: json!(null) }).unwrap();
-    assert_eq!(desk.states("count"), ["done"], "called failed, it would be done a second time");
-    assert_eq!((desk.read("†state.n"), desk.errors().len()), (json!("absent"), 0));
+    let mut harness = in_doubt(call("count", "n", json!({})), &[]);
+    harness.decide("q1", Decision::Happened { result: json!(null) }).unwrap();
+    assert_eq!(harness.states("count"), ["done"], "called failed, it would be done a second time");
+    assert_eq!((harness.read("†state.n"), harness.errors().len()), (json!("absent"), 0));
 }
 
 #[test]
 fn doubt_does_not_hold_the_next_of_a_sequence() {
-    let mut desk = Desk::at_work(json!({}));
-    desk.solve_in_order(json!([call("change", "c", json!({"id": 1})), call("read", "r", json!({}))]), json!("over"));
-    desk.tell(Input::InDoubt { id: "0.0".into() }).unwrap();
-    assert_eq!(desk.handed_out("read").len(), 1);
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve_in_order(json!([call("change", "c", json!({"id": 1})), call("read", "r", json!({}))]), json!("over"));
+    harness.tell(Input::InDoubt { id: "0.0".into() }).unwrap();
+    assert_eq!(harness.handed_out("read").len(), 1);
 }
 
 /// A call went out and its answer was lost.
-fn lost(doubtful: Value) -> Desk {
-    let mut desk = Desk::at_work(json!({}));
-    desk.solve(json!([doubtful]), json!("over"));
-    desk.tell(lost_answer()).unwrap();
-    desk
+fn lost(doubtful: Value) -> Harness {
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([doubtful]), json!("over"));
+    harness.tell(lost_answer()).unwrap();
+    harness
 }
 
 fn lost_answer() -> Input {
@@ -116,57 +119,60 @@ fn lost_answer() -> Input {
 
 #[test]
 fn a_lost_answer_of_a_read_is_tried_again_and_then_is_an_error() {
-    let mut desk = lost(call("read", "r", json!({})));
-    assert_eq!((desk.started.len(), desk.asked.len()), (2, 0));
-    desk.tell(lost_answer()).unwrap();
-    desk.tell(lost_answer()).unwrap();
-    assert_eq!((desk.started.len(), desk.states("read"), desk.errors()), (3, vec!["failed"], vec!["lost".to_owned()]));
+    let mut harness = lost(call("read", "r", json!({})));
+    assert_eq!((harness.started.len(), harness.asked.len()), (2, 0));
+    harness.tell(lost_answer()).unwrap();
+    harness.tell(lost_answer()).unwrap();
+    assert_eq!(
+        (harness.started.len(), harness.states("read"), harness.errors()),
+        (3, vec!["failed"], vec!["lost".to_owned()])
+    );
 }
 
 #[test]
 fn a_lost_answer_of_an_effect_asks_a_person_with_what_is_known() {
-    let mut desk = lost(call("change", "c", json!({"id": 1})));
-    assert_eq!((desk.rested(), desk.started.len()), (Ends::Waiting, 1));
-    desk.tell(lost_answer()).unwrap();
-    assert_eq!(desk.waiting(), ["q1"]);
-    let question = desk.session.question("q1").unwrap();
+    let mut harness = lost(call("change", "c", json!({"id": 1})));
+    assert_eq!((harness.rested(), harness.started.len()), (Ends::Waiting, 1));
+    harness.tell(lost_answer()).unwrap();
+    assert_eq!(harness.waiting(), ["q1"]);
+    let question = harness.session.question("q1").unwrap();
     assert!(question.reasons[0].contains("the line went dead"), "{:?}", question.reasons);
-    desk.decide("q1", Decision::Happened { result: json!("changed") }).unwrap();
-    assert_eq!((desk.rested(), desk.read("†state.c")), (Ends::Output, json!("changed")));
+    harness.decide("q1", Decision::Happened { result: json!("changed") }).unwrap();
+    assert_eq!((harness.rested(), harness.read("†state.c")), (Ends::Output, json!("changed")));
 }
 
 #[test]
 fn what_a_look_shows_not_to_have_happened_is_done_again_once_for_each_attempt() {
-    let mut desk = Desk::at_work(json!({}));
-    desk.solve(json!([call("change", "c", json!({"id": 1}))]), json!("over"));
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([call("change", "c", json!({"id": 1}))]), json!("over"));
     let did_not = |attempt| Input::DidNot { id: "0.0".into(), attempt };
-    desk.tell(did_not(1)).unwrap();
-    desk.tell(did_not(1)).unwrap();
-    let starts: Vec<_> = desk.started.iter().map(|start| (start.key.as_str(), start.attempt)).collect();
-    assert_eq!((starts, desk.asked.len()), (vec![("s:0.0", 1), ("s:0.0", 2)], 0));
-    (2..=10).for_each(|attempt| desk.tell(did_not(attempt)).unwrap());
+    harness.tell(did_not(1)).unwrap();
+    harness.tell(did_not(1)).unwrap();
+    let starts: Vec<_> = harness.started.iter().map(|start| (start.key.as_str(), start.attempt)).collect();
+    assert_eq!((starts, harness.asked.len()), (vec![("s:0.0", 1), ("s:0.0", 2)], 0));
+    (2..=10).for_each(|attempt| harness.tell(did_not(attempt)).unwrap());
     assert_eq!(
-        (desk.started.len(), desk.states("change"), desk.errors()),
+        (harness.started.len(), harness.states("change"), harness.errors()),
         (10, vec!["failed"], vec!["lost".to_owned()])
     );
 }
 
 #[test]
 fn a_look_may_answer_the_question_that_waits() {
-    let mut desk = lost(call("change", "c", json!({"id": 1})));
-    desk.tell(Input::DidNot { id: "0.0".into(), attempt: 1 }).unwrap();
-    assert_eq!((desk.waiting().len(), desk.started.len()), (0, 2));
-    desk.returns("change", json!("changed"));
-    assert_eq!((desk.rested(), desk.read("†state.c")), (Ends::Output, json!("changed")));
+    let mut harness = lost(call("change", "c", json!({"id": 1})));
+    harness.tell(Input::DidNot { id: "0.0".into(), attempt: 1 }).unwrap();
+    assert_eq!((harness.waiting().len(), harness.started.len()), (0, 2));
+    harness.returns("change", json!("changed"));
+    assert_eq!((harness.rested(), harness.read("†state.c")), (Ends::Output, json!("changed")));
 }
 
 #[test]
 fn what_did_not_happen_is_not_done_in_a_mode_that_forbids_it() {
-    let mut desk = in_doubt(call("change", "c", json!({"id": 1})), &[]);
-    desk.tell(Input::Mode { mode: obelus_kernel::session::Mode::Canary }).unwrap();
-    desk.decide("q1", Decision::DidNot).unwrap();
+    let mut harness = in_doubt(call("change", "c", json!({"id": 1})), &[]);
+    harness.tell(Input::Mode { mode: obelus_kernel::session::Mode::Canary }).unwrap();
+    harness.decide("q1", Decision::DidNot).unwrap();
     assert_eq!(
-        (desk.started.len(), desk.states("change"), desk.errors()),
+        (harness.started.len(), harness.states("change"), harness.errors()),
         (1, vec!["failed"], vec!["POL-1".to_owned()])
     );
 }

@@ -3,69 +3,70 @@
 use obelus_kernel::session::{Answer, Ends, Input, Outcome};
 use serde_json::{Value, json};
 
-use crate::desk::Desk;
+use crate::harness::Harness;
 
 fn read(q: &str) -> Value {
     json!({"_tool": "read", "q": q, "_outputPath": "†state.found"})
 }
 
 /// A call has come whole.
-fn came(desk: &mut Desk, index: u32, call: Value) {
-    let id = desk.requests[0].clone();
-    let may = desk.session.may_start_early(&id, index, &call);
-    let before = desk.started.len();
-    desk.tell(Input::Partial { id, index, call }).unwrap();
-    assert_eq!(desk.started.len() - before, usize::from(may), "what may start does");
+fn came(harness: &mut Harness, index: u32, call: Value) {
+    let id = harness.requests[0].clone();
+    let may = harness.session.may_start_early(&id, index, &call);
+    let before = harness.started.len();
+    harness.tell(Input::Partial { id, index, call }).unwrap();
+    assert_eq!(harness.started.len() - before, usize::from(may), "what may start does");
 }
 
-fn end(desk: &mut Desk, index: usize, value: Value) {
-    let id = desk.open.remove(index).id;
-    desk.tell(Input::Ended { id, outcome: Outcome::Value(value) }).unwrap();
+fn end(harness: &mut Harness, index: usize, value: Value) {
+    let id = harness.open.remove(index).id;
+    harness.tell(Input::Ended { id, outcome: Outcome::Value(value) }).unwrap();
 }
 
 #[test]
 fn a_read_begins_before_its_solution_is_whole_and_not_again() {
-    let mut desk = Desk::at_work(json!({}));
-    came(&mut desk, 0, read("a"));
-    assert_eq!(desk.started[0].call["q"], "a");
-    assert!(desk.session.is_asking(), "the solution is still awaited");
+    let mut harness = Harness::at_work(json!({}));
+    came(&mut harness, 0, read("a"));
+    assert_eq!(harness.started[0].call["q"], "a");
+    assert!(harness.session.is_asking(), "the solution is still awaited");
 
-    desk.solve(json!([read("a"), {"_tool": "make", "q": "†state.found", "_outputPath": "†state.made"}]), Value::Null);
-    assert_eq!(desk.started.len(), 1, "the same call is under way, and what needs it waits");
-    end(&mut desk, 0, json!("A"));
-    assert_eq!(desk.started.len(), 2);
-    assert_eq!(desk.started[1].call["q"], "A", "its result feeds the rest of the solution");
+    harness
+        .solve(json!([read("a"), {"_tool": "make", "q": "†state.found", "_outputPath": "†state.made"}]), Value::Null);
+    assert_eq!(harness.started.len(), 1, "the same call is under way, and what needs it waits");
+    end(&mut harness, 0, json!("A"));
+    assert_eq!(harness.started.len(), 2);
+    assert_eq!(harness.started[1].call["q"], "A", "its result feeds the rest of the solution");
 }
 
 #[test]
 fn a_read_may_end_before_its_solution_is_whole() {
-    let mut desk = Desk::at_work(json!({}));
-    came(&mut desk, 1, read("a"));
-    end(&mut desk, 0, json!("A"));
-    assert!(desk.session.is_asking());
+    let mut harness = Harness::at_work(json!({}));
+    came(&mut harness, 1, read("a"));
+    end(&mut harness, 0, json!("A"));
+    assert!(harness.session.is_asking());
     let other = json!({"_tool": "read", "q": "b", "_outputPath": "†state.other"});
-    desk.solve(json!([other, read("a")]), json!(1));
-    assert_eq!(desk.started.len(), 2, "only the other call is started");
-    end(&mut desk, 0, json!("B"));
-    assert_eq!(desk.session.state()["found"], "A");
-    assert_eq!(desk.rests[0].ends, Ends::Output);
-    assert_eq!(desk.rests[0].calls.iter().map(|call| call.status).collect::<Vec<_>>(), ["done", "done"]);
+    harness.solve(json!([other, read("a")]), json!(1));
+    assert_eq!(harness.started.len(), 2, "only the other call is started");
+    end(&mut harness, 0, json!("B"));
+    assert_eq!(harness.session.state()["found"], "A");
+    assert_eq!(harness.rests[0].ends, Ends::Output);
+    assert_eq!(harness.rests[0].calls.iter().map(|call| call.status).collect::<Vec<_>>(), ["done", "done"]);
 }
 
 #[test]
 fn two_equal_calls_are_two_calls() {
-    let mut desk = Desk::at_work(json!({}));
-    came(&mut desk, 0, read("a"));
-    desk.solve(json!([read("a"), read("a")]), json!(1));
-    assert_eq!(desk.started.len(), 2);
+    let mut harness = Harness::at_work(json!({}));
+    came(&mut harness, 0, read("a"));
+    harness.solve(json!([read("a"), read("a")]), json!(1));
+    assert_eq!(harness.started.len(), 2);
 }
 
 #[test]
 fn only_a_read_without_references_that_needs_nobody_is_early() {
     let confirm = json!({"policy": [{"match": {"tool": "read"}, "verdict": "confirm"}]});
-    let lazy = Desk::on(json!([{"type": "plan", "plan": [], "mode": "lazy"}]), json!({}));
-    let at_work = |settings: Value| Desk::at_work(settings);
-    for (mut desk, call, why) in [
+    let lazy = Harness::on(json!([{"type": "plan", "plan": [], "mode": "lazy"}]), json!({}));
+    let at_work = |settings: Value| Harness::at_work(settings);
+    for (mut harness, call, why) in [
         (at_work(json!({})), json!({"_tool": "make", "q": 1}), "it acts"),
         (at_work(json!({})), json!({"_tool": "read", "q": "†state.x"}), "it has a reference"),
         (at_work(json!({})), json!({"_tool": "read", "q": ["†state.x || †state.y"]}), "it has one inside"),
@@ -93,60 +94,60 @@ fn only_a_read_without_references_that_needs_nobody_is_early() {
             "the plan is lazy",
         ),
     ] {
-        came(&mut desk, 0, call.clone());
-        assert!(desk.started.is_empty(), "{call}: {why}");
+        came(&mut harness, 0, call.clone());
+        assert!(harness.started.is_empty(), "{call}: {why}");
     }
 }
 
 #[test]
 fn early_calls_leave_room_for_others() {
-    let mut desk = Desk::at_work(json!({"max_parallel": 2}));
+    let mut harness = Harness::at_work(json!({"max_parallel": 2}));
     for index in 0..4 {
-        came(&mut desk, index, read(&index.to_string()));
+        came(&mut harness, index, read(&index.to_string()));
     }
-    assert_eq!(desk.started.len(), 2);
-    came(&mut desk, 0, read("0"));
-    assert_eq!(desk.started.len(), 2, "a place in an answer is one call");
+    assert_eq!(harness.started.len(), 2);
+    came(&mut harness, 0, read("0"));
+    assert_eq!(harness.started.len(), 2, "a place in an answer is one call");
 }
 
 #[test]
 fn a_solution_that_never_comes_leaves_nothing_behind() {
-    let mut desk = Desk::at_work(json!({}));
-    came(&mut desk, 0, read("a"));
-    let (id, request) = (desk.open[0].id.clone(), desk.requests.remove(0));
+    let mut harness = Harness::at_work(json!({}));
+    came(&mut harness, 0, read("a"));
+    let (id, request) = (harness.open[0].id.clone(), harness.requests.remove(0));
     let answer = Answer::Failed { code: "cut_off".into(), message: "half a stream".into() };
-    desk.tell(Input::Answer { id: request.clone(), answer }).unwrap();
-    assert_eq!(desk.rests[0].ends, Ends::Degraded);
-    desk.tell(Input::Ended { id, outcome: Outcome::Value(json!("A")) }).unwrap();
-    assert!(desk.session.state()["found"].is_null());
-    assert!(desk.session.checkpoint().is_some(), "nothing is under way");
-    desk.tell(Input::Partial { id: request, index: 1, call: read("b") }).unwrap();
-    assert_eq!(desk.started.len(), 1, "what comes after the answer is no news");
+    harness.tell(Input::Answer { id: request.clone(), answer }).unwrap();
+    assert_eq!(harness.rests[0].ends, Ends::Degraded);
+    harness.tell(Input::Ended { id, outcome: Outcome::Value(json!("A")) }).unwrap();
+    assert!(harness.session.state()["found"].is_null());
+    assert!(harness.session.checkpoint().is_some(), "nothing is under way");
+    harness.tell(Input::Partial { id: request, index: 1, call: read("b") }).unwrap();
+    assert_eq!(harness.started.len(), 1, "what comes after the answer is no news");
 
-    desk.user("again");
-    desk.solve(json!([read("a")]), json!(1));
-    assert_eq!(desk.started.len(), 2, "the next turn works, and starts its own");
-    end(&mut desk, 1, json!("B"));
-    assert_eq!(desk.session.state()["found"], "B");
+    harness.user("again");
+    harness.solve(json!([read("a")]), json!(1));
+    assert_eq!(harness.started.len(), 2, "the next turn works, and starts its own");
+    end(&mut harness, 1, json!("B"));
+    assert_eq!(harness.session.state()["found"], "B");
 }
 
 #[test]
 fn an_early_call_in_doubt_starts_again_when_its_time_has_come() {
-    let mut desk = Desk::at_work(json!({}));
-    came(&mut desk, 0, read("a"));
-    let id = desk.open.remove(0).id;
-    desk.tell(Input::InDoubt { id }).unwrap();
-    desk.solve(json!([read("a")]), json!(1));
-    assert_eq!(desk.started.len(), 2);
-    end(&mut desk, 0, json!("A"));
-    assert_eq!(desk.session.state()["found"], "A");
+    let mut harness = Harness::at_work(json!({}));
+    came(&mut harness, 0, read("a"));
+    let id = harness.open.remove(0).id;
+    harness.tell(Input::InDoubt { id }).unwrap();
+    harness.solve(json!([read("a")]), json!(1));
+    assert_eq!(harness.started.len(), 2);
+    end(&mut harness, 0, json!("A"));
+    assert_eq!(harness.session.state()["found"], "A");
 
-    let mut desk = Desk::at_work(json!({}));
-    came(&mut desk, 0, read("a"));
-    desk.solve(json!([read("a")]), json!(1));
-    let id = desk.open.remove(0).id;
-    desk.tell(Input::InDoubt { id }).unwrap();
-    assert_eq!(desk.started.len(), 2);
-    end(&mut desk, 0, json!("A"));
-    assert_eq!(desk.rests[0].ends, Ends::Output);
+    let mut harness = Harness::at_work(json!({}));
+    came(&mut harness, 0, read("a"));
+    harness.solve(json!([read("a")]), json!(1));
+    let id = harness.open.remove(0).id;
+    harness.tell(Input::InDoubt { id }).unwrap();
+    assert_eq!(harness.started.len(), 2);
+    end(&mut harness, 0, json!("A"));
+    assert_eq!(harness.rests[0].ends, Ends::Output);
 }

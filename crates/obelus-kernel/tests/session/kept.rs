@@ -3,7 +3,7 @@
 use obelus_kernel::session::{Decision, Solution};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, call};
+use crate::harness::{Harness, call};
 
 /// A solution whose calls run in order and keep their results.
 fn kept(calls: Value) -> Solution {
@@ -13,78 +13,78 @@ fn kept(calls: Value) -> Solution {
 
 #[test]
 fn b24_2_results_without_a_place_are_waited_for_and_pushed_one_after_the_other() {
-    let mut desk = Desk::at_work(json!({}));
-    desk.solve_as(kept(json!([{"_tool": "read", "q": 1}, {"_tool": "read", "q": 2}])));
-    assert_eq!(desk.open.len(), 1, "the second waits for the first");
-    desk.returns("read", json!({"ID": 7}));
-    desk.returns("read", json!([1, 2]));
-    assert_eq!(desk.read("†results"), json!([{"ID": 7}, [1, 2]]));
-    assert_eq!(desk.requests.len(), 1, "the model sees them in its next request");
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve_as(kept(json!([{"_tool": "read", "q": 1}, {"_tool": "read", "q": 2}])));
+    assert_eq!(harness.open.len(), 1, "the second waits for the first");
+    harness.returns("read", json!({"ID": 7}));
+    harness.returns("read", json!([1, 2]));
+    assert_eq!(harness.read("†results"), json!([{"ID": 7}, [1, 2]]));
+    assert_eq!(harness.requests.len(), 1, "the model sees them in its next request");
 }
 
 #[test]
 fn a_later_call_can_refer_to_an_earlier_result() {
-    let mut desk = Desk::at_work(json!({}));
-    desk.solve_as(kept(json!([{"_tool": "read", "q": 1}, {"_tool": "make", "q": "†results[-1].ID"}])));
-    desk.returns("read", json!({"ID": 7}));
-    assert_eq!(desk.handed_out("make"), [json!({"_tool": "make", "q": 7})]);
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve_as(kept(json!([{"_tool": "read", "q": 1}, {"_tool": "make", "q": "†results[-1].ID"}])));
+    harness.returns("read", json!({"ID": 7}));
+    assert_eq!(harness.handed_out("make"), [json!({"_tool": "make", "q": 7})]);
 }
 
 #[test]
 fn a_place_that_is_named_stays() {
-    let mut desk = Desk::at_work(json!({}));
-    desk.solve_as(kept(json!([call("read", "r", json!({"q": 1}))])));
-    desk.returns("read", json!(5));
-    assert_eq!((desk.read("†state.r"), desk.read("†results")), (json!(5), json!("absent")));
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve_as(kept(json!([call("read", "r", json!({"q": 1}))])));
+    harness.returns("read", json!(5));
+    assert_eq!((harness.read("†state.r"), harness.read("†results")), (json!(5), json!("absent")));
 }
 
 #[test]
 fn a_place_that_cannot_be_read_is_a_fault_and_not_silence() {
-    let mut desk = Desk::at_work(json!({}));
-    desk.solve_as(kept(json!([{"_tool": "read", "_outputPath": "state.r"}])));
-    assert_eq!((desk.errors(), desk.open.len()), (vec!["CTX-12".to_owned()], 0));
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve_as(kept(json!([{"_tool": "read", "_outputPath": "state.r"}])));
+    assert_eq!((harness.errors(), harness.open.len()), (vec!["CTX-12".to_owned()], 0));
 }
 
 #[test]
 fn b24_2_what_is_added_is_no_part_of_what_is_asked_about_or_bound_to_the_answer() {
     let change = json!({"_tool": "change", "id": 1, "sum": 5});
-    let mut desk = Desk::at_work(json!({}));
-    desk.solve_as(kept(json!([change])));
-    let question = desk.question("q1");
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve_as(kept(json!([change])));
+    let question = harness.question("q1");
     assert_eq!(*question.calls[0].call, change);
     assert!(!question.description.contains("results"), "{}", question.description);
     // The same call proposed without that keeping is the same call: denied once, it stays denied.
-    desk.decide("q1", Decision::Deny { reason: "no".to_owned() }).expect("taken");
-    desk.solve_in_order(json!([change]), json!(null));
-    assert_eq!(desk.waiting(), Vec::<String>::new());
-    assert_eq!(desk.states("change"), ["denied", "denied"]);
+    harness.decide("q1", Decision::Deny { reason: "no".to_owned() }).expect("taken");
+    harness.solve_in_order(json!([change]), json!(null));
+    assert_eq!(harness.waiting(), Vec::<String>::new());
+    assert_eq!(harness.states("change"), ["denied", "denied"]);
 }
 
 #[test]
 fn an_approved_call_writes_its_result_where_it_is_kept() {
-    let mut desk = Desk::at_work(json!({}));
-    desk.solve_as(kept(json!([{"_tool": "change", "id": 1, "sum": 5}])));
-    desk.approve("q1");
-    desk.returns("change", json!(true));
-    assert_eq!(desk.read("†results"), json!([true]));
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve_as(kept(json!([{"_tool": "change", "id": 1, "sum": 5}])));
+    harness.approve("q1");
+    harness.returns("change", json!(true));
+    assert_eq!(harness.read("†results"), json!([true]));
 }
 
 #[test]
 fn a_lazy_plan_keeps_its_results_too() {
     let lazy = json!([{"type": "plan", "plan": [], "mode": "lazy"}]);
-    let mut desk = Desk::on(lazy, json!({}));
-    desk.start();
+    let mut harness = Harness::on(lazy, json!({}));
+    harness.start();
     let calls = json!([
         {"_tool": "read", "q": 1},
         {"_tool": "read", "q": "†results[0].a"},
         {"_tool": "read", "q": "†results[1].b"},
     ]);
-    desk.solve_as(kept(calls));
-    assert_eq!(desk.errors(), Vec::<String>::new());
-    desk.approve("q1");
-    desk.returns("read", json!({"a": 1}));
-    desk.returns("read", json!({"b": 2}));
-    assert_eq!(desk.handed_out("read").last(), Some(&json!({"_tool": "read", "q": 2})));
+    harness.solve_as(kept(calls));
+    assert_eq!(harness.errors(), Vec::<String>::new());
+    harness.approve("q1");
+    harness.returns("read", json!({"a": 1}));
+    harness.returns("read", json!({"b": 2}));
+    assert_eq!(harness.handed_out("read").last(), Some(&json!({"_tool": "read", "q": 2})));
 }
 
 #[test]
@@ -93,11 +93,11 @@ fn keeping_results_does_not_make_a_call_run_for_every_instance() {
         {"type": "state", "_instance": "ada", "data": {"x": 1}},
         {"type": "state", "_instance": "bob", "data": {"x": 2}},
     ]);
-    let mut desk = Desk::on(instances, json!({}));
-    desk.start();
-    desk.solve_as(kept(json!([{"_tool": "read", "q": 1, "_instance": "ada"}, {"_tool": "read", "q": 2}])));
-    desk.returns("read", json!("for ada"));
-    desk.returns("read", json!("for all"));
-    assert_eq!(desk.handed_out("read").len(), 2);
-    assert_eq!(desk.read("†results"), json!(["for all"]));
+    let mut harness = Harness::on(instances, json!({}));
+    harness.start();
+    harness.solve_as(kept(json!([{"_tool": "read", "q": 1, "_instance": "ada"}, {"_tool": "read", "q": 2}])));
+    harness.returns("read", json!("for ada"));
+    harness.returns("read", json!("for all"));
+    assert_eq!(harness.handed_out("read").len(), 2);
+    assert_eq!(harness.read("†results"), json!(["for all"]));
 }

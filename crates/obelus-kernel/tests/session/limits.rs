@@ -3,84 +3,84 @@
 use obelus_kernel::session::{Ends, Outcome};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, call};
+use crate::harness::{Harness, call};
 
-fn reason(desk: &Desk) -> String {
-    desk.rests.last().and_then(|reply| reply.reason.clone()).map(|reason| reason.code).unwrap_or_default()
+fn reason(harness: &Harness) -> String {
+    harness.rests.last().and_then(|reply| reply.reason.clone()).map(|reason| reason.code).unwrap_or_default()
 }
 
 #[test]
 fn calls_beyond_the_limit_are_not_started() {
-    let mut desk = Desk::at_work(json!({"max_calls": 2}));
+    let mut harness = Harness::at_work(json!({"max_calls": 2}));
     let reads: Vec<Value> = (0..5).map(|n| call("read", &format!("r{n}"), json!({"q": n}))).collect();
-    desk.solve(reads.into(), json!("over"));
-    desk.returns("read", json!(1));
-    desk.returns("read", json!(2));
-    assert_eq!((desk.rested(), desk.started.len()), (Ends::Limit, 2));
-    assert_eq!(desk.states("read"), ["done", "done", "skipped", "skipped", "skipped"]);
-    desk.user("continue");
-    desk.solve(json!([call("read", "r2", json!({"q": 2}))]), json!("over"));
-    assert_eq!(desk.started.len(), 3, "the next turn has limits of its own");
+    harness.solve(reads.into(), json!("over"));
+    harness.returns("read", json!(1));
+    harness.returns("read", json!(2));
+    assert_eq!((harness.rested(), harness.started.len()), (Ends::Limit, 2));
+    assert_eq!(harness.states("read"), ["done", "done", "skipped", "skipped", "skipped"]);
+    harness.user("continue");
+    harness.solve(json!([call("read", "r2", json!({"q": 2}))]), json!("over"));
+    assert_eq!(harness.started.len(), 3, "the next turn has limits of its own");
 }
 
 #[test]
 fn what_a_person_lets_run_runs_after_a_limit() {
-    let mut desk = Desk::at_work(json!({"max_calls": 1}));
-    desk.solve(
+    let mut harness = Harness::at_work(json!({"max_calls": 1}));
+    harness.solve(
         json!([call("drop", "d", json!({"id": 1})), call("read", "a", json!({})), call("read", "b", json!({}))]),
         json!("over"),
     );
-    desk.returns("read", json!(1));
-    assert_eq!((desk.rested(), desk.waiting().len()), (Ends::Limit, 1));
-    desk.approve("q1");
-    assert_eq!(desk.handed_out("drop").len(), 1);
+    harness.returns("read", json!(1));
+    assert_eq!((harness.rested(), harness.waiting().len()), (Ends::Limit, 1));
+    harness.approve("q1");
+    assert_eq!(harness.handed_out("drop").len(), 1);
 }
 
 #[test]
 fn the_same_failure_three_times_in_a_row_ends_the_turn() {
-    let mut desk = Desk::at_work(json!({}));
+    let mut harness = Harness::at_work(json!({}));
     for _ in 0..3 {
-        desk.solve(json!([call("read", "r", json!({}))]), json!(null));
-        desk.fails("read");
+        harness.solve(json!([call("read", "r", json!({}))]), json!(null));
+        harness.fails("read");
     }
-    assert_eq!((desk.rested(), reason(&desk).as_str(), desk.requests.len()), (Ends::Limit, "same_failure", 0));
+    assert_eq!((harness.rested(), reason(&harness).as_str(), harness.requests.len()), (Ends::Limit, "same_failure", 0));
 }
 
 #[test]
 fn a_success_between_failures_begins_the_count_anew() {
-    let mut desk = Desk::at_work(json!({}));
+    let mut harness = Harness::at_work(json!({}));
     for fails in [true, true, false, true, true] {
-        desk.solve(json!([call("read", "r", json!({}))]), json!(null));
-        if fails { desk.fails("read") } else { desk.returns("read", json!(1)) }
+        harness.solve(json!([call("read", "r", json!({}))]), json!(null));
+        if fails { harness.fails("read") } else { harness.returns("read", json!(1)) }
     }
-    assert_eq!((desk.rests.len(), desk.requests.len()), (0, 1));
+    assert_eq!((harness.rests.len(), harness.requests.len()), (0, 1));
 }
 
 #[test]
 fn thoughts_run_no_more_at_once_than_other_calls() {
     let lazy = json!([{"type": "plan", "plan": [], "mode": "lazy"}]);
-    let mut desk = Desk::on(lazy, json!({"max_parallel": 2}));
-    desk.start();
+    let mut harness = Harness::on(lazy, json!({"max_parallel": 2}));
+    harness.start();
     let muses: Vec<Value> = (0..5).map(|n| call("muse", &format!("m{n}"), json!({"q": n}))).collect();
-    desk.solve(muses.into(), json!("over"));
-    desk.approve("q1");
+    harness.solve(muses.into(), json!("over"));
+    harness.approve("q1");
     for thought in 0..5 {
-        assert_eq!(desk.requests.len(), (5 - thought).min(2));
-        desk.solve(json!([]), json!(thought));
+        assert_eq!(harness.requests.len(), (5 - thought).min(2));
+        harness.solve(json!([]), json!(thought));
     }
-    assert_eq!((desk.rested(), desk.states("muse")), (Ends::Output, vec!["done"; 5]));
+    assert_eq!((harness.rested(), harness.states("muse")), (Ends::Output, vec!["done"; 5]));
 }
 
 #[test]
 fn tokens_of_thoughts_count() {
     let lazy = json!([{"type": "plan", "plan": [], "mode": "lazy"}]);
-    let mut desk = Desk::on(lazy, json!({"max_tokens": 25}));
-    desk.start();
-    desk.solve(json!([call("muse", "a", json!({})), call("muse", "b", json!({}))]), json!(null));
-    desk.approve("q1");
-    desk.solve(json!([]), json!("ten more"));
-    desk.solve(json!([]), json!("and ten"));
-    assert_eq!((desk.rested(), desk.requests.len()), (Ends::Limit, 0), "thirty are spent");
+    let mut harness = Harness::on(lazy, json!({"max_tokens": 25}));
+    harness.start();
+    harness.solve(json!([call("muse", "a", json!({})), call("muse", "b", json!({}))]), json!(null));
+    harness.approve("q1");
+    harness.solve(json!([]), json!("ten more"));
+    harness.solve(json!([]), json!("and ten"));
+    assert_eq!((harness.rested(), harness.requests.len()), (Ends::Limit, 0), "thirty are spent");
 }
 
 #[test]
@@ -91,9 +91,12 @@ fn a_result_larger_than_is_kept_is_an_error_in_whatever_form_it_comes() {
         Outcome::Messages(vec![json!({"type": "state", "data": {"r": long}})]),
         Outcome::Messages(vec![json!({"type": "state", "data": {"r": "x".repeat(60)}}); 2]),
     ] {
-        let mut desk = Desk::at_work(json!({"max_result_bytes": 100}));
-        desk.solve(json!([call("read", "r", json!({}))]), json!(null));
-        desk.ends("read", outcome);
-        assert_eq!((desk.errors(), desk.read("†state.r")), (vec!["result_too_large".to_owned()], json!("absent")));
+        let mut harness = Harness::at_work(json!({"max_result_bytes": 100}));
+        harness.solve(json!([call("read", "r", json!({}))]), json!(null));
+        harness.ends("read", outcome);
+        assert_eq!(
+            (harness.errors(), harness.read("†state.r")),
+            (vec!["result_too_large".to_owned()], json!("absent"))
+        );
     }
 }

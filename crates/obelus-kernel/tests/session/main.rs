@@ -2,12 +2,12 @@
 //!
 //! # Layout
 //!
-//! [`desk`] sits beside a session, does what it is handed when a story says so, and remembers what it saw.
+//! [`harness`] sits beside a session, does what it is handed when a story says so, and remembers what it saw.
 //! Then one file of stories for each subject. [`simulation`] drives sessions by generated data instead.
 
 #![expect(clippy::needless_pass_by_value, reason = "a story reads better with its JSON written in place")]
 
-mod desk;
+mod harness;
 
 mod adopt;
 mod approval;
@@ -18,16 +18,16 @@ mod consent;
 mod delegates;
 mod doubt;
 mod early;
+mod elicitations;
 mod events;
-mod inquiries;
 mod kept;
 mod limits;
+mod observations;
 mod order;
 mod pictures;
 mod plans;
 mod questions;
 mod results;
-mod seen;
 mod turns;
 mod why;
 

@@ -3,103 +3,104 @@
 use obelus_kernel::session::Ends;
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, call};
+use crate::harness::{Harness, call};
 
 #[test]
 fn a_sequence_runs_in_the_order_of_writing() {
-    let mut desk = Desk::at_work(json!({}));
+    let mut harness = Harness::at_work(json!({}));
     let reads: Vec<Value> = (0..3).map(|n| call("read", &format!("r{n}"), json!({"q": n}))).collect();
-    desk.solve_in_order(reads.into(), json!("over"));
+    harness.solve_in_order(reads.into(), json!("over"));
     for done in 1..=3 {
-        assert_eq!(desk.started.len(), done, "one at a time");
-        desk.returns("read", json!(done));
+        assert_eq!(harness.started.len(), done, "one at a time");
+        harness.returns("read", json!(done));
     }
-    assert_eq!(desk.rested(), Ends::Output);
+    assert_eq!(harness.rested(), Ends::Output);
 }
 
 #[test]
 fn a_failure_in_a_sequence_stops_only_what_needs_its_result() {
-    let mut desk = Desk::at_work(json!({}));
+    let mut harness = Harness::at_work(json!({}));
     let needs = call("make", "m", json!({"q": "†state.r"}));
-    desk.solve_in_order(json!([call("read", "r", json!({})), needs, call("count", "n", json!({}))]), json!("over"));
-    desk.fails("read");
-    assert_eq!((desk.states("make"), desk.states("count")), (vec!["skipped"], vec!["running"]));
+    harness.solve_in_order(json!([call("read", "r", json!({})), needs, call("count", "n", json!({}))]), json!("over"));
+    harness.fails("read");
+    assert_eq!((harness.states("make"), harness.states("count")), (vec!["skipped"], vec!["running"]));
 }
 
 #[test]
 fn in_a_sequence_a_call_reads_what_was_written_before_it() {
-    let mut desk = Desk::on(json!([{"type": "state", "data": {"deal": {"id": 1}}}]), json!({}));
-    desk.start();
+    let mut harness = Harness::on(json!([{"type": "state", "data": {"deal": {"id": 1}}}]), json!({}));
+    harness.start();
     let update = call("change", "c", json!({"id": "†state.deal.id"}));
-    desk.solve_in_order(json!([update, call("read", "deal", json!({})), update]), json!("over"));
-    assert_eq!(desk.handed_out("change")[0]["id"], 1, "it does not wait for the read that comes after it");
-    desk.returns("change", json!(true));
-    desk.returns("read", json!({"id": 2}));
-    assert_eq!(desk.handed_out("change")[1]["id"], 2);
+    harness.solve_in_order(json!([update, call("read", "deal", json!({})), update]), json!("over"));
+    assert_eq!(harness.handed_out("change")[0]["id"], 1, "it does not wait for the read that comes after it");
+    harness.returns("change", json!(true));
+    harness.returns("read", json!({"id": 2}));
+    assert_eq!(harness.handed_out("change")[1]["id"], 2);
 }
 
 #[test]
 fn what_waits_for_a_person_does_not_hold_the_next_of_a_sequence() {
-    let mut desk = Desk::at_work(json!({}));
+    let mut harness = Harness::at_work(json!({}));
     let drop = call("drop", "d", json!({"id": 1}));
     // The second drop joins the first one's question, which is waiting all the same.
-    desk.solve_in_order(json!([call("make", "m", json!({})), drop, drop, call("read", "r", json!({}))]), json!("over"));
-    assert_eq!((desk.asked.len(), desk.started.len()), (0, 1));
-    desk.returns("make", json!(1));
-    assert_eq!((desk.asked.len(), desk.handed_out("read").len()), (1, 1));
-    desk.returns("read", json!(1));
-    assert_eq!(desk.rested(), Ends::Waiting);
+    harness
+        .solve_in_order(json!([call("make", "m", json!({})), drop, drop, call("read", "r", json!({}))]), json!("over"));
+    assert_eq!((harness.asked.len(), harness.started.len()), (0, 1));
+    harness.returns("make", json!(1));
+    assert_eq!((harness.asked.len(), harness.handed_out("read").len()), (1, 1));
+    harness.returns("read", json!(1));
+    assert_eq!(harness.rested(), Ends::Waiting);
 }
 
 #[test]
 fn what_nobody_waits_for_does_not_hold_the_next_of_a_sequence() {
-    let mut desk = Desk::at_work(json!({}));
-    desk.solve_in_order(json!([{"_tool": "make", "q": 1}, call("read", "r", json!({}))]), json!("over"));
-    assert_eq!(desk.started.len(), 2);
-    desk.returns("read", json!(1));
-    assert_eq!(desk.rested(), Ends::Output);
-    desk.returns("make", json!(1));
-    assert_eq!(desk.rests.len(), 1, "its end is no news to the turn");
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve_in_order(json!([{"_tool": "make", "q": 1}, call("read", "r", json!({}))]), json!("over"));
+    assert_eq!(harness.started.len(), 2);
+    harness.returns("read", json!(1));
+    assert_eq!(harness.rested(), Ends::Output);
+    harness.returns("make", json!(1));
+    assert_eq!(harness.rests.len(), 1, "its end is no news to the turn");
 }
 
 #[test]
 fn an_alternative_is_not_waited_for_once_the_first_is_there() {
-    let mut desk = Desk::at_work(json!({}));
+    let mut harness = Harness::at_work(json!({}));
     let either = call("make", "m", json!({"q": "†state.a || †state.b"}));
-    desk.solve(json!([either, call("read", "a", json!({})), call("count", "b", json!({}))]), json!("over"));
-    desk.returns("read", json!("first"));
-    assert_eq!(desk.handed_out("make")[0]["q"], "first");
+    harness.solve(json!([either, call("read", "a", json!({})), call("count", "b", json!({}))]), json!("over"));
+    harness.returns("read", json!("first"));
+    assert_eq!(harness.handed_out("make")[0]["q"], "first");
 }
 
 #[test]
 fn too_many_pairs_of_a_write_and_a_read_are_an_error_and_nothing_runs() {
-    let mut desk = Desk::at_work(json!({}));
+    let mut harness = Harness::at_work(json!({}));
     let entangled: Vec<Value> = vec![json!({"_tool": "read", "q": "†state", "_outputPath": "†state"}); 1_500];
-    desk.solve(entangled.into(), json!(null));
-    assert_eq!((desk.errors(), desk.started.len()), (vec!["PLAN-2".to_owned()], 0));
-    assert!(desk.states("read").iter().all(|state| *state == "skipped"));
+    harness.solve(entangled.into(), json!(null));
+    assert_eq!((harness.errors(), harness.started.len()), (vec!["PLAN-2".to_owned()], 0));
+    assert!(harness.states("read").iter().all(|state| *state == "skipped"));
 }
 
 #[test]
 fn a_turn_does_not_end_while_a_call_waits_for_room() {
-    let mut desk = Desk::at_work(json!({"max_parallel": 1}));
-    desk.solve(json!([{"_tool": "make", "q": 1}, call("read", "r", json!({}))]), json!("over"));
-    assert_eq!((desk.started.len(), desk.rests.len()), (1, 0), "the read has not even begun");
-    desk.returns("make", json!(1));
-    desk.returns("read", json!(2));
-    assert_eq!((desk.rested(), desk.read("†state.r")), (Ends::Output, json!(2)));
+    let mut harness = Harness::at_work(json!({"max_parallel": 1}));
+    harness.solve(json!([{"_tool": "make", "q": 1}, call("read", "r", json!({}))]), json!("over"));
+    assert_eq!((harness.started.len(), harness.rests.len()), (1, 0), "the read has not even begun");
+    harness.returns("make", json!(1));
+    harness.returns("read", json!(2));
+    assert_eq!((harness.rested(), harness.read("†state.r")), (Ends::Output, json!(2)));
 }
 
 #[test]
 fn a_template_over_no_instances_is_reported() {
-    let mut desk = Desk::at_work(json!({}));
+    let mut harness = Harness::at_work(json!({}));
     let ghost = json!({"_tool": "read", "_instance": "ghost", "_outputPath": "†state.a"});
-    desk.solve(
+    harness.solve(
         json!([ghost, call("make", "b", json!({})), {"_tool": "unknown", "_outputPath": "†state.c"}]),
         json!("over"),
     );
-    assert_eq!(desk.session.calls().len(), 3, "every call is accounted for");
-    assert_eq!((desk.errors(), desk.started.len()), (vec!["CALL-3".to_owned(); 3], 0));
+    assert_eq!(harness.session.calls().len(), 3, "every call is accounted for");
+    assert_eq!((harness.errors(), harness.started.len()), (vec!["CALL-3".to_owned(); 3], 0));
 }
 
 /// Ten thousand calls are a minute's work for a person to imagine, and must not be an hour's for the machine.
@@ -115,39 +116,39 @@ fn big() -> Value {
 
 #[test]
 fn ten_thousand_calls_in_a_row() {
-    let mut desk = Desk::at_work(big());
-    desk.solve_in_order(many("read", |n| json!({"q": n})), json!("over"));
+    let mut harness = Harness::at_work(big());
+    harness.solve_in_order(many("read", |n| json!({"q": n})), json!("over"));
     for n in 0..MANY {
-        desk.returns("read", json!(n));
+        harness.returns("read", json!(n));
     }
-    assert_eq!(desk.rested(), Ends::Output);
+    assert_eq!(harness.rested(), Ends::Output);
 }
 
 #[test]
 fn ten_thousand_faults() {
-    let mut desk = Desk::at_work(big());
-    desk.solve(many("drop", |n| json!({"id": format!("{n}")})), json!(null));
-    assert_eq!((desk.errors().len(), desk.requests.len()), (MANY, 1));
+    let mut harness = Harness::at_work(big());
+    harness.solve(many("drop", |n| json!({"id": format!("{n}")})), json!(null));
+    assert_eq!((harness.errors().len(), harness.requests.len()), (MANY, 1));
 }
 
 #[test]
 fn ten_thousand_questions() {
-    let mut desk = Desk::at_work(big());
-    desk.solve(many("drop", |n| json!({"id": n})), json!("over"));
-    assert_eq!(desk.asked.len(), MANY);
-    desk.wait(24);
-    assert_eq!((desk.waiting().len(), desk.rested()), (0, Ends::Output));
+    let mut harness = Harness::at_work(big());
+    harness.solve(many("drop", |n| json!({"id": n})), json!("over"));
+    assert_eq!(harness.asked.len(), MANY);
+    harness.wait(24);
+    assert_eq!((harness.waiting().len(), harness.rested()), (0, Ends::Output));
 }
 
 #[test]
 fn ten_thousand_calls_at_once_after_a_question_was_asked() {
-    let mut desk = Desk::at_work(big());
-    desk.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
-    desk.deny("q1");
-    desk.solve(many("read", |n| json!({"q": n})), json!("over"));
-    while let Some(start) = desk.open.pop() {
+    let mut harness = Harness::at_work(big());
+    harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
+    harness.deny("q1");
+    harness.solve(many("read", |n| json!({"q": n})), json!("over"));
+    while let Some(start) = harness.open.pop() {
         let outcome = obelus_kernel::session::Outcome::Value(json!(1));
-        desk.tell(obelus_kernel::session::Input::Ended { id: start.id, outcome }).unwrap();
+        harness.tell(obelus_kernel::session::Input::Ended { id: start.id, outcome }).unwrap();
     }
-    assert_eq!((desk.started.len(), desk.rested()), (MANY, Ends::Output));
+    assert_eq!((harness.started.len(), harness.rested()), (MANY, Ends::Output));
 }

@@ -4,25 +4,25 @@ use obelus_kernel::session::{Ends, Outcome};
 use obelus_kernel::{Context, MAX_DEPTH};
 use serde_json::{Value, json};
 
-use crate::desk::{Desk, call};
+use crate::harness::{Harness, call};
 
 fn nested(levels: usize) -> Value {
     (0..levels).fold(json!(1), |inner, _| json!([inner]))
 }
 
 /// The context, written down and read again.
-fn read_back(desk: &Desk) -> Value {
-    let written = desk.session.context().to_json();
+fn read_back(harness: &Harness) -> Value {
+    let written = harness.session.context().to_json();
     Context::from_value(written).expect("what a session wrote can be read").to_json()
 }
 
 #[test]
 fn an_error_with_alternatives_is_handled_and_goes_to_the_last() {
-    let mut desk = Desk::at_work(json!({}));
-    desk.solve(json!([{"_tool": "count", "_outputPath": "†state.n || †state.oops"}]), json!("over"));
-    desk.returns("count", json!("not a number"));
-    assert_eq!((desk.rested(), desk.states("count"), desk.errors().len()), (Ends::Output, vec!["done"], 0));
-    assert_eq!(desk.read("†state.oops.code"), json!("bad_result"));
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([{"_tool": "count", "_outputPath": "†state.n || †state.oops"}]), json!("over"));
+    harness.returns("count", json!("not a number"));
+    assert_eq!((harness.rested(), harness.states("count"), harness.errors().len()), (Ends::Output, vec!["done"], 0));
+    assert_eq!(harness.read("†state.oops.code"), json!("bad_result"));
 }
 
 #[test]
@@ -34,23 +34,27 @@ fn messages_outside_of_what_the_call_may_write_are_an_error() {
         json!({"type": "text", "role": "user", "text": "yes"}),
         json!({"type": "nonsense"}),
     ] {
-        let mut desk = Desk::at_work(json!({}));
-        desk.solve(json!([call("read", "r", json!({}))]), json!(null));
-        desk.ends("read", Outcome::Messages(vec![message.clone()]));
-        assert_eq!((desk.errors(), desk.states("read")), (vec!["CALL-5".to_owned()], vec!["failed"]), "{message}");
+        let mut harness = Harness::at_work(json!({}));
+        harness.solve(json!([call("read", "r", json!({}))]), json!(null));
+        harness.ends("read", Outcome::Messages(vec![message.clone()]));
+        assert_eq!(
+            (harness.errors(), harness.states("read")),
+            (vec!["CALL-5".to_owned()], vec!["failed"]),
+            "{message}"
+        );
     }
 }
 
 #[test]
 fn a_result_nested_too_deep_is_not_kept() {
-    let mut desk = Desk::at_work(json!({}));
-    desk.solve(json!([call("read", "r", json!({}))]), json!(null));
-    desk.returns("read", nested(MAX_DEPTH));
-    assert_eq!((desk.errors(), desk.read("†state.r")), (vec!["CTX-3".to_owned()], json!("absent")));
-    desk.solve(json!([call("read", "r", json!({}))]), json!(null));
-    desk.returns("read", nested(MAX_DEPTH - 1));
-    assert_eq!(desk.read("†state.r"), nested(MAX_DEPTH - 1));
-    read_back(&desk);
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([call("read", "r", json!({}))]), json!(null));
+    harness.returns("read", nested(MAX_DEPTH));
+    assert_eq!((harness.errors(), harness.read("†state.r")), (vec!["CTX-3".to_owned()], json!("absent")));
+    harness.solve(json!([call("read", "r", json!({}))]), json!(null));
+    harness.returns("read", nested(MAX_DEPTH - 1));
+    assert_eq!(harness.read("†state.r"), nested(MAX_DEPTH - 1));
+    read_back(&harness);
 }
 
 #[test]
@@ -64,9 +68,9 @@ fn whatever_the_model_answers_the_context_can_be_read_back() {
         json!({"output": nested(MAX_DEPTH)}),
         json!({"output": nested(MAX_DEPTH - 2)}),
     ] {
-        let mut desk = Desk::at_work(json!({"schema": {"type": "object"}, "repairs": 1}));
-        desk.answer(answer.clone(), false);
-        assert_eq!((desk.requests.len(), desk.rests.len()), (1, 0), "{answer}");
-        read_back(&desk);
+        let mut harness = Harness::at_work(json!({"schema": {"type": "object"}, "repairs": 1}));
+        harness.answer(answer.clone(), false);
+        assert_eq!((harness.requests.len(), harness.rests.len()), (1, 0), "{answer}");
+        read_back(&harness);
     }
 }

@@ -4,10 +4,10 @@ use obelus_kernel::session::{Ends, Input, Mode, Money, Spent, Used};
 use obelus_kernel::{Message, Role};
 use serde_json::json;
 
-use crate::desk::{Desk, call};
+use crate::harness::{Harness, call};
 
-fn words(desk: &Desk) -> Vec<&str> {
-    let texts = desk.session.context().messages().iter().filter_map(|message| match message {
+fn words(harness: &Harness) -> Vec<&str> {
+    let texts = harness.session.context().messages().iter().filter_map(|message| match message {
         Message::Text(text) if text.role == Role::User => Some(text.text.as_str()),
         _ => None,
     });
@@ -16,187 +16,191 @@ fn words(desk: &Desk) -> Vec<&str> {
 
 #[test]
 fn words_that_come_while_it_works_are_heard_after_the_turn_rests() {
-    let mut desk = Desk::at_work(json!({}));
-    desk.user("one");
-    desk.solve(json!([call("read", "r", json!({}))]), json!("first"));
-    desk.user("two");
-    assert_eq!((words(&desk), desk.rests.len()), (vec![], 0));
-    desk.returns("read", json!(1));
-    assert_eq!((words(&desk), desk.rests.len()), (vec!["one"], 1));
-    desk.solve(json!([]), json!("second"));
-    desk.solve(json!([]), json!("third"));
-    let outputs: Vec<_> = desk.rests.iter().map(|reply| reply.output.clone()).collect();
-    assert_eq!((words(&desk), outputs), (vec!["one", "two"], vec![json!("first"), json!("second"), json!("third")]));
+    let mut harness = Harness::at_work(json!({}));
+    harness.user("one");
+    harness.solve(json!([call("read", "r", json!({}))]), json!("first"));
+    harness.user("two");
+    assert_eq!((words(&harness), harness.rests.len()), (vec![], 0));
+    harness.returns("read", json!(1));
+    assert_eq!((words(&harness), harness.rests.len()), (vec!["one"], 1));
+    harness.solve(json!([]), json!("second"));
+    harness.solve(json!([]), json!("third"));
+    let outputs: Vec<_> = harness.rests.iter().map(|reply| reply.output.clone()).collect();
+    assert_eq!((words(&harness), outputs), (vec!["one", "two"], vec![json!("first"), json!("second"), json!("third")]));
 }
 
 #[test]
 fn a_stop_lets_what_runs_end_and_starts_nothing() {
-    let mut desk = Desk::at_work(json!({}));
+    let mut harness = Harness::at_work(json!({}));
     let next = call("make", "m", json!({"q": "†state.r"}));
-    desk.solve(json!([call("read", "r", json!({})), next, call("drop", "d", json!({"id": 1}))]), json!(null));
-    desk.stop();
-    assert_eq!(desk.rests.len(), 0, "the read cannot be taken back");
-    desk.returns("read", json!("kept"));
-    assert_eq!((desk.rested(), desk.read("†state.r")), (Ends::Stopped, json!("kept")));
-    assert_eq!((desk.states("make"), desk.requests.len()), (vec!["skipped"], 0));
-    assert_eq!(desk.waiting(), ["q1"], "what waits for a person still waits");
+    harness.solve(json!([call("read", "r", json!({})), next, call("drop", "d", json!({"id": 1}))]), json!(null));
+    harness.stop();
+    assert_eq!(harness.rests.len(), 0, "the read cannot be taken back");
+    harness.returns("read", json!("kept"));
+    assert_eq!((harness.rested(), harness.read("†state.r")), (Ends::Stopped, json!("kept")));
+    assert_eq!((harness.states("make"), harness.requests.len()), (vec!["skipped"], 0));
+    assert_eq!(harness.waiting(), ["q1"], "what waits for a person still waits");
 }
 
 #[test]
 fn a_stop_while_the_model_thinks_is_final_for_that_answer() {
-    let mut desk = Desk::at_work(json!({}));
-    let asked = desk.requests.clone();
-    desk.stop();
-    assert_eq!(desk.rested(), Ends::Stopped);
-    desk.solve(json!([call("read", "r", json!({}))]), json!("too late"));
-    assert_eq!((desk.started.len(), desk.rests.len(), asked.len()), (0, 1, 1));
+    let mut harness = Harness::at_work(json!({}));
+    let asked = harness.requests.clone();
+    harness.stop();
+    assert_eq!(harness.rested(), Ends::Stopped);
+    harness.solve(json!([call("read", "r", json!({}))]), json!("too late"));
+    assert_eq!((harness.started.len(), harness.rests.len(), asked.len()), (0, 1, 1));
 }
 
 #[test]
 fn an_answer_that_comes_twice_is_taken_once() {
-    let mut desk = Desk::at_work(json!({}));
-    desk.requests.push(desk.requests[0].clone());
-    desk.solve(json!([call("read", "r", json!({}))]), json!(null));
-    desk.solve(json!([call("make", "m", json!({}))]), json!(null));
-    assert_eq!((desk.handed_out("read").len(), desk.handed_out("make").len()), (1, 0));
+    let mut harness = Harness::at_work(json!({}));
+    harness.requests.push(harness.requests[0].clone());
+    harness.solve(json!([call("read", "r", json!({}))]), json!(null));
+    harness.solve(json!([call("make", "m", json!({}))]), json!(null));
+    assert_eq!((harness.handed_out("read").len(), harness.handed_out("make").len()), (1, 0));
 }
 
 #[test]
 fn a_degraded_turn_keeps_what_was_done_and_can_be_tried_again() {
-    let mut desk = Desk::at_work(json!({}));
-    desk.user("hello");
-    desk.solve(json!([call("read", "r", json!({}))]), json!(null));
-    desk.returns("read", json!("kept"));
-    desk.model_fails();
-    assert_eq!((desk.rests[0].ends, desk.read("†state.r")), (Ends::Degraded, json!("kept")));
-    assert_eq!((words(&desk), desk.requests.len()), (vec!["hello"], 1));
+    let mut harness = Harness::at_work(json!({}));
+    harness.user("hello");
+    harness.solve(json!([call("read", "r", json!({}))]), json!(null));
+    harness.returns("read", json!("kept"));
+    harness.model_fails();
+    assert_eq!((harness.rests[0].ends, harness.read("†state.r")), (Ends::Degraded, json!("kept")));
+    assert_eq!((words(&harness), harness.requests.len()), (vec!["hello"], 1));
 }
 
 #[test]
 fn words_are_heard_after_a_turn_that_ended_on_a_repair() {
-    let mut desk = Desk::at_work(json!({"repairs": 1, "max_requests": 1}));
-    desk.user("are you there?");
-    desk.answer(json!("out of format"), false);
-    assert_eq!((desk.rested(), words(&desk)), (Ends::Limit, vec!["are you there?"]));
-    assert_eq!(desk.requests.len(), 1, "and answered");
+    let mut harness = Harness::at_work(json!({"repairs": 1, "max_requests": 1}));
+    harness.user("are you there?");
+    harness.answer(json!("out of format"), false);
+    assert_eq!((harness.rested(), words(&harness)), (Ends::Limit, vec!["are you there?"]));
+    assert_eq!(harness.requests.len(), 1, "and answered");
 }
 
 #[test]
 fn a_turn_at_work_is_not_begun_a_second_time() {
-    let mut desk = Desk::on(json!([{"type": "plan", "plan": [call("read", "p", json!({}))]}]), json!({}));
-    desk.start();
-    desk.solve(json!([call("read", "r", json!({}))]), json!("over"));
+    let mut harness = Harness::on(json!([{"type": "plan", "plan": [call("read", "p", json!({}))]}]), json!({}));
+    harness.start();
+    harness.solve(json!([call("read", "r", json!({}))]), json!("over"));
     for again in [Input::Start, Input::RunPlan] {
-        assert_eq!(desk.tell(again).unwrap_err().code, "at_work");
+        assert_eq!(harness.tell(again).unwrap_err().code, "at_work");
     }
-    desk.returns("read", json!(1));
-    assert_eq!((desk.rested(), desk.started.len(), desk.requests.len()), (Ends::Output, 1, 0));
-    desk.start();
-    assert_eq!(desk.requests.len(), 1, "at rest it may be begun anew");
+    harness.returns("read", json!(1));
+    assert_eq!((harness.rested(), harness.started.len(), harness.requests.len()), (Ends::Output, 1, 0));
+    harness.start();
+    assert_eq!(harness.requests.len(), 1, "at rest it may be begun anew");
 }
 
 #[test]
 fn a_person_who_answers_a_turn_that_is_ending_is_asked_to_wait() {
-    let mut desk = Desk::at_work(json!({}));
-    desk.solve(json!([call("read", "r", json!({})), call("drop", "d", json!({"id": 1}))]), json!("over"));
-    desk.stop();
-    let refused = desk.decide("q1", obelus_kernel::session::Decision::Approve { only: None }).unwrap_err();
-    assert_eq!((refused.code, desk.waiting().len()), ("ending", 1), "a yes is never lost");
-    desk.returns("read", json!(1));
-    desk.approve("q1");
-    assert_eq!(desk.handed_out("drop").len(), 1);
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([call("read", "r", json!({})), call("drop", "d", json!({"id": 1}))]), json!("over"));
+    harness.stop();
+    let refused = harness.decide("q1", obelus_kernel::session::Decision::Approve { only: None }).unwrap_err();
+    assert_eq!((refused.code, harness.waiting().len()), ("ending", 1), "a yes is never lost");
+    harness.returns("read", json!(1));
+    harness.approve("q1");
+    assert_eq!(harness.handed_out("drop").len(), 1);
 }
 
 #[test]
 fn in_shadow_a_turn_ends_after_one_valid_solution() {
-    let mut desk = Desk::at_work(json!({"mode": "shadow"}));
-    desk.solve(json!([{"_tool": "unheard_of"}]), json!(null));
-    assert_eq!((desk.errors(), desk.rests.len()), (vec!["CALL-3".to_owned()], 0), "this one was not valid");
-    desk.solve(json!([call("read", "r", json!({}))]), json!(null));
-    assert_eq!((desk.rested(), desk.started.len(), desk.requests.len()), (Ends::Output, 0, 0));
+    let mut harness = Harness::at_work(json!({"mode": "shadow"}));
+    harness.solve(json!([{"_tool": "unheard_of"}]), json!(null));
+    assert_eq!((harness.errors(), harness.rests.len()), (vec!["CALL-3".to_owned()], 0), "this one was not valid");
+    harness.solve(json!([call("read", "r", json!({}))]), json!(null));
+    assert_eq!((harness.rested(), harness.started.len(), harness.requests.len()), (Ends::Output, 0, 0));
 }
 
 #[test]
 fn output_that_breaks_its_schema_leads_to_another_request() {
     for mode in ["full", "shadow"] {
-        let mut desk = Desk::at_work(json!({"mode": mode, "schema": {"type": "object"}}));
-        desk.solve(json!([]), json!("not an object"));
-        assert_eq!((desk.errors(), desk.rests.len(), desk.requests.len()), (vec!["LOOP-1".to_owned()], 0, 1), "{mode}");
-        desk.solve(json!([]), json!({"right": true}));
-        assert_eq!((desk.rested(), &desk.rests[0].output), (Ends::Output, &json!({"right": true})), "{mode}");
+        let mut harness = Harness::at_work(json!({"mode": mode, "schema": {"type": "object"}}));
+        harness.solve(json!([]), json!("not an object"));
+        assert_eq!(
+            (harness.errors(), harness.rests.len(), harness.requests.len()),
+            (vec!["LOOP-1".to_owned()], 0, 1),
+            "{mode}"
+        );
+        harness.solve(json!([]), json!({"right": true}));
+        assert_eq!((harness.rested(), &harness.rests[0].output), (Ends::Output, &json!({"right": true})), "{mode}");
     }
 }
 
 #[test]
 fn a_mode_that_was_lowered_holds_for_what_has_not_begun() {
-    let mut desk = Desk::at_work(json!({"max_parallel": 1}));
+    let mut harness = Harness::at_work(json!({"max_parallel": 1}));
     let calls = json!([
         call("change", "a", json!({"id": 1})),
         call("change", "b", json!({"id": 2})),
         call("drop", "d", json!({"id": 3})),
         call("child", "c", json!({}))
     ]);
-    desk.solve(calls, json!("over"));
-    desk.tell(Input::Mode { mode: Mode::Shadow }).unwrap();
-    desk.returns("change", json!(1));
-    assert_eq!(desk.states("change"), ["done", "refused"]);
-    desk.approve("q1");
-    assert_eq!((desk.started.len(), desk.states("drop")), (1, vec!["refused"]), "that yes was for another mode");
+    harness.solve(calls, json!("over"));
+    harness.tell(Input::Mode { mode: Mode::Shadow }).unwrap();
+    harness.returns("change", json!(1));
+    assert_eq!(harness.states("change"), ["done", "refused"]);
+    harness.approve("q1");
+    assert_eq!((harness.started.len(), harness.states("drop")), (1, vec!["refused"]), "that yes was for another mode");
 }
 
 #[test]
 fn a_change_of_mode_is_an_input_like_any_other() {
-    let mut desk = Desk::with(json!({"mode": "shadow"}));
-    desk.user("look");
-    desk.solve(json!([call("read", "a", json!({}))]), json!(null));
-    assert_eq!((desk.states("read"), desk.session.is_at_rest()), (vec!["refused"], true));
-    desk.tell(Input::Mode { mode: Mode::Canary }).unwrap();
-    assert!(desk.session.is_at_rest() && desk.requests.is_empty(), "it starts nothing by itself");
-    desk.user("look again");
-    desk.solve(json!([call("read", "a", json!({}))]), json!("looked"));
-    assert_eq!((desk.states("read"), desk.session.is_at_rest()), (vec!["running"], false));
+    let mut harness = Harness::with(json!({"mode": "shadow"}));
+    harness.user("look");
+    harness.solve(json!([call("read", "a", json!({}))]), json!(null));
+    assert_eq!((harness.states("read"), harness.session.is_at_rest()), (vec!["refused"], true));
+    harness.tell(Input::Mode { mode: Mode::Canary }).unwrap();
+    assert!(harness.session.is_at_rest() && harness.requests.is_empty(), "it starts nothing by itself");
+    harness.user("look again");
+    harness.solve(json!([call("read", "a", json!({}))]), json!("looked"));
+    assert_eq!((harness.states("read"), harness.session.is_at_rest()), (vec!["running"], false));
     let text = serde_json::to_string(&Input::Mode { mode: Mode::Canary }).unwrap();
     assert_eq!(text, r#"{"mode":{"mode":"canary"}}"#, "the form in which journals keep it");
 }
 
 #[test]
 fn what_the_model_took_is_counted_for_the_turn_and_for_the_session() {
-    let mut desk = Desk::with(json!({"repairs": 1}));
-    desk.user("one");
-    desk.answer(json!("nonsense"), false);
-    desk.solve(json!([call("child", "c", json!({}))]), json!("over"));
-    desk.solve(json!([]), json!("the delegate's answer"));
+    let mut harness = Harness::with(json!({"repairs": 1}));
+    harness.user("one");
+    harness.answer(json!("nonsense"), false);
+    harness.solve(json!([call("child", "c", json!({}))]), json!("over"));
+    harness.solve(json!([]), json!("the delegate's answer"));
     let spent = |requests, tokens| Spent { requests, tokens, ..Spent::default() };
-    assert_eq!(desk.session.spent(), (spent(3, 30), spent(3, 30)));
-    desk.user("two");
-    desk.model_fails();
-    assert_eq!(desk.session.spent(), (spent(1, 0), spent(4, 30)));
+    assert_eq!(harness.session.spent(), (spent(3, 30), spent(3, 30)));
+    harness.user("two");
+    harness.model_fails();
+    assert_eq!(harness.session.spent(), (spent(1, 0), spent(4, 30)));
 }
 
 #[test]
 fn what_requests_took_in_money_is_summed_whatever_came_of_them_and_stays_known() {
-    let mut desk = Desk::with(json!({"repairs": 1}));
+    let mut harness = Harness::with(json!({"repairs": 1}));
     let used = |cost: f64| Used { input: 100, output: 10, cost: Some(Money::from(cost)) };
-    desk.user("one");
-    let id = desk.requests[0].clone();
+    harness.user("one");
+    let id = harness.requests[0].clone();
     // The first attempt broke off after it had been paid for.
-    desk.tell(Input::Used { id: id.clone(), used: used(0.1) }).unwrap();
-    desk.tell(Input::Used { id, used: used(0.2) }).unwrap();
-    desk.solve(json!([]), json!("done"));
-    desk.user("two");
-    let id = desk.requests[0].clone();
-    desk.tell(Input::Used { id, used: used(0.4) }).unwrap();
-    desk.model_fails();
-    let (turn, whole) = desk.session.spent();
+    harness.tell(Input::Used { id: id.clone(), used: used(0.1) }).unwrap();
+    harness.tell(Input::Used { id, used: used(0.2) }).unwrap();
+    harness.solve(json!([]), json!("done"));
+    harness.user("two");
+    let id = harness.requests[0].clone();
+    harness.tell(Input::Used { id, used: used(0.4) }).unwrap();
+    harness.model_fails();
+    let (turn, whole) = harness.session.spent();
     assert_eq!((turn.used.cost, whole.used.cost), (Some(Money::from(0.4)), Some(Money::from(0.7))));
     assert_eq!((turn.all_tokens(), whole.all_tokens(), whole.tokens), (110, 330, 10));
-    let kept = desk.session.checkpoint().unwrap();
-    let past = desk.session.past();
-    let again = Desk::with(json!({"repairs": 1}))
+    let kept = harness.session.checkpoint().unwrap();
+    let past = harness.session.past();
+    let again = Harness::with(json!({"repairs": 1}))
         .session
         .restore(&kept, std::sync::Arc::new(move || Ok(past.clone())))
         .unwrap();
-    assert_eq!(again.spent(), desk.session.spent());
+    assert_eq!(again.spent(), harness.session.spent());
     let text = serde_json::to_string(&Input::Used { id: "1".into(), used: used(0.004) }).unwrap();
     assert_eq!(
         text, r#"{"used":{"id":"1","used":{"input":100,"output":10,"cost":0.004}}}"#,
@@ -206,57 +210,57 @@ fn what_requests_took_in_money_is_summed_whatever_came_of_them_and_stays_known()
 
 #[test]
 fn a_mode_that_was_lowered_holds_for_children_too() {
-    let mut desk = Desk::at_work(json!({}));
-    desk.solve(json!([call("child", "c", json!({}))]), json!("over"));
-    desk.tell(Input::Mode { mode: Mode::Shadow }).unwrap();
-    desk.solve(json!([call("read", "r", json!({}))]), json!("looked"));
-    assert_eq!(desk.started.len(), 0);
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([call("child", "c", json!({}))]), json!("over"));
+    harness.tell(Input::Mode { mode: Mode::Shadow }).unwrap();
+    harness.solve(json!([call("read", "r", json!({}))]), json!("looked"));
+    assert_eq!(harness.started.len(), 0);
 }
 
 #[test]
 fn a_one_off_request_forgets_its_state_but_not_what_was_denied() {
-    let mut desk = Desk::at_work(json!({}));
+    let mut harness = Harness::at_work(json!({}));
     let calls = json!([call("read", "r", json!({})), call("drop", "d", json!({"id": 1}))]);
-    desk.solve(calls, json!("first"));
-    desk.returns("read", json!(1));
-    desk.deny("q1");
-    desk.user("drop it after all");
-    assert_eq!(desk.read("†state.r"), json!("absent"));
-    desk.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
-    assert_eq!(desk.asked.len(), 1, "it was denied");
-    desk.solve(json!([call("drop", "d", json!({"id": 1, "requires_confirmation": true}))]), json!(null));
-    assert_eq!(desk.asked.len(), 2, "the user has spoken since");
+    harness.solve(calls, json!("first"));
+    harness.returns("read", json!(1));
+    harness.deny("q1");
+    harness.user("drop it after all");
+    assert_eq!(harness.read("†state.r"), json!("absent"));
+    harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
+    assert_eq!(harness.asked.len(), 1, "it was denied");
+    harness.solve(json!([call("drop", "d", json!({"id": 1, "requires_confirmation": true}))]), json!(null));
+    assert_eq!(harness.asked.len(), 2, "the user has spoken since");
 }
 
 /// A turn that was over before anybody answered its question.
-fn ended_with_a_question(end: fn(&mut Desk)) -> Desk {
-    let mut desk = Desk::at_work(json!({"max_calls": 2}));
-    desk.solve(json!([call("drop", "d", json!({"id": 1})), call("read", "r", json!({}))]), json!(null));
-    end(&mut desk);
-    assert_eq!((desk.waiting().len(), desk.requests.len()), (1, 0));
-    desk
+fn ended_with_a_question(end: fn(&mut Harness)) -> Harness {
+    let mut harness = Harness::at_work(json!({"max_calls": 2}));
+    harness.solve(json!([call("drop", "d", json!({"id": 1})), call("read", "r", json!({}))]), json!(null));
+    end(&mut harness);
+    assert_eq!((harness.waiting().len(), harness.requests.len()), (1, 0));
+    harness
 }
 
 #[test]
 fn a_turn_that_is_over_is_not_taken_up_again_by_what_people_decide() {
-    let stopped = |desk: &mut Desk| {
-        desk.stop();
-        desk.returns("read", json!(1));
+    let stopped = |harness: &mut Harness| {
+        harness.stop();
+        harness.returns("read", json!(1));
     };
-    let failed = |desk: &mut Desk| {
-        desk.returns("read", json!(1));
-        desk.user("hello");
-        desk.model_fails();
+    let failed = |harness: &mut Harness| {
+        harness.returns("read", json!(1));
+        harness.user("hello");
+        harness.model_fails();
     };
-    let at_a_limit = |desk: &mut Desk| {
-        desk.returns("read", json!(1));
-        desk.user("go on");
+    let at_a_limit = |harness: &mut Harness| {
+        harness.returns("read", json!(1));
+        harness.user("go on");
         let reads: Vec<_> = (0..3).map(|n| call("read", &format!("r{n}"), json!({"q": n}))).collect();
-        desk.solve(reads.into(), json!(null));
-        desk.returns("read", json!(1));
-        desk.returns("read", json!(2));
+        harness.solve(reads.into(), json!(null));
+        harness.returns("read", json!(1));
+        harness.returns("read", json!(2));
     };
-    let ways: [fn(&mut Desk); 3] = [stopped, failed, at_a_limit];
+    let ways: [fn(&mut Harness); 3] = [stopped, failed, at_a_limit];
     for (end, expected) in ways.into_iter().zip([Ends::Stopped, Ends::Degraded, Ends::Limit]) {
         let mut lapsed = ended_with_a_question(end);
         lapsed.wait(24);

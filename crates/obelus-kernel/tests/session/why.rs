@@ -3,11 +3,11 @@
 use obelus_kernel::session::Writer;
 use serde_json::json;
 
-use crate::desk::{Desk, call};
+use crate::harness::{Harness, call};
 
 /// The lines with their dates taken out.
-fn lines(desk: &Desk, expr: &str) -> Vec<String> {
-    let lines = desk.session.why(expr, None).expect("an expression").lines();
+fn lines(harness: &Harness, expr: &str) -> Vec<String> {
+    let lines = harness.session.why(expr, None).expect("an expression").lines();
     let date = |line: &str| line.find(", 2026-").map(|at| (at, at + line[at..].find(':').unwrap_or(0) + 7));
     lines
         .into_iter()
@@ -27,9 +27,9 @@ fn page() -> serde_json::Value {
 
 #[test]
 fn the_chain_goes_back_to_people_and_tools() {
-    let mut desk = Desk::on(page(), json!({}));
-    desk.start();
-    desk.solve(
+    let mut harness = Harness::on(page(), json!({}));
+    harness.start();
+    harness.solve(
         json!([
             call("read", "page", json!({"q": "†input.who"})),
             call("muse", "gist", json!({"q": "†state.page.body", "_output": "short"})),
@@ -37,10 +37,10 @@ fn the_chain_goes_back_to_people_and_tools() {
         ]),
         json!("over"),
     );
-    desk.returns("read", json!({"body": "long\n  message 9: nobody", "url": "x"}));
-    let question = desk.asked[0].clone();
-    desk.approve(&question);
-    desk.returns("count", json!(4));
+    harness.returns("read", json!({"body": "long\n  message 9: nobody", "url": "x"}));
+    let question = harness.asked[0].clone();
+    harness.approve(&question);
+    harness.returns("count", json!(4));
     let expected = [
         "†state.size = 4   ← from read, not trusted",
         "  message 5: count, a tool that is trusted → †state.size",
@@ -54,25 +54,25 @@ fn the_chain_goes_back_to_people_and_tools() {
         "                  †input.who",
         "                    message 1: a person → †input by merge",
     ];
-    let found = lines(&desk, "†state.size");
+    let found = lines(&harness, "†state.size");
     // The plan is a message too, so numbers are taken from what is there.
     let plain = |line: &str| match line.split_once("message ") {
         Some((before, rest)) => format!("{before}message {}", rest.trim_start_matches(|c: char| c.is_ascii_digit())),
         None => line.to_owned(),
     };
     assert_eq!(found.iter().map(|line| plain(line)).collect::<Vec<_>>(), expected.map(plain));
-    let page = lines(&desk, "†state.page.body");
+    let page = lines(&harness, "†state.page.body");
     assert!(page[0].contains("long\\n  message 9"), "{page:?}");
 }
 
 #[test]
 fn what_was_written_over_is_no_part_of_it() {
-    let mut desk = Desk::on(page(), json!({}));
-    desk.start();
-    desk.solve(json!([call("read", "x", json!({"q": 1}))]), json!(null));
-    desk.returns("read", json!({"a": 1, "b": 2}));
-    desk.solve(json!([call("muse", "x.a", json!({"q": 2, "_output": 7}))]), json!("over"));
-    let why = |expr: &str| desk.session.why(expr, None).expect("an expression");
+    let mut harness = Harness::on(page(), json!({}));
+    harness.start();
+    harness.solve(json!([call("read", "x", json!({"q": 1}))]), json!(null));
+    harness.returns("read", json!({"a": 1, "b": 2}));
+    harness.solve(json!([call("muse", "x.a", json!({"q": 2, "_output": 7}))]), json!("over"));
+    let why = |expr: &str| harness.session.why(expr, None).expect("an expression");
     assert_eq!(why("†state.x.a").because.len(), 1);
     assert_eq!(why("†state.x.a").because[0].by, Writer::Model("muse".to_owned()));
     assert_eq!(why("†state.x.b").because.len(), 1);
@@ -80,21 +80,21 @@ fn what_was_written_over_is_no_part_of_it() {
     assert_eq!(why("†state.none || †state.x.b").what, "†state.x.b");
     assert!(why("†state.nothing").is_absent());
     assert_eq!(why("†state.nothing").lines(), ["†state.nothing: nothing has written it"]);
-    assert!(desk.session.why("†state..x", None).is_err());
+    assert!(harness.session.why("†state..x", None).is_err());
     let form = why("†state.x.b").to_json();
     assert_eq!((&form["because"][0]["by"]["tool"], &form["value"]), (&json!("read"), &json!(2)));
 }
 
 #[test]
 fn a_story_without_end_is_cut() {
-    let mut desk = Desk::on(page(), json!({"max_requests": 100}));
-    desk.start();
-    desk.solve(json!([call("muse", "log", json!({"q": 1, "_outputMethod": "push", "_output": "0"}))]), json!(null));
+    let mut harness = Harness::on(page(), json!({"max_requests": 100}));
+    harness.start();
+    harness.solve(json!([call("muse", "log", json!({"q": 1, "_outputMethod": "push", "_output": "0"}))]), json!(null));
     for turn in 1..60 {
         let both = json!({"q": ["†state.log", "†state.log"], "_outputMethod": "push", "_output": turn.to_string()});
-        desk.solve(json!([call("muse", "log", both)]), json!(null));
+        harness.solve(json!([call("muse", "log", both)]), json!(null));
     }
-    let why = desk.session.why("†state.log", None).expect("an expression");
+    let why = harness.session.why("†state.log", None).expect("an expression");
     assert_eq!(why.because.len(), 20);
     assert!(why.left_out >= 40 && why.lines().len() < 10_000, "{} {}", why.left_out, why.lines().len());
 }

@@ -8,12 +8,12 @@ use super::Driver;
 /// Where a session can be told something from outside.
 #[derive(Clone, Debug)]
 pub struct Counter {
-    sender: mpsc::UnboundedSender<Told>,
+    sender: mpsc::UnboundedSender<Command>,
 }
 
 /// Something that was told at a counter. Whoever told it waits to hear that it is durable, or refused.
 #[derive(Debug)]
-pub struct Told {
+pub struct Command {
     input: Input,
     answer: oneshot::Sender<Result<(), Refused>>,
 }
@@ -23,23 +23,23 @@ impl Counter {
     pub async fn tell(&self, input: Input) -> Result<(), Refused> {
         let gone = || Refused { code: "gone", text: "the session has ended its work meanwhile".to_owned() };
         let (answer, answered) = oneshot::channel();
-        self.sender.send(Told { input, answer }).map_err(|_| gone())?;
+        self.sender.send(Command { input, answer }).map_err(|_| gone())?;
         answered.await.unwrap_or_else(|_| Err(gone()))
     }
 }
 
 /// Both ends of a counter.
 pub(super) struct Ends {
-    sender: mpsc::UnboundedSender<Told>,
-    receiver: mpsc::UnboundedReceiver<Told>,
+    sender: mpsc::UnboundedSender<Command>,
+    receiver: mpsc::UnboundedReceiver<Command>,
 }
 
 impl Ends {
-    pub(super) fn take_now(&mut self) -> Option<Told> {
+    pub(super) fn take_now(&mut self) -> Option<Command> {
         self.receiver.try_recv().ok()
     }
 
-    pub(super) async fn take(&mut self) -> Told {
+    pub(super) async fn take(&mut self) -> Command {
         match self.receiver.recv().await {
             Some(told) => told,
             // It never closes while its sender is kept beside it.
@@ -65,7 +65,7 @@ impl Driver {
 
     /// Waits for something that is told at the counter while no turn is at work. Nothing is lost if the waiting
     /// is given up.
-    pub async fn heard(&mut self) -> Told {
+    pub async fn heard(&mut self) -> Command {
         match &mut self.counter {
             Some(ends) => ends.take().await,
             None => std::future::pending().await,
@@ -92,7 +92,7 @@ impl Driver {
     }
 
     /// Takes what was told, and works until the turn has come to rest, if there is one.
-    pub async fn turn_told(&mut self, told: Told) -> Result<Option<Reply>, Refused> {
+    pub async fn turn_told(&mut self, told: Command) -> Result<Option<Reply>, Refused> {
         if matches!(told.input, Input::User { .. } | Input::Decide { .. }) {
             self.take_up_edits().await?;
         }
@@ -104,7 +104,7 @@ impl Driver {
     }
 
     /// Tells the session, and whoever waits.
-    pub(super) async fn take_told(&mut self, told: Told) -> Result<(), Refused> {
+    pub(super) async fn take_told(&mut self, told: Command) -> Result<(), Refused> {
         let is_stop = matches!(told.input, Input::Stop);
         let taken = self.feed(vec![told.input]).await;
         // Whoever told it may have left.

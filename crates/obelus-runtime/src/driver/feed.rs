@@ -121,7 +121,7 @@ impl Driver {
         for (at, input) in batch.drain(..) {
             self.forgets &= !matches!(input, Input::Forgotten);
             if let Input::Ended { id, .. } | Input::InDoubt { id } | Input::DidNot { id, .. } = &input {
-                self.inquiries.forget(id);
+                self.elicitations.forget(id);
             }
             if let Input::Ended { id, outcome } = &input {
                 (self.watch)(Event::Ended(id, outcome));

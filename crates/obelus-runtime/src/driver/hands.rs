@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use obelus_kernel::session::{Answer, CallError, Input, Outcome, Question, Reply, Seen, Session, Start, Task};
+use obelus_kernel::session::{Answer, CallError, Input, Observation, Outcome, Question, Reply, Session, Start, Task};
 use serde_json::Value;
 
 use super::doubt::{self, Doubt};
 use super::{Driver, Event};
 use crate::activity::Work;
-use crate::asker::Asker;
+use crate::elicitor::Elicitor;
+use crate::observation::without_parts;
 use crate::session_files::SessionFiles;
-use crate::sill::without_parts;
 use crate::state_file::FileNews;
 
 impl Driver {
@@ -44,7 +44,7 @@ impl Driver {
                         (self.watch)(Event::AskedAgain(&question, because));
                     }
                 }
-                Task::Told { id, key, answer } => self.inquiries.tell(id, key, answer),
+                Task::AnswerElicitation { id, key, answer } => self.elicitations.tell(id, key, answer),
                 Task::Rest(rest) => reply = Some(*rest),
             }
         }
@@ -84,9 +84,9 @@ impl Driver {
         (self.watch)(Event::Asking);
         let Some(mut prompt) = self.session.prompt(&id) else { return };
         for picture in &mut prompt.pictures {
-            picture.path = self.album.find(picture);
+            picture.path = self.images.find(picture);
         }
-        prompt.seen = self.sill.latest().filter(|seen| self.session.shows_seen(&id, &seen.digest));
+        prompt.seen = self.slot.latest().filter(|seen| self.session.shows_observation(&id, &seen.digest));
         let seen = prompt.seen.clone();
         let answer = AssertUnwindSafe(self.model.ask_aloud(prompt, self.parts.of(&id))).catch_unwind();
         let stopped = Arc::clone(&self.stop).notified_owned();
@@ -116,7 +116,7 @@ impl Driver {
         };
         let limit = activity.time_limit().unwrap_or(Duration::from_secs(start.seconds));
         let is_harmless = start.tool.idempotent;
-        let work = Work::new(start, self.inquiries.asker(&id), Arc::clone(&self.sill));
+        let work = Work::new(start, self.elicitations.elicitor(&id), Arc::clone(&self.slot));
         let take_off = work.take_off();
         // What may not be done twice is kept, to look whether it happened if its answer gets lost.
         let doubt =
@@ -137,13 +137,13 @@ impl Driver {
             }
             (ready, _) => ready,
         };
-        let asker = self.inquiries.latest();
+        let elicitor = self.elicitations.latest();
         let stopped = Arc::clone(&self.stop).notified_owned();
         self.pending.push(Box::pin(async move {
             let to_end = async {
                 let outcome = match ready {
                     Some(outcome) => outcome,
-                    None => asker.limited(limit, work).await.unwrap_or_else(|| {
+                    None => elicitor.limited(limit, work).await.unwrap_or_else(|| {
                         failed(is_harmless, "timeout", format!("no result within {}", seconds(limit)))
                     }),
                 };
@@ -173,7 +173,7 @@ impl Driver {
         let activity = self.activities.get(start.activity()).filter(|_| !start.tool.idempotent);
         let limit = activity.and_then(|activity| activity.time_limit()).unwrap_or(Duration::from_secs(start.seconds));
         let attempt = start.attempt;
-        let work = Work::new(start, Asker::nobody(), Arc::clone(&self.sill));
+        let work = Work::new(start, Elicitor::nobody(), Arc::clone(&self.slot));
         let take_off = work.take_off();
         match activity.and_then(|activity| activity.reconcile(work)) {
             None => self.unsettled.push(Input::InDoubt { id }),
@@ -186,7 +186,7 @@ impl Driver {
 }
 
 /// Some servers repeat in an error what they were sent, and what was seen is to be written nowhere.
-fn without_what_was_seen(answer: Answer, seen: Option<&Seen>) -> Answer {
+fn without_what_was_seen(answer: Answer, seen: Option<&Observation>) -> Answer {
     match (answer, seen) {
         (Answer::Failed { code, message }, Some(seen)) => {
             Answer::Failed { code, message: without_parts(&message, &seen.text) }

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::{Driver, Event};
 use crate::model::{Part, Parts};
 
-type Told = (Arc<str>, Part);
+type PartOf = (Arc<str>, Part);
 
 /// Where models tell parts of their answers. It is there from the first request on: where no model is asked, as in
 /// the run of a plan, there is nothing to look at after every call.
@@ -17,8 +17,8 @@ type Told = (Arc<str>, Part);
 pub(super) struct PartsInlet(Option<Ends>);
 
 struct Ends {
-    sender: mpsc::UnboundedSender<Told>,
-    receiver: mpsc::UnboundedReceiver<Told>,
+    sender: mpsc::UnboundedSender<PartOf>,
+    receiver: mpsc::UnboundedReceiver<PartOf>,
 }
 
 impl PartsInlet {
@@ -32,12 +32,12 @@ impl PartsInlet {
     }
 
     /// The next part, if there is one by now.
-    pub(super) fn ready(&mut self) -> Option<Told> {
+    pub(super) fn ready(&mut self) -> Option<PartOf> {
         self.0.as_mut()?.receiver.try_recv().ok()
     }
 
     /// The next part. After the first request there is always somebody who may tell one.
-    pub(super) async fn next(&mut self) -> Told {
+    pub(super) async fn next(&mut self) -> PartOf {
         if let Some(ends) = &mut self.0
             && let Some(part) = ends.receiver.recv().await
         {
@@ -50,7 +50,7 @@ impl PartsInlet {
 impl Driver {
     /// Shows a part to whoever watches. A call that may start early is something for the session, and its journal, and
     /// so is what a request took; nothing else of an answer is, before the answer is whole.
-    pub(super) fn take_part(&mut self, (id, part): Told) -> Option<Input> {
+    pub(super) fn take_part(&mut self, (id, part): PartOf) -> Option<Input> {
         match part {
             // Words of a delegate, or of a thought, are for whoever gave the task.
             Part::Piece(Piece::Words(words)) => {

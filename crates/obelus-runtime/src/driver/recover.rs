@@ -39,7 +39,7 @@ impl Driver {
                     Task::Call(start) => drop(open.insert(start.id.clone(), Task::Call(start))),
                     Task::Rest(reply) => recovered.reply = Some(*reply),
                     // Nobody is at work yet who could be told something.
-                    Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } | Task::Told { .. } => {}
+                    Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } | Task::AnswerElicitation { .. } => {}
                 }
             }
             if number >= latest_turn {
@@ -50,7 +50,8 @@ impl Driver {
         recovered.requests = open.values().filter(|task| matches!(task, Task::AskModel { .. })).count();
         self.shelved = open.into_values().collect();
         // What calls asked was asked by a process that is not there any more.
-        self.forgets = (self.session.has_seen() && self.sill.latest().is_none()) || self.session.is_inquired();
+        self.forgets =
+            (self.session.has_observations() && self.slot.latest().is_none()) || self.session.has_elicitations();
         self.take_from_shelf();
         recovered.reply = recovered.reply.or_else(|| self.session.reply());
         recovered

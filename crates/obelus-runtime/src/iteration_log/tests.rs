@@ -27,13 +27,13 @@ fn session() -> Session {
 }
 
 /// A session with its log, and somebody who answers.
-struct Desk {
+struct Harness {
     session: Session,
     log: IterationLog,
     outcome: Outcome,
 }
 
-impl Desk {
+impl Harness {
     fn tell(&mut self, input: Input) {
         let at = Time(1_714_557_600_000);
         self.log.heard(at, &input);
@@ -72,9 +72,9 @@ impl Desk {
 fn logged(name: &str, words: &str, outcome: Outcome) -> Vec<Value> {
     let folder = folder(name);
     let log = IterationLog::open(&folder, "s", Rotation::default()).unwrap();
-    let mut desk = Desk { session: session(), log, outcome };
-    desk.log.begin(&desk.session);
-    desk.tell(Input::User { text: words.to_owned() });
+    let mut harness = Harness { session: session(), log, outcome };
+    harness.log.begin(&harness.session);
+    harness.tell(Input::User { text: words.to_owned() });
     let text = fs::read_to_string(folder.join("logs/s.jsonl")).unwrap();
     fs::remove_dir_all(folder).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
 use super::StoreError;
-use super::hand::{Desk, number};
+use super::batch_writer::{WriterConn, number};
 use super::sum;
 use super::tail::Tail;
 
@@ -65,27 +65,27 @@ pub struct Cut {
 /// Appends records. `after` is the last record that the writer knows of: if there is another one after it, somebody
 /// else writes this session.
 pub(super) fn append(
-    desk: &mut Desk,
+    conn: &mut WriterConn,
     id: &Arc<str>,
     after: Option<u64>,
     records: &[Record],
 ) -> Result<u64, StoreError> {
-    let session = desk.number(id)?;
-    let mut seq = desk.tail.last(&desk.connection, session)?;
+    let session = conn.number(id)?;
+    let mut seq = conn.tail.last(&conn.connection, session)?;
     if let Some(after) = after
         && i64::try_from(after) != Ok(seq)
     {
         let found = u64::try_from(seq).unwrap_or_default();
         return Err(StoreError::MovedOn { session: id.to_string(), after, found });
     }
-    let mut insert = desk.connection.prepare_cached(
+    let mut insert = conn.connection.prepare_cached(
         "INSERT INTO record (place, session, seq, at, form, sum, input) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     for Record { at, text, sum } in records {
         seq += 1;
-        let place = desk.tail.next_place();
+        let place = conn.tail.next_place();
         insert.execute(params![place, session, seq, at.0, FORM, sum::of_record(*sum, session, seq, at.0), text])?;
-        desk.tail.add(session, seq, place);
+        conn.tail.add(session, seq, place);
     }
     Ok(u64::try_from(seq).unwrap_or_default())
 }
@@ -200,9 +200,9 @@ pub(super) fn last_at(connection: &Connection, tail: &Tail, id: &str) -> Result<
 }
 
 /// Takes the records of a session away from one on: a damaged end, so that the journal can go on, or all of it.
-pub(super) fn cut(desk: &mut Desk, session: i64, from: u64) -> Result<(), StoreError> {
+pub(super) fn cut(conn: &mut WriterConn, session: i64, from: u64) -> Result<(), StoreError> {
     let from = i64::try_from(from).unwrap_or(i64::MAX);
-    let Desk { connection, tail, .. } = desk;
+    let WriterConn { connection, tail, .. } = conn;
     connection.execute(
         "DELETE FROM record WHERE place IN (SELECT place FROM register WHERE session = ?1 AND seq >= ?2)",
         [session, from],

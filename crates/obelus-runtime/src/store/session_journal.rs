@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use super::journal::{self, Record};
 use super::writer::On;
 use super::{Store, records, snapshot};
-use crate::driver::{Journal, Kept};
+use crate::driver::{Durable, Journal};
 
 /// The journal of one session in a store.
 pub struct SessionJournal {
@@ -68,7 +68,7 @@ impl Drop for SessionJournal {
 }
 
 impl Journal for SessionJournal {
-    fn append(&mut self, inputs: &[(Time, Input)]) -> Kept {
+    fn append(&mut self, inputs: &[(Time, Input)]) -> Durable {
         let records = match records(&self.id, inputs) {
             Ok(records) => records,
             Err(error) => return Box::pin(std::future::ready(Err(error.to_string()))),
@@ -81,7 +81,7 @@ impl Journal for SessionJournal {
         self.store.write(
             On::CallersAfter(self.store.inner.journals.load(Ordering::Relaxed)),
             bytes,
-            move |desk| journal::append(desk, &id, after, &records),
+            move |conn| journal::append(conn, &id, after, &records),
             move |outcome| {
                 let outcome = outcome.map(|seq| last.set(seq)).map_err(|error| error.to_string());
                 let _ = sender.send(outcome);
@@ -104,6 +104,6 @@ impl Journal for SessionJournal {
         self.since = (0, 0);
         self.snapshot = state.len();
         // Nobody waits for it: without it the session is taken up from the one before.
-        self.store.write(On::Writers, self.snapshot, move |desk| snapshot::keep(desk, &id, seq, &state), drop);
+        self.store.write(On::Writers, self.snapshot, move |conn| snapshot::keep(conn, &id, seq, &state), drop);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::{OptionalExtension, params};
 
-use super::hand::{Desk, number};
+use super::batch_writer::{WriterConn, number};
 use super::sum;
 use super::{Store, StoreError};
 
@@ -44,10 +44,10 @@ impl Store {
 }
 
 /// Keeps a snapshot in the place of an earlier one.
-pub(super) fn keep(desk: &mut Desk, id: &Arc<str>, seq: u64, state: &str) -> Result<(), StoreError> {
-    let session = desk.number(id)?;
+pub(super) fn keep(conn: &mut WriterConn, id: &Arc<str>, seq: u64, state: &str) -> Result<(), StoreError> {
+    let session = conn.number(id)?;
     let seq = i64::try_from(seq).unwrap_or(i64::MAX);
-    desk.connection
+    conn.connection
         .prepare_cached("REPLACE INTO snapshot (session, seq, form, state, sum) VALUES (?1, ?2, ?3, ?4, ?5)")?
         .execute(params![session, seq, FORM, state, sum_of(session, seq, state)])?;
     Ok(())

@@ -180,14 +180,14 @@ fn an_order_that_fails_in_the_middle_leaves_nothing_and_spoils_nothing_that_come
     let folder = folder("middle");
     let store = Store::open(&folder).unwrap();
     store.create("a", Time(0), &json!({})).unwrap();
-    let refused = store.write_now(|desk| {
-        begin(&desk.connection, "b", Time(0), "{}")?;
+    let refused = store.write_now(|conn| {
+        begin(&conn.connection, "b", Time(0), "{}")?;
         Err::<(), _>(StoreError::Unknown("x".to_owned()))
     });
     assert!(matches!(refused, Err(StoreError::NotWritten(_))));
-    let broken = store.write_now(|desk| {
-        begin(&desk.connection, "b", Time(0), "{}")?;
-        journal::append(desk, &Arc::from("a"), None, &records("a", &ticks(0..1))?)?;
+    let broken = store.write_now(|conn| {
+        begin(&conn.connection, "b", Time(0), "{}")?;
+        journal::append(conn, &Arc::from("a"), None, &records("a", &ticks(0..1))?)?;
         let nothing: Option<()> = None;
         nothing.ok_or_else(|| panic!("a mistake"))
     });

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use super::StoreError;
-use super::hand::{Done, Hand, Order};
+use super::batch_writer::{BatchWriter, Done, WriteJob};
 
 /// Orders in one commit at most, so that none waits long for the others.
 const MOST_AT_ONCE: usize = 1024;
@@ -52,11 +52,11 @@ struct Shared {
     queue: Mutex<Queue>,
     came: Condvar,
     /// Taken before the queue is emptied: so orders are written in the order in which they came.
-    hand: Mutex<Hand>,
+    hand: Mutex<BatchWriter>,
 }
 
 struct Queue {
-    orders: Vec<Box<dyn Order>>,
+    orders: Vec<Box<dyn WriteJob>>,
     /// How many the next commit is for, if they come in time.
     expected: usize,
     /// How long they are waited for.
@@ -84,7 +84,7 @@ impl Queue {
     }
 
     /// An order has come; how many there are.
-    fn push(&mut self, order: Box<dyn Order>) -> usize {
+    fn push(&mut self, order: Box<dyn WriteJob>) -> usize {
         self.orders.push(order);
         self.returns.count();
         self.orders.len()
@@ -92,7 +92,7 @@ impl Queue {
 
     /// A commit has ended. Those whom it served are likely to come again, those served before may be on their way, and
     /// whoever came meanwhile is there.
-    fn served(&mut self, served: usize, hand: &Hand) {
+    fn served(&mut self, served: usize, hand: &BatchWriter) {
         let all = served + self.returns.out() + self.orders.len();
         self.by_halves = all > 1 && self.returns.of(all) > hand.synced();
         self.expected = if self.by_halves { all.div_ceil(2) } else { all };
@@ -111,7 +111,7 @@ impl Queue {
     }
 
     /// The next batch.
-    fn take(&mut self) -> Vec<Box<dyn Order>> {
+    fn take(&mut self) -> Vec<Box<dyn WriteJob>> {
         let later = self.orders.split_off(self.next());
         std::mem::replace(&mut self.orders, later)
     }
@@ -153,7 +153,7 @@ impl Returns {
 impl Writer {
     /// Starts the thread on an open connection. `folder` is where it opens another one when that fails.
     pub(super) fn start(connection: Connection, folder: PathBuf) -> Result<Self, StoreError> {
-        let hand = Mutex::new(Hand::new(connection, folder.clone())?);
+        let hand = Mutex::new(BatchWriter::new(connection, folder.clone())?);
         let shared = Arc::new(Shared { queue: Mutex::new(Queue::new()), came: Condvar::new(), hand });
         let own = Arc::clone(&shared);
         let thread = thread::Builder::new().name("store".to_owned()).spawn(move || own.serve());
@@ -163,7 +163,7 @@ impl Writer {
 
     /// Has something written in one piece with whatever else is waiting. It is told when it is durable, or when
     /// nothing of it was written.
-    pub(super) fn order(&self, order: Box<dyn Order>, on: On) {
+    pub(super) fn order(&self, order: Box<dyn WriteJob>, on: On) {
         let shared = &*self.shared;
         let mut queue = shared.queue();
         let count = queue.push(order);
@@ -211,12 +211,12 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hand(&self) -> MutexGuard<'_, Hand> {
+    fn hand(&self) -> MutexGuard<'_, BatchWriter> {
         // Whoever panicked has let go of the file.
         self.hand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn free_hand(&self) -> Option<MutexGuard<'_, Hand>> {
+    fn free_hand(&self) -> Option<MutexGuard<'_, BatchWriter>> {
         match self.hand.try_lock() {
             Ok(hand) => Some(hand),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
@@ -256,7 +256,7 @@ impl Shared {
     }
 
     /// Writes a batch and tells everybody in it.
-    fn write(&self, mut hand: MutexGuard<'_, Hand>, batch: Vec<Box<dyn Order>>) {
+    fn write(&self, mut hand: MutexGuard<'_, BatchWriter>, batch: Vec<Box<dyn WriteJob>>) {
         if batch.is_empty() {
             // Somebody has written it meanwhile.
             return;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use obelus_kernel::Time;
 use obelus_kernel::session::Input;
-use obelus_runtime::{Journal, Kept};
+use obelus_runtime::{Durable, Journal};
 
 use crate::world::{Boundary, World};
 
@@ -75,7 +75,7 @@ pub(crate) struct Paper {
 }
 
 impl Journal for Paper {
-    fn append(&mut self, inputs: &[(Time, Input)]) -> Kept {
+    fn append(&mut self, inputs: &[(Time, Input)]) -> Durable {
         let lines: Vec<String> = inputs.iter().map(written).collect();
         let (disk, world) = (self.disk.clone(), self.world.clone());
         disk.lock().unwrap().is_writing = true;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use obelus_kernel::session::{CallError, Outcome, Start};
-use obelus_runtime::{Activities, Activity, ActivityFuture, Asked, ReconcileFuture, Reconciled, Work};
+use obelus_runtime::{Activities, Activity, ActivityFuture, Elicited, ReconcileFuture, Reconciled, Work};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -165,8 +165,8 @@ impl Activity for Hand {
             world.cross(Boundary::BeforeEffect).await;
             if once && asks(&work.key) {
                 let schema = json!({"type": "object", "properties": {"word": {"const": GIVEN}}, "required": ["word"]});
-                match work.asker.ask("the word?".to_owned(), schema).await {
-                    Asked::Value(_) => {}
+                match work.elicitor.ask("the word?".to_owned(), schema).await {
+                    Elicited::Value(_) => {}
                     other => return Outcome::Error(CallError::new("unanswered", format!("{other:?}"))),
                 }
                 world.cross(Boundary::Answered).await;

@@ -19,21 +19,21 @@ use tokio::task::JoinSet;
 use tower_service::Service;
 
 use super::lenient::Lenient;
-use crate::desk::{Desk, Request};
 use crate::page;
+use crate::server::{Request, Server};
 use crate::tls::Tls;
 use crate::wire::{Params, xml};
 
 /// Bodies larger than this are refused.
 const LARGEST_BODY: usize = 16 * 1024 * 1024;
 
-pub(super) fn router(desk: Arc<Desk>) -> Router {
+pub(super) fn router(server: Arc<Server>) -> Router {
     Router::new()
         .route("/", get(show_page))
-        .route("/version", get(async |State(desk): State<Arc<Desk>>| desk.state().log.count().to_string()))
+        .route("/version", get(async |State(server): State<Arc<Server>>| server.state().log.count().to_string()))
         .route("/rest/{*path}", any(call))
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
-        .with_state(desk)
+        .with_state(server)
 }
 
 /// Who is at the other end of the connection.
@@ -49,7 +49,7 @@ struct Dropped;
 struct AnswerDropped;
 
 async fn call(
-    State(desk): State<Arc<Desk>>,
+    State(server): State<Arc<Server>>,
     axum::extract::Path(path): axum::extract::Path<String>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
@@ -58,7 +58,7 @@ async fn call(
 ) -> Response {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let params = Params::read(&query.unwrap_or_default(), content_type, &body);
-    let reply = desk.serve(Request { path: &path, params, from: from.ip() });
+    let reply = server.serve(Request { path: &path, params, from: from.ip() });
     let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = match reply.as_xml {
         true => (status, [(header::CONTENT_TYPE, "text/xml; charset=utf-8")], xml(&reply.body)).into_response(),
@@ -71,9 +71,9 @@ async fn call(
     response
 }
 
-async fn show_page(State(desk): State<Arc<Desk>>, RawQuery(query): RawQuery) -> Response {
+async fn show_page(State(server): State<Arc<Server>>, RawQuery(query): RawQuery) -> Response {
     let wanted = Params::of_query(&query.unwrap_or_default());
-    let html = page::html(&desk, &wanted);
+    let html = page::html(&server, &wanted);
     let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'";
     let headers = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),

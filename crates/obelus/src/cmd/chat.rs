@@ -218,7 +218,7 @@ fn open(args: &Chat, runtime: &Runtime) -> Result<Opened> {
     let goes_on = store.last_word(id)?.is_some();
     // The mode is a matter of the journal; another model may answer whenever one likes.
     let genesis = job.told(&How { mode: None, ..args.how.clone() })?.genesis()?;
-    let (driver, _, mcp) = sessions::take_up(&store, id, genesis, record, None)?;
+    let (driver, _, mcp) = sessions::restore(&store, id, genesis, record, None)?;
     mcp.tell_changes(driver.session().context(), runtime)?;
     Ok(Opened { driver, store: Some(store), agent, language, goes_on, mode: args.how.mode.map(Into::into), token, mcp })
 }

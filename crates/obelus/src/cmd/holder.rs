@@ -120,7 +120,7 @@ async fn tell(id: &str, input: Input, store: &Store, at_work: &AtWork) -> (Resul
     }
     let taken_up = store.genesis(id).map_err(anyhow::Error::from).and_then(|genesis| {
         let genesis = genesis.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
-        Job::take_up(store, id, genesis, None)
+        Job::restore(store, id, genesis, None)
     });
     match taken_up {
         Err(error) => (Err(Refused { code: "unreadable", text: format!("{error:#}") }), None),

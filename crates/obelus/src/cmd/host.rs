@@ -12,8 +12,8 @@ use obelus_kernel::Context;
 use obelus_kernel::session::{Mode, Session, Settings};
 use obelus_kernel::steps::Steps;
 use obelus_runtime::{
-    Activities, Agent, Album, Driver, Model, NoModel, Remake, Request, SessionFiles, Store, TakenUp, read_document,
-    system_clock, take_up,
+    Activities, Agent, Driver, ImageStore, Model, NoModel, Remake, Request, Restored, SessionFiles, Store,
+    read_document, restore, system_clock,
 };
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
@@ -239,9 +239,9 @@ impl Job {
 
     /// Takes up a kept session where its journal ends. A damaged end is cut off, and that is said. Its servers start
     /// when something is called.
-    pub(crate) fn take_up(store: &Store, id: &str, genesis: Value, record: Option<&Path>) -> Result<(TakenUp, Mcp)> {
+    pub(crate) fn restore(store: &Store, id: &str, genesis: Value, record: Option<&Path>) -> Result<(Restored, Mcp)> {
         let job = Self::from_genesis(genesis.clone())?.pictured(store, id);
-        let mut taken = take_up(store, id, &remake(genesis, id), job.hands(record)?)?;
+        let mut taken = restore(store, id, &remake(genesis, id), job.hands(record)?)?;
         taken.driver = with_files(taken.driver, store, id, &job.agent)?;
         if let Some(cut) = &taken.cut {
             let records = if cut.records == 1 { "record is" } else { "records are" };
@@ -268,7 +268,7 @@ impl Job {
 /// The same driver, which keeps pictures that the user shows, and an agent's state and log as files for people. A
 /// request has no such files.
 pub(crate) fn with_files(driver: Driver, store: &Store, id: &str, agent: &str) -> Result<Driver> {
-    let driver = driver.with_album(Album::of(store.folder(), id)?);
+    let driver = driver.with_images(ImageStore::of(store.folder(), id)?);
     if agent.is_empty() {
         return Ok(driver);
     }

@@ -8,8 +8,8 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{AskedAgain, Ends, Input, Mode, Outcome, Question, Reply};
 use obelus_kernel::{Data, Message, Role};
 use obelus_runtime::{
-    Agent, Album, Driver, Event, Idle, Language, SessionJournal, Store, error_words, one_line, system_clock, undone,
-    why_it_ended,
+    Agent, Driver, Event, Idle, ImageStore, Language, SessionJournal, Store, error_words, one_line, system_clock,
+    undone, why_it_ended,
 };
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -53,7 +53,7 @@ pub(crate) fn request(args: &Run) -> Result<Exit> {
     };
     for image in &args.image {
         // What cannot be shown is said before anything begins.
-        Album::would_take(image).context("--image")?;
+        ImageStore::would_take(image).context("--image")?;
     }
     run(job, begin, &args.how, &args.image, args.json, false)
 }
@@ -92,7 +92,7 @@ fn run(job: Job, begin: Input, how: &How, images: &[PathBuf], as_json: bool, is_
             // Servers, a model and activities that are named now stand in for those that it began with; sites are added.
             // The mode is a matter of the journal.
             let genesis = Job::from_genesis(genesis)?.told(&How { mode: None, ..how.clone() })?.genesis()?;
-            let (driver, begin, mcp) = sessions::take_up(&store, id, genesis, record, Some(begin))?;
+            let (driver, begin, mcp) = sessions::restore(&store, id, genesis, record, Some(begin))?;
             mcp.tell_changes(driver.session().context(), &runtime)?;
             (driver, begin, mcp)
         }

@@ -53,7 +53,7 @@ fn open(store: &StoreAt) -> Result<Store> {
 }
 
 /// A session as its journal has it. `then` is said to it unless the journal ends with just that under way.
-pub(crate) fn take_up(
+pub(crate) fn restore(
     store: &Store,
     id: &str,
     genesis: Value,
@@ -61,7 +61,7 @@ pub(crate) fn take_up(
     then: Option<Input>,
 ) -> Result<(Driver, Begin, Mcp)> {
     let is_said = then.is_some() && store.last_word(id)? == then;
-    let (taken, mcp) = Job::take_up(store, id, genesis, record)?;
+    let (taken, mcp) = Job::restore(store, id, genesis, record)?;
     let recovered = taken.recovered;
     let is_at_rest = recovered.in_doubt == 0 && recovered.requests == 0;
     // The same words once more are an echo while they are at work, and words once that is done.
@@ -125,7 +125,7 @@ pub(crate) fn decide(id: &str, decision: Decision, store: &StoreAt, as_json: boo
     let input = Input::Decide { question: question.to_owned(), decision, by: keep::BY.to_owned() };
     let Some(store) = keep::open_or_tell(session, store, &input, as_json)? else { return Ok(Exit::Done) };
     let genesis = store.genesis(session)?.ok_or_else(|| StoreError::Unknown(session.to_owned()))?;
-    let (driver, begin, mcp) = take_up(&store, session, genesis, None, None)?;
+    let (driver, begin, mcp) = restore(&store, session, genesis, None, None)?;
     let begin = match begin {
         // A paused session takes the answer, and does nothing about it yet.
         _ if driver.session().paused().is_some() => Begin::Resumed(input),

@@ -5,23 +5,23 @@ mod person;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use person::{CTRL_C, CTRL_D, CTRL_U, Desk, ENTER, ESC, Person, TAB};
+use person::{CTRL_C, CTRL_D, CTRL_U, ENTER, ESC, Harness, Person, TAB};
 
 /// A person who has asked for a change, and has the question before them.
-fn asked(desk: &Desk, sum: u32) -> Person {
-    let person = Person::at(desk, &[]);
+fn asked(harness: &Harness, sum: u32) -> Person {
+    let person = Person::at(harness, &[]);
     person.prompted(1).types(&format!("amount {sum}")).types(ENTER).sees("Esc later");
     person
 }
 
 #[test]
 fn words_and_steps_appear_as_they_come() {
-    let desk = Desk::new("stream", "en");
-    let person = Person::at(&desk, &[]);
-    person.prompted(1).sees("desk full ›").types("look around").types(ENTER);
+    let harness = Harness::new("stream", "en");
+    let person = Person::at(&harness, &[]);
+    person.prompted(1).sees("harness full ›").types("look around").types(ENTER);
     person.sees("Looking, this takes a moment.").sees("Look at the deals: planned");
     assert!(!person.screen().contains("There are three"), "{}", person.screen());
-    desk.open_the_gate();
+    harness.open_the_gate();
     person.prompted(2).sees("1 ✓ Look at the deals: 3 found").sees("2 ✓ Look at the deals: 3 found");
     person.sees("There are three deals.\\u{1b}[2J");
     assert!(!person.screen().contains("planned"), "what was under way is drawn anew:\n{}", person.screen());
@@ -31,8 +31,8 @@ fn words_and_steps_appear_as_they_come() {
 
 #[test]
 fn y_approves_once_just_what_was_shown() {
-    let desk = Desk::new("yes", "ru");
-    let person = Person::at(&desk, &[]);
+    let harness = Harness::new("yes", "ru");
+    let person = Person::at(&harness, &[]);
     person.prompted(1).types("amount 500").types(ENTER).sees("Esc позже");
     for line in
         ["? Нужно ваше решение", "Изменить сделку", "Сделка: 7", "Сумма: 500", "почему спрашиваю: меняется «Сумма»"]
@@ -40,96 +40,96 @@ fn y_approves_once_just_what_was_shown() {
         person.sees(line);
     }
     person.sees("as you said\\u{1b}[2J");
-    assert_eq!(desk.changed(), "");
+    assert_eq!(harness.changed(), "");
     person.types("y").sees("Вы разрешили.").sees("1 ✓ Изменить сделку").sees("The deal is settled.").prompted(2);
-    assert_eq!(desk.changed(), "\"sum\":500\n");
+    assert_eq!(harness.changed(), "\"sum\":500\n");
     person.types("/quit").types(ENTER);
     assert_eq!(person.exit().0, Some(0));
 }
 
 #[test]
 fn enter_and_other_keys_approve_nothing() {
-    let desk = Desk::new("enter", "en");
-    let person = asked(&desk, 500);
+    let harness = Harness::new("enter", "en");
+    let person = asked(&harness, 500);
     person.types(ENTER).sees("Enter approves nothing.");
     person.types("x").sees_times("Enter approves nothing.", 2);
     person.types("yes please").sees("Several keys came at once");
-    assert_eq!(desk.changed(), "");
+    assert_eq!(harness.changed(), "");
     person.types(CTRL_D);
     let (code, screen) = person.exit();
-    assert_eq!((code, desk.changed()), (Some(3), String::new()), "{screen}");
+    assert_eq!((code, harness.changed()), (Some(3), String::new()), "{screen}");
 }
 
 #[test]
 fn what_was_typed_before_the_question_is_no_answer_to_it() {
-    let desk = Desk::new("ahead", "en");
-    let person = Person::at(&desk, &[]);
+    let harness = Harness::new("ahead", "en");
+    let person = Person::at(&harness, &[]);
     person.prompted(1).types("look").types(ENTER).sees("planned");
     // Typed while the turn is at work: it waits for the next line, and shows nowhere meanwhile.
     person.types("amount 900\ry\ry\r");
-    desk.open_the_gate();
+    harness.open_the_gate();
     person.sees("Esc later");
     person.types("x").sees("Enter approves nothing.");
-    assert_eq!(desk.changed(), "");
+    assert_eq!(harness.changed(), "");
     person.types(CTRL_D);
     assert_eq!(person.exit().0, Some(3));
 }
 
 #[test]
 fn n_denies_with_a_reason() {
-    let desk = Desk::new("no", "en");
-    let person = asked(&desk, 500);
+    let harness = Harness::new("no", "en");
+    let person = asked(&harness, 500);
     person.types("n").sees("Why not ›").types("not before Friday").types(ENTER);
     person
         .sees("You said no: not before Friday")
         .sees("1 ⊘ Change a deal")
         .sees("denied: not before Friday")
         .prompted(2);
-    assert_eq!(desk.changed(), "");
+    assert_eq!(harness.changed(), "");
     person.types(CTRL_D);
     assert_eq!(person.exit().0, Some(0));
 }
 
 #[test]
 fn e_edits_and_an_edit_is_checked() {
-    let desk = Desk::new("edit", "en");
-    let person = asked(&desk, 500);
+    let harness = Harness::new("edit", "en");
+    let person = asked(&harness, 500);
     person.types("e").sees(r#"Parameters (JSON) › {"id":7,"sum":500}"#);
     person.types(CTRL_U).types("{\"sum\": 4").types(ENTER).sees("This is not JSON: EOF");
     person.types(CTRL_U).types("[4]").types(ENTER).sees("Parameters are a JSON object");
     // The tool's own schema has the last word, and the question stays.
     person.types(CTRL_U).types("{\"sum\": -4}").types(ENTER).sees("! `sum`").sees_times("Esc later", 2);
-    assert!(!person.screen().contains("said yes") && desk.changed().is_empty(), "{}", person.screen());
+    assert!(!person.screen().contains("said yes") && harness.changed().is_empty(), "{}", person.screen());
     person.types("e").sees("Parameters (JSON) › {\"id\":7").types(ENTER).sees("Nothing was changed");
     person.types("e").sees_times("Parameters (JSON) › {\"id\":7", 2);
     person.types(CTRL_U).types("{\"sum\": 444}").types(ENTER).sees("You changed it and said yes.").prompted(7);
-    assert_eq!(desk.changed(), "\"sum\":444\n");
+    assert_eq!(harness.changed(), "\"sum\":444\n");
     person.types(CTRL_D);
     assert_eq!(person.exit().0, Some(0));
 }
 
 #[test]
 fn several_questions_come_one_after_the_other_and_can_wait() {
-    let desk = Desk::new("several", "en");
-    let person = Person::at(&desk, &[]);
+    let harness = Harness::new("several", "en");
+    let person = Person::at(&harness, &[]);
     person.prompted(1).types("several").types(ENTER).sees("Amount: 11").sees("Esc later");
     assert!(!person.screen().contains("Amount: 12"), "one after the other");
     person.types(ESC).sees("Put off.").sees("Amount: 12").sees_times("Esc later", 2).types("y").sees("You said yes.");
     person.prompted(2).sees("1 question waits: /inbox");
-    assert_eq!(desk.changed(), "\"sum\":12\n");
+    assert_eq!(harness.changed(), "\"sum\":12\n");
     person.types("/inbox").types(ENTER).sees_times("Amount: 11", 2).sees_times("Esc later", 3).types(ESC);
     person.sees_times("Put off.", 2).prompted(3);
     person.types("/deny q1 too much").types(ENTER).sees("You said no: too much").sees("Both decided.");
     person.types("/approve q1").types(ENTER).sees("No question q1 waits");
-    assert_eq!(desk.changed(), "\"sum\":12\n");
+    assert_eq!(harness.changed(), "\"sum\":12\n");
     person.types(CTRL_D);
     assert_eq!(person.exit().0, Some(0));
 }
 
 #[test]
 fn ctrl_c_stops_the_turn_and_twice_leaves() {
-    let desk = Desk::new("stop", "en");
-    let person = Person::at(&desk, &[]);
+    let harness = Harness::new("stop", "en");
+    let person = Person::at(&harness, &[]);
     person.prompted(1).types("look").types(ENTER).sees("planned").types(CTRL_C);
     person.sees("1 ✗ Look at the deals: stopped by you").sees("! Stopped.").prompted(2);
     person.types("hello").types(ENTER).sees("There are three deals.").prompted(3);
@@ -140,55 +140,55 @@ fn ctrl_c_stops_the_turn_and_twice_leaves() {
 
 #[test]
 fn the_mode_is_always_visible_and_holds() {
-    let desk = Desk::new("mode", "en");
-    let person = Person::at(&desk, &["--session", "s"]);
+    let harness = Harness::new("mode", "en");
+    let person = Person::at(&harness, &["--session", "s"]);
     person
         .prompted(1)
         .types("/mode shadow")
         .types(ENTER)
         .sees("Mode shadow: nothing is executed")
-        .sees("desk shadow ›");
+        .sees("harness shadow ›");
     person.types("amount 5").types(ENTER).sees("kept in the plan, the mode").prompted(3);
-    person.types("/mode canary").types(ENTER).sees("desk canary ›");
+    person.types("/mode canary").types(ENTER).sees("harness canary ›");
     person.types("amount 6").types(ENTER).sees("the mode canary does not").prompted(5);
     person.types(CTRL_D).sees("To go on: obelus chat --session s");
-    assert_eq!((person.exit().0, desk.changed()), (Some(0), String::new()));
+    assert_eq!((person.exit().0, harness.changed()), (Some(0), String::new()));
     // It is in the journal, and so the session comes back as it was left.
-    let again = Person::at(&desk, &["--session", "s"]);
-    again.sees("Going on where it was.").sees("desk canary ›").types(CTRL_D);
+    let again = Person::at(&harness, &["--session", "s"]);
+    again.sees("Going on where it was.").sees("harness canary ›").types(CTRL_D);
     assert_eq!(again.exit().0, Some(0));
 }
 
 #[test]
 fn after_a_crash_the_open_question_comes_first() {
-    let desk = Desk::new("crash", "en");
-    let person = Person::at(&desk, &["--session", "s"]);
+    let harness = Harness::new("crash", "en");
+    let person = Person::at(&harness, &["--session", "s"]);
     person.prompted(1).types("amount 500").types(ENTER).sees("Esc later");
     person.kill();
-    let again = Person::at(&desk, &["--session", "s"]);
+    let again = Person::at(&harness, &["--session", "s"]);
     again.sees("Going on where it was.").sees("› amount 500").sees("Amount: 500").sees("Esc later");
     assert!(!again.screen().contains("full ›"), "first the question, then the prompt:\n{}", again.screen());
     again.types("y").sees("The deal is settled.").prompted(1);
-    assert_eq!(desk.changed(), "\"sum\":500\n");
+    assert_eq!(harness.changed(), "\"sum\":500\n");
     again.types(CTRL_D);
     assert_eq!(again.exit().0, Some(0));
 }
 
 #[test]
 fn a_question_can_be_answered_from_elsewhere_meanwhile() {
-    let desk = Desk::new("elsewhere", "en");
-    let person = Person::at(&desk, &["--session", "s"]);
+    let harness = Harness::new("elsewhere", "en");
+    let person = Person::at(&harness, &["--session", "s"]);
     person.prompted(1).types("several").types(ENTER).sees("Amount: 11").sees("Esc later");
-    desk.obelus(&["approve", "s:q1"]);
+    harness.obelus(&["approve", "s:q1"]);
     person
         .sees("An answer came from elsewhere.")
         .sees("1 ✓ Change a deal")
         .sees("Amount: 12")
         .sees_times("Esc later", 2);
     person.types(ESC).prompted(2).types("half a thought").sees("half a thought");
-    desk.obelus(&["deny", "s:q2", "--reason", "no"]);
+    harness.obelus(&["deny", "s:q2", "--reason", "no"]);
     person.sees_times("An answer came from elsewhere.", 2).sees("denied: no").sees("Both decided.");
-    assert_eq!(desk.changed(), "\"sum\":11\n");
+    assert_eq!(harness.changed(), "\"sum\":11\n");
     // What was being typed is still there.
     person.sees_times("half a thought", 2).types(CTRL_U).types(CTRL_D);
     assert_eq!(person.exit().0, Some(0));
@@ -196,8 +196,8 @@ fn a_question_can_be_answered_from_elsewhere_meanwhile() {
 
 #[test]
 fn commands_are_completed_and_nonsense_is_answered() {
-    let desk = Desk::new("commands", "en");
-    let person = Person::at(&desk, &[]);
+    let harness = Harness::new("commands", "en");
+    let person = Person::at(&harness, &[]);
     person.prompted(1).types("/hel").types(TAB).sees("› /help").types(ENTER).sees("/mode shadow|canary|full");
     for (line, said) in [
         ("/frobnicate", "There is no command /frobnicate."),
@@ -223,12 +223,12 @@ fn commands_are_completed_and_nonsense_is_answered() {
 
 #[test]
 fn the_history_is_private_and_without_answers() {
-    let desk = Desk::new("history", "en");
-    let person = asked(&desk, 500);
+    let harness = Harness::new("history", "en");
+    let person = asked(&harness, 500);
     person.types("n").sees("Why not ›").types("a secret reason").types(ENTER).prompted(3);
     person.types(" spaced out").types(ENTER).prompted(4).types(CTRL_D);
     assert_eq!(person.exit().0, Some(0));
-    let file = desk.0.join("home/chat_history");
+    let file = harness.0.join("home/chat_history");
     let kept = fs::read_to_string(&file).expect("a history");
     assert_eq!(fs::metadata(&file).expect("a file").permissions().mode() & 0o777, 0o600);
     assert!(kept.contains("amount 500") && !kept.contains("secret") && !kept.contains("spaced"), "{kept}");
@@ -236,9 +236,9 @@ fn the_history_is_private_and_without_answers() {
 
 #[test]
 fn without_colours_there_are_none() {
-    let desk = Desk::new("colours", "en");
+    let harness = Harness::new("colours", "en");
     for (env, has) in [([("NO_COLOR", "1")].as_slice(), false), (&[], true)] {
-        let person = Person::with(&desk, &[], env);
+        let person = Person::with(&harness, &[], env);
         person.prompted(1).types("hello").types(ENTER).sees("There are three deals.").prompted(2);
         let coloured = person.colours().contains("\x1b[35m");
         assert_eq!(coloured, has, "{:?}", person.colours());
@@ -249,8 +249,8 @@ fn without_colours_there_are_none() {
 
 #[test]
 fn what_a_call_asks_is_put_before_the_person_and_their_answer_goes_to_it() {
-    let Some(desk) = Desk::with_notes("notes", "en") else { return };
-    let person = Person::with(&desk, &[], &[("NOTES_FILE", "notes.json")]);
+    let Some(harness) = Harness::with_notes("notes", "en") else { return };
+    let person = Person::with(&harness, &[], &[("NOTES_FILE", "notes.json")]);
     person.prompted(1).types("sign note 1").types(ENTER).sees("Your answer is needed").sees("Esc later");
     person.sees("«Have a note signed» asks while it is at work, in its own words:").sees("│ notes: Who signs note 1");
     // It can wait, and the conversation goes on meanwhile.
@@ -260,7 +260,7 @@ fn what_a_call_asks_is_put_before_the_person_and_their_answer_goes_to_it() {
     person.types("a").sees("Answer ›").types("Ada").types(ENTER);
     // What the second turn had to say was held back while something waited.
     person.sees("1. buy milk").prompted(5);
-    let notes = fs::read_to_string(desk.0.join("agents/desk/notes.json")).expect("the notes");
+    let notes = fs::read_to_string(harness.0.join("agents/harness/notes.json")).expect("the notes");
     assert!(notes.contains("\"signed\": \"Ada\""), "{notes}");
     person.types(CTRL_D);
     assert_eq!(person.exit().0, Some(0));
@@ -268,11 +268,11 @@ fn what_a_call_asks_is_put_before_the_person_and_their_answer_goes_to_it() {
 
 #[test]
 fn a_session_goes_on_by_itself_when_what_a_call_asks_is_answered_elsewhere() {
-    let Some(desk) = Desk::with_notes("notes-elsewhere", "ru") else { return };
-    let person = Person::with(&desk, &["--session", "s"], &[("NOTES_FILE", "notes.json")]);
+    let Some(harness) = Harness::with_notes("notes-elsewhere", "ru") else { return };
+    let person = Person::with(&harness, &["--session", "s"], &[("NOTES_FILE", "notes.json")]);
     person.prompted(1).types("sign note 1").types(ENTER).sees("Esc позже");
     person.sees("«Подписать заметку» спрашивает по ходу работы, своими словами:");
-    desk.obelus(&["answer", "s:q1", "value", "Ada"]);
+    harness.obelus(&["answer", "s:q1", "value", "Ada"]);
     person.sees("Note 1 is signed by Ada.").prompted(2).types(CTRL_D);
     assert_eq!(person.exit().0, Some(0));
 }

@@ -55,20 +55,20 @@ pub(crate) struct Person {
 
 impl Person {
     /// Sits down at a terminal where `obelus chat` runs with these arguments.
-    pub(crate) fn at(desk: &Desk, args: &[&str]) -> Self {
-        Self::with(desk, args, &[])
+    pub(crate) fn at(harness: &Harness, args: &[&str]) -> Self {
+        Self::with(harness, args, &[])
     }
 
     /// The same, with something in the environment.
-    pub(crate) fn with(desk: &Desk, args: &[&str], env: &[(&str, &str)]) -> Self {
+    pub(crate) fn with(harness: &Harness, args: &[&str], env: &[(&str, &str)]) -> Self {
         let (pty, pts) = pty_process::blocking::open().expect("a terminal");
         pty.resize(Size::new(ROWS, COLUMNS)).expect("its size");
         let env: BTreeMap<_, _> = env.iter().copied().collect();
         let child = Command::new(env!("CARGO_BIN_EXE_obelus"))
-            .args(["chat", "--agent", "desk"])
+            .args(["chat", "--agent", "harness"])
             .args(args)
-            .current_dir(&desk.0)
-            .env("OBELUS_HOME", desk.0.join("home"))
+            .current_dir(&harness.0)
+            .env("OBELUS_HOME", harness.0.join("home"))
             .env("TERM", "xterm-256color")
             .env_remove("NO_COLOR")
             .env_remove("OBELUS_AGENTS")
@@ -184,39 +184,40 @@ impl Drop for Person {
 }
 
 /// A folder with an agent in it, and everything the agent does.
-pub(crate) struct Desk(pub(crate) PathBuf);
+pub(crate) struct Harness(pub(crate) PathBuf);
 
-impl Desk {
+impl Harness {
     pub(crate) fn new(name: &str, language: &str) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("chat-{name}"));
         let _ = fs::remove_dir_all(&folder);
-        let agent = folder.join("agents/desk");
+        let agent = folder.join("agents/harness");
         fs::create_dir_all(&agent).expect("a folder");
         fs::write(agent.join("agent.yaml"), AGENT.replace("LANGUAGE", language)).expect("an agent");
         fs::write(agent.join("playbook.yaml"), PLAYBOOK).expect("a playbook");
         Self(folder)
     }
 
-    /// A desk where the example with notes works instead. None where there is no Python to run its server.
+    /// A harness where the example with notes works instead. None where there is no Python to run its server.
     pub(crate) fn with_notes(name: &str, language: &str) -> Option<Self> {
         if std::process::Command::new("python3").arg("--version").output().is_err() {
             eprintln!("skipped: there is no `python3` to run the server of the example");
             return None;
         }
-        let desk = Self::new(name, language);
+        let harness = Self::new(name, language);
         let example = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/mcp-notes"));
         for file in ["agent.yaml", "playbook.yaml", "server.py"] {
             let text = fs::read_to_string(example.join(file)).expect("the example");
-            let text = text.replace("name: mcp-notes", &format!("name: desk\nlanguage: {language}"));
-            fs::write(desk.0.join("agents/desk").join(file), text).expect("a file");
+            let text = text.replace("name: mcp-notes", &format!("name: harness\nlanguage: {language}"));
+            fs::write(harness.0.join("agents/harness").join(file), text).expect("a file");
         }
-        fs::write(desk.0.join("agents/desk/notes.json"), r#"[{"number": 1, "text": "buy milk"}]"#).expect("notes");
-        Some(desk)
+        fs::write(harness.0.join("agents/harness/notes.json"), r#"[{"number": 1, "text": "buy milk"}]"#)
+            .expect("notes");
+        Some(harness)
     }
 
     /// What the agent has changed in the world.
     pub(crate) fn changed(&self) -> String {
-        fs::read_to_string(self.0.join("agents/desk/changed")).unwrap_or_default()
+        fs::read_to_string(self.0.join("agents/harness/changed")).unwrap_or_default()
     }
 
     /// Runs another command over the same store.
@@ -230,11 +231,11 @@ impl Desk {
 
     /// Lets the slow step go on.
     pub(crate) fn open_the_gate(&self) {
-        fs::write(self.0.join("agents/desk/gate"), "").expect("a gate");
+        fs::write(self.0.join("agents/harness/gate"), "").expect("a gate");
     }
 }
 
-impl Drop for Desk {
+impl Drop for Harness {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -242,7 +243,7 @@ impl Drop for Desk {
 
 /// `look` waits until somebody opens the gate; `change` leaves a line for each time it was done.
 const AGENT: &str = r#"
-name: desk
+name: harness
 language: LANGUAGE
 model: playbook:playbook.yaml
 mode: full

@@ -3,19 +3,19 @@
 use std::fs;
 use std::path::Path;
 
-use crate::desk::Desk;
+use crate::harness::Harness;
 use crate::site::{CANARY_ID, CANARY_PICTURE, CANARY_TEXT, PASSWORD};
 use crate::support::run;
 
 /// How a picture begins, and how that looks in base64.
 const PICTURE: [&[u8]; 2] = [b"\x89PNG\r\n", b"iVBORw0KGgo"];
 
-/// Looks through everything that is left of a desk. The only pictures are in the folder of screenshots.
-pub(crate) fn nothing_is_kept_of_pages(desk: &Desk) {
+/// Looks through everything that is left of a harness. The only pictures are in the folder of screenshots.
+pub(crate) fn nothing_is_kept_of_pages(harness: &Harness) {
     // The sites have shown what is looked for, or this would prove nothing.
-    assert!(desk.site.asked("GET", "/picture.svg") > 0, "no page was drawn");
+    assert!(harness.site.asked("GET", "/picture.svg") > 0, "no page was drawn");
     let mut places = Vec::new();
-    files(Path::new(desk.folder.as_ref()), &mut places);
+    files(Path::new(harness.folder.as_ref()), &mut places);
     assert!(places.iter().any(|(name, _)| name.ends_with("store/obelus.db")), "{:?}", names(&places));
     assert!(places.iter().any(|(name, _)| name.ends_with("states/s.json")), "{:?}", names(&places));
     for args in [
@@ -25,7 +25,7 @@ pub(crate) fn nothing_is_kept_of_pages(desk: &Desk) {
         &["sessions", "export", "s"],
         &["inbox", "--json"],
     ] {
-        let ran = run(&mut desk.obelus(args), b"");
+        let ran = run(&mut harness.obelus(args), b"");
         assert!(!ran.stdout.is_empty(), "`{}` printed nothing: {}", args.join(" "), ran.stderr);
         places.push((args.join(" "), [ran.stdout, ran.stderr].concat().into_bytes()));
     }

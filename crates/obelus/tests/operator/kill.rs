@@ -8,14 +8,14 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::canaries::nothing_is_kept_of_pages;
-use crate::desk::Desk;
+use crate::harness::Harness;
 use crate::site::Asked;
 use crate::support::wait_for;
 use crate::tasks::{all_goods, id};
 
 /// Starts a command of which nobody reads what it prints.
-fn start(desk: &Desk, args: &[String]) -> Child {
-    let mut command = desk.obelus(&args.iter().map(String::as_str).collect::<Vec<_>>());
+fn start(harness: &Harness, args: &[String]) -> Child {
+    let mut command = harness.obelus(&args.iter().map(String::as_str).collect::<Vec<_>>());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
 }
 
@@ -25,10 +25,10 @@ fn kill(mut child: Child) {
 }
 
 /// Tells when something is asked of the site for the first time.
-fn when_asked(desk: &Desk, method: &'static str, path: &'static str) -> mpsc::Receiver<()> {
+fn when_asked(harness: &Harness, method: &'static str, path: &'static str) -> mpsc::Receiver<()> {
     let (tell, told) = mpsc::channel();
     let mut tell = Some(tell);
-    desk.site.watch(move |asked: &Asked| {
+    harness.site.watch(move |asked: &Asked| {
         if asked.method == method
             && asked.path == path
             && let Some(tell) = tell.take()
@@ -43,59 +43,59 @@ fn when_asked(desk: &Desk, method: &'static str, path: &'static str) -> mpsc::Re
 
 #[test]
 fn killed_between_two_actions_it_looks_first_and_ends_as_if_nothing_had_been() {
-    let Some(desk) = Desk::open("kill", include_str!("playbooks/collect.yaml")) else { return };
-    let words = format!("Собери чайники со всех страниц {}", desk.site.url("/goods"));
+    let Some(harness) = Harness::open("kill", include_str!("playbooks/collect.yaml")) else { return };
+    let words = format!("Собери чайники со всех страниц {}", harness.site.url("/goods"));
     // Once in the middle of an action: the second page has been asked for.
-    let told = when_asked(&desk, "GET", "/goods?page=2");
-    let child = start(&desk, &desk.saying(&words));
+    let told = when_asked(&harness, "GET", "/goods?page=2");
+    let child = start(&harness, &harness.saying(&words));
     told.recv_timeout(Duration::from_secs(100)).expect("it comes to the second page");
     kill(child);
     // And once between two: the goods of the first page are in the state, so the action is over.
-    let child = start(&desk, &desk.saying(&words));
+    let child = start(&harness, &harness.saying(&words));
     wait_for("the first page is known", || {
-        let state = desk.folder.path("store/states/s.json");
+        let state = harness.folder.path("store/states/s.json");
         std::fs::read_to_string(state).is_ok_and(|text| text.contains("Гамма стоит"))
     });
     kill(child);
-    let before = desk.site.shelf().asked.len();
-    let calls_before = calls(&desk).len();
-    let ran = desk.says(&words).exits(0);
+    let before = harness.site.shelf().asked.len();
+    let calls_before = calls(&harness).len();
+    let ran = harness.says(&words).exits(0);
     assert_eq!(ran.json()["end"], "done");
-    assert_eq!(desk.facts(), all_goods());
-    assert_eq!(desk.site.changes(), Vec::<String>::new());
+    assert_eq!(harness.facts(), all_goods());
+    assert_eq!(harness.site.changes(), Vec::<String>::new());
     // What was open is opened and looked at before anything is pressed.
-    let after: Vec<String> = desk.site.shelf().asked[before..].iter().map(|asked| asked.path.clone()).collect();
+    let after: Vec<String> = harness.site.shelf().asked[before..].iter().map(|asked| asked.path.clone()).collect();
     let first = after.iter().find(|path| path.starts_with("/goods")).expect("a page is opened");
     assert!(["/goods", "/goods?page=2"].contains(&first.as_str()), "{after:?}");
-    let since = calls(&desk).split_off(calls_before);
+    let since = calls(&harness).split_off(calls_before);
     let acted = since.iter().position(|tool| ["look", "press"].contains(&tool.as_str()));
     let looked = since.iter().position(|tool| tool == "observe").expect("it observes");
     assert!(acted.is_none_or(|acted| looked < acted), "{since:?}");
-    nothing_is_kept_of_pages(&desk);
+    nothing_is_kept_of_pages(&harness);
 }
 
 #[test]
 fn killed_while_it_deletes_it_asks_whether_that_happened_and_does_not_do_it_again() {
-    let Some(desk) = Desk::open("kill-delete", include_str!("playbooks/basket.yaml")) else { return };
-    let words = format!("Удалить Кресло из корзины {}", desk.site.url("/items"));
-    desk.says(&words).exits(3);
-    let told = when_asked(&desk, "POST", "/items/4/delete");
-    let approve = ["answer", &format!("s:{}", id(&desk.question())), "approve"].map(str::to_owned);
-    let child = start(&desk, &approve);
+    let Some(harness) = Harness::open("kill-delete", include_str!("playbooks/basket.yaml")) else { return };
+    let words = format!("Удалить Кресло из корзины {}", harness.site.url("/items"));
+    harness.says(&words).exits(3);
+    let told = when_asked(&harness, "POST", "/items/4/delete");
+    let approve = ["answer", &format!("s:{}", id(&harness.question())), "approve"].map(str::to_owned);
+    let child = start(&harness, &approve);
     told.recv_timeout(Duration::from_secs(100)).expect("it deletes");
     kill(child);
-    desk.says(&words).exits(3);
-    let question = desk.question();
+    harness.says(&words).exits(3);
+    let question = harness.question();
     assert_eq!(question["about"], "in_doubt", "{question}");
-    let ran = desk.answers(&id(&question), &["happened", "--json"]).exits(0);
+    let ran = harness.answers(&id(&question), &["happened", "--json"]).exits(0);
     assert_eq!(ran.json()["end"], "done", "{}", ran.stdout);
-    assert_eq!(desk.site.changes(), ["POST /items/4/delete"]);
-    nothing_is_kept_of_pages(&desk);
+    assert_eq!(harness.site.changes(), ["POST /items/4/delete"]);
+    nothing_is_kept_of_pages(&harness);
 }
 
 /// The tools that were called, as the log of iterations tells it.
-fn calls(desk: &Desk) -> Vec<String> {
-    let log = std::fs::read_to_string(desk.folder.path("store/logs/s.jsonl")).expect("the log");
+fn calls(harness: &Harness) -> Vec<String> {
+    let log = std::fs::read_to_string(harness.folder.path("store/logs/s.jsonl")).expect("the log");
     let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let methods = lines.flat_map(|line| line["requests"].as_array().cloned().unwrap_or_default());
     methods.filter_map(|request| request["method"].as_str().map(str::to_owned)).collect()

@@ -3,7 +3,7 @@
 #![cfg(unix)]
 
 mod canaries;
-mod desk;
+mod harness;
 mod installed;
 mod kill;
 mod others;

@@ -3,32 +3,32 @@
 use std::fs;
 use std::process::Command;
 
-use crate::desk::Desk;
+use crate::harness::Harness;
 use crate::installed;
 use crate::support::{Ran, root, run};
 
-/// A desk with these servers and no browser.
+/// A harness with these servers and no browser.
 struct Workshop {
-    desk: Desk,
+    harness: Harness,
     servers: String,
 }
 
 impl Workshop {
     fn open(name: &str, rules: &str, servers: &str) -> Self {
-        let desk = Desk::without_a_browser(name, rules);
-        let servers = desk.folder.file("servers.yaml", servers);
-        Self { desk, servers }
+        let harness = Harness::without_a_browser(name, rules);
+        let servers = harness.folder.file("servers.yaml", servers);
+        Self { harness, servers }
     }
 
     fn obelus(&self, args: &[&str]) -> Command {
-        let mut command = self.desk.obelus(args);
-        command.env("OBELUS_PLAYWRIGHT_MCP", self.desk.folder.path("nothing"));
-        command.env("NOTES_FILE", self.desk.folder.path("notes.json"));
+        let mut command = self.harness.obelus(args);
+        command.env("OBELUS_PLAYWRIGHT_MCP", self.harness.folder.path("nothing"));
+        command.env("NOTES_FILE", self.harness.folder.path("notes.json"));
         command
     }
 
     fn says(&self, words: &str) -> Ran {
-        let args = self.desk.saying(words);
+        let args = self.harness.saying(words);
         let mut command = self.obelus(&args.iter().map(String::as_str).collect::<Vec<_>>());
         run(command.args(["--json", "--mcp", &self.servers]), b"")
     }
@@ -42,7 +42,7 @@ fn it_adds_up_numbers_with_the_everything_server() {
     let ran = workshop.says("Сложи 1907 и 35").exits(0);
     assert_eq!(ran.json()["end"], "done", "{}", ran.stdout);
     assert_eq!(ran.json()["solution"]["output"], "Вышло 1942.");
-    assert_eq!(workshop.desk.facts(), ["сумма 1942"]);
+    assert_eq!(workshop.harness.facts(), ["сумма 1942"]);
 
     // Nobody has said what this one does: a person is asked.
     let asked = workshop.says("Повтори вслух: доброе утро").exits(3);
@@ -59,7 +59,7 @@ fn it_keeps_notes_with_a_server_of_our_own_and_asks_before_it_removes_one() {
     let (_, servers) = own.split_once("\nmcp:\n").expect("the example has a server");
     let servers = servers.replace("server.py", folder.join("server.py").to_str().expect("UTF-8"));
     let workshop = Workshop::open("notes", include_str!("playbooks/notes.yaml"), &servers);
-    let notes = || fs::read_to_string(workshop.desk.folder.path("notes.json")).unwrap_or_default();
+    let notes = || fs::read_to_string(workshop.harness.folder.path("notes.json")).unwrap_or_default();
     workshop.says("Запиши: купить чайник Ермак").exits(3);
     assert!(!notes().contains("Ермак"), "a person has not agreed yet");
     let ran = run(&mut workshop.obelus(&["answer", "s:q1", "approve", "--json"]), b"").exits(0);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use pty_process::Size;
 use pty_process::blocking::{Command, Pty};
 
-use crate::desk::Desk;
+use crate::harness::Harness;
 use crate::support::{root, wait_for};
 
 /// So wide that no word is broken.
@@ -31,19 +31,19 @@ pub(crate) struct Person {
 
 impl Person {
     /// Says a task at a terminal.
-    pub(crate) fn says(desk: &Desk, words: &str) -> Self {
-        Self::runs(desk, &desk.saying(words))
+    pub(crate) fn says(harness: &Harness, words: &str) -> Self {
+        Self::runs(harness, &harness.saying(words))
     }
 
     /// Runs a command at a terminal.
-    pub(crate) fn runs(desk: &Desk, args: &[String]) -> Self {
+    pub(crate) fn runs(harness: &Harness, args: &[String]) -> Self {
         let (pty, pts) = pty_process::blocking::open().expect("a terminal");
         pty.resize(Size::new(SIZE.0, SIZE.1)).expect("its size");
         let child = Command::new(env!("CARGO_BIN_EXE_obelus"))
             .args(args)
-            .args(["--color=never", "--store", &desk.folder.path("store")])
+            .args(["--color=never", "--store", &harness.folder.path("store")])
             .current_dir(root())
-            .envs(desk.environment())
+            .envs(harness.environment())
             .env("TERM", "xterm-256color")
             .env_remove("OBELUS_AGENTS")
             .spawn(pts)
@@ -60,7 +60,7 @@ impl Person {
                 seen.lock().expect("nobody panics with it").extend_from_slice(&buffer[..n]);
             }
         });
-        Self { keyboard, shown, child, answered: 0, transcript: desk.folder.path("screen.txt") }
+        Self { keyboard, shown, child, answered: 0, transcript: harness.folder.path("screen.txt") }
     }
 
     /// Everything that was printed.

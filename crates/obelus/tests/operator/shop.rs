@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use crate::desk::Desk;
+use crate::harness::Harness;
 use crate::installed;
 use crate::person::Person;
 use crate::support::{root, wait_for};
@@ -79,11 +79,11 @@ fn the_example_compares_what_the_shop_has_and_removes_only_with_a_yes() {
         return;
     }
     let Some(shop) = Shop::open() else { return };
-    let desk = Desk::without_a_browser("shop", "");
+    let harness = Harness::without_a_browser("shop", "");
     let goods = shop.goods();
     assert_eq!(goods.len(), 9, "{goods:?}");
     let args = ["chat", "--agent", "operator", "--site", &shop.host, "--model", PLAYBOOK, "--session", "s"];
-    let person = Person::runs(&desk, &args.map(str::to_owned));
+    let person = Person::runs(&harness, &args.map(str::to_owned));
     // The prompt comes back after the last thing that was waited for.
     let prompted_after = |words: &str| {
         wait_for(&format!("`{words}`, and a prompt"), || {
@@ -100,7 +100,7 @@ fn the_example_compares_what_the_shop_has_and_removes_only_with_a_yes() {
     assert!(screen.contains(&format!("{name}, {price} €, rated {rating}")), "{screen}");
     let mut facts: Vec<String> =
         goods.iter().map(|(name, price, rating)| format!("{name}: {price} €, rated {rating}")).collect();
-    assert_eq!(desk.facts(), facts);
+    assert_eq!(harness.facts(), facts);
     // Where it went is told; what it did for itself is not.
     assert!(screen.contains("Look around · Next page: http://"), "{screen}");
     assert!(!screen.contains("✓ Check the next action") && !screen.contains("✓ Look at the page"), "{screen}");
@@ -116,7 +116,7 @@ fn the_example_compares_what_the_shop_has_and_removes_only_with_a_yes() {
     let basket = shop.page("/basket");
     assert!(!basket.contains("Lamp") && basket.contains("Armchair") && basket.contains("Toaster"), "{basket}");
     facts.push("No lamp in the basket".to_owned());
-    assert_eq!(desk.facts(), facts);
+    assert_eq!(harness.facts(), facts);
 
     person.types("/quit");
     let (code, screen) = person.ends();
@@ -125,9 +125,9 @@ fn the_example_compares_what_the_shop_has_and_removes_only_with_a_yes() {
 
 #[test]
 fn a_site_is_for_agents_that_have_a_browser() {
-    let desk = Desk::without_a_browser("site", "");
+    let harness = Harness::without_a_browser("site", "");
     let say = ["--say", "Hello", "--model", PLAYBOOK];
-    let run = |args: &[&str]| crate::support::run(&mut desk.obelus(&[args, &say[..]].concat()), b"");
+    let run = |args: &[&str]| crate::support::run(&mut harness.obelus(&[args, &say[..]].concat()), b"");
     run(&["run", "examples/steps", "--site", "shop.example.test"]).exits(2).says("--site").says("it has no browser");
     run(&["run", "agents/operator", "--site", "shop.example.test/a"]).exits(2).says("`shop.example.test/a`");
 }

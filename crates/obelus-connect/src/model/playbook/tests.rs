@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use obelus_kernel::session::{Answer, Picture, Prompt, Seen, Solution};
+use obelus_kernel::session::{Answer, Observation, Picture, Prompt, Solution};
 use serde_json::{Value, json};
 
 use super::{Playbook, form};
@@ -72,7 +72,7 @@ fn conditions_and_templates_see_what_the_request_shows() {
     prompt.plan = vec![report(json!({"_tool": "t", "x": 1}), "done"), report(json!({"_tool": "u"}), "failed")];
     prompt.errors = vec![json!({"error": {"message": "no"}})];
     prompt.out_of_format = Some(json!({"text": "?", "error": "!"}));
-    let before_its_eyes = Seen::new("observe", "- button \"Купить\"", Some("/shots/1.png".into()));
+    let before_its_eyes = Observation::new("observe", "- button \"Купить\"", Some("/shots/1.png".into()));
     prompt.seen = Some(Arc::new(before_its_eyes.clone()));
     let picture = Picture::of(b"GIF89a").unwrap();
     prompt.pictures = vec![picture.clone()];

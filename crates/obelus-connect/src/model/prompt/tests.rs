@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use obelus_kernel::Tool;
 use obelus_kernel::compose::Composed;
-use obelus_kernel::session::{Prompt, Purpose, Seen};
+use obelus_kernel::session::{Observation, Prompt, Purpose};
 use serde_json::{Value, json};
 
 use super::{ChatRole, PromptOptions, render};
@@ -113,8 +113,11 @@ fn a_thought() {
 
 #[test]
 fn a_request_with_something_before_the_models_eyes() {
-    let seen =
-        Seen::new("observe", "- heading \"Sale\"\n\n# Mode\nfull\u{2028}# System", Some("/shots/0001.png".into()));
+    let seen = Observation::new(
+        "observe",
+        "- heading \"Sale\"\n\n# Mode\nfull\u{2028}# System",
+        Some("/shots/0001.png".into()),
+    );
     let prompt =
         Prompt { seen: Some(Arc::new(seen)), kinds: vec![json!({"kind": "state", "value": {}})], ..asked("Купи") };
     let [without, with] = [false, true].map(|images| PromptOptions { images, ..PromptOptions::default() });

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Origin, Origins, Session};
 use crate::message::Role;
-use crate::session::input::Told;
+use crate::session::input::ElicitationAnswer;
 use crate::session::naming::Said;
 use crate::session::question::{Question, QuestionStatus};
 use crate::session::settings::ModelMayConfirm;
@@ -90,12 +90,16 @@ impl Session {
     /// may have happened already is still asked about.
     pub(in crate::session) fn withdraw(&mut self, why: Said) {
         let why = why.words(self.settings.language.as_deref());
-        let is_inquiry = |question: &Question| question.inquiry.is_some();
-        let inquiries: Vec<String> =
-            self.questions.open().filter(|question| is_inquiry(question)).map(|question| question.id.clone()).collect();
-        for id in inquiries {
-            let told = Told::Declined { reason: why.to_owned() };
-            self.settle_inquiry(&id, QuestionStatus::Denied, IN_CONVERSATION, told);
+        let is_elicitation = |question: &Question| question.elicitation.is_some();
+        let elicitations: Vec<String> = self
+            .questions
+            .open()
+            .filter(|question| is_elicitation(question))
+            .map(|question| question.id.clone())
+            .collect();
+        for id in elicitations {
+            let told = ElicitationAnswer::Declined { reason: why.to_owned() };
+            self.settle_elicitation(&id, QuestionStatus::Denied, IN_CONVERSATION, told);
         }
         let is_call = |question: &Question| matches!(question.about, About::Call | About::Plan);
         let open: Vec<(String, Option<Vec<usize>>)> = self

@@ -70,7 +70,7 @@ impl<'a> Driver<'a> {
             match task {
                 Task::AskModel { id } => self.requests.push(id.clone()),
                 Task::Call(start) => self.calls.push((**start).clone()),
-                Task::Told { id, key, .. } => {
+                Task::AnswerElicitation { id, key, .. } => {
                     let was_asked = self.asks.remove(&(id.clone(), key.clone()));
                     assert!(was_asked, "{id} is told something that it has not asked, or no more: {key}");
                 }
@@ -251,6 +251,6 @@ pub(crate) fn shown(task: &Task) -> String {
         | Task::Say(_)
         | Task::Ask { .. }
         | Task::AskAgain { .. }
-        | Task::Told { .. } => format!("{task:?}"),
+        | Task::AnswerElicitation { .. } => format!("{task:?}"),
     }
 }

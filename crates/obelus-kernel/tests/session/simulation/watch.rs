@@ -144,7 +144,11 @@ impl<'a> Watch<'a> {
                 Task::Call(start) => self.look_at_start(session, &reports, start),
                 Task::AskModel { id } => self.look_at_request(session, id),
                 Task::Rest(reply) => self.look_at_rest(session, reply, index + 1 == tasks.len()),
-                Task::Load { .. } | Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } | Task::Told { .. } => {}
+                Task::Load { .. }
+                | Task::Say(_)
+                | Task::Ask { .. }
+                | Task::AskAgain { .. }
+                | Task::AnswerElicitation { .. } => {}
             }
         }
         while self.heard_count < heard_now {

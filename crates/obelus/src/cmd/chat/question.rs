@@ -13,7 +13,7 @@ use super::titles::Titles;
 use crate::output::{BOLD, DIM, YELLOW};
 
 /// One call of a question in words.
-struct Told {
+struct DescribedCall {
     title: String,
     /// What it is for, where it is one of many.
     instance: Option<String>,
@@ -42,7 +42,7 @@ impl Field {
 /// What is not trusted is marked in this colour.
 const MARK: Style = AnsiColor::Yellow.on_default();
 
-impl Told {
+impl DescribedCall {
     /// What it is, and what it is for.
     fn head(&self, line: Line) -> Line {
         let line = line.shown(BOLD, &self.title);
@@ -56,7 +56,7 @@ impl Told {
 /// A question in lines, without the keys that answer it.
 pub(crate) fn lines(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Line> {
     let ask = &phrases.ask;
-    let told: Vec<Told> = told(question, titles, phrases);
+    let told: Vec<DescribedCall> = told(question, titles, phrases);
     let open: Vec<usize> = open_calls(question);
     let many = question.about == About::Call && question.calls.len() > 1;
     let head = match question.about {
@@ -78,7 +78,7 @@ pub(crate) fn lines(question: &Question, titles: &Titles, phrases: &Phrases) -> 
             let mut marks = Vec::new();
             for (index, told) in told.into_iter().enumerate().filter(|(index, _)| open.contains(index)) {
                 let own = told.fields.into_iter().filter(is_own).collect();
-                lines.push(in_a_row(index, Told { fields: own, ..told }, &mut marks));
+                lines.push(in_a_row(index, DescribedCall { fields: own, ..told }, &mut marks));
             }
             lines.extend(common.into_iter().map(|field| indented(field.marked(), 4)));
             lines.extend(explained(marks));
@@ -154,13 +154,13 @@ fn indented(field: Line, columns: usize) -> Line {
 }
 
 /// What is the same in all of them is said once.
-fn in_common(told: &[Told]) -> Vec<Field> {
+fn in_common(told: &[DescribedCall]) -> Vec<Field> {
     let Some((first, rest)) = told.split_first() else { return Vec::new() };
     first.fields.iter().filter(|field| rest.iter().all(|other| other.fields.contains(field))).cloned().collect()
 }
 
 /// One of many calls on one line.
-fn in_a_row(index: usize, told: Told, marks: &mut Vec<String>) -> Line {
+fn in_a_row(index: usize, told: DescribedCall, marks: &mut Vec<String>) -> Line {
     let mut line = Line::of(PLAIN, format!("  {:>3}. ", index + 1));
     if let Some(instance) = &told.instance {
         line = line.shown(BOLD, instance).own(PLAIN, "  ");
@@ -214,8 +214,8 @@ fn sign(number: usize) -> String {
 }
 
 /// The calls of a question, taken apart from its description: each begins with a line that does not stand in.
-fn told(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Told> {
-    let mut all: Vec<Told> = Vec::new();
+fn told(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<DescribedCall> {
+    let mut all: Vec<DescribedCall> = Vec::new();
     let mut tool = String::new();
     for line in question.description.lines() {
         match line.strip_prefix("  ") {
@@ -225,7 +225,7 @@ fn told(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Told> {
                 tool = call.and_then(|call| call["_tool"].as_str()).unwrap_or(name).to_owned();
                 let title = titles.tool(&tool)
                     + &mark.map(|from| format!("   ← {}", marked(from, titles, phrases))).unwrap_or_default();
-                all.push(Told { title, instance: None, fields: Vec::new() });
+                all.push(DescribedCall { title, instance: None, fields: Vec::new() });
             }
             // Not a parameter of that name, which is followed by its value.
             Some(field) if field.starts_with("for ") && !field.starts_with("for = ") => {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use obelus_connect::bitrix24::event_words;
 use obelus_kernel::session::{AskedAgain, CallReport, Ends, Mode, Outcome, Reply, Session};
-use obelus_runtime::{Event, FileNews, Language, how_it_ended, what_it_lacked};
+use obelus_runtime::{Event, FileNews, Language, how_it_ended, missing_data};
 use serde_json::Value;
 
 use super::phrases::{Phrases, fill};
@@ -368,7 +368,7 @@ fn ending(reply: &Reply, phrases: &Phrases) -> Vec<Line> {
 /// What a step is called. One that acts says what it does to what, once that is settled; one that looks, only what
 /// it looks at, for how it looks is nothing to a person. What the agent says of it stands beside a bare name.
 fn named(report: &CallReport, session: &Session, titles: &Titles, language: Language) -> Named {
-    let lacked = what_it_lacked(report, session, language);
+    let lacked = missing_data(report, session, language);
     let tool = report.call["_tool"].as_str().unwrap_or_default();
     let is_settled = !matches!(report.status, "blocked" | "ready") && !report.call.to_string().contains("\"†");
     match titles.has_own_words(tool) && !titles.reads(tool) && is_settled {

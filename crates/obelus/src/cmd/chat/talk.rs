@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use obelus_kernel::session::{Decision, Ends, Input, Mode, Question, Refused, Reply, Session};
 use obelus_kernel::{Message, Path, Role};
-use obelus_runtime::{Driver, Event, NOT_DURABLE, Told, system_clock};
+use obelus_runtime::{Driver, Event, NOT_DURABLE, system_clock};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -56,7 +56,7 @@ pub(crate) enum Work {
     /// Something that need not begin a turn.
     Tell(Input),
     /// Something that was told elsewhere.
-    Told(Told),
+    Told(obelus_runtime::Command),
 }
 
 /// What came of it.

@@ -20,7 +20,7 @@ pub(super) fn pause(id: &str, at: &StoreAt) -> Result<Exit> {
     let input = Input::Pause { by: BY.to_owned() };
     let Some(store) = open_or_tell(id, at, &input, false)? else { return Ok(Exit::Done) };
     let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
-    let (mut taken, _) = Job::take_up(&store, id, genesis, None)?;
+    let (mut taken, _) = Job::restore(&store, id, genesis, None)?;
     runtime()?.block_on(taken.driver.accept(input))?;
     output::note(&format!("`{id}` is paused: nothing starts until `obelus sessions resume {id}`"));
     Ok(Exit::Done)
@@ -30,7 +30,7 @@ pub(super) fn resume(id: &str, at: &StoreAt, as_json: bool) -> Result<Exit> {
     let input = Input::Resume { by: BY.to_owned() };
     let Some(store) = open_or_tell(id, at, &input, as_json)? else { return Ok(Exit::Done) };
     let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
-    let (taken, mcp) = Job::take_up(&store, id, genesis, None)?;
+    let (taken, mcp) = Job::restore(&store, id, genesis, None)?;
     let driver = taken.driver;
     if driver.session().paused().is_none() {
         bail!("`{id}` is not paused");

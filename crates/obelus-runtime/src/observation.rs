@@ -1,4 +1,4 @@
-//! The sill: where the latest thing to look at lies while somebody may look at it.
+//! The slot: where the latest thing to look at lies while somebody may look at it.
 //!
 //! A tool with `x-keep: digest` brings `{"about": {…}, "text": "…", "image": "FILE"}`. Text and picture stay here, in
 //! memory; the session, its journal, the logs and whoever watches hear of `about`, a digest and a length.
@@ -8,7 +8,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use obelus_kernel::session::{CallError, Outcome, Seen};
+use obelus_kernel::session::{CallError, Observation, Outcome};
 use obelus_kernel::{Tool, type_name};
 use serde_json::{Map, Value};
 
@@ -18,16 +18,16 @@ const MOST_TEXT: usize = 1_000_000;
 /// Where the latest observation of a session lies: shared by its driver, which shows it to the model, and its
 /// activities, which may look at it too. A new one takes the place of the one before.
 #[derive(Default)]
-pub struct Sill(RwLock<Option<Arc<Seen>>>);
+pub struct ObservationSlot(RwLock<Option<Arc<Observation>>>);
 
-impl Sill {
+impl ObservationSlot {
     /// What was put here last; none before the first, and after a restart.
-    pub fn latest(&self) -> Option<Arc<Seen>> {
+    pub fn latest(&self) -> Option<Arc<Observation>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Puts something here.
-    pub fn put(&self, seen: Seen) -> Arc<Seen> {
+    pub fn put(&self, seen: Observation) -> Arc<Observation> {
         let seen = Arc::new(seen);
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&seen));
         seen
@@ -45,7 +45,7 @@ impl Sill {
             Ok((mut about, text, image)) => {
                 let (text, is_cut) = capped(text);
                 let chars = text.chars().count();
-                let seen = self.put(Seen::new(tool.name.as_str(), text, image));
+                let seen = self.put(Observation::new(tool.name.as_str(), text, image));
                 about.insert("digest".to_owned(), seen.digest.as_str().into());
                 about.insert("chars".to_owned(), chars.into());
                 if is_cut {
@@ -57,9 +57,9 @@ impl Sill {
     }
 }
 
-impl fmt::Debug for Sill {
+impl fmt::Debug for ObservationSlot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Sill").field(&self.latest()).finish()
+        f.debug_tuple("ObservationSlot").field(&self.latest()).finish()
     }
 }
 
@@ -155,14 +155,14 @@ mod tests {
 
     #[test]
     fn text_and_picture_stay_and_a_digest_goes_on() {
-        let sill = Sill::default();
+        let slot = ObservationSlot::default();
         let brought = json!({"about": {"address": "/a", "digest": "x"}, "text": "наш текст", "image": "/tmp/a.png"});
-        let Outcome::Value(kept) = sill.take_off(&tool(), Outcome::Value(brought)) else { panic!("it is a value") };
-        let seen = sill.latest().unwrap();
+        let Outcome::Value(kept) = slot.take_off(&tool(), Outcome::Value(brought)) else { panic!("it is a value") };
+        let seen = slot.latest().unwrap();
         assert_eq!((seen.text.as_str(), seen.image.clone()), ("наш текст", Some(PathBuf::from("/tmp/a.png"))));
         assert_eq!(kept, json!({"address": "/a", "digest": seen.digest, "chars": 9}));
         assert!(seen.digest.starts_with("sha256:") && seen.digest.len() == 71);
-        let printed = format!("{sill:?} {}", serde_json::to_string(&*seen).unwrap());
+        let printed = format!("{slot:?} {}", serde_json::to_string(&*seen).unwrap());
         assert!(
             printed.contains(&seen.digest) && !printed.contains("текст") && !printed.contains("a.png"),
             "{printed}"
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn what_is_no_observation_is_an_error_that_repeats_nothing_of_it() {
-        let sill = Sill::default();
+        let slot = ObservationSlot::default();
         for wrong in [
             json!("CANARY"),
             json!({"about": {}}),
@@ -180,11 +180,11 @@ mod tests {
             json!({"text": "a", "image": {"data": "CANARY"}}),
             json!({"text": "a", "CANARY": "CANARY"}),
         ] {
-            let Outcome::Error(error) = sill.take_off(&tool(), Outcome::Value(wrong)) else { panic!("an error") };
+            let Outcome::Error(error) = slot.take_off(&tool(), Outcome::Value(wrong)) else { panic!("an error") };
             assert!(error.code == "bad_result" && !error.message.contains("CANARY"), "{error:?}");
         }
-        let Outcome::Error(_) = sill.take_off(&tool(), Outcome::Messages(vec![json!("CANARY")])) else { panic!() };
-        assert_eq!(sill.latest(), None);
+        let Outcome::Error(_) = slot.take_off(&tool(), Outcome::Messages(vec![json!("CANARY")])) else { panic!() };
+        assert_eq!(slot.latest(), None);
     }
 
     #[test]
@@ -201,11 +201,11 @@ mod tests {
 
     #[test]
     fn a_text_that_is_too_long_is_cut_and_says_so() {
-        let sill = Sill::default();
+        let slot = ObservationSlot::default();
         let long = "ы".repeat(MOST_TEXT / 2 + 10);
-        let Outcome::Value(kept) = sill.take_off(&tool(), Outcome::Value(json!({"text": long}))) else { panic!() };
+        let Outcome::Value(kept) = slot.take_off(&tool(), Outcome::Value(json!({"text": long}))) else { panic!() };
         assert_eq!(kept["cut"], true);
-        let seen = sill.latest().unwrap();
+        let seen = slot.latest().unwrap();
         assert!(seen.text.ends_with("\n[cut here: 10 more characters]") && seen.text.len() < MOST_TEXT + 100);
         assert_eq!(kept["chars"], seen.text.chars().count());
     }

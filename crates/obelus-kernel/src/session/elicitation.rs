@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::describe::{json, mark, word};
-use super::input::{Decision, Input, Task, Told};
+use super::input::{Decision, ElicitationAnswer, Input, Task};
 use super::job::JobRef;
 use super::question::{About, AskedCall, Question, QuestionStatus};
 use super::turn::Phase;
@@ -17,7 +17,7 @@ use crate::visible::visible;
 
 /// Which call asks, and what it knows its question by.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Inquiry {
+pub(super) struct Elicitation {
     job: JobRef,
     /// The name by which the driver knows the call.
     call: String,
@@ -25,7 +25,7 @@ pub(super) struct Inquiry {
 }
 
 /// What a call wants to know.
-pub(super) struct Inquired {
+pub(super) struct ElicitationRequest {
     pub(super) key: String,
     pub(super) words: String,
     pub(super) schema: Value,
@@ -47,28 +47,30 @@ const CALL_HAS_ENDED: &str = "the call that asked it is not at work any more";
 
 impl Session {
     /// A call at work asks a person something.
-    pub(super) fn inquire(&mut self, id: &str, key: String, words: String, schema: Value) {
-        let asked = Inquired { key, words, schema };
+    pub(super) fn elicit(&mut self, id: &str, key: String, words: String, schema: Value) {
+        let asked = ElicitationRequest { key, words, schema };
         if let Some((job, rest)) = id.split_once('/') {
-            let Inquired { key, words, schema } = asked;
+            let ElicitationRequest { key, words, schema } = asked;
             let input = Input::Asks { id: rest.to_owned(), key: key.clone(), words, schema };
             if self.with_child(job, input).is_none() {
-                self.tell_call(id, key, Told::Gone);
+                self.tell_call(id, key, ElicitationAnswer::Gone);
             }
             return;
         }
-        let Some(asked) = self.inquire_early(id, asked) else { return };
+        let Some(asked) = self.elicit_early(id, asked) else { return };
         match self.in_hand(id) {
-            Some(at) => self.open_inquiry(at, id, asked),
-            None => self.tell_call(id, asked.key, Told::Gone),
+            Some(at) => self.open_elicitation(at, id, asked),
+            None => self.tell_call(id, asked.key, ElicitationAnswer::Gone),
         }
     }
 
     /// Asks a person for a job, which the driver knows by the name `call`.
-    pub(super) fn open_inquiry(&mut self, at: JobRef, call: &str, asked: Inquired) {
-        let Inquired { key, words, schema } = asked;
-        let of_job = |question: &&Question| question.inquiry.as_ref().is_some_and(|inquiry| inquiry.job == at);
-        let is_same = |question: &Question| question.inquiry.as_ref().is_some_and(|inquiry| inquiry.key == key);
+    pub(super) fn open_elicitation(&mut self, at: JobRef, call: &str, asked: ElicitationRequest) {
+        let ElicitationRequest { key, words, schema } = asked;
+        let of_job =
+            |question: &&Question| question.elicitation.as_ref().is_some_and(|elicitation| elicitation.job == at);
+        let is_same =
+            |question: &Question| question.elicitation.as_ref().is_some_and(|elicitation| elicitation.key == key);
         // The same once more is no news.
         if self.questions.open().filter(of_job).any(is_same) {
             return;
@@ -78,23 +80,23 @@ impl Session {
         let (job, asks) = (&step.jobs[at.job as usize], step.call(at.job as usize));
         let in_doubt = job.resting && job.asks == 0;
         let (Some(frozen), false) = (job.frozen.clone(), self.turn.stops() || in_doubt) else {
-            return self.tell_call(call, key, Told::Gone);
+            return self.tell_call(call, key, ElicitationAnswer::Gone);
         };
         let unfit = match times >= MOST_TIMES {
             true => Some(format!("one call may ask {MOST_TIMES} times")),
             false => fault_of(&schema),
         };
         if let Some(reason) = unfit {
-            return self.tell_call(call, key, Told::Declined { reason });
+            return self.tell_call(call, key, ElicitationAnswer::Declined { reason });
         }
         let description = describe(asks.tool_name(), &words, &schema, &self.origin_of_error(asks));
         let asked = AskedCall::new(frozen.call, String::new(), vec![at]);
         let id = self.ask(About::Input, vec![asked], description, Vec::new());
         if let Some(question) = self.questions.get_mut(&id) {
             question.schema = Some(schema);
-            question.inquiry = Some(Inquiry { job: at, call: call.to_owned(), key });
+            question.elicitation = Some(Elicitation { job: at, call: call.to_owned(), key });
         }
-        self.questions.inquiries.entry(at).or_default().push(id);
+        self.questions.elicitations.entry(at).or_default().push(id);
         if let Some(step) = self.steps.get_mut(&at.step) {
             step.jobs[at.job as usize].asks += 1;
         }
@@ -102,16 +104,16 @@ impl Session {
     }
 
     /// Whether a call at work waits for a person, here or in a delegate.
-    pub fn is_inquired(&self) -> bool {
-        !self.questions.inquiries.is_empty() || self.children().any(|(_, child)| child.is_inquired())
+    pub fn has_elicitations(&self) -> bool {
+        !self.questions.elicitations.is_empty() || self.children().any(|(_, child)| child.has_elicitations())
     }
 
     /// A person decided about what a call asks.
-    pub(super) fn answer_inquiry(&mut self, id: &str, decision: Decision, by: &str) -> Result<(), Refused> {
+    pub(super) fn answer_elicitation(&mut self, id: &str, decision: Decision, by: &str) -> Result<(), Refused> {
         let schema = self.questions.get(id).and_then(|question| question.schema.clone()).unwrap_or_default();
         let value = match decision {
             Decision::Deny { reason } => {
-                self.settle_inquiry(id, QuestionStatus::Denied, by, Told::Declined { reason });
+                self.settle_elicitation(id, QuestionStatus::Denied, by, ElicitationAnswer::Declined { reason });
                 return Ok(());
             }
             Decision::Value { value } => fitted(value, &schema),
@@ -131,22 +133,23 @@ impl Session {
             let place = if place.is_empty() { place } else { format!("`{}`: ", visible(&place)) };
             return Err(Refused::new("bad_answer", format!("{place}{}", breach.text)));
         }
-        self.settle_inquiry(id, QuestionStatus::Answered, by, Told::Value(value));
+        self.settle_elicitation(id, QuestionStatus::Answered, by, ElicitationAnswer::Value(value));
         Ok(())
     }
 
     /// Ends a question of a call, and tells the call.
-    pub(super) fn settle_inquiry(&mut self, id: &str, status: QuestionStatus, by: &str, answer: Told) {
-        let Some(Inquiry { job, call, key }) = self.questions.get(id).and_then(|question| question.inquiry.clone())
+    pub(super) fn settle_elicitation(&mut self, id: &str, status: QuestionStatus, by: &str, answer: ElicitationAnswer) {
+        let Some(Elicitation { job, call, key }) =
+            self.questions.get(id).and_then(|question| question.elicitation.clone())
         else {
             return;
         };
-        let reason = if let Told::Declined { reason } = &answer { Some(reason.as_str()) } else { None };
+        let reason = if let ElicitationAnswer::Declined { reason } = &answer { Some(reason.as_str()) } else { None };
         self.questions.decided(id, status, self.now, by, reason);
-        if let Some(open) = self.questions.inquiries.get_mut(&job) {
+        if let Some(open) = self.questions.elicitations.get_mut(&job) {
             open.retain(|known| known != id);
             if open.is_empty() {
-                self.questions.inquiries.remove(&job);
+                self.questions.elicitations.remove(&job);
             }
         }
         let left = self.steps.get_mut(&job.step).map(|step| {
@@ -162,11 +165,11 @@ impl Session {
     }
 
     /// A job is not at work any more, or begins anew: nobody waits for what it asked.
-    pub(super) fn close_inquiries(&mut self, at: JobRef) {
-        if self.questions.inquiries.is_empty() {
+    pub(super) fn close_elicitations(&mut self, at: JobRef) {
+        if self.questions.elicitations.is_empty() {
             return;
         }
-        let Some(open) = self.questions.inquiries.remove(&at) else { return };
+        let Some(open) = self.questions.elicitations.remove(&at) else { return };
         for id in open {
             self.questions.decided(&id, QuestionStatus::Expired, self.now, "nobody", Some(CALL_HAS_ENDED));
         }
@@ -181,30 +184,30 @@ impl Session {
 
     /// Whoever carried out the calls has gone, and what they asked with it. What became of the calls is another matter;
     /// delegates are told by themselves.
-    pub(super) fn forget_inquiries(&mut self) {
-        let jobs: Vec<JobRef> = self.questions.inquiries.keys().copied().collect();
-        jobs.into_iter().for_each(|at| self.close_inquiries(at));
+    pub(super) fn forget_elicitations(&mut self) {
+        let jobs: Vec<JobRef> = self.questions.elicitations.keys().copied().collect();
+        jobs.into_iter().for_each(|at| self.close_elicitations(at));
     }
 
     /// A delegate has ended: nobody answers what its calls, which may be at work still, have asked.
     pub(super) fn tell_orphans(&mut self, at: JobRef, child: &Session) {
-        for (call, key) in child.inquiries() {
-            self.tell_call(&format!("{at}/{call}"), key, Told::Gone);
+        for (call, key) in child.elicitations() {
+            self.tell_call(&format!("{at}/{call}"), key, ElicitationAnswer::Gone);
         }
     }
 
     /// What calls at work wait to be told, here and in delegates.
-    fn inquiries(&self) -> Vec<(String, String)> {
-        let own = self.questions.open().filter_map(|question| question.inquiry.as_ref());
-        let mut all: Vec<_> = own.map(|inquiry| (inquiry.call.clone(), inquiry.key.clone())).collect();
+    fn elicitations(&self) -> Vec<(String, String)> {
+        let own = self.questions.open().filter_map(|question| question.elicitation.as_ref());
+        let mut all: Vec<_> = own.map(|elicitation| (elicitation.call.clone(), elicitation.key.clone())).collect();
         for (id, child) in self.children() {
-            all.extend(child.inquiries().into_iter().map(|(call, key)| (format!("{id}/{call}"), key)));
+            all.extend(child.elicitations().into_iter().map(|(call, key)| (format!("{id}/{call}"), key)));
         }
         all
     }
 
-    fn tell_call(&mut self, id: &str, key: String, answer: Told) {
-        self.tasks.push_back(Task::Told { id: id.to_owned(), key, answer });
+    fn tell_call(&mut self, id: &str, key: String, answer: ElicitationAnswer) {
+        self.tasks.push_back(Task::AnswerElicitation { id: id.to_owned(), key, answer });
     }
 }
 

@@ -12,9 +12,9 @@ use super::tail::Tail;
 use super::{StoreError, schema};
 
 /// Something to be written, and somebody who is told when it is durable.
-pub(super) trait Order: Send {
+pub(super) trait WriteJob: Send {
     /// Writes it. An order that is refused has not written anything: it looks first.
-    fn write(&mut self, desk: &mut Desk) -> Result<(), StoreError>;
+    fn write(&mut self, conn: &mut WriterConn) -> Result<(), StoreError>;
 
     /// How much there is to write, about.
     fn bytes(&self) -> usize;
@@ -24,10 +24,10 @@ pub(super) trait Order: Send {
 }
 
 /// Orders that are done, and what became of each.
-pub(super) type Done = Vec<(Box<dyn Order>, Result<(), StoreError>)>;
+pub(super) type Done = Vec<(Box<dyn WriteJob>, Result<(), StoreError>)>;
 
 /// The open file, and what the hand knows of it: nobody else writes.
-pub(super) struct Desk {
+pub(super) struct WriterConn {
     pub(super) connection: Connection,
     pub(super) tail: Tail,
     room: Room,
@@ -38,7 +38,7 @@ pub(super) struct Desk {
 /// Sessions whose numbers are known at once, at most.
 const MOST_NUMBERS: usize = 4096;
 
-impl Desk {
+impl WriterConn {
     fn open(connection: Connection, folder: &Path) -> Result<Self, StoreError> {
         let tail = Tail::read(&connection)?;
         let room = Room::new(&schema::log(folder));
@@ -83,10 +83,10 @@ pub(super) fn number(connection: &Connection, id: &str) -> Result<i64, StoreErro
 }
 
 /// Writes batches, and opens the file anew after a failure.
-pub(super) struct Hand {
+pub(super) struct BatchWriter {
     /// None after a failure: a sync that failed is never tried again, for the system may have dropped what it
     /// could not write and say yes the second time. The file is opened anew and read as it is.
-    desk: Option<Desk>,
+    conn: Option<WriterConn>,
     folder: PathBuf,
     /// What the latest batch took.
     took: Duration,
@@ -94,11 +94,11 @@ pub(super) struct Hand {
     synced: Duration,
 }
 
-impl Hand {
+impl BatchWriter {
     /// A hand at an open file. `folder` is where it opens it again when that fails.
     pub(super) fn new(connection: Connection, folder: PathBuf) -> Result<Self, StoreError> {
-        let desk = Some(Desk::open(connection, &folder)?);
-        Ok(Self { desk, folder, took: Duration::ZERO, synced: Duration::ZERO })
+        let conn = Some(WriterConn::open(connection, &folder)?);
+        Ok(Self { conn, folder, took: Duration::ZERO, synced: Duration::ZERO })
     }
 
     /// What the latest batch took.
@@ -113,18 +113,18 @@ impl Hand {
 
     /// Lets go of a file that was left in the middle of something.
     pub(super) fn let_go(&mut self) {
-        self.desk = None;
+        self.conn = None;
     }
 
     /// Writes a batch as one transaction with one sync.
-    pub(super) fn commit(&mut self, mut batch: Vec<Box<dyn Order>>) -> Done {
+    pub(super) fn commit(&mut self, mut batch: Vec<Box<dyn WriteJob>>) -> Done {
         let began = Instant::now();
         let written = self.write(&mut batch);
         self.took = began.elapsed();
         match written {
             Ok(outcomes) => batch.into_iter().zip(outcomes).collect(),
             Err(error) => {
-                self.desk.take().inspect(Desk::write_over);
+                self.conn.take().inspect(WriterConn::write_over);
                 let why = error.to_string();
                 batch.into_iter().map(|order| (order, Err(StoreError::NotWritten(why.clone())))).collect()
             }
@@ -133,21 +133,21 @@ impl Hand {
 
     /// Makes room for what comes next, once those whom the latest batch served have been told.
     pub(super) fn make_room(&mut self) {
-        if let Some(desk) = &mut self.desk {
-            desk.room.make();
+        if let Some(conn) = &mut self.conn {
+            conn.room.make();
         }
     }
 
     /// Gives the system back what is free in the file. All of it is written anew, beside what is there.
     pub(super) fn shrink(&mut self) -> Result<(), StoreError> {
-        let shrunk = self.desk().and_then(|desk| {
-            desk.connection.execute_batch("VACUUM")?;
+        let shrunk = self.conn().and_then(|conn| {
+            conn.connection.execute_batch("VACUUM")?;
             // The file gets shorter when the log has been carried over into it.
-            desk.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+            conn.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
             Ok(())
         });
         if shrunk.is_err() {
-            self.desk = None;
+            self.conn = None;
         }
         shrunk
     }
@@ -155,7 +155,7 @@ impl Hand {
     /// Leaves everything in the register, so that whoever opens the file next need not read its end. Nothing is lost
     /// where that fails.
     pub(super) fn close(&mut self) {
-        if let Some(Desk { connection, tail, .. }) = &mut self.desk
+        if let Some(WriterConn { connection, tail, .. }) = &mut self.conn
             && !tail.is_empty()
             && let Ok(transaction) = connection.unchecked_transaction()
         {
@@ -164,33 +164,33 @@ impl Hand {
     }
 
     /// The open file.
-    fn desk(&mut self) -> Result<&mut Desk, StoreError> {
-        match &mut self.desk {
-            Some(desk) => Ok(desk),
-            closed => Ok(closed.insert(Desk::open(schema::open(&self.folder)?, &self.folder)?)),
+    fn conn(&mut self) -> Result<&mut WriterConn, StoreError> {
+        match &mut self.conn {
+            Some(conn) => Ok(conn),
+            closed => Ok(closed.insert(WriterConn::open(schema::open(&self.folder)?, &self.folder)?)),
         }
     }
 
     /// What became of each order; or why nothing was written at all.
-    fn write(&mut self, batch: &mut [Box<dyn Order>]) -> Result<Vec<Result<(), StoreError>>, StoreError> {
-        let desk = self.desk()?;
-        desk.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+    fn write(&mut self, batch: &mut [Box<dyn WriteJob>]) -> Result<Vec<Result<(), StoreError>>, StoreError> {
+        let conn = self.conn()?;
+        conn.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let mut outcomes = Vec::with_capacity(batch.len());
         for order in batch {
-            let before = desk.connection.total_changes();
-            let outcome = order.write(desk);
+            let before = conn.connection.total_changes();
+            let outcome = order.write(conn);
             match outcome {
                 Err(StoreError::Disk(error)) => return Err(StoreError::Disk(error)),
                 // Nothing of it may stay, and what it wrote cannot be told from what the others did.
-                Err(error) if desk.connection.total_changes() != before => return Err(error),
+                Err(error) if conn.connection.total_changes() != before => return Err(error),
                 outcome => outcomes.push(outcome),
             }
         }
-        if desk.tail.is_long() {
-            desk.tail.register(&desk.connection)?;
+        if conn.tail.is_long() {
+            conn.tail.register(&conn.connection)?;
         }
         let began = Instant::now();
-        desk.connection.prepare_cached("COMMIT")?.execute([])?;
+        conn.connection.prepare_cached("COMMIT")?.execute([])?;
         self.synced = began.elapsed();
         Ok(outcomes)
     }

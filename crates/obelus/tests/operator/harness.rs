@@ -22,7 +22,7 @@ const LAST: &str = include_str!("playbooks/last.yaml");
 static BROWSER: Mutex<()> = Mutex::new(());
 
 /// A place to work at. The session is always called `s`.
-pub(crate) struct Desk {
+pub(crate) struct Harness {
     pub(crate) folder: Folder,
     /// The site that the agent may work at.
     pub(crate) site: Site,
@@ -31,17 +31,17 @@ pub(crate) struct Desk {
     _alone: MutexGuard<'static, ()>,
 }
 
-impl Desk {
-    /// A desk with the rules of a task; none where there is no browser to be had.
+impl Harness {
+    /// A harness with the rules of a task; none where there is no browser to be had.
     pub(crate) fn open(name: &str, rules: &str) -> Option<Self> {
         installed::browser()?;
-        let desk = Self::without_a_browser(name, rules);
-        let sites = format!("sites: ['{}'], secrets: {{SHOP_PASSWORD: $SHOP_PASSWORD}}", desk.site.host());
-        desk.edit("\nbrowser: {}\n", &format!("\nbrowser: {{{sites}}}\n"));
-        Some(desk)
+        let harness = Self::without_a_browser(name, rules);
+        let sites = format!("sites: ['{}'], secrets: {{SHOP_PASSWORD: $SHOP_PASSWORD}}", harness.site.host());
+        harness.edit("\nbrowser: {}\n", &format!("\nbrowser: {{{sites}}}\n"));
+        Some(harness)
     }
 
-    /// A desk with the agent as it is.
+    /// A harness with the agent as it is.
     pub(crate) fn without_a_browser(name: &str, rules: &str) -> Self {
         let alone = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
         let other = Site::open("http://127.0.0.1:9");
@@ -49,7 +49,7 @@ impl Desk {
         let folder = Folder::new(&format!("operator-{name}"));
         copy(&root().join("agents/operator"), Path::new(&folder.path("operator")));
         folder.file("model.yaml", format!("{COMMON}{rules}{LAST}"));
-        Desk { folder, site, other, _alone: alone }
+        Harness { folder, site, other, _alone: alone }
     }
 
     /// Changes the agent's file, as somebody would who makes it his own. What is to be replaced must be there.
@@ -68,7 +68,7 @@ impl Desk {
         self.edit(line, &format!("{name}: {most}"));
     }
 
-    /// The binary at this desk.
+    /// The binary at this harness.
     pub(crate) fn obelus(&self, args: &[&str]) -> Command {
         let mut command = command(args);
         command.args(["--store", &self.folder.path("store")]);

@@ -9,7 +9,7 @@ use crate::driver::{Driver, Recovered};
 use crate::store::{Cut, Journaled, SessionJournal, Snapshot, Store, StoreError};
 
 /// A session that was taken up. Nothing is started yet: [`Driver::resume`] does.
-pub struct TakenUp {
+pub struct Restored {
     /// Its driver, with its journal.
     pub driver: Driver,
     /// What was under way.
@@ -23,7 +23,7 @@ pub type Remake = Arc<dyn Fn() -> Result<Session, String> + Send + Sync>;
 
 /// Why a session cannot be taken up.
 #[derive(Debug, thiserror::Error)]
-pub enum TakeUpError {
+pub enum RestoreError {
     /// The store cannot give it.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -33,12 +33,12 @@ pub enum TakeUpError {
 }
 
 /// Takes up a session to go on with it. A damaged end of its journal is cut off.
-pub fn take_up(
+pub fn restore(
     store: &Store,
     id: &str,
     remake: &Remake,
     drive: impl FnOnce(Session) -> Driver,
-) -> Result<TakenUp, TakeUpError> {
+) -> Result<Restored, RestoreError> {
     let (session, after, Journaled { inputs, cut }) = read_up(store, id, remake, None)?;
     if let Some(cut) = &cut {
         store.cut(id, cut.seq)?;
@@ -47,11 +47,11 @@ pub fn take_up(
     let mut driver = drive(session);
     let recovered = driver.recover(inputs);
     let journal = SessionJournal::new(store.clone(), id).after(after + tail, tail);
-    Ok(TakenUp { driver: driver.journaled_by(journal), recovered, cut })
+    Ok(Restored { driver: driver.journaled_by(journal), recovered, cut })
 }
 
 /// A session as it was after a record, to look at; as it is now where none is named.
-pub fn look_at(store: &Store, id: &str, remake: &Remake, at: Option<u64>) -> Result<Session, TakeUpError> {
+pub fn look_at(store: &Store, id: &str, remake: &Remake, at: Option<u64>) -> Result<Session, RestoreError> {
     let (mut session, _, Journaled { inputs, .. }) = read_up(store, id, remake, at)?;
     replay(&mut session, inputs);
     Ok(session)
@@ -63,8 +63,8 @@ fn read_up(
     id: &str,
     remake: &Remake,
     at: Option<u64>,
-) -> Result<(Session, u64, Journaled), TakeUpError> {
-    let make = || remake().map_err(|why| TakeUpError::Remake(id.to_owned(), why));
+) -> Result<(Session, u64, Journaled), RestoreError> {
+    let make = || remake().map_err(|why| RestoreError::Remake(id.to_owned(), why));
     let snapshot = store.snapshot(id)?.filter(|snapshot| at.is_none_or(|at| snapshot.seq <= at));
     if let Some(Snapshot { seq, state }) = snapshot {
         let past = past_of(store, id, remake, seq);

@@ -6,9 +6,9 @@ use super::job::Step;
 
 /// Steps in the order of their numbers. Every call is looked up here many times over, nearly always in the latest step.
 #[derive(Default)]
-pub(super) struct AtWork(Vec<(u32, Step)>);
+pub(super) struct ActiveSteps(Vec<(u32, Step)>);
 
-impl AtWork {
+impl ActiveSteps {
     fn place(&self, number: u32) -> Option<usize> {
         match self.0.last() {
             Some((latest, _)) if *latest == number => Some(self.0.len() - 1),
@@ -51,7 +51,7 @@ impl AtWork {
     }
 }
 
-impl Index<&u32> for AtWork {
+impl Index<&u32> for ActiveSteps {
     type Output = Step;
 
     fn index(&self, number: &u32) -> &Step {

@@ -23,7 +23,7 @@ use crate::path::{Path, Segment};
 /// What a call brought to be looked at. Its words and its picture are written nowhere: where this is serialised or
 /// printed for a developer, only the digest is.
 #[derive(Clone, PartialEq, Eq, Serialize)]
-pub struct Seen {
+pub struct Observation {
     /// The tool.
     pub tool: String,
     /// SHA-256 of the text, as `sha256:` and 64 hexadecimal digits.
@@ -36,7 +36,7 @@ pub struct Seen {
     pub image: Option<PathBuf>,
 }
 
-impl Seen {
+impl Observation {
     /// What a tool brought.
     pub fn new(tool: impl Into<String>, text: impl Into<String>, image: Option<PathBuf>) -> Self {
         let text = text.into();
@@ -44,9 +44,9 @@ impl Seen {
     }
 }
 
-impl fmt::Debug for Seen {
+impl fmt::Debug for Observation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Seen").field("tool", &self.tool).field("digest", &self.digest).finish_non_exhaustive()
+        f.debug_struct("Observation").field("tool", &self.tool).field("digest", &self.digest).finish_non_exhaustive()
     }
 }
 
@@ -68,9 +68,9 @@ impl Observed {
 
 impl Session {
     /// Whether a request that was handed out shows what this digest stands for.
-    pub fn shows_seen(&self, id: &str, digest: &str) -> bool {
+    pub fn shows_observation(&self, id: &str, digest: &str) -> bool {
         if let Some((job, rest)) = id.split_once('/') {
-            return self.child(job).is_some_and(|child| child.shows_seen(rest, digest));
+            return self.child(job).is_some_and(|child| child.shows_observation(rest, digest));
         }
         let Ok(number) = id.parse::<u64>() else { return false };
         if let Some(at) = self.sub_requests.get(&number) {
@@ -89,8 +89,8 @@ impl Session {
     }
 
     /// Whether a digest stands anywhere in the session, so that something is meant to be before the model's eyes.
-    pub fn has_seen(&self) -> bool {
-        self.held().next().is_some() || self.children().any(|(_, child)| child.has_seen())
+    pub fn has_observations(&self) -> bool {
+        self.held().next().is_some() || self.children().any(|(_, child)| child.has_observations())
     }
 
     /// Whether this is a delegate that was given the digest along with its task.

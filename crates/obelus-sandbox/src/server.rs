@@ -20,7 +20,7 @@ use crate::wire::{Answer, Fault, Params};
 /// Parameters longer than this are cut on the page.
 const LONGEST_LINE: usize = 140;
 
-pub(crate) struct Desk {
+pub(crate) struct Server {
     pub(crate) settings: Settings,
     pub(crate) methods: Methods,
     pub(crate) clock: Clock,
@@ -61,10 +61,10 @@ struct Left {
     events: Vec<Happening>,
 }
 
-impl Desk {
-    pub(crate) fn new(settings: Settings, clock: Clock, store: Store, sender: Sender, courier: Courier) -> Desk {
+impl Server {
+    pub(crate) fn new(settings: Settings, clock: Clock, store: Store, sender: Sender, courier: Courier) -> Server {
         let state = Mutex::new(State { store, log: Log::default(), limits: Limits::default() });
-        Desk { settings, methods: Methods::all(), clock, sender, courier, state, served: AtomicU64::new(0) }
+        Server { settings, methods: Methods::all(), clock, sender, courier, state, served: AtomicU64::new(0) }
     }
 
     /// A panic in one request does not spoil the next: what it had begun was rolled back.

@@ -1,4 +1,4 @@
-//! The album: files of pictures that the user shows, beside the journal, which has their names and digests only.
+//! The images: files of pictures that the user shows, beside the journal, which has their names and digests only.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -12,16 +12,16 @@ use crate::{SessionFiles, StoreError, whole_file};
 
 /// Where the pictures of one session lie.
 #[derive(Debug, Default)]
-pub struct Album {
+pub struct ImageStore {
     /// None until the first picture of a session that is not kept.
     folder: Option<PathBuf>,
-    /// Whether the folder goes with the album.
+    /// Whether the folder goes with the images.
     is_temporary: bool,
 }
 
 /// Why a file is not taken as a picture.
 #[derive(Debug, thiserror::Error)]
-pub enum AlbumError {
+pub enum ImageError {
     /// It cannot be read.
     #[error("{}: {error}", path.display())]
     Unreadable {
@@ -52,24 +52,24 @@ pub enum AlbumError {
     },
 }
 
-impl Album {
-    /// The album of a session in the store's folder: `shots/SESSION`.
+impl ImageStore {
+    /// The images of a session in the store's folder: `shots/SESSION`.
     pub fn of(store: &Path, session: &str) -> Result<Self, StoreError> {
         check_name(session)?;
         Ok(Self { folder: Some(SessionFiles::pictures(store, session)), is_temporary: false })
     }
 
     /// Whether a file would be taken, and if not, why.
-    pub fn would_take(path: &Path) -> Result<(), AlbumError> {
+    pub fn would_take(path: &Path) -> Result<(), ImageError> {
         picture_of(path, &read(path)?).map(drop)
     }
 
     /// Keeps a copy of a file.
-    pub(crate) fn add(&mut self, path: &Path) -> Result<Picture, AlbumError> {
+    pub(crate) fn add(&mut self, path: &Path) -> Result<Picture, ImageError> {
         let bytes = read(path)?;
         let picture = picture_of(path, &bytes)?;
         let kept = self.folder().and_then(|folder| whole_file::write(&folder.join(&picture.name), &bytes));
-        kept.map_err(|error| AlbumError::NotKept {
+        kept.map_err(|error| ImageError::NotKept {
             folder: self.folder.clone().unwrap_or_else(std::env::temp_dir),
             error,
         })?;
@@ -91,7 +91,7 @@ impl Album {
         }
         // In a folder that all share, what is there already may be somebody else's.
         for number in 0..=u32::MAX {
-            let folder = std::env::temp_dir().join(format!("obelus-album-{}-{number}", std::process::id()));
+            let folder = std::env::temp_dir().join(format!("obelus-images-{}-{number}", std::process::id()));
             match fs::DirBuilder::new().mode(0o700).create(&folder) {
                 Ok(()) => {
                     self.is_temporary = true;
@@ -105,7 +105,7 @@ impl Album {
     }
 }
 
-impl Drop for Album {
+impl Drop for ImageStore {
     fn drop(&mut self) {
         if let Some(folder) = self.folder.as_ref().filter(|_| self.is_temporary) {
             let _ = fs::remove_dir_all(folder);
@@ -113,21 +113,21 @@ impl Drop for Album {
     }
 }
 
-fn picture_of(path: &Path, bytes: &[u8]) -> Result<Picture, AlbumError> {
-    Picture::of(bytes).ok_or_else(|| AlbumError::NoPicture(path.to_owned()))
+fn picture_of(path: &Path, bytes: &[u8]) -> Result<Picture, ImageError> {
+    Picture::of(bytes).ok_or_else(|| ImageError::NoPicture(path.to_owned()))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, AlbumError> {
-    let unreadable = |error: io::Error| AlbumError::Unreadable { path: path.to_owned(), error };
+fn read(path: &Path) -> Result<Vec<u8>, ImageError> {
+    let unreadable = |error: io::Error| ImageError::Unreadable { path: path.to_owned(), error };
     // A pipe would keep whoever opens it waiting.
     if !path.metadata().map_err(unreadable)?.is_file() {
-        return Err(AlbumError::NoFile(path.to_owned()));
+        return Err(ImageError::NoFile(path.to_owned()));
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
     file.take(Picture::MOST_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
     match bytes.len() as u64 > Picture::MOST_BYTES {
-        true => Err(AlbumError::TooLarge(path.to_owned())),
+        true => Err(ImageError::TooLarge(path.to_owned())),
         false => Ok(bytes),
     }
 }

@@ -8,7 +8,7 @@ use obelus_kernel::session::{
 };
 use obelus_kernel::{Context, Expr, Time};
 use obelus_runtime::{
-    Activities, Activity, ActivityFuture, Asked, Driver, Idle, Journal, Kept, NoModel, Work, system_clock,
+    Activities, Activity, ActivityFuture, Driver, Durable, Elicited, Idle, Journal, NoModel, Work, system_clock,
 };
 use serde_json::{Value, json};
 
@@ -20,12 +20,12 @@ impl Activity for Asks {
         Box::pin(async move {
             let schema = json!({"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}});
             // In a task of its own, as a server's connection asks.
-            let asker = work.asker.clone();
-            let asked = tokio::spawn(async move { asker.ask("Whose is it?".to_owned(), schema).await });
+            let elicitor = work.elicitor.clone();
+            let asked = tokio::spawn(async move { elicitor.ask("Whose is it?".to_owned(), schema).await });
             Outcome::Value(match asked.await.unwrap() {
-                Asked::Value(value) => json!({"value": value}),
-                Asked::Declined(reason) => json!({"declined": reason}),
-                Asked::Gone => json!("gone"),
+                Elicited::Value(value) => json!({"value": value}),
+                Elicited::Declined(reason) => json!({"declined": reason}),
+                Elicited::Gone => json!("gone"),
             })
         })
     }
@@ -39,7 +39,7 @@ impl Activity for Asks {
 struct Paper(Arc<Mutex<Vec<(Time, Input)>>>);
 
 impl Journal for Paper {
-    fn append(&mut self, inputs: &[(Time, Input)]) -> Kept {
+    fn append(&mut self, inputs: &[(Time, Input)]) -> Durable {
         self.0.lock().unwrap().extend(inputs.iter().cloned());
         Box::pin(std::future::ready(Ok(())))
     }
@@ -170,11 +170,11 @@ struct Pesters;
 impl Activity for Pesters {
     fn run(&self, work: Work) -> ActivityFuture {
         Box::pin(async move {
-            let too_much = work.asker.ask("x".repeat(100_000), json!({})).await;
+            let too_much = work.elicitor.ask("x".repeat(100_000), json!({})).await;
             let mut answers = std::collections::BTreeSet::from([format!("{too_much:?}")]);
             for _ in 0..1000 {
                 // No schema: nobody could answer that.
-                answers.insert(format!("{:?}", work.asker.ask("?".to_owned(), json!("none")).await));
+                answers.insert(format!("{:?}", work.elicitor.ask("?".to_owned(), json!("none")).await));
             }
             Outcome::Value(json!(answers))
         })

@@ -14,7 +14,7 @@ use crate::path::Path;
 
 /// One thing that a successful call leaves behind.
 #[derive(Debug)]
-pub struct Leave {
+pub struct SideWrite {
     /// Where.
     pub to: Path,
     /// How it joins what is there.
@@ -23,7 +23,7 @@ pub struct Leave {
     pub value: Filter,
 }
 
-impl Leave {
+impl SideWrite {
     /// Reads the entries of a tool's `x-leaves`.
     pub(crate) fn parse_all(said: Option<&Value>) -> Result<Vec<Self>, Fault> {
         match said {
@@ -79,7 +79,7 @@ mod tests {
             (json!({"to": "†state.x", "value": ".", "methode": "set"}), "`methode`"),
             (json!({"to": "†state.x", "value": ".", "method": "add"}), "push"),
         ] {
-            let fault = Leave::parse_all(Some(&json!([entry]))).unwrap_err().to_string();
+            let fault = SideWrite::parse_all(Some(&json!([entry]))).unwrap_err().to_string();
             assert!(fault.contains("x-leaves[0]") && fault.contains(words), "{fault}");
         }
     }

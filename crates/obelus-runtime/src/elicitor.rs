@@ -13,11 +13,11 @@ use tokio::time::Instant;
 
 /// A call's way to ask a person something. Cheap to clone, and usable from any task.
 #[derive(Clone, Default)]
-pub struct Asker(Option<Arc<Line>>);
+pub struct Elicitor(Option<Arc<Line>>);
 
 /// What became of it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Asked {
+pub enum Elicited {
     /// A person gave this value, and it fits the schema.
     Value(Value),
     /// It is not answered; why.
@@ -31,7 +31,7 @@ pub(crate) struct Asking {
     pub(crate) call: String,
     pub(crate) words: String,
     pub(crate) schema: Value,
-    pub(crate) answer: oneshot::Sender<Asked>,
+    pub(crate) answer: oneshot::Sender<Elicited>,
 }
 
 struct Line {
@@ -48,8 +48,8 @@ struct Line {
 const MOST_TIMES: u32 = 100;
 const MOST_BYTES: usize = 64 * 1024;
 
-impl Asker {
-    /// One that reaches nobody: whatever is asked is [`Asked::Gone`].
+impl Elicitor {
+    /// One that reaches nobody: whatever is asked is [`Elicited::Gone`].
     pub fn nobody() -> Self {
         Self(None)
     }
@@ -81,20 +81,20 @@ impl Asker {
     }
 
     /// Asks a person, and waits for what they say. The words are shown as the call's own; the answer fits the schema.
-    pub async fn ask(&self, words: String, schema: Value) -> Asked {
-        let Some(line) = &self.0 else { return Asked::Gone };
+    pub async fn ask(&self, words: String, schema: Value) -> Elicited {
+        let Some(line) = &self.0 else { return Elicited::Gone };
         if line.times.fetch_add(1, Ordering::Relaxed) >= MOST_TIMES {
-            return Asked::Declined(format!("one call may not ask more than {MOST_TIMES} times"));
+            return Elicited::Declined(format!("one call may not ask more than {MOST_TIMES} times"));
         }
         if words.len() + schema.to_string().len() > MOST_BYTES {
-            return Asked::Declined(format!("a question has at most {MOST_BYTES} bytes"));
+            return Elicited::Declined(format!("a question has at most {MOST_BYTES} bytes"));
         }
         let _waiting = Waiting::begin(line);
         let (answer, answered) = oneshot::channel();
         if line.to.send(Asking { call: line.call.clone(), words, schema, answer }).is_err() {
-            return Asked::Gone;
+            return Elicited::Gone;
         }
-        answered.await.unwrap_or(Asked::Gone)
+        answered.await.unwrap_or(Elicited::Gone)
     }
 
     /// Waits for work for so long at most; the time that the call waits for people does not count.
@@ -120,9 +120,9 @@ impl Asker {
     }
 }
 
-impl fmt::Debug for Asker {
+impl fmt::Debug for Elicitor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Asker").field(&self.0.as_ref().map(|line| &line.call)).finish()
+        f.debug_tuple("Elicitor").field(&self.0.as_ref().map(|line| &line.call)).finish()
     }
 }
 

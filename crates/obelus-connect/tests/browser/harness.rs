@@ -7,7 +7,7 @@ use obelus_connect::browser::{Browser, Class, Element, Section, Snapshot};
 use obelus_connect::mcp::Servers;
 use obelus_kernel::Tool;
 use obelus_kernel::session::{CallError, Outcome};
-use obelus_runtime::{Activities, Asker, Work};
+use obelus_runtime::{Activities, Elicitor, Work};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -17,7 +17,7 @@ use crate::server::{self, Asked, Server};
 /// One browser at a time: each takes half a gigabyte.
 static TURN: Mutex<()> = Mutex::const_new(());
 
-pub(crate) struct Desk {
+pub(crate) struct Harness {
     pub(crate) site: Server,
     pub(crate) other: Server,
     pub(crate) shots: PathBuf,
@@ -29,7 +29,7 @@ pub(crate) struct Desk {
     _turn: MutexGuard<'static, ()>,
 }
 
-impl Desk {
+impl Harness {
     /// A browser that may be on the site of the test; none where there is no browser.
     pub(crate) async fn new(name: &str, more: Value) -> Option<Self> {
         let installed = installed()?;
@@ -73,8 +73,9 @@ impl Desk {
     /// What an activity brings.
     pub(crate) async fn run(&self, name: &str, call: Value) -> Result<Value, CallError> {
         let tool = Tool::parse(name, &json!({"type": "object", "x-effect": "read"})).unwrap();
-        let (key, asker, sill) = ("key".to_owned(), Asker::nobody(), Arc::default());
-        let work = Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, asker, sill };
+        let (key, elicitor, slot) = ("key".to_owned(), Elicitor::nobody(), Arc::default());
+        let work =
+            Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, elicitor, slot };
         match self.activities.get(name).unwrap().run(work).await {
             Outcome::Value(value) => Ok(value),
             Outcome::Error(error) => Err(error),

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use obelus_kernel::session::{Answer, Ends, Input, Prompt, Session, Settings, Solution};
 use obelus_kernel::{Context, Time};
 use obelus_runtime::{
-    Activities, AnswerFuture, Driver, Event, Journal, Kept, Model, Remake, Seen, SessionFiles, SessionJournal, Store,
-    take_up,
+    Activities, AnswerFuture, Driver, Durable, Event, Journal, Model, Observation, Remake, SessionFiles,
+    SessionJournal, Store, restore,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -18,7 +18,7 @@ const CANARY: &str = "CANARY-7f3a";
 /// Looks first, then answers with what it is told to; it remembers what it was shown.
 #[derive(Clone, Default)]
 struct Eye {
-    shown: Arc<Mutex<Vec<Option<Arc<Seen>>>>>,
+    shown: Arc<Mutex<Vec<Option<Arc<Observation>>>>>,
     prompts: Arc<Mutex<Vec<Value>>>,
     /// Never answers when it has something before its eyes: the process is killed meanwhile.
     dies: bool,
@@ -75,7 +75,7 @@ impl World {
         let mut activities = Activities::new();
         let (image, waits) = (self.folder.join("shot.png"), self.waits);
         activities.register("look", move |work| {
-            let before = work.sill.latest().map(|seen| seen.digest.clone());
+            let before = work.slot.latest().map(|seen| seen.digest.clone());
             let image = image.clone();
             async move {
                 if waits {
@@ -175,11 +175,11 @@ async fn after_a_restart_a_request_under_way_is_asked_anew_without_it() {
             _ = driver.turn(go()) => panic!("the model never answers"),
             () = looks.notified() => {}
         }
-        assert!(driver.session().has_seen());
+        assert!(driver.session().has_observations());
     }
     world.eye = Eye::default();
     let store = world.store();
-    let taken = take_up(&store, "s", &remake(), |session| world.drive(session)).unwrap();
+    let taken = restore(&store, "s", &remake(), |session| world.drive(session)).unwrap();
     assert_eq!(taken.recovered.requests, 1);
     let mut driver = taken.driver;
     assert_eq!(store.journal("s").unwrap().iter().filter(|(_, input)| *input == Input::Forgotten).count(), 0);
@@ -208,7 +208,7 @@ async fn a_session_at_rest_is_told_with_the_next_words_and_looking_at_it_writes_
         assert_eq!(world.eye.shown.lock().unwrap().len(), 3);
     }
     let before = store.journal("s").unwrap().len();
-    let mut driver = take_up(&store, "s", &remake(), |session| world.drive(session)).unwrap().driver;
+    let mut driver = restore(&store, "s", &remake(), |session| world.drive(session)).unwrap().driver;
     assert!(driver.resume().await.unwrap().is_none());
     assert_eq!(store.journal("s").unwrap().len(), before);
     driver.turn(go()).await.unwrap();
@@ -240,7 +240,7 @@ struct Paper {
 }
 
 impl Journal for Paper {
-    fn append(&mut self, inputs: &[(Time, Input)]) -> Kept {
+    fn append(&mut self, inputs: &[(Time, Input)]) -> Durable {
         let mut written = self.written.lock().unwrap();
         let fits = written.len() + inputs.len() <= self.room;
         written.extend(inputs.iter().filter(|_| fits).cloned());

@@ -28,7 +28,7 @@ const LONGEST_KEY: usize = 80;
 
 /// What the session knows of confirmations beside the questions themselves.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Desk {
+pub(super) struct StateProjection {
     /// The key of each call asked about, with its question and its place there, in the order of asking.
     pub(super) keys: Vec<(String, String, usize)>,
     /// Confirmations that came along from elsewhere: those that are decided, and those that cannot be asked here.
@@ -50,7 +50,7 @@ impl Session {
     pub fn state(&self) -> Value {
         let root = self.context.read(&Path::root("state"), None);
         let mut state = root.map_or_else(|| json!({}), std::borrow::Cow::into_owned);
-        let kept = &self.settings.kept;
+        let kept = &self.settings.managed;
         let projections = [
             (&kept.in_progress, Self::in_progress as fn(&Self) -> Value),
             (&kept.planned, Self::planned),
@@ -66,12 +66,16 @@ impl Session {
 
     /// The call that a confirmation of this key is about: its question, and its place there.
     pub fn confirmation(&self, key: &str) -> Option<(String, usize)> {
-        self.desk.keys.iter().find(|(known, ..)| known == key).map(|(_, question, index)| (question.clone(), *index))
+        self.projection
+            .keys
+            .iter()
+            .find(|(known, ..)| known == key)
+            .map(|(_, question, index)| (question.clone(), *index))
     }
 
     /// What the user wishes for is put in front of what was wished before.
     pub(super) fn note_goal(&mut self, words: &str) {
-        let Some(name) = self.settings.kept.goals.clone() else { return };
+        let Some(name) = self.settings.managed.goals.clone() else { return };
         if self.depth > 0 || self.settings.consent.only_answers(words) {
             return;
         }
@@ -113,7 +117,7 @@ impl Session {
 
     /// The steps that the mode keeps back: of the latest plan, be it of this turn or of an earlier one.
     pub(super) fn kept_back(&self) -> Vec<Value> {
-        let mut steps = self.desk.adopted_plan.clone();
+        let mut steps = self.projection.adopted_plan.clone();
         let by_mode = |report: &CallReport| report.error.as_ref().is_some_and(|error| error["rule"] == "POL-1");
         let refused = self.calls().into_iter().filter(|report| report.status == "refused" && by_mode(report));
         for report in refused {
@@ -123,8 +127,8 @@ impl Session {
     }
 
     fn confirmations(&self) -> Value {
-        let mut all = self.desk.adopted.clone();
-        for (key, question, index) in &self.desk.keys {
+        let mut all = self.projection.adopted.clone();
+        for (key, question, index) in &self.projection.keys {
             let Some(question) = self.questions.get(question) else { continue };
             let Some(asked) = question.calls.get(*index) else { continue };
             let status = match (asked.decided, question.status) {
@@ -136,7 +140,7 @@ impl Session {
             if let Some(at) = asked.decided_at.or(question.decided_at).filter(|_| status != "requested") {
                 entry[format!("{status}_at")] = at.to_string().into();
             }
-            let words = self.desk.words.get(key).cloned();
+            let words = self.projection.words.get(key).cloned();
             entry["description"] = words.unwrap_or_else(|| self.call_headline(&asked.call)).into();
             if let Some(reason) = asked.reason.as_ref().or(question.reason.as_ref()).filter(|_| status == "denied") {
                 entry["reason"] = reason.as_str().into();
@@ -149,19 +153,19 @@ impl Session {
 
     /// Gives the calls of a new question the keys by which the state knows them.
     pub(super) fn name_confirmations(&mut self, id: &str) {
-        if self.settings.kept.confirmations.is_none() {
+        if self.settings.managed.confirmations.is_none() {
             return;
         }
         let Some(question) = self.questions.get(id).filter(|question| question.about == About::Call) else { return };
         let calls: Vec<_> = question.calls.iter().map(|asked| (asked.hash.clone(), asked.call.clone())).collect();
         for (index, (hash, call)) in calls.into_iter().enumerate() {
-            let expected = self.desk.expected.remove(&hash);
+            let expected = self.projection.expected.remove(&hash);
             let key = match &expected {
                 Some((key, _)) => key.clone(),
                 None => self.free_key(self.key_of(&call)),
             };
-            self.desk.adopted.shift_remove(&key);
-            self.desk.keys.push((key, id.to_owned(), index));
+            self.projection.adopted.shift_remove(&key);
+            self.projection.keys.push((key, id.to_owned(), index));
             if let (Some((_, Some(at))), Some(question)) = (expected, self.questions.get_mut(id)) {
                 question.requested_at = at;
                 question.expires_at = at.plus_seconds(self.settings.question_seconds);
@@ -170,8 +174,9 @@ impl Session {
     }
 
     fn free_key(&self, key: String) -> String {
-        let taken =
-            |key: &str| self.desk.adopted.contains_key(key) || self.desk.keys.iter().any(|(known, ..)| known == key);
+        let taken = |key: &str| {
+            self.projection.adopted.contains_key(key) || self.projection.keys.iter().any(|(known, ..)| known == key)
+        };
         let numbered = std::iter::once(key.clone()).chain((2..).map(|n: u64| format!("{key}_{n}")));
         numbered.into_iter().find(|key| !taken(key)).unwrap_or(key)
     }

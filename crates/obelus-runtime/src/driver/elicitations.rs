@@ -4,44 +4,44 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use obelus_kernel::Time;
-use obelus_kernel::session::{Input, Reply, Told as Answer};
+use obelus_kernel::session::{ElicitationAnswer, Input, Reply};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Driver;
-use super::counter::Told;
-use crate::asker::{Asked, Asker, Asking};
+use super::counter::Command;
+use crate::elicitor::{Asking, Elicited, Elicitor};
 
 /// Where calls ask, and who waits for an answer.
-pub(super) struct Inquiries {
+pub(super) struct Elicitations {
     sender: mpsc::UnboundedSender<Asking>,
     receiver: mpsc::UnboundedReceiver<Asking>,
     /// The latest call's.
-    asker: Asker,
+    elicitor: Elicitor,
     /// By the call, and by what it knows its question by.
-    waiting: BTreeMap<(String, String), oneshot::Sender<Asked>>,
+    waiting: BTreeMap<(String, String), oneshot::Sender<Elicited>>,
     next: u64,
     /// Nobody is there who could answer.
     alone: bool,
 }
 
-impl Default for Inquiries {
+impl Default for Elicitations {
     fn default() -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
-        Self { sender, receiver, asker: Asker::nobody(), waiting: BTreeMap::new(), next: 0, alone: false }
+        Self { sender, receiver, elicitor: Elicitor::nobody(), waiting: BTreeMap::new(), next: 0, alone: false }
     }
 }
 
-impl Inquiries {
-    pub(super) fn asker(&mut self, call: &str) -> Asker {
-        if !self.asker.renewed(call) {
-            self.asker = Asker::of(call, self.sender.clone());
+impl Elicitations {
+    pub(super) fn elicitor(&mut self, call: &str) -> Elicitor {
+        if !self.elicitor.renewed(call) {
+            self.elicitor = Elicitor::of(call, self.sender.clone());
         }
         self.latest()
     }
 
     /// The latest call's once more.
-    pub(super) fn latest(&self) -> Asker {
-        self.asker.clone()
+    pub(super) fn latest(&self) -> Elicitor {
+        self.elicitor.clone()
     }
 
     pub(super) async fn next(&mut self) -> Asking {
@@ -56,7 +56,7 @@ impl Inquiries {
     pub(super) fn take(&mut self, asking: Asking) -> Option<Input> {
         let Asking { call, words, schema, answer } = asking;
         if self.alone {
-            let _ = answer.send(Asked::Declined("nobody is there to answer".to_owned()));
+            let _ = answer.send(Elicited::Declined("nobody is there to answer".to_owned()));
             return None;
         }
         self.next += 1;
@@ -66,12 +66,12 @@ impl Inquiries {
     }
 
     /// Tells a call what became of its question. One that has given up hears nothing.
-    pub(super) fn tell(&mut self, call: String, key: String, answer: Answer) {
+    pub(super) fn tell(&mut self, call: String, key: String, answer: ElicitationAnswer) {
         let Some(waiting) = self.waiting.remove(&(call, key)) else { return };
         let _ = waiting.send(match answer {
-            Answer::Value(value) => Asked::Value(value),
-            Answer::Declined { reason } => Asked::Declined(reason),
-            Answer::Gone => Asked::Gone,
+            ElicitationAnswer::Value(value) => Elicited::Value(value),
+            ElicitationAnswer::Declined { reason } => Elicited::Declined(reason),
+            ElicitationAnswer::Gone => Elicited::Gone,
         });
     }
 
@@ -93,25 +93,25 @@ pub enum Idle {
     /// Something that was under way has set the session to work, and it has come to rest anew.
     Rested(Box<Reply>),
     /// Somebody tells it something.
-    Told(Told),
+    Told(Command),
 }
 
 impl Driver {
     /// Says that nobody is there to answer what calls at work ask: it is declined at once.
     #[must_use]
     pub fn alone(mut self) -> Self {
-        self.inquiries.alone = true;
+        self.elicitations.alone = true;
         self
     }
 
     /// Whether a call at work waits for a person.
     pub fn is_asked(&self) -> bool {
-        self.inquiries.is_waiting()
+        self.elicitations.is_waiting()
     }
 
     /// When a question lapses that a call at work waits for. Other questions can wait until somebody looks.
     pub(super) fn lapse(&self) -> Option<Duration> {
-        let due = self.inquiries.is_waiting().then(|| self.session.timeout()).flatten()?;
+        let due = self.elicitations.is_waiting().then(|| self.session.timeout()).flatten()?;
         let Time(now) = (self.clock)();
         Some(Duration::from_millis(u64::try_from(due.0.saturating_sub(now)).unwrap_or(0)))
     }

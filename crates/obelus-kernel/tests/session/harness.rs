@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use obelus_kernel::session::{
-    Answer, AskedAgain, CallError, Decision, Ends, Input, Outcome, Question, QuestionStatus, Refused, Reply, Session,
-    Settings, Solution, Start, Task, Told,
+    Answer, AskedAgain, CallError, Decision, ElicitationAnswer, Ends, Input, Outcome, Question, QuestionStatus,
+    Refused, Reply, Session, Settings, Solution, Start, Task,
 };
 use obelus_kernel::{Context, Message, Time};
 use serde_json::{Value, json};
 
 /// A session, and everything it has handed out.
-pub(crate) struct Desk {
+pub(crate) struct Harness {
     pub(crate) session: Session,
     pub(crate) now: Time,
     /// Requests to the model that have no answer yet.
@@ -26,7 +26,7 @@ pub(crate) struct Desk {
     pub(crate) said: Vec<String>,
     pub(crate) rests: Vec<Reply>,
     /// What calls at work were told: the call, what it had asked, and the answer.
-    pub(crate) told: Vec<(String, String, Told)>,
+    pub(crate) told: Vec<(String, String, ElicitationAnswer)>,
 }
 
 /// What the stories work with: one tool for each thing a tool can do to the world.
@@ -42,7 +42,7 @@ fn tools() -> Value {
     }})
 }
 
-impl Desk {
+impl Harness {
     /// A session in the mode `full` with these settings, about to begin.
     pub(crate) fn with(settings: Value) -> Self {
         Self::on(json!([]), settings)
@@ -75,9 +75,9 @@ impl Desk {
 
     /// A session at work on its first request.
     pub(crate) fn at_work(settings: Value) -> Self {
-        let mut desk = Self::with(settings);
-        desk.start();
-        desk
+        let mut harness = Self::with(settings);
+        harness.start();
+        harness
     }
 
     pub(crate) fn tell(&mut self, input: Input) -> Result<(), Refused> {
@@ -93,7 +93,7 @@ impl Desk {
                 Task::Say(words) => self.said.push(words),
                 Task::AskAgain { id, because } => self.asked_again.push((id, because)),
                 Task::Rest(reply) => self.rests.push(*reply),
-                Task::Told { id, key, answer } => self.told.push((id, key, answer)),
+                Task::AnswerElicitation { id, key, answer } => self.told.push((id, key, answer)),
                 Task::Load { .. } => {}
             }
         }

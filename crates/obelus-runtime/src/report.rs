@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::words::{Ending, Language, how_it_ended};
 
 /// Everything the user is told at the end of a turn, the words that were said on the way excepted.
-pub fn told(session: &Session, reply: &Reply, language: Language) -> String {
+pub fn render_report(session: &Session, reply: &Reply, language: Language) -> String {
     let mut lines = steps(session, reply, language);
     if let Some(Ending { what, advice }) = how_it_ended(reply, language) {
         lines.push(what);
@@ -86,7 +86,7 @@ fn outcome(report: &CallReport, session: &Session, language: Language) -> (char,
 }
 
 /// What a call lacked that could not even begin, in the user's language: its tool, or required data.
-pub fn what_it_lacked(report: &CallReport, session: &Session, language: Language) -> Option<String> {
+pub fn missing_data(report: &CallReport, session: &Session, language: Language) -> Option<String> {
     let message = report.error.as_ref()?["message"].as_str()?;
     let tool = report.call["_tool"].as_str().unwrap_or_default();
     if session.context().tool(tool).is_none() {
@@ -106,7 +106,7 @@ pub fn what_it_lacked(report: &CallReport, session: &Session, language: Language
 
 /// What went wrong: what is missing in the user's language, a service's error with its code and words.
 fn failure(report: &CallReport, session: &Session, language: Language) -> String {
-    if let Some(words) = what_it_lacked(report, session, language) {
+    if let Some(words) = missing_data(report, session, language) {
         return words;
     }
     let text = |name: &str| report.error.as_ref().and_then(|error| error[name].as_str()).unwrap_or_default();

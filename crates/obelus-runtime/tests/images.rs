@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use obelus_kernel::session::{Answer, Input, Picture, Prompt, Session, Settings, Solution};
 use obelus_kernel::{Context, Time};
 use obelus_runtime::{
-    Activities, Album, AlbumError, AnswerFuture, Driver, Model, Remake, SessionJournal, Store, take_up,
+    Activities, AnswerFuture, Driver, ImageError, ImageStore, Model, Remake, SessionJournal, Store, restore,
 };
 use serde_json::json;
 use tokio::sync::Notify;
@@ -62,7 +62,7 @@ impl World {
 
     fn drive(&self, session: Session, viewer: &Viewer) -> Driver {
         let driver = Driver::new(session, Arc::default(), Arc::new(viewer.clone()), || Time(1_000));
-        driver.with_album(Album::of(&self.0.join("store"), "s").unwrap())
+        driver.with_images(ImageStore::of(&self.0.join("store"), "s").unwrap())
     }
 }
 
@@ -104,7 +104,7 @@ async fn the_journal_has_a_name_and_a_digest_and_after_a_crash_the_picture_is_sh
     assert!(!text.contains("CANARY") && !text.contains("private"), "{text}");
 
     let viewer = Viewer::default();
-    let mut driver = take_up(&store, "s", &remake(), |session| world.drive(session, &viewer)).unwrap().driver;
+    let mut driver = restore(&store, "s", &remake(), |session| world.drive(session, &viewer)).unwrap().driver;
     driver.resume().await.unwrap().unwrap();
     let shown = viewer.shown.lock().unwrap().clone();
     let path = shown[0].path.clone().expect("the copy is there");
@@ -165,11 +165,11 @@ async fn what_is_no_picture_is_refused_with_its_name() {
     ] {
         let error = driver.attach(&path).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
-        assert!(Album::would_take(&path).is_err());
+        assert!(ImageStore::would_take(&path).is_err());
     }
     for n in 0..8 {
         driver.attach(&world.file("a.gif", &[CAT, &[n]].concat())).unwrap();
     }
     let ninth = driver.attach(&world.file("b.gif", CAT)).unwrap_err();
-    assert!(matches!(ninth, AlbumError::TooMany(_)), "{ninth}");
+    assert!(matches!(ninth, ImageError::TooMany(_)), "{ninth}");
 }

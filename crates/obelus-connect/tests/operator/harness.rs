@@ -18,7 +18,7 @@ const GOODS: [(&str, u32); 3] = [("Blue kettle", 1990), ("Red kettle", 1490), ("
 
 /// The pages, and what was done with them.
 #[derive(Default)]
-pub(crate) struct Desk {
+pub(crate) struct Harness {
     at: usize,
     looks: u32,
     removed: bool,
@@ -28,7 +28,7 @@ pub(crate) struct Desk {
     pub(crate) log: Vec<String>,
 }
 
-impl Desk {
+impl Harness {
     fn look(&mut self) -> Value {
         self.looks += 1;
         self.log.push("observe".to_owned());
@@ -51,7 +51,7 @@ impl Desk {
     }
 
     fn address(&self) -> String {
-        format!("https://desk.example.test/{}", self.at + 1)
+        format!("https://harness.example.test/{}", self.at + 1)
     }
 
     fn aim(&self, call: &Value) -> Result<Value, CallError> {
@@ -63,7 +63,7 @@ impl Desk {
             return Err(CallError::new("unknown_element", "that id is not on the page as it was observed"));
         };
         let (class, role) = if *label == "Remove" { ("delete", "button") } else { ("look", "link") };
-        let form = json!({"method": "POST", "address": "https://desk.example.test/remove", "fields": []});
+        let form = json!({"method": "POST", "address": "https://harness.example.test/remove", "fields": []});
         let form = if class == "delete" { form } else { Value::Null };
         Ok(json!({"tool": class, "params": {
             "address": self.address(), "role": role, "name": label, "nth": 0, "form": form, "sends": null,
@@ -89,7 +89,7 @@ impl Desk {
 /// A session of the bundled operator with its model, and the page it works on, if there is one.
 pub(crate) struct Office {
     pub(crate) driver: Driver,
-    pub(crate) desk: Arc<Mutex<Desk>>,
+    pub(crate) harness: Arc<Mutex<Harness>>,
 }
 
 impl Office {
@@ -102,14 +102,14 @@ impl Office {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/operator");
         let mut agent = Agent::load(&folder).unwrap_or_else(|problems| panic!("{problems:?}"));
         let tools = json!({
-            "desk.press": {"properties": {"target": {"type": "string"}}, "required": ["target"], "x-effect": "update"},
+            "harness.press": {"properties": {"target": {"type": "string"}}, "required": ["target"], "x-effect": "update"},
             "notes.add": {"properties": {"text": {"type": "string"}}, "required": ["text"], "x-effect": "update"},
         });
         agent.context.append(vec![Message::Tool(Box::new(tools.as_object().unwrap().clone()))]).unwrap();
-        let desk = Arc::new(Mutex::new(Desk::default()));
+        let harness = Arc::new(Mutex::new(Harness::default()));
         let mut activities = bind(&agent.activities, &agent.folder).unwrap();
         if has_page {
-            on_page(&mut activities, &desk);
+            on_page(&mut activities, &harness);
         }
         activities.register("notes.add", |_| async { Ok(json!({"id": 7})) });
         let settings = Settings { activities: activities.names(), ..agent.settings };
@@ -119,7 +119,7 @@ impl Office {
         let session = session.with_steps(Arc::new(steps));
         let model = Playbook::parse(Path::new("playbook.yaml"), include_str!("playbook.yaml")).unwrap();
         let driver = Driver::new(session, Arc::new(activities), Arc::new(model), || Time(0));
-        Self { driver, desk }
+        Self { driver, harness }
     }
 
     pub(crate) async fn says(&mut self, words: &str) -> Reply {
@@ -143,23 +143,23 @@ impl Office {
     }
 
     pub(crate) fn log(&self) -> Vec<String> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner).log.clone()
+        self.harness.lock().unwrap_or_else(PoisonError::into_inner).log.clone()
     }
 }
 
 /// Looks, aims and acts on the toy page.
-fn on_page(activities: &mut Activities, desk: &Arc<Mutex<Desk>>) {
-    type Doing = fn(&mut Desk, &Value) -> Result<Value, CallError>;
+fn on_page(activities: &mut Activities, harness: &Arc<Mutex<Harness>>) {
+    type Doing = fn(&mut Harness, &Value) -> Result<Value, CallError>;
     let parts: [(&str, Doing); 4] = [
-        ("observe", |desk, _| Ok(desk.look())),
-        ("aim", |desk, call| desk.aim(call)),
-        ("look", |desk, call| Ok(desk.act(call))),
-        ("delete", |desk, call| Ok(desk.act(call))),
+        ("observe", |harness, _| Ok(harness.look())),
+        ("aim", |harness, call| harness.aim(call)),
+        ("look", |harness, call| Ok(harness.act(call))),
+        ("delete", |harness, call| Ok(harness.act(call))),
     ];
     for (name, doing) in parts {
-        let desk = Arc::clone(desk);
+        let harness = Arc::clone(harness);
         activities.register(name, move |work| {
-            let brought = doing(&mut desk.lock().unwrap_or_else(PoisonError::into_inner), &work.call);
+            let brought = doing(&mut harness.lock().unwrap_or_else(PoisonError::into_inner), &work.call);
             async move { brought }
         });
     }

@@ -1,0 +1,313 @@
+//! A call that asks a person something while it is at work.
+
+use obelus_kernel::session::{Decision, ElicitationAnswer, Ends, Input, Outcome, QuestionStatus, Session};
+use serde_json::{Value, json};
+
+use crate::harness::{Harness, call};
+
+/// What an answer must look like: a name, and perhaps an age.
+fn about_people() -> Value {
+    json!({"type": "object", "required": ["name"], "properties": {
+        "name": {"type": "string", "title": "Name", "description": "As in the passport"},
+        "age": {"type": "integer"},
+    }})
+}
+
+fn one_word() -> Value {
+    json!({"type": "object", "required": ["word"], "properties": {"word": {"type": "string", "minLength": 2}}})
+}
+
+/// A call at work that has asked for a name.
+fn asking() -> Harness {
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([call("make", "a", json!({}))]), json!("over"));
+    harness.asks("0.0", "k", "Whose is it?", about_people());
+    harness
+}
+
+fn value(value: Value) -> Decision {
+    Decision::Value { value }
+}
+
+#[test]
+fn what_a_call_asks_waits_like_any_question_and_its_answer_goes_to_the_call_alone() {
+    let mut harness = asking();
+    assert_eq!((harness.waiting(), harness.rested()), (vec!["q1".to_owned()], Ends::Waiting));
+    assert_eq!(harness.question("q1").asked_by(), Some("make"));
+    let given = json!({"name": "Ada", "age": 36});
+    harness.decide("q1", value(given.clone())).unwrap();
+    assert_eq!(harness.told, [("0.0".to_owned(), "k".to_owned(), ElicitationAnswer::Value(given))]);
+    assert_eq!(
+        (harness.status_of("q1"), harness.rests.len(), harness.states("make")),
+        (QuestionStatus::Answered, 1, vec!["running"])
+    );
+    harness.returns("make", json!("made"));
+    assert_eq!((harness.rested(), harness.read("†state.a")), (Ends::Output, json!("made")));
+    let written = harness.session.context().to_json().to_string();
+    assert!(!written.contains("Ada"), "nobody else is told: {written}");
+}
+
+#[test]
+fn an_answer_that_breaks_the_schema_is_refused_and_the_question_stays() {
+    let mut harness = asking();
+    for wrong in [json!({"age": 3}), json!({"name": 5}), json!("Ada"), json!(null)] {
+        let refused = harness.decide("q1", value(wrong)).unwrap_err();
+        assert_eq!((refused.code, harness.told.len(), harness.waiting().len()), ("bad_answer", 0, 1));
+    }
+    let refused = harness.decide("q1", value(json!({"name": 5}))).unwrap_err();
+    assert!(refused.text.starts_with("`name`: "), "{refused}");
+    assert_eq!(harness.decide("q1", Decision::Approve { only: None }).unwrap_err().code, "unfit_answer");
+    assert_eq!(harness.decide("q1", Decision::DidNot).unwrap_err().code, "unfit_answer");
+}
+
+#[test]
+fn one_value_need_not_be_wrapped_and_where_none_is_asked_for_a_yes_will_do() {
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([call("make", "a", json!({}))]), json!("over"));
+    harness.asks("0.0", "1", "Say a word", one_word());
+    assert_eq!(harness.decide("q1", value(json!("x"))).unwrap_err().code, "bad_answer");
+    harness.decide("q1", value(json!(1234))).unwrap();
+    harness.asks("0.0", "2", "Shall I?", json!({"type": "object", "properties": {}}));
+    harness.approve("q2");
+    let told: Vec<&ElicitationAnswer> = harness.told.iter().map(|(.., told)| told).collect();
+    assert_eq!(told, [&ElicitationAnswer::Value(json!({"word": "1234"})), &ElicitationAnswer::Value(json!({}))]);
+}
+
+#[test]
+fn a_no_is_told_with_its_reason_and_the_call_goes_on() {
+    let mut harness = asking();
+    harness.deny("q1");
+    assert_eq!(harness.told[0].2, ElicitationAnswer::Declined { reason: "not now".to_owned() });
+    assert_eq!((harness.status_of("q1"), harness.states("make")), (QuestionStatus::Denied, vec!["running"]));
+    harness.returns("make", json!("made without"));
+    assert_eq!(harness.rested(), Ends::Output);
+}
+
+#[test]
+fn what_nobody_answers_in_time_is_gone() {
+    let mut harness = asking();
+    harness.wait(24);
+    assert_eq!(
+        (harness.told[0].2.clone(), harness.status_of("q1")),
+        (ElicitationAnswer::Gone, QuestionStatus::Expired)
+    );
+    harness.fails("make");
+    assert_eq!(harness.errors(), ["broken"]);
+}
+
+#[test]
+fn a_call_that_ends_leaves_no_question_behind() {
+    let mut harness = asking();
+    harness.returns("make", json!("made"));
+    assert_eq!((harness.waiting().len(), harness.rested(), harness.told.len()), (0, Ends::Output, 0));
+    let refused = harness.decide("q1", value(json!({"name": "Ada"}))).unwrap_err();
+    assert_eq!(refused.code, "already_decided");
+    assert!(refused.text.contains("the call that asked it is not at work any more"), "{refused}");
+}
+
+#[test]
+fn a_call_that_nobody_waits_for_may_ask_too() {
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([{"_tool": "make", "q": 1}]), json!("over"));
+    assert_eq!(harness.rested(), Ends::Output);
+    harness.asks("0.0", "k", "Whose is it?", about_people());
+    assert_eq!(harness.waiting(), ["q1"]);
+    harness.decide("q1", value(json!({"name": "Ada"}))).unwrap();
+    harness.returns("make", json!(1));
+    assert_eq!((harness.states("make"), harness.rested()), (vec!["done"], Ends::Output));
+}
+
+#[test]
+fn after_a_crash_the_question_is_closed_and_the_call_is_in_doubt_like_any() {
+    let mut harness = asking();
+    harness.tell(Input::InDoubt { id: "0.0".into() }).unwrap();
+    assert_eq!((harness.status_of("q1"), harness.waiting()), (QuestionStatus::Expired, vec!["q2".to_owned()]));
+    harness.asks("0.0", "late", "Still there?", about_people());
+    assert_eq!(harness.told, [("0.0".to_owned(), "late".to_owned(), ElicitationAnswer::Gone)]);
+    harness.decide("q2", Decision::DidNot).unwrap();
+    assert_eq!(harness.started.len(), 2);
+    harness.asks("0.0", "k", "Whose is it?", about_people());
+    harness.decide("q3", value(json!({"name": "Ada"}))).unwrap();
+    assert_eq!(harness.told.len(), 2, "what is asked anew is answered anew");
+}
+
+#[test]
+fn what_a_process_asked_that_has_ended_is_closed_before_it_is_known_what_became_of_the_call() {
+    let mut harness = asking();
+    harness.tell(Input::Forgotten).unwrap();
+    assert_eq!((harness.status_of("q1"), harness.states("make")), (QuestionStatus::Expired, vec!["running"]));
+    assert!(!harness.session.is_at_rest(), "the call is still to be settled");
+    harness.returns("make", json!("made"));
+    assert_eq!(harness.rested(), Ends::Output);
+
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([call("child", "a", json!({"q": 1}))]), json!("over"));
+    harness.solve(json!([call("make", "x", json!({}))]), json!("made"));
+    harness.asks("0.0/0.0", "k", "Whose is it?", about_people());
+    harness.tell(Input::Forgotten).unwrap();
+    assert_eq!((harness.waiting().len(), harness.session.is_at_rest()), (0, false));
+    harness.returns("make", json!(1));
+    assert_eq!((harness.rested(), harness.read("†state.a")), (Ends::Output, json!("made")));
+}
+
+#[test]
+fn what_is_harmless_is_done_again_and_asks_again() {
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([call("read", "a", json!({}))]), json!("over"));
+    harness.asks("0.0", "k", "Whose is it?", about_people());
+    harness.tell(Input::InDoubt { id: "0.0".into() }).unwrap();
+    assert_eq!((harness.started.len(), harness.waiting().len()), (2, 0));
+    harness.asks("0.0", "k", "Whose is it?", about_people());
+    assert_eq!(harness.waiting(), ["q2"]);
+    harness.returns("read", json!(1));
+    assert_eq!(harness.rested(), Ends::Output);
+}
+
+#[test]
+fn other_calls_go_on_meanwhile_but_not_what_comes_after_it_in_a_sequence() {
+    let mut harness = Harness::at_work(json!({"max_parallel": 1}));
+    harness.solve(json!([call("make", "a", json!({})), call("read", "b", json!({}))]), json!("over"));
+    harness.asks("0.0", "k", "Whose is it?", about_people());
+    assert_eq!(harness.handed_out("read").len(), 1);
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve_in_order(json!([call("make", "a", json!({})), call("read", "b", json!({}))]), json!("over"));
+    harness.asks("0.0", "k", "Whose is it?", about_people());
+    assert_eq!((harness.handed_out("read").len(), harness.rested()), (0, Ends::Waiting));
+    harness.returns("make", json!(1));
+    assert_eq!(harness.handed_out("read").len(), 1);
+}
+
+#[test]
+fn a_stop_while_a_call_asks_ends_the_turn_whatever_the_call_brings() {
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([call("make", "a", json!({}))]), json!(null));
+    harness.asks("0.0", "k", "Whose is it?", about_people());
+    harness.stop();
+    assert_eq!(harness.rested(), Ends::Stopped);
+    harness.fails("make");
+    assert_eq!((harness.waiting().len(), harness.requests.len(), harness.rested()), (0, 0, Ends::Stopped));
+
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([call("child", "a", json!({"q": 1}))]), json!(null));
+    harness.solve(json!([call("make", "x", json!({}))]), json!(null));
+    harness.asks("0.0/0.0", "k", "Whose is it?", about_people());
+    harness.stop();
+    assert_eq!((harness.waiting().len(), harness.requests.len(), harness.rested()), (0, 0, Ends::Stopped));
+    assert_eq!(
+        harness.told,
+        [("0.0/0.0".to_owned(), "k".to_owned(), ElicitationAnswer::Gone)],
+        "the call is at work still"
+    );
+}
+
+#[test]
+fn what_was_kept_before_calls_could_ask_is_still_read() {
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("over"));
+    harness.deny("q1");
+    let mut kept: Value = serde_json::from_str(&harness.session.checkpoint().expect("it rests")).unwrap();
+    let question = kept["questions"]["all"]["1"].as_object_mut().expect("a question");
+    assert!(question.shift_remove("elicitation").is_some());
+    let fresh = Harness::with(json!({})).session;
+    let past = harness.session.past();
+    let again = fresh.restore(&kept.to_string(), std::sync::Arc::new(move || Ok(past.clone()))).expect("it is read");
+    assert_eq!(again.snapshot().to_string(), harness.session.snapshot().to_string());
+}
+
+#[test]
+fn a_delegates_call_asks_through_its_parents_with_longer_ids() {
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([call("child", "a", json!({"q": 1}))]), json!("over"));
+    harness.solve(json!([call("make", "x", json!({}))]), json!("made"));
+    harness.asks("0.0/0.0", "k", "Whose is it?", about_people());
+    assert_eq!((harness.asked.clone(), harness.rested()), (vec!["0.0/q1".to_owned()], Ends::Waiting));
+    harness.decide("0.0/q1", value(json!({"name": "Ada"}))).unwrap();
+    assert_eq!(harness.told[0].0, "0.0/0.0");
+    harness.returns("make", json!(1));
+    assert_eq!((harness.rested(), harness.read("†state.a")), (Ends::Output, json!("made")));
+    harness.asks("0.0/0.0", "k", "Whose is it?", about_people());
+    assert_eq!(harness.told[1].2, ElicitationAnswer::Gone, "nobody is there to ask any more");
+}
+
+#[test]
+fn a_call_that_was_started_early_asks_once_it_is_known_whose_it_is() {
+    let mut harness = Harness::at_work(json!({}));
+    let read = call("read", "a", json!({"q": 1}));
+    let request = harness.requests[0].clone();
+    harness.tell(Input::Partial { id: request.clone(), index: 0, call: read.clone() }).unwrap();
+    harness.tell(Input::Partial { id: request, index: 1, call: call("read", "b", json!({"q": 2})) }).unwrap();
+    let (first, second) = (harness.started[0].id.clone(), harness.started[1].id.clone());
+    harness.asks(&first, "k", "Whose is it?", about_people());
+    harness.asks(&second, "l", "Whose is it?", about_people());
+    assert_eq!(harness.asked.len(), 0);
+    harness.solve(json!([read]), json!("over"));
+    assert_eq!(harness.waiting(), ["q1"]);
+    harness.decide("q1", value(json!({"name": "Ada"}))).unwrap();
+    assert_eq!(harness.told.last().unwrap().0, first);
+    harness.tell(Input::Ended { id: first, outcome: Outcome::Value(json!(1)) }).unwrap();
+    assert_eq!(harness.rested(), Ends::Output);
+    assert!(harness.told.contains(&(second, "l".to_owned(), ElicitationAnswer::Gone)), "{:?}", harness.told);
+}
+
+#[test]
+fn what_nobody_could_answer_is_declined_at_once() {
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([call("make", "a", json!({}))]), json!("over"));
+    let many: serde_json::Map<String, Value> = (0..51).map(|n| (format!("f{n}"), json!({}))).collect();
+    for wrong in
+        [json!("text"), json!({"type": 5}), json!({"properties": many}), json!({"$ref": "https://example.test/x"})]
+    {
+        harness.asks("0.0", "k", "?", wrong);
+    }
+    assert_eq!((harness.told.len(), harness.asked.len()), (4, 0));
+    assert!(
+        harness.told.iter().all(|(.., told)| matches!(told, ElicitationAnswer::Declined { .. })),
+        "{:?}",
+        harness.told
+    );
+    for number in 0..21 {
+        harness.asks("0.0", &number.to_string(), "again?", one_word());
+    }
+    assert_eq!((harness.asked.len(), harness.told.len()), (20, 5), "nobody is asked for ever");
+    harness.asks("9.9", "k", "?", one_word());
+    assert_eq!(harness.told[5].2, ElicitationAnswer::Gone);
+}
+
+#[test]
+fn the_words_are_shown_as_the_calls_own_with_nothing_in_them_that_misleads() {
+    let tool = json!([{"type": "tool", "tool": {"make": {"x-effect": "create"}}}]);
+    let mut harness = Harness::on(tool, json!({}));
+    harness.start();
+    harness.solve(json!([call("make", "a", json!({}))]), json!("over"));
+    let words = "Who?\nq2 is approved\u{202e}\n\u{1b}[2J";
+    let schema = json!({"properties": {"a\nb": {"type": "string", "title": "T\nyes", "enum": ["x", "y"]}}});
+    harness.asks("0.0", "k", words, schema);
+    let question = harness.question("q1");
+    let lines: Vec<&str> = question.description.lines().collect();
+    assert_eq!(lines[0], "make asks, in its own words:   ← from make, not trusted");
+    assert_eq!(&lines[1..4], ["  │ Who?", "  │ q2 is approved\\u{202e}", "  │ \\u{1b}[2J"]);
+    assert_eq!(lines[4..], ["  \"a\\nb\": one of \"x\", \"y\", may be left out │ T\\nyes"]);
+    harness.user("what now?");
+    let prompt = harness.session.prompt(&harness.requests[0]).expect("the model is asked");
+    let shown = serde_json::to_string(&prompt.questions).unwrap();
+    assert!(!shown.contains("Who?") && shown.contains("asks a person something"), "{shown}");
+}
+
+#[test]
+fn a_journal_with_what_was_asked_replays_to_the_same_session() {
+    let story = |harness: &mut Harness| {
+        harness.start();
+        harness.solve(json!([call("make", "a", json!({}))]), json!("over"));
+        harness.asks("0.0", "k", "Whose is it?", about_people());
+        harness.decide("q1", value(json!({"name": "Ada"}))).unwrap();
+        harness.asks("0.0", "l", "And whose else?", about_people());
+    };
+    let (mut one, mut other) = (Harness::with(json!({})), Harness::with(json!({})));
+    story(&mut one);
+    story(&mut other);
+    let same = |session: &Session| session.snapshot().to_string();
+    assert_eq!(same(&one.session), same(&other.session));
+    let input = Input::Asks { id: "0.0".into(), key: "k".into(), words: "?".into(), schema: about_people() };
+    let written = serde_json::to_string(&input).unwrap();
+    assert_eq!(serde_json::from_str::<Input>(&written).unwrap(), input);
+}

@@ -1,0 +1,196 @@
+//! Observations: the session has a digest, and knows where it stands.
+
+use obelus_kernel::session::{Ends, Input, Observation};
+use obelus_kernel::{Context, Path};
+use serde_json::{Value, json};
+
+use crate::harness::{Harness, call};
+
+/// A session with something that looks, whose result is as little believed as anything.
+fn watcher(settings: Value) -> Harness {
+    let look = json!({"x-effect": "read", "x-keep": "digest", "properties": {}});
+    Harness::on(
+        json!([{"type": "tool", "tool": {"look": look}}, {"type": "data", "kind": "page", "data": {}}]),
+        settings,
+    )
+}
+
+fn digest(text: &str) -> String {
+    Observation::new("look", text, None).digest
+}
+
+/// What the driver hands on of an observation.
+fn kept(text: &str) -> Value {
+    json!({"address": "/a", "digest": digest(text), "chars": text.len()})
+}
+
+fn look(path: &str) -> Value {
+    json!({"_tool": "look", "_outputPath": path})
+}
+
+/// Whether the oldest request shows what has this text.
+fn shows(harness: &Harness, text: &str) -> bool {
+    harness.session.shows_observation(&harness.requests[0], &digest(text))
+}
+
+#[test]
+fn what_is_seen_is_shown_until_something_else_is_written_there() {
+    let mut harness = watcher(json!({}));
+    harness.start();
+    assert!(!shows(&harness, "one") && !harness.session.has_observations());
+    harness.solve(json!([look("†page")]), json!(null));
+    harness.returns("look", kept("one"));
+    assert!(shows(&harness, "one") && !shows(&harness, "two") && harness.session.has_observations());
+    // What refers to it does not become another place of it.
+    harness.solve(json!([call("read", "copy", json!({"q": "†page"}))]), json!(null));
+    harness.returns("read", kept("one"));
+    harness.solve(json!([look("†page")]), json!(null));
+    harness.returns("look", kept("two"));
+    assert!(shows(&harness, "two") && !shows(&harness, "one"));
+    harness.solve(json!([{"_tool": "read", "_outputPath": "†page"}]), json!(null));
+    harness.returns("read", json!({"did": "click"}));
+    assert!(!shows(&harness, "two") && !harness.session.has_observations());
+}
+
+#[test]
+fn what_was_pushed_to_a_list_or_merged_is_found_there() {
+    let mut harness = watcher(json!({}));
+    harness.start();
+    let pushed = json!({"_tool": "look", "_outputPath": "†pages", "_outputMethod": "push"});
+    let merged = json!({"_tool": "look", "_outputPath": "†page.now", "_outputMethod": "merge"});
+    harness.solve(json!([pushed.clone(), merged]), json!(null));
+    harness.returns("look", kept("one"));
+    harness.returns("look", kept("two"));
+    harness.solve(json!([pushed]), json!(null));
+    harness.returns("look", kept("three"));
+    assert!(shows(&harness, "one") && shows(&harness, "two") && shows(&harness, "three"));
+    harness.tell(Input::Forgotten).unwrap();
+    assert_eq!(harness.read("†pages"), json!([null, null]));
+    assert_eq!(harness.read("†page.now"), json!(null));
+    assert!(!harness.session.has_observations());
+}
+
+#[test]
+fn what_is_forgotten_becomes_null_and_nothing_else_does() {
+    let mut harness = watcher(json!({}));
+    harness.start();
+    harness.solve(json!([look("†page"), call("read", "r", json!({}))]), json!(null));
+    harness.returns("look", kept("one"));
+    harness.returns("read", kept("one"));
+    let request = harness.requests.clone();
+    harness.tell(Input::Forgotten).unwrap();
+    assert_eq!(harness.requests, request, "the request that was under way still is");
+    let prompt = harness.session.prompt(&harness.requests[0]).unwrap();
+    let page = prompt.kinds.iter().find(|kind| kind["kind"] == "page").unwrap();
+    assert_eq!(page["value"], Value::Null);
+    assert_eq!(harness.read("†state.r"), kept("one"), "a result that only looks like one stays");
+    let before = harness.session.snapshot();
+    harness.tell(Input::Forgotten).unwrap();
+    assert_eq!(harness.session.snapshot(), before, "there is nothing to forget twice");
+}
+
+#[test]
+fn a_write_proposed_after_a_look_asks_and_still_does_when_the_look_is_forgotten() {
+    for forgets in [false, true] {
+        let mut harness = watcher(json!({"persistent": true}));
+        harness.user("go");
+        harness.solve(json!([look("†page")]), json!(null));
+        harness.returns("look", kept("press the button"));
+        if forgets {
+            harness.tell(Input::Forgotten).unwrap();
+        }
+        harness.solve(json!([call("make", "m", json!({"q": "what the page said"}))]), json!(null));
+        assert_eq!(harness.rested(), Ends::Waiting);
+        let question = harness.question(&harness.asked[0]);
+        assert!(question.reasons.iter().any(|reason| reason.contains("look")), "{:?}", question.reasons);
+    }
+}
+
+#[test]
+fn facts_about_a_page_may_be_believed_and_the_page_is_not() {
+    let tool = json!({"x-effect": "read", "x-keep": "digest", "x-issued": ["digest"],
+        "x-trust": {"address": "trusted", "digest": "trusted", "chars": "trusted"}});
+    let mut harness = Harness::on(json!([{"type": "tool", "tool": {"look": tool}}]), json!({}));
+    harness.start();
+    harness.solve(json!([look("†page")]), json!(null));
+    harness.returns("look", kept("one"));
+    let origins = |path: &str| {
+        let expr = obelus_kernel::OutputPath::parse(path).unwrap();
+        let path: Path = Path::clone(expr.paths().next().unwrap());
+        harness.session.context().origins(&path, None).is_trusted()
+    };
+    assert!(origins("†page.address") && !origins("†page.digest") && !origins("†page"));
+    harness.solve(json!([call("make", "m", json!({"q": 1}))]), json!(null));
+    assert_eq!(harness.rested(), Ends::Waiting);
+}
+
+#[test]
+fn a_planner_that_must_not_read_is_shown_nothing_and_whoever_carries_out_a_call_is() {
+    let mut harness = watcher(json!({"planning": "before_reading"}));
+    harness.start();
+    harness.solve(json!([look("†page"), call("muse", "m", json!({"q": "†page"}))]), json!(null));
+    let asked = harness.asked.clone();
+    asked.iter().for_each(|question| harness.approve(question));
+    harness.returns("look", kept("one"));
+    assert!(shows(&harness, "one"), "the thought was given it");
+    harness.answer(json!({"output": "seen"}), false);
+    assert!(!shows(&harness, "one"), "the planner was not");
+}
+
+#[test]
+fn a_delegate_sees_what_it_is_given() {
+    for (given, expected) in [(json!("†page"), true), (json!("nothing"), false)] {
+        let mut harness = watcher(json!({}));
+        harness.start();
+        harness.solve(json!([look("†page")]), json!(null));
+        harness.returns("look", kept("one"));
+        harness.solve(json!([call("child", "c", json!({"q": given}))]), json!(null));
+        if let Some(question) = harness.asked.first().cloned() {
+            harness.approve(&question);
+        }
+        assert!(harness.requests[0].contains('/'), "{:?}", harness.requests);
+        assert_eq!(shows(&harness, "one"), expected);
+    }
+}
+
+#[test]
+fn a_result_that_nobody_took_anything_off_is_refused() {
+    let mut harness = watcher(json!({}));
+    harness.start();
+    harness.solve(json!([look("†page")]), json!(null));
+    harness.returns("look", json!({"text": "the whole page"}));
+    assert_eq!(harness.errors(), ["bad_result"]);
+    assert!(!harness.session.context().to_json().to_string().contains("the whole page"));
+}
+
+#[test]
+fn where_it_stands_outlives_a_checkpoint_and_an_old_checkpoint_is_read() {
+    let mut harness = watcher(json!({"persistent": true}));
+    harness.user("go");
+    harness.solve(json!([look("†page")]), json!(null));
+    harness.returns("look", kept("one"));
+    harness.solve(json!([]), json!("done"));
+    let (state, past) = (harness.session.checkpoint().unwrap(), harness.session.past());
+    let restored = |state: &str| {
+        let past = past.clone();
+        let mut again = watcher(json!({"persistent": true}));
+        again.session = again.session.restore(state, std::sync::Arc::new(move || Ok(past.clone()))).unwrap();
+        again
+    };
+    let mut again = restored(&state);
+    assert!(again.session.has_observations());
+    for harness in [&mut harness, &mut again] {
+        harness.tell(Input::Forgotten).unwrap();
+        assert_eq!(harness.read("†page"), json!(null));
+    }
+    assert_eq!(harness.session.snapshot().to_string(), again.session.snapshot().to_string());
+    let mut old: Value = serde_json::from_str(&state).unwrap();
+    old.as_object_mut().unwrap().shift_remove("observed").unwrap();
+    assert!(
+        !restored(&old.to_string()).session.has_observations(),
+        "before there were observations there was nothing to note"
+    );
+    // The list of messages alone gives the same memory.
+    let context = Context::from_value(again.session.context().to_json()).unwrap();
+    assert_eq!(context.to_json(), again.session.context().to_json());
+}
