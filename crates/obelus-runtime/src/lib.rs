@@ -12,6 +12,8 @@
 //! | [`Agent`] | an agent as a file |
 //! | [`bundled_agents`] | the agents that come with the program |
 //! | [`Request`] | a request as a file |
+//! | [`SessionSpec`] | everything that makes a session |
+//! | [`Connector`] | connects a session to what carries out its calls |
 //! | [`masked`] | what must not stand in a log |
 //! | [`Secret`] | texts that can be used and cannot be shown |
 //! | [`ObservationSlot`] | what the model has before its eyes, and nobody keeps |
@@ -39,6 +41,9 @@ pub use bundled::{bundled_agent, bundled_agents, is_bundled};
 
 mod clock;
 pub use clock::{Clock, system_clock};
+
+mod connector;
+pub use connector::{ConnectError, ConnectFuture, Connections, Connector, Services};
 
 mod driver;
 pub use driver::{Command, Counter, DAMAGED, Driver, Durable, Event, Idle, Journal, NOT_DURABLE, PAUSED, Recovered};
@@ -73,6 +78,9 @@ pub use session_files::SessionFiles;
 mod observation;
 pub use obelus_kernel::session::Observation;
 pub use observation::ObservationSlot;
+
+mod spec;
+pub use spec::{BoundActivities, ChosenModel, LocalOptions, McpSection, SessionSpec, SpecError};
 
 mod state_file;
 pub use state_file::{FileNews, Found, StateFile};
