@@ -25,10 +25,10 @@ use crate::store::{Cut, Journaled, Snapshot, Store, StoreError};
 pub struct Restored {
     /// The session.
     pub session: Session,
-    /// Its last record.
-    pub seq: u64,
-    /// What was under way.
-    pub under_way: UnderWay,
+    /// The number of its last record.
+    pub last: u64,
+    /// What was handed out and has not ended: requests, calls, files of delegates.
+    pub open: Vec<Task>,
     /// How the turn came to rest, if the session is at rest.
     pub reply: Option<Reply>,
     /// The states in which the session was while its latest turn was at work.
@@ -75,7 +75,7 @@ pub fn restore(store: &Arc<dyn Store>, id: &str, remake: &Remake) -> Result<Rest
     if let Some(cut) = &journaled.cut {
         store.cut(id, cut.seq)?;
     }
-    let (after, seq, cut) = (journaled.after, journaled.last(), journaled.cut.clone());
+    let (after, last, cut) = (journaled.after, journaled.last(), journaled.cut.clone());
     let mut turn_began = after;
     let mut is_at_rest = session.is_at_rest();
     let replayed = replay(&mut session, id, journaled, |session, seq, _| {
@@ -84,8 +84,8 @@ pub fn restore(store: &Arc<dyn Store>, id: &str, remake: &Remake) -> Result<Rest
         }
     })?;
     let reply = replayed.reply.or_else(|| session.reply());
-    let states = TurnStates::new(store, id, remake, turn_began, seq);
-    Ok(Restored { session, seq, under_way: replayed.under_way, reply, states, cut })
+    let states = TurnStates::new(store, id, remake, turn_began, last);
+    Ok(Restored { session, last, open: replayed.under_way.into_tasks(), reply, states, cut })
 }
 
 /// Takes a session back to its last rest before the first record that this version makes something else of (DUR-12):

@@ -126,3 +126,6 @@ pub(crate) fn check_name(id: &str) -> Result<(), StoreError> {
         false => Err(StoreError::BadName(id.to_owned())),
     }
 }
+
+#[cfg(test)]
+mod tests;

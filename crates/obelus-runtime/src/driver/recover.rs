@@ -4,7 +4,7 @@ use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Refused, Reply, Session, Task};
 
 use super::{Driver, PAUSED, Recovered};
-use crate::restore::{Remake, RestoreError, UnderWay, replay, restore};
+use crate::restore::{Remake, RestoreError, replay, restore};
 use crate::store::{Cut, Journaled, Record, SessionJournal, SqliteStore};
 
 /// A driver for a session that was restored. Nothing is started yet: [`Driver::resume`] does.
@@ -28,7 +28,7 @@ pub fn restore_driver(
     let cut = restored.cut.take();
     let mut driver = drive(restored.session);
     driver.turn_states = restored.states;
-    let recovered = driver.go_on_with(restored.under_way, restored.reply);
+    let recovered = driver.go_on_with(restored.open, restored.reply);
     Ok(RestoredDriver { driver: driver.journaled_by(SessionJournal::new(store.clone(), id)), recovered, cut })
 }
 
@@ -39,14 +39,13 @@ impl Driver {
         let journaled = Journaled { after: 0, records, cut: None };
         // Records without digests are held against nothing.
         let replayed = replay(&mut self.session, "", journaled, |_, _, _| {}).unwrap_or_default();
-        self.go_on_with(replayed.under_way, replayed.reply)
+        self.go_on_with(replayed.under_way.into_tasks(), replayed.reply)
     }
 
-    fn go_on_with(&mut self, under_way: UnderWay, reply: Option<Reply>) -> Recovered {
-        let tasks = under_way.into_tasks();
-        let in_doubt = tasks.values().filter(|task| matches!(task, Task::Call(_))).count();
-        let requests = tasks.values().filter(|task| matches!(task, Task::AskModel { .. })).count();
-        self.shelved = tasks.into_values().collect();
+    fn go_on_with(&mut self, tasks: Vec<Task>, reply: Option<Reply>) -> Recovered {
+        let in_doubt = tasks.iter().filter(|task| matches!(task, Task::Call(_))).count();
+        let requests = tasks.iter().filter(|task| matches!(task, Task::AskModel { .. })).count();
+        self.shelved = tasks;
         // What calls asked was asked by a process that is not there any more.
         self.forgets =
             (self.session.has_observations() && self.slot.latest().is_none()) || self.session.has_elicitations();

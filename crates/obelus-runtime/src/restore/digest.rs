@@ -6,7 +6,7 @@
 
 use std::fmt::{self, Display, Write};
 
-use obelus_kernel::Message;
+use obelus_kernel::Context;
 use obelus_kernel::session::{AskedAgain, ElicitationAnswer, Reply, Start, Task};
 use serde_json::Value;
 
@@ -24,12 +24,12 @@ impl Digest {
     }
 }
 
-/// The digest of what an input led to.
-pub fn digest_of<'a>(tasks: &[Task], appended: impl IntoIterator<Item = &'a Message>) -> Digest {
+/// The digest of what an input led to: its tasks, and the latest `appended` messages.
+pub fn digest_of(tasks: &[Task], context: &Context, appended: usize) -> Digest {
     let mut of_tasks = Hash::default();
     tasks.iter().for_each(|task| of_tasks.task(task));
     let mut of_messages = Hash::default();
-    appended.into_iter().for_each(|message| of_messages.value(&message.to_json()));
+    context.latest().take(appended).for_each(|message| of_messages.value(&message.to_json()));
     Digest(of_tasks.half() << 32 | of_messages.half())
 }
 

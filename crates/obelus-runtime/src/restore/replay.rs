@@ -23,7 +23,7 @@ pub fn advance(session: &mut Session, at: Time, input: Input) -> Result<Advanced
     session.handle(at, input)?;
     let tasks: Vec<Task> = std::iter::from_fn(|| session.poll()).collect();
     let appended = session.context().length() - before;
-    let digest = digest_of(&tasks, session.context().latest().take(appended));
+    let digest = digest_of(&tasks, session.context(), appended);
     Ok(Advanced { tasks, digest })
 }
 
@@ -68,9 +68,9 @@ impl UnderWay {
         })
     }
 
-    /// The tasks, by their ids.
-    pub fn into_tasks(self) -> BTreeMap<String, Task> {
-        self.0
+    /// All of them.
+    pub fn into_tasks(self) -> Vec<Task> {
+        self.0.into_values().collect()
     }
 }
 

@@ -146,7 +146,9 @@ impl Store for MemoryStore {
     fn inbox(&self) -> Result<Vec<InboxRow>, StoreError> {
         let row = |(id, kept): (&String, &Kept)| {
             let current = kept.questions.as_ref().filter(|(seq, _)| *seq == kept.last());
-            InboxRow { session: id.clone(), questions: current.map(|(_, questions)| questions.clone()) }
+            // One that has begun and was told nothing yet asks nothing.
+            let new = (kept.last() == 0).then(Vec::new);
+            InboxRow { session: id.clone(), questions: current.map(|(_, questions)| questions.clone()).or(new) }
         };
         let is_news = |row: &InboxRow| row.questions.as_ref().is_none_or(|questions| !questions.is_empty());
         Ok(self.sessions().iter().map(row).filter(is_news).collect())

@@ -1,224 +1,239 @@
 use std::fs;
 
 use super::*;
-use crate::driver::Journal;
+use crate::store::tests::{Folder, append, records, ticks, wait};
 use obelus_kernel::session::Outcome;
 use proptest::prelude::*;
 use serde_json::json;
 
-fn folder(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("obelus-store-{}-{name}", std::process::id()));
-    let _ = fs::remove_dir_all(&folder);
-    folder
+fn open(folder: &Folder) -> SqliteStore {
+    SqliteStore::open(&folder.0).unwrap()
+}
+
+fn create(store: &SqliteStore, id: &str, records: Vec<Record>) {
+    store.create(id, Time(0), &json!({}), records).unwrap();
+}
+
+/// Changes the file past the store.
+fn spoil(folder: &Folder, sql: &str) {
+    assert!(Connection::open(folder.0.join("obelus.db")).unwrap().execute(sql, []).unwrap() > 0, "{sql}");
 }
 
 #[test]
-fn a_journal_is_read_as_it_was_written() {
-    let folder = folder("journal");
-    let inputs = vec![(Time(1), Input::Start), (Time(2), Input::User { text: "да".to_owned() })];
+fn a_store_that_is_opened_again_has_what_was_written() {
+    let folder = Folder::new("again");
     {
-        let store = Store::open(&folder).unwrap();
-        store.create("s-1", Time(0), &json!({"a": 1})).unwrap();
-        store.append("s-1", &inputs[..1]).unwrap();
-        store.append("s-1", &inputs[1..]).unwrap();
-        assert!(matches!(store.create("s-1", Time(0), &json!({})), Err(StoreError::Exists(_))));
-        assert!(matches!(store.append("s-2", &inputs), Err(StoreError::Unknown(_))));
-        assert!(matches!(store.create("../x", Time(0), &json!({})), Err(StoreError::BadName(_))));
+        let store = open(&folder);
+        create(&store, "s", ticks(0..20));
+        append(&store, "s", ticks(20..23)).unwrap();
     }
-    let store = Store::open(&folder).unwrap();
-    assert_eq!(store.journal("s-1").unwrap(), inputs);
-    assert_eq!(store.genesis("s-1").unwrap(), Some(json!({"a": 1})));
-    assert_eq!(store.list().unwrap(), [SessionRow { id: "s-1".to_owned(), created: Time(0), records: 2 }]);
-    store.remove("s-1").unwrap();
-    assert!(store.list().unwrap().is_empty());
-    fs::remove_dir_all(folder).unwrap();
+    assert_eq!(open(&folder).journal("s").unwrap(), ticks(0..23));
 }
 
 #[test]
 fn a_second_opener_is_told_who_holds_the_store() {
-    let folder = folder("lock");
-    let first = Store::open(&folder).unwrap();
-    let Err(StoreError::Held { holder, .. }) = Store::open(&folder) else { panic!("it was opened twice") };
+    let folder = Folder::new("lock");
+    let first = open(&folder);
+    let Err(StoreError::Held { holder, .. }) = SqliteStore::open(&folder.0) else { panic!("it was opened twice") };
     assert!(holder.contains(&std::process::id().to_string()));
     drop(first);
-    assert!(Store::open(&folder).is_ok());
-    fs::remove_dir_all(folder).unwrap();
+    assert!(SqliteStore::open(&folder.0).is_ok());
 }
 
 #[test]
 fn a_store_of_a_later_form_is_refused() {
-    let folder = folder("form");
-    drop(Store::open(&folder).unwrap());
-    let connection = Connection::open(folder.join("obelus.db")).unwrap();
-    connection.pragma_update(None, "user_version", schema::FORM + 1).unwrap();
+    let folder = Folder::new("form");
+    drop(open(&folder));
+    let connection = Connection::open(folder.0.join("obelus.db")).unwrap();
+    connection.pragma_update(None, "user_version", FORM + 1).unwrap();
     drop(connection);
-    assert!(matches!(Store::open(&folder), Err(StoreError::Newer { found: 4, .. })));
-    fs::remove_dir_all(folder).unwrap();
+    assert!(matches!(SqliteStore::open(&folder.0), Err(StoreError::Newer { found: 5, .. })));
 }
 
 #[test]
-fn what_is_kept_is_for_its_owner() {
+fn the_file_is_readable_by_its_owner_only() {
     use std::os::unix::fs::PermissionsExt;
-    let folder = folder("owner");
-    let store = Store::open(&folder).unwrap();
-    let rights = fs::metadata(folder.join("obelus.db")).unwrap().permissions().mode();
+    let folder = Folder::new("owner");
+    let _store = open(&folder);
+    let rights = fs::metadata(folder.0.join("obelus.db")).unwrap().permissions().mode();
     assert_eq!(rights & 0o777, 0o600);
-    drop(store);
-    fs::remove_dir_all(folder).unwrap();
-}
-
-fn spoil(folder: &Path, sql: &str) {
-    Connection::open(folder.join("obelus.db")).unwrap().execute(sql, []).unwrap();
 }
 
 #[test]
-fn damage_in_the_middle_of_one_journal_is_said_and_the_others_are_served() {
-    let folder = folder("damage");
-    let store = Store::open(&folder).unwrap();
+fn damage_in_the_middle_of_one_journal_refuses_that_session_and_no_other() {
+    let folder = Folder::new("damage");
+    let store = open(&folder);
     for id in ["a", "b"] {
-        store.create(id, Time(0), &json!({})).unwrap();
-        store.append(id, &[(Time(1), Input::Start), (Time(2), Input::Tick), (Time(3), Input::Stop)]).unwrap();
+        create(&store, id, ticks(1..4));
     }
     // Words that can be read, and are not those that were written.
     spoil(&folder, "UPDATE record SET input = '\"stop\"' WHERE session = 1 AND seq = 2");
-    assert!(matches!(store.read_journal("a", 0, None), Err(StoreError::Damaged { seq: 2, .. })));
+    assert!(matches!(store.load("a", 0, None), Err(StoreError::Damaged { seq: 2, .. })));
     spoil(&folder, "DELETE FROM record WHERE session = 1 AND seq = 1");
-    assert!(matches!(store.read_journal("a", 0, None), Err(StoreError::Damaged { .. })));
+    assert!(matches!(store.load("a", 0, None), Err(StoreError::Damaged { .. })));
     assert_eq!(store.journal("b").unwrap().len(), 3);
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
-fn a_damaged_end_is_left_out_and_said_and_the_journal_goes_on_before_it() {
-    let folder = folder("tail");
-    let store = Store::open(&folder).unwrap();
-    store.create("a", Time(0), &json!({})).unwrap();
-    store.append("a", &[(Time(1), Input::Start), (Time(2), Input::Tick), (Time(3), Input::Tick)]).unwrap();
+fn every_field_of_a_record_has_a_part_in_its_sum() {
+    let folder = Folder::new("fields");
+    let store = open(&folder);
+    let record = || Record {
+        id: Some("x".parse().unwrap()),
+        digest: Some(crate::store::Digest(7)),
+        ..Record::new(Time(1), Input::Start)
+    };
+    for (index, change) in
+        ["at = at + 1", "digest = 8", "digest = NULL", "input_id = 'y'", "input_id = NULL", "input = '\"tick\"'"]
+            .iter()
+            .enumerate()
+    {
+        let id = format!("s-{index}");
+        create(&store, &id, vec![record()]);
+        assert_eq!(store.journal(&id).unwrap(), [record()]);
+        spoil(&folder, &format!("UPDATE record SET {change} WHERE session = {}", index + 1));
+        assert!(matches!(store.journal(&id), Err(StoreError::Damaged { seq: 1, .. })), "{change}");
+    }
+}
+
+#[test]
+fn a_damaged_end_is_left_out_and_reported_and_the_journal_goes_on_before_it() {
+    let folder = Folder::new("tail");
+    let store = open(&folder);
+    create(&store, "a", ticks(1..4));
     spoil(&folder, "UPDATE record SET input = '{' WHERE seq = 2");
     spoil(&folder, "UPDATE record SET input = x'ff' WHERE seq = 3");
-    let read = store.read_journal("a", 0, None).unwrap();
+    let read = store.load("a", 0, None).unwrap();
     let cut = read.cut.unwrap();
-    assert_eq!((read.inputs.len(), cut.seq, cut.records), (1, 2, 2));
-    assert!(store.journal("a").is_err(), "nothing is left out without saying so");
+    assert_eq!((read.records.len(), cut.seq, cut.records), (1, 2, 2));
+    assert!(store.journal("a").is_err(), "nothing is left out in silence");
     store.cut("a", cut.seq).unwrap();
-    store.append("a", &[(Time(4), Input::Stop)]).unwrap();
-    assert_eq!(store.journal("a").unwrap(), [(Time(1), Input::Start), (Time(4), Input::Stop)]);
-    fs::remove_dir_all(folder).unwrap();
+    append(&store, "a", ticks(4..5)).unwrap();
+    assert_eq!(store.journal("a").unwrap(), [ticks(1..2), ticks(4..5)].concat());
 }
 
-#[tokio::test]
-async fn sessions_written_at_once_share_commits_and_a_refused_order_spoils_no_other() {
-    let folder = folder("group");
-    let store = Store::open(&folder).unwrap();
-    let (mut all, mut journals) = (Vec::new(), Vec::new());
-    for i in 0..64 {
-        let id = format!("s-{i}");
-        if i % 2 == 0 {
-            store.create(&id, Time(0), &json!({})).unwrap();
-        }
-        let mut journal = SessionJournal::new(store.clone(), id);
-        all.push(journal.append(&[(Time(1), Input::Start), (Time(2), Input::Tick)]));
-        journals.push(journal);
+#[test]
+fn a_session_whose_name_or_beginning_is_damaged_is_stopped_and_none_is_begun_in_its_place() {
+    for damage in [
+        "UPDATE session SET id = 'x' WHERE id = 'a'",
+        "UPDATE session SET genesis = '{\"n\":2}' WHERE id = 'a'",
+        "UPDATE session SET created = 7 WHERE id = 'a'",
+        "UPDATE session SET genesis = x'ff' WHERE id = 'a'",
+    ] {
+        let folder = Folder::new("names");
+        let store = open(&folder);
+        store.create("a", Time(0), &json!({"n": 1}), ticks(0..1)).unwrap();
+        create(&store, "b", ticks(0..1));
+        drop(store);
+        spoil(&folder, damage);
+        let store = open(&folder);
+        assert!(matches!(store.genesis("a"), Err(StoreError::Damaged { seq: 0, .. })), "{damage}");
+        let begun = store.create("a", Time(0), &json!({}), Vec::new());
+        assert!(matches!(begun, Err(StoreError::Damaged { seq: 0, .. })), "{damage}");
+        assert!(wait(store.append("a", 1, ticks(1..2))).is_err(), "{damage}");
+        assert_eq!(store.genesis("b").unwrap(), Some(json!({})), "{damage}");
+        assert_eq!(append(&store, "b", ticks(1..2)).unwrap(), 2, "{damage}");
     }
-    for (i, kept) in all.into_iter().enumerate() {
-        assert_eq!(kept.await.is_ok(), i % 2 == 0, "{i}");
+}
+
+#[test]
+fn a_damaged_index_is_made_anew_by_whoever_opens_the_store_to_write() {
+    let folder = Folder::new("index");
+    let store = open(&folder);
+    create(&store, "a", ticks(0..30));
+    drop(store);
+    spoil(&folder, "UPDATE registered SET upto = upto + 1000");
+    let looker = SqliteStore::look(&folder.0).unwrap();
+    assert!(matches!(looker.load("a", 0, None), Err(StoreError::DamagedIndex)));
+    let store = open(&folder);
+    append(&store, "a", ticks(30..31)).unwrap();
+    assert_eq!(store.journal("a").unwrap(), ticks(0..31));
+    assert_eq!(looker.journal("a").unwrap(), ticks(0..31));
+}
+
+#[test]
+fn sessions_written_at_once_share_commits_and_a_refused_write_spoils_no_other() {
+    let folder = Folder::new("group");
+    let store = open(&folder);
+    let begin = |i: usize| {
+        let id = format!("s-{i}");
+        if i.is_multiple_of(2) {
+            create(&store, &id, Vec::new());
+        }
+        store.append(&id, 0, ticks(1..3))
+    };
+    let all: Vec<Durable> = (0..64).map(begin).collect();
+    for (i, durable) in all.into_iter().enumerate() {
+        assert_eq!(wait(durable).is_ok(), i.is_multiple_of(2), "{i}");
     }
     assert!(store.list().unwrap().iter().all(|row| row.records == 2));
-    fs::remove_dir_all(folder).unwrap();
-}
-
-#[tokio::test]
-async fn a_second_writer_of_a_session_is_refused() {
-    let folder = folder("fence");
-    let store = Store::open(&folder).unwrap();
-    store.create("s", Time(0), &json!({})).unwrap();
-    let mut first = SessionJournal::new(store.clone(), "s");
-    first.append(&[(Time(1), Input::Start)]).await.unwrap();
-    store.append("s", &[(Time(2), Input::Tick)]).unwrap();
-    let refused = first.append(&[(Time(3), Input::Tick)]).await.unwrap_err();
-    assert!(refused.contains("somebody else writes it"), "{refused}");
-    assert_eq!(store.journal("s").unwrap().len(), 2);
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn who_only_looks_needs_no_lock_and_writes_nothing() {
-    let folder = folder("look");
-    assert!(matches!(Store::look(&folder), Err(StoreError::Folder(..))));
-    let store = Store::open(&folder).unwrap();
-    store.create("s", Time(0), &json!({})).unwrap();
-    let beside = Store::look(&folder).unwrap();
-    store.append("s", &[(Time(1), Input::Start)]).unwrap();
+    let folder = Folder::new("look");
+    assert!(matches!(SqliteStore::look(&folder.0), Err(StoreError::Folder(..))));
+    let store = open(&folder);
+    create(&store, "s", Vec::new());
+    let beside = SqliteStore::look(&folder.0).unwrap();
+    append(&store, "s", ticks(1..2)).unwrap();
     assert_eq!(beside.journal("s").unwrap().len(), 1);
-    assert!(matches!(beside.append("s", &[]), Err(StoreError::OnlyLooking(_))));
-    fs::remove_dir_all(folder).unwrap();
-}
-
-fn ticks(times: std::ops::Range<i64>) -> Vec<(Time, Input)> {
-    times.map(|at| (Time(at), Input::Tick)).collect()
+    assert!(wait(beside.append("s", 1, ticks(2..3))).unwrap_err().to_string().contains("only"));
+    assert!(matches!(beside.remove("s"), Err(StoreError::OnlyLooking(_))));
 }
 
 #[test]
 fn a_name_that_is_given_again_is_another_session() {
-    let folder = folder("again");
-    let store = Store::open(&folder).unwrap();
-    store.create("a", Time(0), &json!({})).unwrap();
-    store.append("a", &ticks(0..3)).unwrap();
+    let folder = Folder::new("name");
+    let store = open(&folder);
+    create(&store, "a", ticks(0..3));
     store.remove("a").unwrap();
     // It gets the number that the other one had.
-    store.create("b", Time(0), &json!({})).unwrap();
-    assert!(matches!(store.append("a", &ticks(3..4)), Err(StoreError::Unknown(_))));
+    create(&store, "b", Vec::new());
+    assert!(wait(store.append("a", 0, ticks(3..4))).is_err());
     assert!(store.journal("b").unwrap().is_empty());
-    store.create("a", Time(0), &json!({})).unwrap();
-    store.append("a", &ticks(7..8)).unwrap();
+    create(&store, "a", Vec::new());
+    append(&store, "a", ticks(7..8)).unwrap();
     assert_eq!(store.journal("a").unwrap(), ticks(7..8));
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
-fn an_order_that_fails_in_the_middle_leaves_nothing_and_spoils_nothing_that_comes_after() {
-    let folder = folder("middle");
-    let store = Store::open(&folder).unwrap();
-    store.create("a", Time(0), &json!({})).unwrap();
-    let refused = store.write_now(|conn| {
-        begin(&conn.connection, "b", Time(0), "{}")?;
-        Err::<(), _>(StoreError::Unknown("x".to_owned()))
+fn a_write_that_fails_in_the_middle_leaves_nothing_and_spoils_nothing_that_comes_after() {
+    let folder = Folder::new("middle");
+    let store = open(&folder);
+    create(&store, "a", Vec::new());
+    let refused = store.write(|file| {
+        sessions::insert(&file.connection, "b", Time(0), "{}")?;
+        Err(StoreError::Unknown("x".to_owned()))
     });
     assert!(matches!(refused, Err(StoreError::NotWritten(_))));
-    let broken = store.write_now(|conn| {
-        begin(&conn.connection, "b", Time(0), "{}")?;
-        journal::append(conn, &Arc::from("a"), None, &records("a", &ticks(0..1))?)?;
+    let broken = store.write(|file| {
+        sessions::insert(&file.connection, "b", Time(0), "{}")?;
+        journal::append(file, "a", None, &Encoded::all("a", ticks(0..1))?)?;
         let nothing: Option<()> = None;
         nothing.ok_or_else(|| panic!("a mistake"))
     });
     assert!(matches!(broken, Err(StoreError::NotWritten(_))));
-    store.append("a", &ticks(0..2)).unwrap();
+    append(&store, "a", ticks(0..2)).unwrap();
     assert_eq!(store.journal("a").unwrap(), ticks(0..2));
     assert_eq!(store.list().unwrap().len(), 1);
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn whoever_writes_at_once_from_many_threads_is_served_and_every_journal_is_in_order() {
-    let folder = folder("threads");
-    let store = Store::open(&folder).unwrap();
+    let folder = Folder::new("threads");
+    let store = open(&folder);
     std::thread::scope(|scope| {
         for thread in 0..4 {
             let store = &store;
             scope.spawn(move || {
-                let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-                let ids: Vec<String> = (0..4).map(|i| format!("s-{thread}-{i}")).collect();
-                ids.iter().for_each(|id| store.create(id, Time(0), &json!({})).unwrap());
-                let write = |id: &String| {
-                    let mut journal = SessionJournal::new(store.clone(), id);
-                    async move {
-                        for at in 0..10 {
-                            journal.append(&ticks(at..at + 1)).await.unwrap();
-                        }
+                for i in 0..4 {
+                    let id = format!("s-{thread}-{i}");
+                    create(store, &id, Vec::new());
+                    for at in 0..12 {
+                        append(store, &id, ticks(at..at + 1)).unwrap();
                     }
-                };
-                runtime.block_on(futures_util::future::join_all(ids.iter().map(write)));
-                ids.iter().for_each(|id| store.append(id, &ticks(10..12)).unwrap());
+                }
             });
         }
     });
@@ -227,64 +242,51 @@ fn whoever_writes_at_once_from_many_threads_is_served_and_every_journal_is_in_or
     for row in rows {
         assert_eq!(store.journal(&row.id).unwrap(), ticks(0..12), "{}", row.id);
     }
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn a_store_that_is_closed_has_everything_in_its_register() {
-    let folder = folder("register");
-    let store = Store::open(&folder).unwrap();
-    store.create("a", Time(0), &json!({})).unwrap();
-    store.append("a", &ticks(0..3)).unwrap();
+    let folder = Folder::new("register");
+    let store = open(&folder);
+    create(&store, "a", ticks(0..3));
     let places = |table: &str| -> i64 {
-        let connection = Connection::open(folder.join("obelus.db")).unwrap();
+        let connection = Connection::open(folder.0.join("obelus.db")).unwrap();
         connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
     };
     assert_eq!((places("record"), places("register")), (3, 0));
     drop(store);
     assert_eq!((places("record"), places("register")), (3, 3));
-    assert_eq!(Store::open(&folder).unwrap().journal("a").unwrap(), ticks(0..3));
-    fs::remove_dir_all(folder).unwrap();
+    assert_eq!(open(&folder).journal("a").unwrap(), ticks(0..3));
 }
 
-#[tokio::test]
-async fn what_is_long_is_written_bit_by_bit_and_whoever_comes_after_it_is_served() {
-    let folder = folder("long");
-    let store = Store::open(&folder).unwrap();
+#[test]
+fn checkpoints_that_were_put_off_are_written_when_the_store_is_closed() {
+    let folder = Folder::new("put-off");
+    let store = open(&folder);
     let ids: Vec<String> = (0..6).map(|i| format!("s-{i}")).collect();
-    ids.iter().for_each(|id| store.create(id, Time(0), &json!({})).unwrap());
-    let write = |id: &String| {
-        let mut journal = SessionJournal::new(store.clone(), id);
-        async move {
-            journal.append(&ticks(0..1)).await.unwrap();
-            journal.keep_snapshot("x".repeat(700_000));
-            journal.append(&ticks(1..2)).await.unwrap();
-        }
-    };
-    futures_util::future::join_all(ids.iter().map(write)).await;
-    store.append("s-0", &ticks(2..3)).unwrap();
-    drop(store);
-    let store = Store::open(&folder).unwrap();
     for id in &ids {
-        assert_eq!(
-            store.snapshot(id).unwrap().map(|snapshot| (snapshot.seq, snapshot.state.len())),
-            Some((1, 700_000))
-        );
-        assert!(store.records(id).unwrap() >= 2);
+        create(&store, id, ticks(0..1));
+        for state in ["old".to_owned(), "x".repeat(700_000)] {
+            store.keep_rest(id, 1, Rest { checkpoint: Some(state), questions: Vec::new() });
+        }
     }
-    fs::remove_dir_all(folder).unwrap();
+    drop(store);
+    let store = open(&folder);
+    for id in &ids {
+        let length = store.snapshot(id).unwrap().map(|snapshot| (snapshot.seq, snapshot.state.len()));
+        assert_eq!(length, Some((1, 700_000)));
+    }
 }
 
 #[test]
 fn a_store_that_is_shrunk_gives_room_back_and_keeps_what_is_in_it() {
-    let folder = folder("shrink");
-    let store = Store::open(&folder).unwrap();
-    let long = || Input::User { text: "x".repeat(10_000) };
+    let folder = Folder::new("shrink");
+    let store = open(&folder);
+    let long = |at| Record::new(Time(at), Input::User { text: "x".repeat(10_000) });
     for id in ["a", "b"] {
-        store.create(id, Time(0), &json!({})).unwrap();
-        store.append(id, &(0..30).map(|at| (Time(at), long())).collect::<Vec<_>>()).unwrap();
+        create(&store, id, (0..30).map(long).collect());
     }
-    store.append("b", &ticks(30..33)).unwrap();
+    append(&store, "b", ticks(30..33)).unwrap();
     store.remove("a").unwrap();
     let before = store.journal("b").unwrap();
     // What is only in the log so far is in the file after the first time.
@@ -292,15 +294,29 @@ fn a_store_that_is_shrunk_gives_room_back_and_keeps_what_is_in_it() {
     assert_eq!(store.journal("b").unwrap(), before);
     store.remove("b").unwrap();
     assert!(store.shrink().unwrap() > 300_000);
-    store.create("b", Time(0), &json!({})).unwrap();
-    store.append("b", &ticks(0..20)).unwrap();
+    create(&store, "b", ticks(0..20));
     store.shrink().unwrap();
-    store.append("b", &ticks(20..21)).unwrap();
+    append(&store, "b", ticks(20..21)).unwrap();
     drop(store);
-    let store = Store::look(&folder).unwrap();
+    let store = SqliteStore::look(&folder.0).unwrap();
     assert_eq!(store.journal("b").unwrap(), ticks(0..21));
     assert!(matches!(store.shrink(), Err(StoreError::OnlyLooking(_))));
-    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn what_was_nested_as_deep_as_can_be_read_is_read_again() {
+    let folder = Folder::new("deep");
+    let store = open(&folder);
+    let deep = |levels: usize| -> Value {
+        serde_json::from_str(&format!("{}1{}", "[".repeat(levels), "]".repeat(levels))).unwrap()
+    };
+    let ended = |levels| {
+        let json = json!({"ended": {"id": "0.0", "outcome": {"value": 0}}});
+        let Ok(Input::Ended { id, .. }) = serde_json::from_value(json) else { panic!("it is one") };
+        Record::new(Time(1), Input::Ended { id, outcome: Outcome::Value(deep(levels)) })
+    };
+    create(&store, "s", [64, 124, 127].map(ended).to_vec());
+    assert_eq!(store.journal("s").unwrap().last(), Some(&ended(127)));
 }
 
 /// What may be done to a store, to one of three sessions.
@@ -327,20 +343,20 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
-    /// Whether a record is in the register or not yet, it is found; and nothing is found that was taken away.
+    /// Whether a record is in the register or not yet, it is found; and nothing is found that was removed.
     #[test]
     fn a_store_gives_back_what_was_put_in_whatever_is_done_to_it(acts in acts()) {
-        let folder = folder("acts");
-        let mut store = Store::open(&folder).unwrap();
-        let beside = Store::look(&folder).unwrap();
+        let folder = Folder::new("acts");
+        let mut store = open(&folder);
+        let beside = SqliteStore::look(&folder.0).unwrap();
         let names = ["a", "b", "c"];
-        names.iter().for_each(|id| store.create(id, Time(0), &json!({})).unwrap());
-        let mut journals: [Vec<(Time, Input)>; 3] = Default::default();
+        names.iter().for_each(|id| create(&store, id, Vec::new()));
+        let mut journals: [Vec<Record>; 3] = Default::default();
         for (now, act) in (0_i64..).step_by(10).zip(acts) {
             match act {
-                Act::Append(of, records) => {
-                    store.append(names[of], &ticks(now..now + records)).unwrap();
-                    journals[of].extend(ticks(now..now + records));
+                Act::Append(of, count) => {
+                    append(&store, names[of], ticks(now..now + count)).unwrap();
+                    journals[of].extend(ticks(now..now + count));
                 }
                 Act::Cut(of, from) => {
                     store.cut(names[of], from).unwrap();
@@ -348,47 +364,29 @@ proptest! {
                 }
                 Act::Remove(of) => {
                     store.remove(names[of]).unwrap();
-                    store.create(names[of], Time(0), &json!({})).unwrap();
+                    create(&store, names[of], Vec::new());
                     journals[of].clear();
                 }
                 Act::Shrink => drop(store.shrink().unwrap()),
                 Act::Reopen => {
                     drop(store);
-                    store = Store::open(&folder).unwrap();
+                    store = open(&folder);
                 }
             }
             for store in [&store, &beside] {
                 for (id, expected) in names.iter().zip(&journals) {
-                    prop_assert_eq!(&store.journal(id).unwrap(), expected);
+                    prop_assert_eq!(&records(store, id), expected);
                     prop_assert_eq!(store.records(id).unwrap(), expected.len() as u64);
-                    prop_assert_eq!(store.last_at(id).unwrap(), expected.last().map(|(at, _)| *at));
-                    let middle = store.read_journal(id, 2, Some(12)).unwrap().inputs;
+                    let middle = store.load(id, 2, Some(12)).unwrap().records;
                     let expected: Vec<_> = expected.iter().skip(2).take(10).cloned().collect();
                     prop_assert_eq!(middle, expected);
                 }
-                let rows = store.list().unwrap();
-                prop_assert_eq!(rows.iter().map(|row| row.records).sum::<u64>(), journals.iter().map(Vec::len).sum::<usize>() as u64);
+                let mut rows = store.list().unwrap();
+                rows.sort_by(|a, b| a.id.cmp(&b.id));
+                let found: Vec<_> = rows.iter().map(|row| (row.records, row.last_at)).collect();
+                let expected = |journal: &Vec<Record>| (journal.len() as u64, journal.last().map(|last| last.at));
+                prop_assert_eq!(found, journals.iter().map(expected).collect::<Vec<_>>());
             }
         }
-        drop((store, beside));
-        fs::remove_dir_all(folder).unwrap();
     }
-}
-
-#[test]
-fn what_was_nested_as_deep_as_can_be_read_is_read_again() {
-    let folder = folder("deep");
-    let store = Store::open(&folder).unwrap();
-    store.create("s", Time(0), &json!({})).unwrap();
-    let deep = |levels: usize| -> Value {
-        serde_json::from_str(&format!("{}1{}", "[".repeat(levels), "]".repeat(levels))).unwrap()
-    };
-    let ended = |levels| Input::Ended { id: "0.0".to_owned(), outcome: Outcome::Value(deep(levels)) };
-    for levels in [64, 124, 127] {
-        store.append("s", &[(Time(1), ended(levels))]).unwrap();
-    }
-    let journal = store.journal("s").unwrap();
-    assert_eq!(journal.last().map(|(_, input)| input.clone()), Some(ended(127)));
-    drop(store);
-    std::fs::remove_dir_all(folder).unwrap();
 }
