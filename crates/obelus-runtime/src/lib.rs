@@ -17,7 +17,7 @@
 //! | [`masked`] | what must not stand in a log |
 //! | [`Secret`] | texts that can be used and cannot be shown |
 //! | [`ObservationSlot`] | what the model has before its eyes, and nobody keeps |
-//! | [`Store`] | journals of sessions on disk |
+//! | [`Store`], [`SqliteStore`], [`MemoryStore`] | where sessions are kept |
 //! | [`StateFile`] | the state of a session as a file that people can edit |
 //! | [`IterationLog`] | what was told, thought, asked of services and answered, for people |
 //! | [`restore`] | a session where its journal ends |
@@ -46,7 +46,10 @@ mod connector;
 pub use connector::{ConnectError, ConnectFuture, Connections, Connector, Services};
 
 mod driver;
-pub use driver::{Command, Counter, DAMAGED, Driver, Durable, Event, Idle, Journal, NOT_DURABLE, PAUSED, Recovered};
+pub use driver::{
+    Command, Counter, DAMAGED, Driver, Durable, Event, Idle, Journal, NOT_DURABLE, PAUSED, Recovered, RestoredDriver,
+    restore_driver,
+};
 
 mod fork;
 pub use fork::fork;
@@ -86,10 +89,16 @@ mod state_file;
 pub use state_file::{FileNews, Found, StateFile};
 
 mod store;
-pub use store::{Cut, Journaled, SessionJournal, SessionRow, Snapshot, Store, StoreError};
+pub use store::{
+    AppendError, Cut, Digest, InboxRow, InputId, Journaled, MemoryStore, Record, Rest, SessionJournal, SessionLock,
+    SessionRow, Snapshot, SqliteStore, Store, StoreError,
+};
 
 mod restore;
-pub use restore::{Remake, RestoreError, Restored, look_at, restore};
+pub use restore::{
+    Advanced, Remake, Replayed, RestoreError, Restored, TurnStates, UnderWay, advance, back_to_rest, digest_of,
+    look_at, replay, restore,
+};
 
 mod report;
 pub use report::{missing_data, render_report, undone};

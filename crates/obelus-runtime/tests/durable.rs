@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use obelus_kernel::session::{About, Decision, Ends, Input, Mode, Outcome, Question, Session, Settings};
 use obelus_kernel::{Context, Expr, Time};
 use obelus_runtime::{
-    Activities, Activity, ActivityFuture, Driver, Durable, Journal, NOT_DURABLE, NoModel, SessionJournal, Store, Work,
+    Activities, Activity, ActivityFuture, Driver, Durable, Journal, NOT_DURABLE, NoModel, SessionJournal, SqliteStore,
+    Store as _, Work,
 };
 use serde_json::{Value, json};
 
@@ -261,12 +262,12 @@ async fn a_store_holds_a_session_across_processes_lives() {
     let _ = std::fs::remove_dir_all(&folder);
     let calls = Arc::new(AtomicUsize::new(0));
     {
-        let store = Store::open(&folder).unwrap();
-        store.create("s", clock(), &json!({})).unwrap();
+        let store = SqliteStore::open(&folder).unwrap();
+        store.create("s", clock(), &json!({}), Vec::new()).unwrap();
         let mut first = driver("read", chain(3), &calls).journaled_by(SessionJournal::new(store, "s"));
         first.turn(Input::RunPlan).await.unwrap();
     }
-    let store = Store::open(&folder).unwrap();
+    let store = SqliteStore::open(&folder).unwrap();
     let mut second = driver("read", chain(3), &calls);
     second.recover(store.journal("s").unwrap());
     assert_eq!(read(&second, "†state.v2"), Some(json!(3)));

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use obelus_kernel::session::{Answer, Ends, Input, Prompt, Session, Settings, Solution};
 use obelus_kernel::{Context, Time};
 use obelus_runtime::{
-    Activities, AnswerFuture, Driver, Event, FileNews, Model, SessionFiles, SessionJournal, Store, system_clock,
+    Activities, AnswerFuture, Driver, Event, FileNews, Model, SessionFiles, SessionJournal, SqliteStore, Store as _,
+    system_clock,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -61,7 +62,7 @@ fn session() -> Session {
 /// A session in a store, with whatever was told of its files.
 struct Durable {
     folder: PathBuf,
-    store: Store,
+    store: SqliteStore,
     clerk: Clerk,
     calls: Arc<Mutex<Vec<Value>>>,
     news: Arc<Mutex<Vec<FileNews>>>,
@@ -71,8 +72,8 @@ impl Durable {
     fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("obelus-files-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
-        let store = Store::open(&folder).unwrap();
-        store.create("s", Time(0), &json!({})).unwrap();
+        let store = SqliteStore::open(&folder).unwrap();
+        store.create("s", Time(0), &json!({}), Vec::new()).unwrap();
         Self { folder, store, clerk: Clerk::default(), calls: Arc::default(), news: Arc::default() }
     }
 

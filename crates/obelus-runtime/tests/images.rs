@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use obelus_kernel::session::{Answer, Input, Picture, Prompt, Session, Settings, Solution};
 use obelus_kernel::{Context, Time};
 use obelus_runtime::{
-    Activities, AnswerFuture, Driver, ImageError, ImageStore, Model, Remake, SessionJournal, Store, restore,
+    Activities, AnswerFuture, Driver, ImageError, ImageStore, Model, Remake, SessionJournal, SqliteStore, Store as _,
+    restore,
 };
 use serde_json::json;
 use tokio::sync::Notify;
@@ -56,8 +57,8 @@ impl World {
         path
     }
 
-    fn store(&self) -> Store {
-        Store::open(&self.0.join("store")).unwrap()
+    fn store(&self) -> SqliteStore {
+        SqliteStore::open(&self.0.join("store")).unwrap()
     }
 
     fn drive(&self, session: Session, viewer: &Viewer) -> Driver {
@@ -84,7 +85,7 @@ async fn the_journal_has_a_name_and_a_digest_and_after_a_crash_the_picture_is_sh
     let original = world.file("my private cat.gif", CAT);
     let asked = Arc::new(Notify::new());
     let store = world.store();
-    store.create("s", Time(0), &json!({})).unwrap();
+    store.create("s", Time(0), &json!({}), Vec::new()).unwrap();
     {
         let viewer = Viewer { asked: Some(Arc::clone(&asked)), ..Viewer::default() };
         let journal = SessionJournal::new(store.clone(), "s");

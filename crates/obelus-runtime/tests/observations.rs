@@ -8,7 +8,7 @@ use obelus_kernel::session::{Answer, Ends, Input, Prompt, Session, Settings, Sol
 use obelus_kernel::{Context, Time};
 use obelus_runtime::{
     Activities, AnswerFuture, Driver, Durable, Event, Journal, Model, Observation, Remake, SessionFiles,
-    SessionJournal, Store, restore,
+    SessionJournal, SqliteStore, Store as _, restore,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -67,8 +67,8 @@ impl World {
         Self { folder, eye: Eye { dies, ..Eye::default() }, told: Arc::default(), waits: true }
     }
 
-    fn store(&self) -> Store {
-        Store::open(&self.folder).unwrap()
+    fn store(&self) -> SqliteStore {
+        SqliteStore::open(&self.folder).unwrap()
     }
 
     fn drive(&self, session: Session) -> Driver {
@@ -136,7 +136,7 @@ async fn the_model_is_shown_it_and_nobody_else_hears_more_than_a_digest() {
 
 async fn nobody_hears_of(world: &World) {
     let store = world.store();
-    store.create("s", Time(0), &json!({})).unwrap();
+    store.create("s", Time(0), &json!({}), Vec::new()).unwrap();
     let files = SessionFiles::open(&world.folder, "s").unwrap();
     let driver = world.drive(remake()().unwrap());
     let mut driver = driver.journaled_by(SessionJournal::new(store.clone(), "s")).with_files(files);
@@ -167,7 +167,7 @@ async fn after_a_restart_a_request_under_way_is_asked_anew_without_it() {
     let mut world = World::new("restart", true);
     {
         let store = world.store();
-        store.create("s", Time(0), &json!({})).unwrap();
+        store.create("s", Time(0), &json!({}), Vec::new()).unwrap();
         let journal = SessionJournal::new(store.clone(), "s");
         let mut driver = world.drive(remake()().unwrap()).journaled_by(journal);
         let looks = Arc::clone(&world.eye.looks);
@@ -199,7 +199,7 @@ async fn after_a_restart_a_request_under_way_is_asked_anew_without_it() {
 async fn a_session_at_rest_is_told_with_the_next_words_and_looking_at_it_writes_nothing() {
     let world = World::new("rest", false);
     let store = world.store();
-    store.create("s", Time(0), &json!({})).unwrap();
+    store.create("s", Time(0), &json!({}), Vec::new()).unwrap();
     {
         let mut driver = world.drive(remake()().unwrap()).journaled_by(SessionJournal::new(store.clone(), "s"));
         driver.turn(go()).await.unwrap();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use obelus_kernel::session::{Ends, Input, Mode, Session, Settings};
 use obelus_kernel::{Context, Time};
-use obelus_runtime::{Activities, Driver, NoModel, Remake, SessionJournal, Store, look_at, restore};
+use obelus_runtime::{Activities, Driver, NoModel, Remake, SessionJournal, SqliteStore, Store as _, look_at, restore};
 use serde_json::{Value, json};
 
 struct Folder(PathBuf);
@@ -48,8 +48,8 @@ fn drive(session: Session) -> Driver {
 }
 
 /// So many turns.
-async fn grow(store: &Store, turns: usize) {
-    store.create("s", Time(0), &json!({})).unwrap();
+async fn grow(store: &SqliteStore, turns: usize) {
+    store.create("s", Time(0), &json!({}), Vec::new()).unwrap();
     let mut driver = drive(remake()().unwrap()).journaled_by(SessionJournal::new(store.clone(), "s"));
     for _ in 0..turns {
         assert_eq!(driver.turn(Input::RunPlan).await.unwrap().ends, Ends::Output);
@@ -63,7 +63,7 @@ fn spoil(folder: &Path, sql: &str) {
 #[tokio::test]
 async fn a_session_is_the_same_from_its_snapshot_and_from_its_journal() {
     let folder = Folder::new("same");
-    let store = Store::open(&folder.0).unwrap();
+    let store = SqliteStore::open(&folder.0).unwrap();
     grow(&store, 40).await;
     let snapshot = store.snapshot("s").unwrap().unwrap();
     assert_eq!(snapshot.seq, 1024);
@@ -88,10 +88,10 @@ async fn a_session_is_the_same_from_its_snapshot_and_from_its_journal() {
 async fn a_session_taken_up_goes_on_and_is_kept_anew() {
     let folder = Folder::new("on");
     {
-        let store = Store::open(&folder.0).unwrap();
+        let store = SqliteStore::open(&folder.0).unwrap();
         grow(&store, 40).await;
     }
-    let store = Store::open(&folder.0).unwrap();
+    let store = SqliteStore::open(&folder.0).unwrap();
     let before = store.snapshot("s").unwrap().unwrap().seq;
     let mut again = restore(&store, "s", &remake(), drive).unwrap();
     assert_eq!(again.recovered.reply.unwrap().ends, Ends::Output);
@@ -107,7 +107,7 @@ async fn a_session_taken_up_goes_on_and_is_kept_anew() {
 #[tokio::test]
 async fn a_snapshot_needs_nothing_of_what_came_before_until_somebody_asks() {
     let folder = Folder::new("past");
-    let store = Store::open(&folder.0).unwrap();
+    let store = SqliteStore::open(&folder.0).unwrap();
     grow(&store, 40).await;
     spoil(&folder.0, "UPDATE record SET input = '{' WHERE seq = 10");
     let mut again = restore(&store, "s", &remake(), drive).unwrap();

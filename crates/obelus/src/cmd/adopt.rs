@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use obelus_kernel::session::{Input, Question};
-use obelus_runtime::{SessionJournal, Store, StoreError, system_clock};
+use obelus_runtime::{SessionJournal, SqliteStore, Store as _, StoreError, system_clock};
 use serde_json::{Value, json};
 
 use super::agents;
@@ -14,7 +14,13 @@ use super::run::load_agent;
 use crate::input;
 use crate::output::{self, Exit, visible};
 
-pub(crate) fn adopt(store: &Store, file: &Path, agent: &str, session: Option<&str>, as_json: bool) -> Result<Exit> {
+pub(crate) fn adopt(
+    store: &SqliteStore,
+    file: &Path,
+    agent: &str,
+    session: Option<&str>,
+    as_json: bool,
+) -> Result<Exit> {
     let name = input::name(file);
     let id = match session {
         Some(id) => id.to_owned(),
@@ -36,7 +42,7 @@ pub(crate) fn adopt(store: &Store, file: &Path, agent: &str, session: Option<&st
     if store.genesis(&id)?.is_some() {
         bail!("{}: name another one with --session", StoreError::Exists(id));
     }
-    store.create(&id, system_clock(), &genesis)?;
+    store.create(&id, system_clock(), &genesis, Vec::new())?;
     let driver = driver.journaled_by(SessionJournal::new(store.clone(), id.as_str()));
     let mut driver = with_files(driver, store, &id, &agent)?;
     let by = format!("the import of {name}");

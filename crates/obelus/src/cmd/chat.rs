@@ -40,7 +40,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::session::Mode;
-use obelus_runtime::{Driver, SessionJournal, Store, system_clock};
+use obelus_runtime::{Driver, SessionJournal, SqliteStore, Store as _, system_clock};
 use tokio::runtime::Runtime;
 
 use super::holder::Holder;
@@ -60,7 +60,7 @@ pub(crate) use tour::Move;
 struct Opened {
     driver: Driver,
     /// Where it is kept.
-    store: Option<Store>,
+    store: Option<SqliteStore>,
     /// The agent's name, and the language it speaks.
     agent: String,
     language: Option<String>,
@@ -188,7 +188,7 @@ fn open(args: &Chat, runtime: &Runtime) -> Result<Opened> {
         let driver = job.drive("chat", record)?;
         return Ok(Opened { driver, store: None, agent, language, goes_on: false, mode: None, token, mcp });
     };
-    let store = Store::open(&store_folder(&args.how.store)?)?;
+    let store = SqliteStore::open(&store_folder(&args.how.store)?)?;
     let Some(genesis) = store.genesis(id)? else {
         let job = begun(args, runtime)?;
         let mcp = job.mcp.clone();
@@ -196,7 +196,7 @@ fn open(args: &Chat, runtime: &Runtime) -> Result<Opened> {
         // What cannot be driven is not begun.
         let genesis = job.genesis()?;
         let driver = job.pictured(&store, id).drive(id, record)?;
-        store.create(id, system_clock(), &genesis)?;
+        store.create(id, system_clock(), &genesis, Vec::new())?;
         let driver = driver.journaled_by(SessionJournal::new(store.clone(), id));
         let driver = with_files(driver, &store, id, &agent)?;
         return Ok(Opened { driver, store: Some(store), agent, language, goes_on: false, mode: None, token, mcp });

@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{Input, Refused};
-use obelus_runtime::{Counter, Driver, Store, StoreError};
+use obelus_runtime::{Counter, Driver, SqliteStore, Store as _, StoreError};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -34,13 +34,13 @@ type AtWork = Rc<RefCell<BTreeMap<String, Counter>>>;
 pub(crate) struct Holder {
     listener: UnixListener,
     address: Address,
-    store: Store,
+    store: SqliteStore,
     at_work: AtWork,
 }
 
 impl Holder {
     /// Opens the socket. `id` is the session that this process has at work itself.
-    pub(crate) fn open(store: Store, id: &str, counter: Counter) -> Result<Self> {
+    pub(crate) fn open(store: SqliteStore, id: &str, counter: Counter) -> Result<Self> {
         let address = Address::of(store.folder())?;
         // The lock is ours, so whoever left this behind is gone.
         let _ = fs::remove_file(&address.path);
@@ -74,7 +74,7 @@ impl Holder {
 }
 
 /// One guest: reads what is asked, has it done, answers, and then sees the session to its rest.
-async fn attend(mut stream: UnixStream, store: &Store, at_work: &AtWork) -> Result<()> {
+async fn attend(mut stream: UnixStream, store: &SqliteStore, at_work: &AtWork) -> Result<()> {
     let own = fs::metadata(store.folder())?.uid();
     let guest = stream.peer_cred()?.uid();
     if guest != own && guest != 0 {
@@ -109,7 +109,12 @@ async fn attend(mut stream: UnixStream, store: &Store, at_work: &AtWork) -> Resu
 }
 
 /// Tells a session something: the one at work, or one that is taken up for it and comes back to be driven on.
-async fn tell(id: &str, input: Input, store: &Store, at_work: &AtWork) -> (Result<(), Refused>, Option<(Driver, Mcp)>) {
+async fn tell(
+    id: &str,
+    input: Input,
+    store: &SqliteStore,
+    at_work: &AtWork,
+) -> (Result<(), Refused>, Option<(Driver, Mcp)>) {
     let counter = at_work.borrow().get(id).cloned();
     if let Some(counter) = counter {
         match counter.tell(input.clone()).await {

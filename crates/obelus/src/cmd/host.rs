@@ -12,8 +12,8 @@ use obelus_kernel::Context;
 use obelus_kernel::session::{Mode, Session, Settings};
 use obelus_kernel::steps::Steps;
 use obelus_runtime::{
-    Activities, Agent, Driver, ImageStore, Model, NoModel, Remake, Request, Restored, SessionFiles, Store,
-    read_document, restore, system_clock,
+    Activities, Agent, Driver, ImageStore, Model, NoModel, Remake, Request, RestoredDriver, SessionFiles, SqliteStore,
+    read_document, restore_driver, system_clock,
 };
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
@@ -200,7 +200,7 @@ impl Job {
     }
 
     /// The same, with a folder in the store for pictures of pages.
-    pub(crate) fn pictured(self, store: &Store, id: &str) -> Self {
+    pub(crate) fn pictured(self, store: &SqliteStore, id: &str) -> Self {
         let mcp = self.mcp.with_pictures(SessionFiles::pictures(store.folder(), id));
         Self { mcp: mcp.with_tokens(store.folder().to_owned()), ..self }
     }
@@ -239,9 +239,14 @@ impl Job {
 
     /// Takes up a kept session where its journal ends. A damaged end is cut off, and that is said. Its servers start
     /// when something is called.
-    pub(crate) fn restore(store: &Store, id: &str, genesis: Value, record: Option<&Path>) -> Result<(Restored, Mcp)> {
+    pub(crate) fn restore(
+        store: &SqliteStore,
+        id: &str,
+        genesis: Value,
+        record: Option<&Path>,
+    ) -> Result<(RestoredDriver, Mcp)> {
         let job = Self::from_genesis(genesis.clone())?.pictured(store, id);
-        let mut taken = restore(store, id, &remake(genesis, id), job.hands(record)?)?;
+        let mut taken = restore_driver(store, id, &remake(genesis, id), job.hands(record)?)?;
         taken.driver = with_files(taken.driver, store, id, &job.agent)?;
         if let Some(cut) = &taken.cut {
             let records = if cut.records == 1 { "record is" } else { "records are" };
@@ -267,7 +272,7 @@ impl Job {
 
 /// The same driver, which keeps pictures that the user shows, and an agent's state and log as files for people. A
 /// request has no such files.
-pub(crate) fn with_files(driver: Driver, store: &Store, id: &str, agent: &str) -> Result<Driver> {
+pub(crate) fn with_files(driver: Driver, store: &SqliteStore, id: &str, agent: &str) -> Result<Driver> {
     let driver = driver.with_images(ImageStore::of(store.folder(), id)?);
     if agent.is_empty() {
         return Ok(driver);

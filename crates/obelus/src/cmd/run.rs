@@ -8,8 +8,8 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{AskedAgain, Ends, Input, Mode, Outcome, Question, Reply};
 use obelus_kernel::{Data, Message, Role};
 use obelus_runtime::{
-    Agent, Driver, Event, Idle, ImageStore, Language, SessionJournal, Store, error_words, one_line, system_clock,
-    undone, why_it_ended,
+    Agent, Driver, Event, Idle, ImageStore, Language, SessionJournal, SqliteStore, Store as _, error_words, one_line,
+    system_clock, undone, why_it_ended,
 };
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -86,7 +86,7 @@ fn run(job: Job, begin: Input, how: &How, images: &[PathBuf], as_json: bool, is_
         attach(&mut driver, images)?;
         return play(driver, place, Begin::With(begin), None, as_json, is_plan);
     };
-    let store = Store::open(&store_folder(&how.store)?)?;
+    let store = SqliteStore::open(&store_folder(&how.store)?)?;
     let (mut driver, begin, mcp) = match store.genesis(id)? {
         Some(genesis) => {
             // Servers, a model and activities that are named now stand in for those that it began with; sites are added.
@@ -102,7 +102,7 @@ fn run(job: Job, begin: Input, how: &How, images: &[PathBuf], as_json: bool, is_
             // What cannot be driven is not begun.
             let (genesis, agent, mcp) = (job.genesis()?, job.agent.clone(), job.mcp.clone());
             let driver = job.pictured(&store, id).drive(id, record)?;
-            store.create(id, system_clock(), &genesis)?;
+            store.create(id, system_clock(), &genesis, Vec::new())?;
             let driver = driver.journaled_by(SessionJournal::new(store.clone(), id));
             (with_files(driver, &store, id, &agent)?, Begin::With(begin), mcp)
         }
@@ -163,7 +163,7 @@ pub(crate) fn play(
     mut driver: Driver,
     place: Place,
     begin: Begin,
-    kept: Option<(Store, &str)>,
+    kept: Option<(SqliteStore, &str)>,
     as_json: bool,
     is_plan: bool,
 ) -> Result<Exit> {

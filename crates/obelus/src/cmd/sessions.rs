@@ -16,7 +16,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{Decision, Input, Question};
-use obelus_runtime::{Driver, Store, StoreError};
+use obelus_runtime::{Driver, SqliteStore, Store as _, StoreError};
 use serde_json::Value;
 
 use super::host::{Job, Mcp, store_folder};
@@ -48,13 +48,13 @@ pub(crate) fn run(args: &Sessions) -> Result<Exit> {
     }
 }
 
-fn open(store: &StoreAt) -> Result<Store> {
-    Ok(Store::open(&store_folder(store)?)?)
+fn open(store: &StoreAt) -> Result<SqliteStore> {
+    Ok(SqliteStore::open(&store_folder(store)?)?)
 }
 
 /// A session as its journal has it. `then` is said to it unless the journal ends with just that under way.
 pub(crate) fn restore(
-    store: &Store,
+    store: &SqliteStore,
     id: &str,
     genesis: Value,
     record: Option<&Path>,

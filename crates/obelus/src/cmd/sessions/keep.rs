@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Question};
-use obelus_runtime::{Store, StoreError, system_clock};
+use obelus_runtime::{SqliteStore, Store as _, StoreError, system_clock};
 use serde_json::json;
 
 use super::super::holder::tell_holder;
@@ -39,9 +39,9 @@ pub(super) fn resume(id: &str, at: &StoreAt, as_json: bool) -> Result<Exit> {
 }
 
 /// Opens the store; where another process holds it, that one is told instead, and there is nothing more to do.
-pub(super) fn open_or_tell(id: &str, at: &StoreAt, input: &Input, as_json: bool) -> Result<Option<Store>> {
+pub(super) fn open_or_tell(id: &str, at: &StoreAt, input: &Input, as_json: bool) -> Result<Option<SqliteStore>> {
     let folder = store_folder(at)?;
-    match Store::open(&folder) {
+    match SqliteStore::open(&folder) {
         Ok(store) => Ok(Some(store)),
         Err(StoreError::Held { holder, .. }) => {
             let process = tell_holder(&folder, id, input).with_context(|| format!("the store is held by {holder}"))?;
@@ -57,12 +57,12 @@ pub(super) fn open_or_tell(id: &str, at: &StoreAt, input: &Input, as_json: bool)
 
 /// Removes sessions that have been done for so many days. What waits, is at work or is paused stays.
 pub(super) fn prune(at: &StoreAt, days: u64, dry: bool, shrink: bool) -> Result<Exit> {
-    let store = Store::open(&store_folder(at)?)?;
+    let store = SqliteStore::open(&store_folder(at)?)?;
     let limit =
         Time(system_clock().0.saturating_sub(i64::try_from(days.saturating_mul(86_400_000)).unwrap_or(i64::MAX)));
     let mut removed = 0;
     for row in store.list()? {
-        if store.last_at(&row.id)?.unwrap_or(row.created) > limit {
+        if row.last_at.unwrap_or(row.created) > limit {
             continue;
         }
         let session = match look::read(&store, &row.id, None) {
