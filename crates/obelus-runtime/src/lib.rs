@@ -24,6 +24,9 @@
 //! | [`read_text`] | files that may hold anything |
 //! | [`why_it_ended`] | what a turn came to, in words |
 
+mod actor;
+pub use actor::{GONE, OUTCOME_UNKNOWN};
+
 mod activity;
 pub use activity::{Activities, Activity, ActivityFuture, ReconcileFuture, Reconciled, Work};
 
@@ -51,8 +54,19 @@ pub use driver::{
     restore_driver,
 };
 
+mod events;
+pub use events::{EventBody, EventNumber, NoEventNumber, SessionEvent, StepView, Subscription};
+
 mod fork;
 pub use fork::fork;
+
+mod handle;
+pub use handle::SessionHandle;
+
+mod host;
+pub use host::{Host, HostBuilder, HostError};
+
+mod ids;
 
 mod iteration_log;
 pub use iteration_log::{IterationLog, Rotation};
@@ -90,8 +104,8 @@ pub use state_file::{FileNews, Found, StateFile};
 
 mod store;
 pub use store::{
-    AppendError, Cut, Digest, InboxRow, InputId, Journaled, MemoryStore, Record, Rest, SessionJournal, SessionLock,
-    SessionRow, Snapshot, SqliteStore, Store, StoreError,
+    AppendError, Cut, Digest, Durable as AppendFuture, InboxRow, InputId, Journaled, MemoryStore, Record, Rest,
+    SessionJournal, SessionLock, SessionRow, Snapshot, SqliteStore, Store, StoreError,
 };
 
 mod restore;

@@ -31,7 +31,7 @@ pub use session_journal::SessionJournal;
 pub use sqlite::SqliteStore;
 
 /// Ends when records are durable, with the number of the last one; or with the reason why they are not.
-pub(crate) type Durable = Pin<Box<dyn Future<Output = Result<u64, AppendError>> + Send>>;
+pub type Durable = Pin<Box<dyn Future<Output = Result<u64, AppendError>> + Send>>;
 
 /// Where sessions are kept. A session is the fold of its journal (DUR-1); everything else only saves time.
 pub trait Store: Send + Sync + 'static {
