@@ -94,9 +94,9 @@ pub(crate) struct Actor {
     deferred: VecDeque<Tell>,
     /// What an earlier process had under way. It goes on when somebody says something or waits.
     held: Vec<Task>,
-    /// What was handed out by records that were found to be durable only later.
-    unbegun: Vec<Task>,
     is_awake: bool,
+    /// Whether what an earlier process had under way is being settled: until the turn rests, or nothing is at work.
+    is_settling: bool,
     /// Whether the session believes in something that only an earlier process knew.
     forgets: bool,
     /// Ids of inputs that were taken, where no store knows them.
@@ -175,8 +175,8 @@ impl Actor {
             attached: Vec::new(),
             deferred: VecDeque::new(),
             held: open,
-            unbegun: Vec::new(),
             is_awake: false,
+            is_settling: false,
             forgets,
             taken: BTreeSet::new(),
             ticked: None,
@@ -204,17 +204,9 @@ impl Actor {
                 && let Some(tell) = self.deferred.pop_front()
             {
                 self.tell(tell).await;
-            } else if self.failure.is_none() && !self.unbegun.is_empty() {
-                self.begin_late();
             } else if self.failure.is_none() && self.work.has_outcomes() {
                 self.take_outcomes(None).await;
-                batches += 1;
-                if batches >= BATCHES_IN_A_ROW {
-                    batches = 0;
-                    tokio::task::yield_now().await;
-                }
             } else {
-                batches = 0;
                 match self.wait().await {
                     Wake::Outcome(first) => self.take_outcomes(Some(first)).await,
                     Wake::Command(Some(command)) => {
@@ -233,6 +225,11 @@ impl Actor {
                 return End::Broken;
             }
             self.answer_waiters();
+            batches += 1;
+            if batches >= BATCHES_IN_A_ROW {
+                batches = 0;
+                tokio::task::yield_now().await;
+            }
         }
     }
 
@@ -357,7 +354,7 @@ impl Actor {
     /// Whether nothing moves by itself any more.
     fn is_still(&self) -> bool {
         let is_done = self.session.is_at_rest() || self.session.paused().is_some();
-        is_done && self.work.is_empty() && self.unbegun.is_empty() && self.deferred.is_empty()
+        is_done && self.work.is_empty() && self.deferred.is_empty()
     }
 
     fn is_broken(&self) -> bool {
@@ -372,7 +369,9 @@ impl Actor {
         if let Some(failure) = &self.failure {
             return self.waiters.refuse(&failure.refused);
         }
-        let is_at_rest = self.session.is_at_rest() && self.deferred.is_empty();
+        self.is_settling &= !self.work.is_empty();
+        let is_busy = self.is_settling || self.work.has_outcomes() || !self.deferred.is_empty();
+        let is_at_rest = self.session.is_at_rest() && !is_busy;
         let (session, is_still) = (&self.session, self.is_still());
         self.waiters.answer(|what| match what {
             WaitFor::Rest => is_at_rest.then(|| session.reply()),

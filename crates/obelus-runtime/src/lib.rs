@@ -25,7 +25,7 @@
 //! | [`why_it_ended`] | what a turn came to, in words |
 
 mod actor;
-pub use actor::{GONE, OUTCOME_UNKNOWN};
+pub use actor::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
 
 mod activity;
 pub use activity::{Activities, Activity, ActivityFuture, ReconcileFuture, Reconciled, Work};
@@ -50,8 +50,7 @@ pub use connector::{ConnectError, ConnectFuture, Connections, Connector, Service
 
 mod driver;
 pub use driver::{
-    Command, Counter, DAMAGED, Driver, Durable, Event, Idle, Journal, NOT_DURABLE, PAUSED, Recovered, RestoredDriver,
-    restore_driver,
+    Command, Counter, Driver, Durable, Event, Idle, Journal, PAUSED, Recovered, RestoredDriver, restore_driver,
 };
 
 mod events;

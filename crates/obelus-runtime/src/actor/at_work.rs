@@ -3,7 +3,7 @@
 //! Work runs as futures on the actor's own task, so that a call that needs no waiting costs no hand-over between
 //! threads.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use obelus_kernel::session::{Answer, CallError, Input, Observation, Outcome, Prompt, Start, Task};
+use obelus_kernel::session::{Answer, CallError, Input, Observation, Outcome, Prompt, Start};
 use serde_json::Value;
 use tokio::sync::Notify;
 
@@ -27,36 +27,6 @@ use crate::model::Model;
 use crate::observation::{ObservationSlot, without_parts};
 
 type Pending = Pin<Box<dyn Future<Output = Input> + Send>>;
-
-/// Something that was handed out.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum TaskId {
-    Call(CallId),
-    Request(RequestId),
-}
-
-impl TaskId {
-    /// What an input is the outcome of.
-    pub(super) fn ended_by(input: &Input) -> Option<Self> {
-        match input {
-            Input::Answer { id, .. } => Some(Self::Request(id.clone())),
-            Input::Ended { id, .. } | Input::Loaded { id, .. } | Input::InDoubt { id } | Input::DidNot { id, .. } => {
-                Some(Self::Call(id.clone()))
-            }
-            _ => None,
-        }
-    }
-
-    /// What a task asks an outcome for.
-    pub(super) fn of(task: &Task) -> Option<Self> {
-        match task {
-            Task::AskModel { id } => Some(Self::Request(id.clone())),
-            Task::Load { id, .. } => Some(Self::Call(id.clone())),
-            Task::Call(start) => Some(Self::Call(start.id.clone())),
-            _ => None,
-        }
-    }
-}
 
 /// What comes of work.
 pub(super) enum News {
@@ -75,7 +45,6 @@ pub(super) struct AtWork {
     /// Where the files of delegates lie.
     folder: PathBuf,
     pending: FuturesUnordered<Pending>,
-    ids: BTreeSet<TaskId>,
     /// Outcomes that the session has not been told yet.
     done: VecDeque<Input>,
     /// Ends everything when a person says stop.
@@ -93,7 +62,6 @@ impl AtWork {
             model: Arc::clone(&connections.model),
             folder,
             pending: FuturesUnordered::new(),
-            ids: BTreeSet::new(),
             done: VecDeque::new(),
             stop: Arc::default(),
             slot: Arc::default(),
@@ -110,11 +78,6 @@ impl AtWork {
         !self.done.is_empty()
     }
 
-    /// Whether this process has it under way, or knows its outcome.
-    pub(super) fn has(&self, id: &TaskId) -> bool {
-        self.ids.contains(id) || self.done.iter().any(|input| TaskId::ended_by(input).as_ref() == Some(id))
-    }
-
     /// The next outcome, if one is there by now.
     pub(super) fn ready(&mut self) -> Option<Input> {
         if let Some(done) = self.done.pop_front() {
@@ -124,14 +87,13 @@ impl AtWork {
         if self.pending.is_empty() {
             return None;
         }
-        let ended = self.pending.next().now_or_never().flatten()?;
-        Some(self.ended(ended))
+        self.pending.next().now_or_never().flatten()
     }
 
     /// Waits for the next thing that comes of the work. Nothing is lost if the waiting is given up.
     pub(super) async fn next(&mut self) -> News {
         let Self { parts, pending, elicitations, .. } = self;
-        let news = tokio::select! {
+        tokio::select! {
             biased;
             // What was told of an answer comes before the answer.
             part = parts.next() => News::Part(part),
@@ -140,18 +102,7 @@ impl AtWork {
                 Some(asks) => News::Outcome(asks),
                 None => News::Nothing,
             },
-        };
-        match news {
-            News::Outcome(input) => News::Outcome(self.ended(input)),
-            news => news,
         }
-    }
-
-    fn ended(&mut self, input: Input) -> Input {
-        if let Some(id) = TaskId::ended_by(&input) {
-            self.ids.remove(&id);
-        }
-        input
     }
 
     /// Keeps outcomes that could not be made durable, to offer them again first.
@@ -169,15 +120,14 @@ impl AtWork {
         self.stop.notify_waiters();
     }
 
-    fn push(&mut self, id: TaskId, work: impl Future<Output = Input> + Send + 'static) {
-        self.ids.insert(id);
+    fn push(&mut self, work: impl Future<Output = Input> + Send + 'static) {
         self.pending.push(Box::pin(work));
     }
 
     /// Reads a delegate's saved request.
     pub(super) fn load(&mut self, id: CallId, path: String) {
         let folder = self.folder.clone();
-        self.push(TaskId::Call(id.clone()), async move {
+        self.push(async move {
             let request = load(folder, path).await;
             Input::Loaded { id, request }
         });
@@ -189,7 +139,7 @@ impl AtWork {
         let answer = AssertUnwindSafe(self.model.ask_aloud(prompt, self.parts.of(&id))).catch_unwind();
         let stopped = Arc::clone(&self.stop).notified_owned();
         let failed = |code: &str, words: &str| Answer::Failed { code: code.to_owned(), message: words.to_owned() };
-        self.push(TaskId::Request(id.clone()), async move {
+        self.push(async move {
             let answer = tokio::select! {
                 biased;
                 answer = answer => answer.unwrap_or_else(|_| {
@@ -231,7 +181,7 @@ impl AtWork {
         };
         let elicitor = self.elicitations.latest();
         let stopped = Arc::clone(&self.stop).notified_owned();
-        self.push(TaskId::Call(id.clone()), async move {
+        self.push(async move {
             let to_end = async {
                 let outcome = match ready {
                     Some(outcome) => outcome,
@@ -269,7 +219,7 @@ impl AtWork {
         let take_off = work.take_off();
         match activity.and_then(|activity| activity.reconcile(work)) {
             None => self.done.push_back(Input::InDoubt { id }),
-            Some(look) => self.push(TaskId::Call(id.clone()), async move {
+            Some(look) => self.push(async move {
                 let found = doubt::found(id, attempt, limit, look, "the work was interrupted").await;
                 doubt::without_observation(found, take_off)
             }),

@@ -1,14 +1,12 @@
 //! Inputs on their way into the session and its journal.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Refused, Task};
 
-use super::at_work::TaskId;
 use super::{Actor, DAMAGED, Failure, MOST_AT_ONCE, RETRY};
-use crate::restore::{Advanced, Remake, Restored, advance, restore};
+use crate::restore::{Advanced, Remake, advance, restore};
 use crate::store::{InputId, Record, Rest, SessionLock, Store};
 
 /// An input that the session is about to take.
@@ -161,7 +159,7 @@ impl Actor {
         }
         if let Some(why) = self.session.context().unreadable() {
             let text = format!("what came before cannot be read: {why}");
-            return Err(self.take_back(all, Refused { code: DAMAGED, text }));
+            return self.take_back(all, Refused { code: DAMAGED, text });
         }
         if all.is_empty() {
             return refusal;
@@ -172,28 +170,29 @@ impl Actor {
                 self.perform_taken(all);
                 refusal
             }
-            Err(error) => Err(self.take_back(all, Refused { code: error.code(), text: error.to_string() })),
+            Err(error) => self.take_back(all, Refused { code: error.code(), text: error.to_string() }).and(refusal),
         }
     }
 
     /// Goes back to what the store holds, because the latest inputs could not be kept. Outcomes among them are
-    /// offered again later.
-    fn take_back(&mut self, taken: Vec<Taken>, refused: Refused) -> Refused {
+    /// offered again later. After a failed sync the store may have kept some of them all the same: those count.
+    fn take_back(&mut self, mut taken: Vec<Taken>, refused: Refused) -> Result<(), Refused> {
         let restored = match &self.journal {
             None => Err("it is not kept".to_owned()),
             Some(it) => restore(&it.store, &it.id, &it.remake).map_err(|error| error.to_string()),
         };
-        // After a failed sync some of them may be there.
         let last = restored.as_ref().map_or(self.record, |restored| restored.last);
-        let kept = usize::try_from(last.saturating_sub(self.record)).unwrap_or_default();
-        let lost: Vec<Input> = taken.into_iter().skip(kept).map(|taken| taken.input).collect();
+        let kept = usize::try_from(last.saturating_sub(self.record)).unwrap_or_default().min(taken.len());
+        let lost: Vec<Input> = taken.split_off(kept).into_iter().map(|taken| taken.input).collect();
+        let is_lost = !lost.is_empty();
         self.forgets |= lost.iter().any(|input| matches!(input, Input::Forgotten));
         let outcomes: Vec<Input> = lost.into_iter().filter(is_outcome).collect();
         let (is_stuck, is_final) = (self.forgets || !outcomes.is_empty(), restored.is_err());
         self.work.give_back(outcomes.into_iter());
         let refused = match restored {
             Ok(restored) => {
-                self.go_back(restored);
+                self.session = restored.session;
+                self.perform_taken(taken);
                 refused
             }
             Err(text) => Refused { text: format!("{}; {text}", refused.text), ..refused },
@@ -204,26 +203,20 @@ impl Actor {
             self.failure = Some(Failure { refused: refused.clone(), pause, is_final });
             self.tell_failure(&refused);
         }
-        refused
-    }
-
-    /// Goes on from a restored session. What this process has under way stays so.
-    fn go_back(&mut self, restored: Restored) {
-        self.session = restored.session;
-        self.record = restored.last;
-        let held: BTreeSet<TaskId> = std::mem::take(&mut self.held).iter().filter_map(TaskId::of).collect();
-        for task in restored.open {
-            match TaskId::of(&task) {
-                Some(id) if self.work.has(&id) => {}
-                Some(id) if held.contains(&id) => self.held.push(task),
-                // It was handed out by records that nobody thought to be durable: nobody has begun it.
-                _ => self.unbegun.push(task),
-            }
-        }
+        if is_lost || is_final { Err(refused) } else { Ok(()) }
     }
 }
 
 /// Whether an input tells what became of something that was handed out, or what it asks.
 fn is_outcome(input: &Input) -> bool {
-    TaskId::ended_by(input).is_some() || matches!(input, Input::Used { .. } | Input::Asks { .. })
+    matches!(
+        input,
+        Input::Answer { .. }
+            | Input::Used { .. }
+            | Input::Ended { .. }
+            | Input::Asks { .. }
+            | Input::Loaded { .. }
+            | Input::InDoubt { .. }
+            | Input::DidNot { .. }
+    )
 }

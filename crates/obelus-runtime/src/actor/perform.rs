@@ -86,6 +86,7 @@ impl Actor {
             }
             Task::AnswerElicitation { id, key, answer } => self.work.elicitations.tell(id, key, answer),
             Task::Rest(reply) => {
+                self.is_settling = false;
                 if is_on {
                     self.events.push(EventBody::Rested { reply: reply.clone() });
                 }
@@ -109,6 +110,7 @@ impl Actor {
         if self.held.is_empty() || self.session.paused().is_some() || self.forgets {
             return;
         }
+        self.is_settling = true;
         for task in std::mem::take(&mut self.held) {
             match task {
                 Task::Call(start) => self.work.reconcile(*start),
@@ -119,16 +121,6 @@ impl Actor {
                 Task::Load { id, path } => self.work.load(id, path),
                 _ => {}
             }
-        }
-    }
-
-    /// Performs what was handed out by records that were found to be durable only later.
-    pub(super) fn begin_late(&mut self) {
-        for task in std::mem::take(&mut self.unbegun) {
-            self.perform(task);
-        }
-        for body in std::mem::take(&mut self.events) {
-            self.tell_passing(body);
         }
     }
 

@@ -3,14 +3,15 @@
 #![allow(dead_code, reason = "not every test needs everything")]
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use obelus_kernel::session::{Mode, Question, Settings};
+use obelus_kernel::session::{Input, Mode, Question, Reply, Settings};
 use obelus_kernel::{Context, Expr, Time};
 use obelus_runtime::{
-    Activities, AppendError, AppendFuture, InboxRow, InputId, Journaled, MemoryStore, Record, Rest, SessionHandle,
-    SessionLock, SessionRow, SessionSpec, Snapshot, Store, StoreError,
+    Activities, AppendError, AppendFuture, Connections, Host, InboxRow, InputId, Journaled, MemoryStore, Record, Rest,
+    SessionHandle, SessionLock, SessionRow, SessionSpec, Snapshot, Store, StoreError,
 };
 use serde_json::{Value, json};
 
@@ -134,5 +135,58 @@ impl Store for Small {
 
     fn cut(&self, id: &str, from: u64) -> Result<(), StoreError> {
         self.inner.cut(id, from)
+    }
+}
+
+/// A folder that goes with the test.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("obelus-runtime-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The inputs of a session, as its store has them.
+pub(crate) fn journal(store: &dyn Store, id: &str) -> Vec<Input> {
+    store.load(id, 0, None).unwrap().records.into_iter().map(|record| record.input).collect()
+}
+
+/// A host of sessions in this store.
+pub(crate) fn host(connections: Connections, store: Arc<dyn Store>) -> Host {
+    Host::builder(connections).store(store).clock(clock).build()
+}
+
+/// Runs the plan to its rest.
+pub(crate) async fn run_plan(handle: &SessionHandle) -> Reply {
+    handle.run_plan().await.unwrap();
+    handle.rested().await.unwrap().unwrap()
+}
+
+/// Says something, and waits for the rest.
+pub(crate) async fn say(handle: &SessionHandle, words: &str) -> Reply {
+    handle.say(words).await.unwrap();
+    handle.rested().await.unwrap().unwrap()
+}
+
+/// Everything that the session is.
+pub(crate) async fn snapshot(handle: &SessionHandle) -> String {
+    handle.inspect(|session| session.snapshot().to_string()).await.unwrap()
+}
+
+/// Ends a process, as far as its sessions can tell.
+pub(crate) async fn kill(host: Host) {
+    drop(host);
+    for _ in 0..3 {
+        tokio::task::yield_now().await;
     }
 }
