@@ -20,7 +20,8 @@ use obelus_connect::model::{PromptOptions, render};
 use obelus_kernel::Context;
 use obelus_kernel::session::{Answer, Input, Mode, Prompt, Session, Settings, Solution};
 use obelus_runtime::{
-    Activities, Agent, AnswerFuture, Driver, Event, Model, SessionFiles, SessionJournal, SqliteStore, Store as _, system_clock,
+    Activities, Agent, AnswerFuture, Driver, Event, Model, SessionFiles, SessionJournal, SqliteStore, Store as _,
+    system_clock,
 };
 use serde_json::{Map, Value, json};
 

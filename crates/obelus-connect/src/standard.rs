@@ -10,7 +10,6 @@ use std::sync::Arc;
 use obelus_runtime::Services;
 use obelus_runtime::{Activities, ConnectError, ConnectFuture, Connections, Connector, Model, NoModel, SessionSpec};
 
-#[cfg(feature = "mcp")]
 use crate::activity::BindingError;
 use crate::model::{ModelSpec, Recorder, open};
 #[cfg(feature = "mcp")]
@@ -58,6 +57,14 @@ impl StandardConnector {
     #[cfg(feature = "mcp")]
     pub fn servers(&self, spec: &SessionSpec, pictures: Option<&Path>) -> Result<SessionServers, BindingError> {
         SessionServers::new(self, spec, pictures)
+    }
+
+    /// Finds what is wrong with the servers and the browser that a spec names.
+    pub fn check_servers(&self, spec: &SessionSpec) -> Result<(), BindingError> {
+        #[cfg(feature = "mcp")]
+        self.servers(spec, None)?;
+        let _ = spec;
+        Ok(())
     }
 
     /// The model that a spec names.

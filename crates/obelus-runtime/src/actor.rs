@@ -344,6 +344,11 @@ impl Actor {
             let _ = self.take(Vec::new()).await;
         }
         self.start_held();
+        // Questions may have lapsed while nobody looked.
+        let now = self.now();
+        if self.due().is_some_and(|due| due <= now) {
+            self.tick().await;
+        }
     }
 
     /// Whether nothing is under way and nobody waits for anything.

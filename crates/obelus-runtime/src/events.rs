@@ -244,6 +244,21 @@ impl EventBody {
         })
     }
 
+    /// Whether somebody outside has told the session something.
+    pub fn is_from_outside(&self) -> bool {
+        matches!(
+            self,
+            Self::UserSaid { .. }
+                | Self::QuestionDecided { .. }
+                | Self::Happened { .. }
+                | Self::StateEdited { .. }
+                | Self::ModeChanged { .. }
+                | Self::Paused { .. }
+                | Self::Resumed { .. }
+                | Self::Stopped
+        )
+    }
+
     /// A call that is about to begin.
     pub(crate) fn began(start: &Start) -> Self {
         Self::CallBegan { id: start.id.clone(), call: Arc::clone(&start.call), attempt: start.attempt }

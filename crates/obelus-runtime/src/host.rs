@@ -6,7 +6,9 @@
 //! |---|---|
 //! | `slot` | where a session is reached, whether it is in memory or not |
 //! | `open` | creating and restoring sessions |
+//! | `carry` | sessions that begin where another one was, or come from another store |
 
+mod carry;
 mod open;
 mod slot;
 
@@ -24,6 +26,7 @@ use crate::handle::SessionHandle;
 use crate::restore::RestoreError;
 use crate::spec::{SessionSpec, SpecError};
 use crate::store::{SessionRow, Store, StoreError};
+pub use carry::{Export, Forked};
 pub(crate) use slot::Slot;
 
 /// Events of a live session that are held for those who come later.
@@ -83,6 +86,16 @@ pub enum HostError {
     /// What it is to begin with is refused.
     #[error(transparent)]
     Refused(#[from] Refused),
+    /// The journal is shorter.
+    #[error("the journal of `{session}` has {records} records, and not {at}")]
+    NoRecord {
+        /// The session.
+        session: String,
+        /// How many records it has.
+        records: u64,
+        /// The record that was asked for.
+        at: u64,
+    },
     /// The host keeps no sessions.
     #[error("this host has no store to keep sessions in")]
     NoStore,

@@ -2,10 +2,10 @@
 
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::session::{Question, Session};
-use obelus_runtime::{SessionRow, SqliteStore, Store as _, StoreError, look_at, one_line, system_clock};
+use obelus_runtime::{SessionRow, SqliteStore, Store as _, StoreError, one_line, system_clock};
 use serde_json::json;
 
-use super::super::host::{remake, store_folder};
+use super::super::host::{store_folder, viewer};
 use super::super::people;
 use super::super::spent::in_words;
 use crate::cli::{Inbox, StoreAt};
@@ -29,14 +29,13 @@ pub(super) fn open_for(at: &StoreAt, id: &str) -> Result<SqliteStore> {
 
 /// A session read from the store, to look at.
 pub(super) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<Session> {
-    let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
     if let Some(at) = at {
         let records = store.records(id)?;
         if at > records {
             bail!("the journal of `{id}` has {records} records, and not {at}");
         }
     }
-    Ok(look_at(&store.shared(), id, &remake(genesis, id), at)?)
+    Ok(viewer(store).look(id, at)?)
 }
 
 pub(super) fn list(at: &StoreAt, as_json: bool) -> Result<Exit> {
