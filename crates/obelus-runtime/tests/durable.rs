@@ -269,7 +269,7 @@ async fn a_store_holds_a_session_across_processes_lives() {
     }
     let store = SqliteStore::open(&folder).unwrap();
     let mut second = driver("read", chain(3), &calls);
-    second.recover(store.journal("s").unwrap());
+    second.recover(store.journal("s").unwrap().into_iter().map(|record| (record.at, record.input)).collect());
     assert_eq!(read(&second, "†state.v2"), Some(json!(3)));
     assert_eq!(calls.load(Ordering::SeqCst), 3);
     drop(store);

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use obelus_kernel::session::{Answer, Ends, Input, Prompt, Session, Settings, Solution};
 use obelus_kernel::{Context, Time};
 use obelus_runtime::{
-    Activities, AnswerFuture, Driver, Event, FileNews, Model, SessionFiles, SessionJournal, SqliteStore, Store as _,
-    system_clock,
+    Activities, AnswerFuture, Driver, Event, FileNews, Model, Record, Remake, SessionFiles, SqliteStore, Store as _,
+    restore_driver, system_clock,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -86,10 +86,12 @@ impl Durable {
             async { Ok(json!(true)) }
         });
         activities.register("look", |_| async { Ok(json!("seen")) });
-        let mut driver = Driver::new(session(), Arc::new(activities), Arc::new(self.clerk.clone()), system_clock);
-        driver.recover(self.store.journal("s").unwrap());
-        driver
-            .journaled_by(SessionJournal::new(self.store.clone(), "s"))
+        let clerk = Arc::new(self.clerk.clone());
+        let drive = |session| Driver::new(session, Arc::new(activities), clerk, system_clock);
+        let remake: Remake = Arc::new(|| Ok(session()));
+        restore_driver(&self.store, "s", &remake, drive)
+            .unwrap()
+            .driver
             .watched_by(move |event| {
                 if let Event::Files(told) = event {
                     news.lock().unwrap().push(told.clone());
@@ -169,7 +171,7 @@ async fn dur_7_the_file_is_the_state_after_every_iteration_and_what_a_crash_leav
     driver.turn(say("спасибо")).await.unwrap();
     assert_eq!(kept.state(), driver.session().state());
     assert_eq!(*kept.news.lock().unwrap(), []);
-    let is_state = |(_, input): &(Time, Input)| matches!(input, Input::State { .. });
+    let is_state = |record: &Record| matches!(record.input, Input::State { .. });
     assert!(!kept.store.journal("s").unwrap().iter().any(is_state), "nobody has edited anything");
     assert!(!kept.folder.join("states/s.json.new").exists());
     fs::remove_dir_all(&kept.folder).unwrap();
@@ -189,7 +191,7 @@ async fn what_a_person_changed_in_the_middle_of_a_turn_is_told_from_what_stood_t
     let journal = kept.store.journal("s").unwrap();
     let edits: Vec<&Value> = journal
         .iter()
-        .filter_map(|(_, input)| match input {
+        .filter_map(|record| match &record.input {
             Input::State { state, .. } => Some(state),
             _ => None,
         })
@@ -212,7 +214,7 @@ async fn dur_7_a_status_changed_in_the_file_is_a_decision_at_the_start_of_the_ne
     assert_eq!(kept.state()["confirmations"]["deal_7_sum"]["status"], "approved");
     let journal = kept.store.journal("s").unwrap();
     let edits: Vec<&Input> =
-        journal.iter().map(|(_, input)| input).filter(|input| matches!(input, Input::State { .. })).collect();
+        journal.iter().map(|record| &record.input).filter(|input| matches!(input, Input::State { .. })).collect();
     let [Input::State { state, by }] = edits[..] else { panic!("{edits:?}") };
     assert_eq!(by, "the state's file");
     assert_eq!(state.as_object().unwrap().keys().collect::<Vec<_>>(), ["confirmations"], "only what was changed");
@@ -236,7 +238,7 @@ async fn dur_7_an_invalid_file_is_left_alone_and_the_turn_goes_on_without_it() {
     let news = kept.news.lock().unwrap().clone();
     let [FileNews::Refused { why, .. }] = &news[..] else { panic!("{news:?}") };
     assert!(why.contains("goals.0"), "{why}");
-    let is_state = |(_, input): &(Time, Input)| matches!(input, Input::State { .. });
+    let is_state = |record: &Record| matches!(record.input, Input::State { .. });
     assert!(!kept.store.journal("s").unwrap().iter().any(is_state));
     fs::remove_dir_all(&kept.folder).unwrap();
 }

@@ -9,7 +9,7 @@ use obelus_kernel::session::{Answer, Input, Picture, Prompt, Session, Settings, 
 use obelus_kernel::{Context, Time};
 use obelus_runtime::{
     Activities, AnswerFuture, Driver, ImageError, ImageStore, Model, Remake, SessionJournal, SqliteStore, Store as _,
-    restore,
+    restore_driver,
 };
 use serde_json::json;
 use tokio::sync::Notify;
@@ -98,14 +98,14 @@ async fn the_journal_has_a_name_and_a_digest_and_after_a_crash_the_picture_is_sh
         }
     }
     fs::remove_file(original).unwrap();
-    let journal: Vec<Input> = store.journal("s").unwrap().into_iter().map(|(_, input)| input).collect();
+    let journal: Vec<Input> = store.journal("s").unwrap().into_iter().map(|record| record.input).collect();
     let [Input::Picture(picture), Input::User { .. }] = journal.as_slice() else { panic!("{journal:?}") };
     assert_eq!(*picture, Picture::of(CAT).unwrap());
     let text = serde_json::to_string(&journal).unwrap();
     assert!(!text.contains("CANARY") && !text.contains("private"), "{text}");
 
     let viewer = Viewer::default();
-    let mut driver = restore(&store, "s", &remake(), |session| world.drive(session, &viewer)).unwrap().driver;
+    let mut driver = restore_driver(&store, "s", &remake(), |session| world.drive(session, &viewer)).unwrap().driver;
     driver.resume().await.unwrap().unwrap();
     let shown = viewer.shown.lock().unwrap().clone();
     let path = shown[0].path.clone().expect("the copy is there");
