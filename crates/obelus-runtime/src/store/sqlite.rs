@@ -82,6 +82,7 @@ impl SqliteStore {
         let reader = SharedReader::default();
         let closed = reader.clone();
         let writer = Writer::start(folder.to_owned(), move || *closed.get() = None)?;
+        *reader.get() = Some(Reader::new(schema::look(folder)?));
         Ok(Self::of(folder, reader, Some(writer), Some(lock)))
     }
 

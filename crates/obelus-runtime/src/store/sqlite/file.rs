@@ -80,7 +80,7 @@ impl OpenFile {
     }
 }
 
-/// The file of a store, which is closed after every failure and opened again for the next commit.
+/// The file of a store, which is closed after a failed sync and opened again for the next commit.
 pub(super) struct WriterFile {
     folder: PathBuf,
     open: Option<OpenFile>,
@@ -121,11 +121,25 @@ impl WriterFile {
                 Err(error) => Err(StoreError::OutcomeUnknown(error.to_string())),
             }
         });
-        if committed.is_err() {
-            // What is in memory may be ahead of the file.
-            self.let_go();
+        match &committed {
+            Ok(_) => {}
+            Err(StoreError::OutcomeUnknown(_)) => self.let_go(),
+            Err(_) => self.roll_back(),
         }
         committed
+    }
+
+    /// Goes back to what is in the file, from which what is in memory may differ after a failure.
+    fn roll_back(&mut self) {
+        let rolled_back = self.open.as_mut().is_some_and(|OpenFile { connection, index, numbers }| {
+            // Some failures have rolled back already.
+            let _ = connection.execute_batch("ROLLBACK");
+            numbers.clear();
+            connection.is_autocommit() && Index::read(connection).map(|read| *index = read).is_ok()
+        });
+        if !rolled_back {
+            self.let_go();
+        }
     }
 
     /// Gives the system back what is free in the file. All of it is written anew, beside what is there.
