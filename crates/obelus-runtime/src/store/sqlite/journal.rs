@@ -194,7 +194,7 @@ fn decode(row: &Row<'_>, session: i64, seq: i64) -> Result<Record, String> {
     }
     // All forms spell inputs alike: form 1 has no sum, form 2 another one, form 3 neither digest nor id.
     let input = parsed(text)?;
-    let id = id.map(|id| id.parse()).transpose().map_err(|error: StoreError| error.to_string())?;
+    let id = id.map(str::parse).transpose().map_err(|error: StoreError| error.to_string())?;
     Ok(Record { at: Time(at), input, id, digest: digest.map(|digest| Digest(digest.cast_unsigned())) })
 }
 

@@ -28,7 +28,7 @@ const STEPS: [&str; FORM as usize] = [
      CREATE TABLE snapshot (
          session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, form INTEGER NOT NULL, state TEXT NOT NULL,
          sum INTEGER NOT NULL);",
-    // Records lie as they came, and a register of their places is written now and then (see `tail`): an index beside
+    // Records lie as they came, and a register of their places is written now and then (see `index`): an index beside
     // them had to be written with every commit, a page for each session. What is long comes last, so that the rest
     // is read without it. Since this form there are records of kinds that earlier versions would take for damage: what
     // requests took, what calls ask while at work.

@@ -74,9 +74,15 @@ struct Queue {
     is_closed: bool,
 }
 
+/// What is written by one commit.
+struct Batch {
+    jobs: Vec<(Write, Tell)>,
+    rests: Vec<PutOff>,
+}
+
 impl Queue {
     /// The next commit. Checkpoints are part of it if they are due, or all of them if there is time.
-    fn take(&mut self, has_time: bool) -> (Vec<(Write, Tell)>, Vec<PutOff>) {
+    fn take(&mut self, has_time: bool) -> Batch {
         let jobs = self.jobs.drain(..self.jobs.len().min(MOST_AT_ONCE)).collect();
         let mut bytes = 0;
         let is_next = |_: &String, rest: &mut PutOff| {
@@ -85,7 +91,7 @@ impl Queue {
             is_next
         };
         let rests = self.rests.extract_if(.., is_next).map(|(_, rest)| rest).collect();
-        (jobs, rests)
+        Batch { jobs, rests }
     }
 }
 
@@ -163,7 +169,7 @@ impl Shared {
 
     /// The thread's work.
     fn serve(&self) {
-        while let Some((jobs, rests)) = self.next() {
+        while let Some(Batch { jobs, rests }) = self.next() {
             let (writes, tells): (Vec<Write>, Vec<Tell>) = jobs.into_iter().unzip();
             let mut file = self.file();
             // A mistake in one write spoils its batch, and nothing that comes after.
@@ -193,7 +199,7 @@ impl Shared {
     }
 
     /// Waits for the next batch; none when nothing will come any more.
-    fn next(&self) -> Option<(Vec<(Write, Tell)>, Vec<PutOff>)> {
+    fn next(&self) -> Option<Batch> {
         let mut queue = self.queue();
         let mut is_idle = false;
         loop {
