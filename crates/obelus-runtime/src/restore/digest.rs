@@ -4,7 +4,7 @@
 //! refuse every session that is under way. It has what a task is about and not how it is done: no time limits, no
 //! prompts, and no idempotency keys, for these begin with the session's name and a fork has another.
 
-use std::fmt::{self, Display, Write};
+use std::fmt::Display;
 
 use obelus_kernel::Context;
 use obelus_kernel::session::{AskedAgain, ElicitationAnswer, Reply, Start, Task};
@@ -60,8 +60,7 @@ impl Hash {
     }
 
     fn id(&mut self, id: &impl Display) {
-        // Writing to a hash does not fail.
-        let _ = write!(self, "{id}");
+        self.text(&id.to_string());
     }
 
     /// A JSON value. The order of the members of an object makes no difference.
@@ -160,13 +159,6 @@ impl Hash {
     fn half(mut self) -> u64 {
         self.word(0);
         self.0 >> 32
-    }
-}
-
-impl Write for Hash {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.text(text);
-        Ok(())
     }
 }
 
