@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Deserialize;
 
 use super::file::OpenFile;
-use super::index::Index;
+use super::index::RecordIndex;
 use super::{sessions, sum};
 use crate::store::{Cut, Digest, InputId, Journaled, Record, StoreError};
 
@@ -95,7 +95,7 @@ pub(super) fn taken(connection: &Connection, session: i64, input: &InputId) -> R
 /// sound record is an error.
 pub(super) fn load(
     connection: &Connection,
-    index: &Index,
+    index: &RecordIndex,
     id: &str,
     after: u64,
     upto: Option<u64>,
@@ -150,7 +150,7 @@ impl Reading<'_> {
 }
 
 /// What a session was last told to do: to start, to run its plan, or words of the user.
-pub(super) fn last_word(connection: &Connection, index: &Index, id: &str) -> Result<Option<Input>, StoreError> {
+pub(super) fn last_word(connection: &Connection, index: &RecordIndex, id: &str) -> Result<Option<Input>, StoreError> {
     let session = sessions::number(connection, id)?;
     let word = |row: &Row<'_>, seq| {
         let input = decode(row, session, seq).ok().map(|record| record.input);
