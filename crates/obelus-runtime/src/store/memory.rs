@@ -8,18 +8,18 @@ use serde_json::Value;
 
 use super::{
     Durable, InboxRow, InputId, Journaled, Locks, Record, Rest, SessionLock, SessionRow, Snapshot, Store, StoreError,
-    check_name,
+    check_ids, check_name,
 };
 
 /// Sessions in memory.
 #[derive(Default)]
 pub struct MemoryStore {
-    sessions: Mutex<BTreeMap<String, Kept>>,
+    sessions: Mutex<BTreeMap<String, MemorySession>>,
     locks: Locks,
 }
 
 /// One session.
-struct Kept {
+struct MemorySession {
     created: Time,
     genesis: Value,
     records: Vec<Record>,
@@ -30,12 +30,13 @@ struct Kept {
     questions: Option<(u64, Vec<Value>)>,
 }
 
-impl Kept {
+impl MemorySession {
     fn last(&self) -> u64 {
         self.records.len() as u64
     }
 
     fn append(&mut self, session: &str, records: Vec<Record>) -> Result<(), StoreError> {
+        check_ids(session, &records)?;
         if let Some((id, seq)) = records.iter().find_map(|record| self.taken.get_key_value(record.id.as_ref()?)) {
             return Err(StoreError::Taken { session: session.to_owned(), input: id.to_string(), seq: *seq });
         }
@@ -56,11 +57,15 @@ impl MemoryStore {
         Self::default()
     }
 
-    fn sessions(&self) -> MutexGuard<'_, BTreeMap<String, Kept>> {
+    fn sessions(&self) -> MutexGuard<'_, BTreeMap<String, MemorySession>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn with<T>(&self, id: &str, work: impl FnOnce(&mut Kept) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    fn with<T>(
+        &self,
+        id: &str,
+        work: impl FnOnce(&mut MemorySession) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         self.sessions().get_mut(id).ok_or_else(|| StoreError::Unknown(id.to_owned())).and_then(work)
     }
 }
@@ -72,7 +77,7 @@ impl Store for MemoryStore {
         if sessions.contains_key(id) {
             return Err(StoreError::Exists(id.to_owned()));
         }
-        let mut kept = Kept {
+        let mut kept = MemorySession {
             created: at,
             genesis: genesis.clone(),
             records: Vec::new(),
@@ -132,7 +137,7 @@ impl Store for MemoryStore {
     }
 
     fn list(&self) -> Result<Vec<SessionRow>, StoreError> {
-        let row = |(id, kept): (&String, &Kept)| SessionRow {
+        let row = |(id, kept): (&String, &MemorySession)| SessionRow {
             id: id.clone(),
             created: kept.created,
             records: kept.last(),
@@ -144,7 +149,7 @@ impl Store for MemoryStore {
     }
 
     fn inbox(&self) -> Result<Vec<InboxRow>, StoreError> {
-        let row = |(id, kept): (&String, &Kept)| {
+        let row = |(id, kept): (&String, &MemorySession)| {
             let current = kept.questions.as_ref().filter(|(seq, _)| *seq == kept.last());
             // One that has begun and was told nothing yet asks nothing.
             let new = (kept.last() == 0).then(Vec::new);

@@ -28,6 +28,7 @@ mod writer;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 
 use obelus_kernel::Time;
@@ -41,23 +42,25 @@ use super::{
     Store, StoreError, check_name,
 };
 use file::OpenFile;
-use index::Index;
+use index::RecordIndex;
 use journal::{Encoded, number, signed};
-use reader::Reader;
+use reader::StoreReader;
 pub(super) use schema::FORM;
-use writer::Writer;
+use writer::StoreWriter;
 
 /// Sessions in an SQLite file.
 #[derive(Clone)]
 pub struct SqliteStore {
-    inner: Arc<Inner>,
+    inner: Arc<OpenStore>,
 }
 
-struct Inner {
+struct OpenStore {
     reader: SharedReader,
     /// None where the store is only read.
-    writer: Option<Writer>,
+    writer: Option<StoreWriter>,
     locks: Locks,
+    /// Whether a damaged index was made anew.
+    is_rebuilt: AtomicBool,
     folder: PathBuf,
     /// Holds the lock as long as the store is open; after the writer, which must be done first.
     _lock: Option<File>,
@@ -66,10 +69,10 @@ struct Inner {
 /// Reads have a connection of their own, and never wait for a sync. There is none after a failed sync, until the file
 /// has been opened again.
 #[derive(Clone, Default)]
-struct SharedReader(Arc<Mutex<Option<Reader>>>);
+struct SharedReader(Arc<Mutex<Option<StoreReader>>>);
 
 impl SharedReader {
-    fn get(&self) -> MutexGuard<'_, Option<Reader>> {
+    fn get(&self) -> MutexGuard<'_, Option<StoreReader>> {
         // A panic elsewhere leaves nothing half done: it only reads.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -81,7 +84,8 @@ impl SqliteStore {
         let lock = lock::take(folder)?;
         let reader = SharedReader::default();
         let closed = reader.clone();
-        let writer = Writer::start(folder.to_owned(), move || *closed.get() = None)?;
+        let writer = StoreWriter::start(folder.to_owned(), move || *closed.get() = None)?;
+        *reader.get() = Some(StoreReader::new(schema::look(folder)?));
         Ok(Self::of(folder, reader, Some(writer), Some(lock)))
     }
 
@@ -92,13 +96,22 @@ impl SqliteStore {
             return Err(StoreError::Folder(folder.to_owned(), missing));
         }
         let reader = SharedReader::default();
-        *reader.get() = Some(Reader::new(schema::look(folder)?));
+        *reader.get() = Some(StoreReader::new(schema::look(folder)?));
         Ok(Self::of(folder, reader, None, None))
     }
 
-    fn of(folder: &Path, reader: SharedReader, writer: Option<Writer>, lock: Option<File>) -> Self {
+    fn of(folder: &Path, reader: SharedReader, writer: Option<StoreWriter>, lock: Option<File>) -> Self {
         let (folder, locks) = (folder.to_owned(), Locks::default());
-        Self { inner: Arc::new(Inner { reader, writer, locks, folder, _lock: lock }) }
+        Self {
+            inner: Arc::new(OpenStore {
+                reader,
+                writer,
+                locks,
+                is_rebuilt: AtomicBool::new(false),
+                folder,
+                _lock: lock,
+            }),
+        }
     }
 
     /// The same store, for whoever does not care which engine it is.
@@ -111,8 +124,20 @@ impl SqliteStore {
         &self.inner.folder
     }
 
-    /// Reads the store as it is at one moment.
-    fn read<T>(&self, work: impl FnOnce(&Connection, &Index) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    /// Reads the store as it is at one moment. An index that is found to be damaged is made anew, once.
+    fn read<T>(&self, work: impl Fn(&Connection, &RecordIndex) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        match self.read_once(&work) {
+            Err(StoreError::DamagedIndex)
+                if self.inner.writer.is_some() && !self.inner.is_rebuilt.swap(true, Ordering::Relaxed) =>
+            {
+                self.write(OpenFile::rebuild_index)?;
+                self.read_once(&work)
+            }
+            read => read,
+        }
+    }
+
+    fn read_once<T>(&self, work: impl Fn(&Connection, &RecordIndex) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let mut reader = self.inner.reader.get();
         match &mut *reader {
             Some(reader) => reader.read(work),
@@ -120,12 +145,23 @@ impl SqliteStore {
                 if let Some(writer) = &self.inner.writer {
                     writer.reopen()?;
                 }
-                closed.insert(Reader::new(schema::look(&self.inner.folder)?)).read(work)
+                closed.insert(StoreReader::new(schema::look(&self.inner.folder)?)).read(work)
             }
         }
     }
 
-    fn writer(&self) -> Result<&Writer, StoreError> {
+    /// If records are still missing when the index was made anew, the session is damaged and not the index.
+    fn missing_records(&self, id: &str, error: StoreError) -> StoreError {
+        match error {
+            StoreError::DamagedIndex if self.inner.writer.is_some() => {
+                let problem = "records of it are missing".to_owned();
+                StoreError::Damaged { session: id.to_owned(), seq: 0, problem }
+            }
+            error => error,
+        }
+    }
+
+    fn writer(&self) -> Result<&StoreWriter, StoreError> {
         self.inner.writer.as_ref().ok_or_else(|| StoreError::OnlyLooking(self.inner.folder.clone()))
     }
 
@@ -217,7 +253,8 @@ impl Store for SqliteStore {
     }
 
     fn load(&self, id: &str, after: u64, upto: Option<u64>) -> Result<Journaled, StoreError> {
-        self.read(|connection, index| journal::load(connection, index, id, after, upto))
+        let loaded = self.read(|connection, index| journal::load(connection, index, id, after, upto));
+        loaded.map_err(|error| self.missing_records(id, error))
     }
 
     fn taken(&self, id: &str, input: &InputId) -> Result<Option<u64>, StoreError> {
@@ -225,7 +262,8 @@ impl Store for SqliteStore {
     }
 
     fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, StoreError> {
-        self.read(|connection, index| rest::snapshot(connection, index, id))
+        let found = self.read(|connection, index| rest::snapshot(connection, index, id));
+        found.map_err(|error| self.missing_records(id, error))
     }
 
     fn keep_rest(&self, id: &str, seq: u64, rest: Rest) {
@@ -270,7 +308,7 @@ impl Store for SqliteStore {
 }
 
 /// Number and time of the last record of a session.
-fn last_record(connection: &Connection, index: &Index, session: i64) -> Result<(i64, Option<Time>), StoreError> {
+fn last_record(connection: &Connection, index: &RecordIndex, session: i64) -> Result<(i64, Option<Time>), StoreError> {
     let found = match index.recent(session).last() {
         Some((seq, place)) => Some((*seq, *place)),
         None => connection
@@ -286,5 +324,7 @@ fn last_record(connection: &Connection, index: &Index, session: i64) -> Result<(
     Ok((seq, at.map(Time)))
 }
 
+#[cfg(test)]
+mod damage_tests;
 #[cfg(test)]
 mod tests;

@@ -7,9 +7,9 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Deserialize;
 
 use super::file::OpenFile;
-use super::index::Index;
+use super::index::{RecordIndex, registered_of};
 use super::{sessions, sum};
-use crate::store::{Cut, Digest, InputId, Journaled, Record, StoreError};
+use crate::store::{Cut, Digest, InputId, Journaled, Record, StoreError, check_ids};
 
 /// The form of the records that are written today.
 const FORM: i64 = 4;
@@ -31,6 +31,7 @@ pub(super) struct Encoded {
 
 impl Encoded {
     pub(super) fn all(session: &str, records: Vec<Record>) -> Result<Vec<Self>, StoreError> {
+        check_ids(session, &records)?;
         records.into_iter().map(|record| Self::of(session, record)).collect()
     }
 
@@ -95,22 +96,30 @@ pub(super) fn taken(connection: &Connection, session: i64, input: &InputId) -> R
 /// sound record is an error.
 pub(super) fn load(
     connection: &Connection,
-    index: &Index,
+    index: &RecordIndex,
     id: &str,
     after: u64,
     upto: Option<u64>,
 ) -> Result<Journaled, StoreError> {
     let session = sessions::number(connection, id)?;
     let (first, last) = (signed(after), upto.map_or(i64::MAX, signed));
+    let registered = registered_of(connection, session)?;
     let journaled = Journaled { after, records: Vec::new(), cut: None };
     let mut reading = Reading { id, session, expected: first, journaled };
     let mut select = connection.prepare_cached(&format!(
-        "SELECT {COLUMNS}, register.seq FROM register LEFT JOIN record USING (place)
+        "SELECT {COLUMNS}, register.seq, record.session, record.seq FROM register LEFT JOIN record USING (place)
          WHERE register.session = ?1 AND register.seq > ?2 AND register.seq <= ?3 ORDER BY register.seq"
     ))?;
     let mut rows = select.query(params![session, first, last])?;
     while let Some(row) = rows.next()? {
-        reading.take(row, row.get(6)?)?;
+        let (seq, found) = (row.get(6)?, (row.get::<_, Option<i64>>(7)?, row.get::<_, Option<i64>>(8)?));
+        if found != (Some(session), Some(seq)) {
+            return Err(StoreError::DamagedIndex);
+        }
+        reading.take(row, seq)?;
+    }
+    if reading.expected != registered.min(last).max(first) {
+        return Err(StoreError::DamagedIndex);
     }
     let mut select = connection.prepare_cached(&format!("SELECT {COLUMNS} FROM record WHERE place = ?1"))?;
     for (seq, place) in index.recent(session).iter().filter(|(seq, _)| *seq > first && *seq <= last) {
@@ -136,7 +145,7 @@ impl Reading<'_> {
         self.expected += 1;
         let damaged = |seq, problem| StoreError::Damaged { session: self.id.to_owned(), seq, problem };
         if seq != self.expected {
-            return Err(damaged(number(seq), "a record before it is missing".to_owned()));
+            return Err(StoreError::DamagedIndex);
         }
         match (decode(row, self.session, seq), &mut self.journaled.cut) {
             (Ok(record), None) => self.journaled.records.push(record),
@@ -150,7 +159,7 @@ impl Reading<'_> {
 }
 
 /// What a session was last told to do: to start, to run its plan, or words of the user.
-pub(super) fn last_word(connection: &Connection, index: &Index, id: &str) -> Result<Option<Input>, StoreError> {
+pub(super) fn last_word(connection: &Connection, index: &RecordIndex, id: &str) -> Result<Option<Input>, StoreError> {
     let session = sessions::number(connection, id)?;
     let word = |row: &Row<'_>, seq| {
         let input = decode(row, session, seq).ok().map(|record| record.input);
@@ -194,7 +203,7 @@ fn decode(row: &Row<'_>, session: i64, seq: i64) -> Result<Record, String> {
     }
     // All forms spell inputs alike: form 1 has no sum, form 2 another one, form 3 neither digest nor id.
     let input = parsed(text)?;
-    let id = id.map(|id| id.parse()).transpose().map_err(|error: StoreError| error.to_string())?;
+    let id = id.map(str::parse).transpose().map_err(|error: StoreError| error.to_string())?;
     Ok(Record { at: Time(at), input, id, digest: digest.map(|digest| Digest(digest.cast_unsigned())) })
 }
 

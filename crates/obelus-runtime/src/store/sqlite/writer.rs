@@ -26,10 +26,10 @@ const MOST_RECORDS: u64 = 1024;
 
 /// Something to write in the transaction of a batch. It returns what its caller is told; where it refuses, it has not
 /// written anything.
-pub(super) type Write = Box<dyn FnOnce(&mut OpenFile) -> Result<u64, StoreError> + Send>;
+pub(super) type WriteJob = Box<dyn FnOnce(&mut OpenFile) -> Result<u64, StoreError> + Send>;
 
 /// Tells the caller what became of it.
-type Tell = Box<dyn FnOnce(Result<u64, StoreError>) + Send>;
+type Acknowledge = Box<dyn FnOnce(Result<u64, StoreError>) + Send>;
 
 /// What a session was when it last came to rest, until there is time to write it.
 pub(super) struct PutOff {
@@ -53,30 +53,37 @@ impl PutOff {
 }
 
 /// The way to the thread.
-pub(super) struct Writer {
-    shared: Arc<Shared>,
+pub(super) struct StoreWriter {
+    shared: Arc<WriterShared>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Shared {
-    queue: Mutex<Queue>,
+struct WriterShared {
+    queue: Mutex<WriteQueue>,
     came: Condvar,
     file: Mutex<WriterFile>,
-    /// Called when a sync has failed, before the file is opened again.
-    on_unknown: Box<dyn Fn() + Send + Sync>,
+    /// Closes the connection that reads. After a failed sync nobody may have the file open when it is opened again, and
+    /// at the end the connection that closes last carries the log over.
+    close_reader: Box<dyn Fn() + Send + Sync>,
 }
 
 #[derive(Default)]
-struct Queue {
-    jobs: Vec<(Write, Tell)>,
+struct WriteQueue {
+    jobs: Vec<(WriteJob, Acknowledge)>,
     rests: BTreeMap<String, PutOff>,
     is_asleep: bool,
     is_closed: bool,
 }
 
-impl Queue {
+/// What is written by one commit.
+struct CommitBatch {
+    jobs: Vec<(WriteJob, Acknowledge)>,
+    rests: Vec<PutOff>,
+}
+
+impl WriteQueue {
     /// The next commit. Checkpoints are part of it if they are due, or all of them if there is time.
-    fn take(&mut self, has_time: bool) -> (Vec<(Write, Tell)>, Vec<PutOff>) {
+    fn take(&mut self, has_time: bool) -> CommitBatch {
         let jobs = self.jobs.drain(..self.jobs.len().min(MOST_AT_ONCE)).collect();
         let mut bytes = 0;
         let is_next = |_: &String, rest: &mut PutOff| {
@@ -85,16 +92,16 @@ impl Queue {
             is_next
         };
         let rests = self.rests.extract_if(.., is_next).map(|(_, rest)| rest).collect();
-        (jobs, rests)
+        CommitBatch { jobs, rests }
     }
 }
 
-impl Writer {
+impl StoreWriter {
     /// Opens the file in a folder and starts the thread.
-    pub(super) fn start(folder: PathBuf, on_unknown: impl Fn() + Send + Sync + 'static) -> Result<Self, StoreError> {
+    pub(super) fn start(folder: PathBuf, close_reader: impl Fn() + Send + Sync + 'static) -> Result<Self, StoreError> {
         let file = Mutex::new(WriterFile::new(folder.clone())?);
-        let (queue, came, on_unknown) = (Mutex::default(), Condvar::new(), Box::new(on_unknown));
-        let shared = Arc::new(Shared { queue, came, file, on_unknown });
+        let (queue, came, close_reader) = (Mutex::default(), Condvar::new(), Box::new(close_reader));
+        let shared = Arc::new(WriterShared { queue, came, file, close_reader });
         let own = Arc::clone(&shared);
         let thread = thread::Builder::new().name("store".to_owned()).spawn(move || own.serve());
         let thread = Some(thread.map_err(|error| StoreError::Folder(folder, error))?);
@@ -102,7 +109,7 @@ impl Writer {
     }
 
     /// Has something written. The caller is told when it is durable, or why it is not.
-    pub(super) fn write(&self, write: Write, tell: Tell) {
+    pub(super) fn write(&self, write: WriteJob, tell: Acknowledge) {
         self.shared.change(|queue| queue.jobs.push((write, tell)));
     }
 
@@ -132,7 +139,7 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for StoreWriter {
     fn drop(&mut self) {
         // Whatever was handed in is still written.
         self.shared.change(|queue| queue.is_closed = true);
@@ -142,8 +149,8 @@ impl Drop for Writer {
     }
 }
 
-impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+impl WriterShared {
+    fn queue(&self) -> MutexGuard<'_, WriteQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -152,7 +159,7 @@ impl Shared {
     }
 
     /// Changes the queue, and wakes the thread if it sleeps.
-    fn change(&self, change: impl FnOnce(&mut Queue)) {
+    fn change(&self, change: impl FnOnce(&mut WriteQueue)) {
         let mut queue = self.queue();
         change(&mut queue);
         if std::mem::take(&mut queue.is_asleep) {
@@ -163,8 +170,8 @@ impl Shared {
 
     /// The thread's work.
     fn serve(&self) {
-        while let Some((jobs, rests)) = self.next() {
-            let (writes, tells): (Vec<Write>, Vec<Tell>) = jobs.into_iter().unzip();
+        while let Some(CommitBatch { jobs, rests }) = self.next() {
+            let (writes, tells): (Vec<WriteJob>, Vec<Acknowledge>) = jobs.into_iter().unzip();
             let mut file = self.file();
             // A mistake in one write spoils its batch, and nothing that comes after.
             let committed = std::panic::catch_unwind(AssertUnwindSafe(|| file.commit(writes, &rests)));
@@ -175,14 +182,15 @@ impl Shared {
             drop(file);
             self.tell(tells, committed);
         }
+        (self.close_reader)();
         self.file().close();
     }
 
-    fn tell(&self, tells: Vec<Tell>, committed: Result<Vec<Result<u64, StoreError>>, StoreError>) {
+    fn tell(&self, tells: Vec<Acknowledge>, committed: Result<Vec<Result<u64, StoreError>>, StoreError>) {
         match committed {
             Ok(outcomes) => tells.into_iter().zip(outcomes).for_each(|(tell, outcome)| tell(outcome)),
             Err(StoreError::OutcomeUnknown(why)) => {
-                (self.on_unknown)();
+                (self.close_reader)();
                 tells.into_iter().for_each(|tell| tell(Err(StoreError::OutcomeUnknown(why.clone()))));
             }
             Err(error) => {
@@ -193,7 +201,7 @@ impl Shared {
     }
 
     /// Waits for the next batch; none when nothing will come any more.
-    fn next(&self) -> Option<(Vec<(Write, Tell)>, Vec<PutOff>)> {
+    fn next(&self) -> Option<CommitBatch> {
         let mut queue = self.queue();
         let mut is_idle = false;
         loop {
