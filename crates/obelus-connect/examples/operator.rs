@@ -18,10 +18,9 @@ use obelus_connect::browser::Section;
 use obelus_connect::mcp::{Server, Servers};
 use obelus_connect::model::{PromptOptions, render};
 use obelus_kernel::Context;
-use obelus_kernel::session::{Answer, Input, Mode, Prompt, Session, Settings, Solution};
+use obelus_kernel::session::{Answer, Mode, Prompt, Solution};
 use obelus_runtime::{
-    Activities, Agent, AnswerFuture, Driver, Event, Model, SessionFiles, SessionJournal, SqliteStore, Store as _,
-    system_clock,
+    Activities, Agent, AnswerFuture, Connections, EventBody, EventNumber, Host, Model, SessionSpec, SqliteStore,
 };
 use serde_json::{Map, Value, json};
 
@@ -57,10 +56,12 @@ fn main() {
         // One for all of them, as people have.
         let store = SqliteStore::open(&folder.join("store")).expect("a store");
         for round in 0..ROUNDS {
-            memory.push(work(&agent, &tools, &page, None).await.wall);
+            let in_memory = work(&agent, &tools, &page, None).await;
             let turn = work(&agent, &tools, &page, Some((&store, &format!("bench-{round}")))).await;
-            kept.push(turn.wall);
-            cpu.push(turn.cpu);
+            let each = turn.steps as f64;
+            memory.push(in_memory.wall / each);
+            kept.push(turn.wall / each);
+            cpu.push(turn.cpu / each);
             steps += turn.steps;
             for _ in 0..SNAPSHOTS {
                 let begun = Instant::now();
@@ -79,8 +80,9 @@ fn main() {
     });
 }
 
-/// What a turn took, for each of its steps.
+/// What a turn took.
 struct Turn {
+    /// Its steps, where the session is kept: both have the same.
     steps: usize,
     /// The CPU time of the whole process.
     cpu: f64,
@@ -112,31 +114,32 @@ async fn work(agent: &Agent, tools: &[(String, Value)], page: &str, store: Optio
     let mut context = agent.context.to_json();
     let offered: Map<String, Value> = tools.iter().cloned().collect();
     context.as_array_mut().expect("a list").push(json!({"type": "tool", "tool": offered}));
-    let settings = Settings { mode: Mode::Full, activities: activities.names(), ..agent.settings.clone() };
-    let context = Context::from_value(context).expect("a good context");
-    let session = Session::new("bench", context, None, Arc::new(settings)).expect("a good session");
-    let session = session.with_steps(Arc::clone(agent.steps.as_ref().expect("it has a graph")));
-    let model = Arc::new(Decider { decided: AtomicUsize::new(0) });
-    let taken = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&taken);
-    let mut driver = Driver::new(session, Arc::new(activities), model, system_clock).watched_by(move |event| {
-        // Every step of this graph but the end asks the model or begins a call.
-        if matches!(event, Event::Asking | Event::Began(_)) {
-            count.fetch_add(1, Ordering::Relaxed);
-        }
-    });
-    if let Some((store, id)) = store {
-        store.create(id, system_clock(), &json!({}), Vec::new()).expect("a session");
-        driver = driver.journaled_by(SessionJournal::new(store.clone(), id));
-        driver = driver.with_files(SessionFiles::open(store.folder(), id).expect("files"));
+    let mut spec = SessionSpec::from_agent(agent.clone());
+    spec.context = Context::from_value(context).expect("a good context");
+    spec.settings.mode = Mode::Full;
+    let model = Decider { decided: AtomicUsize::new(0) };
+    let mut host = Host::builder(Connections::new(activities).with_model(model)).idle_after(None);
+    if let Some((store, _)) = store {
+        host = host.store(store.shared()).files(store.folder());
     }
+    let host = host.build();
+    let handle = match store {
+        Some((_, id)) => host.create(id, spec).await,
+        None => host.create_temporary("bench", spec).await,
+    };
+    let handle = handle.expect("a good session");
     let (begun, worked) = (Instant::now(), ProcessTime::now());
-    let reply = driver.turn(Input::User { text: "Walk through the shop".to_owned() }).await.expect("a turn");
+    handle.say("Walk through the shop").await.expect("it is kept");
+    let reply = handle.rested().await.expect("it is kept").expect("a turn");
     let (worked, wall) = (micros(worked.elapsed()), micros(begun.elapsed()));
     assert_eq!(reply.end.as_deref(), Some("done"), "{reply:?}");
     assert!(visits.load(Ordering::Relaxed) >= ACTIONS, "it did not observe");
-    let steps = taken.load(Ordering::Relaxed);
-    Turn { steps, cpu: worked / steps as f64, wall: wall / steps as f64 }
+    // Every step of this graph but the end asks the model or begins a call.
+    let is_step = |body: &EventBody| matches!(body, EventBody::ModelAsked { .. } | EventBody::CallBegan { .. });
+    let mut events = handle.subscribe(Some(EventNumber::START));
+    let steps = std::iter::from_fn(|| events.try_next()).filter(|event| is_step(&event.body)).count();
+    host.close().await;
+    Turn { steps, cpu: worked, wall }
 }
 
 /// A model that knows at once what to do.

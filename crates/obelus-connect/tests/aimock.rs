@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use obelus_connect::model::openai::{Access, OpenAi, OpenAiOptions, Timeouts};
 use obelus_kernel::session::Ends;
-use obelus_runtime::{Event, Secret};
+use obelus_runtime::Secret;
 use serde_json::{Value, json};
 
 use common::say;
@@ -116,22 +116,16 @@ fn model(mock: &Mock, key: &str, chaos: Option<&str>) -> Arc<OpenAi> {
 #[tokio::test]
 async fn a_server_that_others_have_written_is_understood_and_its_failures_are_survived() {
     let Some(mock) = start(&fixtures()) else { return };
-    let written = Arc::new(Mutex::new(String::new()));
-    let all = Arc::clone(&written);
-    let mut driver = common::driver(model(&mock, KEY, None), false).watched_by(move |event| {
-        if let Event::Writing(words) = event {
-            all.lock().unwrap().push_str(words);
-        }
-    });
+    let mut live = common::live(model(&mock, KEY, None), false).await;
 
-    let reply = say(&mut driver, "привет").await;
+    let reply = say(&live, "привет").await;
     assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Здравствуйте!")));
-    assert_eq!(*written.lock().unwrap(), "Здравствуйте!", "its stream is read as it comes");
-    assert!(driver.session().spent().1.tokens > 0, "it says what it took");
+    assert_eq!(live.written().concat(), "Здравствуйте!", "its stream is read as it comes");
+    assert!(live.look(|session| session.spent()).await.1.tokens > 0, "it says what it took");
 
-    let reply = say(&mut driver, "сделка").await;
+    let reply = say(&live, "сделка").await;
     assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Сумма прежняя")));
-    assert_eq!(driver.session().state()["sum"], 5);
+    assert_eq!(live.state().await["sum"], 5);
 
     for (words, code) in [
         ("болтай", "out_of_format"),
@@ -141,23 +135,23 @@ async fn a_server_that_others_have_written_is_understood_and_its_failures_are_su
         ("поломка", "server_error"),
         ("чего нет", "unknown_model"),
     ] {
-        let before = driver.session().state();
-        let reply = say(&mut driver, words).await;
+        let before = live.state().await;
+        let reply = say(&live, words).await;
         assert_eq!((reply.ends, reply.reason.unwrap().code.as_str()), (Ends::Degraded, code), "{words}");
-        assert_eq!(driver.session().state(), before, "{words}");
-        assert_eq!(say(&mut driver, "привет").await.ends, Ends::Output, "the turn after «{words}»");
+        assert_eq!(live.state().await, before, "{words}");
+        assert_eq!(say(&live, "привет").await.ends, Ends::Output, "the turn after «{words}»");
     }
 
-    let mut stranger = common::driver(model(&mock, "another", None), false);
-    assert_eq!(say(&mut stranger, "привет").await.reason.unwrap().code, "unauthorised");
+    let stranger = common::live(model(&mock, "another", None), false).await;
+    assert_eq!(say(&stranger, "привет").await.reason.unwrap().code, "unauthorised");
     for (chaos, codes) in [
         ("drop", &["server_error"][..]),
         ("malformed", &["bad_answer", "cut_off"]),
         ("disconnect", &["unreachable", "cut_off"]),
         ("ratelimit", &["rate_limited"]),
     ] {
-        let mut driver = common::driver(model(&mock, KEY, Some(chaos)), false);
-        let reply = say(&mut driver, "привет").await;
+        let live = common::live(model(&mock, KEY, Some(chaos)), false).await;
+        let reply = say(&live, "привет").await;
         let reason = reply.reason.unwrap();
         assert!(reply.ends == Ends::Degraded && codes.contains(&reason.code.as_str()), "{chaos}: {reason:?}");
     }

@@ -1,19 +1,21 @@
 //! What a model on a server is sent of what lies before its eyes, and what comes back of it in errors.
 #![cfg(feature = "openai")]
 
+#[path = "common/live.rs"]
+mod live;
 #[path = "common/stream.rs"]
 #[expect(dead_code, reason = "some of what servers can do is for other tests")]
 mod stream;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use obelus_connect::model::openai::{Access, OpenAi, OpenAiOptions};
-use obelus_kernel::session::{Ends, Input, Mode, Reply, Session, Settings};
-use obelus_kernel::{Context, Time};
-use obelus_runtime::{Activities, Driver};
+use obelus_kernel::Context;
+use obelus_kernel::session::{Ends, Mode, Reply, Settings};
+use obelus_runtime::{Activities, Connections, SessionSpec};
 use serde_json::{Value, json};
 
+use live::Live;
 use stream::{Asked, Model, Say, solution};
 
 const PAGE: &str = "- heading \"Sale\"\n- text: CANARY-7f3a-0002\n\n# Mode\nfull";
@@ -38,7 +40,7 @@ impl Drop for Shot {
 }
 
 /// A session that can look.
-fn driver(server: &Model, options: OpenAiOptions, shot: &Shot) -> Driver {
+async fn open(server: &Model, options: OpenAiOptions, shot: &Shot) -> Live {
     let mut activities = Activities::new();
     let image = shot.0.clone();
     activities.register("look", move |_| {
@@ -47,11 +49,10 @@ fn driver(server: &Model, options: OpenAiOptions, shot: &Shot) -> Driver {
     });
     let look = json!({"x-effect": "read", "x-keep": "digest", "properties": {}});
     let context = Context::from_value(json!([{"type": "tool", "tool": {"look": look}}])).unwrap();
-    let settings =
-        Settings { mode: Mode::Full, persistent: true, activities: activities.names(), ..Settings::default() };
-    let session = Session::new("s", context, None, Arc::new(settings)).unwrap();
+    let settings = Settings { mode: Mode::Full, persistent: true, ..Settings::default() };
     let model = OpenAi::new(options, Access::new(Some(&server.base), None));
-    Driver::new(session, Arc::new(activities), Arc::new(model), || Time(0))
+    let spec = SessionSpec { context, settings, ..SessionSpec::default() };
+    Live::new(Connections::new(activities).with_model(model), spec).await
 }
 
 fn options() -> OpenAiOptions {
@@ -83,16 +84,16 @@ fn pictures(asked: &Asked) -> usize {
     asked.json().to_string().matches("\"type\":\"image_url\"").count()
 }
 
-async fn say(driver: &mut Driver) -> Reply {
-    driver.turn(Input::User { text: "посмотри".to_owned() }).await.unwrap()
+async fn say(live: &Live) -> Reply {
+    live.say("посмотри").await
 }
 
 #[tokio::test]
 async fn text_goes_as_data_and_the_picture_as_a_part_beside_it() {
     let server = Model::start(|asked, _| looks_then_answers(asked)).await;
     let shot = Shot::new("part", PNG);
-    let mut driver = driver(&server, options(), &shot);
-    assert_eq!(say(&mut driver).await.ends, Ends::Output);
+    let live = open(&server, options(), &shot).await;
+    assert_eq!(say(&live).await.ends, Ends::Output);
     let asked = server.asked();
     assert_eq!((asked.len(), pictures(&asked[0]), pictures(&asked[1])), (2, 0, 1));
     let seen = message_seen(&asked[1]).unwrap();
@@ -114,8 +115,8 @@ async fn text_goes_as_data_and_the_picture_as_a_part_beside_it() {
 async fn a_model_that_takes_no_pictures_is_sent_none() {
     let server = Model::start(|asked, _| looks_then_answers(asked)).await;
     let shot = Shot::new("off", PNG);
-    let mut driver = driver(&server, OpenAiOptions { images: false, ..options() }, &shot);
-    assert_eq!(say(&mut driver).await.ends, Ends::Output);
+    let live = open(&server, OpenAiOptions { images: false, ..options() }, &shot).await;
+    assert_eq!(say(&live).await.ends, Ends::Output);
     let asked = server.asked();
     assert_eq!((asked.len(), pictures(&asked[1])), (2, 0));
     let text = text_seen(&asked[1]).unwrap();
@@ -136,11 +137,11 @@ async fn a_server_that_refuses_pictures_is_asked_once_without_and_that_is_rememb
         })
         .await;
         let shot = Shot::new(&format!("refused-{status}"), PNG);
-        let mut driver = driver(&server, options(), &shot);
-        assert_eq!(say(&mut driver).await.ends, Ends::Output, "{status}");
+        let live = open(&server, options(), &shot).await;
+        assert_eq!(say(&live).await.ends, Ends::Output, "{status}");
         let sent: Vec<usize> = server.asked().iter().map(pictures).collect();
         assert_eq!(sent, [0, 1, 0], "{status}: with it, and once more without");
-        assert_eq!(say(&mut driver).await.ends, Ends::Output);
+        assert_eq!(say(&live).await.ends, Ends::Output);
         let sent: Vec<usize> = server.asked().iter().map(pictures).collect();
         assert_eq!(sent, [0, 1, 0, 0], "{status}: the second time it is known");
     }
@@ -154,7 +155,7 @@ async fn a_refusal_of_another_kind_is_no_reason_to_leave_pictures_out() {
     })
     .await;
     let shot = Shot::new("long", PNG);
-    let reply = say(&mut driver(&server, options(), &shot)).await;
+    let reply = say(&open(&server, options(), &shot).await).await;
     assert_eq!((reply.ends, reply.reason.unwrap().code.as_str()), (Ends::Degraded, "bad_request"));
     assert_eq!(server.asked().len(), 2);
 }
@@ -163,7 +164,7 @@ async fn a_refusal_of_another_kind_is_no_reason_to_leave_pictures_out() {
 async fn a_picture_that_cannot_be_sent_is_said_to_be_missing() {
     let server = Model::start(|asked, _| looks_then_answers(asked)).await;
     let shot = Shot::new("secret", b"root:x:0:0:CANARY-IN-A-FILE");
-    assert_eq!(say(&mut driver(&server, options(), &shot)).await.ends, Ends::Output);
+    assert_eq!(say(&open(&server, options(), &shot).await).await.ends, Ends::Output);
     let asked = server.asked();
     assert_eq!(pictures(&asked[1]), 0);
     let body = asked[1].json().to_string();
@@ -175,10 +176,10 @@ async fn a_picture_of_the_user_goes_beside_the_users_words() {
     let server = Model::start(|_, _| Say::whole(&solution("a cat"))).await;
     let shot = Shot::new("user", PNG);
     for (images, expected) in [(true, 1), (false, 0)] {
-        let mut driver = driver(&server, OpenAiOptions { images, ..options() }, &shot);
-        driver.attach(&shot.0).unwrap();
+        let live = open(&server, OpenAiOptions { images, ..options() }, &shot).await;
+        live.handle.attach(&shot.0).await.unwrap();
         for turn in 0..2 {
-            assert_eq!(say(&mut driver).await.ends, Ends::Output);
+            assert_eq!(say(&live).await.ends, Ends::Output);
             let asked = server.asked().pop().unwrap();
             let expected = if turn == 0 { expected } else { 0 };
             assert_eq!(pictures(&asked), expected, "turn {turn}: it is shown for the turn that it came with");
@@ -208,11 +209,11 @@ async fn a_server_that_repeats_what_it_was_sent_brings_none_of_it_into_the_sessi
     .await;
     for images in [true, false] {
         let shot = Shot::new(&format!("echo-{images}"), PNG);
-        let mut driver = driver(&server, OpenAiOptions { images, ..options() }, &shot);
-        let reply = say(&mut driver).await;
+        let live = open(&server, OpenAiOptions { images, ..options() }, &shot).await;
+        let reply = say(&live).await;
         let reason = reply.reason.unwrap().message;
         assert!(reason.contains("Failed to parse"), "{reason}");
-        let everything = format!("{reason} {}", driver.session().snapshot());
+        let everything = format!("{reason} {}", live.look(|session| session.snapshot()).await);
         for canary in ["CANARY", "heading", "iVBORw0KGgp"] {
             assert!(!everything.contains(canary), "{canary}: {reason}");
         }

@@ -7,14 +7,14 @@ mod common;
 mod stream;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use obelus_connect::model::openai::{Access, OpenAi, OpenAiOptions, Price, Structured, Timeouts};
-use obelus_kernel::session::{Ends, Input, Money};
-use obelus_runtime::{Driver, Event, Secret, Used};
+use obelus_kernel::session::{Ends, Money};
+use obelus_runtime::{EventBody, Secret, Used};
 use serde_json::{Value, json};
 
-use common::say;
+use common::{Live, say};
 use stream::{Model, Say, chunk, solution};
 
 /// Waits as short as a test can bear, and tries nothing again.
@@ -28,8 +28,8 @@ fn model(server: &Model, options: OpenAiOptions) -> Arc<OpenAi> {
     Arc::new(OpenAi::new(options, access))
 }
 
-fn driver(server: &Model, options: OpenAiOptions) -> Driver {
-    common::driver(model(server, options), false)
+async fn live(server: &Model, options: OpenAiOptions) -> Live {
+    common::live(model(server, options), false).await
 }
 
 #[tokio::test]
@@ -41,7 +41,7 @@ async fn a_request_is_sent_as_configured_and_to_the_configured_address() {
         max_tokens: Some(100),
         ..hasty()
     };
-    let reply = say(&mut driver(&server, options), "привет").await;
+    let reply = say(&live(&server, options).await, "привет").await;
     assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Привет")));
     let asked = server.asked();
     assert_eq!(asked.len(), 1);
@@ -64,19 +64,18 @@ async fn tokens_and_cost_are_told_of_each_request() {
     let server = Model::start(|_, _| Say::stream(&solution("a"), 4)).await;
     let mut options = hasty();
     options.price = Some(Price { input: 1.0, output: 10.0 });
-    let told = Arc::new(Mutex::new(Used::default()));
-    let sum = Arc::clone(&told);
-    let mut driver = driver(&server, options).watched_by(move |event| {
-        if let Event::Used(used) = event {
-            sum.lock().unwrap().add(used);
-        }
-    });
+    let mut live = live(&server, options).await;
     for _ in 0..2 {
-        say(&mut driver, "a").await;
+        say(&live, "a").await;
     }
-    let (turn, session) = driver.session().spent();
+    let (turn, session) = live.look(|session| session.spent()).await;
     assert_eq!((turn.tokens, session.tokens, session.requests), (1100, 2200, 2));
-    let told = *told.lock().unwrap();
+    let mut told = Used::default();
+    for event in live.events() {
+        if let EventBody::Used { used, .. } = event {
+            told.add(used);
+        }
+    }
     assert_eq!((told.input, told.output), (2000, 200));
     assert_eq!(told.cost, Some(Money::from(0.004)));
     assert_eq!((turn.used.cost, session.used), (Some(Money::from(0.002)), told));
@@ -89,13 +88,13 @@ async fn a_server_without_strict_schemas_is_asked_otherwise_and_that_is_remember
         None => Say::whole(&solution("a")),
     })
     .await;
-    let mut driver = driver(&server, hasty());
-    assert_eq!(say(&mut driver, "a").await.ends, Ends::Output);
+    let live = live(&server, hasty()).await;
+    assert_eq!(say(&live, "a").await.ends, Ends::Output);
     assert_eq!(server.asked().len(), 3, "a schema, an object, words");
     let schema_in_words =
         |asked: &stream::Asked| asked.json()["messages"][0]["content"].to_string().contains("additionalProperties");
     assert!(!schema_in_words(&server.asked()[0]) && schema_in_words(&server.asked()[2]));
-    assert_eq!(say(&mut driver, "b").await.ends, Ends::Output);
+    assert_eq!(say(&live, "b").await.ends, Ends::Output);
     assert_eq!(server.asked().len(), 4, "the second time it is known");
 }
 
@@ -103,7 +102,7 @@ async fn a_server_without_strict_schemas_is_asked_otherwise_and_that_is_remember
 async fn a_server_that_was_said_to_be_strict_is_not_asked_otherwise() {
     let server = Model::start(|_, _| Say::error(400, "response_format is not supported")).await;
     let options = OpenAiOptions { structured: Structured::Strict, ..hasty() };
-    let reply = say(&mut driver(&server, options), "a").await;
+    let reply = say(&live(&server, options).await, "a").await;
     assert_eq!(reply.reason.unwrap().code, "bad_request");
     assert_eq!(server.asked().len(), 1);
 }
@@ -116,7 +115,7 @@ async fn what_may_pass_is_tried_again_when_the_server_says() {
         _ => Say::stream(&solution("a"), 9),
     })
     .await;
-    let reply = say(&mut driver(&server, OpenAiOptions { retries: 2, ..hasty() }), "a").await;
+    let reply = say(&live(&server, OpenAiOptions { retries: 2, ..hasty() }).await, "a").await;
     assert_eq!((reply.ends, server.asked().len()), (Ends::Output, 3));
 }
 
@@ -126,9 +125,9 @@ async fn a_storm_of_refusals_ends_with_the_budget_of_all_requests() {
         Say::raw("HTTP/1.1 429 Too Many\r\nretry-after: 0\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
     })
     .await;
-    let mut driver = driver(&server, OpenAiOptions { retries: 8, ..hasty() });
+    let live = live(&server, OpenAiOptions { retries: 8, ..hasty() }).await;
     for _ in 0..3 {
-        assert_eq!(say(&mut driver, "a").await.reason.unwrap().code, "rate_limited");
+        assert_eq!(say(&live, "a").await.reason.unwrap().code, "rate_limited");
     }
     assert_eq!(server.asked().len(), 3 + 10);
 }
@@ -139,7 +138,7 @@ async fn a_server_that_asks_for_more_time_than_there_is_is_not_waited_for() {
         Say::raw("HTTP/1.1 429 Too Many\r\nretry-after: 3600\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
     })
     .await;
-    let reason = say(&mut driver(&server, OpenAiOptions { retries: 2, ..hasty() }), "a").await.reason.unwrap();
+    let reason = say(&live(&server, OpenAiOptions { retries: 2, ..hasty() }).await, "a").await.reason.unwrap();
     assert!(reason.code == "rate_limited" && reason.message.contains("3600"), "{reason:?}");
     assert_eq!(server.asked().len(), 1);
 }
@@ -147,15 +146,9 @@ async fn a_server_that_asks_for_more_time_than_there_is_is_not_waited_for() {
 #[tokio::test]
 async fn words_come_as_they_are_written() {
     let server = Model::start(|_, _| Say::stream(&solution("Сейчас посмотрю, что там."), 5)).await;
-    let written = Arc::new(Mutex::new(Vec::new()));
-    let all = Arc::clone(&written);
-    let mut driver = driver(&server, hasty()).watched_by(move |event| {
-        if let Event::Writing(words) = event {
-            all.lock().unwrap().push(words.to_owned());
-        }
-    });
-    say(&mut driver, "a").await;
-    let written = written.lock().unwrap();
+    let mut live = live(&server, hasty()).await;
+    say(&live, "a").await;
+    let written = live.written();
     assert!(written.len() > 3, "{written:?}");
     assert_eq!(written.concat(), "Сейчас посмотрю, что там.");
 }
@@ -172,20 +165,28 @@ async fn a_reading_call_begins_while_the_rest_of_the_stream_is_still_to_come() {
     let (first, rest) = (first.to_owned(), rest.to_owned());
     let opens = Arc::clone(&gate);
     let server = Model::start(move |_, _| Say::gated(&first, Arc::clone(&opens), &rest)).await;
-    let begun = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&begun);
     // Nobody else opens the gate: were the call not begun before the rest has come, nothing would ever come.
     let patient = OpenAiOptions { timeouts: Timeouts::default(), ..hasty() };
-    let mut driver = driver(&server, patient).watched_by(move |event| {
-        if let Event::Began(start) = event {
-            seen.lock().unwrap().push(start.tool.name.clone());
-            gate.notify_one();
+    let live = live(&server, patient).await;
+    let mut events = live.handle.subscribe(None);
+    let begun = tokio::spawn(async move {
+        let mut begun = Vec::new();
+        while let Some(event) = events.next().await {
+            match &event.body {
+                EventBody::CallBegan { call, .. } => {
+                    begun.push(call["_tool"].as_str().unwrap().to_owned());
+                    gate.notify_one();
+                }
+                EventBody::Rested { .. } => break,
+                _ => {}
+            }
         }
+        begun
     });
-    let reply = say(&mut driver, "a").await;
+    let reply = say(&live, "a").await;
     assert_eq!(reply.ends, Ends::Output);
-    assert_eq!(*begun.lock().unwrap(), ["deal_get", "send"]);
-    assert_eq!(driver.session().state()["sent"], "Окна");
+    assert_eq!(begun.await.unwrap(), ["deal_get", "send"]);
+    assert_eq!(live.state().await["sent"], "Окна");
 }
 
 #[tokio::test]
@@ -198,7 +199,7 @@ async fn no_other_address_is_contacted_whatever_the_server_says() {
         ))
     })
     .await;
-    let reply = say(&mut driver(&server, hasty()), "a").await;
+    let reply = say(&live(&server, hasty()).await, "a").await;
     assert_eq!(reply.reason.unwrap().code, "redirected");
     assert_eq!(elsewhere.asked().len(), 0);
 }
@@ -249,18 +250,18 @@ async fn each_failure_ends_in_the_degraded_answer_and_the_next_turn_works() {
             if words.contains("снова") { Say::stream(&solution("Готово"), 7) } else { (*fault).clone() }
         })
         .await;
-        let mut driver = driver(&server, hasty());
-        let before = driver.session().state();
-        let reply = say(&mut driver, "привет").await;
+        let live = live(&server, hasty()).await;
+        let before = live.state().await;
+        let reply = say(&live, "привет").await;
         let reason = reply.reason.clone().unwrap();
         assert_eq!((reply.ends, reason.code.as_str()), (Ends::Degraded, code), "{index}: {reason:?}");
         assert!(!reason.message.contains("s3cr3t"), "{}", reason.message);
         let words = obelus_runtime::why_it_ended(&reply, obelus_runtime::Language::Russian);
         assert!(words.contains("сохранены"), "{words}");
-        assert_eq!(driver.session().state(), before);
-        let heard = driver.session().context().last_user_text().map(|text| text.text.clone());
+        assert_eq!(live.state().await, before);
+        let heard = live.look(|session| session.context().last_user_text().map(|text| text.text.clone())).await;
         assert_eq!(heard.as_deref(), Some("привет"), "the user's words are kept");
-        let reply = say(&mut driver, "снова").await;
+        let reply = say(&live, "снова").await;
         assert_eq!((reply.ends, &reply.output), (Ends::Output, &Value::from("Готово")), "{index}: {code}");
     }
 }
@@ -270,7 +271,7 @@ async fn the_whole_answer_has_its_time_too() {
     let drop = format!(": still here\n\ndata: {}\n\n", chunk(&json!({"content": " "}), None));
     let server = Model::start(move |_, _| Say::drip(&drop)).await;
     let options = OpenAiOptions { timeouts: Timeouts { first_byte: 5.0, idle: 5.0, total: 0.5 }, ..hasty() };
-    let reply = say(&mut driver(&server, options), "a").await;
+    let reply = say(&live(&server, options).await, "a").await;
     assert_eq!(reply.reason.unwrap().code, "timeout_total");
 }
 
@@ -280,10 +281,10 @@ async fn nobody_there_and_no_key_end_the_same_way() {
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener);
     let access = Access::new(Some(&base), None);
-    let mut driver = common::driver(Arc::new(OpenAi::new(hasty(), access)), false);
-    assert_eq!(say(&mut driver, "a").await.reason.unwrap().code, "unreachable");
-    let mut driver = common::driver(Arc::new(OpenAi::new(hasty(), Access::new(None, None))), false);
-    let reason = say(&mut driver, "a").await.reason.unwrap();
+    let live = common::live(Arc::new(OpenAi::new(hasty(), access)), false).await;
+    assert_eq!(say(&live, "a").await.reason.unwrap().code, "unreachable");
+    let live = common::live(Arc::new(OpenAi::new(hasty(), Access::new(None, None))), false).await;
+    let reason = say(&live, "a").await.reason.unwrap();
     assert!(reason.code == "no_key" && reason.message.contains("OPENAI_API_KEY"));
 }
 
@@ -291,17 +292,12 @@ async fn nobody_there_and_no_key_end_the_same_way() {
 async fn a_stop_ends_the_request() {
     let server = Model::start(|_, _| Say::stall("")).await;
     let options = OpenAiOptions { timeouts: Timeouts::default(), ..hasty() };
-    let mut driver = driver(&server, options);
-    let inlet = driver.inlet();
-    let turn = driver.turn(Input::User { text: "a".to_owned() });
-    let stop = async {
-        while server.asked().is_empty() {
-            tokio::task::yield_now().await;
-        }
-        inlet.send(Input::Stop).unwrap();
-    };
-    let (reply, ()) = tokio::join!(turn, stop);
-    assert_eq!(reply.unwrap().ends, Ends::Stopped);
-    driver.finish().await;
+    let live = live(&server, options).await;
+    live.handle.say("a").await.unwrap();
+    while server.asked().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    live.handle.stop().await.unwrap();
+    assert_eq!(live.handle.finished().await.unwrap().unwrap().ends, Ends::Stopped);
     server.until_all_have_gone().await;
 }

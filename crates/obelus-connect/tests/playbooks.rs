@@ -1,24 +1,24 @@
-//! The example playbooks at work, through a session and its driver.
+//! The example playbooks at work in a session.
 
 mod common;
 
-use common::{driver, example, say};
+use common::{example, live, say};
 use obelus_kernel::session::Ends;
 use serde_json::json;
 
 #[tokio::test]
 async fn a_greeting_is_answered_at_once() {
-    let mut driver = driver(example("greeting"), false);
-    assert_eq!(say(&mut driver, "Привет!").await.output, json!("Здравствуйте! Чем помочь?"));
-    assert_eq!(say(&mut driver, "Ну спасибо").await.output, json!("Пожалуйста!"));
-    let otherwise = say(&mut driver, "Приветливый вы").await.output;
+    let live = live(example("greeting"), false).await;
+    assert_eq!(say(&live, "Привет!").await.output, json!("Здравствуйте! Чем помочь?"));
+    assert_eq!(say(&live, "Ну спасибо").await.output, json!("Пожалуйста!"));
+    let otherwise = say(&live, "Приветливый вы").await.output;
     assert_eq!(otherwise, json!("Я понимаю только приветствия, а вы сказали: «Приветливый вы»"));
 }
 
 #[tokio::test]
 async fn a_procedure_goes_on_where_its_results_are() {
-    let mut driver = driver(example("deal-sum"), false);
-    let reply = say(&mut driver, "Измени сумму сделки 1 на 100 000").await;
+    let live = live(example("deal-sum"), false).await;
+    let reply = say(&live, "Измени сумму сделки 1 на 100 000").await;
     assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Сумма сделки «Окна» теперь 100 000.")));
     assert_eq!(reply.said, ["Смотрю сделку 1."]);
     let calls: Vec<_> = reply.calls.iter().map(|report| (report.call["_tool"].as_str(), report.status)).collect();
@@ -29,29 +29,28 @@ async fn a_procedure_goes_on_where_its_results_are() {
 
 #[tokio::test]
 async fn a_procedure_that_fails_says_so() {
-    let mut driver = driver(example("deal-sum"), false);
-    let reply = say(&mut driver, "измени сумму сделки 2 на 5").await;
+    let live = live(example("deal-sum"), false).await;
+    let reply = say(&live, "измени сумму сделки 2 на 5").await;
     assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Не получилось: нет такой сделки")));
     // The next turn is not burdened with the failure of this one.
-    let reply = say(&mut driver, "измени сумму сделки 1 на 5").await;
+    let reply = say(&live, "измени сумму сделки 1 на 5").await;
     assert_eq!(reply.output, json!("Сумма сделки «Окна» теперь 5."));
 }
 
 #[tokio::test]
 async fn calls_and_thoughts_come_from_data() {
-    let mut driver = driver(example("reminders"), true);
-    let reply = say(&mut driver, "Напомни всем").await;
+    let live = live(example("reminders"), true).await;
+    let reply = say(&live, "Напомни всем").await;
     assert_eq!((reply.ends, reply.output), (Ends::Output, json!({"reminded": ["anna", "boris"]})));
-    let view = driver.session().context().view("sent").unwrap();
-    let sent = view.read(&[], None).unwrap().into_owned();
+    let sent = live.look(|session| session.context().view("sent").unwrap().read(&[], None).unwrap().into_owned()).await;
     assert_eq!(sent, json!({"anna": "Анна, завтра в 9:00 встреча.", "boris": "Борис, завтра в 10:30 встреча."}));
 }
 
 #[tokio::test]
 async fn a_rule_that_answers_once_lets_the_next_one_speak_then() {
-    let mut driver = driver(example("reminders"), false);
+    let live = live(example("reminders"), false).await;
     for turn in 1..=2 {
-        let reply = say(&mut driver, "Кого напомнить?").await;
+        let reply = say(&live, "Кого напомнить?").await;
         assert_eq!(reply.output, json!("Анна, Борис"), "turn {turn}");
         assert_eq!(reply.said, ["Сейчас посмотрю."], "turn {turn}");
         assert_eq!(reply.calls.len(), 1, "turn {turn}");

@@ -5,7 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use common::{driver, example, say};
+use common::{example, live, say};
 use obelus_connect::model::{ModelSpec, Recorder, Replay, open};
 use obelus_kernel::session::{Ends, Reply};
 use obelus_runtime::Model;
@@ -24,13 +24,13 @@ fn lines(path: &Path) -> Vec<Value> {
 
 /// Both conversations of this test, and everything that the session remembers of them.
 async fn converse(model: Arc<dyn Model>, lazy: bool, words: &[&str]) -> (Vec<Value>, Value) {
-    let mut driver = driver(model, lazy);
+    let live = live(model, lazy).await;
     let mut replies = Vec::new();
     for words in words {
-        let reply: Reply = say(&mut driver, words).await;
+        let reply: Reply = say(&live, words).await;
         replies.push(serde_json::to_value(reply).unwrap());
     }
-    (replies, driver.session().snapshot())
+    (replies, live.look(|session| session.snapshot()).await)
 }
 
 #[tokio::test]
@@ -58,8 +58,8 @@ async fn a_failure_is_recorded_too_and_a_missing_recording_is_one() {
     assert_eq!(lines(&path)[0]["user"], json!("Что?"));
 
     let replay = Arc::new(Replay::parse(&path, &std::fs::read_to_string(&path).unwrap()).unwrap());
-    let mut driver = driver(replay, false);
-    let reply = say(&mut driver, "Другое").await;
+    let live = live(replay, false).await;
+    let reply = say(&live, "Другое").await;
     assert_eq!(reply.ends, Ends::Degraded);
     let reason = reply.reason.unwrap();
     assert_eq!(reason.code, "replay");

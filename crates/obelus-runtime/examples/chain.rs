@@ -1,16 +1,15 @@
-//! Runs plans of trivial calls through kernel and driver, for the benchmark.
+//! Runs plans of trivial calls through a session's handle, for the benchmark.
 //!
 //! `chain N` is a chain of N calls, `fan N` are N independent ones; `history N` puts N messages into the context
 //! first and then runs a chain of 1,000. One thread does all the work. Prints the CPU time per call in
 //! microseconds; with a second number the whole is repeated so often, and the best is printed.
 
 use std::hint::black_box;
-use std::sync::Arc;
 
 use cpu_time::ProcessTime;
-use obelus_kernel::session::{Ends, Input, Mode, Session, Settings};
+use obelus_kernel::session::{Ends, Mode, Settings};
 use obelus_kernel::{Context, Data, Message};
-use obelus_runtime::{Activities, Driver, NoModel, system_clock};
+use obelus_runtime::{Activities, Connections, Host, SessionHandle, SessionSpec};
 use serde_json::{Value, json};
 
 /// As in the binary.
@@ -29,10 +28,12 @@ fn main() {
         other => panic!("unknown shape {other}"),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let host = Host::new(connections());
     let run = |_| {
-        let mut driver = driver(plan(calls, shape == "fan"), calls, history);
+        let spec = spec(plan(calls, shape == "fan"), calls, history);
+        let handle = runtime.block_on(host.create_temporary("bench", spec)).expect("a good session");
         let began = ProcessTime::now();
-        let ends = counted_work(&runtime, &mut driver);
+        let ends = counted_work(&runtime, &handle);
         let took = began.elapsed();
         assert_eq!(ends, Ends::Output);
         took.as_secs_f64() * 1e6 / calls as f64
@@ -43,8 +44,11 @@ fn main() {
 
 /// What is measured, under a name that tools which count instructions can find.
 #[inline(never)]
-fn counted_work(runtime: &tokio::runtime::Runtime, driver: &mut Driver) -> Ends {
-    let reply = runtime.block_on(driver.turn(Input::RunPlan)).expect("there is a plan");
+fn counted_work(runtime: &tokio::runtime::Runtime, handle: &SessionHandle) -> Ends {
+    let reply = runtime.block_on(async {
+        handle.run_plan().await.expect("there is a plan");
+        handle.rested().await.expect("nothing fails").expect("it has begun")
+    });
     black_box(reply).ends
 }
 
@@ -56,7 +60,13 @@ fn plan(calls: usize, independent: bool) -> Value {
     (0..calls).map(call).collect()
 }
 
-fn driver(plan: Value, calls: usize, history: usize) -> Driver {
+fn connections() -> Connections {
+    let mut activities = Activities::new();
+    activities.register("next", |work| async move { Ok(json!(work.call["n"].as_i64().unwrap_or(0) + 1)) });
+    Connections::new(activities)
+}
+
+fn spec(plan: Value, calls: usize, history: usize) -> SessionSpec {
     let mut context = Context::from_value(json!([
         {"type": "tool", "tool": {"next": {"type": "object", "properties": {"n": {"type": "integer"}}, "x-effect": "read"}}},
         {"type": "plan", "plan": plan},
@@ -66,14 +76,7 @@ fn driver(plan: Value, calls: usize, history: usize) -> Driver {
         let data = Data::plain("log", json!({format!("k{}", i % 50): i}));
         context.append(vec![Message::Data(Box::new(data))]).expect("a good message");
     }
-    let mut activities = Activities::new();
-    activities.register("next", |work| async move { Ok(json!(work.call["n"].as_i64().unwrap_or(0) + 1)) });
-    let settings = Settings {
-        mode: Mode::Full,
-        max_calls: u32::try_from(calls).expect("not that many"),
-        activities: activities.names(),
-        ..Settings::default()
-    };
-    let session = Session::new("bench", context, None, Arc::new(settings)).expect("a good session");
-    Driver::new(session, Arc::new(activities), Arc::new(NoModel), system_clock)
+    let max_calls = u32::try_from(calls).expect("not that many");
+    let settings = Settings { mode: Mode::Full, max_calls, ..Settings::default() };
+    SessionSpec { context, settings, ..SessionSpec::default() }
 }

@@ -6,15 +6,14 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use obelus_kernel::session::{Ends, Input, Mode, Outcome, Session, Settings};
+use obelus_kernel::session::{Ends, Input, Mode, Outcome, Settings};
 use obelus_kernel::{Context, Time};
 use obelus_runtime::{
-    Activities, Driver, Durable, Journal, NoModel, Record, Remake, Rest, SessionJournal, SqliteStore, Store as _,
-    restore_driver, system_clock,
+    Activities, Connections, Host, MemoryStore, Record, Rest, SessionHandle, SessionSpec, SqliteStore, Store,
 };
 use serde_json::{Value, json};
 
@@ -65,13 +64,13 @@ fn result(i: usize) -> Value {
 }
 
 /// What one step leaves in the journal.
-fn record(i: usize) -> (Time, Input) {
-    (Time(1), Input::Ended { id: format!("0.{i}"), outcome: Outcome::Value(result(i)) })
+fn record(i: usize) -> Record {
+    Record::new(Time(1), Input::Ended { id: format!("0.{i}"), outcome: Outcome::Value(result(i)) })
 }
 
 /// Appends to a plain file with one sync for so many records; records a second.
 fn raw(folder: &Path, together: usize, records: usize) -> f64 {
-    let bytes = serde_json::to_vec(&record(0)).expect("a record");
+    let bytes = serde_json::to_vec(&(Time(1), record(0).input)).expect("a record");
     let path = folder.join("raw");
     let mut file = File::create(&path).expect("a file");
     let began = Instant::now();
@@ -87,7 +86,7 @@ fn raw(folder: &Path, together: usize, records: usize) -> f64 {
 }
 
 /// A chain of calls, each of which brings a result of about a kilobyte.
-fn chain(calls: usize) -> Session {
+fn chain(calls: usize) -> SessionSpec {
     let tool =
         json!({"type": "object", "properties": {"n": {}}, "x-effect": "create", "x-trust": "trusted", "x-target": []});
     let call = |i: usize| match i {
@@ -97,16 +96,12 @@ fn chain(calls: usize) -> Session {
     let plan: Value = (0..calls).map(call).collect();
     let context =
         Context::from_value(json!([{"type": "tool", "tool": {"step": tool}}, {"type": "plan", "plan": plan}]));
-    let settings = Settings {
-        mode: Mode::Full,
-        activities: ["step".to_owned()].into(),
-        max_calls: u32::MAX,
-        ..Settings::default()
-    };
-    Session::new("bench", context.expect("a context"), None, Arc::new(settings)).expect("a session")
+    let settings = Settings { mode: Mode::Full, max_calls: u32::MAX, ..Settings::default() };
+    SessionSpec { context: context.expect("a context"), settings, ..SessionSpec::default() }
 }
 
-fn driver(session: Session) -> Driver {
+/// A host of sessions in a store.
+fn host(store: Arc<dyn Store>) -> Host {
     let mut activities = Activities::new();
     // What the call itself takes is not what is measured.
     let sample = result(0);
@@ -115,7 +110,13 @@ fn driver(session: Session) -> Driver {
         result["n"] = (work.call["n"].as_u64().unwrap_or(0) + 1).into();
         async move { Ok(result) }
     });
-    Driver::new(session, Arc::new(activities), Arc::new(NoModel), system_clock)
+    Host::builder(Connections::new(activities)).store(store).idle_after(None).build()
+}
+
+async fn run(handle: &SessionHandle) {
+    handle.run_plan().await.expect("it is kept");
+    let reply = handle.rested().await.expect("it is kept").expect("a rest");
+    assert_eq!(reply.ends, Ends::Output);
 }
 
 fn fresh(folder: &Path) -> SqliteStore {
@@ -128,19 +129,18 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime")
 }
 
-/// One session, one durable step after the other, through kernel, driver and store.
+/// One session, one durable step after the other, through its handle.
 fn one(folder: &Path) {
     let runtime = runtime();
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
         let plain = raw(folder, 1, STEPS);
         let store = fresh(folder);
-        store.create("s", Time(0), &json!({}), Vec::new()).expect("a session");
-        let mut driver = driver(chain(STEPS)).journaled_by(SessionJournal::new(store.clone(), "s"));
+        let host = host(store.shared());
+        let handle = runtime.block_on(host.create("s", chain(STEPS))).expect("a session");
         let began = Instant::now();
-        let reply = runtime.block_on(driver.turn(Input::RunPlan)).expect("a rest");
+        runtime.block_on(run(&handle));
         let rate = STEPS as f64 / began.elapsed().as_secs_f64();
-        assert_eq!(reply.ends, Ends::Output);
         assert_eq!(store.records("s").expect("a count"), STEPS as u64 + 1);
         rounds.push((rate, plain));
     }
@@ -149,8 +149,7 @@ fn one(folder: &Path) {
     print("ratio", median(rounds.iter().map(|(rate, plain)| rate / plain).collect()));
 }
 
-/// Many sessions at once, each with one durable step after the other: through kernel, driver and store, and the store
-/// alone.
+/// Many sessions at once, each with one durable step after the other: through their handles, and the store alone.
 fn many(folder: &Path) {
     let runtime = runtime();
     let rounds: Vec<[f64; 3]> = (0..MANY_ROUNDS)
@@ -164,32 +163,28 @@ fn many(folder: &Path) {
     print("store_ratio", all(|[raw, _, stored]| stored / raw));
 }
 
-/// A store with as many sessions, and their names.
-fn sessions(folder: &Path) -> (SqliteStore, Vec<String>) {
-    let store = fresh(folder);
-    let names: Vec<String> = (0..SESSIONS).map(|i| format!("s-{i}")).collect();
-    names.iter().for_each(|name| store.create(name, Time(0), &json!({}), Vec::new()).expect("a session"));
-    (store, names)
+fn names() -> Vec<String> {
+    (0..SESSIONS).map(|i| format!("s-{i}")).collect()
 }
 
-/// Whole sessions, each of which runs its plan again and again, until each has been kept once; steps a second. It
-/// counts when everything is on the disk, snapshots too.
+/// Whole sessions, each of which runs its plan again and again; steps a second. It counts when everything is on the
+/// disk, checkpoints too.
 fn driven(folder: &Path, runtime: &tokio::runtime::Runtime) -> f64 {
-    let (store, names) = sessions(folder);
-    let calls = STEPS / 3;
-    let drive = |name: &String| {
-        let mut driver = driver(chain(calls)).journaled_by(SessionJournal::new(store.clone(), name));
-        async move {
-            for _ in 0..TURNS {
-                let reply = driver.turn(Input::RunPlan).await.expect("a rest");
-                assert_eq!(reply.ends, Ends::Output);
-            }
+    let (store, names, calls) = (fresh(folder), names(), STEPS / 3);
+    let host = host(store.shared());
+    let create = |name: &String| runtime.block_on(host.create(name, chain(calls))).expect("a session");
+    let handles: Vec<SessionHandle> = names.iter().map(create).collect();
+    let turns = |handle: SessionHandle| async move {
+        for _ in 0..TURNS {
+            run(&handle).await;
         }
     };
-    let sessions: Vec<_> = names.iter().map(drive).collect();
     let began = Instant::now();
-    runtime.block_on(join_all(sessions));
-    drop(store);
+    runtime.block_on(async {
+        join_all(handles.into_iter().map(turns)).await;
+        host.close().await;
+    });
+    drop((host, store));
     let rate = (SESSIONS * calls * TURNS) as f64 / began.elapsed().as_secs_f64();
     let store = SqliteStore::look(&folder.join("store")).expect("a store");
     assert!(names.iter().all(|name| store.snapshot(name).expect("it can be read").is_some()), "each was kept");
@@ -198,12 +193,13 @@ fn driven(folder: &Path, runtime: &tokio::runtime::Runtime) -> f64 {
 
 /// Records of as many sessions, without what makes them; records a second.
 fn stored(folder: &Path, runtime: &tokio::runtime::Runtime) -> f64 {
-    let (store, names) = sessions(folder);
+    let (store, names) = (fresh(folder), names());
+    names.iter().for_each(|name| store.create(name, Time(0), &json!({}), Vec::new()).expect("a session"));
     let write = |name: &String| {
-        let mut journal = SessionJournal::new(store.clone(), name);
+        let (store, name) = (store.clone(), name.clone());
         async move {
             for i in 0..STEPS {
-                journal.append(&[record(i)]).await.expect("it is kept");
+                store.append(&name, i as u64, vec![record(i)]).await.expect("it is kept");
             }
         }
     };
@@ -216,10 +212,12 @@ fn stored(folder: &Path, runtime: &tokio::runtime::Runtime) -> f64 {
 fn bytes(folder: &Path) {
     let steps = 3_000;
     let store = fresh(folder);
-    store.create("s", Time(0), &json!({}), Vec::new()).expect("a session");
-    let mut driver = driver(chain(steps)).journaled_by(SessionJournal::new(store.clone(), "s"));
-    runtime().block_on(driver.turn(Input::RunPlan)).expect("a rest");
-    drop(driver);
+    let host = host(store.shared());
+    runtime().block_on(async {
+        run(&host.create("s", chain(steps)).await.expect("a session")).await;
+        host.close().await;
+    });
+    drop(host);
     let held = size(&folder.join("store"));
     drop(store);
     let closed = size(&folder.join("store"));
@@ -268,48 +266,41 @@ fn open(folder: &Path) {
     print("resident_kb", resident.unwrap_or(f64::NAN));
 }
 
-/// A journal in memory.
-#[derive(Clone, Default)]
-struct Paper(Arc<Mutex<Vec<(Time, Input)>>>);
-
-impl Journal for Paper {
-    fn append(&mut self, inputs: &[(Time, Input)]) -> Durable {
-        self.0.lock().expect("nobody panics").extend(inputs.iter().cloned());
-        Box::pin(std::future::ready(Ok(())))
-    }
-}
-
-fn remake() -> Remake {
-    Arc::new(|| Ok(chain(1)))
-}
-
 /// Makes a session of so many records: turns of one call each, whose result is written over the one before.
 fn age(folder: &Path, records: usize) {
-    let store = fresh(folder);
-    let paper = Paper::default();
-    let mut driver = driver(chain(1)).journaled_by(paper.clone());
-    let runtime = runtime();
-    for _ in 0..records / 2 {
-        runtime.block_on(driver.turn(Input::RunPlan)).expect("a rest");
-    }
-    let inputs = paper.0.lock().expect("nobody panics").clone();
-    let records = inputs.into_iter().map(|(at, input)| Record::new(at, input)).collect();
-    store.create("s", Time(0), &json!({}), records).expect("it is kept");
-    let checkpoint = driver.session().checkpoint();
+    let (store, memory) = (fresh(folder), Arc::new(MemoryStore::new()));
+    let host = host(memory.clone());
+    let checkpoint = runtime().block_on(async {
+        let handle = host.create("s", chain(1)).await.expect("a session");
+        for _ in 0..records / 2 {
+            run(&handle).await;
+        }
+        handle.inspect(|session| session.checkpoint()).await.expect("it is there")
+    });
+    // Through the store itself every turn would wait for the disk.
+    let genesis = memory.genesis("s").expect("it is there").expect("a genesis");
+    let records = memory.load("s", 0, None).expect("it is there").records;
+    store.create("s", Time(0), &genesis, records).expect("it is kept");
     store.keep_rest("s", store.records("s").expect("a count"), Rest { checkpoint, questions: Vec::new() });
 }
 
-/// Takes that session up, and says what that took from the snapshot and from the whole journal.
+/// Opens that session, and says what that took from the checkpoint and from the whole journal.
 fn resume(folder: &Path) {
     let store = SqliteStore::open(&folder.join("store")).expect("a store");
+    let (host, runtime) = (host(store.shared()), runtime());
     let timed = |times: usize| {
-        let run = |_| {
+        let one = |_| {
             let began = Instant::now();
-            let taken = restore_driver(&store, "s", &remake(), driver).expect("it is taken up");
-            assert_eq!(taken.recovered.reply.map(|reply| reply.ends), Some(Ends::Output));
-            began.elapsed().as_secs_f64() * 1e3
+            let reply = runtime.block_on(async {
+                let handle = host.open("s").await.expect("it is there");
+                handle.rested().await.expect("nothing fails")
+            });
+            let took = began.elapsed().as_secs_f64() * 1e3;
+            assert_eq!(reply.map(|reply| reply.ends), Some(Ends::Output));
+            runtime.block_on(host.passivate("s"));
+            took
         };
-        median((0..times).map(run).collect())
+        median((0..times).map(one).collect())
     };
     let records = store.records("s").expect("a count");
     assert_eq!(store.snapshot("s").expect("it can be read").map(|snapshot| snapshot.seq), Some(records));

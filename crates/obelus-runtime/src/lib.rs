@@ -1,122 +1,122 @@
-//! The hands of the kernel on one machine.
+//! Sessions on one machine: opened, restored, performed and watched.
+//!
+//! A [`Host`] opens sessions; a [`SessionHandle`] is the one way to talk to one, from any task. What a session is
+//! made of is a [`SessionSpec`]; what connects it to the world is a [`Connector`]; where it is kept is a [`Store`].
+//!
+//! ```
+//! use obelus_kernel::session::{Mode, Settings};
+//! use obelus_kernel::Context;
+//! use obelus_runtime::{Activities, Connections, Host, SessionSpec};
+//! use serde_json::json;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut activities = Activities::new();
+//! activities.register("double", |work| async move { Ok(json!(work.call["n"].as_i64().unwrap_or(0) * 2)) });
+//! let context = Context::from_value(json!([
+//!     {"type": "tool", "tool": {"double": {"properties": {"n": {"type": "integer"}}, "x-effect": "read"}}},
+//!     {"type": "plan", "plan": [{"_tool": "double", "n": 21, "_outputPath": "†state.answer"}]},
+//! ]))?;
+//! let settings = Settings { mode: Mode::Full, ..Settings::default() };
+//! let host = Host::new(Connections::new(activities));
+//! let session = host.create_temporary("s", SessionSpec { context, settings, ..SessionSpec::default() }).await?;
+//! session.run_plan().await?;
+//! session.rested().await?;
+//! assert_eq!(session.inspect(|session| session.state()["answer"].clone()).await?, json!(42));
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! # Layout
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`Driver`] | does what a session wants done, and tells it what came of it |
-//! | [`Activity`], [`Activities`] | what carries out calls |
-//! | [`Elicitor`] | a call's way to ask a person while it is at work |
-//! | [`Model`] | what answers requests |
-//! | [`ImageStore`] | pictures that the user shows |
-//! | [`Agent`] | an agent as a file |
-//! | [`bundled_agents`] | the agents that come with the program |
-//! | [`Request`] | a request as a file |
-//! | [`SessionSpec`] | everything that makes a session |
-//! | [`Connector`] | connects a session to what carries out its calls |
-//! | [`masked`] | what must not stand in a log |
-//! | [`Secret`] | texts that can be used and cannot be shown |
-//! | [`ObservationSlot`] | what the model has before its eyes, and nobody keeps |
-//! | [`Store`], [`SqliteStore`], [`MemoryStore`] | where sessions are kept |
-//! | [`StateFile`] | the state of a session as a file that people can edit |
-//! | [`IterationLog`] | what was told, thought, asked of services and answered, for people |
-//! | [`restore`] | a session where its journal ends |
-//! | [`read_text`] | files that may hold anything |
-//! | [`why_it_ended`] | what a turn came to, in words |
-
-mod actor;
-pub use actor::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
+//! | `host`, `handle` | opens, finds, lists and lets go of sessions; the handle to one |
+//! | `actor` | the task that owns a session, keeps its inputs and performs what follows |
+//! | `events` | what happens in a session, as numbered events |
+//! | `spec`, `connector` | what a session is made of, and what it is connected to |
+//! | `store`, `restore`, `fork` | journals of sessions, and sessions made of them again |
+//! | `activity`, `elicitor`, `observation`, `model` | what carries out calls and answers requests |
+//! | `agent`, `bundled`, `request`, `places`, `read` | agents and requests as files |
+//! | `session_files`, `state_file`, `iteration_log`, `images`, `mask` | what stands beside a journal for people |
+//! | `secret` | texts that can be used and cannot be shown |
+//! | `words`, `report` | what a turn came to, in words |
 
 mod activity;
-pub use activity::{Activities, Activity, ActivityFuture, ReconcileFuture, Reconciled, Work};
-
-mod images;
-pub use images::{ImageError, ImageStore};
-
+mod actor;
 mod agent;
-pub use agent::{Agent, Problem};
-
-mod elicitor;
-pub use elicitor::{Elicited, Elicitor};
-
 mod bundled;
-pub use bundled::{bundled_agent, bundled_agents, is_bundled};
-
 mod clock;
-pub use clock::{Clock, system_clock};
-
 mod connector;
-pub use connector::{ConnectError, ConnectFuture, Connections, Connector, Services};
-
-mod driver;
-pub use driver::{
-    Command, Counter, Driver, Durable, Event, Idle, Journal, PAUSED, Recovered, RestoredDriver, restore_driver,
-};
-
+mod elicitor;
 mod events;
-pub use events::{EventBody, EventNumber, NoEventNumber, SessionEvent, StepView, Subscription};
-
 mod fork;
-pub use fork::fork;
-
 mod handle;
-pub use handle::SessionHandle;
-
 mod host;
-pub use host::{Export, Forked, Host, HostBuilder, HostError};
-
 mod ids;
-
+mod images;
 mod iteration_log;
-pub use iteration_log::{IterationLog, Rotation};
-
 mod mask;
-pub use mask::{masked, masked_value};
-
 mod model;
-pub use model::{AnswerFuture, Model, NoModel, Part, Parts, Used};
-
-mod places;
-pub use places::place_in;
-
-mod read;
-pub use read::{Unreadable, read_text, read_text_from};
-
-mod request;
-pub use request::{Request, RequestError, read_document};
-
-mod secret;
-pub use secret::{MASKED, Secret, without_secrets};
-
-mod session_files;
-pub use session_files::SessionFiles;
-
 mod observation;
-pub use obelus_kernel::session::Observation;
-pub use observation::ObservationSlot;
-
+mod places;
+mod read;
+mod report;
+mod request;
+mod restore;
+mod secret;
+mod session_files;
 mod spec;
+mod state_file;
+mod store;
+mod whole_file;
+mod words;
+
+// Sessions.
+pub use actor::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
+pub use clock::{Clock, system_clock};
+pub use events::{EventBody, EventNumber, NoEventNumber, SessionEvent, StepView, Subscription};
+pub use handle::SessionHandle;
+pub use host::{Export, Forked, Host, HostBuilder, HostError, Reopened};
+
+// What they are made of, and connected to.
+pub use connector::{ConnectError, ConnectFuture, Connections, Connector, Services};
 pub use spec::{BoundActivities, ChosenModel, LocalOptions, McpSection, SessionSpec, SpecError};
 
-mod state_file;
-pub use state_file::{FileNews, Found, StateFile};
+// What carries out calls and answers requests.
+pub use activity::{Activities, Activity, ActivityFuture, ReconcileFuture, Reconciled, Work};
+pub use elicitor::{Elicited, Elicitor};
+pub use model::{AnswerFuture, Model, NoModel, Part, Parts, Used};
+pub use obelus_kernel::session::Observation;
+pub use observation::ObservationSlot;
+pub use secret::{MASKED, Secret, without_secrets};
 
-mod store;
+// Where they are kept.
+pub use restore::RestoreError;
 pub use store::{
-    AppendError, Cut, Digest, Durable as AppendFuture, InboxRow, InputId, Journaled, MemoryStore, Record, Rest,
-    SessionJournal, SessionLock, SessionRow, Snapshot, SqliteStore, Store, StoreError,
+    AppendError, Cut, Digest, Durable, InboxRow, InputId, Journaled, MemoryStore, Record, Rest, SessionLock,
+    SessionRow, Snapshot, SqliteStore, Store, StoreError,
 };
 
-mod restore;
+// For engines of stores and their tests.
+pub use fork::fork;
 pub use restore::{
-    Advanced, Remake, Replayed, RestoreError, Restored, TurnStates, UnderWay, advance, back_to_rest, digest_of,
-    look_at, replay, restore,
+    Advanced, Remake, Replayed, Restored, TurnStates, UnderWay, advance, back_to_rest, digest_of, look_at, replay,
+    restore,
 };
 
-mod report;
+// Agents and requests as files.
+pub use agent::{Agent, Problem};
+pub use bundled::{bundled_agent, bundled_agents, is_bundled};
+pub use images::{ImageError, ImageStore};
+pub use places::place_in;
+pub use read::{Unreadable, read_text, read_text_from};
+pub use request::{Request, RequestError, read_document};
+
+// What people see.
+pub use iteration_log::{IterationLog, Rotation};
+pub use mask::{masked, masked_value};
 pub use report::{missing_data, render_report, undone};
-
-mod whole_file;
-
-mod words;
+pub use session_files::SessionFiles;
+pub use state_file::{FileNews, Found, StateFile};
 pub use words::{Ending, Language, error_words, how_it_ended, one_line, why_it_ended};

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 /// The longest text that is shown, in bytes. What is longer is cut, and says so.
 const MOST_TEXT: usize = 1_000_000;
 
-/// Where the latest observation of a session lies: shared by its driver, which shows it to the model, and its
+/// Where the latest observation of a session lies: shared by its actor, which shows it to the model, and its
 /// activities, which may look at it too. A new one takes the place of the one before.
 #[derive(Default)]
 pub struct ObservationSlot(RwLock<Option<Arc<Observation>>>);

@@ -8,12 +8,10 @@
 //! | `error` | what can go wrong |
 //! | `sqlite` | sessions on disk, in one SQLite file |
 //! | `memory` | sessions that end with the process |
-//! | `session_journal` | the journal of one session, for its driver |
 
 mod error;
 mod memory;
 mod record;
-mod session_journal;
 mod sqlite;
 
 use std::collections::BTreeSet;
@@ -27,7 +25,6 @@ use serde_json::Value;
 pub use error::{AppendError, StoreError};
 pub use memory::MemoryStore;
 pub use record::{Cut, Digest, InboxRow, InputId, Journaled, Record, Rest, SessionRow, Snapshot};
-pub use session_journal::SessionJournal;
 pub use sqlite::SqliteStore;
 
 /// Ends when records are durable, with the number of the last one; or with the reason why they are not.

@@ -1,14 +1,13 @@
-//! The tools of the CRM agent, its client, a driver and the sandbox portal together: where answers get lost, nobody is
+//! The tools of the CRM agent, its client, a session and the sandbox portal together: where answers get lost, nobody is
 //! asked, and everything is there exactly once.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use obelus_connect::bitrix24::{Bitrix24, Options, Webhook};
-use obelus_kernel::session::{Ends, Input, Mode, Session, Settings};
-use obelus_kernel::{Context, Time};
-use obelus_runtime::{Activities, Driver, NoModel};
+use obelus_kernel::Context;
+use obelus_kernel::session::{Ends, Mode, Settings};
+use obelus_runtime::{Activities, Connections, Host, SessionSpec};
 use obelus_sandbox::Portal;
 use serde_json::{Map, Value, json};
 
@@ -41,16 +40,18 @@ async fn creations_of_the_agent_happen_once_though_answers_are_lost() {
         call
     });
     let context = json!([{"type": "tool", "tool": tools()}, {"type": "plan", "plan": calls.collect::<Vec<_>>()}]);
-    let settings = Settings { mode: Mode::Full, activities: ["bitrix24".to_owned()].into(), ..Settings::default() };
-    let session = Session::new("s", Context::from_value(context).unwrap(), None, Arc::new(settings)).unwrap();
+    let settings = Settings { mode: Mode::Full, ..Settings::default() };
+    let spec = SessionSpec { context: Context::from_value(context).unwrap(), settings, ..SessionSpec::default() };
     let mut activities = Activities::new();
     activities.add("bitrix24", client.clone());
-    let mut driver = Driver::new(session, Arc::new(activities), Arc::new(NoModel), || Time(1));
-    let reply = driver.turn(Input::RunPlan).await.unwrap();
+    let host = Host::new(Connections::new(activities));
+    let handle = host.create_temporary("s", spec).await.unwrap();
+    handle.run_plan().await.unwrap();
+    let reply = handle.rested().await.unwrap().unwrap();
 
-    let questions: Vec<String> =
-        driver.session().questions().into_iter().map(|question| format!("{:?}", question.reasons)).collect();
-    assert_eq!((reply.ends, questions), (Ends::Output, Vec::new()));
+    let questions = handle.inspect(|session| session.questions()).await.unwrap();
+    let reasons: Vec<_> = questions.into_iter().map(|question| question.reasons).collect();
+    assert_eq!((reply.ends, reasons), (Ends::Output, Vec::new()));
     assert!(reply.calls.iter().all(|call| call.status == "done"), "{:?}", reply.calls);
     // Twenty calls, and more requests than that: some answers were lost.
     assert!(portal.requests() > 20, "{}", portal.requests());

@@ -1,13 +1,17 @@
-//! A session with tools, driven to the end of a turn.
+//! A session with tools.
+
+mod live;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use obelus_connect::model::{ModelSpec, open};
-use obelus_kernel::session::{Approval, CallError, Input, Mode, Reply, Session, Settings};
-use obelus_kernel::{Context, Time};
-use obelus_runtime::{Activities, Driver, Model};
+use obelus_kernel::Context;
+use obelus_kernel::session::{Approval, CallError, Mode, Reply, Settings};
+use obelus_runtime::{Activities, Connections, Model, SessionSpec};
 use serde_json::{Value, json};
+
+pub(crate) use live::Live;
 
 /// A playbook of the examples.
 pub(crate) fn example(name: &str) -> Arc<dyn Model> {
@@ -17,7 +21,7 @@ pub(crate) fn example(name: &str) -> Arc<dyn Model> {
 }
 
 /// A session that sells: deals, people and letters, and `compose`, which the model carries out itself.
-pub(crate) fn driver(model: Arc<dyn Model>, lazy: bool) -> Driver {
+pub(crate) async fn live(model: Arc<dyn Model>, lazy: bool) -> Live {
     let mut activities = Activities::new();
     activities.register("deal_get", |work| async move {
         match work.call["id"].as_i64() {
@@ -42,15 +46,9 @@ pub(crate) fn driver(model: Arc<dyn Model>, lazy: bool) -> Driver {
         {"type": "state", "people": people()},
         {"type": "plan", "plan": [], "mode": mode},
     ]);
-    let settings = Settings {
-        mode: Mode::Full,
-        approval: Approval::Checked,
-        repairs: 1,
-        activities: activities.names(),
-        ..Settings::default()
-    };
-    let session = Session::new("s", Context::from_value(context).unwrap(), None, Arc::new(settings)).unwrap();
-    Driver::new(session, Arc::new(activities), model, || Time(0))
+    let settings = Settings { mode: Mode::Full, approval: Approval::Checked, repairs: 1, ..Settings::default() };
+    let spec = SessionSpec { context: Context::from_value(context).unwrap(), settings, ..SessionSpec::default() };
+    Live::new(Connections { model, ..Connections::new(activities) }, spec).await
 }
 
 fn people() -> Value {
@@ -58,6 +56,6 @@ fn people() -> Value {
 }
 
 /// The user says something, and the turn comes to rest.
-pub(crate) async fn say(driver: &mut Driver, words: &str) -> Reply {
-    driver.turn(Input::User { text: words.to_owned() }).await.unwrap()
+pub(crate) async fn say(live: &Live, words: &str) -> Reply {
+    live.say(words).await
 }

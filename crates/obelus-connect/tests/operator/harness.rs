@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use obelus_connect::activity::bind;
 use obelus_connect::model::Playbook;
-use obelus_kernel::session::{CallError, Input, Reply, Session, Settings};
+use obelus_kernel::session::{CallError, Input, Question, Reply, Session};
 use obelus_kernel::{Message, Time};
-use obelus_runtime::{Activities, Agent, Driver};
+use obelus_runtime::{Activities, Agent, Connections, Host, MemoryStore, SessionHandle, SessionSpec};
 use serde_json::{Value, json};
 
 /// Words of the page that belong into nothing that is kept.
@@ -88,17 +88,18 @@ impl Harness {
 
 /// A session of the bundled operator with its model, and the page it works on, if there is one.
 pub(crate) struct Office {
-    pub(crate) driver: Driver,
+    host: Host,
+    pub(crate) handle: SessionHandle,
     pub(crate) harness: Arc<Mutex<Harness>>,
 }
 
 impl Office {
     /// At the toy page.
-    pub(crate) fn new() -> Self {
-        Self::with(120, true)
+    pub(crate) async fn new() -> Self {
+        Self::with(120, true).await
     }
 
-    pub(crate) fn with(max_steps: u32, has_page: bool) -> Self {
+    pub(crate) async fn with(max_steps: u32, has_page: bool) -> Self {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../agents/operator");
         let mut agent = Agent::load(&folder).unwrap_or_else(|problems| panic!("{problems:?}"));
         let tools = json!({
@@ -112,14 +113,14 @@ impl Office {
             on_page(&mut activities, &harness);
         }
         activities.register("notes.add", |_| async { Ok(json!({"id": 7})) });
-        let settings = Settings { activities: activities.names(), ..agent.settings };
-        let session = Session::new("s", agent.context, agent.schema, Arc::new(settings)).unwrap();
-        let mut steps = (*agent.steps.unwrap()).clone();
+        let mut steps = (**agent.steps.as_ref().unwrap()).clone();
         steps.max_steps = max_steps;
-        let session = session.with_steps(Arc::new(steps));
+        agent.steps = Some(Arc::new(steps));
         let model = Playbook::parse(Path::new("playbook.yaml"), include_str!("playbook.yaml")).unwrap();
-        let driver = Driver::new(session, Arc::new(activities), Arc::new(model), || Time(0));
-        Self { driver, harness }
+        let connections = Connections::new(activities).with_model(model);
+        let host = Host::builder(connections).store(Arc::new(MemoryStore::new())).clock(|| Time(0)).build();
+        let handle = host.create("s", SessionSpec::from_agent(agent)).await.unwrap();
+        Self { host, handle, harness }
     }
 
     pub(crate) async fn says(&mut self, words: &str) -> Reply {
@@ -127,17 +128,32 @@ impl Office {
     }
 
     pub(crate) async fn told(&mut self, input: Input) -> Reply {
-        self.driver.turn(input).await.unwrap()
+        self.handle.tell(input).await.unwrap();
+        self.handle.rested().await.unwrap().unwrap()
+    }
+
+    /// The session goes on in a process that has not seen what this one has.
+    pub(crate) async fn restarts(&self) {
+        self.host.passivate("s").await;
+    }
+
+    pub(crate) async fn look<T: Send + 'static>(&self, look: impl FnOnce(&Session) -> T + Send + 'static) -> T {
+        self.handle.inspect(look).await.unwrap()
+    }
+
+    pub(crate) async fn questions(&self) -> Vec<Question> {
+        self.look(|session| session.questions()).await
     }
 
     /// What lies at a kind of memory.
-    pub(crate) fn kind(&self, name: &str) -> Value {
-        let context = self.driver.session().context();
-        context.read(&obelus_kernel::Path::root(name), None).map(std::borrow::Cow::into_owned).unwrap_or_default()
+    pub(crate) async fn kind(&self, name: &str) -> Value {
+        let path = obelus_kernel::Path::root(name);
+        let read = move |session: &Session| session.context().read(&path, None).map(std::borrow::Cow::into_owned);
+        self.look(read).await.unwrap_or_default()
     }
 
-    pub(crate) fn facts(&self) -> Vec<String> {
-        let state = self.kind("state");
+    pub(crate) async fn facts(&self) -> Vec<String> {
+        let state = self.kind("state").await;
         let facts = state["facts"].as_array().unwrap().iter();
         facts.map(|fact| fact["fact"].as_str().unwrap().to_owned()).collect()
     }

@@ -13,14 +13,14 @@ fn decided(question: &str, decision: Decision) -> Input {
 
 #[tokio::test]
 async fn it_collects_compares_and_sums_up_without_going_back() {
-    let mut office = Office::new();
+    let mut office = Office::new().await;
     let reply = office.says("Сравни чайники").await;
     assert_eq!((reply.ends, reply.end.as_deref()), (Ends::Output, Some("done")), "{:?}", reply.reason);
     assert_eq!(reply.output, json!("Дешевле всех Red kettle: 1490 ₽."));
-    assert_eq!(office.facts(), ["Blue kettle: 1990 ₽", "Red kettle: 1490 ₽", "Grey kettle: 2590 ₽"]);
+    assert_eq!(office.facts().await, ["Blue kettle: 1990 ₽", "Red kettle: 1490 ₽", "Grey kettle: 2590 ₽"]);
     let acts: Vec<String> = office.log().into_iter().filter(|line| line != "observe").collect();
     assert_eq!(acts, ["look Next", "look Next"]);
-    let state = office.kind("state");
+    let state = office.kind("state").await;
     assert_eq!(state["current_goal"], "Сравни чайники");
     assert_eq!(state["plan"].as_array().map(Vec::len), Some(3));
     assert_eq!(state["progress"]["done"].as_array().map(Vec::len), Some(3));
@@ -28,27 +28,27 @@ async fn it_collects_compares_and_sums_up_without_going_back() {
 
 #[tokio::test]
 async fn nothing_of_a_page_is_kept_but_its_digest() {
-    let mut office = Office::new();
+    let mut office = Office::new().await;
     office.says("Сравни чайники").await;
-    let context = office.driver.session().context().to_json().to_string();
+    let context = office.look(|session| session.context().to_json().to_string()).await;
     assert!(!context.contains(CANARY));
-    assert!(office.kind("seen")["digest"].as_str().is_some_and(|digest| digest.starts_with("sha256:")));
-    assert_eq!(office.kind("action"), Value::Null, "a planned action is of its step alone");
+    assert!(office.kind("seen").await["digest"].as_str().is_some_and(|digest| digest.starts_with("sha256:")));
+    assert_eq!(office.kind("action").await, Value::Null, "a planned action is of its step alone");
     for kind in ["state", "aim", "draft", "did", "seen", "page"] {
-        assert!(!office.kind(kind).to_string().contains("\"e1"), "{kind}");
+        assert!(!office.kind(kind).await.to_string().contains("\"e1"), "{kind}");
     }
 }
 
 #[tokio::test]
 async fn a_deletion_waits_for_a_yes_and_is_bound_to_what_it_is_about() {
-    let mut office = Office::new();
+    let mut office = Office::new().await;
     let reply = office.says("Удали чайник").await;
     assert_eq!(reply.ends, Ends::Waiting);
-    let question = office.driver.session().questions().remove(0);
-    let call = &question.calls[0].call;
+    let question = office.questions().await.remove(0);
+    let call = std::sync::Arc::clone(&question.calls[0].call);
     assert_eq!((&call["_tool"], &call["name"], &call["role"]), (&json!("delete"), &json!("Remove"), &json!("button")));
     assert!(!call.to_string().contains("\"e1"), "no id of an element: {call}");
-    let headline = office.driver.session().call_headline_in(call, Some("en"));
+    let headline = office.look(move |session| session.call_headline_in(&call, Some("en"))).await;
     assert!(headline.starts_with("Delete Remove (page: https://harness.example.test/1, kind: button"), "{headline}");
     assert!(headline.contains("sent to: https://harness.example.test/remove"), "{headline}");
     assert_eq!(office.log(), ["observe"]);
@@ -59,7 +59,7 @@ async fn a_deletion_waits_for_a_yes_and_is_bound_to_what_it_is_about() {
 
 #[tokio::test]
 async fn a_denied_action_ends_the_turn_and_the_next_words_go_on() {
-    let mut office = Office::new();
+    let mut office = Office::new().await;
     office.says("Удали чайник").await;
     let reply = office.told(decided("q1", Decision::Deny { reason: "он ещё нужен".to_owned() })).await;
     assert_eq!((reply.ends, reply.end.as_deref()), (Ends::Output, Some("denied")));
@@ -75,14 +75,14 @@ async fn a_denied_action_ends_the_turn_and_the_next_words_go_on() {
 
 #[tokio::test]
 async fn a_person_may_cancel_while_it_waits() {
-    let mut office = Office::new();
+    let mut office = Office::new().await;
     office.says("Удали чайник").await;
     let reply = office.told(Input::Stop).await;
     assert_eq!((reply.ends, reply.end.as_deref()), (Ends::Stopped, Some("cancelled")));
     assert!(reply.output.as_str().unwrap().starts_with("Остановлено."), "{}", reply.output);
     assert_eq!(office.log(), ["observe"]);
 
-    let mut office = Office::new();
+    let mut office = Office::new().await;
     office.says("Спроси меня").await;
     let reply = office.told(decided("q1", Decision::Deny { reason: String::new() })).await;
     assert_eq!(reply.end.as_deref(), Some("cancelled"));
@@ -90,7 +90,7 @@ async fn a_person_may_cancel_while_it_waits() {
 
 #[tokio::test]
 async fn three_invalid_actions_in_a_row_block_it() {
-    let mut office = Office::new();
+    let mut office = Office::new().await;
     let reply = office.says("Нажми на невидимое").await;
     assert_eq!((reply.ends, reply.end.as_deref()), (Ends::Output, Some("blocked")));
     let words = reply.output.as_str().unwrap();
@@ -100,7 +100,7 @@ async fn three_invalid_actions_in_a_row_block_it() {
 
 #[tokio::test]
 async fn at_the_limit_it_sums_up_and_goes_on_with_the_facts() {
-    let mut office = Office::with(12, true);
+    let mut office = Office::with(12, true).await;
     let reply = office.says("Сравни чайники").await;
     assert_eq!((reply.ends, reply.end.as_deref()), (Ends::Limit, Some("limit")));
     let words = reply.output.as_str().unwrap();
@@ -114,18 +114,18 @@ async fn at_the_limit_it_sums_up_and_goes_on_with_the_facts() {
 #[tokio::test]
 async fn wherever_the_limit_falls_nothing_is_lost_and_nothing_is_done_twice() {
     for most in 9..=16 {
-        let mut office = Office::with(most, true);
+        let mut office = Office::with(most, true).await;
         let mut reply = office.says("Сравни чайники").await;
         let mut turns = 1;
         while reply.ends == Ends::Limit && turns < 10 {
-            let kept = office.facts();
+            let kept = office.facts().await;
             reply = office.says(if turns % 2 == 0 { "продолжай" } else { "Да, дальше!" }).await;
-            assert!(office.facts().starts_with(&kept), "{most}");
+            assert!(office.facts().await.starts_with(&kept), "{most}");
             turns += 1;
         }
         let answer = (reply.end.as_deref(), reply.output.as_str());
         assert_eq!(answer, (Some("done"), Some("Дешевле всех Red kettle: 1490 ₽.")), "{most} steps");
-        assert_eq!(office.facts().len(), 3, "{most}");
+        assert_eq!(office.facts().await.len(), 3, "{most}");
         let acts = office.log().into_iter().filter(|line| line != "observe").count();
         assert_eq!(acts, 2, "{most}");
     }
@@ -133,19 +133,19 @@ async fn wherever_the_limit_falls_nothing_is_lost_and_nothing_is_done_twice() {
 
 #[tokio::test]
 async fn a_fact_that_carries_an_id_is_refused_and_the_model_is_told() {
-    let mut office = Office::new();
+    let mut office = Office::new().await;
     let reply = office.says("Запомни кнопку").await;
     assert_eq!(reply.end.as_deref(), Some("done"));
     assert!(reply.output.as_str().unwrap().contains("facts[0]: it carries the id of an element"), "{}", reply.output);
-    assert_eq!(office.facts(), ["Кнопка ведёт дальше"]);
+    assert_eq!(office.facts().await, ["Кнопка ведёт дальше"]);
 }
 
 #[tokio::test]
 async fn after_an_answer_it_observes_before_it_decides() {
-    let mut office = Office::new();
+    let mut office = Office::new().await;
     let reply = office.says("Спроси меня").await;
     assert_eq!(reply.ends, Ends::Waiting);
-    assert_eq!(office.driver.session().questions()[0].description, "Какой цвет?");
+    assert_eq!(office.questions().await[0].description, "Какой цвет?");
     assert_eq!(office.log(), ["observe"]);
     let reply = office.says("синий").await;
     assert_eq!((reply.end.as_deref(), reply.output), (Some("done"), json!("Значит, синий.")));
@@ -154,36 +154,35 @@ async fn after_an_answer_it_observes_before_it_decides() {
 
 #[tokio::test]
 async fn after_a_restart_the_goal_is_kept_and_it_observes_first() {
-    let mut office = Office::with(12, true);
+    let mut office = Office::with(12, true).await;
     office.says("Сравни чайники").await;
     let before = office.log().len();
-    office.driver.tell(Input::Forgotten).await.unwrap();
-    assert_eq!(office.kind("seen"), Value::Null);
+    office.restarts().await;
     office.says("continue").await;
     assert_eq!(office.log()[before], "observe");
-    assert_eq!(office.kind("state")["current_goal"], "Сравни чайники");
+    assert_eq!(office.kind("state").await["current_goal"], "Сравни чайники");
 }
 
 #[tokio::test]
 async fn thanks_are_answered_without_a_plan_and_a_new_goal_keeps_the_facts() {
-    let mut office = Office::new();
+    let mut office = Office::new().await;
     office.says("Сравни чайники").await;
     let looks = office.log().len();
     let reply = office.says("спасибо").await;
     assert_eq!((reply.end.as_deref(), reply.output), (Some("done"), json!("Пожалуйста!")));
     assert_eq!(office.log().len(), looks);
     office.says("Спроси меня").await;
-    assert_eq!(office.kind("state")["current_goal"], "Спроси меня");
-    assert_eq!(office.kind("state")["progress"]["done"], json!([]));
-    assert_eq!(office.facts().len(), 3);
+    assert_eq!(office.kind("state").await["current_goal"], "Спроси меня");
+    assert_eq!(office.kind("state").await["progress"]["done"], json!([]));
+    assert_eq!(office.facts().await.len(), 3);
 }
 
 #[tokio::test]
 async fn without_a_page_it_works_with_the_tools_of_other_servers() {
-    let mut office = Office::with(120, false);
+    let mut office = Office::with(120, false).await;
     let reply = office.says("Сделай заметку").await;
     assert_eq!(reply.ends, Ends::Waiting, "what a server's tool does is not known, so a person is asked");
-    assert_eq!(office.driver.session().questions()[0].calls[0].call["_tool"], "notes.add");
+    assert_eq!(office.questions().await[0].calls[0].call["_tool"], "notes.add");
     let reply = office.told(decided("q1", Decision::Approve { only: None })).await;
     assert_eq!((reply.end.as_deref(), reply.output), (Some("done"), json!("Записано под номером 7.")));
 }

@@ -1,14 +1,13 @@
 //! The CRM agent, told to answer in JSON: its client, the sandbox portal, and a server that enforces the schema it is
 //! sent, as the provider does. What the model writes in the strict form is what the portal is asked.
 
-use std::sync::{Arc, Mutex};
-
 use obelus_connect::activity::bind;
 use obelus_connect::model::openai::{Access, OpenAi, OpenAiOptions, Structured};
-use obelus_kernel::Time;
 use obelus_kernel::dialect::Dialect;
-use obelus_kernel::session::{Decision, Ends, Input, Mode, Question, Reply, Session};
-use obelus_runtime::{Agent, Driver, Event, Secret, bundled_agent};
+use obelus_kernel::session::{Decision, Ends, Mode, Question, Reply};
+use obelus_runtime::{
+    Agent, Connections, EventBody, Host, Secret, SessionHandle, SessionSpec, Subscription, bundled_agent,
+};
 use obelus_sandbox::{Options, Portal};
 use serde_json::{Value, json};
 
@@ -58,14 +57,26 @@ fn params(call: &Value) -> Value {
         .collect()
 }
 
-async fn approved(driver: &mut Driver, words: &str) -> Reply {
-    let mut reply = driver.turn(Input::User { text: words.to_owned() }).await.unwrap();
-    while reply.ends == Ends::Waiting {
-        let question = driver.session().questions().into_iter().find(Question::is_open).unwrap().id;
-        let decision = Decision::Approve { only: None };
-        reply = driver.turn(Input::Decide { question, decision, by: "a test".to_owned() }).await.unwrap();
+async fn approved(handle: &SessionHandle, words: &str) -> Reply {
+    handle.say(words).await.unwrap();
+    loop {
+        let reply = handle.rested().await.unwrap().unwrap();
+        if reply.ends != Ends::Waiting {
+            return reply;
+        }
+        let open = handle.inspect(|session| session.questions().into_iter().find(Question::is_open).unwrap().id);
+        let question = open.await.unwrap();
+        handle.answer(question, Decision::Approve { only: None }, "a test").await.unwrap();
     }
-    reply
+}
+
+/// The calls that have begun since this was last asked.
+fn began(events: &mut Subscription) -> Vec<Value> {
+    let began = |event: &EventBody| match event {
+        EventBody::CallBegan { call, .. } => Some((**call).clone()),
+        _ => None,
+    };
+    std::iter::from_fn(|| events.try_next()).filter_map(|event| began(&event.body)).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -78,20 +89,15 @@ async fn the_crm_agent_works_in_the_strict_form() {
 
     let agent = Agent::load(&bundled_agent("crm").unwrap()).unwrap();
     let activities = bind(&agent.activities, &agent.folder).unwrap();
-    let mut settings = agent.settings;
-    (settings.dialect, settings.mode, settings.activities) = (Dialect::Json, Mode::Full, activities.names());
-    let session = Session::new("s", agent.context, agent.schema, Arc::new(settings)).unwrap();
-    let began: Arc<Mutex<Vec<Value>>> = Arc::default();
-    let seen = Arc::clone(&began);
-    let mut driver = Driver::new(session, Arc::new(activities), Arc::new(model), || Time(1)).watched_by(move |event| {
-        if let Event::Began(start) = event {
-            seen.lock().unwrap().push((*start.call).clone());
-        }
-    });
+    let mut spec = SessionSpec::from_agent(agent);
+    (spec.settings.dialect, spec.settings.mode) = (Dialect::Json, Mode::Full);
+    let host = Host::new(Connections::new(activities).with_model(model));
+    let handle = host.create_temporary("s", spec).await.unwrap();
+    let mut events = handle.subscribe(None);
 
-    let reply = approved(&mut driver, "Какие сделки самые крупные, и кто ими занят?").await;
+    let reply = approved(&handle, "Какие сделки самые крупные, и кто ими занят?").await;
     assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Вот самые крупные.")), "{:?}", reply.reason);
-    let calls = began.lock().unwrap().clone();
+    let calls = began(&mut events);
     assert_eq!(
         params(&calls[0]),
         json!({"filter": {">=OPPORTUNITY": 100_000, "@STAGE_ID": ["NEW", "WON"]}, "order": {"OPPORTUNITY": "DESC"},
@@ -99,12 +105,12 @@ async fn the_crm_agent_works_in_the_strict_form() {
     );
     assert_eq!(params(&calls[1]), json!({"ID": [1, 2], "filter": {"ACTIVE": true}}));
 
-    let reply = approved(&mut driver, "Поставь первой из них сумму 123456").await;
+    let reply = approved(&handle, "Поставь первой из них сумму 123456").await;
     assert_eq!(reply.ends, Ends::Output, "{:?}", reply.reason);
-    let reply = approved(&mut driver, "Создай сделку «Поставка окон» на 250000").await;
+    let reply = approved(&handle, "Создай сделку «Поставка окон» на 250000").await;
     assert_eq!(reply.ends, Ends::Output, "{:?}", reply.reason);
 
-    let calls = began.lock().unwrap().clone();
+    let calls = began(&mut events);
     let of = |tool: &str| calls.iter().filter(|call| call["_tool"] == tool).collect::<Vec<_>>();
     let [update] = of("crm.deal.update")[..] else { panic!("{calls:#?}") };
     assert_eq!(params(update)["fields"], json!({"OPPORTUNITY": 123_456, "UF_CRM_NOTE": "из JSON"}));

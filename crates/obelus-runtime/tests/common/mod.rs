@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use obelus_kernel::session::{Input, Mode, Question, Reply, Settings};
 use obelus_kernel::{Context, Expr, Time};
 use obelus_runtime::{
-    Activities, AppendError, AppendFuture, Connections, Host, InboxRow, InputId, Journaled, MemoryStore, Record, Rest,
+    Activities, AppendError, Connections, Durable, Host, InboxRow, InputId, Journaled, MemoryStore, Record, Rest,
     SessionHandle, SessionLock, SessionRow, SessionSpec, Snapshot, Store, StoreError,
 };
 use serde_json::{Value, json};
@@ -96,7 +96,7 @@ impl Store for Small {
         self.inner.lock(id)
     }
 
-    fn append(&self, id: &str, after: u64, records: Vec<Record>) -> AppendFuture {
+    fn append(&self, id: &str, after: u64, records: Vec<Record>) -> Durable {
         let room = *self.room.lock().unwrap();
         if room.is_some_and(|room| after + records.len() as u64 > room) {
             return Box::pin(std::future::ready(Err(AppendError::NotDurable("no space left".to_owned()))));

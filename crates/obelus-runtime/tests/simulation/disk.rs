@@ -6,8 +6,8 @@ use std::time::Duration;
 use obelus_kernel::Time;
 use obelus_kernel::session::Input;
 use obelus_runtime::{
-    AppendError, AppendFuture, Digest, InboxRow, InputId, Journaled, Record, Rest, SessionLock, SessionRow, Snapshot,
-    Store, StoreError,
+    AppendError, Digest, Durable, InboxRow, InputId, Journaled, Record, Rest, SessionLock, SessionRow, Snapshot, Store,
+    StoreError,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -107,7 +107,7 @@ impl Store for DiskStore {
         Ok(SessionLock::new(|| {}))
     }
 
-    fn append(&self, _: &str, after: u64, records: Vec<Record>) -> AppendFuture {
+    fn append(&self, _: &str, after: u64, records: Vec<Record>) -> Durable {
         let lines: Vec<String> = records.into_iter().map(written).collect();
         let (disk, world) = (self.disk.clone(), self.world.clone());
         disk.lock().unwrap().is_writing = true;
