@@ -79,5 +79,5 @@ fn spec(file: &str) -> Result<SessionSpec, Box<dyn std::error::Error>> {
 async fn each_session_asks_and_does_its_own() {
     let lines = both().await.unwrap();
     assert_eq!(lines.len(), 4, "{lines:?}");
-    assert!(lines.iter().any(|line| line.starts_with("right 2-") && line.contains("b.txt")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.starts_with("right 3-") && line.contains("b.txt")), "{lines:?}");
 }

@@ -110,6 +110,8 @@ pub(crate) struct Actor {
     idle_after: Option<Duration>,
     /// The room of the latest batch, for the next one.
     room: Vec<Incoming>,
+    /// What is to be performed, and told, of the latest batch.
+    tasks: Vec<Task>,
     events: Vec<EventBody>,
 }
 
@@ -184,6 +186,7 @@ impl Actor {
             failures: 0,
             idle_after,
             room: Vec::new(),
+            tasks: Vec::new(),
             events: Vec::new(),
             session,
             clock,
@@ -376,8 +379,11 @@ impl Actor {
         }
         self.is_settling &= !self.work.is_empty();
         let is_busy = self.is_settling || self.work.has_outcomes() || !self.deferred.is_empty();
-        let is_at_rest = self.session.is_at_rest() && !is_busy;
         let (session, is_still) = (&self.session, self.is_still());
+        let is_at_rest = session.is_at_rest() && !is_busy;
+        if !is_at_rest && !is_still {
+            return;
+        }
         self.waiters.answer(|what| match what {
             WaitFor::Rest => is_at_rest.then(|| session.reply()),
             WaitFor::Stillness => is_still.then(|| session.reply()),

@@ -12,7 +12,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use obelus_kernel::Time;
-use obelus_kernel::session::{AskedAgain, CallReport, Decision, Input, Mode, Outcome, Question, Reply, Start, Used};
+use obelus_kernel::session::{
+    AskedAgain, CallReport, Decision, Input, Mode, Outcome, Question, Reply, Session, Task, Used,
+};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -225,8 +227,14 @@ pub struct StepView {
 }
 
 impl EventBody {
-    /// What an input itself tells, before anything follows from it. `is_news` says whether it changed the memory.
-    pub(crate) fn of_input(input: &Input, is_news: bool) -> Option<Self> {
+    /// What an input leads to, in order: the input itself, and the tasks that it handed out. `is_news` says whether it
+    /// changed the memory. The session is as it is right after the input, so that a replay tells the same.
+    pub(crate) fn of(session: &Session, input: &Input, is_news: bool, tasks: &[Task], into: &mut Vec<Self>) {
+        into.extend(Self::of_input(input, is_news));
+        into.extend(tasks.iter().filter_map(|task| Self::of_task(session, task)));
+    }
+
+    fn of_input(input: &Input, is_news: bool) -> Option<Self> {
         Some(match input {
             Input::User { text } => Self::UserSaid { text: text.clone() },
             Input::Used { id, used } => Self::Used { request: id.clone(), used: *used },
@@ -244,6 +252,24 @@ impl EventBody {
         })
     }
 
+    fn of_task(session: &Session, task: &Task) -> Option<Self> {
+        let question = |id| session.question(id).map(Box::new);
+        Some(match task {
+            Task::Call(start) => {
+                Self::CallBegan { id: start.id.clone(), call: Arc::clone(&start.call), attempt: start.attempt }
+            }
+            Task::AskModel { id } => Self::ModelAsked { request: id.clone() },
+            Task::Say(text) => Self::AgentSaid { text: text.clone() },
+            Task::Ask { id } => Self::QuestionAsked { question: question(id)? },
+            Task::AskAgain { id, because } => {
+                let question = question(id).filter(|question| question.is_open())?;
+                Self::QuestionAskedAgain { question, because: *because }
+            }
+            Task::Rest(reply) => Self::Rested { reply: reply.clone() },
+            Task::Load { .. } | Task::AnswerElicitation { .. } => return None,
+        })
+    }
+
     /// Whether somebody outside has told the session something.
     pub fn is_from_outside(&self) -> bool {
         matches!(
@@ -257,11 +283,6 @@ impl EventBody {
                 | Self::Resumed { .. }
                 | Self::Stopped
         )
-    }
-
-    /// A call that is about to begin.
-    pub(crate) fn began(start: &Start) -> Self {
-        Self::CallBegan { id: start.id.clone(), call: Arc::clone(&start.call), attempt: start.attempt }
     }
 }
 

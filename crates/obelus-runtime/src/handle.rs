@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use crate::actor::{Command, GONE, Tell, WaitFor};
 use crate::connector::Services;
 use crate::events::{EventNumber, Subscription};
-use crate::host::{Reopened, Slot};
+use crate::host::{HostError, Reopened, Slot};
 use crate::ids::QuestionId;
 use crate::images::ImageError;
 use crate::store::InputId;
@@ -136,7 +136,22 @@ impl SessionHandle {
         self.ask(|answer| Command::Wait { what: WaitFor::Stillness, answer }).await?
     }
 
-    /// Events from now on, or those after an event that was seen before.
+    /// Every event after one that was seen before, those that are not held in memory any more included: they are read
+    /// from the journal. The first thing that is told is [`EventBody::Missed`] where there is none.
+    ///
+    /// [`EventBody::Missed`]: crate::EventBody::Missed
+    pub fn history(&self, after: EventNumber) -> Result<Subscription, HostError> {
+        let mut events = self.subscribe(Some(after));
+        if let Some(upto) = events.missed_upto()
+            && let Some(earlier) = self.slot.history(after, upto)?
+        {
+            events.tell_first(earlier);
+        }
+        Ok(events)
+    }
+
+    /// Events from now on, or those after an event that was seen before. Only so many are held in memory: if there were
+    /// more, that is the first thing that is told.
     pub fn subscribe(&self, after: Option<EventNumber>) -> Subscription {
         self.slot.feed().subscribe(after)
     }

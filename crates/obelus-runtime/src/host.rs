@@ -6,9 +6,11 @@
 //! |---|---|
 //! | `slot` | where a session is reached, whether it is in memory or not |
 //! | `open` | creating and restoring sessions |
+//! | `history` | events that are not held in memory any more |
 //! | `carry` | sessions that begin where another one was, or come from another store |
 
 mod carry;
+mod history;
 mod open;
 mod slot;
 

@@ -88,6 +88,43 @@ async fn events_are_numbered_by_record_and_a_client_goes_on_where_it_was() {
     assert_eq!(names(&mut later), ["call_began", "moved", "call_ended", "rested", "moved"]);
 }
 
+/// Numbers and contents of lasting events.
+fn told(events: &mut Subscription) -> Vec<String> {
+    let all = std::iter::from_fn(|| events.try_next());
+    let lasting = all.filter(|event| !matches!(event.body, EventBody::Moved { .. }));
+    lasting.map(|event| serde_json::to_string(&*event).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_client_that_comes_back_to_another_process_misses_nothing_and_sees_nothing_twice() {
+    let store = Arc::new(Small::default());
+    let open = || {
+        let connections = Connections::new(counting(&Arc::default()));
+        Host::builder(connections).store(store.clone()).clock(clock).build()
+    };
+    let first = open();
+    let handle = first.create("s", asking()).await.unwrap();
+    let mut live = handle.subscribe(Some(EventNumber::START));
+    handle.run_plan().await.unwrap();
+    handle.rested().await.unwrap();
+    let mut seen = told(&mut live);
+    handle.answer("q1".to_owned(), Decision::Approve { only: None }, "ann").await.unwrap();
+    handle.rested().await.unwrap();
+    seen.extend(told(&mut live));
+    assert!(seen.len() > 4 && seen.iter().any(|event| event.contains("question_asked")), "{seen:?}");
+    common::kill(first).await;
+    let second = open();
+    let handle = second.open("s").await.unwrap();
+    // None of them is held here: a client is told so, or reads the journal.
+    assert!(told(&mut handle.subscribe(Some(EventNumber::START)))[0].contains("missed"));
+    for (at, number) in [(0, "0-0"), (1, "1-1"), (2, "1-2")] {
+        assert_eq!(told(&mut handle.history(number.parse().unwrap()).unwrap()), seen[at..], "after {number}");
+    }
+    let mut events = handle.history("1-1".parse().unwrap()).unwrap();
+    handle.set_mode(obelus_kernel::session::Mode::Shadow).await.unwrap();
+    assert!(told(&mut events).last().unwrap().contains("mode_changed"), "and it goes on from there");
+}
+
 #[tokio::test]
 async fn a_session_that_left_memory_goes_on_through_the_same_handle() {
     let calls = Arc::new(AtomicUsize::new(0));

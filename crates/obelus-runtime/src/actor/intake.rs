@@ -5,7 +5,7 @@ use std::sync::Arc;
 use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Refused, Task};
 
-use super::{Actor, DAMAGED, Failure, MOST_AT_ONCE, RETRY};
+use super::{Actor, DAMAGED, EventBody, Failure, MOST_AT_ONCE, RETRY};
 use crate::restore::{Advanced, Remake, advance, restore};
 use crate::store::{InputId, Record, Rest, SessionLock, Store};
 
@@ -26,10 +26,10 @@ impl Incoming {
 pub(super) struct Taken {
     pub(super) at: Time,
     pub(super) input: Input,
-    /// Whether it changed the memory.
-    pub(super) is_news: bool,
     /// What the session wants done about it.
     pub(super) tasks: Vec<Task>,
+    /// What is told of it.
+    pub(super) events: Vec<EventBody>,
 }
 
 /// Where the inputs of a session are kept.
@@ -113,9 +113,7 @@ impl Actor {
 
     fn take_in_memory(&mut self, mut batch: Vec<Incoming>) -> Result<(), Refused> {
         let is_on = self.report.feed.is_on();
-        let mut refusal = Ok(());
-        let mut at = self.latest;
-        let mut count = 0;
+        let (mut refusal, mut count, mut at) = (Ok(()), 0, self.latest);
         for incoming in batch.drain(..) {
             at = incoming.at;
             self.before(&incoming.input);
@@ -126,16 +124,21 @@ impl Actor {
                 break;
             }
             count += 1;
+            let handed_out = self.tasks.len();
+            self.tasks.extend(std::iter::from_fn(|| self.session.poll()));
             if let Some(told) = told {
-                self.tell_input(&told, self.session.context().length() > before);
+                let is_news = self.session.context().length() > before;
+                EventBody::of(&self.session, &told, is_news, &self.tasks[handed_out..], &mut self.events);
             }
         }
         self.room = batch;
         if count > 0 {
             self.record += count;
-            let reply = self.perform_polled();
             self.publish(at);
-            self.finish(at, reply);
+            let mut tasks = std::mem::take(&mut self.tasks);
+            let rest = tasks.drain(..).fold(None, |rest, task| self.perform(task).or(rest));
+            self.tasks = tasks;
+            self.finish(at, rest);
         }
         refusal
     }
@@ -148,8 +151,12 @@ impl Actor {
             match advance(&mut self.session, at, input.clone()) {
                 Ok(Advanced { tasks, digest }) => {
                     records.push(Record { at, input: input.clone(), id, digest: Some(digest) });
-                    let is_news = self.session.context().length() > before;
-                    all.push(Taken { at, input, is_news, tasks });
+                    let mut events = Vec::new();
+                    if self.report.feed.is_on() {
+                        let is_news = self.session.context().length() > before;
+                        EventBody::of(&self.session, &input, is_news, &tasks, &mut events);
+                    }
+                    all.push(Taken { at, input, tasks, events });
                 }
                 Err(refused) => {
                     refusal = Err(refused);

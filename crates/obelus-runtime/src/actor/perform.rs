@@ -18,29 +18,20 @@ impl Actor {
     pub(super) fn perform_taken(&mut self, all: Vec<Taken>) {
         let mut rest = None;
         let mut latest = self.latest;
-        for Taken { at, input, is_news, tasks } in all {
+        for Taken { at, input, tasks, events } in all {
             self.record += 1;
             latest = at;
             self.before(&input);
             if let Some(files) = &mut self.report.files {
                 files.heard(at, &input);
             }
-            self.tell_input(&input, is_news);
+            self.events = events;
+            self.publish(at);
             for task in tasks {
                 rest = self.perform(task).or(rest);
             }
-            self.publish(at);
         }
         self.finish(latest, rest);
-    }
-
-    /// Performs everything that the session wants done; says how the turn came to rest, if it has.
-    pub(super) fn perform_polled(&mut self) -> Option<Box<Reply>> {
-        let mut rest = None;
-        while let Some(task) = self.session.poll() {
-            rest = self.perform(task).or(rest);
-        }
-        rest
     }
 
     /// A call that has ended asks nothing any more.
@@ -50,13 +41,10 @@ impl Actor {
         }
     }
 
-    fn perform(&mut self, task: Task) -> Option<Box<Reply>> {
-        let is_on = self.report.feed.is_on();
+    /// Performs a task; says how the turn came to rest, if that is what it tells.
+    pub(super) fn perform(&mut self, task: Task) -> Option<Box<Reply>> {
         match task {
             Task::Call(start) => {
-                if is_on {
-                    self.events.push(EventBody::began(&start));
-                }
                 if let Some(files) = &mut self.report.files {
                     files.began(&start);
                 }
@@ -64,34 +52,16 @@ impl Actor {
             }
             Task::AskModel { id } => {
                 self.about_files(SessionFiles::asks);
-                if is_on {
-                    self.events.push(EventBody::ModelAsked { request: id.clone() });
-                }
                 self.ask(id);
             }
             Task::Load { id, path } => self.work.load(id, path),
-            Task::Say(text) => {
-                if is_on {
-                    self.events.push(EventBody::AgentSaid { text });
-                }
-            }
-            Task::Ask { id } => {
-                let question = self.session.question(&id).filter(|_| is_on);
-                self.events.extend(question.map(|question| EventBody::QuestionAsked { question: Box::new(question) }));
-            }
-            Task::AskAgain { id, because } => {
-                let question = self.session.question(&id).filter(|question| is_on && question.is_open()).map(Box::new);
-                let again = |question| EventBody::QuestionAskedAgain { question, because };
-                self.events.extend(question.map(again));
-            }
             Task::AnswerElicitation { id, key, answer } => self.work.elicitations.tell(id, key, answer),
             Task::Rest(reply) => {
                 self.is_settling = false;
-                if is_on {
-                    self.events.push(EventBody::Rested { reply: reply.clone() });
-                }
                 return Some(reply);
             }
+            // Those who watch are told.
+            Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } => {}
         }
         None
     }
@@ -187,14 +157,7 @@ impl Actor {
         }
     }
 
-    /// Tells what an input is.
-    pub(super) fn tell_input(&mut self, input: &Input, is_news: bool) {
-        if self.report.feed.is_on() {
-            self.events.extend(EventBody::of_input(input, is_news));
-        }
-    }
-
-    /// Publishes what was told since the latest record.
+    /// Publishes what is told of the latest record.
     pub(super) fn publish(&mut self, at: Time) {
         match self.report.feed.is_on() {
             true => self.report.feed.publish(self.record, at, self.events.drain(..)),

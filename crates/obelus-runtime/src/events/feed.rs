@@ -128,12 +128,14 @@ impl Feed {
         let has_missed = from < inner.complete_after;
         self.subscribers.fetch_add(1, Ordering::Relaxed);
         drop(inner);
-        Subscription { feed: Arc::clone(self), next, has_missed }
+        Subscription { earlier: VecDeque::new(), feed: Arc::clone(self), next, has_missed }
     }
 }
 
 /// Reads the events of a session, each once, in order.
 pub struct Subscription {
+    /// Events from the journal, which come before those that are held.
+    earlier: VecDeque<Arc<SessionEvent>>,
     feed: Arc<Feed>,
     /// The next one to read, counted from the first that ever was.
     next: u64,
@@ -142,6 +144,17 @@ pub struct Subscription {
 }
 
 impl Subscription {
+    /// The last event that is not held, if some were missed that came after the one that was named.
+    pub(crate) fn missed_upto(&self) -> Option<EventNumber> {
+        self.has_missed.then(|| self.feed.lock().complete_after)
+    }
+
+    /// Has events from the journal told first. Nothing was missed then.
+    pub(crate) fn tell_first(&mut self, earlier: Vec<Arc<SessionEvent>>) {
+        self.earlier = earlier.into();
+        self.has_missed = false;
+    }
+
     /// The next event. None, once the session has ended for good. Nothing is lost if the waiting is given up.
     pub async fn next(&mut self) -> Option<Arc<SessionEvent>> {
         loop {
@@ -160,6 +173,9 @@ impl Subscription {
 
     /// The next event, if it is there already.
     pub fn try_next(&mut self) -> Option<Arc<SessionEvent>> {
+        if let Some(event) = self.earlier.pop_front() {
+            return Some(event);
+        }
         let inner = self.feed.lock();
         if self.next < inner.dropped {
             self.next = inner.dropped;

@@ -236,7 +236,7 @@ async fn wake_at(due: Time, id: String, host: Weak<Inner>) {
 }
 
 /// How a session is made anew, as it was when it began.
-fn remake(id: &str, spec: &SessionSpec, connections: &Connections) -> Remake {
+pub(super) fn remake(id: &str, spec: &SessionSpec, connections: &Connections) -> Remake {
     let (id, spec, activities) = (id.to_owned(), spec.clone(), Arc::clone(&connections.activities));
     Arc::new(move || spec.session(&id, &activities).map_err(|error| error.to_string()))
 }

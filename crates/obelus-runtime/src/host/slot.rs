@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use obelus_kernel::session::Refused;
 use tokio::sync::{mpsc, watch};
 
-use super::Inner;
+use super::{HostError, Inner};
 use crate::actor::{Command, gone};
-use crate::events::Feed;
+use crate::events::{EventNumber, Feed, SessionEvent};
 use crate::store::Cut;
 
 /// The place of one session. Handles hold it; the actor comes and goes.
@@ -126,6 +126,16 @@ impl Slot {
             Some(sender) => sender.send(command).map_err(|unsent| unsent.0),
             None => Err(command),
         }
+    }
+
+    /// Events from the journal; none where there is no journal.
+    pub(crate) fn history(
+        &self,
+        after: EventNumber,
+        upto: EventNumber,
+    ) -> Result<Option<Vec<Arc<SessionEvent>>>, HostError> {
+        let Some(host) = self.host.upgrade().filter(|_| self.is_kept) else { return Ok(None) };
+        host.history(&self.id, after, upto).map(Some)
     }
 
     /// Has the actor end, and waits for that.

@@ -1,0 +1,42 @@
+//! Events of a session that are not held in memory any more, read from its journal.
+
+use std::sync::Arc;
+
+use super::{HostError, Inner};
+use crate::events::{EventBody, EventNumber, SessionEvent};
+use crate::restore::{Advanced, advance, look_at};
+use crate::spec::SessionSpec;
+use crate::store::{Record, StoreError};
+
+impl Inner {
+    /// The events of a session after one and up to another, as they were told when they happened. Passing ones are not
+    /// among them.
+    pub(crate) fn history(
+        &self,
+        id: &str,
+        after: EventNumber,
+        upto: EventNumber,
+    ) -> Result<Vec<Arc<SessionEvent>>, HostError> {
+        let store = self.store()?;
+        let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
+        let spec = SessionSpec::from_genesis(genesis)?;
+        let connections = self.connector.resume(&spec, None)?;
+        let remake = super::open::remake(id, &spec, &connections);
+        // The record itself may have had more events.
+        let first = after.record.saturating_sub(1);
+        let mut session = look_at(store, id, &remake, Some(first))?;
+        let mut all = Vec::new();
+        for (record, kept) in (first + 1..).zip(store.load(id, first, Some(upto.record))?.records) {
+            let Record { at, input, .. } = kept;
+            let before = session.context().length();
+            // Older versions kept inputs before they were taken, refused ones too.
+            let Ok(Advanced { tasks, .. }) = advance(&mut session, at, input.clone()) else { continue };
+            let mut bodies = Vec::new();
+            EventBody::of(&session, &input, session.context().length() > before, &tasks, &mut bodies);
+            let numbered = (1..).zip(bodies).map(|(part, body)| (EventNumber { record, part }, body));
+            let wanted = numbered.filter(|(number, _)| *number > after && *number <= upto);
+            all.extend(wanted.map(|(number, body)| Arc::new(SessionEvent { number, at, body })));
+        }
+        Ok(all)
+    }
+}
