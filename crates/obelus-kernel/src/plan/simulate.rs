@@ -11,7 +11,7 @@ use crate::call::Call;
 use crate::context::Context;
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
-use crate::session::{Mode, Policy, Verdict};
+use crate::policy::{Gate, Place, Proposal, Provenance};
 
 /// What a plan would do. Nothing is touched.
 #[derive(Clone, Debug)]
@@ -26,8 +26,7 @@ pub struct Simulation {
 pub fn simulate(
     check: &Check,
     context: &Context,
-    mode: Mode,
-    policy: &Policy,
+    gate: Gate<'_>,
     is_latent: impl Fn(&crate::Tool) -> bool,
 ) -> Simulation {
     let wave_of = |index: usize| check.waves.iter().position(|wave| wave.contains(&index));
@@ -55,11 +54,17 @@ pub fn simulate(
                 json!({"verdict": "allow", "by": "the model itself"})
             }
             Some(tool) => {
-                match policy.verdict(call, tool, &Value::Object(params), mode, &|_| Origins::of(Origin::User)) {
-                    Verdict::Allow => json!({"verdict": "allow"}),
-                    Verdict::Confirm(reasons) => json!({"verdict": "confirm", "reasons": reasons}),
-                    Verdict::Refuse { reason, .. } => json!({"verdict": "refuse", "reasons": [reason]}),
-                }
+                let by_person = Origins::of(Origin::User);
+                let provenance = Provenance { context, instance, literal: &by_person, said: Origins::NONE };
+                let verdict = gate.judge(&Proposal {
+                    call,
+                    tool,
+                    params: &|| Value::Object(params.clone()),
+                    origins: &|place: Place<'_>| provenance.of(call, place),
+                    proposer: &by_person,
+                    may_follow: &|_| false,
+                });
+                verdict.to_json()
             }
         };
         if let (Value::Object(shown), Value::Object(verdict)) = (&mut shown, verdict) {
@@ -122,6 +127,7 @@ fn skipped(check: &Check, context: &Context, branching: usize, group: &[Arc<Path
 mod tests {
     use super::*;
     use crate::message::PlanMode;
+    use crate::policy::{Mode, Policy};
 
     #[test]
     fn each_branch_says_what_it_leaves_out_and_what_needs_a_person() {
@@ -140,7 +146,7 @@ mod tests {
             json!({"_tool": "museum", "f": "†state.rainy"}),
         ];
         let check = super::super::check(&calls.map(Arc::new), PlanMode::Lazy, &context);
-        let dry = simulate(&check, &context, Mode::Full, &Policy::default(), |_| false);
+        let dry = simulate(&check, &context, Gate::new(&Policy::default(), Mode::Full), |_| false);
         assert_eq!(dry.calls[0]["params"], json!({"city": "Сочи"}));
         assert_eq!(dry.calls[1]["params"], json!({"f": "†state.sunny"}));
         assert_eq!((&dry.calls[1]["verdict"], &dry.calls[2]["verdict"]), (&json!("confirm"), &json!("allow")));

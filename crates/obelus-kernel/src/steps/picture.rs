@@ -16,7 +16,7 @@ impl Steps {
             }
         };
         for (from, node) in self.nodes.values().enumerate() {
-            node.next.iter().for_each(|way| arrow(from, &way.to, way.when.as_ref()));
+            node.next().iter().for_each(|way| arrow(from, &way.to, way.when.as_ref()));
         }
         // With several ways in, the beginning is a box of its own.
         if let Start::Ways(ways) = &self.start {
@@ -29,17 +29,20 @@ impl Steps {
 
     fn box_of(&self, name: &str, node: &StepNode) -> Node {
         let (look, detail) = match node {
-            StepNode { request: Some(_), .. } => (Look::Thought, "asks the model".to_owned()),
-            StepNode { call: Some(call), .. } => (Look::Update, format!("calls {}", call.tool)),
-            StepNode { ask: Some(_), .. } => (Look::Question, "asks a person".to_owned()),
-            StepNode { end: Some(end), .. } => (Look::End, format!("ends: {}", end.name)),
-            _ => (Look::Faulty, "nothing".to_owned()),
+            StepNode::Request { .. } => (Look::Thought, "asks the model".to_owned()),
+            StepNode::Call { call, .. } => (Look::Update, format!("calls {}", call.tool)),
+            StepNode::Ask { .. } => (Look::Question, "asks a person".to_owned()),
+            StepNode::End(end) => (Look::End, format!("ends: {}", end.name)),
+            StepNode::Faulty(_) => (Look::Faulty, "nothing".to_owned()),
         };
         let is_start = matches!(&self.start, Start::Node(start) if start == name);
         let mut details = vec![detail];
-        let written = node.output_path.iter().chain(node.call.iter().filter_map(|call| call.output_path.as_ref()));
+        let written = match node {
+            StepNode::Call { call, .. } => call.output_path.as_deref(),
+            node => node.output_path(),
+        };
         details.extend(written.map(|path| format!("→ {path}")));
-        if let Some(plans) = node.request.as_ref().and_then(|request| request.plans.as_ref()) {
+        if let Some(plans) = node.request().and_then(|request| request.plans.as_ref()) {
             details.push(format!("plans one call → {}", plans.to));
         }
         let is_named = |forced: &Option<String>| forced.as_deref() == Some(name);
