@@ -19,6 +19,7 @@ use crate::schema::{self, Breach};
 use crate::side_write::SideWrite;
 use crate::template::Template;
 pub use before::Before;
+pub(crate) use trust::within as lies_within;
 pub(crate) use words::NameSource;
 pub use words::in_language;
 
@@ -172,6 +173,7 @@ impl Tool {
         };
         let trust = trust::read(definition.get("x-trust"))?;
         let issued = names(definition, "x-issued")?.unwrap_or_default();
+        let issued: Vec<String> = issued.iter().map(|path| path.replace("[]", "")).collect();
         let trusted = trust::at(&trust, "");
         let origin_of = |trusted: bool| Origins::of(Origin::Tool { name: name.into(), trusted });
         let all_trusted = trust.iter().all(|(_, trusted)| *trusted) && trusted;
@@ -259,6 +261,17 @@ impl Tool {
     pub(crate) fn origin_at(&self, path: &str) -> &Origins {
         let part = self.parts.iter().rev().find(|part| trust::within(path, &part.path));
         part.map_or(&self.origin, |part| &part.origin)
+    }
+
+    /// Whether the tool itself mints what lies at a dotted path of its result.
+    pub(crate) fn issues(&self, path: &str) -> bool {
+        self.issued.iter().any(|upper| trust::within(path, upper))
+    }
+
+    /// The origin of a result of which every value is minted: the tool's own, and believed. None of any other result.
+    pub(crate) fn origin_if_all_issued(&self, result: &Value) -> Option<Origins> {
+        let is_all_issued = !self.issued.is_empty() && trust::is_all_issued(result, "", &self.issued);
+        is_all_issued.then(|| Origins::of(Origin::Tool { name: self.name.as_str().into(), trusted: true }))
     }
 
     /// The labels of the parts of a result that was made of this; none where all of it is alike.

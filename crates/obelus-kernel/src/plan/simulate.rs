@@ -55,7 +55,8 @@ pub fn simulate(
             }
             Some(tool) => {
                 let by_person = Origins::of(Origin::User);
-                let provenance = Provenance { context, instance, literal: &by_person, said: Origins::NONE };
+                let provenance =
+                    Provenance { context, instance, literal: &by_person, said: Origins::NONE, grounding: None };
                 let verdict = gate.judge(&Proposal {
                     call,
                     tool,
@@ -63,6 +64,7 @@ pub fn simulate(
                     origins: &|place: Place<'_>| provenance.of(call, place),
                     proposer: &by_person,
                     may_follow: &|_| false,
+                    grounding: None,
                 });
                 verdict.to_json()
             }

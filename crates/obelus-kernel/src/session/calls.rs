@@ -57,6 +57,7 @@ impl Session {
     fn prepare(&mut self, at: JobRef) {
         let call = Arc::clone(self.scheduler.call(at));
         let Some(tool) = &call.tool else { return self.close(at, Status::Failed) };
+        self.catch_up_grounds(at);
         let instance = self.scheduler.job(at).instance.as_deref();
         let read = |path: &Path| self.memory.context.read(path, instance);
         let whole = whole_proposal(&call, instance);
@@ -104,12 +105,10 @@ impl Session {
 
     /// Where the values of a job's call come from.
     pub(super) fn provenance(&self, at: JobRef) -> Provenance<'_> {
-        Provenance {
-            context: &self.memory.context,
-            instance: self.scheduler.job(at).instance.as_deref(),
-            literal: &self.scheduler.step_of(at).literal,
-            said: self.transcript.said(),
-        }
+        let instance = self.scheduler.job(at).instance.as_deref();
+        let literal = &self.scheduler.step_of(at).literal;
+        let grounding = self.grounding(instance, literal, self.scheduler.call(at));
+        Provenance { context: &self.memory.context, instance, literal, said: self.transcript.said(), grounding }
     }
 
     /// Decides whether a call that acts may run: by what people have said of it before, else by the gate.
@@ -147,6 +146,7 @@ impl Session {
             origins: &|place: Place<'_>| provenance.of(call, place),
             proposer: &step.literal,
             may_follow: &may_follow,
+            grounding: provenance.grounding.as_ref(),
         })
     }
 
@@ -373,7 +373,9 @@ impl Session {
         let frozen = frozen_call(&call, params.clone(), None);
         let literal = self.transcript.shown().clone().joined(&Origins::of(Origin::Model));
         let said = self.transcript.said();
-        let provenance = Provenance { context: &self.memory.context, instance: None, literal: &literal, said };
+        let grounding = self.grounding(None, &literal, &call);
+        let provenance =
+            Provenance { context: &self.memory.context, instance: None, literal: &literal, said, grounding };
         let verdict = self.settings.gate().judge(&Proposal {
             call: &call,
             tool: &tool,
@@ -381,6 +383,7 @@ impl Session {
             origins: &|place: Place<'_>| provenance.of(&call, place),
             proposer: &literal,
             may_follow: &|_| false,
+            grounding: provenance.grounding.as_ref(),
         });
         if !verdict.is_allowed() || self.inbox.knows(&self.hash_of(&call, &frozen)) {
             return None;

@@ -64,7 +64,8 @@ impl Session {
             return Err(fault);
         }
         let literal = self.transcript.shown().clone().joined(&Origins::of(Origin::Model));
-        let sources = Provenance { context, instance: None, literal: &literal, said: self.transcript.said() };
+        let sources =
+            Provenance { context, instance: None, literal: &literal, said: self.transcript.said(), grounding: None };
         let origins = sources.of_call(&call).joined(&literal);
         Ok((json!({"tool": call.tool_name(), "params": params}), origins))
     }
