@@ -185,6 +185,12 @@ impl Call {
         self.output_path.iter().flat_map(OutputPath::paths)
     }
 
+    /// The same, with what its tool declares to write beside the result.
+    pub(crate) fn all_writes(&self) -> impl Iterator<Item = &Path> {
+        let beside = self.tool.iter().flat_map(|tool| &tool.side_writes).map(|side| &side.to);
+        self.writes().map(|path| &**path).chain(beside)
+    }
+
     /// Every kind the call has to do with. Where its result goes by default says nothing of what it is about.
     pub fn kinds(&self) -> impl Iterator<Item = &str> {
         let written = self.writes().filter(|_| !self.keeps_by_default);
