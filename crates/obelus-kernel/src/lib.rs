@@ -17,7 +17,6 @@
 //! | [`jq`] | pure filters |
 //! | [`steps`] | an agent's loop as a graph |
 //! | [`dialect`] | how a model writes its answers |
-//! | [`draw`] | boxes and arrows as Mermaid, DOT and SVG |
 //! | [`Origins`] | where values come from |
 //! | [`Fault`] | what is wrong, where, and which rule says so |
 
@@ -30,8 +29,6 @@ mod context;
 pub use context::{Context, LoadPast, View};
 
 pub mod dialect;
-
-pub mod draw;
 
 mod expr;
 pub use expr::{Expr, Group, OutputPath};

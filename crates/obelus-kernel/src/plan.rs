@@ -2,7 +2,6 @@
 
 mod check;
 mod graph;
-mod picture;
 mod simulate;
 mod template;
 mod types;
@@ -11,7 +10,6 @@ pub(crate) use check::check_in_manner;
 pub use check::{Check, Warning, check};
 pub(crate) use graph::Node;
 pub use graph::{Cycle, Edge, Graph, TooDense};
-pub use picture::picture;
 pub use simulate::{Simulation, simulate};
 pub(crate) use template::instances_of;
 pub use template::{Who, who_runs};

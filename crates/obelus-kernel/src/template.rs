@@ -93,8 +93,8 @@ impl Template {
         }
     }
 
-    /// The value with expressions left as text, to be judged where it is literal.
-    pub(crate) fn outline(&self) -> Value {
+    /// The value, with expressions as their text.
+    pub fn outline(&self) -> Value {
         match self {
             Template::Literal(value) => value.clone(),
             Template::Expr(expr) => expr.to_string().into(),

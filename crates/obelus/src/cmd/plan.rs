@@ -24,7 +24,7 @@ pub(crate) fn check(args: &cli::Check) -> Result<Exit> {
 
 pub(crate) fn graph(args: &cli::Graph) -> Result<Exit> {
     let check = checked(&args.file, &input::request(&args.file)?.context)?;
-    let drawing = plan::picture(&check, &input::name(&args.file));
+    let drawing = obelus_draw::plan_drawing(&check, &input::name(&args.file));
     match args.format {
         cli::Format::Mermaid => output::answer(drawing.mermaid().trim_end()),
         cli::Format::Dot => output::answer(drawing.dot().trim_end()),
