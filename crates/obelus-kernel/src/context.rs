@@ -25,6 +25,7 @@ use crate::names::Name;
 use crate::origin::Origins;
 use crate::path::Path;
 use crate::tool::Tool;
+use crate::wording::type_name;
 
 /// An agent's memory.
 ///
@@ -66,7 +67,7 @@ impl Context {
     /// Reads a context from a JSON array of messages.
     pub fn from_value(value: Value) -> Result<Self, Fault> {
         let Value::Array(messages) = value else {
-            let text = format!("a context is an array of messages, not {}", fold::type_name(&value));
+            let text = format!("a context is an array of messages, not {}", type_name(&value));
             return Err(Fault::new(Rule::Ctx3, text));
         };
         Self::collect(messages.into_iter().map(Message::from_value))

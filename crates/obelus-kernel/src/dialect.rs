@@ -2,11 +2,12 @@
 
 pub mod blocks;
 pub mod entries;
+mod solution;
 pub mod stream;
 
 use serde::{Deserialize, Serialize};
 
-use crate::session::Solution;
+pub use solution::Solution;
 
 /// How an answer is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

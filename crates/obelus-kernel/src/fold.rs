@@ -4,6 +4,7 @@ use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
 use crate::path::Segment;
+use crate::wording::type_name;
 
 /// How a written value joins what is already at its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -244,18 +245,6 @@ pub(crate) fn overlay(under: &Value, over: &Value) -> Value {
 
 fn no_array(segment: &Segment) -> String {
     format!("index {} counts from the end of an array, and there is none", segment.key())
-}
-
-/// What a value is called in messages to people and models.
-pub fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    }
 }
 
 #[cfg(test)]

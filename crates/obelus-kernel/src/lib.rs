@@ -21,7 +21,7 @@
 //! | [`Fault`] | what is wrong, where, and which rule says so |
 
 mod call;
-pub use call::{Call, Params, Scope, closest};
+pub use call::{Call, Params, Scope};
 
 pub mod compose;
 
@@ -37,14 +37,11 @@ mod fault;
 pub use fault::{Fault, Rule};
 
 mod fold;
-pub use fold::{Method, type_name};
+pub use fold::Method;
 
 mod glob;
 
 pub mod jq;
-
-mod side_write;
-pub use side_write::SideWrite;
 
 mod message;
 pub use message::{Data, Message, Output, Parsed, Parts, Plan, PlanMode, Role, Text, depth_of_text};
@@ -73,7 +70,10 @@ mod time;
 pub use time::Time;
 
 mod tool;
-pub use tool::{Before, Effect, Meta, Tool, in_language};
+pub use tool::{Before, Effect, Meta, SideWrite, Tool, in_language};
 
 mod visible;
 pub use visible::visible;
+
+mod wording;
+pub use wording::{closest, type_name};

@@ -1,9 +1,14 @@
 //! JSON Schema: what a value must look like, and what is wrong with one that does not.
 
+mod nulls;
+
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
 use crate::path::Segment;
+use crate::wording::short;
+pub(crate) use nulls::without_null_members;
+pub use nulls::without_nulls;
 
 /// One way in which a value breaks its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,15 +113,6 @@ fn escape(key: &str) -> String {
 
 fn unescape(key: &str) -> String {
     key.replace("~1", "/").replace("~0", "~")
-}
-
-/// Words for people and models never carry a whole document.
-pub(crate) fn short(text: &str) -> String {
-    const MOST: usize = 300;
-    match text.char_indices().nth(MOST) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

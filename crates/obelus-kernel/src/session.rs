@@ -60,6 +60,7 @@ mod rest;
 mod result;
 mod settings;
 mod shelter;
+mod simulate;
 mod solve;
 mod spent;
 mod state_projection;
@@ -88,6 +89,7 @@ pub use policy::{Examples, Explanation, Match, Policy, Rule as PolicyRule, Say, 
 pub use prompt::{Prompt, Purpose};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
 pub use settings::{Approval, FollowUp, ManagedFields, Mode, ModelMayConfirm, Planning, Settings};
+pub use simulate::simulate;
 pub use spent::{Money, Spent, Used};
 pub use value_names::Named;
 pub use why::{Because, Given, Why, Writer, why};

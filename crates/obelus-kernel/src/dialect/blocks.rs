@@ -14,7 +14,7 @@ use headings::{Block, Heading, is_blank, is_fence, looks_like_heading};
 use json::Node;
 pub use step::Step;
 
-use crate::session::Solution;
+use crate::dialect::Solution;
 
 /// The longest answer that is read, in bytes.
 pub const MAX_BYTES: usize = 1 << 20;

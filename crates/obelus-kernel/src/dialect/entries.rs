@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::type_name;
+use crate::wording::type_name;
 
 /// The property that holds the others.
 pub const ENTRIES: &str = "_entries";

@@ -16,6 +16,7 @@ use crate::fault::{Fault, Rule};
 use crate::fold::Method;
 use crate::message::PlanMode;
 use crate::path::Path;
+use crate::wording::closest;
 
 /// What is known of a plan without running it.
 #[derive(Clone, Debug)]
@@ -156,7 +157,7 @@ impl Check {
         for path in expr.refs() {
             let written = self.calls.iter().flat_map(Call::writes).filter(|other| other.kind == path.kind);
             for (meant, known) in written.filter_map(|other| Some((path.segments.first()?, other.segments.first()?))) {
-                if meant != known && crate::call::closest(&meant.key(), &[known.key().as_ref()]).is_some() {
+                if meant != known && closest(&meant.key(), &[known.key().as_ref()]).is_some() {
                     let near = Path { kind: path.kind.clone(), segments: [known.clone()].into() };
                     return format!("; did you mean {near}?");
                 }

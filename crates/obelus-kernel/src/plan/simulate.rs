@@ -9,9 +9,10 @@ use super::check::Check;
 use super::template::Who;
 use crate::call::Call;
 use crate::context::Context;
-use crate::origin::{Origin, Origins};
+use crate::names::Name;
 use crate::path::Path;
-use crate::session::{Mode, Policy, Verdict};
+use crate::template::Template;
+use crate::tool::Tool;
 
 /// What a plan would do. Nothing is touched.
 #[derive(Clone, Debug)]
@@ -22,46 +23,36 @@ pub struct Simulation {
     pub branches: Vec<Value>,
 }
 
-/// Runs a checked plan dry. `is_latent` says which tools the model carries out itself.
-pub fn simulate(
+/// Runs a checked plan dry. `is_latent` says which tools the model carries out itself. `judge` gives the `verdict` on
+/// any other call with these parameters, and its `reasons`.
+pub(crate) fn simulate(
     check: &Check,
     context: &Context,
-    mode: Mode,
-    policy: &Policy,
-    is_latent: impl Fn(&crate::Tool) -> bool,
+    is_latent: impl Fn(&Tool) -> bool,
+    judge: impl Fn(&Call, &Tool, &Value) -> Value,
 ) -> Simulation {
-    let wave_of = |index: usize| check.waves.iter().position(|wave| wave.contains(&index));
     let calls = check.calls.iter().enumerate().map(|(index, call)| {
-        let instance = match &check.who[index] {
-            Who::One(name) => Some(name.as_str()),
-            Who::Once | Who::Each => None,
+        let (instance, runs) = match &check.who[index] {
+            Who::Once => (None, 1),
+            Who::One(name) => (Some(name.as_str()), 1),
+            Who::Each => (None, super::instances_of(&check.calls, context).len()),
         };
-        let params = symbolic(check, index, context, instance);
-        let mut shown = json!({
-            "call": index,
-            "tool": call.tool_name(),
-            "wave": wave_of(index),
-            "params": params,
-            "outputPath": call.output_path.as_ref().map(ToString::to_string),
-            "runs": match &check.who[index] {
-                Who::Once => json!(1),
-                Who::One(_) => json!(1),
-                Who::Each => json!(super::instances_of(&check.calls, context).len()),
-            },
-        });
+        let params = Value::Object(symbolic(check, index, context, instance));
         let verdict = match &call.tool {
             None => json!({"verdict": "faulty"}),
             Some(tool) if call.delegate.is_none() && is_latent(tool) => {
                 json!({"verdict": "allow", "by": "the model itself"})
             }
-            Some(tool) => {
-                match policy.verdict(call, tool, &Value::Object(params), mode, &|_| Origins::of(Origin::User)) {
-                    Verdict::Allow => json!({"verdict": "allow"}),
-                    Verdict::Confirm(reasons) => json!({"verdict": "confirm", "reasons": reasons}),
-                    Verdict::Refuse { reason, .. } => json!({"verdict": "refuse", "reasons": [reason]}),
-                }
-            }
+            Some(tool) => judge(call, tool, &params),
         };
+        let mut shown = json!({
+            "call": index,
+            "tool": call.tool_name(),
+            "wave": check.waves.iter().position(|wave| wave.contains(&index)),
+            "params": params,
+            "outputPath": call.output_path.as_ref().map(ToString::to_string),
+            "runs": runs,
+        });
         if let (Value::Object(shown), Value::Object(verdict)) = (&mut shown, verdict) {
             shown.extend(verdict);
         }
@@ -76,7 +67,7 @@ fn symbolic(check: &Check, index: usize, context: &Context, instance: Option<&st
         true => context.read(path, instance),
         false => None,
     };
-    let param = |(name, template): &(crate::Name, crate::Template)| {
+    let param = |(name, template): &(Name, Template)| {
         let value = template.resolve(&read).unwrap_or_else(|_| template.outline());
         (name.to_string(), value)
     };
@@ -116,35 +107,4 @@ fn skipped(check: &Check, context: &Context, branching: usize, group: &[Arc<Path
         }
     }
     skipped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::message::PlanMode;
-
-    #[test]
-    fn each_branch_says_what_it_leaves_out_and_what_needs_a_person() {
-        let context = Context::from_value(json!([
-            {"type": "input", "city": "Сочи"},
-            {"type": "tool", "tool": {
-                "forecast": {"properties": {"city": {}}, "x-effect": "read"},
-                "walk": {"properties": {"f": {}}, "x-effect": "delete"},
-                "museum": {"properties": {"f": {}}, "x-effect": "create"},
-            }},
-        ]))
-        .unwrap();
-        let calls = [
-            json!({"_tool": "forecast", "city": "†input.city", "_outputPath": "†state.sunny || †state.rainy"}),
-            json!({"_tool": "walk", "f": "†state.sunny", "_outputPath": "†state.a"}),
-            json!({"_tool": "museum", "f": "†state.rainy"}),
-        ];
-        let check = super::super::check(&calls.map(Arc::new), PlanMode::Lazy, &context);
-        let dry = simulate(&check, &context, Mode::Full, &Policy::default(), |_| false);
-        assert_eq!(dry.calls[0]["params"], json!({"city": "Сочи"}));
-        assert_eq!(dry.calls[1]["params"], json!({"f": "†state.sunny"}));
-        assert_eq!((&dry.calls[1]["verdict"], &dry.calls[2]["verdict"]), (&json!("confirm"), &json!("allow")));
-        let skipped: Vec<_> = dry.branches.iter().map(|branch| branch["skipped"].clone()).collect();
-        assert_eq!(skipped, [json!([2]), json!([1])]);
-    }
 }

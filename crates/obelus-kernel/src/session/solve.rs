@@ -12,11 +12,11 @@ use super::policy::Verdict;
 use super::question::identity;
 use super::settings::{Approval, Mode};
 use super::turn::{Phase, error_data, fault_data};
-use crate::compose::without_nulls;
 use crate::fault::{Fault, Rule};
 use crate::message::{Message, Plan, PlanMode, Role};
 use crate::origin::{Origin as Source, Origins};
 use crate::plan;
+use crate::schema::without_nulls;
 use crate::tool::Effect;
 
 impl Session {

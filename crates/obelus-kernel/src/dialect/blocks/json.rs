@@ -5,7 +5,9 @@ use serde_json::{Map, Value};
 
 use super::FormatError;
 use super::headings::is_space;
-use crate::MAX_DEPTH;
+use crate::path::MAX_DEPTH;
+use crate::visible::visible;
+use crate::wording::short;
 
 /// How deep the array may be nested: a step is a message in a plan, and can be no deeper than others.
 const DEEPEST: usize = MAX_DEPTH - 2;
@@ -74,7 +76,7 @@ impl<'a> Parser<'a> {
                     '†' => "; a reference is a string, in double quotes",
                     _ => "",
                 };
-                let found = crate::visible(&c.to_string());
+                let found = visible(&c.to_string());
                 self.fail(format!("ACTION is not valid JSON: {what} is expected, and there is `{found}`{hint}"))
             }
         }
@@ -132,7 +134,7 @@ impl<'a> Parser<'a> {
             let place = self.at;
             let name = self.string()?;
             if !names.insert(name.clone()) {
-                let message = format!("the key `{}` stands twice in one object", crate::visible(&name));
+                let message = format!("the key `{}` stands twice in one object", visible(&name));
                 return Err(FormatError::at(self.text, place, message));
             }
             if self.next() != Some(':') {
@@ -188,13 +190,13 @@ impl<'a> Parser<'a> {
         let is_whole = literal.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
         match serde_json::from_str::<serde_json::Number>(literal) {
             Ok(number) if is_whole && number.is_f64() && literal != "-0" => {
-                self.fail(format!("the number {} is too large; write it as a string", crate::schema::short(literal)))
+                self.fail(format!("the number {} is too large; write it as a string", short(literal)))
             }
             Ok(number) => {
                 self.at += end;
                 Ok(Node::Scalar(Value::Number(number)))
             }
-            Err(_) => self.fail(format!("ACTION is not valid JSON: `{}` is no number", crate::schema::short(literal))),
+            Err(_) => self.fail(format!("ACTION is not valid JSON: `{}` is no number", short(literal))),
         }
     }
 

@@ -3,8 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::json::Node;
-use crate::call::{ASIDES, closest};
-use crate::fold::type_name;
+use crate::call::ASIDES;
+use crate::visible::visible;
+use crate::wording::{closest, short, type_name};
 
 /// Meta-properties of a call that a step may name.
 const METAS: [&str; 5] = ["_outputPath", "_outputMethod", "_instance", "_scopes", "_reasoningForCall"];
@@ -55,7 +56,7 @@ impl Step {
         };
         for name in step.params.keys() {
             if name.starts_with('_') {
-                let name = crate::visible(name);
+                let name = visible(name);
                 return Err(format!("`params.{name}`: names that begin with `_` are no parameters"));
             }
             let steers = ASIDES.contains(&name.as_str()) && name != "comment";
@@ -128,7 +129,7 @@ fn check_beside(name: &str, value: &Value) -> Result<(), String> {
     };
     match fits || value.is_null() {
         true => Ok(()),
-        false => Err(format!("`{name}` is {is}, not {}", crate::visible(&crate::schema::short(&value.to_string())))),
+        false => Err(format!("`{name}` is {is}, not {}", visible(&short(&value.to_string())))),
     }
 }
 
@@ -138,5 +139,5 @@ fn unknown(name: &str) -> String {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("parameters stand in `params`; beside it may stand {}", ASIDES.join(", ")),
     };
-    format!("a step has no `{}`; {hint}", crate::visible(&crate::schema::short(name)))
+    format!("a step has no `{}`; {hint}", visible(&short(name)))
 }

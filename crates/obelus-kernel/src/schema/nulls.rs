@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::schema;
+use super::{admits_null, followed as followed_from};
 
 /// References are followed, and alternatives tried, no deeper than this.
 const DEEPEST: usize = 64;
@@ -40,7 +40,7 @@ fn member<'a>(value: &'a Value, name: &str, object: &Value, root: &Value, depth:
         });
     };
     let property = followed(property, root).unwrap_or(property);
-    if value.is_null() && !is_required(object, name) && !schema::admits_null(property) {
+    if value.is_null() && !is_required(object, name) && !admits_null(property) {
         return None;
     }
     Some(below(value, property, root, depth + 1))
@@ -80,7 +80,7 @@ fn below<'a>(value: &'a Value, schema: &Value, root: &Value, depth: usize) -> Co
 
 fn followed<'a>(schema: &'a Value, root: &'a Value) -> Option<&'a Value> {
     let Some(target) = schema.get("$ref").and_then(Value::as_str) else { return Some(schema) };
-    root.pointer(&schema::followed(root, target.strip_prefix('#')?.to_owned())?)
+    root.pointer(&followed_from(root, target.strip_prefix('#')?.to_owned())?)
 }
 
 /// What several schemas say together of properties and items.
@@ -138,7 +138,7 @@ fn has_shape(fields: &Map<String, Value>, schema: &Value) -> bool {
                 && listed.is_none_or(|values| values.contains(value));
             let is_reference = value.as_str().is_some_and(|text| text.starts_with('†'));
             if is_null {
-                !is_required(schema, name) || schema::admits_null(property) || property.get("type").is_none()
+                !is_required(schema, name) || admits_null(property) || property.get("type").is_none()
             } else {
                 is_one || is_reference
             }
