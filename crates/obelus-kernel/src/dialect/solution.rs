@@ -1,4 +1,4 @@
-//! What a model answers, whatever the dialect.
+//! A model's answer, independent of the dialect.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,14 +9,14 @@ use crate::message::depth;
 use crate::path::MAX_DEPTH;
 use crate::wording::type_name;
 
-/// A solution: words, calls, and the result once there is one.
+/// A model's answer: words, calls, and the result once there is one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Solution {
-    /// What the model thought. Nobody is shown it but who looks at the journal or the log.
+    /// What the model thought; shown only in the journal and the log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thought: Option<String>,
-    /// Words for the user, delivered at once.
+    /// Words for the user, shown at once.
     pub say: Option<String>,
     /// Calls.
     pub calls: Vec<Value>,
@@ -25,18 +25,18 @@ pub struct Solution {
     /// Whether the calls run in the order of writing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sequential: bool,
-    /// Whether the result of a call that names no place for it is pushed to `†results`, and so is waited for.
+    /// Whether results without an output path are pushed to `†results`, so that the turn waits for them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub keeps_results: bool,
 }
 
 impl Solution {
-    /// How its calls are to be taken.
+    /// How its calls run.
     pub(crate) fn manner(&self) -> Manner {
         Manner { sequential: self.sequential, keeps_results: self.keeps_results }
     }
 
-    /// Reads a solution from an answer in the composed schema. What is wrong is said in words for the model.
+    /// Reads an answer in the composed schema. The error is for the model.
     pub fn from_value(value: Value) -> Result<Self, String> {
         let Value::Object(mut fields) = value else {
             return Err(format!("the answer is an object with `say`, `calls` and `output`, not {}", type_name(&value)));
@@ -57,7 +57,7 @@ impl Solution {
         for (index, call) in calls.iter_mut().enumerate() {
             entries::open(call).map_err(|wrong| format!("call {index}: {wrong}"))?;
         }
-        // Plans and errors are messages with the calls inside, and can be no deeper than others.
+        // Messages of plans and errors contain the calls, and have their own limit of depth.
         const MOST: usize = MAX_DEPTH - 1;
         if let Some(index) = calls.iter().position(|call| depth(call) > MOST) {
             return Err(format!("call {index} is nested deeper than {MOST} levels"));
@@ -70,7 +70,7 @@ impl Solution {
         Ok(Self { say, calls, output, ..Self::default() })
     }
 
-    /// Reads a solution from text: one JSON object, a code fence around it tolerated.
+    /// Reads an answer from text: one JSON object, with or without a code fence.
     pub fn from_text(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let fenced = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
