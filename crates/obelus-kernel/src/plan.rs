@@ -1,4 +1,4 @@
-//! Plans as data-flow graphs: who feeds whom, in which order, and what is wrong before anything runs.
+//! Plans as data-flow graphs: edges, order, checks and dry runs.
 
 mod check;
 mod graph;

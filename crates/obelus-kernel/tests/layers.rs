@@ -10,7 +10,10 @@ use std::path::{Path, PathBuf};
 ///
 /// Tools belong to memory: a message defines a tool, and the context holds what messages define.
 const LAYERS: [(&str, &[&str]); 6] = [
-    ("values", &["wording", "fault", "names", "path", "expr", "template", "schema", "time", "glob", "visible", "jq"]),
+    (
+        "values",
+        &["wording", "fault", "names", "path", "expr", "template", "schema", "time", "glob", "visible", "quote", "jq"],
+    ),
     ("memory", &["fold", "origin", "message", "tool", "context"]),
     ("offer", &["call", "dialect", "compose"]),
     ("plan", &["plan", "steps"]),

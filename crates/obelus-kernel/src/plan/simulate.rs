@@ -1,4 +1,4 @@
-//! A dry run: what a plan would do, in which order, what would need a person, and what each branch leaves out.
+//! A dry run of a plan.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::path::Path;
 use crate::template::Template;
 use crate::tool::Tool;
 
-/// What a plan would do. Nothing is touched.
+/// What a plan would do.
 #[derive(Clone, Debug)]
 pub struct Simulation {
-    /// Each call with its parameters as far as they are known, its wave, and what the policy says of it.
+    /// Each call with its parameters as far as they are known, its wave and its verdict.
     pub calls: Vec<Value>,
-    /// For each alternative of a call, the calls that would be left out if the result went there.
+    /// For each alternative of a call, the calls that are left out if the result goes there.
     pub branches: Vec<Value>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn simulate(
     Simulation { calls: calls.collect(), branches: branches(check, context) }
 }
 
-/// Parameters with every reference resolved that no call of the plan will still change.
+/// Parameters with references resolved unless a call of the plan writes them.
 fn symbolic(check: &Check, index: usize, context: &Context, instance: Option<&str>) -> Map<String, Value> {
     let read = |path: &Path| match check.graph.edges_by(index, path).is_empty() {
         true => context.read(path, instance),
@@ -88,7 +88,7 @@ fn branches(check: &Check, context: &Context) -> Vec<Value> {
     branches
 }
 
-/// The calls that cannot run if call `branching` writes this group and no other.
+/// The calls that cannot run if the call `branching` writes this group.
 fn skipped(check: &Check, context: &Context, branching: usize, group: &[Arc<Path>]) -> BTreeSet<usize> {
     let mut skipped = BTreeSet::new();
     for &index in check.waves.iter().flatten() {
