@@ -27,9 +27,9 @@ struct Eye {
 
 impl Model for Eye {
     fn ask(&self, prompt: Prompt) -> AnswerFuture {
-        self.shown.lock().unwrap().push(prompt.seen.clone());
+        self.shown.lock().unwrap().push(prompt.observation.clone());
         self.prompts.lock().unwrap().push(serde_json::to_value(&prompt).unwrap());
-        let has_looked = prompt.seen.is_some();
+        let has_looked = prompt.observation.is_some();
         if has_looked && self.dies {
             self.looks.notify_one();
             return Box::pin(std::future::pending());

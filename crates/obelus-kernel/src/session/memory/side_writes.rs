@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{Author, Memory};
 use crate::jq::Read;
 use crate::message::{Data, Message};
-use crate::side_write::SideWrite;
+use crate::tool::SideWrite;
 
 impl Memory {
     /// Writes what the call's tool declares. The effect has happened, so a declaration that cannot be written is

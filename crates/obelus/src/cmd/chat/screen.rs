@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use obelus_connect::bitrix24::event_words;
-use obelus_kernel::session::{AskedAgain, CallReport, Ends, Mode, Outcome, Reply, Session};
+use obelus_kernel::session::{AskedAgain, CallReport, CallStatus, Ends, Mode, Outcome, Reply, Session};
 use obelus_runtime::{Event, FileNews, Language, how_it_ended, missing_data};
 use serde_json::Value;
 
@@ -370,7 +370,8 @@ fn ending(reply: &Reply, phrases: &Phrases) -> Vec<Line> {
 fn named(report: &CallReport, session: &Session, titles: &Titles, language: Language) -> Named {
     let lacked = missing_data(report, session, language);
     let tool = report.call["_tool"].as_str().unwrap_or_default();
-    let is_settled = !matches!(report.status, "blocked" | "ready") && !report.call.to_string().contains("\"†");
+    let is_settled =
+        !matches!(report.status, CallStatus::Blocked | CallStatus::Ready) && !report.call.to_string().contains("\"†");
     match titles.has_own_words(tool) && !titles.reads(tool) && is_settled {
         true => Named { title: session.call_headline(&report.call), comment: None, quiet: false, lacked },
         false => {

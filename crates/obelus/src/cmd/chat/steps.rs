@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
-use obelus_kernel::session::{CallReport, Mode};
+use obelus_kernel::session::{CallReport, CallStatus, Mode};
 use serde_json::Value;
 
 use super::phrases::{Phrases, fill};
@@ -81,7 +81,7 @@ impl Steps {
             let named = name(report);
             self.quiet.remove(&report.place);
             if named.quiet && known.is_none() && !needs_a_word(report.status) {
-                if report.status == "running" {
+                if report.status == CallStatus::Running {
                     self.quiet.insert(report.place, named.title);
                 }
                 continue;
@@ -204,7 +204,11 @@ impl Steps {
             _ => line.own(PLAIN, ": ").own(DIM, count),
         };
         let mut lines = vec![line];
-        for (place, step) in row.of.iter().filter(|(_, step)| matches!(step.status, "failed" | "refused" | "denied")) {
+        for (place, step) in row
+            .of
+            .iter()
+            .filter(|(_, step)| matches!(step.status, CallStatus::Failed | CallStatus::Refused | CallStatus::Denied))
+        {
             let (mark, colour) = mark(step.status, None);
             let name = step.named.comment.as_deref().or(step.instance.as_deref()).unwrap_or_default();
             let said = self.said(*place, step, look).unwrap_or_default();
