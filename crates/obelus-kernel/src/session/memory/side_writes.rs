@@ -8,7 +8,7 @@ use super::{Author, Memory};
 use crate::jq::Read;
 use crate::message::{Data, Message};
 use crate::path::Path;
-use crate::side_write::SideWrite;
+use crate::tool::SideWrite;
 
 impl Memory {
     /// Writes what the call's tool declares; the paths that were written, and what could not be. The effect has
