@@ -119,7 +119,7 @@ fn a_request_with_something_before_the_models_eyes() {
         Some("/shots/0001.png".into()),
     );
     let prompt =
-        Prompt { seen: Some(Arc::new(seen)), kinds: vec![json!({"kind": "state", "value": {}})], ..asked("Купи") };
+        Prompt { observation: Some(Arc::new(seen)), kinds: vec![json!({"kind": "state", "value": {}})], ..asked("Купи") };
     let [without, with] = [false, true].map(|images| PromptOptions { images, ..PromptOptions::default() });
     let messages = render(&prompt, &with).unwrap();
     assert_eq!(messages.len(), 4, "system, state, what is seen, the user's words");
