@@ -368,7 +368,8 @@ mod tests {
     #[test]
     fn what_the_pointer_goes_to_is_found_when_the_page_is_wrapped_anew() {
         let before = page("- generic [ref=e1]:\n  - generic [ref=e2]\n  - button \"Menu\" [ref=e3]");
-        let after = page("- generic [ref=e1]:\n  - generic [ref=e9]:\n    - generic [ref=e2]\n    - button \"Menu\" [ref=e3]");
+        let after =
+            page("- generic [ref=e1]:\n  - generic [ref=e9]:\n    - generic [ref=e2]\n    - button \"Menu\" [ref=e3]");
         let find = |seen: Option<&Seen>, now| hovered(seen, now, "generic", "", 1).map(|element| element.id.as_str());
         assert_eq!(find(Some(&before), &after), Some("e2"), "e9 is the second now");
         assert_eq!(find(None, &before), Some("e2"));

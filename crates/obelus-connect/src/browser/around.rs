@@ -94,7 +94,9 @@ mod tests {
     #[test]
     fn a_row_that_is_wrapped_anew_is_the_same() {
         let page = |button: &str, other: &str| {
-            format!("- list [ref=e1]:\n  - listitem [ref=e2]:\n    - text: Kettle\n{button}\n  - listitem [ref=e4]:\n    - text: Pot\n{other}")
+            format!(
+                "- list [ref=e1]:\n  - listitem [ref=e2]:\n    - text: Kettle\n{button}\n  - listitem [ref=e4]:\n    - text: Pot\n{other}"
+            )
         };
         let plain = page("    - button \"More\" [ref=e3]", "    - button \"More\" [ref=e5]");
         let wrapped = page(
@@ -103,7 +105,10 @@ mod tests {
         );
         assert_eq!(arounds(&plain), arounds(&wrapped));
         assert_ne!(arounds(&plain)[0], arounds(&plain)[1]);
-        let named = page("    - generic \"Sale\" [ref=e8]:\n      - button \"More\" [ref=e3]", "    - button \"More\" [ref=e5]");
+        let named = page(
+            "    - generic \"Sale\" [ref=e8]:\n      - button \"More\" [ref=e3]",
+            "    - button \"More\" [ref=e5]",
+        );
         assert_ne!(arounds(&plain)[0], arounds(&named)[0], "a wrapper with a name says something");
     }
 

@@ -240,13 +240,13 @@ impl Seen {
     fn found(&self, text: &str) -> String {
         let lower = text.to_lowercase();
         let all: Vec<&str> = self.text.lines().collect();
-        let places: Vec<usize> =
-            (0..all.len()).filter(|place| all[*place].to_lowercase().contains(&lower)).collect();
+        let places: Vec<usize> = (0..all.len()).filter(|place| all[*place].to_lowercase().contains(&lower)).collect();
         let mut found = format!("Lines with `{text}`: {}", places.len());
         for place in places.into_iter().take(MOST_FOUND) {
             found.push_str(&format!("\n{}", all[place].trim_start()));
             if let Some(holder) = self.holder(&all, place) {
-                found.push_str(&format!(" (in {})", holder.trim_start().trim_start_matches("- ").trim_end_matches(':')));
+                found
+                    .push_str(&format!(" (in {})", holder.trim_start().trim_start_matches("- ").trim_end_matches(':')));
             }
         }
         found
