@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::wrong;
 use crate::fault::Fault;
-use crate::names::alike;
 
 /// `trusted`, `untrusted`, or an object of these by dotted path: the empty path is the whole, arrays are looked
 /// through (`items.id`, or `items[].id`). Upper paths come first.
@@ -85,7 +84,7 @@ pub(super) fn stray(schema: &Value, path: &str, mut is_closed: bool) -> Option<S
         }
         let more = schema.get("additionalProperties");
         is_closed = more == Some(&Value::Bool(false)) || (is_closed && more.is_none());
-        let found = fields.iter().find(|(name, _)| alike(name, step));
+        let found = fields.iter().find(|(name, _)| *name == step || name.to_lowercase() == step.to_lowercase());
         let Some((_, inner)) = found else {
             let known: Vec<&str> = fields.keys().filter(|name| !name.starts_with('_')).map(String::as_str).collect();
             return match crate::closest(step, &known) {
