@@ -9,6 +9,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::names::folded;
 use super::gate::Ruling;
 use super::matching::Match;
 use super::matching::names_of;
@@ -152,7 +153,7 @@ impl Shelf {
             (Some(path), from, _) => {
                 let node = path
                     .split('.')
-                    .fold(&mut self.params, |node, step| node.below.entry(step.to_lowercase()).or_default());
+                    .fold(&mut self.params, |node, step| node.below.entry(folded(step)).or_default());
                 match from {
                     Some(from) => node.origins.entry(from.clone()).or_default(),
                     None => &mut node.plain,
@@ -196,7 +197,7 @@ impl Params {
             }
             Value::Object(fields) => {
                 for (name, inner) in fields {
-                    let node = self.below.get(name).or_else(|| self.below.get(&name.to_lowercase()));
+                    let node = self.below.get(&folded(name));
                     if let Some(node) = node {
                         node.collect_at(name, inner, path, origins, found);
                     }
