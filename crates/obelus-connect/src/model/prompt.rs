@@ -182,7 +182,9 @@ fn think(
         "language": options.language,
         "schema": (!options.without_schema).then(|| on_one_line(prompt.answer.text().into())),
     });
-    let task = json!({"tool": tool_at_work(name, tool), "params": params, "scope": scope});
+    let paths: Vec<&str> = call["_outputPath"].as_str().unwrap_or_default().split("||").map(str::trim).collect();
+    let paths = if paths.len() > 1 { paths } else { Vec::new() };
+    let task = json!({"tool": tool_at_work(name, tool), "params": params, "scope": scope, "paths": paths});
     let mut messages = vec![message(ChatRole::System, THINK_SYSTEM, system)?];
     messages.extend(seen(prompt, options)?);
     messages.push(message(ChatRole::User, THINK, task)?);

@@ -98,6 +98,8 @@ pub enum Reason {
         /// The tools that it comes from.
         sources: Vec<String>,
     },
+    /// What the call's scopes hand to it is untrusted; from these tools.
+    UntrustedScopes(Vec<String>),
     /// A plan runs when a person has approved it.
     PlanNeedsApproval,
     /// The plan was made after untrusted data was shown; from these tools.
@@ -113,7 +115,10 @@ impl Reason {
     pub fn is_about_origins(&self) -> bool {
         matches!(
             self,
-            Reason::ProposedAfterReading(_) | Reason::UntrustedTarget { .. } | Reason::PlannedAfterReading(_)
+            Reason::ProposedAfterReading(_)
+                | Reason::UntrustedTarget { .. }
+                | Reason::UntrustedScopes(_)
+                | Reason::PlannedAfterReading(_)
         )
     }
 }
@@ -145,6 +150,9 @@ impl fmt::Display for Reason {
             Reason::UntrustedTarget { path, sources } => {
                 let path: Vec<String> = path.split('.').map(word).collect();
                 write!(f, "{} comes from what is not trusted: {}", path.join("."), names(sources))
+            }
+            Reason::UntrustedScopes(sources) => {
+                write!(f, "it is shown what is not trusted: {}", names(sources))
             }
             Reason::PlanNeedsApproval => f.write_str("a plan runs when it is approved"),
             Reason::PlannedAfterReading(sources) => {
@@ -358,6 +366,13 @@ fn findings_of_origins(proposal: &Proposal<'_>, finding: &mut EachFinding<'_>) {
     let names = |origins: &Origins| -> Vec<String> { origins.untrusted().map(str::to_owned).collect() };
     if acts && !proposer.is_trusted() {
         finding(&"origins", Ruling::Confirm, &|| Reason::ProposedAfterReading(names(proposer)));
+    }
+    // Scopes count though a tool declares that it has no target.
+    if acts && !call.scopes.is_empty() {
+        let of = origins(Place::Scopes).unwrap_or_default();
+        if !of.is_trusted() {
+            finding(&"origins", Ruling::Confirm, &|| Reason::UntrustedScopes(names(&of)));
+        }
     }
     let mut target = |place: Place<'_>, path: &str| {
         let Some(of) = origins(place).filter(|of| !of.is_trusted()) else { return };

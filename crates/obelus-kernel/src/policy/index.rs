@@ -9,11 +9,11 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::names::folded;
 use super::gate::Ruling;
 use super::matching::Match;
 use super::matching::names_of;
 use super::rules::Rule;
+use crate::names::folded;
 use crate::origin::Origins;
 use crate::tool::Tool;
 
@@ -151,9 +151,8 @@ impl Shelf {
     fn add(&mut self, matching: &Match, line: Line) {
         let lines = match (&matching.param, &matching.from, &matching.effect) {
             (Some(path), from, _) => {
-                let node = path
-                    .split('.')
-                    .fold(&mut self.params, |node, step| node.below.entry(folded(step)).or_default());
+                let node =
+                    path.split('.').fold(&mut self.params, |node, step| node.below.entry(folded(step)).or_default());
                 match from {
                     Some(from) => node.origins.entry(from.clone()).or_default(),
                     None => &mut node.plain,

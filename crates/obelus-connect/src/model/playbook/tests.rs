@@ -69,7 +69,10 @@ fn conditions_and_templates_see_what_the_request_shows() {
         json!({"kind": "state", "value": {"deal": {"id": 7}}, "schema": {}}),
         json!({"kind": "site", "instances": {"a": {"n": 1}, "b": {"n": 2}}}),
     ];
-    prompt.plan = vec![report(json!({"_tool": "t", "x": 1}), obelus_kernel::session::CallStatus::Done), report(json!({"_tool": "u"}), obelus_kernel::session::CallStatus::Failed)];
+    prompt.plan = vec![
+        report(json!({"_tool": "t", "x": 1}), obelus_kernel::session::CallStatus::Done),
+        report(json!({"_tool": "u"}), obelus_kernel::session::CallStatus::Failed),
+    ];
     prompt.errors = vec![json!({"error": {"message": "no"}})];
     prompt.out_of_format = Some(json!({"text": "?", "error": "!"}));
     let before_its_eyes = Observation::new("observe", "- button \"Купить\"", Some("/shots/1.png".into()));

@@ -7,10 +7,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::names::alike;
 use super::naming::Naming;
 use super::question::{About, Question};
 use crate::message::Message;
+use crate::names::alike;
 use crate::tool::{NameSource, Tool};
 use crate::visible::visible;
 

@@ -132,6 +132,7 @@ pub(crate) struct Asking {
 pub(crate) struct Why {
     pub(crate) sets: &'static str,
     pub(crate) after_reading: &'static str,
+    pub(crate) is_shown: &'static str,
     pub(crate) comes_from: &'static str,
     pub(crate) come_from: &'static str,
     pub(crate) deletes: &'static str,

@@ -384,6 +384,7 @@ fn reason_in_words(reason: &Reason, tool: &str, titles: &Titles, phrases: &Phras
         Reason::ProposedAfterReading(from) | Reason::PlannedAfterReading(from) => {
             fill(why.after_reading, &[&sources(from, titles)])
         }
+        Reason::UntrustedScopes(from) => fill(why.is_shown, &[&sources(from, titles)]),
         Reason::UntrustedTarget { path, sources: from } => {
             fill(why.comes_from, &[&param_in_words(path, tool, titles), &sources(from, titles)])
         }

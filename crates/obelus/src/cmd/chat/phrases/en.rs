@@ -94,6 +94,7 @@ pub(super) const PHRASES: Phrases = Phrases {
     why: Why {
         sets: "it sets {}",
         after_reading: "it was proposed after reading what is not trusted: {}",
+        is_shown: "it is shown what is not trusted: {}",
         comes_from: "{} comes from what is not trusted: {}",
         come_from: "{} come from what is not trusted: {}",
         deletes: "it deletes",
