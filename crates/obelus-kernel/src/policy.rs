@@ -6,6 +6,7 @@
 //! | `rules`, `matching`, `index` | the policy of an agent's file, and how its lines are found |
 //! | `provenance` | where the values of a call come from |
 //! | `explain` | the verdict on a call that stands in a file, with everything that was said |
+//! | `simulate` | the dry run of a plan |
 //! | `why` | the chain of calls behind a value |
 
 mod explain;
@@ -14,6 +15,7 @@ mod index;
 mod matching;
 mod provenance;
 mod rules;
+mod simulate;
 mod why;
 
 pub use explain::explain;
@@ -22,4 +24,5 @@ pub use matching::Match;
 pub use provenance::Place;
 pub(crate) use provenance::{Provenance, mark, stands_in_one_result};
 pub use rules::{Examples, Policy, Rule};
+pub use simulate::simulate;
 pub use why::{Because, Given, Why, Writer, why};

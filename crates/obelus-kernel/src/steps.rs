@@ -1,7 +1,6 @@
 //! Graphs of steps: an agent's loop as data. The plain loop is the graph with one node.
 
 mod filter;
-mod picture;
 
 use std::collections::BTreeMap;
 

@@ -102,8 +102,10 @@ pub enum Reason {
     PlanNeedsApproval,
     /// The plan was made after untrusted data was shown; from these tools.
     PlannedAfterReading(Vec<String>),
-    /// It is not known whether the call happened; what is known.
-    InDoubt(String),
+    /// The work was interrupted, and it is not known whether the call happened.
+    Interrupted,
+    /// The call's answer was lost, and it is not known whether it happened; what is known.
+    AnswerLost(String),
 }
 
 impl Reason {
@@ -120,7 +122,11 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = |sources: &[String]| sources.iter().map(|name| word(name)).collect::<Vec<_>>().join(", ");
         match self {
-            Reason::Author(words) | Reason::InDoubt(words) => f.write_str(words),
+            Reason::Author(words) => f.write_str(words),
+            Reason::Interrupted => f.write_str("the work was interrupted, and it is not known whether this happened"),
+            Reason::AnswerLost(known) => {
+                write!(f, "its answer was lost, and it is not known whether this happened: {known}")
+            }
             Reason::Listed(Ruling::Allow) => f.write_str("the policy allows it"),
             Reason::Listed(Ruling::Confirm) => f.write_str("the policy asks for it"),
             Reason::Listed(Ruling::Refuse) => f.write_str("the policy forbids it"),

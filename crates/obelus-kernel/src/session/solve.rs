@@ -12,16 +12,16 @@ use super::output::{Ends, Task};
 use super::results::chosen_output;
 use super::scheduler::{Status, Step, Trigger};
 use super::settings::Approval;
-use super::solution::Solution;
 use super::turn::Phase;
 use super::{Session, error_data, fault_data};
 use crate::call::Call;
-use crate::compose::without_nulls;
+use crate::dialect::Solution;
 use crate::fault::{Fault, Rule};
 use crate::message::{Message, Plan, PlanMode, Role};
 use crate::origin::{Origin, Origins};
 use crate::plan::{self, Check, Manner};
 use crate::policy::{Mode, Place, Proposal};
+use crate::schema::without_nulls;
 use crate::tool::Tool;
 
 impl Session {

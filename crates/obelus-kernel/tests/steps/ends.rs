@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use obelus_kernel::draw::Look;
 use obelus_kernel::session::{CallError, Ends, Input, Outcome};
 use obelus_kernel::steps::Steps;
 use serde_json::{Value, json};
@@ -173,14 +172,4 @@ fn wrong_beginnings_and_ends_are_named() {
     ] {
         assert!(faults.contains(words), "{words} in\n{faults}");
     }
-}
-
-#[test]
-fn the_picture_shows_where_it_begins_and_what_it_is_brought_to() {
-    let steps: Steps = serde_json::from_value(counting()).unwrap();
-    let drawing = steps.picture("counting");
-    let start = drawing.nodes.iter().position(|node| node.look == Look::Start).unwrap();
-    assert_eq!(drawing.edges.iter().filter(|edge| edge.from == start).count(), 2);
-    let limit = drawing.nodes.iter().find(|node| node.label == "limit").unwrap();
-    assert!(limit.details.iter().any(|line| line == "at a limit; 4 steps"), "{:?}", limit.details);
 }

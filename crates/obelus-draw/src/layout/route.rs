@@ -3,7 +3,7 @@
 use super::{
     GAP, Layout, Link, Point, Route,
     labels::{LANE, Labels, hang_labels},
-    mesh::{Mesh, Segment},
+    mesh::{Mesh, MeshSegment},
     place::Columns,
 };
 
@@ -93,7 +93,7 @@ fn stack(mesh: &Mesh, columns: &Columns, labels: &[Labels]) -> Vec<Row> {
 /// belongs to the side on which the bundle is one line.
 fn stretch(mesh: &Mesh, columns: &Columns, rows: &[Row], segment: usize) -> [Point; 4] {
     let (from, to) = columns.segments[segment];
-    let Segment { upper, lower } = mesh.segments[segment];
+    let MeshSegment { upper, lower } = mesh.segments[segment];
     let (high, low) = (rows[mesh.slots[upper].row], rows[mesh.slots[lower].row]);
     let (leave, arrive) = (high.bottom + STUB, low.top - STUB);
     let start = match mesh.above[upper].len() {

@@ -1,23 +1,23 @@
 //! A plan as a drawing.
 
-use super::check::Check;
-use super::template::Who;
-use crate::draw::{Drawing, Edge, Look, Node};
-use crate::tool::Effect;
+use obelus_kernel::Effect;
+use obelus_kernel::plan::{Check, Who};
+
+use crate::{Drawing, DrawnEdge, DrawnNode, NodeKind};
 
 /// Draws a checked plan: a box for each call, an arrow for each value that flows.
-pub fn picture(check: &Check, title: &str) -> Drawing {
+pub fn plan_drawing(check: &Check, title: &str) -> Drawing {
     let faulty = |index: usize| check.errors.iter().any(|fault| fault.call == Some(index));
     let nodes = check.calls.iter().enumerate().map(|(index, call)| {
-        let look = match (&call.tool, faulty(index)) {
-            (None, _) | (_, true) => Look::Faulty,
-            (Some(_), _) if call.delegate.is_some() => Look::Delegate,
+        let kind = match (&call.tool, faulty(index)) {
+            (None, _) | (_, true) => NodeKind::Faulty,
+            (Some(_), _) if call.delegate.is_some() => NodeKind::Delegate,
             (Some(tool), _) => match tool.effect {
-                Effect::Read => Look::Read,
-                Effect::Create => Look::Create,
-                Effect::Update => Look::Update,
-                Effect::Delete => Look::Delete,
-                Effect::Configure => Look::Configure,
+                Effect::Read => NodeKind::Read,
+                Effect::Create => NodeKind::Create,
+                Effect::Update => NodeKind::Update,
+                Effect::Delete => NodeKind::Delete,
+                Effect::Configure => NodeKind::Configure,
             },
         };
         let mut details: Vec<String> =
@@ -28,9 +28,9 @@ pub fn picture(check: &Check, title: &str) -> Drawing {
             Who::One(name) => details.push(format!("for {name}")),
         }
         details.extend(call.output_path.as_ref().map(|path| format!("→ {path}")));
-        Node { label: format!("{index} {}", call.tool_name()), details, look }
+        DrawnNode { label: format!("{index} {}", call.tool_name()), details, kind }
     });
-    let edges = check.graph.edges().iter().map(|edge| Edge {
+    let edges = check.graph.edges().iter().map(|edge| DrawnEdge {
         from: edge.from,
         to: edge.to,
         label: edge.path.to_string(),

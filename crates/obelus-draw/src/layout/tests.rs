@@ -2,16 +2,16 @@
 
 use super::*;
 
-const SIZE: Size = Size { width: 120.0, height: 40.0, beside: 0.0 };
+const SIZE: BoxSize = BoxSize { width: 120.0, height: 40.0, beside: 0.0 };
 
 fn links(ends: &[(usize, usize)]) -> Vec<Link> {
     ends.iter().map(|&(from, to)| Link { from, to, dashed: false, label: 60.0 }).collect()
 }
 
 /// Boxes of several sizes.
-fn boxes(count: usize) -> Vec<Size> {
+fn boxes(count: usize) -> Vec<BoxSize> {
     (0..count)
-        .map(|i| Size {
+        .map(|i| BoxSize {
             width: 90.0 + 17.0 * (i % 7) as f64,
             height: 38.0 + 16.0 * (i % 4) as f64,
             beside: if i % 9 == 0 { 40.0 } else { 0.0 },
@@ -33,7 +33,7 @@ fn tangle(count: usize, mut seed: u64) -> Vec<Link> {
     links(&ends)
 }
 
-fn shapes() -> Vec<(Vec<Size>, Vec<Link>)> {
+fn shapes() -> Vec<(Vec<BoxSize>, Vec<Link>)> {
     let fan: Vec<(usize, usize)> = (2..62).flat_map(|leaf| [(0, leaf), (leaf, 1)]).collect();
     let wheel: Vec<(usize, usize)> = (0..12).flat_map(|i| [(i, (i + 1) % 12), ((i + 5) % 12, i)]).collect();
     let mut shapes = vec![
@@ -49,7 +49,7 @@ fn shapes() -> Vec<(Vec<Size>, Vec<Link>)> {
 }
 
 /// Whether a point is inside a box rather than on its border or outside.
-fn inside(point: Point, centre: Point, size: Size) -> bool {
+fn inside(point: Point, centre: Point, size: BoxSize) -> bool {
     (point.x - centre.x).abs() < size.width / 2.0 - 0.1 && (point.y - centre.y).abs() < size.height / 2.0 - 0.1
 }
 
@@ -70,7 +70,7 @@ fn no_two_boxes_overlap() {
 
 #[test]
 fn every_arrow_leaves_and_reaches_its_boxes() {
-    let touches = |point: Point, centre: Point, size: Size| {
+    let touches = |point: Point, centre: Point, size: BoxSize| {
         (point.x - centre.x).abs() <= size.width / 2.0 && ((point.y - centre.y).abs() - size.height / 2.0).abs() < 0.01
     };
     for (sizes, links) in shapes() {
@@ -100,7 +100,7 @@ fn no_line_and_no_label_touches_a_box() {
         let layout = lay_out(&sizes, &links);
         for (link, route) in links.iter().zip(&layout.routes) {
             for (centre, size) in layout.centres.iter().zip(&sizes) {
-                let padded = Size { width: size.width + link.label, height: size.height + 12.0, ..*size };
+                let padded = BoxSize { width: size.width + link.label, height: size.height + 12.0, ..*size };
                 assert!(!inside(route.label, *centre, padded), "label of {link:?}");
                 for pair in route.points.windows(2) {
                     // Vertical at both ends with control points at half height:

@@ -1,24 +1,21 @@
-//! The way back from what strict modes make of a schema: they make everything that is optional nullable, so null in
-//! such a place means that it is absent.
+//! Strict modes make optional places nullable. In an answer, null in such a place means that it is absent.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::schema;
+use super::{admits_null, resolved};
 
-/// References are followed, and alternatives tried, no deeper than this.
+/// Deeper values are left as they are.
 const DEEPEST: usize = 64;
 
-/// A value of a composed schema as it was meant: without the nulls that stand in places which the schema it was composed
-/// from lets be empty.
+/// A value without nulls in the optional places of its schema.
 pub fn without_nulls<'a>(value: &'a Value, schema: &Value) -> Cow<'a, Value> {
     if has_null(value) { below(value, schema, schema, 0) } else { Cow::Borrowed(value) }
 }
 
-/// A member of an object of this schema without the nulls in its optional places; nothing where it is one itself.
+/// The same for a member of an object; nothing if the member itself is such a null.
 pub(crate) fn without_null_members<'a>(value: &'a Value, name: &str, object: &Value) -> Option<Cow<'a, Value>> {
-    // The common case first: a call is read very often.
     if has_null(value) { member(value, name, object, object, 0) } else { Some(Cow::Borrowed(value)) }
 }
 
@@ -33,14 +30,14 @@ fn has_null(value: &Value) -> bool {
 
 fn member<'a>(value: &'a Value, name: &str, object: &Value, root: &Value, depth: usize) -> Option<Cow<'a, Value>> {
     let Some(property) = object.get("properties").and_then(|properties| properties.get(name)) else {
-        // What its author says of any name holds for this one; there null is a value as any other.
+        // Under a free name, null is a value like any other.
         return Some(match object.get("additionalProperties") {
             Some(values) => below(value, values, root, depth + 1),
             None => Cow::Borrowed(value),
         });
     };
-    let property = followed(property, root).unwrap_or(property);
-    if value.is_null() && !is_required(object, name) && !schema::admits_null(property) {
+    let property = resolved(property, root).unwrap_or(property);
+    if value.is_null() && !is_required(object, name) && !admits_null(property) {
         return None;
     }
     Some(below(value, property, root, depth + 1))
@@ -50,7 +47,7 @@ fn below<'a>(value: &'a Value, schema: &Value, root: &Value, depth: usize) -> Co
     if depth > DEEPEST {
         return Cow::Borrowed(value);
     }
-    let Some(schema) = followed(schema, root) else { return Cow::Borrowed(value) };
+    let Some(schema) = resolved(schema, root) else { return Cow::Borrowed(value) };
     let whole;
     let schema = match schema.get("allOf").and_then(Value::as_array) {
         Some(members) => {
@@ -60,7 +57,7 @@ fn below<'a>(value: &'a Value, schema: &Value, root: &Value, depth: usize) -> Co
         None => schema,
     };
     if let Some(members) = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Value::as_array) {
-        let meant = members.iter().filter_map(|member| followed(member, root)).find(|member| may_be(value, member));
+        let meant = members.iter().filter_map(|member| resolved(member, root)).find(|member| may_be(value, member));
         return meant.map_or(Cow::Borrowed(value), |meant| below(value, meant, root, depth + 1));
     }
     match value {
@@ -78,16 +75,11 @@ fn below<'a>(value: &'a Value, schema: &Value, root: &Value, depth: usize) -> Co
     }
 }
 
-fn followed<'a>(schema: &'a Value, root: &'a Value) -> Option<&'a Value> {
-    let Some(target) = schema.get("$ref").and_then(Value::as_str) else { return Some(schema) };
-    root.pointer(&schema::followed(root, target.strip_prefix('#')?.to_owned())?)
-}
-
-/// What several schemas say together of properties and items.
+/// What the members of `allOf` say together of properties and items.
 fn joined(schema: &Value, members: &[Value], root: &Value) -> Value {
     let mut whole = schema.as_object().cloned().unwrap_or_default();
     whole.shift_remove("allOf");
-    for (name, said) in members.iter().filter_map(|member| followed(member, root)?.as_object()).flatten() {
+    for (name, said) in members.iter().filter_map(|member| resolved(member, root)?.as_object()).flatten() {
         match (whole.get_mut(name), said) {
             (Some(Value::Object(known)), Value::Object(more)) => {
                 known.extend(more.iter().map(|(name, said)| (name.clone(), said.clone())));
@@ -107,7 +99,7 @@ fn is_required(object: &Value, name: &str) -> bool {
     required.is_some_and(|names| names.iter().any(|known| known == name))
 }
 
-/// Whether an alternative can be the one that a value was written for, null standing for what is absent.
+/// Whether a value can have been written for this alternative, where null means absent.
 fn may_be(value: &Value, schema: &Value) -> bool {
     let named = |name: &str| match schema.get("type") {
         Some(Value::String(one)) => one == name,
@@ -138,7 +130,7 @@ fn has_shape(fields: &Map<String, Value>, schema: &Value) -> bool {
                 && listed.is_none_or(|values| values.contains(value));
             let is_reference = value.as_str().is_some_and(|text| text.starts_with('†'));
             if is_null {
-                !is_required(schema, name) || schema::admits_null(property) || property.get("type").is_none()
+                !is_required(schema, name) || admits_null(property) || property.get("type").is_none()
             } else {
                 is_one || is_reference
             }

@@ -6,8 +6,8 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use super::{
-    Drawing, Node,
-    layout::{Layout, Link, Point, Route, Size, lay_out},
+    Drawing, DrawnNode,
+    layout::{BoxSize, Layout, Link, Point, Route, lay_out},
     style,
     text::{shorten, visible, width, xml},
 };
@@ -29,8 +29,8 @@ const LOOP: f64 = 30.0;
 pub(super) fn write(drawing: &Drawing) -> String {
     let arrows = merge(drawing);
     let (loops, links): (Vec<&Arrow>, Vec<&Arrow>) = arrows.iter().partition(|arrow| arrow.from == arrow.to);
-    let faces = faces(drawing, &loops, &links);
-    let sizes: Vec<Size> = faces.iter().map(|face| face.size).collect();
+    let boxes = measure(drawing, &loops, &links);
+    let sizes: Vec<BoxSize> = boxes.iter().map(|text| text.size).collect();
     let spans: Vec<Link> = links.iter().map(|arrow| arrow.link()).collect();
     let layout = lay_out(&sizes, &spans);
     let heading = shorten(&drawing.title, HEADING_LINE);
@@ -44,8 +44,8 @@ pub(super) fn write(drawing: &Drawing) -> String {
     for arrow in &loops {
         draw_loop(&mut out, arrow, layout.centres[arrow.from], sizes[arrow.from]);
     }
-    for ((node, face), centre) in drawing.nodes.iter().zip(&faces).zip(&layout.centres) {
-        draw_box(&mut out, node, face, *centre);
+    for ((node, text), centre) in drawing.nodes.iter().zip(&boxes).zip(&layout.centres) {
+        draw_box(&mut out, node, text, *centre);
     }
     for (arrow, route) in links.iter().zip(&layout.routes) {
         draw_label(&mut out, arrow, route.label);
@@ -100,34 +100,34 @@ fn merge(drawing: &Drawing) -> Vec<Arrow> {
 }
 
 /// What is written in a box, and the room it takes.
-struct Face {
+struct BoxText {
     label: String,
     details: Vec<String>,
-    size: Size,
+    size: BoxSize,
 }
 
 /// Measures every box. Those without any arrow are made equally wide, for they
 /// will stand in columns.
-fn faces(drawing: &Drawing, loops: &[&Arrow], links: &[&Arrow]) -> Vec<Face> {
-    let mut faces: Vec<Face> = drawing.nodes.iter().map(face).collect();
-    let mut alone = vec![true; faces.len()];
+fn measure(drawing: &Drawing, loops: &[&Arrow], links: &[&Arrow]) -> Vec<BoxText> {
+    let mut boxes: Vec<BoxText> = drawing.nodes.iter().map(text_of).collect();
+    let mut alone = vec![true; boxes.len()];
     for arrow in loops {
         alone[arrow.from] = false;
-        faces[arrow.from].size.beside = LOOP + 4.0 + width(&arrow.short(), DETAIL);
+        boxes[arrow.from].size.beside = LOOP + 4.0 + width(&arrow.short(), DETAIL);
     }
     for arrow in links {
         alone[arrow.from] = false;
         alone[arrow.to] = false;
     }
     let singles = || (0..alone.len()).filter(|&node| alone[node]);
-    let widest = singles().map(|node| faces[node].size.width).fold(0.0, f64::max);
+    let widest = singles().map(|node| boxes[node].size.width).fold(0.0, f64::max);
     for node in singles() {
-        faces[node].size.width = widest;
+        boxes[node].size.width = widest;
     }
-    faces
+    boxes
 }
 
-fn face(node: &Node) -> Face {
+fn text_of(node: &DrawnNode) -> BoxText {
     let label = shorten(&node.label, LINE);
     let mut details: Vec<String> = (node.details.iter()).take(DETAILS).map(|line| shorten(line, LINE)).collect();
     if node.details.len() > DETAILS {
@@ -135,8 +135,8 @@ fn face(node: &Node) -> Face {
     }
     let widest = (details.iter()).map(|line| width(line, DETAIL)).fold(width(&label, LABEL * 1.08), f64::max);
     let lines = details.len() as f64;
-    Face {
-        size: Size {
+    BoxText {
+        size: BoxSize {
             width: (widest + 28.0).max(84.0).round(),
             height: if lines > 0.0 { 40.0 + 16.0 * lines } else { 38.0 },
             beside: 0.0,
@@ -162,7 +162,7 @@ fn open(drawing: &Drawing, layout: &Layout, heading: &str, top: f64) -> String {
          aria-label=\"{name}: boxes {boxes}, arrows {arrows}\" \
          width=\"{wide}\" height=\"{high}\" viewBox=\"0 0 {wide} {high}\">"
     );
-    let _ = writeln!(out, "<title>{name}</title>\n<style>{}</style>", style::sheet(drawing.looks()));
+    let _ = writeln!(out, "<title>{name}</title>\n<style>{}</style>", style::sheet(drawing.kinds()));
     let _ = writeln!(out, "<rect class=\"page\" width=\"{wide}\" height=\"{high}\" rx=\"8\"/>");
     if !heading.is_empty() {
         let y = MARGIN + HEADING;
@@ -171,11 +171,11 @@ fn open(drawing: &Drawing, layout: &Layout, heading: &str, top: f64) -> String {
     out
 }
 
-fn draw_box(out: &mut String, node: &Node, face: &Face, centre: Point) {
-    let Size { width, height, .. } = face.size;
+fn draw_box(out: &mut String, node: &DrawnNode, text: &BoxText, centre: Point) {
+    let BoxSize { width, height, .. } = text.size;
     let (left, top) = (centre.x - width / 2.0, centre.y - height / 2.0);
-    let radius = if node.look.is_terminal() { height.min(38.0) / 2.0 } else { 7.0 };
-    let _ = write!(out, "<g class=\"{}\"><title>{}", node.look.class(), xml(&node.label));
+    let radius = if node.kind.is_terminal() { height.min(38.0) / 2.0 } else { 7.0 };
+    let _ = write!(out, "<g class=\"{}\"><title>{}", node.kind.class(), xml(&node.label));
     for line in &node.details {
         let _ = write!(out, "\n{}", xml(line));
     }
@@ -189,10 +189,10 @@ fn draw_box(out: &mut String, node: &Node, face: &Face, centre: Point) {
         number(radius)
     );
     let x = number(centre.x);
-    let mut baseline = top + if face.details.is_empty() { 23.5 } else { 22.0 };
-    let _ = write!(out, "<text class=\"label\" x=\"{x}\" y=\"{}\">{}</text>", number(baseline), xml(&face.label));
+    let mut baseline = top + if text.details.is_empty() { 23.5 } else { 22.0 };
+    let _ = write!(out, "<text class=\"label\" x=\"{x}\" y=\"{}\">{}</text>", number(baseline), xml(&text.label));
     baseline += 2.0;
-    for line in &face.details {
+    for line in &text.details {
         baseline += 16.0;
         let _ = write!(out, "<text class=\"detail\" x=\"{x}\" y=\"{}\">{}</text>", number(baseline), xml(line));
     }
@@ -241,7 +241,7 @@ fn trace(points: &[Point]) -> String {
     path
 }
 
-fn draw_loop(out: &mut String, arrow: &Arrow, centre: Point, size: Size) {
+fn draw_loop(out: &mut String, arrow: &Arrow, centre: Point, size: BoxSize) {
     let class = if arrow.dashed { "line dashed" } else { "line" };
     let x = centre.x + size.width / 2.0;
     let (right, base, far) = (number(x), number(x + 9.0), number(x + LOOP));

@@ -24,7 +24,7 @@ mod straighten;
 
 /// A box to be placed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Size {
+pub(super) struct BoxSize {
     pub(super) width: f64,
     pub(super) height: f64,
     /// Room to keep free on its right, for an arrow to itself.
@@ -74,7 +74,7 @@ pub(super) struct Layout {
 const GAP: f64 = 28.0;
 
 /// Arranges the boxes so that links run down where they can.
-pub(super) fn lay_out(sizes: &[Size], links: &[Link]) -> Layout {
+pub(super) fn lay_out(sizes: &[BoxSize], links: &[Link]) -> Layout {
     let page = page_width(sizes);
     let mut whole = Layout {
         centres: vec![Point::default(); sizes.len()],
@@ -83,7 +83,7 @@ pub(super) fn lay_out(sizes: &[Size], links: &[Link]) -> Layout {
     };
     let mut shelf = Shelf::default();
     for part in parts(sizes.len(), links) {
-        let local_sizes: Vec<Size> = part.boxes.iter().map(|&node| sizes[node]).collect();
+        let local_sizes: Vec<BoxSize> = part.boxes.iter().map(|&node| sizes[node]).collect();
         let layout = arrange(&local_sizes, &part.links, page);
         let corner = shelf.put(layout.width, layout.height, page);
         for (&node, centre) in part.boxes.iter().zip(layout.centres) {
@@ -103,7 +103,7 @@ pub(super) fn lay_out(sizes: &[Size], links: &[Link]) -> Layout {
 }
 
 /// One connected part.
-fn arrange(sizes: &[Size], links: &[Link], page: f64) -> Layout {
+fn arrange(sizes: &[BoxSize], links: &[Link], page: f64) -> Layout {
     let backward = rank::backward(sizes.len(), links);
     let downward: Vec<(usize, usize)> = (links.iter().zip(&backward))
         .map(|(link, &back)| if back { (link.to, link.from) } else { (link.from, link.to) })
@@ -117,7 +117,7 @@ fn arrange(sizes: &[Size], links: &[Link], page: f64) -> Layout {
 }
 
 /// As wide as looks balanced, within what a screen shows.
-fn page_width(sizes: &[Size]) -> f64 {
+fn page_width(sizes: &[BoxSize]) -> f64 {
     let area: f64 = sizes.iter().map(|size| (size.width + size.beside + GAP) * (size.height + GAP)).sum();
     (1.6 * area.sqrt()).clamp(1400.0, 2400.0)
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{
-    Drawing, Look,
+    Drawing, NodeKind,
     palette::{INK, Tint},
     text::visible,
 };
@@ -25,11 +25,11 @@ pub(super) fn write(drawing: &Drawing) -> String {
             label.push_str("\\n");
             label.push_str(&escape(detail));
         }
-        let style = match node.look {
-            Look::Faulty => "rounded,filled,dashed",
+        let style = match node.kind {
+            NodeKind::Faulty => "rounded,filled,dashed",
             _ => "rounded,filled",
         };
-        let Tint { fill, stroke } = node.look.paint().light;
+        let Tint { fill, stroke } = node.kind.paint().light;
         let _ = writeln!(
             out,
             "    n{index} [label=\"{label}\", style=\"{style}\", fillcolor=\"{fill}\", color=\"{stroke}\"];"

@@ -1,50 +1,53 @@
-//! Pictures of graphs: a plan before it is approved, the steps of an agent.
+//! Drawings of plans and of agents' graphs, as Mermaid (for Markdown), DOT (for Graphviz) and SVG.
 //!
-//! Whoever wants a picture describes it as a [`Drawing`], boxes and arrows, and
-//! takes it as Mermaid (for Markdown), DOT (for Graphviz) or SVG (to look at).
-//! A picture may be what a person approves, so no text in it can pass for
-//! anything but text: see `text`.
+//! [`plan_drawing`] and [`steps_drawing`] make a [`Drawing`] out of boxes and arrows; its methods write it.
+//! A person may approve what a drawing shows, so text in it is always escaped (see `text`).
 //!
 //! # Layout
-//! - `text`: what may be shown, how wide it is, where it is cut;
-//! - `palette`: the colours of each [`Look`];
+//! - `plan`, `steps`: what is drawn;
+//! - `text`: escaping, measuring and cutting of text;
+//! - `palette`: the colours of each [`NodeKind`];
 //! - `mermaid`, `dot`: writers for tools that arrange the boxes themselves;
-//! - `layout`, `svg`, `style`: our own arrangement, the picture made from
-//!   it, and how that looks.
+//! - `layout`, `svg`, `style`: our own arrangement, the SVG made from it, and its style sheet.
 
 mod dot;
 mod layout;
 mod mermaid;
 mod palette;
+mod plan;
+mod steps;
 mod style;
 mod svg;
 mod text;
 
-/// What a drawing shows: boxes and arrows, nothing about how.
+pub use plan::plan_drawing;
+pub use steps::steps_drawing;
+
+/// Boxes and arrows, without their places.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drawing {
     /// The heading; may be empty.
     pub title: String,
     /// The boxes; an edge names them by their place in this list.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<DrawnNode>,
     /// The arrows. One that names a box which does not exist is ignored.
-    pub edges: Vec<Edge>,
+    pub edges: Vec<DrawnEdge>,
 }
 
 /// A box.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
+pub struct DrawnNode {
     /// The line that names it.
     pub label: String,
     /// Smaller lines below the label.
     pub details: Vec<String>,
-    /// What it does, shown as its colour.
-    pub look: Look,
+    /// What it does; sets its colour.
+    pub kind: NodeKind,
 }
 
-/// How a box is coloured: by what it does.
+/// What a box stands for. Each kind has its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum NodeKind {
     /// Looks something up.
     Read,
     /// Makes something new.
@@ -55,23 +58,23 @@ pub enum Look {
     Delete,
     /// Changes how something works.
     Configure,
-    /// Thinks: a call of the model.
+    /// A request to the model.
     Thought,
     /// Hands work to another agent.
     Delegate,
     /// Asks a person.
     Question,
-    /// Where it begins.
+    /// Where a graph begins.
     Start,
-    /// Where it ends.
+    /// Where a graph ends.
     End,
-    /// Cannot work as it stands.
+    /// Cannot run: something is wrong with it.
     Faulty,
 }
 
 /// An arrow between two boxes, or from a box to itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edge {
+pub struct DrawnEdge {
     /// The box it leaves.
     pub from: usize,
     /// The box it points at.
@@ -104,21 +107,21 @@ impl Drawing {
     }
 
     /// The edges whose two ends exist.
-    fn arrows(&self) -> impl Iterator<Item = &Edge> {
+    fn arrows(&self) -> impl Iterator<Item = &DrawnEdge> {
         let count = self.nodes.len();
         self.edges.iter().filter(move |edge| edge.from < count && edge.to < count)
     }
 
-    /// The looks that occur, each once, in the order of [`Look::ALL`].
-    fn looks(&self) -> impl Iterator<Item = Look> {
-        Look::ALL.into_iter().filter(|look| self.nodes.iter().any(|node| node.look == *look))
+    /// The kinds that occur, each once, in the order of [`NodeKind::ALL`].
+    fn kinds(&self) -> impl Iterator<Item = NodeKind> {
+        NodeKind::ALL.into_iter().filter(|kind| self.nodes.iter().any(|node| node.kind == *kind))
     }
 }
 
 /// Drawings that the tests of all writers share.
 #[cfg(test)]
 mod samples {
-    use super::{Drawing, Edge, Look, Node};
+    use super::{Drawing, DrawnEdge, DrawnNode, NodeKind};
 
     /// Text that would break a careless writer, one danger each.
     pub(super) const HOSTILE: [&str; 12] = [
@@ -137,20 +140,20 @@ mod samples {
     ];
 
     /// A box with nothing but a label.
-    pub(super) fn node(label: &str, look: Look) -> Node {
-        Node { label: label.to_owned(), details: Vec::new(), look }
+    pub(super) fn node(label: &str, kind: NodeKind) -> DrawnNode {
+        DrawnNode { label: label.to_owned(), details: Vec::new(), kind }
     }
 
     /// A plain arrow.
-    pub(super) fn edge(from: usize, to: usize, label: &str) -> Edge {
-        Edge { from, to, label: label.to_owned(), dashed: false }
+    pub(super) fn edge(from: usize, to: usize, label: &str) -> DrawnEdge {
+        DrawnEdge { from, to, label: label.to_owned(), dashed: false }
     }
 
     /// `count` boxes named by their number, and plain arrows between them.
     pub(super) fn graph(count: usize, edges: &[(usize, usize)]) -> Drawing {
         Drawing {
             title: String::new(),
-            nodes: (0..count).map(|i| node(&format!("box {i}"), Look::Read)).collect(),
+            nodes: (0..count).map(|i| node(&format!("box {i}"), NodeKind::Read)).collect(),
             edges: edges.iter().map(|&(a, b)| edge(a, b, "")).collect(),
         }
     }
@@ -160,14 +163,14 @@ mod samples {
         Drawing {
             title: "Steps".to_owned(),
             nodes: vec![
-                node("goal", Look::Start),
-                node("plan", Look::Thought),
-                node("observe", Look::Read),
-                node("decide", Look::Thought),
-                node("act", Look::Update),
-                node("record", Look::Create),
-                node("ask", Look::Question),
-                node("end", Look::End),
+                node("goal", NodeKind::Start),
+                node("plan", NodeKind::Thought),
+                node("observe", NodeKind::Read),
+                node("decide", NodeKind::Thought),
+                node("act", NodeKind::Update),
+                node("record", NodeKind::Create),
+                node("ask", NodeKind::Question),
+                node("end", NodeKind::End),
             ],
             edges: vec![
                 edge(0, 1, ""),
@@ -189,7 +192,11 @@ mod samples {
             title: HOSTILE.concat(),
             nodes: HOSTILE
                 .iter()
-                .map(|text| Node { label: (*text).to_owned(), details: vec![(*text).to_owned()], look: Look::Delete })
+                .map(|text| DrawnNode {
+                    label: (*text).to_owned(),
+                    details: vec![(*text).to_owned()],
+                    kind: NodeKind::Delete,
+                })
                 .collect(),
             edges: HOSTILE.iter().enumerate().map(|(i, text)| edge(i, (i + 1) % HOSTILE.len(), text)).collect(),
         }

@@ -1,6 +1,6 @@
 //! Rows: which box stands above which.
 
-use super::{GAP, Link, Size};
+use super::{BoxSize, GAP, Link};
 
 /// Which links run against the flow: those that close a cycle for a walk that
 /// begins where nothing leads to, and takes boxes in their order.
@@ -80,7 +80,7 @@ pub(super) fn layers(count: usize, downward: &[(usize, usize)]) -> Vec<usize> {
 /// The row of each box: its layer, or one of several rows where the layer is
 /// wider than the page. Boxes that nothing leads on from come first and those
 /// that nothing leads to last, so that few lines have to pass the other rows.
-pub(super) fn wrap(layers: &[usize], sizes: &[Size], downward: &[(usize, usize)], page: f64) -> Vec<usize> {
+pub(super) fn wrap(layers: &[usize], sizes: &[BoxSize], downward: &[(usize, usize)], page: f64) -> Vec<usize> {
     let mut leaves = vec![0_i8; layers.len()];
     let mut enters = vec![0_i8; layers.len()];
     for &(upper, lower) in downward {
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_wide_layer_is_wrapped_evenly() {
-        let size = Size { width: 100.0 - GAP, height: 40.0, beside: 0.0 };
+        let size = BoxSize { width: 100.0 - GAP, height: 40.0, beside: 0.0 };
         let rows = wrap(&[0; 25], &[size; 25], &[], 1000.0);
         let lengths = [0, 1, 2].map(|row| rows.iter().filter(|&&r| r == row).count());
         assert_eq!(lengths, [9, 8, 8]);

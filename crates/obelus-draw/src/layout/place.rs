@@ -7,7 +7,7 @@
 
 use super::{
     GAP,
-    mesh::{Mesh, Segment},
+    mesh::{Mesh, MeshSegment},
     straighten::straighten,
 };
 
@@ -135,7 +135,7 @@ fn wishes(mesh: &Mesh, slot: usize, x: &[f64], ports: &[(f64, f64)]) -> Vec<Wish
 /// How much it matters that a segment is straight: most in the long run of a
 /// bundle, and the many that join a bundle do not outvote it.
 fn weight(mesh: &Mesh, segment: usize) -> f64 {
-    let Segment { upper, lower } = mesh.segments[segment];
+    let MeshSegment { upper, lower } = mesh.segments[segment];
     match (mesh.is_box(upper), mesh.is_box(lower)) {
         (true, true) => 1.0,
         (false, false) => 8.0,
@@ -200,7 +200,7 @@ fn settle(mesh: &Mesh, row: usize, wishes: &[Wish], x: &mut [f64]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Size, *};
+    use super::{super::BoxSize, *};
 
     fn wish(x: f64, weight: f64) -> Wish {
         Wish { x, weight }
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn slots_that_want_the_same_place_share_it_fairly() {
-        let size = Size { width: 100.0 - GAP, height: 40.0, beside: 0.0 };
+        let size = BoxSize { width: 100.0 - GAP, height: 40.0, beside: 0.0 };
         let mesh = Mesh::new(&[size; 3], &[], &[], &[0; 3]);
         let mut x = [0.0; 3];
         settle(&mesh, 0, &[wish(50.0, 1.0); 3], &mut x);

@@ -1,19 +1,22 @@
-//! What the model answers: words, calls, and the result once there is one.
+//! A model's answer, independent of the dialect.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::dialect::entries;
-use crate::plan::Manner;
+use super::entries;
+use crate::call::Manner;
+use crate::message::depth;
+use crate::path::MAX_DEPTH;
+use crate::wording::type_name;
 
-/// A solution: words, calls, and the result once there is one.
+/// A model's answer: words, calls, and the result once there is one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Solution {
-    /// What the model thought. Nobody is shown it but who looks at the journal or the log.
+    /// What the model thought; shown only in the journal and the log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thought: Option<String>,
-    /// Words for the user, delivered at once.
+    /// Words for the user, shown at once.
     pub say: Option<String>,
     /// Calls.
     pub calls: Vec<Value>,
@@ -22,24 +25,21 @@ pub struct Solution {
     /// Whether the calls run in the order of writing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sequential: bool,
-    /// Whether the result of a call that names no place for it is pushed to `†results`, and so is waited for.
+    /// Whether results without an output path are pushed to `†results`, so that the turn waits for them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub keeps_results: bool,
 }
 
 impl Solution {
-    /// How its calls are to be taken.
+    /// How its calls run.
     pub(crate) fn manner(&self) -> Manner {
         Manner { sequential: self.sequential, keeps_results: self.keeps_results }
     }
 
-    /// Reads a solution from an answer in the composed schema. What is wrong is said in words for the model.
+    /// Reads an answer in the composed schema. The error is for the model.
     pub fn from_value(value: Value) -> Result<Self, String> {
         let Value::Object(mut fields) = value else {
-            return Err(format!(
-                "the answer is an object with `say`, `calls` and `output`, not {}",
-                crate::type_name(&value)
-            ));
+            return Err(format!("the answer is an object with `say`, `calls` and `output`, not {}", type_name(&value)));
         };
         if !["say", "calls", "output"].iter().any(|name| fields.contains_key(*name)) {
             return Err("the answer has none of `say`, `calls` and `output`".to_owned());
@@ -47,30 +47,30 @@ impl Solution {
         let say = match fields.shift_remove("say") {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) => Some(text),
-            Some(other) => return Err(format!("`say` is a string or null, not {}", crate::type_name(&other))),
+            Some(other) => return Err(format!("`say` is a string or null, not {}", type_name(&other))),
         };
         let mut calls = match fields.shift_remove("calls") {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(calls)) => calls,
-            Some(other) => return Err(format!("`calls` is an array, not {}", crate::type_name(&other))),
+            Some(other) => return Err(format!("`calls` is an array, not {}", type_name(&other))),
         };
         for (index, call) in calls.iter_mut().enumerate() {
             entries::open(call).map_err(|wrong| format!("call {index}: {wrong}"))?;
         }
-        // Plans and errors are messages with the calls inside, and can be no deeper than others.
-        const MOST: usize = crate::MAX_DEPTH - 1;
-        if let Some(index) = calls.iter().position(|call| crate::message::depth(call) > MOST) {
+        // Messages of plans and errors contain the calls, and have their own limit of depth.
+        const MOST: usize = MAX_DEPTH - 1;
+        if let Some(index) = calls.iter().position(|call| depth(call) > MOST) {
             return Err(format!("call {index} is nested deeper than {MOST} levels"));
         }
         let mut output = fields.shift_remove("output").unwrap_or_default();
         entries::open(&mut output).map_err(|wrong| format!("`output`: {wrong}"))?;
-        if crate::message::depth(&output) >= MOST {
+        if depth(&output) >= MOST {
             return Err(format!("`output` is nested deeper than {} levels", MOST - 1));
         }
         Ok(Self { say, calls, output, ..Self::default() })
     }
 
-    /// Reads a solution from text: one JSON object, a code fence around it tolerated.
+    /// Reads an answer from text: one JSON object, with or without a code fence.
     pub fn from_text(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let fenced = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));

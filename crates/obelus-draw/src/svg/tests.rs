@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        Edge, Look,
+        DrawnEdge, NodeKind,
         samples::{HOSTILE, edge, graph, hostile, node, steps},
     },
     *,
@@ -77,10 +77,10 @@ fn an_edge_to_nowhere_is_ignored() {
 fn parallel_edges_become_one_arrow() {
     let mut drawing = graph(2, &[]);
     drawing.edges = vec![
-        Edge { dashed: true, ..edge(0, 1, "a") },
+        DrawnEdge { dashed: true, ..edge(0, 1, "a") },
         edge(0, 1, ""),
-        Edge { dashed: true, ..edge(0, 1, "b") },
-        Edge { dashed: true, ..edge(1, 0, "c") },
+        DrawnEdge { dashed: true, ..edge(0, 1, "b") },
+        DrawnEdge { dashed: true, ..edge(1, 0, "c") },
     ];
     let svg = drawing.svg();
     assert_eq!(strokes(&svg), (2, 2));
@@ -127,7 +127,7 @@ fn the_picture_is_self_contained_and_named() {
 
 #[test]
 fn wide_scripts_get_wider_boxes() {
-    let wide = |label: &str| face(&node(label, Look::Read)).size.width;
+    let wide = |label: &str| text_of(&node(label, NodeKind::Read)).size.width;
     assert!(wide("取引先を確認して契約書") > wide("check the d"));
     assert!(wide("Уведомить менеджера") > wide("Notify the managers"));
 }

@@ -1,6 +1,6 @@
-//! The colours of each look, the same in every format.
+//! The colours of each kind, the same in every format.
 
-use super::Look;
+use super::NodeKind;
 
 /// The colours of a box: on a light page and on a dark one.
 pub(super) struct Paint {
@@ -17,8 +17,8 @@ pub(super) struct Tint {
 /// The text on every light fill.
 pub(super) const INK: &str = "#1b1f24";
 
-impl Look {
-    /// Every look, in the order legends and style sheets list them.
+impl NodeKind {
+    /// Every kind, in the order legends and style sheets list them.
     pub(super) const ALL: [Self; 11] = [
         Self::Read,
         Self::Create,
@@ -33,7 +33,7 @@ impl Look {
         Self::Faulty,
     ];
 
-    /// The name of the look where a format has classes.
+    /// The name of the kind where a format has classes.
     pub(super) fn class(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -86,9 +86,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_looks_are_alike() {
-        for (i, a) in Look::ALL.into_iter().enumerate() {
-            for b in Look::ALL.into_iter().skip(i + 1) {
+    fn no_two_kinds_look_alike() {
+        for (i, a) in NodeKind::ALL.into_iter().enumerate() {
+            for b in NodeKind::ALL.into_iter().skip(i + 1) {
                 assert_ne!(a.class(), b.class());
                 let (a, b) = (a.paint(), b.paint());
                 assert_ne!(a.light.fill, b.light.fill);

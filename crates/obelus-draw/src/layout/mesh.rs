@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Link, Size};
+use super::{BoxSize, Link};
 
 /// Half the width of a waypoint.
 const WAYPOINT: f64 = 2.0;
@@ -20,14 +20,14 @@ pub(super) struct Slot {
 
 /// A stretch of line between a slot and one in the row below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Segment {
+pub(super) struct MeshSegment {
     pub(super) upper: usize,
     pub(super) lower: usize,
 }
 
 /// What one link draws.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Path {
+pub(super) struct MeshPath {
     /// Its segments from top to bottom, without those which the links before it
     /// in its bundle have drawn. Empty if it goes straight across all rows.
     pub(super) segments: Vec<usize>,
@@ -44,12 +44,12 @@ pub(super) struct Mesh {
     pub(super) slots: Vec<Slot>,
     /// The slots of each row from left to right.
     pub(super) rows: Vec<Vec<usize>>,
-    pub(super) segments: Vec<Segment>,
+    pub(super) segments: Vec<MeshSegment>,
     /// The segments that end and begin at each slot.
     pub(super) above: Vec<Vec<usize>>,
     pub(super) below: Vec<Vec<usize>>,
     /// One for each link.
-    pub(super) paths: Vec<Path>,
+    pub(super) paths: Vec<MeshPath>,
 }
 
 /// Links that share an end and a kind share their waypoints.
@@ -63,7 +63,7 @@ struct Bundle {
 
 impl Mesh {
     /// Builds the mesh. `downward` has the ends of each link, the upper first.
-    pub(super) fn new(sizes: &[Size], links: &[Link], downward: &[(usize, usize)], rows: &[usize]) -> Self {
+    pub(super) fn new(sizes: &[BoxSize], links: &[Link], downward: &[(usize, usize)], rows: &[usize]) -> Self {
         let slots: Vec<Slot> = (sizes.iter().zip(rows))
             .map(|(size, &row)| Slot {
                 row,
@@ -79,7 +79,7 @@ impl Mesh {
             slots,
             rows: Vec::new(),
             segments: Vec::new(),
-            paths: vec![Path::default(); links.len()],
+            paths: vec![MeshPath::default(); links.len()],
         };
         let from_top = mesh.lead(links, downward);
         mesh.fill_rows(&from_top);
@@ -142,7 +142,7 @@ impl Mesh {
                 [first, ..] if shared => *first,
                 path => path.get(path.len() / 2).copied().unwrap_or_default(),
             };
-            self.paths[link] = Path { segments: path, label, upward: links[link].from != upper };
+            self.paths[link] = MeshPath { segments: path, label, upward: links[link].from != upper };
         }
         from_top
     }
@@ -185,7 +185,7 @@ impl Mesh {
 
     fn join(&mut self, upper: usize, lower: usize) -> usize {
         let segment = self.segments.len();
-        self.segments.push(Segment { upper, lower });
+        self.segments.push(MeshSegment { upper, lower });
         self.below[upper].push(segment);
         self.above[lower].push(segment);
         segment
@@ -223,7 +223,7 @@ mod tests {
 
     /// Boxes in the given rows, and plain links that all run down.
     fn mesh(rows: &[usize], ends: &[(usize, usize)]) -> Mesh {
-        let size = Size { width: 100.0, height: 40.0, beside: 0.0 };
+        let size = BoxSize { width: 100.0, height: 40.0, beside: 0.0 };
         let links: Vec<Link> = ends.iter().map(|&(from, to)| Link { from, to, dashed: false, label: 9.0 }).collect();
         Mesh::new(&vec![size; rows.len()], &links, ends, rows)
     }

@@ -26,7 +26,7 @@ pub(super) fn write(drawing: &Drawing) -> String {
             label.push_str("<br/>");
             label.push_str(&escape(detail));
         }
-        let (open, close) = if node.look.is_terminal() { ("([", "])") } else { ("(", ")") };
+        let (open, close) = if node.kind.is_terminal() { ("([", "])") } else { ("(", ")") };
         let _ = writeln!(out, "    n{index}{open}\"{label}\"{close}");
     }
     for edge in drawing.arrows() {
@@ -41,11 +41,11 @@ pub(super) fn write(drawing: &Drawing) -> String {
     }
     // Classes are given apart from the boxes: a colon on the line of a label
     // would let Mermaid's own clean-up of `style…:#…;` reach into the label.
-    for look in drawing.looks() {
-        let class = look.class();
-        let Tint { fill, stroke } = look.paint().light;
+    for kind in drawing.kinds() {
+        let class = kind.class();
+        let Tint { fill, stroke } = kind.paint().light;
         let members: Vec<String> = (drawing.nodes.iter().enumerate())
-            .filter(|(_, node)| node.look == look)
+            .filter(|(_, node)| node.kind == kind)
             .map(|(index, _)| format!("n{index}"))
             .collect();
         let members = members.join(",");
@@ -99,7 +99,7 @@ fn yaml(text: &str) -> String {
 mod tests {
     use super::{
         super::{
-            Look,
+            NodeKind,
             samples::{edge, hostile, node, steps},
         },
         *,
@@ -109,7 +109,7 @@ mod tests {
     fn a_drawing_becomes_a_flowchart() {
         let drawing = Drawing {
             title: String::new(),
-            nodes: vec![node("find", Look::Read), node("stop", Look::End)],
+            nodes: vec![node("find", NodeKind::Read), node("stop", NodeKind::End)],
             edges: vec![edge(0, 1, "deal"), edge(1, 0, "")],
         };
         assert_eq!(
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn only_looks_in_use_are_defined() {
+    fn only_kinds_in_use_are_defined() {
         let chart = steps().mermaid();
         assert_eq!(chart.matches("classDef ").count(), 7);
         assert!(!chart.contains("classDef delete"));

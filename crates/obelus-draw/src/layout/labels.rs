@@ -30,7 +30,7 @@ pub(super) struct Label {
 }
 
 /// A label to be hung on a curve.
-struct Text {
+struct WantedLabel {
     link: usize,
     curve: (f64, f64),
     width: f64,
@@ -38,12 +38,12 @@ struct Text {
 
 /// Finds a place for every label that has a line to hang on, row by row.
 pub(super) fn hang_labels(mesh: &Mesh, links: &[Link], columns: &Columns) -> Vec<Labels> {
-    let mut texts: Vec<Vec<Text>> = Vec::new();
+    let mut texts: Vec<Vec<WantedLabel>> = Vec::new();
     texts.resize_with(mesh.rows.len().saturating_sub(1), Vec::new);
     for (link, path) in mesh.paths.iter().enumerate() {
         if links[link].label > 0.0 && !path.segments.is_empty() {
             let row = mesh.slots[mesh.segments[path.label].upper].row;
-            texts[row].push(Text { link, curve: columns.segments[path.label], width: links[link].label });
+            texts[row].push(WantedLabel { link, curve: columns.segments[path.label], width: links[link].label });
         }
     }
     (texts.iter().zip(&mesh.rows))
@@ -56,7 +56,7 @@ pub(super) fn hang_labels(mesh: &Mesh, links: &[Link], columns: &Columns) -> Vec
 }
 
 /// Tries one lane, then more as long as that is worth their height.
-fn hang(texts: &[Text], curves: &[(f64, f64)]) -> Labels {
+fn hang(texts: &[WantedLabel], curves: &[(f64, f64)]) -> Labels {
     let mut best = Labels::default();
     let mut least = usize::MAX;
     if texts.is_empty() {
@@ -74,7 +74,7 @@ fn hang(texts: &[Text], curves: &[(f64, f64)]) -> Labels {
 
 /// Hangs each label where it covers no other, and few lines: on its curve or
 /// just beside it, in the middle lanes first. Also says how bad that is.
-fn spread(texts: &[Text], curves: &[(f64, f64)], count: usize) -> (Vec<Label>, usize) {
+fn spread(texts: &[WantedLabel], curves: &[(f64, f64)], count: usize) -> (Vec<Label>, usize) {
     let mut lanes: Vec<Lane> = (0..count).map(|lane| Lane::new(lane, count, curves)).collect();
     lanes.sort_by(|a, b| (a.depth - 0.5).abs().total_cmp(&(b.depth - 0.5).abs()));
     let mut total = 0;
@@ -160,8 +160,8 @@ fn across(depth: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn texts(curves: &[(f64, f64)], width: f64) -> Vec<Text> {
-        curves.iter().enumerate().map(|(link, &curve)| Text { link, curve, width }).collect()
+    fn texts(curves: &[(f64, f64)], width: f64) -> Vec<WantedLabel> {
+        curves.iter().enumerate().map(|(link, &curve)| WantedLabel { link, curve, width }).collect()
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use super::{
-    Look,
+    NodeKind,
     palette::{INK, Tint},
 };
 
@@ -25,14 +25,14 @@ const SHAPES: &str = "
 .obelus .dashed{stroke-dasharray:5 4}
 ";
 
-/// The style sheet of a picture in which these looks occur.
-pub(super) fn sheet(looks: impl Iterator<Item = Look>) -> String {
+/// The style sheet of a picture in which these kinds occur.
+pub(super) fn sheet(kinds: impl Iterator<Item = NodeKind>) -> String {
     let mut light = page("#ffffff", INK, "#57606a", "#7d8790");
     let mut dark = page("#14171b", "#e9edf1", "#a3adb7", "#838e99");
-    for look in looks {
-        let paint = look.paint();
-        light.push_str(&rule(look, &paint.light));
-        dark.push_str(&rule(look, &paint.dark));
+    for kind in kinds {
+        let paint = kind.paint();
+        light.push_str(&rule(kind, &paint.light));
+        dark.push_str(&rule(kind, &paint.dark));
     }
     format!("{SHAPES}{light}@media (prefers-color-scheme:dark){{\n{dark}}}\n")
 }
@@ -48,8 +48,8 @@ fn page(paper: &str, ink: &str, faint: &str, line: &str) -> String {
     )
 }
 
-fn rule(look: Look, tint: &Tint) -> String {
-    let class = look.class();
+fn rule(kind: NodeKind, tint: &Tint) -> String {
+    let class = kind.class();
     let Tint { fill, stroke } = tint;
     let mut rule = String::new();
     let _ = writeln!(rule, ".obelus .{class} rect{{fill:{fill};stroke:{stroke}}}");
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn both_modes_colour_the_same_things() {
-        let sheet = sheet([Look::Read, Look::Delete].into_iter());
+        let sheet = sheet([NodeKind::Read, NodeKind::Delete].into_iter());
         let (light, dark) = sheet.split_once("@media").expect("a dark mode");
         for selector in [".halo{fill:", ".note{fill", ".line{stroke", ".read rect{fill", ".delete rect{fill"] {
             assert_eq!(light.matches(selector).count(), 1, "{selector}");
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn the_sheet_is_plain_xml_text() {
-        let sheet = sheet(Look::ALL.into_iter());
+        let sheet = sheet(NodeKind::ALL.into_iter());
         assert!(!sheet.contains(['<', '&']) && !sheet.contains("url("));
     }
 }

@@ -1,6 +1,6 @@
 //! The order within rows: few lines should cross.
 
-use super::mesh::{Mesh, Segment};
+use super::mesh::{Mesh, MeshSegment};
 
 /// Permutes the rows: sweeps down and up, each row sorted by the middle of what
 /// it is joined to, then neighbours exchanged where that helps. The best of all
@@ -119,7 +119,7 @@ fn crossings(mesh: &Mesh, place: &[usize]) -> usize {
         let mut ends: Vec<(usize, usize)> = (slots.iter())
             .flat_map(|&slot| &mesh.below[slot])
             .map(|&segment| {
-                let Segment { upper, lower } = mesh.segments[segment];
+                let MeshSegment { upper, lower } = mesh.segments[segment];
                 (place[upper], place[lower])
             })
             .collect();
