@@ -206,7 +206,7 @@ fn what_was_kept_before_calls_could_ask_is_still_read() {
     harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("over"));
     harness.deny("q1");
     let mut kept: Value = serde_json::from_str(&harness.session.checkpoint().expect("it rests")).unwrap();
-    let question = kept["questions"]["all"]["1"].as_object_mut().expect("a question");
+    let question = kept["inbox"]["all"]["1"].as_object_mut().expect("a question");
     assert!(question.shift_remove("elicitation").is_some());
     let fresh = Harness::with(json!({})).session;
     let past = harness.session.past();
