@@ -261,7 +261,7 @@ impl Session {
                     self.rest(Ends::Output, None);
                 })
             }
-            StepNode::Faulty(why) => Err(why.clone()),
+            StepNode::Faulty(node) => Err(node.why()),
         };
         if let Err(why) = done {
             self.end_lost(why);
