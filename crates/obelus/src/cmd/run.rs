@@ -341,7 +341,7 @@ fn show(event: &Event<'_>, elsewhere: Option<&str>) {
         }
         Event::AskedAgain(question, AskedAgain::ItWillLapse) => {
             let until = question.expires_at;
-            output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} lapses at {until}", visible(&question.id)));
+            output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} expires at {until}", visible(&question.id)));
         }
         // It is shown whole before anybody is asked to decide.
         Event::AskedAgain(_, AskedAgain::MoreIsKnown) => {}

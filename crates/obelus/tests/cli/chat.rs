@@ -7,7 +7,7 @@ const CHAT: [&str; 3] = ["chat", "--agent", "notes"];
 #[test]
 fn lines_are_messages_and_answers_are_text() {
     let ran = obelus_reading("the customer called\n\nwhich notes are there?\n/why †state.notes\n", &CHAT).exits(0);
-    let ran = ran.prints("← the step «Writes a note down»").prints("← from the agent's own file");
+    let ran = ran.prints("← the step «Writes a note down»").prints("← from the agent's file");
     let ran =
         ran.prints("1 ✓ Writes a note down: the customer called").prints("Written down.").prints("1 notes, 0 tasks.");
     assert!(!ran.stdout.contains('\u{1b}'), "no terminal, no codes: {:?}", ran.stdout);
@@ -18,7 +18,7 @@ fn lines_are_messages_and_answers_are_text() {
 fn nothing_is_approved_without_a_terminal() {
     let ran = obelus_reading("ask Anna to call Bob\ny\nyes\n/approve q1\n", &CHAT).exits(3);
     let ran = ran.prints("Your decision is needed  q1").prints("who: \"Anna\"").prints("It cannot be approved here");
-    let ran = ran.prints("! /approve does nothing here: only a person at a terminal approves.");
+    let ran = ran.prints("! /approve does not work here: only a person at a terminal can approve.");
     assert!(!ran.stdout.contains("Noted for Anna"), "{}", ran.stdout);
     // A no lets nothing happen, and needs no terminal.
     let ran = obelus_reading("ask Anna to call Bob\n/deny q1 not today\n", &CHAT).exits(0);
@@ -30,8 +30,7 @@ fn commands_work_and_nonsense_is_answered() {
     let typed = "/help\n/plan\n/state\n/inbox\n/cost\n/mode\n/mode canary\n/frob\n/mode yolo\n/approve\n/why †state.nothing\n/quit\nnever read\n";
     let ran = obelus_reading(typed, &CHAT).exits(0);
     let ran = ran.prints("/mode shadow|canary|full").prints("There is no plan.").prints("†state").prints("notes: []");
-    let ran =
-        ran.prints("Nothing waits for a decision.").prints("this turn: 0 requests, 0 tokens").prints("Mode full:");
+    let ran = ran.prints("There are no open questions.").prints("this turn: 0 requests, 0 tokens").prints("Mode full:");
     let ran = ran
         .prints("Mode canary:")
         .prints("There is no command /frob.")
@@ -74,7 +73,7 @@ fn an_agent_that_comes_with_the_program_is_there_anywhere() {
 fn a_mode_said_on_the_command_line_holds() {
     let args: Vec<&str> = CHAT.into_iter().chain(["--mode", "shadow"]).collect();
     let ran = obelus_reading("the customer called\n", &args).exits(0);
-    ran.prints("kept in the plan, the mode shadow executes nothing").says("Mode shadow");
+    ran.prints("stays in the plan, the mode shadow executes nothing").says("Mode shadow");
 }
 
 #[test]

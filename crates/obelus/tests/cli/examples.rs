@@ -15,7 +15,7 @@ fn the_agents_that_come_along_are_checked_and_drawn_from_any_folder() {
         anywhere(&["agents", "check", agent]).prints(&format!("ok @bundled/{agent}"));
     }
     anywhere(&["agents", "graph", "operator", "--format", "svg"]).prints("<svg").prints("plans one call");
-    anywhere(&["agents", "list"]).prints("operator").prints("comes with the program");
+    anywhere(&["agents", "list"]).prints("operator").prints("bundled");
     anywhere(&["run", "notes", "--say", "The customer called"]).prints("Written down.");
     let words = "nots: there is no such file; did you mean the agent `notes`?";
     run(command(&["run", "nots", "--say", "hi"]).current_dir(folder.path("")), b"").exits(2).says(words);
@@ -52,8 +52,8 @@ fn branches_turn_an_error_into_an_apology() {
 #[test]
 fn branches_can_be_tried_out() {
     let ran = obelus(&["plan", "simulate", "examples/branches/plan.yaml"]).exits(0);
-    let ran = ran.prints("if call 0 writes †state.price, left out: [2]");
-    ran.prints("if call 0 writes †state.trouble, left out: [1]").prints("4 calls in 3 waves");
+    let ran = ran.prints("if call 0 writes †state.price, skipped: [2]");
+    ran.prints("if call 0 writes †state.trouble, skipped: [1]").prints("4 calls in 3 waves");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn steps_go_on_with_what_a_person_types() {
 fn steps_are_not_moved_by_nonsense() {
     let typed = ["maybe\n", "\n", "y\n", "= many\n", "= 21\n", "q\n"];
     let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table"], &typed) else { return };
-    let screen = screen.exits(3).prints("\"maybe\" is not of type \"integer\"").prints("nothing is answered by itself");
+    let screen = screen.exits(3).prints("\"maybe\" is not of type \"integer\"").prints("an empty line answers nothing");
     let screen = screen.prints("\"y\" is not of type \"integer\"").prints("21 is greater than the maximum of 20");
     assert!(!screen.stdout.contains("Booked") && !screen.stdout.contains("▸ book"), "{}", screen.stdout);
 }

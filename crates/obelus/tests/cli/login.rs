@@ -78,7 +78,7 @@ fn a_server_that_wants_to_know_who_asks_names_the_command_and_knows_the_agent_af
     let named = format!("log in with: obelus agents login {} door", door.agent);
     door.does(&["run", &door.agent, "--say", "hi"]).exits(2).says("MCP server `door`").says(&named);
 
-    let ran = door.logs_in(&[&door.agent, "door"]).exits(0).says("logged in: it has 5 tools");
+    let ran = door.logs_in(&[&door.agent, "door"]).exits(0).says("logged in: the server has 5 tools");
     let [file] = &door.tokens()[..] else { panic!("{:?}", door.tokens()) };
     assert_eq!(fs::metadata(file).expect("it is there").permissions().mode() & 0o777, 0o600);
     let kept: Value = serde_json::from_slice(&fs::read(file).expect("it is there")).expect("JSON");

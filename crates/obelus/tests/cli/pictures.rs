@@ -61,7 +61,8 @@ fn a_picture_goes_with_the_next_words_of_a_conversation() {
     for kept in [&[][..], &["--session", "s", "--store", &world.store]] {
         let ran = obelus_reading(&typed, &[&chat[..], kept].concat()).exits(0);
         let ran = ran.prints("Which file? For example: /image photo.png").prints("it is no PNG, JPEG, WebP or GIF");
-        let ran = ran.prints("The picture goes with your next words.").prints("1 shown, user-").prints("none shown");
+        let ran =
+            ran.prints("The picture is added to your next message.").prints("1 shown, user-").prints("none shown");
         assert!(ran.stdout.find("1 shown") < ran.stdout.find("none shown"), "{}", ran.stdout);
     }
 }

@@ -1,7 +1,7 @@
-//! A question as a person reads it: what would happen, by the author's names, and why it is asked.
+//! A question as lines for the terminal: what would happen, and why it is asked.
 //!
-//! The words and values are the kernel's, made from the frozen call, with nothing left out. Here names of tools and
-//! parameters are replaced by what their author calls them, and everything else is passed on as it is.
+//! The kernel makes words and values from the frozen call and leaves nothing out. Here the names of tools and
+//! parameters are replaced by their titles from the agent's files; everything else stays unchanged.
 
 use anstyle::{AnsiColor, Style};
 use obelus_kernel::session::{About, Change, Named, Question};
@@ -15,22 +15,22 @@ use crate::output::{BOLD, DIM, YELLOW};
 /// One call of a question in words.
 struct DescribedCall {
     title: String,
-    /// What it is for, where it is one of many.
+    /// Its instance, if it is one of many.
     instance: Option<String>,
     fields: Vec<Field>,
 }
 
-/// One line of a call, and where its value comes from if that is not trusted.
+/// One line of a call, with the source of its value if that is untrusted.
 #[derive(Clone, PartialEq)]
 struct Field {
     line: Line,
     from: Option<String>,
-    /// It matters little to people, and stands with others like it behind the rest.
+    /// A detail; all details are shown on one line after the other fields.
     is_detail: bool,
 }
 
 impl Field {
-    /// The line with its mark.
+    /// The line with the mark of its source.
     fn marked(self) -> Line {
         match self.from {
             Some(from) => self.line.own(MARK, format!("   ← {from}")),
@@ -39,11 +39,11 @@ impl Field {
     }
 }
 
-/// What is not trusted is marked in this colour.
+/// The colour of marks of untrusted sources.
 const MARK: Style = AnsiColor::Yellow.on_default();
 
 impl DescribedCall {
-    /// What it is, and what it is for.
+    /// The title and the instance.
     fn head(&self, line: Line) -> Line {
         let line = line.shown(BOLD, &self.title);
         match &self.instance {
@@ -74,7 +74,7 @@ pub(crate) fn lines(question: &Question, titles: &Titles, phrases: &Phrases) -> 
             lines.push(Line::of(PLAIN, "  ").shown(BOLD, &title));
             let common = in_common(&told);
             let is_own = |field: &Field| !common.contains(field);
-            // The same mark on every line would hide the list: a sign stands for it, and is explained below.
+            // A short sign replaces the mark on each line and is explained below the list.
             let mut marks = Vec::new();
             for (index, told) in told.into_iter().enumerate().filter(|(index, _)| open.contains(index)) {
                 let own = told.fields.into_iter().filter(is_own).collect();
@@ -115,7 +115,7 @@ pub(crate) fn lines(question: &Question, titles: &Titles, phrases: &Phrases) -> 
     lines
 }
 
-/// What is asked for: by the agent, or by a call at work, whose own words are shown as such.
+/// A question for a value, from the agent or from a running call, whose own words are marked as such.
 fn asked_for(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Line> {
     let (Some(tool), Some((head, words))) = (question.asked_by(), question.description.split_once('\n')) else {
         return paragraphs(PLAIN, &question.description, "  ");
@@ -130,12 +130,12 @@ fn asked_for(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Lin
     lines
 }
 
-/// Indexes of the calls that are still to be decided.
+/// Indexes of the undecided calls.
 pub(crate) fn open_calls(question: &Question) -> Vec<usize> {
     (0..question.calls.len()).filter(|index| question.calls[*index].decided.is_none()).collect()
 }
 
-/// The parameters of a question's only open call, to be edited.
+/// The parameters of a question's only open call, for editing.
 pub(crate) fn params(question: &Question) -> Option<Value> {
     let [index] = open_calls(question)[..] else { return None };
     let fields = question.calls[index].call.as_object()?;
@@ -143,7 +143,7 @@ pub(crate) fn params(question: &Question) -> Option<Value> {
     Some(fields.iter().filter(|(name, _)| is_param(name)).map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-/// What a call may say beside its parameters.
+/// Fields of a call that are not parameters (CALL-1).
 const ASIDES: [&str; 6] =
     ["comment", "requires_confirmation", "confirmed", "confirmation_decision", "confirmation_reason", "http_method"];
 
@@ -153,7 +153,7 @@ fn indented(field: Line, columns: usize) -> Line {
     line.hanging(columns + 2)
 }
 
-/// What is the same in all of them is said once.
+/// The fields that are the same in all calls; they are shown once.
 fn in_common(told: &[DescribedCall]) -> Vec<Field> {
     let Some((first, rest)) = told.split_first() else { return Vec::new() };
     first.fields.iter().filter(|field| rest.iter().all(|other| other.fields.contains(field))).cloned().collect()
@@ -179,7 +179,7 @@ fn side_by_side(mut line: Line, fields: Vec<Field>, marks: &mut Vec<String>) -> 
     line
 }
 
-/// The line with a sign in place of its mark.
+/// The line with a short sign instead of its mark.
 fn signed(field: Field, marks: &mut Vec<String>) -> Line {
     let Some(from) = field.from else { return field.line };
     let known = marks.iter().position(|mark| *mark == from);
@@ -190,7 +190,7 @@ fn signed(field: Field, marks: &mut Vec<String>) -> Line {
     field.line.own(MARK, format!(" {}", sign(number + 1)))
 }
 
-/// The marks that stand on more than one line, in their order.
+/// The marks that occur on more than one line, in order.
 fn repeated(fields: &[Field]) -> Vec<String> {
     let mut marks: Vec<String> = Vec::new();
     for (index, field) in fields.iter().enumerate() {
@@ -202,18 +202,18 @@ fn repeated(fields: &[Field]) -> Vec<String> {
     marks
 }
 
-/// What the signs stand for.
+/// The lines that explain the signs.
 fn explained(marks: Vec<String>) -> impl Iterator<Item = Line> {
     let signs = (1..).zip(marks);
     signs.map(|(number, from)| Line::of(MARK, format!("    {} {from}", sign(number))).hanging(6))
 }
 
-/// What stands for the so-manieth mark.
+/// The sign for the mark with this number, counted from one.
 fn sign(number: usize) -> String {
     if number == 1 { "⚠".to_owned() } else { format!("⚠{number}") }
 }
 
-/// The calls of a question, taken apart from its description: each begins with a line that does not stand in.
+/// Parses the calls of a question from its description. Each call begins with a line without indentation.
 fn told(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<DescribedCall> {
     let mut all: Vec<DescribedCall> = Vec::new();
     let mut tool = String::new();
@@ -227,7 +227,7 @@ fn told(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Describe
                     + &mark.map(|from| format!("   ← {}", marked(from, titles, phrases))).unwrap_or_default();
                 all.push(DescribedCall { title, instance: None, fields: Vec::new() });
             }
-            // Not a parameter of that name, which is followed by its value.
+            // `for NAME` is the instance; `for = VALUE` is a parameter called `for`.
             Some(field) if field.starts_with("for ") && !field.starts_with("for = ") => {
                 if let Some(told) = all.last_mut() {
                     told.instance = Some(field["for ".len()..].to_owned());
@@ -253,16 +253,16 @@ fn told(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Describe
     all
 }
 
-/// What stands now where a line of a description says what would: none if nobody looked.
+/// The present value of the field that a line of the description changes; `None` if it was not read.
 fn now_of<'a>(question: &'a Question, call: usize, field: &str, tool: &str, titles: &Titles) -> Option<&'a Change> {
     let (name, _) = field.split_once(" = ")?;
     question.changes.iter().find(|change| change.call == call && titles.place_of(tool, &change.field) == name)
 }
 
-/// What the kernel says of the place that a result is written to.
+/// The kernel's words before the path of the result.
 const RESULT_TO: &str = "result to ";
 
-/// A line of a call's description, with the names that people know, and beside it what is there now.
+/// A line of a call's description, with titles instead of names, and with the present value.
 fn field_line(
     field: &str,
     now: Option<&Change>,
@@ -278,7 +278,7 @@ fn field_line(
         let (name, value) = aside.split_once(" = ")?;
         match name {
             "comment" | "confirmation_reason" => Line::of(DIM, phrases.ask.in_agents_words).shown(DIM, value),
-            // They ask for this very question, or are no part of what would happen.
+            // These only caused the question; they are not part of the effect.
             "requires_confirmation" | "confirmed" => return None,
             _ => Line::new().shown(DIM, aside),
         }
@@ -292,7 +292,7 @@ fn field_line(
                     named.place.eq_ignore_ascii_case(name) && short(&named.value).as_str() == value
                 };
                 let called = |value: &str| match names.iter().find(|named| is_of(named, value)) {
-                    // The name for whoever reads it, and the value, for that is what will be written.
+                    // The name for the reader, and the value that will be written.
                     Some(named) => format!("«{}» ({value})", named.name),
                     None => value.to_owned(),
                 };
@@ -319,7 +319,7 @@ fn field_line(
     Some(Field { line, from: mark.map(|from| marked(from, titles, phrases)), is_detail })
 }
 
-/// A value on one line, in the form in which the kernel shows values.
+/// A value on one line, in the kernel's format.
 fn short(value: &Value) -> String {
     const MOST: usize = 200;
     let text = value.to_string();
@@ -329,7 +329,8 @@ fn short(value: &Value) -> String {
     }
 }
 
-/// The kernel's mark of what is not trusted, apart from the line. Values stand in quotes, so nothing else ends so.
+/// Splits the kernel's mark of an untrusted source from the line. Text values are in quotes, so only a mark ends like
+/// this.
 fn split_mark(line: &str) -> (&str, Option<&str>) {
     let found = line.strip_suffix(", not trusted").and_then(|rest| rest.rsplit_once("   ← from "));
     found.map_or((line, None), |(line, from)| (line, Some(from)))
@@ -339,17 +340,17 @@ fn marked(from: &str, titles: &Titles, phrases: &Phrases) -> String {
     fill(phrases.ask.not_trusted, &[&sources(from, titles)])
 }
 
-/// Names of tools in a list, as their author calls them.
+/// The titles of the tools in a list.
 fn sources(names: &str, titles: &Titles) -> String {
     let one = |name: &str| format!("«{}»", titles.tool(name.trim_matches('"')));
     names.split(", ").map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// What the kernel says of a parameter, between its name and those of tools.
+/// The kernel's words between a parameter and the tools that its value comes from.
 const COMES_FROM: &str = " comes from what is not trusted: ";
 
-/// Why a person is asked. Parameters that come from the same tools are named together, where the first of them stands;
-/// where there is more to say, the marks on their lines are enough.
+/// The reasons of a question in words. Parameters from the same tools are joined into one reason. If there are other
+/// reasons too, these are left out, because the lines of the parameters are already marked.
 fn reasons_in_words(reasons: &[String], tool: &str, titles: &Titles, phrases: &Phrases) -> Vec<String> {
     let more: Vec<String> = reasons.iter().filter(|reason| !reason.contains(COMES_FROM)).cloned().collect();
     let reasons = if more.is_empty() { reasons } else { &more };
@@ -377,12 +378,12 @@ fn reasons_in_words(reasons: &[String], tool: &str, titles: &Titles, phrases: &P
     words
 }
 
-/// What a parameter is called within a sentence.
+/// The title of a parameter within a sentence.
 fn param_in_words(name: &str, tool: &str, titles: &Titles) -> String {
     titles.param(tool, name).map_or_else(|| name.to_owned(), |title| format!("«{title}»"))
 }
 
-/// One of the kernel's reasons in the language of the conversation; those of the author are left as they are.
+/// Translates a reason of the kernel; reasons from the agent's policy stay unchanged.
 fn reason_in_words(reason: &str, tool: &str, titles: &Titles, phrases: &Phrases) -> String {
     let why = &phrases.why;
     let param = |name: &str| param_in_words(name, tool, titles);
