@@ -227,8 +227,8 @@ fn a_fork_begins_where_the_original_was_and_repeats_nothing() {
     late["id"] = "s".into();
     assert_eq!(late, original);
     assert_eq!(harness.json(&["sessions", "show", "s", "--json"]), original);
-    assert!(words(&harness.does(&["sessions", "fork", "s", "x", "--at", "99"])).contains("and not 99"));
-    assert!(words(&harness.does(&["sessions", "show", "s", "--at", "99"])).contains("and not 99"));
+    assert!(words(&harness.does(&["sessions", "fork", "s", "x", "--at", "99"])).contains("records, not 99"));
+    assert!(words(&harness.does(&["sessions", "show", "s", "--at", "99"])).contains("records, not 99"));
     let at_two = harness.json(&["sessions", "show", "s", "--at", "2", "--json"]);
     assert_eq!(state(&at_two), json!([{"a": "a"}]));
 }

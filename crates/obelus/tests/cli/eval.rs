@@ -49,12 +49,12 @@ fn what_went_wrong_is_told_case_by_case() {
     let file = folder.file("cases.json", cases.to_string());
     let ran = obelus(&["eval", "notes", "--cases", &file])
         .exits(1)
-        .prints("add_note was called, which is not in this case")
+        .prints("add_note is not in this case")
         .prints("instead of {\"text\":\"3\"}")
         .prints("turn 1: reply lacks \"a poem\"")
         .prints("skipped  1: it is about a model that fails")
         .prints("skipped  1: it is for the agent `crm`")
-        .prints("skipped  1: it is of the kind `run`");
+        .prints("skipped  1: its kind is `run`");
     assert!(ran.stdout.ends_with("1 passed, 3 failed, 3 skipped: 4 requests, 0 tokens\n"), "{}", ran.stdout);
 }
 

@@ -90,7 +90,7 @@ fn dur_7_what_a_person_writes_into_the_file_counts_with_the_next_message() {
     state["notes"] = json!([{"text": "by hand"}, {"text": "as well"}]);
     fs::write(&file, state.to_string()).unwrap();
     let ran = obelus_reading("which notes are there?\n", &chat).exits(0);
-    ran.prints("Your changes to the state are taken up").prints("2 notes");
+    ran.prints("Your changes to the state are adopted").prints("2 notes");
     // What does not fit is left alone, and said.
     fs::write(&file, "{\"notes\":").unwrap();
     let ran = obelus_reading("which notes are there?\n", &chat).exits(0);
