@@ -1,6 +1,6 @@
 //! HTTP requests as activities, made from templates over `{call, scope, key}`.
 //!
-//! The host is fixed by the binding: neither a value of the call nor a redirect leads elsewhere.
+//! The binding fixes the host: neither a value of the call nor a redirect can change it.
 
 mod address;
 mod answer;
@@ -51,7 +51,7 @@ struct Endpoint {
     secrets: Vec<String>,
 }
 
-/// A request, ready to be sent as often as need be.
+/// A request that can be sent several times.
 struct Request {
     method: Method,
     url: Url,
@@ -111,7 +111,7 @@ impl Activity for Http {
                 return Reconciled::Unknown(format!("the look at it needs `{name}`, which the environment has not"));
             }
             let looked = match endpoint.request(&work, &secrets) {
-                // Whatever the call did, looking is reading.
+                // Reconciling is a read, whatever the call's effect.
                 Ok(request) => retry.run(Effect::Read, || endpoint.send(&request, &mask)).await,
                 Err(error) => Err(error),
             };
@@ -133,8 +133,7 @@ impl Activity for Http {
     }
 }
 
-/// Whether the request may have been carried out though its answer never came: the line broke, or something between
-/// here and there gave up.
+/// Whether the request may have been carried out without an answer: the connection broke, or a gateway gave up.
 fn is_lost(error: &CallError) -> bool {
     ["lost_answer", "http_502", "http_504"].contains(&error.code.as_str())
 }
@@ -174,8 +173,7 @@ impl Endpoint {
         Ok(Self { client: client.clone(), method, address, headers, body, secrets: secrets.to_vec() })
     }
 
-    /// The secrets with their values, read when they are needed so that they are kept nowhere; and the first that
-    /// has none.
+    /// The secrets with their values, which are read for each request and not stored; and the first that is not set.
     fn secrets(&self) -> (Vec<(&str, String)>, Option<&str>) {
         let value = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
         let found = self.secrets.iter().filter_map(|name| Some((name.as_str(), value(name)?))).collect();
@@ -216,7 +214,7 @@ impl Endpoint {
         if let Some((kind, _)) = &body {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         }
-        // Only headers see the secrets.
+        // Only headers can use secrets.
         let secrets = Given::from_pairs(secrets.iter().map(|(name, value)| (*name, value.as_str())));
         let given = minijinja::context! { env => secrets, ..given };
         for (name, text) in &self.headers {

@@ -281,7 +281,7 @@ fn a_faulty_file_of_activities() {
         ("go: [", "activities.yaml:1:5: not YAML"),
         ("", "it is empty"),
         ("go: sh", "activity `go`: a binding is an object such as {\"exec\": [\"program\"]}, not a string"),
-        ("go: {exce: [sh]}", "activity `go`: it says nothing to do: give one of exec, http, jq"),
+        ("go: {exce: [sh]}", "activity `go`: it needs one of exec, http, jq"),
         ("go: {exec: []}", "activity `go`, field `exec`: it must be a list that begins with a program"),
         ("go: {exec: [sh], timeout: -1}", "activity `go`, field `timeout`: it must be a number of seconds above 0"),
         ("go: {exec: [sh], shell: true}", "activity `go`, field `shell`: unknown"),
