@@ -13,8 +13,8 @@
 //! | `http` | requests made from templates |
 //! | `jq` | pure filters |
 //! | `mask` | secrets, and keeping them out of what an activity tells |
-//! | `retry` | retries of reads |
-//! | `text` | excerpts of foreign text |
+//! | `retry` | when to try a read again |
+//! | `text` | excerpts of what others wrote |
 
 #![cfg_attr(
     not(all(feature = "bitrix24", feature = "exec", feature = "http", feature = "jq")),

@@ -67,7 +67,7 @@ impl Activity for Exec {
             let result = retry.run(work.tool.effect, || program.run(&work, &input, &mask)).await;
             let outcome = mask.outcome(result);
             match outcome {
-                // The program was killed and may have had its effect before.
+                // It was cut off in the middle, and may have done everything by then.
                 Outcome::Error(error) if error.code.starts_with("signal_") && !work.tool.idempotent => {
                     Outcome::Lost { message: error.message }
                 }

@@ -111,7 +111,7 @@ impl Activity for Http {
                 return Reconciled::Unknown(format!("the look at it needs `{name}`, which the environment has not"));
             }
             let looked = match endpoint.request(&work, &secrets) {
-                // Reconciling is a read, whatever the call's effect.
+                // Whatever the call did, looking is reading.
                 Ok(request) => retry.run(Effect::Read, || endpoint.send(&request, &mask)).await,
                 Err(error) => Err(error),
             };
@@ -173,7 +173,8 @@ impl Endpoint {
         Ok(Self { client: client.clone(), method, address, headers, body, secrets: secrets.to_vec() })
     }
 
-    /// The secrets with their values, which are read for each request and not stored; and the first that is not set.
+    /// The secrets with their values, read when they are needed so that they are kept nowhere; and the first that
+    /// has none.
     fn secrets(&self) -> (Vec<(&str, String)>, Option<&str>) {
         let value = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
         let found = self.secrets.iter().filter_map(|name| Some((name.as_str(), value(name)?))).collect();
@@ -214,7 +215,7 @@ impl Endpoint {
         if let Some((kind, _)) = &body {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         }
-        // Only headers can use secrets.
+        // Only headers see the secrets.
         let secrets = Given::from_pairs(secrets.iter().map(|(name, value)| (*name, value.as_str())));
         let given = minijinja::context! { env => secrets, ..given };
         for (name, text) in &self.headers {

@@ -60,7 +60,7 @@ async fn evaluate(filter: Arc<Filter>, running: Arc<Semaphore>, work: Work) -> R
     let (sender, receiver) = oneshot::channel();
     let run = move || {
         let input = json!({"call": &*work.call, "scope": work.scope});
-        // The call may have been abandoned.
+        // Nobody may be waiting any more.
         let _ = sender.send(filter.one(&input));
         drop(permit);
     };

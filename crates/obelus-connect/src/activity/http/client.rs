@@ -10,8 +10,8 @@ use crate::web;
 
 const MOST_REDIRECTS: usize = 5;
 
-/// An HTTP client, created by the first request, because loading the system's certificates takes time and fails on a
-/// machine without any.
+/// A client, made when the first request needs it: loading the machine's certificates takes time, and a machine
+/// without any can still run everything else.
 #[derive(Clone, Default)]
 pub(in crate::activity) struct Client {
     made: Arc<OnceLock<Result<reqwest::Client, String>>>,
@@ -22,7 +22,7 @@ pub(in crate::activity) struct Client {
 pub(super) enum NotFollowed {
     #[error("more than {MOST_REDIRECTS} redirects, most likely in a circle")]
     TooMany,
-    /// To another host, which must not get the secrets in the headers.
+    /// The headers of a request may hold secrets, and they are for one host only.
     #[error("redirected to {0}; if that is right, bind that address")]
     Away(String),
 }

@@ -55,7 +55,7 @@ struct Shown {
     is_old: bool,
 }
 
-/// A step, or one step for many instances.
+/// A step, or the same step over many instances.
 struct Row<'a> {
     first: Place,
     of: Vec<(Place, &'a Shown)>,

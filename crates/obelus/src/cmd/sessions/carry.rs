@@ -84,7 +84,7 @@ pub(super) fn import(store: &Store, from: &Path, name: Option<&str>) -> Result<E
     // Import only what can be restored as a session.
     let session = remake(head.genesis.clone(), id)().map_err(|why| anyhow!("{}: {why}", input::name(from)))?;
     if id != head.id {
-        // Under another name it is a copy, which must not repeat effects of the original.
+        // Under another name it is a copy, and must not do once more what the first one had begun.
         journal = fork(session, journal, &[], &format!("the import of `{}`", head.id));
     }
     store.adopt(id, head.created, &head.genesis, &journal)?;

@@ -38,7 +38,7 @@ pub(super) fn resume(id: &str, at: &StoreAt, as_json: bool) -> Result<Exit> {
     play(driver, Place::with(mcp)?, Begin::Resumed(input), Some((store, id)), as_json, false)
 }
 
-/// Opens the store. If another process holds it, the input is sent to that process instead and the result is `None`.
+/// Opens the store; where another process holds it, that one is told instead, and there is nothing more to do.
 pub(super) fn open_or_tell(id: &str, at: &StoreAt, input: &Input, as_json: bool) -> Result<Option<Store>> {
     let folder = store_folder(at)?;
     match Store::open(&folder) {

@@ -11,7 +11,7 @@ use super::super::spent::in_words;
 use crate::cli::{Inbox, StoreAt};
 use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
 
-/// Opens a store for reading; `None` if there is no store yet. A store of an older version is upgraded.
+/// Opens a store to look at it; none where there is no store yet. One of an older form is brought to today's.
 pub(super) fn open(at: &StoreAt) -> Result<Option<Store>> {
     let folder = store_folder(at)?;
     match Store::look(&folder) {
@@ -22,12 +22,12 @@ pub(super) fn open(at: &StoreAt) -> Result<Option<Store>> {
     }
 }
 
-/// Like [`open`], but a missing store is an error.
+/// The same, where there must be one.
 pub(super) fn open_for(at: &StoreAt, id: &str) -> Result<Store> {
     Ok(open(at)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?)
 }
 
-/// Reads a session from the store.
+/// A session read from the store, to look at.
 pub(super) fn read(store: &Store, id: &str, at: Option<u64>) -> Result<Session> {
     let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
     if let Some(at) = at {
