@@ -1,4 +1,4 @@
-//! `obelus chat` at a real terminal: what a person types, sees, and decides.
+//! Tests of `obelus chat` at a real terminal.
 
 mod person;
 
@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use person::{CTRL_C, CTRL_D, CTRL_U, ENTER, ESC, Harness, Person, TAB};
 
-/// A person who has asked for a change, and has the question before them.
+/// A person who asked for a change and sees the question.
 fn asked(harness: &Harness, sum: u32) -> Person {
     let person = Person::at(harness, &[]);
     person.prompted(1).types(&format!("amount {sum}")).types(ENTER).sees("Esc later");
@@ -65,7 +65,7 @@ fn what_was_typed_before_the_question_is_no_answer_to_it() {
     let harness = Harness::new("ahead", "en");
     let person = Person::at(&harness, &[]);
     person.prompted(1).types("look").types(ENTER).sees("planned");
-    // Typed while the turn is at work: it waits for the next line, and shows nowhere meanwhile.
+    // Typed during a turn: it waits for the next line and is not shown meanwhile.
     person.types("amount 900\ry\ry\r");
     harness.open_the_gate();
     person.sees("Esc later");
@@ -97,7 +97,7 @@ fn e_edits_and_an_edit_is_checked() {
     person.types("e").sees(r#"Parameters (JSON) › {"id":7,"sum":500}"#);
     person.types(CTRL_U).types("{\"sum\": 4").types(ENTER).sees("This is not JSON: EOF");
     person.types(CTRL_U).types("[4]").types(ENTER).sees("Parameters are a JSON object");
-    // The tool's own schema has the last word, and the question stays.
+    // The tool's schema refuses the edit, and the question stays.
     person.types(CTRL_U).types("{\"sum\": -4}").types(ENTER).sees("! `sum`").sees_times("Esc later", 2);
     assert!(!person.screen().contains("said yes") && harness.changed().is_empty(), "{}", person.screen());
     person.types("e").sees("Parameters (JSON) › {\"id\":7").types(ENTER).sees("Nothing was changed");
@@ -159,7 +159,7 @@ fn the_mode_is_always_visible_and_holds() {
     person.types("amount 6").types(ENTER).sees("the mode canary does not").prompted(5);
     person.types(CTRL_D).sees("To continue: obelus chat --session s");
     assert_eq!((person.exit().0, harness.changed()), (Some(0), String::new()));
-    // It is in the journal, and so the session comes back as it was left.
+    // The mode is in the journal, so the session continues in it.
     let again = Person::at(&harness, &["--session", "s"]);
     again.sees("Continuing the saved conversation.").sees("harness canary ›").types(CTRL_D);
     assert_eq!(again.exit().0, Some(0));
@@ -195,7 +195,7 @@ fn a_question_can_be_answered_from_elsewhere_meanwhile() {
     harness.obelus(&["deny", "s:q2", "--reason", "no"]);
     person.sees_times("An input came from another process.", 2).sees("denied: no").sees("Both decided.");
     assert_eq!(harness.changed(), "\"sum\":11\n");
-    // What was being typed is still there.
+    // The text being typed is still there.
     person.sees_times("half a thought", 2).types(CTRL_U).types(CTRL_D);
     assert_eq!(person.exit().0, Some(0));
 }
@@ -259,12 +259,12 @@ fn what_a_call_asks_is_put_before_the_person_and_their_answer_goes_to_it() {
     let person = Person::with(&harness, &[], &[("NOTES_FILE", "notes.json")]);
     person.prompted(1).types("sign note 1").types(ENTER).sees("Your answer is needed").sees("Esc later");
     person.sees("«Have a note signed» asks, in its own words:").sees("│ notes: Who signs note 1");
-    // It can wait, and the conversation goes on meanwhile.
+    // The question can wait while the conversation goes on.
     person.types(ESC).sees("Postponed.").prompted(2).types("show the notes").types(ENTER);
     person.sees("Look at the notes: 1 found");
     person.prompted(3).types("/inbox").types(ENTER).sees_times("Esc later", 2);
     person.types("a").sees("Answer ›").types("Ada").types(ENTER);
-    // What the second turn had to say was held back while something waited.
+    // The words of the second turn were held back while a question was open.
     person.sees("1. buy milk").prompted(5);
     let notes = fs::read_to_string(harness.0.join("agents/harness/notes.json")).expect("the notes");
     assert!(notes.contains("\"signed\": \"Ada\""), "{notes}");

@@ -1,4 +1,4 @@
-//! `obelus chat` without a terminal: lines in, text out, and nothing is ever approved.
+//! `obelus chat` without a terminal: lines in, text out, and nothing can be approved.
 
 use crate::support::{Folder, command, obelus, obelus_reading, run};
 
@@ -20,7 +20,7 @@ fn nothing_is_approved_without_a_terminal() {
     let ran = ran.prints("Your decision is needed  q1").prints("who: \"Anna\"").prints("It cannot be approved here");
     let ran = ran.prints("! /approve does not work here: only a person at a terminal can approve.");
     assert!(!ran.stdout.contains("Noted for Anna"), "{}", ran.stdout);
-    // A no lets nothing happen, and needs no terminal.
+    // A denial needs no terminal.
     let ran = obelus_reading("ask Anna to call Bob\n/deny q1 not today\n", &CHAT).exits(0);
     ran.prints("denied: not today");
 }
@@ -46,11 +46,11 @@ fn a_kept_conversation_goes_on_where_it_was() {
     let kept: Vec<&str> = CHAT.into_iter().chain(["--session", "monday", "--store", &store]).collect();
     let first = obelus_reading("one\nask Anna to call Bob\n/mode canary\n", &kept).exits(3);
     first.prints("obelus answer monday:q1 approve");
-    // The open question comes first, and the mode is as it was left.
+    // The open question comes first, and the mode is the last one.
     let again = obelus_reading("/mode\n/cost\n", &kept).exits(3);
     let again = again.prints("who: \"Anna\"").prints("Mode canary:").prints("the conversation: 2 requests");
     assert!(again.stdout.find("Anna") < again.stdout.find("Mode canary"), "{}", again.stdout);
-    // The same session as `obelus answer` knows it.
+    // `obelus answer` works on the same session.
     let args = ["answer", "monday:q1", "approve", "--store", &store];
     obelus_reading("", &args).exits(0).prints("Noted for Anna.");
     let args = ["chat", "--session", "monday", "--store", &store];

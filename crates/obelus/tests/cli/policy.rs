@@ -1,4 +1,4 @@
-//! What `obelus policy explain` says of a call.
+//! `obelus policy explain`
 
 use serde_json::{Value, json};
 
