@@ -1,6 +1,5 @@
 //! The one schema that the model answers in: words, calls, output.
 
-mod absent;
 mod limits;
 mod offered;
 mod strict;
@@ -15,9 +14,8 @@ use crate::context::Context;
 use crate::dialect::entries::ENTRIES;
 use crate::fold::Method;
 use crate::message::PlanMode;
+pub use crate::schema::without_nulls;
 use crate::tool::{Effect, Tool};
-pub(crate) use absent::without_null_members;
-pub use absent::without_nulls;
 use offered::OfferedTool;
 pub(crate) use offered::{Latest, Offered};
 use strict::{Notes, Strict, described, nullable};

@@ -76,13 +76,6 @@ pub trait Activity: Send + Sync + 'static {
         None
     }
 
-    /// Whether its calls need nothing but themselves and what lies in memory: nobody outside notices one, and it brings
-    /// the same however often it is made. Those of them that are idempotent are made before what led to them is
-    /// durable, and one commit serves both.
-    fn is_local(&self) -> bool {
-        false
-    }
-
     /// Looks whether a call whose answer was lost has happened. None: this activity cannot tell.
     fn reconcile(&self, work: Work) -> Option<ReconcileFuture> {
         let _ = work;
@@ -130,11 +123,6 @@ impl Activities {
     /// The activity of this name.
     pub fn get(&self, name: &str) -> Option<&Arc<dyn Activity>> {
         self.by_name.get(name)
-    }
-
-    /// Whether any of them needs nothing but its calls.
-    pub(crate) fn has_local(&self) -> bool {
-        self.by_name.values().any(|activity| activity.is_local())
     }
 
     /// The names of all activities.

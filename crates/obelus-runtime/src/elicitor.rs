@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use obelus_kernel::session::CallId;
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
@@ -28,14 +29,14 @@ pub enum Elicited {
 
 /// Something that a call asks.
 pub(crate) struct Asking {
-    pub(crate) call: String,
+    pub(crate) call: CallId,
     pub(crate) words: String,
     pub(crate) schema: Value,
     pub(crate) answer: oneshot::Sender<Elicited>,
 }
 
 struct Line {
-    call: String,
+    call: CallId,
     to: mpsc::UnboundedSender<Asking>,
     /// How many answers the call waits for, and a word whenever that changes.
     waits: AtomicU32,
@@ -59,23 +60,17 @@ impl Elicitor {
         self.0.is_none()
     }
 
-    pub(crate) fn of(call: &str, to: mpsc::UnboundedSender<Asking>) -> Self {
-        let line = Line {
-            call: call.to_owned(),
-            to,
-            waits: AtomicU32::new(0),
-            changed: Notify::new(),
-            times: AtomicU32::new(0),
-        };
+    pub(crate) fn of(call: &CallId, to: mpsc::UnboundedSender<Asking>) -> Self {
+        let line =
+            Line { call: call.clone(), to, waits: AtomicU32::new(0), changed: Notify::new(), times: AtomicU32::new(0) };
         Self(Some(Arc::new(line)))
     }
 
     /// Makes it the way of another call, if nobody else has it any more: most calls never ask, and need not pay for
     /// one of their own.
-    pub(crate) fn renewed(&mut self, call: &str) -> bool {
+    pub(crate) fn renewed(&mut self, call: &CallId) -> bool {
         let Some(line) = self.0.as_mut().and_then(Arc::get_mut) else { return false };
-        line.call.clear();
-        line.call.push_str(call);
+        line.call.clone_from(call);
         *line.times.get_mut() = 0;
         true
     }

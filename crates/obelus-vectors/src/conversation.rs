@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use obelus_connect::model::{PromptOptions, render};
 use obelus_kernel::Time;
-use obelus_kernel::session::{Decision, Ends, Input, Question, Session, Settings, Start, Task};
+use obelus_kernel::session::{Decision, Ends, Input, Question, RequestId, Session, Settings, Start, Task};
 use obelus_runtime::{Agent, Language, ObservationSlot, bundled_agent, render_report};
 use serde_json::{Value, json};
 
@@ -179,9 +179,9 @@ impl<P: Peers> Conversation<P> {
         Language::of(words)
     }
 
-    fn ask_model(&mut self, id: &str) {
+    fn ask_model(&mut self, id: &RequestId) {
         let Some(mut prompt) = self.session.prompt(id) else { return };
-        prompt.seen = self.slot.latest().filter(|observed| self.session.shows_observation(id, &observed.digest));
+        prompt.observation = self.slot.latest().filter(|latest| self.session.shows_observation(id, &latest.digest));
         // Expectations look at the first request of a turn only.
         if self.observed.prompt.is_none() {
             match render(&prompt, &PromptOptions::default()) {
@@ -193,7 +193,7 @@ impl<P: Peers> Conversation<P> {
             }
         }
         let answer = self.peers.answer(prompt, &mut self.problems);
-        self.handle(Input::Answer { id: id.to_owned(), answer });
+        self.handle(Input::Answer { id: id.clone(), answer });
     }
 
     fn call(&mut self, start: Start) {

@@ -193,7 +193,7 @@ fn think(
 
 /// The latest observation as a separate message, because it changes with every observation.
 fn observation(prompt: &Prompt, options: &PromptOptions) -> Result<Option<ChatMessage>, RenderError> {
-    let Some(observation) = &prompt.seen else { return Ok(None) };
+    let Some(observation) = &prompt.observation else { return Ok(None) };
     let picture = observation.image.as_ref().filter(|_| options.images);
     let data = TemplateValue::from_pairs([
         ("tool", TemplateValue::from(line(SEEN, &observation.tool)?)),

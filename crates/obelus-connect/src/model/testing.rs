@@ -27,7 +27,7 @@ pub(super) fn bare() -> Prompt {
         language: None,
         now: Time(0),
         time_zone: None,
-        seen: None,
+        observation: None,
         pictures: Vec::new(),
         out_of_format: None,
         answer: Arc::new(Composed::new(json!({"type": "object"}), Vec::new())),

@@ -220,10 +220,6 @@ impl Activity for Record {
         };
         Box::pin(async move { outcome })
     }
-
-    fn is_local(&self) -> bool {
-        true
-    }
 }
 
 #[cfg(test)]

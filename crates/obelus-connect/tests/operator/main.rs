@@ -157,7 +157,7 @@ async fn after_a_restart_the_goal_is_kept_and_it_observes_first() {
     let mut office = Office::with(12, true);
     office.says("Сравни чайники").await;
     let before = office.log().len();
-    office.driver.tell(Input::Forgotten).await.unwrap();
+    office.driver.tell(Input::ProcessLost).await.unwrap();
     assert_eq!(office.kind("seen"), Value::Null);
     office.says("continue").await;
     assert_eq!(office.log()[before], "observe");

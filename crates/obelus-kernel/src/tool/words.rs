@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::{Effect, Tool, trust};
-use crate::fold::type_name;
+use crate::wording::type_name;
 
 /// A word of the author: plain, or one for each language. Without the language, the English one; else the first there is.
 pub fn in_language<'a>(said: &'a Value, language: Option<&str>) -> Option<&'a str> {

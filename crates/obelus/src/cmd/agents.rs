@@ -244,7 +244,7 @@ fn graph(agent: &str, format: Format) -> Result<Exit> {
     let Some(steps) = &agent.steps else {
         bail!("`{}` has no graph of steps: it runs the plain loop", agent.name);
     };
-    let drawing = steps.picture(&agent.name);
+    let drawing = obelus_draw::steps_drawing(steps, &agent.name);
     match format {
         Format::Mermaid => output::answer(drawing.mermaid().trim_end()),
         Format::Dot => output::answer(drawing.dot().trim_end()),

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::plan::{self, Check, Simulation, Who};
+use obelus_kernel::policy::{self, Gate};
 use obelus_kernel::session::Settings;
 use obelus_kernel::{Context, Tool};
 use serde_json::{Value, json};
@@ -24,7 +25,7 @@ pub(crate) fn check(args: &cli::Check) -> Result<Exit> {
 
 pub(crate) fn graph(args: &cli::Graph) -> Result<Exit> {
     let check = checked(&args.file, &input::request(&args.file)?.context)?;
-    let drawing = plan::picture(&check, &input::name(&args.file));
+    let drawing = obelus_draw::plan_drawing(&check, &input::name(&args.file));
     match args.format {
         cli::Format::Mermaid => output::answer(drawing.mermaid().trim_end()),
         cli::Format::Dot => output::answer(drawing.dot().trim_end()),
@@ -54,7 +55,7 @@ pub(crate) fn simulate(args: &cli::Simulate) -> Result<Exit> {
             && !named.is_some_and(bound)
             && !bound(&tool.name)
     };
-    let dry = plan::simulate(&check, &request.context, args.mode.into(), &settings.policy, is_latent);
+    let dry = policy::simulate(&check, &request.context, Gate::new(&settings.policy, args.mode.into()), is_latent);
     if args.json {
         let mut answer = check.to_json();
         answer["calls"] = dry.calls.into();

@@ -1,7 +1,7 @@
 //! `obelus policy explain`
 
 use anyhow::Result;
-use obelus_kernel::session::{Explanation, Say, Verdict, explain};
+use obelus_kernel::policy::{Explanation, Ruling, explain};
 use obelus_kernel::{Context, Tool};
 use obelus_runtime::{Agent, read_document};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn explain_call(args: &Explain) -> Result<Exit> {
     let name = input::name(&args.call);
     let call = read_document(std::path::Path::new(&name), &input::text(&args.call)?)?;
     let mode = args.mode.map_or(agent.settings.mode, Into::into);
-    let found = match explain(&call, &agent.context, &agent.settings, mode) {
+    let found = match explain(&call, &agent.context, &agent.settings.policy, mode) {
         Ok(found) => found,
         Err(faults) => {
             let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
@@ -40,8 +40,10 @@ fn explain_call(args: &Explain) -> Result<Exit> {
     };
     let tool = tool_of(&agent.context, &call);
     let is_latent = tool.is_some_and(|tool| is_latent(&agent, tool));
-    let found = if is_latent { latent_explanation() } else { found };
-    let missing_origins = if is_latent { None } else { tool.and_then(|tool| missing_origins(&call, tool)) };
+    let missing_origins = tool.and_then(|tool| missing_origins(&call, tool));
+    if is_latent {
+        return Ok(report_latent(&call, tool, mode.name(), args.json));
+    }
     if args.json {
         let mut document = found.to_json();
         document["tool"] = call["_tool"].clone();
@@ -66,12 +68,35 @@ fn is_latent(agent: &Agent, tool: &Tool) -> bool {
         && !named.into_iter().flatten().any(|name| agent.activities.contains_key(name))
 }
 
-/// The explanation for calls that the model carries out.
-fn latent_explanation() -> Explanation {
+/// Reports a call that the model carries out. Such calls do not act, and no policy applies to them.
+fn report_latent(call: &Value, tool: Option<&Tool>, mode: &str, as_json: bool) -> Exit {
     let why = "no activity is bound to it, so the model carries it out: it does not act and runs in every mode";
-    let by = "activities".to_owned();
-    let spoken = vec![obelus_kernel::session::Spoken { by, says: Say::Allow, why: why.to_owned() }];
-    Explanation { verdict: Verdict::Allow, spoken }
+    let effect = tool.map(|tool| tool.effect.name()).unwrap_or_default();
+    if as_json {
+        let spoken = json!([{"by": "activities", "says": "allow", "why": why}]);
+        let reasons: [&str; 0] = [];
+        output::json(&json!({"verdict": "allow", "reasons": reasons, "spoken": spoken, "tool": call["_tool"],
+            "effect": effect, "mode": mode, "notes": reasons}));
+        return Exit::Done;
+    }
+    let name = call["_tool"].as_str().unwrap_or_default();
+    output::answer(&headline(Ruling::Allow, name, effect, mode));
+    output::answer(&format!("  {GREEN}{:<8}{GREEN:#}activities: {why}", "allow"));
+    Exit::Done
+}
+
+/// The verdict on one line.
+fn headline(ruling: Ruling, name: &str, effect: &str, mode: &str) -> String {
+    let (colour, means) = match ruling {
+        Ruling::Allow => (GREEN, "it runs"),
+        Ruling::Confirm => (YELLOW, "a person decides"),
+        Ruling::Refuse => (RED, "it does not run"),
+    };
+    format!(
+        "{colour}{}{colour:#} {BOLD}{}{BOLD:#}: {means}   {DIM}effect {effect}, mode {mode}{DIM:#}",
+        ruling.name(),
+        visible(name)
+    )
 }
 
 /// Which origins the file does not give although they could change the verdict.
@@ -108,32 +133,25 @@ fn report(
     missing_origins: Option<&str>,
 ) {
     let name = call["_tool"].as_str().unwrap_or_default();
-    let (colour, verdict, means) = match &found.verdict {
-        Verdict::Allow => (GREEN, "allow", "it runs"),
-        Verdict::Confirm(_) => (YELLOW, "confirm", "a person decides"),
-        Verdict::Refuse { .. } => (RED, "refuse", "it does not run"),
-    };
     let effect = tool.map(|tool| tool.effect.name()).unwrap_or_default();
-    output::answer(&format!(
-        "{colour}{verdict}{colour:#} {BOLD}{}{BOLD:#}: {means}   {DIM}effect {effect}, mode {mode}{DIM:#}",
-        visible(name)
-    ));
-    for one in &found.spoken {
-        let (colour, says) = match one.says {
-            Say::Allow => (GREEN, "allow"),
-            Say::Confirm => (YELLOW, "confirm"),
-            Say::Refuse => (RED, "refuse"),
+    output::answer(&headline(found.verdict.ruling(), name, effect, mode));
+    for one in &found.findings {
+        let colour = match one.says {
+            Ruling::Allow => GREEN,
+            Ruling::Confirm => YELLOW,
+            Ruling::Refuse => RED,
         };
+        let says = one.says.name();
         let rule = rule_of(agent, &one.by).map(|rule| format!(" ({rule})")).unwrap_or_default();
         output::answer(&format!(
             "  {colour}{says:<8}{colour:#}{}{DIM}{}{DIM:#}: {}",
             visible(&one.by),
             visible(&rule),
-            visible(&one.why)
+            visible(&one.why.to_string())
         ));
     }
-    if found.spoken.is_empty() {
-        output::answer(&format!("  {DIM}no rule applies{DIM:#}"));
+    if found.findings.is_empty() {
+        output::answer(&format!("  {DIM}nothing speaks against it{DIM:#}"));
     }
     if let Some(words) = missing_origins {
         output::answer(&format!("  {DIM}note: {words}{DIM:#}"));

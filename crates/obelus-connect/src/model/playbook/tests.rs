@@ -73,7 +73,7 @@ fn conditions_and_templates_see_what_the_request_shows() {
     prompt.errors = vec![json!({"error": {"message": "no"}})];
     prompt.out_of_format = Some(json!({"text": "?", "error": "!"}));
     let before_its_eyes = Observation::new("observe", "- button \"Купить\"", Some("/shots/1.png".into()));
-    prompt.seen = Some(Arc::new(before_its_eyes.clone()));
+    prompt.observation = Some(Arc::new(before_its_eyes.clone()));
     let picture = Picture::of(b"GIF89a").unwrap();
     prompt.pictures = vec![picture.clone()];
     let seen = json!({

@@ -130,7 +130,7 @@ fn a_request_with_something_before_the_models_eyes() {
     assert!(plain.iter().all(|message| message.images.is_empty()) && !plain[2].content.contains("picture"));
     assert_eq!((&plain[0], &plain[1]), (&messages[0], &messages[1]), "what is stable stays so");
     // Whoever carries out a call that was given it sees it too.
-    let thinking = Prompt { seen: prompt.seen.clone(), ..thought() };
+    let thinking = Prompt { seen: prompt.observation.clone(), ..thought() };
     assert_eq!(render(&thinking, &with).unwrap()[1], messages[2]);
 }
 

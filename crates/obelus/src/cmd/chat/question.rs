@@ -4,6 +4,7 @@
 //! parameters are replaced by their titles from the agent's files; everything else stays unchanged.
 
 use anstyle::{AnsiColor, Style};
+use obelus_kernel::policy::Reason;
 use obelus_kernel::session::{About, Change, Named, Question};
 use serde_json::Value;
 
@@ -337,45 +338,38 @@ fn split_mark(line: &str) -> (&str, Option<&str>) {
 }
 
 fn marked(from: &str, titles: &Titles, phrases: &Phrases) -> String {
-    fill(phrases.ask.not_trusted, &[&sources(from, titles)])
+    let names: Vec<String> = from.split(", ").map(|name| name.trim_matches('"').to_owned()).collect();
+    fill(phrases.ask.not_trusted, &[&sources(&names, titles)])
 }
 
 /// The titles of the tools in a list.
-fn sources(names: &str, titles: &Titles) -> String {
-    let one = |name: &str| format!("«{}»", titles.tool(name.trim_matches('"')));
-    names.split(", ").map(one).collect::<Vec<_>>().join(", ")
+fn sources(names: &[String], titles: &Titles) -> String {
+    names.iter().map(|name| format!("«{}»", titles.tool(name))).collect::<Vec<_>>().join(", ")
 }
 
-/// The kernel's words between a parameter and the tools that its value comes from.
-const COMES_FROM: &str = " comes from what is not trusted: ";
-
-/// The reasons of a question in words. Parameters from the same tools are joined into one reason. If there are other
-/// reasons too, these are left out, because the lines of the parameters are already marked.
-fn reasons_in_words(reasons: &[String], tool: &str, titles: &Titles, phrases: &Phrases) -> Vec<String> {
-    let more: Vec<String> = reasons.iter().filter(|reason| !reason.contains(COMES_FROM)).cloned().collect();
-    let reasons = if more.is_empty() { reasons } else { &more };
-    let source = |reason: &str| reason.split_once(COMES_FROM).map(|(_, names)| names.to_owned());
-    let mut words = Vec::new();
-    for (index, reason) in reasons.iter().enumerate() {
-        let Some(names) = source(reason) else {
-            words.push(reason_in_words(reason, tool, titles, phrases));
-            continue;
-        };
-        let is_same = |other: &&String| source(other).as_ref() == Some(&names);
-        if reasons[..index].iter().any(|other| is_same(&other)) {
-            continue;
-        }
-        let same: Vec<&str> =
-            reasons.iter().filter(is_same).filter_map(|reason| Some(reason.split_once(COMES_FROM)?.0)).collect();
-        words.push(match same[..] {
-            [_] => reason_in_words(reason, tool, titles, phrases),
-            _ => {
-                let params: Vec<String> = same.iter().map(|name| param_in_words(name, tool, titles)).collect();
-                fill(phrases.why.come_from, &[&params.join(", "), &sources(&names, titles)])
-            }
-        });
+/// The reasons of a question in words. The sources of values are marked on their lines, so they are left out if there
+/// are other reasons.
+fn reasons_in_words(reasons: &[Reason], tool: &str, titles: &Titles, phrases: &Phrases) -> Vec<String> {
+    let is_target = |reason: &Reason| matches!(reason, Reason::UntrustedTarget { .. });
+    let others: Vec<&Reason> = reasons.iter().filter(|reason| !is_target(reason)).collect();
+    if !others.is_empty() {
+        return others.into_iter().map(|reason| reason_in_words(reason, tool, titles, phrases)).collect();
     }
-    words
+    // Parameters from the same sources are joined into one reason.
+    let mut groups: Vec<(&Vec<String>, Vec<&str>)> = Vec::new();
+    for reason in reasons {
+        let Reason::UntrustedTarget { path, sources } = reason else { continue };
+        match groups.iter_mut().find(|(known, _)| *known == sources) {
+            Some((_, paths)) => paths.push(path),
+            None => groups.push((sources, vec![path])),
+        }
+    }
+    let words = |(from, paths): (&Vec<String>, Vec<&str>)| {
+        let params: Vec<String> = paths.iter().map(|name| param_in_words(name, tool, titles)).collect();
+        let phrase = if params.len() == 1 { phrases.why.comes_from } else { phrases.why.come_from };
+        fill(phrase, &[&params.join(", "), &sources(from, titles)])
+    };
+    groups.into_iter().map(words).collect()
 }
 
 /// The title of a parameter within a sentence.
@@ -383,33 +377,25 @@ fn param_in_words(name: &str, tool: &str, titles: &Titles) -> String {
     titles.param(tool, name).map_or_else(|| name.to_owned(), |title| format!("«{title}»"))
 }
 
-/// Translates a reason of the kernel; reasons from the agent's policy stay unchanged.
-fn reason_in_words(reason: &str, tool: &str, titles: &Titles, phrases: &Phrases) -> String {
+/// Translates a reason; the agent author's words stay unchanged.
+fn reason_in_words(reason: &Reason, tool: &str, titles: &Titles, phrases: &Phrases) -> String {
     let why = &phrases.why;
-    let param = |name: &str| param_in_words(name, tool, titles);
-    if let Some(name) = reason.strip_prefix("it sets `").and_then(|rest| rest.strip_suffix('`')) {
-        return fill(why.sets, &[&param(name)]);
-    }
-    if let Some(names) = reason.strip_prefix("it was proposed after reading what is not trusted: ") {
-        return fill(why.after_reading, &[&sources(names, titles)]);
-    }
-    if let Some(names) = reason.strip_prefix("it was made after reading what is not trusted: ") {
-        return fill(why.after_reading, &[&sources(names, titles)]);
-    }
-    if let Some((name, names)) = reason.split_once(COMES_FROM) {
-        return fill(why.comes_from, &[&param(name), &sources(names, titles)]);
-    }
-    if let Some(known) = reason.strip_prefix("its answer was lost, and it is not known whether this happened: ") {
-        return fill(why.lost, &[known]);
-    }
     match reason {
-        "it deletes" => why.deletes.to_owned(),
-        "it changes how things behave from now on" => why.configures.to_owned(),
-        "the agent asks for it" => why.agent_asks.to_owned(),
-        "the policy asks for it" => why.policy_asks.to_owned(),
-        "a plan runs when it is approved" => why.plan.to_owned(),
-        "the work was interrupted, and it is not known whether this happened" => why.interrupted.to_owned(),
-        other => other.to_owned(),
+        Reason::Risky(path) => fill(why.sets, &[&param_in_words(path, tool, titles)]),
+        Reason::ProposedAfterReading(from) | Reason::PlannedAfterReading(from) => {
+            fill(why.after_reading, &[&sources(from, titles)])
+        }
+        Reason::UntrustedTarget { path, sources: from } => {
+            fill(why.comes_from, &[&param_in_words(path, tool, titles), &sources(from, titles)])
+        }
+        Reason::Deletes => why.deletes.to_owned(),
+        Reason::Configures => why.configures.to_owned(),
+        Reason::AgentAsks => why.agent_asks.to_owned(),
+        Reason::Listed(_) => why.policy_asks.to_owned(),
+        Reason::PlanNeedsApproval => why.plan.to_owned(),
+        Reason::Interrupted => why.interrupted.to_owned(),
+        Reason::AnswerLost(known) => fill(why.lost, &[known]),
+        Reason::Author(_) | Reason::NotListed(_) | Reason::Mode(..) => reason.to_string(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `/why`: where a value comes from.
 
-use obelus_kernel::session::{Because, Why, Writer};
+use obelus_kernel::policy::{Because, Why, Writer};
 use serde_json::Value;
 
 use super::phrases::{Phrases, fill};
