@@ -13,6 +13,7 @@ use super::gate::Ruling;
 use super::matching::Match;
 use super::matching::names_of;
 use super::rules::Rule;
+use crate::names::folded;
 use crate::origin::Origins;
 use crate::tool::Tool;
 
@@ -150,9 +151,8 @@ impl Shelf {
     fn add(&mut self, matching: &Match, line: Line) {
         let lines = match (&matching.param, &matching.from, &matching.effect) {
             (Some(path), from, _) => {
-                let node = path
-                    .split('.')
-                    .fold(&mut self.params, |node, step| node.below.entry(step.to_lowercase()).or_default());
+                let node =
+                    path.split('.').fold(&mut self.params, |node, step| node.below.entry(folded(step)).or_default());
                 match from {
                     Some(from) => node.origins.entry(from.clone()).or_default(),
                     None => &mut node.plain,
@@ -196,7 +196,7 @@ impl Params {
             }
             Value::Object(fields) => {
                 for (name, inner) in fields {
-                    let node = self.below.get(name).or_else(|| self.below.get(&name.to_lowercase()));
+                    let node = self.below.get(&folded(name));
                     if let Some(node) = node {
                         node.collect_at(name, inner, path, origins, found);
                     }

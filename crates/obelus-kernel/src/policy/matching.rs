@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::glob;
+use crate::names::alike;
 use crate::origin::{Origin, Origins};
 use crate::tool::Effect;
 
@@ -75,14 +76,14 @@ pub(super) fn names_of(origin: &Origin) -> Vec<String> {
     }
 }
 
-/// Whether a dotted path leads somewhere. Arrays are looked through; case does not matter.
+/// Whether a dotted path leads somewhere. Arrays are looked through; case and underscores do not matter.
 pub(crate) fn present(params: &Value, path: &str) -> bool {
     let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
     match params {
         Value::Array(items) => items.iter().any(|item| present(item, path)),
         Value::Object(fields) => fields
             .iter()
-            .filter(|(name, _)| *name == first || name.to_lowercase() == first.to_lowercase())
+            .filter(|(name, _)| alike(name, first))
             .any(|(_, value)| rest.is_none_or(|rest| present(value, rest))),
         // What a reference leads to is not known yet, so it may hold the parameter.
         Value::String(text) => text.starts_with('†'),
@@ -99,6 +100,7 @@ mod tests {
     fn a_risky_path_is_found_in_any_case_and_through_arrays() {
         assert!(present(&json!({"fields": {"opportunity": 1}}), "fields.OPPORTUNITY"));
         assert!(present(&json!({"rows": [{}, {"SUM": 1}]}), "rows.sum"));
+        assert!(present(&json!({"fields": {"stageId": 1}}), "fields.STAGE_ID"));
         assert!(!present(&json!({"fields": {"TITLE": 1}}), "fields.OPPORTUNITY"));
         assert!(present(&json!({"fields": "†state.fields"}), "fields.OPPORTUNITY"));
     }

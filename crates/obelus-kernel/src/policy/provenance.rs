@@ -173,7 +173,7 @@ fn find_ways(value: &Value, names: &[&str], way: &mut Vec<Segment>, found: &mut 
 }
 
 fn same(a: &str, b: &str) -> bool {
-    a == b || a.to_lowercase() == b.to_lowercase()
+    crate::names::alike(a, b)
 }
 
 /// Messages that are looked through for a value.

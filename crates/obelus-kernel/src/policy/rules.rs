@@ -9,6 +9,7 @@ use super::gate::Ruling;
 use super::index::{Index, Line};
 use super::matching::Match;
 use crate::glob;
+use crate::names::folded;
 use crate::origin::Origins;
 use crate::tool::{Effect, Tool};
 
@@ -166,8 +167,8 @@ pub(super) fn example_origins(example: &Value, path: Option<&str>) -> Origins {
         (Some(Value::Object(each)), Some(path)) => {
             // What is said of a whole holds for its parts, and what is said of a part reaches the whole.
             let within = |a: &str, b: &str| a == b || a.strip_prefix(b).is_some_and(|rest| rest.starts_with('.'));
-            let path = path.to_lowercase();
-            let about = |name: &str| within(&name.to_lowercase(), &path) || within(&path, &name.to_lowercase());
+            let path = folded(path);
+            let about = |name: &str| within(&folded(name), &path) || within(&path, &folded(name));
             let said = each.iter().filter(|(name, _)| about(name)).map(|(_, labels)| Origins::from_json(labels));
             said.fold(Origins::default(), |all, of| all.joined(&of))
         }

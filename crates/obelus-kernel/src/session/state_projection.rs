@@ -14,6 +14,7 @@ use super::settings::Settings;
 use crate::call::ASIDES;
 use crate::context::Context;
 use crate::dialect::blocks::Step;
+use crate::names::alike;
 use crate::time::Time;
 use crate::tool::{Effect, Tool};
 
@@ -198,7 +199,9 @@ fn risky_fields(call: &Value, tool: &Tool) -> Vec<String> {
     let last = |path: &String| path.rsplit('.').next().unwrap_or_default().to_lowercase();
     let targets = tool.target.iter().flatten().filter(|_| tool.effect == Effect::Create);
     let risky: Vec<String> = tool.risky.iter().chain(targets).map(last).collect();
-    set.flat_map(|inner| inner.keys()).map(|name| name.to_lowercase()).filter(|name| risky.contains(name)).collect()
+    // By the name that the tool has for it, whatever the call's spelling.
+    let named = |name: &String| risky.iter().find(|known| alike(known, name)).cloned();
+    set.flat_map(|inner| inner.keys()).filter_map(named).collect()
 }
 
 /// A value as it is said.

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::wrong;
 use crate::fault::Fault;
+use crate::names::alike;
 
 /// `x-before`: which tool reads it, with what, and where the fields stand in this call and in what is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,14 +65,14 @@ impl Before {
         fields.into_iter().flatten().filter(|(name, _)| !is_key(name)).collect()
     }
 
-    /// What a field holds now, by what was read. Case does not matter, unless it tells two fields apart.
+    /// What a field holds now, by what was read. Case and underscores do not matter, unless they tell two fields apart.
     pub(crate) fn now<'r>(&self, result: &'r Value, field: &str) -> Option<(&'r String, &'r Value)> {
         let fields = at(result, &self.result)?.as_object()?;
         if let Some(exact) = fields.get_key_value(field) {
             return Some(exact);
         }
-        let mut alike = fields.iter().filter(|(name, _)| name.to_lowercase() == field.to_lowercase());
-        match (alike.next(), alike.next()) {
+        let mut found = fields.iter().filter(|(name, _)| alike(name, field));
+        match (found.next(), found.next()) {
             (Some(only), None) => Some(only),
             _ => None,
         }

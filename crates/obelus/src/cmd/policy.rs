@@ -151,7 +151,7 @@ fn report(
         ));
     }
     if found.findings.is_empty() {
-        output::answer(&format!("  {DIM}nothing speaks against it{DIM:#}"));
+        output::answer(&format!("  {DIM}no rule applies{DIM:#}"));
     }
     if let Some(words) = missing_origins {
         output::answer(&format!("  {DIM}note: {words}{DIM:#}"));

@@ -503,9 +503,12 @@ pub(crate) mod tests {
         question.description = format!(
             "crm.deal.update\n  id = 7{from}\n  to = 1\n  fields.OPPORTUNITY = 5{from}\n  fields.X = 6   ← from open_page, not trusted"
         );
-        let said = |name: &str, names: &str| format!("{name} comes from what is not trusted: {names}");
-        let many = "open_page, add_note";
-        question.reasons = vec![said("id", many), said("fields.OPPORTUNITY", many), said("fields.X", "open_page")];
+        let said = |name: &str, names: &[&str]| Reason::UntrustedTarget {
+            path: name.to_owned(),
+            sources: names.iter().map(|&name| name.to_owned()).collect(),
+        };
+        let many = &["open_page", "add_note"];
+        question.reasons = vec![said("id", many), said("fields.OPPORTUNITY", many), said("fields.X", &["open_page"])];
         assert_eq!(
             told(&question, "en")[1..],
             [
@@ -519,7 +522,7 @@ pub(crate) mod tests {
                  fields.X comes from what is not trusted: «open page»",
             ]
         );
-        question.reasons.push("it deletes".to_owned());
+        question.reasons.push(Reason::Deletes);
         assert_eq!(told(&question, "en")[7..], ["  asked because it deletes"], "the marks say the rest");
     }
 

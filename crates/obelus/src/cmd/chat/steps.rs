@@ -55,6 +55,25 @@ struct Shown {
     is_old: bool,
 }
 
+/// Words beside the parameters, which make a step no other one.
+const BESIDE: [&str; 6] =
+    ["requires_confirmation", "confirmed", "confirmation_decision", "confirmation_reason", "comment", "http_method"];
+
+/// Whether a step only says what the user decided about an earlier one: it joined that one, and came out as it did.
+fn repeats_a_decision(report: &CallReport, calls: &[CallReport]) -> bool {
+    let says = |name: &str| report.call.get(name).is_some_and(|said| !said.is_null() && *said != Value::Bool(false));
+    let is_own =
+        |name: &str| name == "_tool" || name == "_instance" || !(name.starts_with('_') || BESIDE.contains(&name));
+    let own = |call: &Value| -> BTreeMap<String, Value> {
+        let fields = call.as_object().into_iter().flatten();
+        fields.filter(|(name, _)| is_own(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+    };
+    let is_same = |other: &CallReport| {
+        other.place < report.place && other.status == report.status && own(&other.call) == own(&report.call)
+    };
+    (says("confirmed") || says("confirmation_decision")) && calls.iter().any(is_same)
+}
+
 /// A step, or the same step over many instances.
 struct Row<'a> {
     first: Place,
@@ -75,7 +94,7 @@ impl Steps {
 
     /// Updates the steps from the calls.
     pub(crate) fn see(&mut self, calls: &[CallReport], name: &dyn Fn(&CallReport) -> Named) {
-        for report in calls {
+        for report in calls.iter().filter(|report| !repeats_a_decision(report, calls)) {
             let text = |name: &str| report.call.get(name).and_then(Value::as_str);
             let known = self.shown.get(&report.place);
             let named = name(report);
