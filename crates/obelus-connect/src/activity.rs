@@ -12,10 +12,10 @@
 //! | `exec` | programs: one JSON object in, one JSON value out |
 //! | `http` | requests made from templates |
 //! | `jq` | pure filters |
-//! | `messages` | results that are messages for the paths they choose |
-//! | `retry` | when to try a read again |
-//! | `secret_name` | which variables hold secrets |
-//! | `text` | excerpts of what others wrote |
+//! | `messages` | results as messages for chosen paths |
+//! | `retry` | retries of reads |
+//! | `secret_name` | names of variables that hold secrets |
+//! | `text` | excerpts of foreign text |
 
 #![cfg_attr(
     not(all(feature = "bitrix24", feature = "exec", feature = "http", feature = "jq")),

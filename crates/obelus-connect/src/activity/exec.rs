@@ -64,7 +64,7 @@ impl Activity for Exec {
         Box::pin(async move {
             let input = input_of(&work);
             match retry.run(work.tool.effect, || program.run(&work, &input)).await {
-                // It was cut off in the middle, and may have done everything by then.
+                // The program was killed and may have had its effect before.
                 Err(error) if error.code.starts_with("signal_") && !work.tool.idempotent => {
                     Outcome::Lost { message: error.message }
                 }
@@ -110,7 +110,7 @@ fn found(said: Value) -> Reconciled {
     }
 }
 
-/// What the program reads: the call, the tool's schema beside it, and what it may see of the context if that is anything.
+/// The program's input: the call, the tool's schema, and the messages in the call's scopes if there are any.
 fn input_of(work: &Work) -> Vec<u8> {
     let mut call = Value::clone(&work.call);
     if let Value::Object(fields) = &mut call {

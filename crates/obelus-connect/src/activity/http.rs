@@ -36,7 +36,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// A request that carries out calls.
 pub(super) struct Http {
     endpoint: Arc<Endpoint>,
-    /// Looks whether a call happened whose answer was lost: a request, and where in its answer the result stands.
+    /// Reconciles a call whose answer was lost: a request, and the place of the result in its answer.
     look: Option<Arc<(Endpoint, String)>>,
     retry: Retry,
     limit: Option<Duration>,
@@ -58,7 +58,7 @@ struct Request {
     url: Url,
     headers: HeaderMap,
     body: Option<Vec<u8>>,
-    /// Whether the tool only looks.
+    /// Whether the tool only reads.
     is_read: bool,
 }
 
@@ -111,7 +111,7 @@ impl Activity for Http {
                     return Reconciled::Unknown(words);
                 }
             };
-            // Whatever the call did, looking is reading.
+            // Reconciling is a read, whatever the call's effect.
             let looked = match endpoint.request(&work, &secrets, true) {
                 Ok(request) => retry.run(Effect::Read, || endpoint.send(&request)).await,
                 Err(error) => Err(error),
@@ -173,7 +173,7 @@ impl Endpoint {
         Ok(Self { client: client.clone(), method, address, headers, body, secrets: secrets.to_vec() })
     }
 
-    /// The secrets by name, read when they are needed so that they are kept nowhere; or the name of one that is not set.
+    /// The secrets by name, read for each request and not stored; or the name of one that is not set.
     fn secrets(&self) -> Result<Vec<(&str, Secret)>, &str> {
         let secret = |name| Secret::from_env(name).map(|secret| (name, secret)).ok_or(name);
         self.secrets.iter().map(|name| secret(name.as_str())).collect()
@@ -207,7 +207,7 @@ impl Endpoint {
         if let Some((kind, _)) = &body {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         }
-        // Only headers see the secrets.
+        // Only headers can use secrets.
         let secrets = Given::from_pairs(secrets.iter().map(|(name, secret)| (*name, secret.expose())));
         let given = minijinja::context! { env => secrets, ..given };
         for (name, text) in &self.headers {

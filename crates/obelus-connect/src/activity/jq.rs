@@ -60,7 +60,7 @@ async fn evaluate(filter: Arc<Filter>, running: Arc<Semaphore>, work: Work) -> R
     let (sender, receiver) = oneshot::channel();
     let run = move || {
         let input = json!({"call": &*work.call, "tool": work.tool.schema, "scope": work.scope});
-        // Nobody may be waiting any more.
+        // The call may have been abandoned.
         let _ = sender.send(filter.one(&input));
         drop(permit);
     };

@@ -60,7 +60,7 @@ impl Environment {
         command.envs(self.set.iter().map(|(name, value)| (name, value)));
     }
 
-    /// Makes the secrets that the program is given known as such, so that they are masked in what it says.
+    /// Registers the secrets that the program gets, so that they are masked in its output.
     pub(super) fn declare_secrets(&self) {
         for name in self.passed.iter().filter(|name| looks_secret(name)) {
             drop(Secret::from_env(name));

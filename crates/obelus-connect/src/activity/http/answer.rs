@@ -16,7 +16,7 @@ use crate::activity::text::{excerpt, read_json};
 /// The number of bytes read of an error's body.
 const MOST_OF_ERROR: usize = 4096;
 
-/// The result in an answer: JSON where the server says so, otherwise text.
+/// The result in an answer: JSON or text, by its content type.
 pub(super) async fn read(mut response: Response) -> Result<Value, Failure> {
     let status = response.status();
     if !status.is_success() {
@@ -53,7 +53,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind == "application/json" || kind == "text/json" || kind.ends_with("+json")
 }
 
-/// An answer that says no.
+/// Reads the error of a refused request.
 async fn refused(status: StatusCode, mut response: Response) -> Failure {
     let again = match retry_after(response.headers(), SystemTime::now()) {
         _ if !status.is_server_error() && status != StatusCode::TOO_MANY_REQUESTS => Again::Never,
