@@ -342,7 +342,7 @@ fn show(event: &Event<'_>, elsewhere: Option<&str>) {
         Event::AskedAgain(question, AskedAgain::ItWillLapse) => {
             let until = question.expires_at;
             output::note(&format!(
-                "{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} lapses at {until}",
+                "{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} expires at {until}",
                 visible(&question.id.to_string())
             ));
         }

@@ -1,10 +1,10 @@
-//! `obelus sessions`, `inbox`, `answer`, `approve` and `deny`: sessions that are kept.
+//! `obelus sessions`, `inbox`, `answer`, `approve` and `deny`: saved sessions.
 //!
 //! # Layout
 //!
 //! | file | subject |
 //! |---|---|
-//! | `look` | what is there, and what waits |
+//! | `look` | list, show, inbox |
 //! | `carry` | export, import, fork |
 //! | `keep` | pause, resume, prune |
 
@@ -64,7 +64,7 @@ pub(crate) fn restore(
     let (taken, mcp) = Job::restore(store, id, genesis, record)?;
     let recovered = taken.recovered;
     let is_at_rest = recovered.in_doubt == 0 && recovered.requests == 0;
-    // The same words once more are an echo while they are at work, and words once that is done.
+    // The same message again is a repetition while its turn runs, and a new message after that.
     let is_echo = is_said && (!is_at_rest || !matches!(then, Some(Input::User { .. })));
     let begin = Begin::GoingOn { then: then.filter(|_| !is_echo), rested: recovered.reply.map(Box::new) };
     Ok((taken.driver, begin, mcp))
@@ -121,14 +121,14 @@ fn asked(id: &str, store: &StoreAt) -> Result<Question> {
 /// one does.
 pub(crate) fn decide(id: &str, decision: Decision, store: &StoreAt, as_json: bool) -> Result<Exit> {
     let (session, question) = parts(id)?;
-    // An answer that does not fit is refused before anything is written.
+    // Refuse an invalid answer before anything is written.
     asked(id, store)?;
     let input = Input::Decide { question, decision, by: keep::BY.to_owned() };
     let Some(store) = keep::open_or_tell(session, store, &input, as_json)? else { return Ok(Exit::Done) };
     let genesis = store.genesis(session)?.ok_or_else(|| StoreError::Unknown(session.to_owned()))?;
     let (driver, begin, mcp) = restore(&store, session, genesis, None, None)?;
     let begin = match begin {
-        // A paused session takes the answer, and does nothing about it yet.
+        // A paused session accepts the answer and acts on it when it is resumed.
         _ if driver.session().paused().is_some() => Begin::Resumed(input),
         Begin::GoingOn { rested, .. } => Begin::GoingOn { then: Some(input), rested },
         other => other,

@@ -187,7 +187,12 @@ impl<'a> Driver<'a> {
                 self.make(&Move::End { pick: 0, ending: Ending::Number });
             } else if let Some(question) = open {
                 let verb = if turn % 2 == 0 { Verb::Approve } else { Verb::Deny };
-                self.tell(decided(question.id.clone(), decision_of(&question, verb)));
+                // Whether an effect happened is no matter of yes or no.
+                let decision = match question.about {
+                    About::InDoubt => Decision::Happened { result: Value::Null },
+                    _ => decision_of(&question, verb),
+                };
+                self.tell(decided(question.id.clone(), decision));
             } else {
                 return self.watch.at_the_end(&self.session);
             }

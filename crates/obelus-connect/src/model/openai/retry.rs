@@ -1,4 +1,4 @@
-//! When a request is sent again, and when no more.
+//! Retries: a budget, and the pause before the next attempt.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
@@ -7,23 +7,23 @@ use std::time::Duration;
 use super::failure::Failure;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(400);
-const LONGEST_PAUSE: Duration = Duration::from_secs(20);
-/// Retries that a model has at most, whatever its requests are allowed: a server in trouble is not helped by more.
-const MOST: f64 = 10.0;
-/// What an answer gives back.
-const EARNED: f64 = 0.5;
+const MAX_PAUSE: Duration = Duration::from_secs(20);
+/// The largest budget of retries of a model, so that an overloaded server does not get more load.
+const MAX_RETRIES: f64 = 10.0;
+/// Retries gained by an answered request.
+const EARNED_PER_ANSWER: f64 = 0.5;
 
-/// Retries that are left to all requests of a model together.
+/// The retries left for all requests of a model.
 pub(super) struct Budget(Mutex<f64>);
 
 impl Default for Budget {
     fn default() -> Self {
-        Self(Mutex::new(MOST))
+        Self(Mutex::new(MAX_RETRIES))
     }
 }
 
 impl Budget {
-    /// Takes one, if there is one.
+    /// Uses one retry; false if none is left.
     pub(super) fn take(&self) -> bool {
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if *left < 1.0 {
@@ -33,20 +33,19 @@ impl Budget {
         true
     }
 
-    /// A request has had its answer.
+    /// Adds to the budget after an answered request.
     pub(super) fn earn(&self) {
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *left = (*left + EARNED).min(MOST);
+        *left = (*left + EARNED_PER_ANSWER).min(MAX_RETRIES);
     }
 }
 
-/// How long to wait before the next attempt: as the server says, else longer each time, and never in step with
-/// others that failed at the same moment.
+/// The pause before the next attempt: what the server asks for, else exponential back-off with jitter.
 pub(super) fn pause(failure: &Failure, attempt: u32) -> Duration {
-    let own = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(attempt.min(16))).min(LONGEST_PAUSE);
-    // Every new `RandomState` is seeded anew.
-    let dice = (RandomState::new().hash_one(attempt) % 1024) as f64 / 1024.0;
-    let jittered = own.mul_f64(0.5 + dice / 2.0);
+    let own = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(attempt.min(16))).min(MAX_PAUSE);
+    // Every new `RandomState` has a random seed.
+    let random = (RandomState::new().hash_one(attempt) % 1024) as f64 / 1024.0;
+    let jittered = own.mul_f64(0.5 + random / 2.0);
     failure.after.map_or(jittered, |asked| asked.max(jittered.min(Duration::from_millis(50))))
 }
 
@@ -69,7 +68,7 @@ mod tests {
     fn pauses_grow_to_a_limit_and_the_server_has_the_last_word() {
         let failure = Failure::new(Code::ServerError, "");
         for attempt in 0..40 {
-            let longest = FIRST_PAUSE.saturating_mul(1 << attempt.min(16)).min(LONGEST_PAUSE);
+            let longest = FIRST_PAUSE.saturating_mul(1 << attempt.min(16)).min(MAX_PAUSE);
             let pause = pause(&failure, attempt);
             assert!(pause >= longest / 2 && pause <= longest, "{attempt}: {pause:?}");
         }
