@@ -145,6 +145,28 @@ fn death_by_a_signal_is_told_from_an_exit_code() {
 }
 
 #[test]
+fn call_5_a_filter_chooses_where_its_result_goes() {
+    let folder = Folder::new("chooses");
+    let filter =
+        r#"if .call.n > 5 then {_messages: [{type: "data", kind: "state", data: {late: .call.n}}]} else .call.n end"#;
+    let request = |n: u32| {
+        serde_json::json!({
+            "context": [
+                {"type": "tool", "tool": {"sort": {"type": "object", "x-effect": "read", "properties": {"n": {"type": "integer"}}}}},
+                {"type": "plan", "plan": [{"_tool": "sort", "n": n, "_outputPath": "†state.early || †state.late"}]},
+            ],
+            "activities": {"sort": {"jq": filter}},
+        })
+    };
+    for (n, place) in [(3, "†state.early"), (7, "†state.late")] {
+        let file = folder.file(&format!("{n}.json"), request(n).to_string());
+        let ran = obelus(&["plan", "run", &file, "--json"]).exits(0).json();
+        let written = ran["context"].as_array().and_then(|context| context.last()).cloned().unwrap_or_default();
+        assert_eq!(written["_outputPath"], place, "{ran}");
+    }
+}
+
+#[test]
 fn redirects_in_a_circle_end() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
