@@ -22,6 +22,7 @@ use crate::template::Template;
 use crate::wording::type_name;
 pub use before::Before;
 pub use side_write::SideWrite;
+pub(crate) use trust::within as lies_within;
 pub(crate) use words::NameSource;
 pub use words::in_language;
 
@@ -175,6 +176,7 @@ impl Tool {
         };
         let trust = trust::read(definition.get("x-trust"))?;
         let issued = names(definition, "x-issued")?.unwrap_or_default();
+        let issued: Vec<String> = issued.iter().map(|path| path.replace("[]", "")).collect();
         let trusted = trust::at(&trust, "");
         let origin_of = |trusted: bool| Origins::of(Origin::Tool { name: name.into(), trusted });
         let all_trusted = trust.iter().all(|(_, trusted)| *trusted) && trusted;
@@ -262,6 +264,17 @@ impl Tool {
     pub(crate) fn origin_at(&self, path: &str) -> &Origins {
         let part = self.parts.iter().rev().find(|part| trust::within(path, &part.path));
         part.map_or(&self.origin, |part| &part.origin)
+    }
+
+    /// Whether the tool itself mints what lies at a dotted path of its result.
+    pub(crate) fn issues(&self, path: &str) -> bool {
+        self.issued.iter().any(|upper| trust::within(path, upper))
+    }
+
+    /// The origin of a result of which every value is minted: the tool's own, and believed. None of any other result.
+    pub(crate) fn origin_if_all_issued(&self, result: &Value) -> Option<Origins> {
+        let is_all_issued = !self.issued.is_empty() && trust::is_all_issued(result, "", &self.issued);
+        is_all_issued.then(|| Origins::of(Origin::Tool { name: self.name.as_str().into(), trusted: true }))
     }
 
     /// The labels of the parts of a result that was made of this; none where all of it is alike.

@@ -232,7 +232,8 @@ pub(crate) fn with_settings(own: Settings, given: &Value) -> Result<Settings, St
             fields[name] = value.clone();
         }
     }
-    serde_json::from_value(fields).map_err(|error| format!("settings: {error}"))
+    let settings = serde_json::from_value(fields).map_err(|error| format!("settings: {error}"))?;
+    crate::run::with_after_reading(settings, given.get("after_reading"))
 }
 
 fn ends(ends: Ends) -> &'static str {

@@ -96,11 +96,23 @@ pub(crate) fn run(case: &Case<'_>) -> Result<(Vec<String>, Value), String> {
 fn settings(given: Value) -> Result<Settings, String> {
     let known = serde_json::to_value(Settings::default()).map_err(|error| error.to_string())?;
     let Value::Object(mut fields) = given else { return Err("`settings` is not an object".to_owned()) };
+    let after_reading = fields.shift_remove("after_reading");
     fields.retain(|name, _| known.get(name).is_some());
     fields.entry("mode").or_insert_with(|| "full".into());
     // Reads before a change are off unless the case sets them.
     fields.entry("before").or_insert(Value::Bool(false));
-    serde_json::from_value(Value::Object(fields)).map_err(|error| format!("settings: {error}"))
+    let settings = serde_json::from_value(Value::Object(fields)).map_err(|error| format!("settings: {error}"))?;
+    with_after_reading(settings, after_reading.as_ref())
+}
+
+/// A case may say `after_reading` by itself, the same as in its policy.
+pub(crate) fn with_after_reading(mut settings: Settings, given: Option<&Value>) -> Result<Settings, String> {
+    if let Some(given) = given {
+        let read = serde_json::from_value(given.clone());
+        let after_reading = read.map_err(|error| format!("settings.after_reading: {error}"))?;
+        settings.policy = settings.policy.with_after_reading(after_reading);
+    }
+    Ok(settings)
 }
 
 impl Run {

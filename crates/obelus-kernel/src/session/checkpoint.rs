@@ -66,6 +66,8 @@ impl Session {
             graph,
             projection,
             delegates: _,
+            // It is made of the context and the inbox.
+            grounds: _,
             spent,
             tasks,
             paused,

@@ -223,6 +223,8 @@ impl Session {
             origins: &|_: Place<'_>| Some(by_person.clone()),
             proposer: &by_person,
             may_follow: &|_| false,
+            // What a person has written needs no other ground.
+            grounding: None,
         });
         if verdict.ruling() == Ruling::Refuse {
             let reason = verdict.reasons().first().map(ToString::to_string).unwrap_or_default();

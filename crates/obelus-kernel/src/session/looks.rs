@@ -58,6 +58,7 @@ impl Session {
             origins: &origins,
             proposer: Origins::NONE,
             may_follow: &|_| false,
+            grounding: None,
         });
         verdict.is_allowed().then(|| Look { question, index, at, tool, call: proposal, origins: all(), attempt: 0 })
     }

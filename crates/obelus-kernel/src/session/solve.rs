@@ -20,7 +20,7 @@ use crate::fault::{Fault, Rule};
 use crate::message::{Message, Plan, PlanMode, Role};
 use crate::origin::{Origin, Origins};
 use crate::plan::{self, Check, Manner, Who};
-use crate::policy::{Mode, Place, Proposal};
+use crate::policy::{Mode, Place, Proposal, Provenance};
 use crate::schema::without_nulls;
 use crate::tool::Tool;
 
@@ -126,6 +126,7 @@ impl Session {
         if self.settings.mode == Mode::Shadow {
             return self.projection.keep_plan(&calls, &self.memory.context);
         }
+        self.catch_up_grounds_of_shown();
         let before_reading = self.transcript.shown().is_trusted();
         // A plan that was made before reading is steered by nobody, and a call that needs a person asks by itself when
         // its values are there to be seen: one question, not two.
@@ -141,6 +142,14 @@ impl Session {
     fn needs_person(&self, check: &Check) -> bool {
         let shown = self.transcript.shown();
         let needs = |call: &Call, tool: &Tool| {
+            let (context, said) = (&self.memory.context, self.transcript.said());
+            let grounding = self.grounding(None, shown, call);
+            let provenance = Provenance { context, instance: None, literal: shown, said, grounding };
+            // What a reference will bring is not known yet.
+            let origins = |place: Place<'_>| match call.has_refs() {
+                true => Some(shown.clone()),
+                false => provenance.of(call, place),
+            };
             let outline = || {
                 let params = call.params.iter().map(|(name, value)| (name.to_string(), value.outline()));
                 Value::Object(params.collect())
@@ -149,9 +158,10 @@ impl Session {
                 call,
                 tool,
                 params: &outline,
-                origins: &|_: Place<'_>| Some(shown.clone()),
+                origins: &origins,
                 proposer: shown,
                 may_follow: &|_| false,
+                grounding: provenance.grounding.as_ref(),
             });
             !verdict.is_allowed()
         };

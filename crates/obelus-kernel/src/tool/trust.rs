@@ -47,7 +47,7 @@ fn depth(path: &str) -> usize {
 }
 
 /// Whether a path lies at or below another.
-pub(super) fn within(path: &str, upper: &str) -> bool {
+pub(crate) fn within(path: &str, upper: &str) -> bool {
     upper.is_empty() || path == upper || path.strip_prefix(upper).is_some_and(|rest| rest.starts_with('.'))
 }
 
@@ -56,7 +56,8 @@ pub(super) fn at(trust: &[(String, bool)], path: &str) -> bool {
     trust.iter().rev().find(|(upper, _)| within(path, upper)).is_some_and(|(_, trusted)| *trusted)
 }
 
-/// Parts with labels of their own: path, whether it is believed, whether it is minted. Upper ones come first.
+/// Parts with labels of their own: path, whether it is believed, whether it is minted. Upper ones come first. What the
+/// tool itself mints is believed, whatever is said of it otherwise.
 pub(super) fn parts(trust: &[(String, bool)], issued: &[String]) -> impl Iterator<Item = (String, bool, bool)> {
     let mut paths: Vec<&String> = trust.iter().map(|(path, _)| path).filter(|path| !path.is_empty()).collect();
     paths.extend(issued);
@@ -64,9 +65,22 @@ pub(super) fn parts(trust: &[(String, bool)], issued: &[String]) -> impl Iterato
     paths.dedup();
     let part = |path: &String| {
         let minted = issued.iter().any(|upper| within(path, upper));
-        (path.clone(), at(trust, path), minted)
+        (path.clone(), minted || at(trust, path), minted)
     };
     paths.into_iter().map(part).collect::<Vec<_>>().into_iter()
+}
+
+/// Whether all that a value holds lies at or below issued paths. What holds nothing is a value too.
+pub(super) fn is_all_issued(value: &Value, path: &str, issued: &[String]) -> bool {
+    let is_issued = || issued.iter().any(|upper| within(path, upper));
+    match value {
+        Value::Array(items) if !items.is_empty() => items.iter().all(|item| is_all_issued(item, path, issued)),
+        Value::Object(fields) if !fields.is_empty() => fields.iter().all(|(name, inner)| {
+            let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            is_all_issued(inner, &below, issued)
+        }),
+        _ => is_issued(),
+    }
 }
 
 /// Why a path leads nowhere in a schema. An object that leaves room for other names is given the benefit of the
@@ -111,7 +125,7 @@ mod tests {
         assert!(!at(&trust, "items.identity") && !at(&trust, "items") && !at(&trust, ""));
         assert!(!at(&read(None).unwrap(), "x") && !at(&read(Some(&json!({"a": "trusted"}))).unwrap(), ""));
         let minted: Vec<_> = parts(&trust, &["items".to_owned()]).collect();
-        assert_eq!(minted, [("items".to_owned(), false, true), ("items.id".to_owned(), true, true)]);
+        assert_eq!(minted, [("items".to_owned(), true, true), ("items.id".to_owned(), true, true)]);
     }
 
     #[test]
