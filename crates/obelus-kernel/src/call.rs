@@ -6,16 +6,16 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use smallvec::smallvec;
 
-use crate::compose::{without_null_members, without_nulls};
 use crate::context::Context;
 use crate::expr::{Expr, OutputPath};
 use crate::fault::{Fault, Rule};
-use crate::fold::{Method, type_name};
+use crate::fold::Method;
 use crate::names::Name;
 use crate::path::Path;
-use crate::schema::{self, Breach};
+use crate::schema::{self, Breach, without_null_members, without_nulls};
 use crate::template::Template;
 use crate::tool::{Meta, Tool};
+use crate::wording::{closest, short, type_name};
 
 /// A call as it was proposed, with everything found in it that can be found before it runs.
 #[derive(Clone, Debug)]
@@ -53,6 +53,15 @@ pub enum Scope {
     Kind(String),
     /// One path.
     Path(Arc<Path>),
+}
+
+/// How the calls of a solution are to be taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Manner {
+    /// They run in the order of writing.
+    pub(crate) sequential: bool,
+    /// The result of a call that names no place for it is pushed to `†results`.
+    pub(crate) keeps_results: bool,
 }
 
 /// Words that may stand beside the parameters; unless the tool declares them they are none.
@@ -185,6 +194,12 @@ impl Call {
         self.output_path.iter().flat_map(OutputPath::paths)
     }
 
+    /// The same, with what its tool declares to write beside the result.
+    pub(crate) fn all_writes(&self) -> impl Iterator<Item = &Path> {
+        let beside = self.tool.iter().flat_map(|tool| &tool.side_writes).map(|side| &side.to);
+        self.writes().map(|path| &**path).chain(beside)
+    }
+
     /// Every kind the call has to do with. Where its result goes by default says nothing of what it is about.
     pub fn kinds(&self) -> impl Iterator<Item = &str> {
         let written = self.writes().filter(|_| !self.keeps_by_default);
@@ -253,26 +268,6 @@ fn unknown_tool(name: &str, fields: &Map<String, Value>, context: &Context) -> F
         Some(other) => format!("`_tool` is the name of a tool, not {}", type_name(other)),
     };
     refused(text)
-}
-
-/// The known name that a misspelt one most likely means.
-pub fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let limit = (name.chars().count() / 3).max(1);
-    known.iter().map(|known| (distance(name, known), *known)).filter(|(d, _)| *d <= limit).min().map(|(_, known)| known)
-}
-
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(64).enumerate() {
-        let mut before = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let cost = before + usize::from(x != *y);
-            before = row[j + 1];
-            row[j + 1] = cost.min(before + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// A field by its name. A call has few of them, so to look through them is cheaper than to hash the name.
@@ -477,7 +472,7 @@ fn against(name: &str, said: &Value, rule: &Meta) -> Option<Fault> {
         },
     };
     let permitted = || rule.fixed.as_ref().unwrap_or(&rule.schema).to_string();
-    (!fits).then(|| refused(format!("the tool permits only {}", schema::short(&permitted()))).at(name))
+    (!fits).then(|| refused(format!("the tool permits only {}", short(&permitted()))).at(name))
 }
 
 fn scope(entry: &Value) -> Result<Scope, Fault> {

@@ -1,6 +1,5 @@
 //! The one schema that the model answers in: words, calls, output.
 
-mod absent;
 mod limits;
 mod offered;
 mod strict;
@@ -15,9 +14,8 @@ use crate::context::Context;
 use crate::dialect::entries::ENTRIES;
 use crate::fold::Method;
 use crate::message::PlanMode;
+pub use crate::schema::without_nulls;
 use crate::tool::{Effect, Tool};
-pub(crate) use absent::without_null_members;
-pub use absent::without_nulls;
 use offered::OfferedTool;
 pub(crate) use offered::{Latest, Offered};
 use strict::{Notes, Strict, described, nullable};
@@ -118,11 +116,17 @@ fn composed(offered: &Offered) -> Composed {
 }
 
 /// Composes the schema of an answer that is the result of one call of a tool, which the model carries out itself.
-pub(crate) fn compose_result(tool: &Tool) -> Composed {
+/// Of several alternatives the model chooses the path of the result.
+pub(crate) fn compose_result(tool: &Tool, alternatives: &[String]) -> Composed {
     let mut notes = Notes::default();
     let schema = tool.output().unwrap_or(&Value::Bool(true));
     let output = Strict::new(schema, &tool.name, 1, &mut notes).plain(schema);
-    finished(closed(Map::from_iter([("output".to_owned(), output)])), Map::new(), notes)
+    let mut properties = Map::from_iter([("output".to_owned(), output)]);
+    if alternatives.len() > 1 {
+        let chosen = one_of(alternatives.iter().map(|path| path.as_str().into()));
+        properties.insert("_outputPath".to_owned(), described(chosen, "Where the result goes."));
+    }
+    finished(closed(properties), Map::new(), notes)
 }
 
 /// What is common to several places is said once: a strict mode counts what a schema lists.
@@ -208,7 +212,7 @@ fn call(tool: &Tool, instances: &BTreeSet<String>, brings_output: bool, notes: &
             Some(schema) => Strict::new(schema, &tool.name, LEVELS, notes).plain(schema),
             None => json!({"type": ["string", "number", "boolean"]}),
         };
-        put("_output", schema);
+        put("_output", nullable(schema));
     }
     about(tool, closed(properties))
 }

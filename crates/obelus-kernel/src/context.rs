@@ -25,6 +25,7 @@ use crate::names::Name;
 use crate::origin::Origins;
 use crate::path::Path;
 use crate::tool::Tool;
+use crate::wording::type_name;
 
 /// An agent's memory.
 ///
@@ -66,7 +67,7 @@ impl Context {
     /// Reads a context from a JSON array of messages.
     pub fn from_value(value: Value) -> Result<Self, Fault> {
         let Value::Array(messages) = value else {
-            let text = format!("a context is an array of messages, not {}", fold::type_name(&value));
+            let text = format!("a context is an array of messages, not {}", type_name(&value));
             return Err(Fault::new(Rule::Ctx3, text));
         };
         Self::collect(messages.into_iter().map(Message::from_value))
@@ -173,14 +174,14 @@ impl Context {
     fn take_out(&mut self, message: &Message, taken: Taken) {
         let (Message::Data(data), Taken::Folded(undo)) = (message, taken) else { return };
         if let Some(view) = self.views.get_mut(&data.kind) {
-            fold::take_back(view.slot(data.instance.as_deref()), data.operation().0, undo);
+            fold::undo_write(view.slot(data.instance.as_deref()), data.operation().0, undo);
         }
     }
 
     /// Takes note of what was taken in, and keeps the message.
     fn remember(&mut self, message: Message, taken: Taken) {
         match (&message, taken) {
-            (Message::Data(data), Taken::Folded(undo)) => self.label(data, undo.made_the_place()),
+            (Message::Data(data), Taken::Folded(undo)) => self.label(data, undo.created_place()),
             (Message::Tool(_), Taken::Tools(tools)) => {
                 for tool in tools {
                     if !self.tools.contains_key(&tool.name) {

@@ -1,14 +1,15 @@
-//! The fold: how one write changes what is there, and how it is taken back.
+//! The fold: how a write changes a value, and how it is undone.
 
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
-use crate::path::Segment;
+use crate::path::{Segment, nested};
+use crate::wording::type_name;
 
-/// How a written value joins what is already at its path.
+/// How a written value joins what is at its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
-    /// Replaces whatever is there.
+    /// Replaces what is there.
     Set,
     /// Merges objects deeply; anything else replaces.
     Merge,
@@ -40,7 +41,7 @@ impl Method {
         Self::ALL.iter().find(|(_, method)| *method == self).map_or("", |&(name, _)| name)
     }
 
-    /// What the method leaves where nothing was.
+    /// What the method writes where nothing is.
     fn first(self, value: Value) -> Result<Value, String> {
         match self {
             Method::Push => Ok(Value::Array(vec![value])),
@@ -52,10 +53,10 @@ impl Method {
     }
 }
 
-/// What a write has changed, so that it can be taken back. It holds what was replaced, never a copy of the rest.
+/// What a write changed, to undo it: only what was replaced, no copy of the rest.
 #[derive(Debug)]
 pub(crate) struct Undo {
-    /// How many segments of the written path lead to what has changed.
+    /// How many segments of the written path lead to the change.
     depth: usize,
     change: Change,
 }
@@ -64,11 +65,11 @@ pub(crate) struct Undo {
 enum Change {
     /// There was nothing.
     Absent,
-    /// This was there.
+    /// This value was there.
     Was(Value),
     /// An array or a string was this long.
     Len(usize),
-    /// Fields of an object have changed.
+    /// Fields of an object changed.
     Fields(Vec<(String, Change)>),
 }
 
@@ -77,18 +78,18 @@ impl Undo {
         Self { depth: 0, change }
     }
 
-    /// The same, seen from one segment further up.
-    fn seen_from_above(self) -> Self {
+    /// The same, from one segment further up.
+    fn one_up(self) -> Self {
         Self { depth: self.depth + 1, ..self }
     }
 
-    /// Whether nothing was at the written place before.
-    pub(crate) fn made_the_place(&self) -> bool {
+    /// Whether the write created its place.
+    pub(crate) fn created_place(&self) -> bool {
         matches!(self.change, Change::Absent)
     }
 }
 
-/// Writes `value` at `path` below `root`. On an error nothing has changed.
+/// Writes `value` at `path` below `root`. An error changes nothing.
 pub(crate) fn write(root: &mut Option<Value>, path: &[Segment], method: Method, value: Value) -> Result<Undo, String> {
     match root {
         Some(node) => write_below(node, path, method, value),
@@ -99,8 +100,8 @@ pub(crate) fn write(root: &mut Option<Value>, path: &[Segment], method: Method, 
     }
 }
 
-/// Takes back the latest write to `root`, which was at `path`.
-pub(crate) fn take_back(root: &mut Option<Value>, path: &[Segment], undo: Undo) {
+/// Undoes the latest write to `root`, which was at `path`.
+pub(crate) fn undo_write(root: &mut Option<Value>, path: &[Segment], undo: Undo) {
     match (undo.change, path[..undo.depth].split_last()) {
         (Change::Absent, None) => *root = None,
         (Change::Absent, Some((last, above))) => {
@@ -110,7 +111,7 @@ pub(crate) fn take_back(root: &mut Option<Value>, path: &[Segment], undo: Undo) 
         }
         (change, _) => {
             if let Some(node) = node_at(root, &path[..undo.depth]) {
-                take_back_at(node, change);
+                undo_at(node, change);
             }
         }
     }
@@ -140,27 +141,25 @@ fn write_below(node: &mut Value, path: &[Segment], method: Method, value: Value)
                     Undo::here(Change::Absent)
                 }
             };
-            Ok(undo.seen_from_above())
+            Ok(undo.one_up())
         }
         Value::Array(items) => {
             let len = items.len();
             let Some(index) = segment.element(len) else {
                 return Err(format!("there is an array of {len} elements, and `{}` is none of them", segment.key()));
             };
-            Ok(write_below(&mut items[index], rest, method, value)?.seen_from_above())
+            Ok(write_below(&mut items[index], rest, method, value)?.one_up())
         }
         scalar => Ok(Undo::here(replace(scalar, build(path, method, value)?))),
     }
 }
 
-/// The value that a write leaves where nothing was: parents are made as objects.
+/// The value that a write creates where nothing is: its parents become objects.
 fn build(path: &[Segment], method: Method, value: Value) -> Result<Value, String> {
     if let Some(segment) = path.iter().find(|segment| segment.counts_from_the_end()) {
         return Err(no_array(segment));
     }
-    Ok(path.iter().rev().fold(method.first(value)?, |inner, segment| {
-        Value::Object(std::iter::once((segment.key().into_owned(), inner)).collect())
-    }))
+    Ok(nested(path, method.first(value)?))
 }
 
 fn join(node: &mut Value, method: Method, value: Value) -> Result<Change, String> {
@@ -215,7 +214,7 @@ fn replace(node: &mut Value, value: Value) -> Change {
     Change::Was(std::mem::replace(node, value))
 }
 
-fn take_back_at(node: &mut Value, change: Change) {
+fn undo_at(node: &mut Value, change: Change) {
     match (change, node) {
         (Change::Was(old), node) => *node = old,
         (Change::Len(len), Value::Array(items)) => items.truncate(len),
@@ -226,7 +225,7 @@ fn take_back_at(node: &mut Value, change: Change) {
                     (Change::Absent, _) => {
                         map.shift_remove(&key);
                     }
-                    (change, Some(child)) => take_back_at(child, change),
+                    (change, Some(child)) => undo_at(child, change),
                     (_, None) => {}
                 }
             }
@@ -235,7 +234,7 @@ fn take_back_at(node: &mut Value, change: Change) {
     }
 }
 
-/// `over` laid on `under`, as an instance's data lies on the global: objects merge deeply, anything else covers.
+/// An instance's data over the global data: objects merge deeply, anything else covers.
 pub(crate) fn overlay(under: &Value, over: &Value) -> Value {
     let mut result = under.clone();
     merge_value(&mut result, over.clone());
@@ -244,18 +243,6 @@ pub(crate) fn overlay(under: &Value, over: &Value) -> Value {
 
 fn no_array(segment: &Segment) -> String {
     format!("index {} counts from the end of an array, and there is none", segment.key())
-}
-
-/// What a value is called in messages to people and models.
-pub fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    }
 }
 
 #[cfg(test)]
@@ -269,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_changes_its_path_and_can_be_taken_back() {
+    fn a_write_changes_its_path_and_can_be_undone() {
         let before = json!({"a": {"b": [1, 2], "s": "x"}, "n": null});
         for (path, method, value, after) in [
             ("†k.a.b[1]", Method::Set, json!(9), json!({"a": {"b": [1, 9], "s": "x"}, "n": null})),
@@ -284,13 +271,13 @@ mod tests {
             let mut root = Some(before.clone());
             let undo = write(&mut root, &at(path), method, value).unwrap();
             assert_eq!(root, Some(after), "{path}");
-            take_back(&mut root, &at(path), undo);
-            assert_eq!(root, Some(before.clone()), "{path} taken back");
+            undo_write(&mut root, &at(path), undo);
+            assert_eq!(root, Some(before.clone()), "{path} undone");
         }
     }
 
     #[test]
-    fn a_write_that_cannot_be_leaves_everything_as_it_was() {
+    fn a_failed_write_changes_nothing() {
         let before = json!({"list": [1], "text": "x", "obj": {}});
         for (path, method, value) in [
             ("†k.list[1]", Method::Set, json!(1)),

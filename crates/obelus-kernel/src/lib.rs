@@ -17,12 +17,11 @@
 //! | [`jq`] | pure filters |
 //! | [`steps`] | an agent's loop as a graph |
 //! | [`dialect`] | how a model writes its answers |
-//! | [`draw`] | boxes and arrows as Mermaid, DOT and SVG |
 //! | [`Origins`] | where values come from |
 //! | [`Fault`] | what is wrong, where, and which rule says so |
 
 mod call;
-pub use call::{Call, Params, Scope, closest};
+pub use call::{Call, Params, Scope};
 
 pub mod compose;
 
@@ -31,8 +30,6 @@ pub use context::{Context, LoadPast, View};
 
 pub mod dialect;
 
-pub mod draw;
-
 mod expr;
 pub use expr::{Expr, Group, OutputPath};
 
@@ -40,14 +37,11 @@ mod fault;
 pub use fault::{Fault, Rule};
 
 mod fold;
-pub use fold::{Method, type_name};
+pub use fold::Method;
 
 mod glob;
 
 pub mod jq;
-
-mod side_write;
-pub use side_write::SideWrite;
 
 mod message;
 pub use message::{Data, Message, Output, Parsed, Parts, Plan, PlanMode, Role, Text, depth_of_text};
@@ -80,7 +74,10 @@ mod time;
 pub use time::Time;
 
 mod tool;
-pub use tool::{Before, Effect, Meta, Tool, in_language};
+pub use tool::{Before, Effect, Meta, SideWrite, Tool, in_language};
 
 mod visible;
 pub use visible::visible;
+
+mod wording;
+pub use wording::{closest, type_name};

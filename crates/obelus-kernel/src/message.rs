@@ -8,10 +8,11 @@ use serde_json::{Map, Value, json};
 
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
-use crate::fold::{Method, type_name};
+use crate::fold::Method;
 use crate::names::Name;
 use crate::origin::{Origin, Origins};
-use crate::path::{MAX_DEPTH, Path};
+use crate::path::{MAX_DEPTH, Path, Segment};
+use crate::wording::type_name;
 
 /// One entry of an agent's memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +54,16 @@ impl Role {
     /// The role's name.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, role)| *role == self).map_or("", |&(name, _)| name)
+    }
+}
+
+impl From<Role> for Origin {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::System => Origin::Author,
+            Role::User => Origin::User,
+            Role::Assistant => Origin::Model,
+        }
     }
 }
 
@@ -187,7 +198,7 @@ impl Data {
     }
 
     /// The one operation this message is: path, method, and the value within `data`.
-    pub(crate) fn operation(&self) -> (&[crate::Segment], Method, Option<&Value>) {
+    pub(crate) fn operation(&self) -> (&[Segment], Method, Option<&Value>) {
         match &self.output {
             // `†error` is the latest one, never a mixture of several.
             _ if self.kind == "error" => (&[], Method::Set, Some(&self.content)),

@@ -1,13 +1,12 @@
-//! Names, and maps that are looked up by name with every read and write.
+//! Names, and maps with names as keys.
 
 use indexmap::IndexMap;
 
-/// The name of a kind or a field. Every call brings several, nearly all of them short: up to 23 bytes take no memory of
-/// their own, and longer ones are shared.
+/// The name of a kind or a field. Up to 23 bytes are stored inline; longer names are shared.
 pub type Name = smol_str::SmolStr;
 
-/// A map in the order of insertion. Its hasher costs a fraction of the standard one for short names; like that it has a
-/// seed, against names that are made to collide, and the seed does not show: nothing is ever in the order of the hashes.
+/// A map in the order of insertion. Its hasher is faster than the standard one for short names, and seeded against
+/// collisions; the seed never shows, for nothing is in the order of hashes.
 pub(crate) type ByName<K, V> = IndexMap<K, V, hashbrown::DefaultHashBuilder>;
 
 /// The form in which names of parameters are compared: services that take `STAGE_ID` take `stage_id` and `stageId` too, so

@@ -11,7 +11,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::fold::Method;
-use crate::message::Role;
 use crate::names::{ByName, Name};
 use crate::path::Segment;
 
@@ -41,16 +40,6 @@ impl fmt::Display for Origin {
             Origin::Model => f.write_str("model"),
             Origin::Tool { name, trusted: true } => write!(f, "trusted:{name}"),
             Origin::Tool { name, trusted: false } => write!(f, "untrusted:{name}"),
-        }
-    }
-}
-
-impl From<Role> for Origin {
-    fn from(role: Role) -> Self {
-        match role {
-            Role::System => Origin::Author,
-            Role::User => Origin::User,
-            Role::Assistant => Origin::Model,
         }
     }
 }

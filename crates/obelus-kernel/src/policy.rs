@@ -7,6 +7,7 @@
 //! | `provenance` | where the values of a call come from |
 //! | `grounding` | whether values of a call stand in what the user said |
 //! | `explain` | the verdict on a call that stands in a file, with everything that was said |
+//! | `simulate` | the dry run of a plan |
 //! | `why` | the chain of calls behind a value |
 
 mod explain;
@@ -16,6 +17,7 @@ mod index;
 mod matching;
 mod provenance;
 mod rules;
+mod simulate;
 mod why;
 
 pub use explain::explain;
@@ -26,4 +28,5 @@ pub use matching::Match;
 pub use provenance::Place;
 pub(crate) use provenance::{Provenance, mark, stands_in_one_result};
 pub use rules::{Examples, Policy, Rule};
+pub use simulate::simulate;
 pub use why::{Because, Given, Why, Writer, why};

@@ -59,7 +59,6 @@ mod redact;
 mod results;
 mod scheduler;
 mod settings;
-mod solution;
 mod solve;
 mod spent;
 mod state;
@@ -73,6 +72,7 @@ use std::sync::Arc;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
+pub use crate::dialect::Solution;
 pub use crate::glob::fits as glob_fits;
 pub use crate::policy::Mode;
 pub use ids::{BadId, CallId, JobRef, LocalCall, QuestionId, QuestionNumber, RequestId, RequestNumber, Routed};
@@ -83,7 +83,6 @@ pub use output::{AskedAgain, CallReport, CallStatus, ElicitationAnswer, Ends, Re
 pub use picture::Picture;
 pub use prompt::{Prompt, Purpose};
 pub use settings::{Approval, FollowUp, ManagedFields, ModelMayConfirm, Planning, Settings};
-pub use solution::Solution;
 pub use spent::{Money, Spent, Used};
 
 use crate::context::Context;

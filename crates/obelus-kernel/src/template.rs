@@ -1,6 +1,7 @@
-//! Parameters with references in them: found once, resolved when their values are there.
+//! Values with expressions in them, which are resolved when their values are there.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 
 use serde_json::Value;
 
@@ -8,10 +9,10 @@ use crate::expr::Expr;
 use crate::fault::Fault;
 use crate::path::Path;
 
-/// A parameter as it was proposed: plain JSON, with expressions where values will come from memory.
+/// A parameter as it was proposed: JSON with expressions for values from memory.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Template {
-    /// A value with no expression in it.
+    /// A value without expressions.
     Literal(Value),
     /// The whole value is an expression.
     Expr(Expr),
@@ -21,7 +22,7 @@ pub enum Template {
     Object(Vec<(String, Template)>),
 }
 
-/// The expression that has no value, so that its parameter cannot be made.
+/// An expression without a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing(pub Expr);
 
@@ -48,14 +49,23 @@ impl Template {
         }
     }
 
-    /// The value with every expression resolved, or the first expression that has none.
+    /// The value with every expression resolved, or the first expression without a value.
     pub fn resolve<'a>(&self, read: &impl Fn(&Path) -> Option<Cow<'a, Value>>) -> Result<Value, Missing> {
+        self.fill(&|expr| expr.value(read).map(Cow::into_owned).ok_or_else(|| Missing(expr.clone())))
+    }
+
+    /// The value, with expressions as their text.
+    pub fn outline(&self) -> Value {
+        self.fill(&|expr| Ok::<_, Infallible>(expr.to_string().into())).unwrap_or_else(|never| match never {})
+    }
+
+    fn fill<E>(&self, value_of: &impl Fn(&Expr) -> Result<Value, E>) -> Result<Value, E> {
         match self {
             Template::Literal(value) => Ok(value.clone()),
-            Template::Expr(expr) => expr.value(read).map(Cow::into_owned).ok_or_else(|| Missing(expr.clone())),
-            Template::Array(items) => items.iter().map(|item| item.resolve(read)).collect(),
+            Template::Expr(expr) => value_of(expr),
+            Template::Array(items) => items.iter().map(|item| item.fill(value_of)).collect(),
             Template::Object(fields) => {
-                let field = |(name, value): &(String, Template)| Ok((name.clone(), value.resolve(read)?));
+                let field = |(name, value): &(String, Template)| Ok((name.clone(), value.fill(value_of)?));
                 fields.iter().map(field).collect::<Result<_, _>>().map(Value::Object)
             }
         }
@@ -90,16 +100,6 @@ impl Template {
             Template::Expr(expr) => visit(expr),
             Template::Array(items) => items.iter().for_each(|item| item.exprs(visit)),
             Template::Object(fields) => fields.iter().for_each(|(_, value)| value.exprs(visit)),
-        }
-    }
-
-    /// The value with expressions left as text, to be judged where it is literal.
-    pub(crate) fn outline(&self) -> Value {
-        match self {
-            Template::Literal(value) => value.clone(),
-            Template::Expr(expr) => expr.to_string().into(),
-            Template::Array(items) => items.iter().map(Template::outline).collect(),
-            Template::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), value.outline())).collect(),
         }
     }
 }

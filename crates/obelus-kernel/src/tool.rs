@@ -1,6 +1,7 @@
 //! Tools: what can be called, what it does to the world, and what a call of it must look like.
 
 mod before;
+mod side_write;
 mod trust;
 mod words;
 
@@ -12,13 +13,15 @@ use serde_json::{Map, Value};
 
 use crate::expr::OutputPath;
 use crate::fault::{Fault, Rule};
-use crate::fold::type_name;
+use crate::fold::Method;
+use crate::message::{Parts, unknown_method};
 use crate::names::Name;
 use crate::origin::{Origin, Origins};
 use crate::schema::{self, Breach};
-use crate::side_write::SideWrite;
 use crate::template::Template;
+use crate::wording::type_name;
 pub use before::Before;
+pub use side_write::SideWrite;
 pub(crate) use trust::within as lies_within;
 pub(crate) use words::NameSource;
 pub use words::in_language;
@@ -275,7 +278,7 @@ impl Tool {
     }
 
     /// The labels of the parts of a result that was made of this; none where all of it is alike.
-    pub(crate) fn parts_of_result(&self, made_of: &Origins) -> Option<crate::message::Parts> {
+    pub(crate) fn parts_of_result(&self, made_of: &Origins) -> Option<Parts> {
         let origins = |part: &Part| match part.minted {
             true => part.origin.clone(),
             false => made_of.clone().joined(&part.origin),
@@ -428,9 +431,7 @@ fn check_fixed(meta: &str, rule: &Meta) -> Result<(), Fault> {
     let Some(fixed) = &rule.fixed else { return Ok(()) };
     match (meta, fixed) {
         ("_outputPath", Value::String(text)) => OutputPath::parse(text).map(drop).map_err(|fault| fault.at(meta)),
-        ("_outputMethod", Value::String(name)) if crate::Method::parse(name).is_none() => {
-            Err(crate::message::unknown_method(name))
-        }
+        ("_outputMethod", Value::String(name)) if Method::parse(name).is_none() => Err(unknown_method(name)),
         ("_scopes", Value::Array(_)) | ("_output", _) => Ok(()),
         ("_scopes", _) => Err(wrong("`_scopes` is an array of kinds and paths")),
         (_, Value::String(_) | Value::Null) => Ok(()),

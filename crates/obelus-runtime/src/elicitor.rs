@@ -12,6 +12,8 @@ use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 
+use crate::secret::{mask_value, without_secrets};
+
 /// A call's way to ask a person something. Cheap to clone, and usable from any task.
 #[derive(Clone, Default)]
 pub struct Elicitor(Option<Arc<Line>>);
@@ -76,8 +78,10 @@ impl Elicitor {
     }
 
     /// Asks a person, and waits for what they say. The words are shown as the call's own; the answer fits the schema.
-    pub async fn ask(&self, words: String, schema: Value) -> Elicited {
+    pub async fn ask(&self, words: String, mut schema: Value) -> Elicited {
         let Some(line) = &self.0 else { return Elicited::Gone };
+        let words = without_secrets(&words).into_owned();
+        mask_value(&mut schema);
         if line.times.fetch_add(1, Ordering::Relaxed) >= MOST_TIMES {
             return Elicited::Declined(format!("one call may not ask more than {MOST_TIMES} times"));
         }

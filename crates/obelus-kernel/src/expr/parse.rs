@@ -31,7 +31,7 @@ pub(super) fn expression(text: &str) -> Result<Expr, Fault> {
 
 const STATE: &str = "state";
 
-/// One reference of nothing but plain names, which is what nearly every expression is.
+/// The common case: one reference of plain names.
 fn plain_reference(text: &str) -> Option<Path> {
     let text = text.strip_prefix("†").filter(|text| begins_kind(text))?;
     let (kind, mut rest) = text.split_at(plain_letters(text));
@@ -45,42 +45,44 @@ fn plain_reference(text: &str) -> Option<Path> {
         segments.push(Segment::Field(name.into()));
         rest = after;
     }
-    // Most are about the state.
     let kind = if kind == STATE { const { Name::new_static(STATE) } } else { kind.into() };
     rest.is_empty().then_some(Path { kind, segments })
 }
 
 struct Parser<'a> {
     text: &'a str,
-    /// What has not been read yet.
+    /// The unread rest.
     rest: &'a str,
-    /// Parentheses open so far, bounded so that hostile text cannot exhaust the stack.
+    /// Open parentheses, bounded so that hostile text cannot exhaust the stack.
     depth: usize,
 }
 
 impl<'a> Parser<'a> {
     fn or(&mut self) -> Result<Expr, Fault> {
-        let first = self.and()?;
-        if !self.operator("|")? {
-            return Ok(first);
-        }
-        let mut terms = vec![first, self.and()?];
-        while self.operator("|")? {
-            terms.push(self.and()?);
-        }
-        Ok(Expr::Any(terms))
+        self.joined("|", Self::and, Expr::Any)
     }
 
     fn and(&mut self) -> Result<Expr, Fault> {
-        let first = self.term()?;
-        if !self.operator("&")? {
+        self.joined("&", Self::term, Expr::All)
+    }
+
+    /// One term, or several between doubled signs.
+    fn joined(
+        &mut self,
+        sign: &str,
+        term: fn(&mut Self) -> Result<Expr, Fault>,
+        join: fn(Vec<Expr>) -> Expr,
+    ) -> Result<Expr, Fault> {
+        let first = term(self)?;
+        let mut terms = Vec::new();
+        while self.operator(sign)? {
+            terms.push(term(self)?);
+        }
+        if terms.is_empty() {
             return Ok(first);
         }
-        let mut terms = vec![first, self.term()?];
-        while self.operator("&")? {
-            terms.push(self.term()?);
-        }
-        Ok(Expr::All(terms))
+        terms.insert(0, first);
+        Ok(join(terms))
     }
 
     fn term(&mut self) -> Result<Expr, Fault> {
@@ -105,9 +107,9 @@ impl<'a> Parser<'a> {
         Ok(term)
     }
 
-    /// Takes a doubled operator sign; a single one is a mistake worth its own words.
+    /// Takes a doubled sign; a single one is an error.
     fn operator(&mut self, sign: &str) -> Result<bool, Fault> {
-        if self.rest.is_empty() || !self.take(sign) {
+        if !self.take(sign) {
             return Ok(false);
         }
         if !self.take(sign) {
@@ -124,9 +126,7 @@ impl<'a> Parser<'a> {
             if segments.len() > MAX_DEPTH {
                 return Err(self.expected(&format!("a path of at most {MAX_DEPTH} segments")));
             }
-            if self.rest.is_empty() {
-                return Ok(Path { kind, segments });
-            } else if self.take(".") {
+            if self.take(".") {
                 segments.push(self.segment()?);
             } else if self.take("[") {
                 segments.push(self.bracket()?);
@@ -230,12 +230,12 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Letters of a kind's name after the first.
+/// Characters of a kind's name after the first.
 pub(crate) const fn is_kind_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// The letters of kinds, of which most other names are made too, by their bytes.
+/// The same by byte: most other names are made of these too.
 const PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
     let mut byte = 0_u8;
@@ -246,12 +246,12 @@ const PLAIN: [bool; 256] = {
     plain
 };
 
-/// Whether a text begins with a letter that a kind's name can begin with.
+/// Whether a text begins as a kind's name can begin.
 fn begins_kind(text: &str) -> bool {
     text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
 }
 
-/// How many such letters a text begins with.
+/// How many plain characters a text begins with.
 fn plain_letters(text: &str) -> usize {
     text.bytes().position(|byte| !PLAIN[byte as usize]).unwrap_or(text.len())
 }

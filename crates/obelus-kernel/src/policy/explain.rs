@@ -45,7 +45,7 @@ pub fn explain(call: &Value, context: &Context, policy: &Policy, mode: Mode) -> 
     let sources = Provenance { context, instance, literal: &shown, said: Origins::NONE, grounding };
     let origins = |place: Place<'_>| {
         let said = match place {
-            Place::Call => None,
+            Place::Call | Place::Scopes => None,
             Place::Param(path) | Place::Path(path) => Some(path),
         };
         Some(sources.of(&read, place)?.joined(&example_origins(call, said)))

@@ -99,12 +99,16 @@ pub enum Reason {
         /// The tools that it comes from.
         sources: Vec<String>,
     },
+    /// What the call's scopes hand to it is untrusted; from these tools.
+    UntrustedScopes(Vec<String>),
     /// A plan runs when a person has approved it.
     PlanNeedsApproval,
     /// The plan was made after untrusted data was shown; from these tools.
     PlannedAfterReading(Vec<String>),
-    /// It is not known whether the call happened; what is known.
-    InDoubt(String),
+    /// The work was interrupted, and it is not known whether the call happened.
+    Interrupted,
+    /// The call's answer was lost, and it is not known whether it happened; what is known.
+    AnswerLost(String),
     /// It was proposed after reading, and what it is about is what the user named: how each value was found.
     Grounded(Vec<Grounded>),
 }
@@ -114,7 +118,10 @@ impl Reason {
     pub fn is_about_origins(&self) -> bool {
         matches!(
             self,
-            Reason::ProposedAfterReading(_) | Reason::UntrustedTarget { .. } | Reason::PlannedAfterReading(_)
+            Reason::ProposedAfterReading(_)
+                | Reason::UntrustedTarget { .. }
+                | Reason::UntrustedScopes(_)
+                | Reason::PlannedAfterReading(_)
         )
     }
 }
@@ -123,7 +130,11 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = |sources: &[String]| sources.iter().map(|name| word(name)).collect::<Vec<_>>().join(", ");
         match self {
-            Reason::Author(words) | Reason::InDoubt(words) => f.write_str(words),
+            Reason::Author(words) => f.write_str(words),
+            Reason::Interrupted => f.write_str("the work was interrupted, and it is not known whether this happened"),
+            Reason::AnswerLost(known) => {
+                write!(f, "its answer was lost, and it is not known whether this happened: {known}")
+            }
             Reason::Listed(Ruling::Allow) => f.write_str("the policy allows it"),
             Reason::Listed(Ruling::Confirm) => f.write_str("the policy asks for it"),
             Reason::Listed(Ruling::Refuse) => f.write_str("the policy forbids it"),
@@ -142,6 +153,9 @@ impl fmt::Display for Reason {
             Reason::UntrustedTarget { path, sources } => {
                 let path: Vec<String> = path.split('.').map(word).collect();
                 write!(f, "{} comes from what is not trusted: {}", path.join("."), names(sources))
+            }
+            Reason::UntrustedScopes(sources) => {
+                write!(f, "it is shown what is not trusted: {}", names(sources))
             }
             Reason::PlanNeedsApproval => f.write_str("a plan runs when it is approved"),
             Reason::PlannedAfterReading(sources) => {
@@ -369,6 +383,13 @@ impl<'a> Gate<'a> {
             match self.grounded(proposal) {
                 Some(values) => finding(&"origins", Ruling::Allow, &|| Reason::Grounded(values.clone())),
                 None => finding(&"origins", Ruling::Confirm, &|| Reason::ProposedAfterReading(names(proposer))),
+            }
+        }
+        // Scopes count though a tool declares that it has no target.
+        if acts && !call.scopes.is_empty() {
+            let of = origins(Place::Scopes).unwrap_or_default();
+            if !of.is_trusted() {
+                finding(&"origins", Ruling::Confirm, &|| Reason::UntrustedScopes(names(&of)));
             }
         }
         let mut target = |place: Place<'_>, path: &str| {

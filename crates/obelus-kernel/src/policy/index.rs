@@ -202,7 +202,7 @@ impl Params {
             }
             Value::Object(fields) => {
                 for (name, inner) in fields {
-                    let node = self.below.get(name).or_else(|| self.below.get(&folded(name)));
+                    let node = self.below.get(&folded(name));
                     if let Some(node) = node {
                         node.collect_at(name, inner, path, origins, found);
                     }

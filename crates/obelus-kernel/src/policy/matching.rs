@@ -127,6 +127,7 @@ mod tests {
     fn a_risky_path_is_found_in_any_case_and_through_arrays() {
         assert!(present(&json!({"fields": {"opportunity": 1}}), "fields.OPPORTUNITY"));
         assert!(present(&json!({"rows": [{}, {"SUM": 1}]}), "rows.sum"));
+        assert!(present(&json!({"fields": {"stageId": 1}}), "fields.STAGE_ID"));
         assert!(!present(&json!({"fields": {"TITLE": 1}}), "fields.OPPORTUNITY"));
         assert!(present(&json!({"fields": "†state.fields"}), "fields.OPPORTUNITY"));
     }

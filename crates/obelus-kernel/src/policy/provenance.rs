@@ -35,6 +35,8 @@ pub enum Place<'a> {
     Call,
     /// The parameter of this very name.
     Param(&'a str),
+    /// What its scopes show to whoever carries it out.
+    Scopes,
     /// What a dotted path leads to. Case does not matter, and arrays are looked through.
     Path(&'a str),
 }
@@ -44,6 +46,7 @@ impl Provenance<'_> {
     pub(crate) fn of(&self, call: &Call, place: Place<'_>) -> Option<Origins> {
         match place {
             Place::Call => Some(self.of_call(call)),
+            Place::Scopes => Some(self.of_scopes(call)),
             Place::Param(name) => Some(self.of_param(call, name)),
             Place::Path(path) => self.of_path(call, path),
         }

@@ -58,8 +58,11 @@ impl Session {
         let call = Arc::clone(self.scheduler.call(at));
         let Some(tool) = &call.tool else { return self.close(at, Status::Failed) };
         self.catch_up_grounds(at);
-        let instance = self.scheduler.job(at).instance.as_deref();
-        let read = |path: &Path| self.memory.context.read(path, instance);
+        let (step, instance) = (self.scheduler.step_of(at), self.scheduler.job(at).instance.as_deref());
+        let read = |path: &Path| match step.is_stale(at.index(), path) {
+            true => None,
+            false => self.memory.context.read(path, instance),
+        };
         let whole = whole_proposal(&call, instance);
         let filled = match whole {
             Some(raw) => refilled(raw, &call, &read),

@@ -205,7 +205,7 @@ impl Session {
                 let why = reply.reason.unwrap_or_else(|| CallError::new("ended", "it ended without a result"));
                 // Said once, however many delegates it came through.
                 let code = why.code.strip_prefix("delegate_").unwrap_or(&why.code);
-                let error = CallError::new(format!("delegate_{code}"), crate::schema::short(&why.message));
+                let error = CallError::new(format!("delegate_{code}"), crate::wording::short(&why.message));
                 self.finish(at, Outcome::Error(error));
             }
         }

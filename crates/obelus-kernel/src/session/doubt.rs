@@ -6,9 +6,6 @@ use super::inbox::{About, AskedCall, Draft, QuestionStatus};
 use super::input::{CallError, Outcome};
 use crate::policy::Reason;
 
-/// What is known of a call that was under way when its driver died.
-const INTERRUPTED: &str = "the work was interrupted, and it is not known whether this happened";
-
 /// A read whose answer gets lost is tried this often in all; then it is an error.
 const MOST_READS: u32 = 3;
 
@@ -31,15 +28,14 @@ impl Session {
         let Some(at) = self.scheduler.in_hand(at) else { return };
         match self.is_idempotent(at) {
             true => self.start_again(at),
-            false => self.ask_about_doubt(at, INTERRUPTED.to_owned()),
+            false => self.ask_about_doubt(at, Reason::Interrupted),
         }
     }
 
     /// A call went out and its answer was lost. Unlike after a crash, whatever loses it may go on losing it.
     pub(super) fn lose(&mut self, at: JobRef, message: &str) {
         if !self.is_idempotent(at) {
-            let why = format!("its answer was lost, and it is not known whether this happened: {message}");
-            return self.ask_about_doubt(at, crate::visible(&why));
+            return self.ask_about_doubt(at, Reason::AnswerLost(crate::visible(message)));
         }
         if self.may_try_again(at, MOST_READS) {
             return self.start_again(at);
@@ -71,13 +67,13 @@ impl Session {
     }
 
     /// Asks a person whether a call has happened; once, however often the doubt is told.
-    fn ask_about_doubt(&mut self, at: JobRef, known: String) {
+    fn ask_about_doubt(&mut self, at: JobRef, known: Reason) {
         self.close_elicitations(at);
         let (job, call) = (self.scheduler.job(at), self.scheduler.call(at));
         let (Some(frozen), false) = (&job.frozen, job.awaits_user) else { return };
         let described = self.described(at, call, &frozen.call);
         let asked = AskedCall::new(frozen.call.clone(), String::new(), vec![at]);
-        self.ask(Draft::new(About::InDoubt, vec![asked], described).because(vec![Reason::InDoubt(known)]));
+        self.ask(Draft::new(About::InDoubt, vec![asked], described).because(vec![known]));
         self.scheduler.set_awaits_user(at, true);
     }
 

@@ -122,6 +122,16 @@ impl<T> Routed<T> {
     }
 }
 
+impl Routed<LocalCall> {
+    /// The step of a call of the session itself, and its place there, as in its report.
+    pub fn place(&self) -> Option<(u32, u32)> {
+        match self.local()? {
+            LocalCall::Job(at) => Some((at.step, at.job)),
+            LocalCall::Early { .. } | LocalCall::Look { .. } => None,
+        }
+    }
+}
+
 impl<T: Copy> Routed<T> {
     /// What it is in its own session; none where it is in a delegate.
     pub(crate) fn local(&self) -> Option<T> {

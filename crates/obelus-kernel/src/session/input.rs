@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::ids::{CallId, JobRef, QuestionId, RequestId};
 use super::picture::Picture;
-use super::solution::Solution;
 use super::spent::Used;
+use crate::dialect::Solution;
 use crate::policy::Mode;
 
 /// Something that happened, told to the session by its driver. Inputs in order are the session's journal.

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::ids::JobRef;
 use super::input::{CallError, Outcome};
-use super::memory::{Author, Failure};
+use super::memory::{Author, Failure, Written};
 use super::scheduler::Status;
 use super::settings::Settings;
-use super::solution::Solution;
 use super::{Session, error_data};
 use crate::call::{Call, without_absent};
+use crate::dialect::Solution;
 use crate::expr::{Group, OutputPath};
 use crate::fault::{Fault, Rule};
 use crate::origin::{Origin, Origins};
@@ -25,7 +25,7 @@ impl Session {
         let call = Arc::clone(self.scheduler.call(at));
         if call.output_path.is_none() {
             if let Outcome::Value(result) = &outcome {
-                self.write_side_writes(at, &call, result);
+                self.write_side_writes(at, &call, result, &None);
             }
             let failed = matches!(outcome, Outcome::Error(_) | Outcome::Lost { .. });
             return self.close(at, if failed { Status::Failed } else { Status::Done });
@@ -40,13 +40,13 @@ impl Session {
             _ => None,
         };
         let written = self.write_outcome(at, &call, outcome);
-        if let (Ok(()), Some(result)) = (&written, result) {
-            self.write_side_writes(at, &call, &result);
+        if let (Ok(written), Some(result)) = (&written, result) {
+            self.write_side_writes(at, &call, &result, written);
         }
         self.end_with(at, written);
     }
 
-    fn write_outcome(&mut self, at: JobRef, call: &Arc<Call>, outcome: Outcome) -> Result<(), Failure> {
+    fn write_outcome(&mut self, at: JobRef, call: &Arc<Call>, outcome: Outcome) -> Result<Written, Failure> {
         let job = self.scheduler.job(at);
         let author = Author {
             call,
@@ -70,7 +70,7 @@ impl Session {
     }
 
     /// Writes what the call's tool declares beside its result. What cannot be written is told to the model.
-    fn write_side_writes(&mut self, at: JobRef, call: &Arc<Call>, result: &Value) {
+    fn write_side_writes(&mut self, at: JobRef, call: &Arc<Call>, result: &Value, written: &Written) {
         let job = self.scheduler.job(at);
         let Some(frozen) = job.frozen.as_ref().map(|frozen| Arc::clone(&frozen.call)) else { return };
         let author = Author {
@@ -80,7 +80,15 @@ impl Session {
             own: own_origin(call, job.is_model_call),
             mints: false,
         };
-        for message in self.memory.write_side_writes(&author, &frozen, result) {
+        let (beside, failed) = self.memory.write_side_writes(&author, &frozen, result);
+        let of_result = match written {
+            Some(paths) => paths.clone(),
+            None => call.writes().map(|path| (**path).clone()).collect(),
+        };
+        if let Some(job) = self.scheduler.job_mut(at) {
+            job.written = Some(of_result.into_iter().chain(beside).collect());
+        }
+        for message in failed {
             let error = json!({"code": "leaves", "message": message});
             self.transcript.tell_error(error_data((*frozen).clone(), error));
         }
@@ -98,15 +106,18 @@ impl Session {
         let written = match breach {
             Some(breach) => Err(Failure::Structural(Fault::new(Rule::Call3, breach.text).at("_output"))),
             // A thought without a path is for this step alone.
-            None if call.output_path.is_none() => Ok(()),
+            None if call.output_path.is_none() => Ok(None),
             None => self.memory.write_value(&author, output, chosen).map_err(Failure::Structural),
         };
         self.end_with(at, written);
     }
 
-    fn end_with(&mut self, at: JobRef, written: Result<(), Failure>) {
+    fn end_with(&mut self, at: JobRef, written: Result<Written, Failure>) {
         match written {
-            Ok(()) => {
+            Ok(written) => {
+                if let (Some(paths), Some(job)) = (written, self.scheduler.job_mut(at)) {
+                    job.written.get_or_insert(paths);
+                }
                 self.turn.note_success(|| self.scheduler.identity(at));
                 self.close(at, Status::Done);
             }
@@ -158,7 +169,10 @@ type Chosen = (Value, Option<Group>);
 pub(super) fn chosen_output(call: &Call, solution: Solution) -> Result<Chosen, String> {
     let [answer] = solution.calls.as_slice() else {
         return match solution.calls.len() {
-            0 => Ok((without_absent(&solution.output, call.tool.as_deref()), None)),
+            0 => {
+                let chosen = solution.output_path.as_deref().map(|path| chosen_path(call, path)).transpose()?;
+                Ok((without_absent(&solution.output, call.tool.as_deref()), chosen.flatten()))
+            }
             n => Err(format!("one call of `{}` was asked for, and {n} came", call.tool_name())),
         };
     };
@@ -169,17 +183,20 @@ pub(super) fn chosen_output(call: &Call, solution: Solution) -> Result<Chosen, S
     let output = without_absent(output, call.tool.as_deref());
     let chosen = match answer.get("_outputPath").and_then(Value::as_str) {
         None => None,
-        Some(text) => {
-            let said = OutputPath::parse(text).map_err(|fault| fault.to_string())?;
-            let allowed = call.output_path.iter().flat_map(|path| &path.alternatives);
-            match said.alternatives.as_slice() {
-                [group] if allowed.clone().any(|known| known == group) => Some(group.clone()),
-                several if several.len() > 1 => None,
-                _ => return Err(format!("`{text}` is none of the alternatives")),
-            }
-        }
+        Some(text) => chosen_path(call, text)?,
     };
     Ok((output, chosen))
+}
+
+/// The alternative that a path names; none where it still names several.
+fn chosen_path(call: &Call, text: &str) -> Result<Option<Group>, String> {
+    let said = OutputPath::parse(text).map_err(|fault| fault.to_string())?;
+    let mut allowed = call.output_path.iter().flat_map(|path| &path.alternatives);
+    match said.alternatives.as_slice() {
+        [group] if allowed.any(|known| known == group) => Ok(Some(group.clone())),
+        several if several.len() > 1 => Ok(None),
+        _ => Err(format!("`{text}` is none of the alternatives")),
+    }
 }
 
 /// About how many bytes a value takes as JSON; counting stops past `most`.

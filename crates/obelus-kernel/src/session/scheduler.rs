@@ -298,7 +298,7 @@ impl Scheduler {
         if job.status.is_final() {
             return false;
         }
-        let was_detached = job.status == Status::Running && !is_awaited && job.frozen.is_some() && job.attempt > 0;
+        let was_detached = job.status == Status::Running && !is_awaited && job.attempt > 0;
         job.status = status;
         if !was_detached {
             step.open -= 1;

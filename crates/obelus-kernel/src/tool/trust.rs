@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::wrong;
 use crate::fault::Fault;
+use crate::wording::closest;
 
 /// `trusted`, `untrusted`, or an object of these by dotted path: the empty path is the whole, arrays are looked
 /// through (`items.id`, or `items[].id`). Upper paths come first.
@@ -101,7 +102,7 @@ pub(super) fn stray(schema: &Value, path: &str, mut is_closed: bool) -> Option<S
         let found = fields.iter().find(|(name, _)| *name == step || name.to_lowercase() == step.to_lowercase());
         let Some((_, inner)) = found else {
             let known: Vec<&str> = fields.keys().filter(|name| !name.starts_with('_')).map(String::as_str).collect();
-            return match crate::closest(step, &known) {
+            return match closest(step, &known) {
                 Some(near) => Some(format!("there is no `{step}`; did you mean `{near}`?")),
                 None if is_closed => Some(format!("there is no `{step}`; there are: {}", known.join(", "))),
                 None => None,

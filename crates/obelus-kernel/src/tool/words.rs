@@ -4,8 +4,8 @@
 use serde_json::{Map, Value};
 
 use super::{Effect, Tool, trust};
-use crate::fold::type_name;
 use crate::names::{alike, folded};
+use crate::wording::type_name;
 
 /// A word of the author: plain, or one for each language. Without the language, the English one; else the first there is.
 pub fn in_language<'a>(said: &'a Value, language: Option<&str>) -> Option<&'a str> {

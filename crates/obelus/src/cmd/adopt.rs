@@ -1,4 +1,4 @@
-//! `obelus sessions adopt`: a state that another program made becomes a session (B24-7).
+//! `obelus sessions adopt`: imports the state of another program as a session (B24-7).
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ pub(crate) fn adopt(store: &Store, file: &Path, agent: &str, session: Option<&st
     job.meet_servers(&runtime)?;
     let mcp = job.mcp.clone();
     let (genesis, agent) = (job.genesis()?, job.agent.clone());
-    // What does not fit is refused before anything is kept.
+    // Refuse an invalid state before anything is written.
     let driver = job.pictured(store, &id).drive(&id, None)?;
     driver.session().would_take(&state).map_err(|refused| anyhow!("{name}: {refused}"))?;
     if store.genesis(&id)?.is_some() {
@@ -51,6 +51,6 @@ pub(crate) fn adopt(store: &Store, file: &Path, agent: &str, session: Option<&st
     for question in session.questions().iter().filter(|question| Question::is_open(question)) {
         output::answer(&people::shown(question));
     }
-    output::note(&format!("`{}` goes on with `obelus chat --session {id}`", visible(&id)));
+    output::note(&format!("continue `{}` with `obelus chat --session {id}`", visible(&id)));
     Ok(Exit::Done)
 }

@@ -5,16 +5,16 @@
 //! | file | subject |
 //! |---|---|
 //! | `talk` | the conversation: turns, commands, how it ends |
-//! | `terminal`, `lines` | who is at the other end: a person at a terminal, or lines from anywhere |
-//! | `editor` | the line at the keyboard |
-//! | `screen` | where everything is written, and what is drawn anew |
-//! | `steps`, `results` | the steps of a turn, and what they brought |
+//! | `terminal`, `lines` | the user's side: a person at a terminal, or lines of stdin |
+//! | `editor` | the line editor |
+//! | `screen` | output, and the redrawn part of the screen |
+//! | `steps`, `results` | the steps of a turn and their results |
 //! | `why` | where a value comes from |
 //! | `question`, `approve` | a question in words, and the keys that answer it |
-//! | `tour` | a conversation that plays itself |
-//! | `events` | what a portal tells of its own accord |
+//! | `tour` | a scripted conversation |
+//! | `events` | events from a portal |
 //! | `commands` | lines that begin with `/` |
-//! | `titles`, `phrases`, `outline`, `text` | names, our own words, data, and styled lines |
+//! | `titles`, `phrases`, `outline`, `text` | titles of tools, texts by language, JSON as an outline, styled lines |
 
 mod approve;
 mod commands;
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
         opened.mcp.close().await;
         ended
     });
-    // A thread may still wait for a line that nobody will type.
+    // A blocked thread may still be reading from the keyboard.
     runtime.shutdown_background();
     ended
 }
@@ -129,7 +129,7 @@ async fn converse(talk: Talk, args: &Chat, is_terminal: bool) -> Result<Exit> {
     Terminal::new(talk, editor).converse().await
 }
 
-/// Plays a conversation that is written down, and shows it as it would be seen.
+/// Runs a scripted conversation and shows it.
 pub(crate) fn tour(args: &Chat, moves: &[Move]) -> Result<Exit> {
     let runtime = runtime()?;
     let opened = open(args, &runtime)?;
@@ -144,12 +144,12 @@ pub(crate) fn tour(args: &Chat, moves: &[Move]) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Who is there, how far it may go, and where it was.
+/// Prints the agent, the mode and, in a saved session, the latest words.
 fn greet(talk: &Talk, goes_on: bool, is_terminal: bool) {
     let phrases = talk.phrases;
     let mut screen = talk.screen.lock();
     if !is_terminal {
-        // What the conversation is about itself stays out of the way of whoever reads the answers.
+        // Notes about the conversation go to stderr, because stdout has the answers.
         drop(screen);
         let mode = talk.mode();
         crate::output::note(&format!(
@@ -193,7 +193,7 @@ fn open(args: &Chat, runtime: &Runtime) -> Result<Opened> {
         let job = begun(args, runtime)?;
         let mcp = job.mcp.clone();
         let (agent, language, token) = (job.agent.clone(), job.language.clone(), job.application_token());
-        // What cannot be driven is not begun.
+        // Create the session only after its driver has been built.
         let genesis = job.genesis()?;
         let driver = job.pictured(&store, id).drive(id, record)?;
         store.create(id, system_clock(), &genesis)?;
@@ -216,14 +216,14 @@ fn open(args: &Chat, runtime: &Runtime) -> Result<Opened> {
     }
     let (agent, language, token) = (job.agent.clone(), job.language.clone(), job.application_token());
     let goes_on = store.last_word(id)?.is_some();
-    // The mode is a matter of the journal; another model may answer whenever one likes.
+    // The mode is part of the journal; the model may change at any time.
     let genesis = job.told(&How { mode: None, ..args.how.clone() })?.genesis()?;
     let (driver, _, mcp) = sessions::restore(&store, id, genesis, record, None)?;
     mcp.tell_changes(driver.session().context(), runtime)?;
     Ok(Opened { driver, store: Some(store), agent, language, goes_on, mode: args.how.mode.map(Into::into), token, mcp })
 }
 
-/// The agent that is named, else `crm`, else the only one there is; the one that comes along where there is none.
+/// The named agent, else the user's `crm`, else the user's only agent, else the bundled `crm`.
 fn begun(args: &Chat, runtime: &Runtime) -> Result<Job> {
     let folder = match &args.agent {
         Some(agent) => agents::locate(agent)?,

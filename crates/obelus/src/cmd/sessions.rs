@@ -1,10 +1,10 @@
-//! `obelus sessions`, `inbox`, `answer`, `approve` and `deny`: sessions that are kept.
+//! `obelus sessions`, `inbox`, `answer`, `approve` and `deny`: saved sessions.
 //!
 //! # Layout
 //!
 //! | file | subject |
 //! |---|---|
-//! | `look` | what is there, and what waits |
+//! | `look` | list, show, inbox |
 //! | `carry` | export, import, fork |
 //! | `keep` | pause, resume, prune |
 
@@ -15,7 +15,7 @@ mod look;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use obelus_kernel::session::{Decision, Input, Question};
+use obelus_kernel::session::{Decision, Input, Question, QuestionId};
 use obelus_runtime::{Driver, Store, StoreError};
 use serde_json::Value;
 
@@ -64,7 +64,7 @@ pub(crate) fn restore(
     let (taken, mcp) = Job::restore(store, id, genesis, record)?;
     let recovered = taken.recovered;
     let is_at_rest = recovered.in_doubt == 0 && recovered.requests == 0;
-    // The same words once more are an echo while they are at work, and words once that is done.
+    // The same message again is a repetition while its turn runs, and a new message after that.
     let is_echo = is_said && (!is_at_rest || !matches!(then, Some(Input::User { .. })));
     let begin = Begin::GoingOn { then: then.filter(|_| !is_echo), rested: recovered.reply.map(Box::new) };
     Ok((taken.driver, begin, mcp))
@@ -99,14 +99,15 @@ pub(crate) fn answer(args: &Answer) -> Result<Exit> {
 }
 
 /// The session and the question that an id names.
-fn parts(id: &str) -> Result<(&str, &str)> {
-    id.split_once(':').ok_or_else(|| anyhow!("`{id}` is no question: it is SESSION:QUESTION, as `obelus inbox` prints"))
+fn parts(id: &str) -> Result<(&str, QuestionId)> {
+    let parts = id.split_once(':').and_then(|(session, question)| Some((session, question.parse().ok()?)));
+    parts.ok_or_else(|| anyhow!("`{id}` is no question: it is SESSION:QUESTION, as `obelus inbox` prints"))
 }
 
 /// A question that waits.
 fn asked(id: &str, store: &StoreAt) -> Result<Question> {
     let (session, question) = parts(id)?;
-    match look::read(&look::open_for(store, session)?, session, None)?.question(question) {
+    match look::read(&look::open_for(store, session)?, session, None)?.question(&question) {
         None => bail!("the session `{session}` has no question `{question}`"),
         Some(known) if !known.is_open() => {
             let status = serde_json::to_value(known.status)?;
@@ -120,14 +121,14 @@ fn asked(id: &str, store: &StoreAt) -> Result<Question> {
 /// one does.
 pub(crate) fn decide(id: &str, decision: Decision, store: &StoreAt, as_json: bool) -> Result<Exit> {
     let (session, question) = parts(id)?;
-    // An answer that does not fit is refused before anything is written.
+    // Refuse an invalid answer before anything is written.
     asked(id, store)?;
-    let input = Input::Decide { question: question.to_owned(), decision, by: keep::BY.to_owned() };
+    let input = Input::Decide { question, decision, by: keep::BY.to_owned() };
     let Some(store) = keep::open_or_tell(session, store, &input, as_json)? else { return Ok(Exit::Done) };
     let genesis = store.genesis(session)?.ok_or_else(|| StoreError::Unknown(session.to_owned()))?;
     let (driver, begin, mcp) = restore(&store, session, genesis, None, None)?;
     let begin = match begin {
-        // A paused session takes the answer, and does nothing about it yet.
+        // A paused session accepts the answer and acts on it when it is resumed.
         _ if driver.session().paused().is_some() => Begin::Resumed(input),
         Begin::GoingOn { rested, .. } => Begin::GoingOn { then: Some(input), rested },
         other => other,

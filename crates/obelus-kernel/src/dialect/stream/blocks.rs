@@ -1,31 +1,30 @@
-//! Words of the dialect `blocks` as they come. Calls there run in order and are checked together: none is early.
+//! Words of the dialect `blocks` as they come. Its calls run in order and are checked together, so none is early.
 
 use super::Piece;
 use crate::dialect::blocks::headings::{Block, of_line};
 
-/// The longest line that can be a heading with words after it; longer ones are not looked at.
+/// Longer lines are not looked at.
 const MOST_LINE: usize = 64 * 1024;
 
-/// Where the answer is.
 #[derive(Default)]
-pub(super) struct Reader {
-    /// The line under way, before the words have begun.
+pub(super) struct BlocksReader {
+    /// The line under way, before the words begin.
     line: String,
     place: Place,
 }
 
 #[derive(Default, PartialEq)]
 enum Place {
-    /// Before the actions, where a heading ASSISTANT is prose.
+    /// Before ACTION, where ASSISTANT is prose.
     #[default]
     Before,
-    /// After the heading ACTION.
+    /// After ACTION.
     Action,
     /// In the words.
     Words,
 }
 
-impl Reader {
+impl BlocksReader {
     pub(super) fn push(&mut self, text: &str, piece: &mut impl FnMut(Piece)) {
         let mut rest = text;
         while self.place != Place::Words && !rest.is_empty() {

@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::naming::Naming;
 use super::question::{About, Question};
 use crate::message::Message;
+use crate::names::alike;
 use crate::tool::{NameSource, Tool};
 use crate::visible::visible;
 
@@ -57,7 +58,7 @@ impl Naming<'_> {
             for (place, _) in places {
                 let last = place.rsplit('.').next().unwrap_or(place);
                 let changes = question.changes.iter().filter(|change| change.call == index);
-                let changes = changes.filter(|change| change.field.eq_ignore_ascii_case(last));
+                let changes = changes.filter(|change| alike(&change.field, last));
                 let own = at(&asked.call, place).into_iter();
                 for value in own.chain(changes.filter_map(|change| change.before.as_ref())) {
                     let is_known = named.iter().any(|known| known.place == *place && known.value == *value);
@@ -71,10 +72,10 @@ impl Naming<'_> {
     }
 }
 
-/// What lies at a dotted path; case does not matter.
+/// What lies at a dotted path; case and underscores do not matter.
 fn at<'a>(value: &'a Value, place: &str) -> Option<&'a Value> {
     place.split('.').try_fold(value, |value, name| {
-        value.as_object()?.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, inner)| inner)
+        value.as_object()?.iter().find(|(known, _)| alike(known, name)).map(|(_, inner)| inner)
     })
 }
 

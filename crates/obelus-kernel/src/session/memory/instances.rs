@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Author, Failure, Memory};
+use super::{Author, Failure, Memory, Written};
 use crate::fold::Method;
 use crate::message::{Data, Message};
 use crate::session::input::CallError;
@@ -13,10 +13,14 @@ const MOST: usize = 1000;
 impl Memory {
     /// Writes each row as an instance of the kind that the call names. The kind must be a new one: rows of an earlier
     /// list would otherwise be treated along with these.
-    pub(in crate::session) fn write_instances(&mut self, author: &Author<'_>, rows: Vec<Value>) -> Result<(), Failure> {
+    pub(in crate::session) fn write_instances(
+        &mut self,
+        author: &Author<'_>,
+        rows: Vec<Value>,
+    ) -> Result<Written, Failure> {
         let fail = |code: &str, text: String| Err(Failure::Runtime(CallError::new(code, text)));
         let call = author.call;
-        let Some(field) = call.tool.as_ref().and_then(|tool| tool.instances.clone()) else { return Ok(()) };
+        let Some(field) = call.tool.as_ref().and_then(|tool| tool.instances.clone()) else { return Ok(None) };
         let path = call.output_path.as_ref().and_then(|path| path.paths().next().cloned());
         let Some(path) = path.filter(|path| path.segments.is_empty() && !call.keeps_by_default) else {
             return fail("no_kind", "name a kind of its own for the rows, such as `_outputPath`: `†rows`".to_owned());
@@ -48,6 +52,7 @@ impl Memory {
             data.parts = parts.clone();
             batch.push(Message::Data(Box::new(data)));
         }
-        self.context.append(batch).map_err(Failure::Structural)
+        self.context.append(batch).map_err(Failure::Structural)?;
+        Ok(None)
     }
 }

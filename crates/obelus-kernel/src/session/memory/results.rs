@@ -38,18 +38,25 @@ impl Memory {
         author: &Author<'_>,
         value: Value,
         chosen: Option<&[Arc<Path>]>,
-    ) -> Result<(), Fault> {
-        let Some(path) = &author.call.output_path else { return Ok(()) };
+    ) -> Result<Written, Fault> {
+        let Some(path) = &author.call.output_path else { return Ok(None) };
         let first = path.alternatives.first().map(Group::as_slice).unwrap_or_default();
-        let writes: Writes = match chosen.unwrap_or(first) {
+        let group = chosen.unwrap_or(first);
+        let writes: Writes = match group {
             [single] => smallvec![(single.clone(), value)],
             group => group.iter().map(|path| (path.clone(), value.clone())).collect(),
         };
-        self.append_output(author, writes)
+        let written = (path.alternatives.len() > 1).then(|| group.iter().map(|path| (**path).clone()).collect());
+        self.append_output(author, writes)?;
+        Ok(written)
     }
 
     /// An error with alternatives is handled: the last of them takes it. Without, it is the call's failure.
-    pub(in crate::session) fn write_error(&mut self, author: &Author<'_>, error: CallError) -> Result<(), Failure> {
+    pub(in crate::session) fn write_error(
+        &mut self,
+        author: &Author<'_>,
+        error: CallError,
+    ) -> Result<Written, Failure> {
         let path = author.call.output_path.as_ref().filter(|path| path.alternatives.len() > 1);
         let Some(group) = path.and_then(|path| path.alternatives.last()) else { return Err(Failure::Runtime(error)) };
         let value = json!({"code": error.code, "message": error.message});
@@ -61,9 +68,9 @@ impl Memory {
         &mut self,
         author: &Author<'_>,
         messages: Vec<Value>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Written, Failure> {
         let outside = |text: String| Failure::Rule(Rule::Call5, text);
-        let Some(allowed) = &author.call.output_path else { return Ok(()) };
+        let Some(allowed) = &author.call.output_path else { return Ok(None) };
         let mut writes = Writes::new();
         let mut group = None;
         for value in messages {
@@ -83,7 +90,9 @@ impl Memory {
             }
             writes.push((path.clone(), value.clone()));
         }
-        self.append_output(author, writes).map_err(Failure::Structural)
+        let written = writes.iter().map(|(path, _)| (**path).clone()).collect();
+        self.append_output(author, writes).map_err(Failure::Structural)?;
+        Ok(Some(written))
     }
 
     /// Appends what a call has brought: all of it, or nothing.
@@ -153,6 +162,9 @@ impl Memory {
         Ok(found)
     }
 }
+
+/// The paths that were written, where they are not all that the call declares.
+pub(in crate::session) type Written = Option<Vec<Path>>;
 
 /// What goes where: most often one value to one path.
 type Writes = SmallVec<[(Arc<Path>, Value); 1]>;

@@ -106,6 +106,8 @@ pub(crate) struct Job {
     pub(crate) error: Option<Box<Value>>,
     /// Where everything comes from that its result is made of.
     pub(crate) origins: Origins,
+    /// The paths it has written, where that is not all that its call declares.
+    pub(crate) written: Option<Vec<Path>>,
 }
 
 /// A call with its references resolved: what runs is what was shown.
@@ -202,7 +204,7 @@ impl Step {
 
     /// Whether somebody waits for the result of a job.
     pub(crate) fn is_awaited(&self, job: usize) -> bool {
-        self.call(job).output_path.is_some()
+        self.call(job).output_path.is_some() || !self.graph.fed_by(job).is_empty()
     }
 
     pub(crate) fn call(&self, job: usize) -> &Arc<Call> {
@@ -249,6 +251,9 @@ impl Step {
                 if self.graph.edges_by(job, path).iter().any(open) {
                     return Settled::Pending;
                 }
+                if self.is_stale(job, path) {
+                    return Settled::Dead;
+                }
                 match context.read(path, self.jobs[job].instance.as_deref()) {
                     None => Settled::Dead,
                     Some(value) if value.is_null() => Settled::Null,
@@ -275,6 +280,30 @@ impl Step {
                 }
             }
         }
+    }
+
+    /// Whether calls of this step may write what a job reads, and none of them has: an earlier value does not serve
+    /// (PLAN-3). A call that reads above what is written reads what was there.
+    pub(crate) fn is_stale(&self, job: usize, path: &Path) -> bool {
+        let mut is_fed = false;
+        for edge in self.graph.edges_by(job, path) {
+            let feeder = &self.jobs[edge.from];
+            let call = &self.calls[feeder.call];
+            let covers = match &feeder.written {
+                Some(written) => written.iter().any(|written| written.covers(path)),
+                None => call.all_writes().any(|written| written.covers(path)),
+            };
+            if covers && feeder.status == Status::Done {
+                return false;
+            }
+            is_fed |= covers || call.all_writes().any(|written| written.covers(path));
+        }
+        is_fed
+    }
+
+    /// Whether the job reads something that another call of this step still has to bring.
+    pub(crate) fn is_fed(&self, job: usize, context: &Context) -> bool {
+        self.call(job).any_expr(|expr| self.settled(job, expr, context) == Settled::Pending)
     }
 
     /// The first expression that nobody feeds and nobody has, with its parameter.
@@ -327,6 +356,7 @@ impl Job {
             attempt: 0,
             error: None,
             origins: Origins::default(),
+            written: None,
         }
     }
 }

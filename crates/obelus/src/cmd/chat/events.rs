@@ -1,4 +1,4 @@
-//! Events of a portal, brought to the conversation that asked for them.
+//! Listens for a portal's events and passes those that the session has bound to it.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,12 +14,12 @@ use tokio::task::JoinHandle;
 use super::phrases::fill;
 use super::talk::Talk;
 
-/// The bindings in a session's state, for whoever is elsewhere.
+/// The event bindings in a session's state, shared with the listener.
 #[derive(Clone, Default)]
 pub(super) struct Bindings(Arc<Mutex<Value>>);
 
 impl Bindings {
-    /// What the session has now.
+    /// Updates the bindings from the session.
     pub(super) fn see(&self, session: &Session) {
         let path = Path::field("state", "event_bindings");
         let now = session.context().read(&path, None).map(std::borrow::Cow::into_owned).unwrap_or_default();
@@ -31,7 +31,7 @@ impl Bindings {
     }
 }
 
-/// Somebody who listens, until this is dropped.
+/// The listener; it stops when this is dropped.
 pub(super) struct Listening(JoinHandle<()>);
 
 impl Drop for Listening {
@@ -40,7 +40,7 @@ impl Drop for Listening {
     }
 }
 
-/// Listens at an address, and tells the session what it asked for. Whatever else comes is let go.
+/// Listens at an address and passes bound events to the session. Other events are ignored.
 pub(super) async fn listen(address: SocketAddr, variable: &str, talk: &mut Talk) -> Result<Listening> {
     let token = Secret::from_env(variable).ok_or_else(|| {
         anyhow!("--events: set {variable} to the application's token, which the portal sends with every event")
@@ -54,7 +54,7 @@ pub(super) async fn listen(address: SocketAddr, variable: &str, talk: &mut Talk)
         while let Some(received) = door.next().await {
             if received.event.is_wanted(&bindings.now(), &received.path) {
                 let event = received.event.to_value();
-                // A session that cannot take it now, because its disk is full, says so itself.
+                // The session itself reports an input that it cannot store, for example on a full disk.
                 let _ = counter.tell(Input::Event { id: received.event.id, event }).await;
             }
         }

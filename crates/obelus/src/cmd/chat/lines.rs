@@ -1,6 +1,7 @@
-//! The conversation where there is no terminal: a line is what the user says. Nothing is ever approved here.
+//! The conversation without a terminal: each line of stdin is a message. Nothing can be approved here.
 
 use anyhow::Result;
+use obelus_kernel::session::QuestionId;
 use obelus_runtime::Idle;
 use tokio::sync::mpsc;
 
@@ -12,7 +13,7 @@ use super::talk::{Talk, Work, Worked};
 use super::text::{Line, PLAIN};
 use crate::output::{DIM, Exit};
 
-/// Reads lines to their end, and answers them.
+/// Reads lines until the end of stdin, and answers them.
 pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
     let mut lines = stdin_lines();
     if let Worked::Left = talk.work(Work::Resume).await? {
@@ -64,7 +65,7 @@ pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
             Worked::Left => return Ok(Exit::Interrupted),
         }
     }
-    // What was started and not waited for is done before the process ends, what calls still ask included.
+    // Detached calls end before the process does, including their questions.
     while let Some(reply) = talk.driver.rest_anew().await {
         talk.rested(&reply);
         tell_questions(&mut talk, &mut told).await;
@@ -72,21 +73,21 @@ pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
     Ok(talk.exit())
 }
 
-/// A no needs no terminal: it lets nothing happen.
+/// Denies a question. This needs no terminal, because it lets nothing run.
 async fn deny(talk: &mut Talk, id: String, reason: Option<String>) -> Result<Worked> {
-    if !talk.open().iter().any(|question| question.id == id) {
+    let Some(question) = talk.open().into_iter().find(|question| question.id.to_string() == id) else {
         return Ok(Worked::Refused(fill(talk.phrases.errors.no_question, &[&id])));
-    }
+    };
     let reason = reason.unwrap_or_else(|| talk.phrases.ask.no_reason.to_owned());
-    talk.work(Work::Decide(id, obelus_kernel::session::Decision::Deny { reason })).await
+    talk.work(Work::Decide(question.id, obelus_kernel::session::Decision::Deny { reason })).await
 }
 
 fn needs_terminal(talk: &Talk, command: &str) -> String {
     fill(talk.phrases.errors.needs_terminal, &[command])
 }
 
-/// Shows each open question once, and where it can be answered.
-pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<String>) {
+/// Shows each open question once, and how to answer it.
+pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<QuestionId>) {
     if !talk.open().is_empty() {
         talk.settle().await;
     }
@@ -138,7 +139,7 @@ fn stdin_lines() -> mpsc::Receiver<Result<String>> {
     receiver
 }
 
-/// A line longer than this is no message to anybody.
+/// The longest line that is accepted.
 const LONGEST: u64 = 1024 * 1024;
 
 fn read_line(from: &mut impl std::io::BufRead) -> Option<Result<String>> {

@@ -1,10 +1,10 @@
-//! A conversation with an agent, whoever is at the other end: turns, commands, and how it ends.
+//! A conversation with an agent, at a terminal or not: turns, commands, exit code.
 
 use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use obelus_kernel::session::{Decision, Ends, Input, Mode, Question, Refused, Reply, Session};
+use obelus_kernel::session::{Decision, Ends, Input, Mode, Question, QuestionId, Refused, Reply, Session};
 use obelus_kernel::{Message, Path, Role};
 use obelus_runtime::{Driver, Event, NOT_DURABLE, system_clock};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -19,10 +19,10 @@ use super::text::{Line, PLAIN, paragraphs};
 use super::{outline, question};
 use crate::output::{BOLD, DIM, Exit};
 
-/// Between two looks of the spinner.
+/// The time between two frames of the spinner.
 const FRAME: Duration = Duration::from_millis(120);
 
-/// How long a question waits for what it would change.
+/// How long a question waits for the present values of what it would change.
 const LOOKING: Duration = Duration::from_secs(5);
 
 /// A conversation.
@@ -34,11 +34,10 @@ pub(crate) struct Talk {
     pub(crate) agent: String,
     /// The name under which it is kept, if it is.
     pub(crate) session: Option<String>,
-    /// Whether what people say is written down beforehand.
+    /// Whether the user's messages and answers are scripted.
     pub(crate) plays_itself: bool,
-    /// What the session wants to be told of by its portal.
+    /// The portal events that the session has bound.
     pub(super) bindings: Bindings,
-    /// What was told of the requests to the model.
     is_terminal: bool,
     stop: UnboundedSender<Input>,
     signals: (Signal, Signal),
@@ -52,7 +51,7 @@ pub(crate) enum Work {
     /// Words of the user.
     Say(String),
     /// What a person decided.
-    Decide(String, Decision),
+    Decide(QuestionId, Decision),
     /// Something that need not begin a turn.
     Tell(Input),
     /// Something that was told elsewhere.
@@ -117,9 +116,9 @@ impl Talk {
         self.session().questions().into_iter().filter(Question::is_open).collect()
     }
 
-    /// Waits a little for what is not waited for otherwise: a question may be about to learn what it would change.
+    /// Waits a short time for detached reads, which give a question the present values of what it would change.
     pub(crate) async fn settle(&mut self) {
-        // A call that asks does not end before it is answered.
+        // A call with an open question does not end before it is answered.
         if self.driver.is_asked() {
             return;
         }
@@ -128,7 +127,7 @@ impl Talk {
         }
     }
 
-    /// It has come to rest anew while nobody worked at a turn.
+    /// The session has ended a turn that was started elsewhere.
     pub(crate) fn rested(&mut self, reply: &Reply) {
         self.ended = Some(reply.ends);
         self.screen.lock().end(Some(reply));
@@ -139,7 +138,7 @@ impl Talk {
         (&mut self.driver, &mut self.signals.0, &mut self.signals.1)
     }
 
-    /// Works until it has come to rest. Ctrl-C stops the turn; a second one is for when even that takes too long.
+    /// Runs a turn to its end. Ctrl-C stops the turn; a second Ctrl-C ends the conversation at once.
     pub(crate) async fn work(&mut self, work: Work) -> Result<Worked> {
         let is_new = matches!(work, Work::Say(_));
         self.screen.lock().begin(self.driver.session(), is_new);
@@ -244,7 +243,7 @@ impl Talk {
         let mut lines = Vec::new();
         for (kind, view) in self.session().context().views().filter(|(kind, _)| *kind != "error") {
             let Some(value) = view.read(&[], None) else { continue };
-            // The state is what the session keeps up, too: what waits, what is planned, what was confirmed.
+            // The session adds its projections to the state: open work, planned actions, confirmations.
             let value = if kind == "state" { self.session().state() } else { value.into_owned() };
             lines.push(Line::of(BOLD, format!("†{kind}")));
             lines.extend(outline::lines(&value).into_iter().map(|line| line.indented("  ")));
@@ -283,7 +282,7 @@ impl Talk {
         }
     }
 
-    /// The latest words of both sides, for whoever comes back.
+    /// The last message of the user and the answers after it, for a continued conversation.
     pub(crate) fn latest_words(&self) -> Vec<Line> {
         let texts: Vec<_> = self
             .session()
@@ -305,7 +304,7 @@ impl Talk {
             .collect()
     }
 
-    /// How the command ends when the conversation does.
+    /// The exit code when the conversation ends.
     pub(crate) fn exit(&self) -> Exit {
         match self.ended {
             _ if !self.open().is_empty() => Exit::Waiting,
@@ -316,7 +315,7 @@ impl Talk {
 }
 
 async fn do_work(driver: &mut Driver, work: Work) -> Result<Option<Reply>, Refused> {
-    // What has lapsed meanwhile cannot be answered any more.
+    // Let questions expire first; expired ones cannot be answered.
     if driver.session().timeout().is_some_and(|due| due <= system_clock()) {
         driver.tell(Input::Tick).await?;
     }

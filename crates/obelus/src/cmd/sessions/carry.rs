@@ -1,4 +1,4 @@
-//! Sessions that leave the store, come into it, or begin where another one was.
+//! Export, import and fork of sessions.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -81,7 +81,7 @@ pub(super) fn import(store: &Store, from: &Path, name: Option<&str>) -> Result<E
         bail!("{}: it has {} records, and its first line says {}", input::name(from), journal.len(), head.records);
     }
     let id = name.unwrap_or(&head.id);
-    // What cannot be made into a session is not taken in.
+    // Import only what can be restored as a session.
     let session = remake(head.genesis.clone(), id)().map_err(|why| anyhow!("{}: {why}", input::name(from)))?;
     if id != head.id {
         // Under another name it is a copy, and must not do once more what the first one had begun.
@@ -97,7 +97,7 @@ pub(super) fn fork_at(store: &Store, id: &str, new: &str, at: Option<u64>) -> Re
     let mut before = store.journal(id)?;
     let at = at.unwrap_or(before.len() as u64);
     if at > before.len() as u64 {
-        bail!("the journal of `{id}` has {} records, and not {at}", before.len());
+        bail!("the journal of `{id}` has {} records, not {at}", before.len());
     }
     let after = before.split_off(usize::try_from(at)?);
     let session = remake(genesis.clone(), new)().map_err(|why| anyhow!("`{id}` cannot be made again: {why}"))?;
