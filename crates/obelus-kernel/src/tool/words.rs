@@ -1,12 +1,12 @@
-//! Annotations that are there for people: `x-title`, `x-labels`, `x-details`, `x-names` and `x-quiet`. What is odd in one hinders
-//! no work, so it is left aside when a tool is used, and told to whoever checks the tool.
+//! Annotations for people: `x-title`, `x-labels`, `x-details`, `x-names` and `x-quiet`. A faulty one is ignored when the
+//! tool is used, and reported when it is checked.
 
 use serde_json::{Map, Value};
 
 use super::{Effect, Tool, trust};
 use crate::wording::type_name;
 
-/// A word of the author: plain, or one for each language. Without the language, the English one; else the first there is.
+/// The author's text: plain, or by language. A missing language falls back to English, then to the first.
 pub fn in_language<'a>(said: &'a Value, language: Option<&str>) -> Option<&'a str> {
     match said {
         Value::String(word) => Some(word),
@@ -18,13 +18,13 @@ pub fn in_language<'a>(said: &'a Value, language: Option<&str>) -> Option<&'a st
     }
 }
 
-/// Where the names of a parameter's values are found.
+/// Where the names of a parameter's values are found (`x-names`).
 pub(crate) struct NameSource<'a> {
-    /// The tools that bring them.
+    /// The tools whose results have them.
     pub(crate) tools: Vec<&'a str>,
-    /// The field of a row with the value.
+    /// The field with the value.
     pub(crate) id: &'a str,
-    /// The fields with parts of its name.
+    /// The fields with parts of the name.
     pub(crate) name: Vec<&'a str>,
 }
 
@@ -48,18 +48,17 @@ impl<'a> NameSource<'a> {
 }
 
 impl Tool {
-    /// What people call the tool, where its author says so.
+    /// The tool's name for people.
     pub fn title(&self, language: Option<&str>) -> Option<&str> {
         in_language(self.schema.get("x-title")?, language)
     }
 
-    /// Whether people need not be told of a call that goes well (`x-quiet`). What does more than read is always told.
+    /// Whether successful calls are not shown to people (`x-quiet`). Only reads can be quiet.
     pub fn is_quiet(&self) -> bool {
         self.effect == Effect::Read && self.schema.get("x-quiet") == Some(&Value::Bool(true))
     }
 
-    /// What people call a parameter, by its place, where the author says so in the tool's own list. Indexes and case do
-    /// not matter: `rows[0].Price` is `rows.price`.
+    /// A parameter's name for people. Indexes and case do not matter: `rows[0].Price` is `rows.price`.
     pub fn label(&self, place: &str, language: Option<&str>) -> Option<&str> {
         let labels = self.schema.get("x-labels")?.as_object()?;
         let place = plain(place);
@@ -67,29 +66,28 @@ impl Tool {
         in_language(said, language)
     }
 
-    /// Whether a parameter, by its place, is a detail (`x-details`): it is told, after what matters. Indexes and case do
-    /// not matter.
+    /// Whether a parameter is a detail (`x-details`), which is shown last. Indexes and case do not matter.
     pub fn is_detail(&self, place: &str) -> bool {
         let details = self.schema.get("x-details").and_then(Value::as_array).into_iter().flatten();
         let place = plain(place);
         details.filter_map(Value::as_str).any(|known| known.to_lowercase() == place)
     }
 
-    /// Where the names of a parameter's values are found; case does not matter.
+    /// Where the names of a parameter's values are found. Case does not matter.
     pub(crate) fn names_of(&self, place: &str) -> Option<NameSource<'_>> {
         let names = self.schema.get("x-names")?.as_object()?;
         let (_, said) = names.iter().find(|(known, _)| known.eq_ignore_ascii_case(place))?;
         NameSource::read(said).ok()
     }
 
-    /// The tools in whose results names are looked for, each with the parameter that it is about.
+    /// The tools that name values, each with the parameter.
     pub fn name_sources(&self) -> Vec<(&str, &str)> {
         let names = self.schema.get("x-names").and_then(Value::as_object).into_iter().flatten();
         let read = names.filter_map(|(place, said)| Some((place.as_str(), NameSource::read(said).ok()?)));
         read.flat_map(|(place, source)| source.tools.into_iter().map(move |tool| (place, tool))).collect()
     }
 
-    /// What is odd in annotations that are there for people: the annotation, and what is wrong in words.
+    /// Faulty annotations for people: the annotation, and what is wrong.
     pub fn odd_words(&self) -> Vec<(&'static str, String)> {
         let mut odd = Vec::new();
         let no_word = |said: &Value| match said {
@@ -138,7 +136,7 @@ impl Tool {
     }
 }
 
-/// A place without indexes, in small letters.
+/// A place without indexes, in lower case.
 fn plain(place: &str) -> String {
     let steps = place.split('.').map(|step| step.split('[').next().unwrap_or(step).to_lowercase());
     steps.collect::<Vec<_>>().join(".")
