@@ -12,8 +12,9 @@
 //! | `exec` | programs: one JSON object in, one JSON value out |
 //! | `http` | requests made from templates |
 //! | `jq` | pure filters |
-//! | `mask` | secrets, and keeping them out of what an activity tells |
+//! | `messages` | results that are messages for the paths they choose |
 //! | `retry` | when to try a read again |
+//! | `secret_name` | which variables hold secrets |
 //! | `text` | excerpts of what others wrote |
 
 #![cfg_attr(
@@ -38,13 +39,13 @@ pub(crate) use http::innermost;
 #[cfg(feature = "jq")]
 mod jq;
 
-mod mask;
-#[cfg(any(feature = "bitrix24", feature = "mcp"))]
-pub(crate) use mask::Mask;
-#[cfg(feature = "mcp")]
-pub(crate) use mask::looks_secret;
+mod messages;
 
 mod retry;
+
+mod secret_name;
+#[cfg(feature = "mcp")]
+pub(crate) use secret_name::looks_secret;
 
 mod text;
 

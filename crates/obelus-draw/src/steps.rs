@@ -16,7 +16,7 @@ pub fn steps_drawing(steps: &Steps, title: &str) -> Drawing {
         }
     };
     for (from, node) in steps.nodes.values().enumerate() {
-        node.next.iter().for_each(|way| arrow(from, &way.to, way.when.as_ref()));
+        node.next().iter().for_each(|way| arrow(from, &way.to, way.when.as_ref()));
     }
     // With several ways in, the beginning is a box of its own.
     if let Start::Ways(ways) = &steps.start {
@@ -29,17 +29,20 @@ pub fn steps_drawing(steps: &Steps, title: &str) -> Drawing {
 
 fn box_of(steps: &Steps, name: &str, node: &StepNode) -> DrawnNode {
     let (kind, detail) = match node {
-        StepNode { request: Some(_), .. } => (NodeKind::Thought, "asks the model".to_owned()),
-        StepNode { call: Some(call), .. } => (NodeKind::Update, format!("calls {}", call.tool)),
-        StepNode { ask: Some(_), .. } => (NodeKind::Question, "asks a person".to_owned()),
-        StepNode { end: Some(end), .. } => (NodeKind::End, format!("ends: {}", end.name)),
-        _ => (NodeKind::Faulty, "nothing".to_owned()),
+        StepNode::Request { .. } => (NodeKind::Thought, "asks the model".to_owned()),
+        StepNode::Call { call, .. } => (NodeKind::Update, format!("calls {}", call.tool)),
+        StepNode::Ask { .. } => (NodeKind::Question, "asks a person".to_owned()),
+        StepNode::End(end) => (NodeKind::End, format!("ends: {}", end.name)),
+        StepNode::Faulty(_) => (NodeKind::Faulty, "nothing".to_owned()),
     };
     let is_start = matches!(&steps.start, Start::Node(start) if start == name);
     let mut details = vec![detail];
-    let written = node.output_path.iter().chain(node.call.iter().filter_map(|call| call.output_path.as_ref()));
+    let written = match node {
+        StepNode::Call { call, .. } => call.output_path.as_deref(),
+        node => node.output_path(),
+    };
     details.extend(written.map(|path| format!("→ {path}")));
-    if let Some(plans) = node.request.as_ref().and_then(|request| request.plans.as_ref()) {
+    if let Some(plans) = node.request().and_then(|request| request.plans.as_ref()) {
         details.push(format!("plans one call → {}", plans.to));
     }
     let is_named = |forced: &Option<String>| forced.as_deref() == Some(name);

@@ -154,6 +154,12 @@ impl Call {
         self.output_path.iter().flat_map(OutputPath::paths)
     }
 
+    /// The same, with what its tool declares to write beside the result.
+    pub(crate) fn all_writes(&self) -> impl Iterator<Item = &Path> {
+        let beside = self.tool.iter().flat_map(|tool| &tool.side_writes).map(|side| &side.to);
+        self.writes().map(|path| &**path).chain(beside)
+    }
+
     /// Every kind that the call names. The default output path does not count.
     pub fn kinds(&self) -> impl Iterator<Item = &str> {
         let written = self.writes().filter(|_| !self.keeps_by_default);

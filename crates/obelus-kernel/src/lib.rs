@@ -57,6 +57,10 @@ pub use path::{MAX_DEPTH, Path, Segment, Segments};
 
 pub mod plan;
 
+pub mod policy;
+
+mod quote;
+
 mod schema;
 
 pub mod session;

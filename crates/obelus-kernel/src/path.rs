@@ -137,6 +137,11 @@ impl Path {
     pub fn meets(&self, other: &Path) -> bool {
         self.kind == other.kind && self.segments.iter().zip(&other.segments).all(|(a, b)| a.may_meet(b))
     }
+
+    /// Whether a write here replaces or makes what the other path reads: it is the same path, or lies above it.
+    pub(crate) fn covers(&self, other: &Path) -> bool {
+        self.segments.len() <= other.segments.len() && self.meets(other)
+    }
 }
 
 /// Nested objects along these segments, with `value` at the end.

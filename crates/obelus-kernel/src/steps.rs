@@ -59,23 +59,121 @@ impl Start {
     }
 }
 
-/// One step: exactly one of `request`, `call`, `ask` and `end`.
+/// One step of a graph.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "NodeForm", into = "NodeForm")]
+pub enum StepNode {
+    /// A request to the model.
+    Request {
+        /// What is asked.
+        request: RequestNode,
+        /// Where its output is written.
+        output_path: Option<String>,
+        /// Where to go from here.
+        next: Vec<Next>,
+    },
+    /// One tool call.
+    Call {
+        /// The call.
+        call: CallNode,
+        /// Where to go from here.
+        next: Vec<Next>,
+    },
+    /// A question to a person.
+    Ask {
+        /// The question.
+        ask: AskNode,
+        /// Where the answer is written.
+        output_path: Option<String>,
+        /// Where to go from here.
+        next: Vec<Next>,
+    },
+    /// A named end.
+    End(EndNode),
+    /// A node that is none of these, or several; `Steps::check` says so.
+    Faulty(String),
+}
+
+impl StepNode {
+    /// Where to go from here: the first way whose predicate holds; the last has none.
+    pub fn next(&self) -> &[Next] {
+        match self {
+            StepNode::Request { next, .. } | StepNode::Call { next, .. } | StepNode::Ask { next, .. } => next,
+            StepNode::End(_) | StepNode::Faulty(_) => &[],
+        }
+    }
+
+    /// The request to the model, if it is one.
+    pub fn request(&self) -> Option<&RequestNode> {
+        match self {
+            StepNode::Request { request, .. } => Some(request),
+            _ => None,
+        }
+    }
+
+    /// Where the output of a request, or the answer to a question, is written.
+    pub fn output_path(&self) -> Option<&str> {
+        match self {
+            StepNode::Request { output_path, .. } | StepNode::Ask { output_path, .. } => output_path.as_deref(),
+            StepNode::Call { .. } | StepNode::End(_) | StepNode::Faulty(_) => None,
+        }
+    }
+
+    /// The end, if it is one.
+    pub fn end(&self) -> Option<&EndNode> {
+        match self {
+            StepNode::End(end) => Some(end),
+            _ => None,
+        }
+    }
+}
+
+/// A node as it stands in a file: one of `request`, `call`, `ask` and `end`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct StepNode {
-    /// A request to the model.
-    pub request: Option<RequestNode>,
-    /// One tool call.
-    pub call: Option<CallNode>,
-    /// A question to a person.
-    pub ask: Option<AskNode>,
-    /// A named end.
-    pub end: Option<EndNode>,
-    /// Where the output of a request, or the answer to a question, is written.
+struct NodeForm {
+    request: Option<RequestNode>,
+    call: Option<CallNode>,
+    ask: Option<AskNode>,
+    end: Option<EndNode>,
     #[serde(rename = "_outputPath")]
-    pub output_path: Option<String>,
-    /// Where to go from here: the first whose predicate holds; the last has none.
-    pub next: Vec<Next>,
+    output_path: Option<String>,
+    next: Vec<Next>,
+}
+
+impl From<NodeForm> for StepNode {
+    fn from(form: NodeForm) -> Self {
+        let NodeForm { request, call, ask, end, output_path, next } = form;
+        match (request, call, ask, end) {
+            (Some(request), None, None, None) => StepNode::Request { request, output_path, next },
+            (None, Some(call), None, None) => StepNode::Call { call, next },
+            (None, None, Some(ask), None) => StepNode::Ask { ask, output_path, next },
+            (None, None, None, Some(end)) if next.is_empty() => StepNode::End(end),
+            (None, None, None, Some(_)) => StepNode::Faulty("an end has no `next`".to_owned()),
+            (request, call, ask, end) => {
+                let given = [("request", request.is_some()), ("call", call.is_some()), ("ask", ask.is_some())];
+                let given = given.into_iter().chain([("end", end.is_some())]).filter(|(_, is_given)| *is_given);
+                let names: Vec<&str> = given.map(|(name, _)| name).collect();
+                let found = if names.is_empty() { "none".to_owned() } else { names.join(" and ") };
+                StepNode::Faulty(format!("a node is one of request, call, ask and end; this one is {found}"))
+            }
+        }
+    }
+}
+
+impl From<StepNode> for NodeForm {
+    fn from(node: StepNode) -> Self {
+        let form = Self::default();
+        match node {
+            StepNode::Request { request, output_path, next } => {
+                Self { request: Some(request), output_path, next, ..form }
+            }
+            StepNode::Call { call, next } => Self { call: Some(call), next, ..form },
+            StepNode::Ask { ask, output_path, next } => Self { ask: Some(ask), output_path, next, ..form },
+            StepNode::End(end) => Self { end: Some(end), ..form },
+            StepNode::Faulty(_) => form,
+        }
+    }
 }
 
 /// A request to the model, with instructions and an output of its own.
@@ -180,17 +278,6 @@ pub struct Next {
     pub to: String,
 }
 
-impl StepNode {
-    fn kinds(&self) -> [(&'static str, bool); 4] {
-        [
-            ("request", self.request.is_some()),
-            ("call", self.call.is_some()),
-            ("ask", self.ask.is_some()),
-            ("end", self.end.is_some()),
-        ]
-    }
-}
-
 impl Steps {
     /// Everything that is wrong with the graph, each with the node at fault.
     pub fn check(&self, is_tool: impl Fn(&str) -> bool) -> Vec<String> {
@@ -205,37 +292,22 @@ impl Steps {
         for (field, name) in self.forced_ends() {
             match self.nodes.get(name) {
                 None => faults.push(format!("{field}: there is no node `{name}`")),
-                Some(node) if node.end.is_none() => faults.push(format!("{field}: `{name}` is no end")),
+                Some(node) if node.end().is_none() => faults.push(format!("{field}: `{name}` is no end")),
                 Some(_) => {}
             }
         }
         for (name, node) in &self.nodes {
             let mut fault = |text: String| faults.push(format!("nodes.{name}: {text}"));
-            let kinds: Vec<_> = node.kinds().into_iter().filter(|(_, is)| *is).map(|(kind, _)| kind).collect();
-            if kinds.len() != 1 {
-                fault(format!(
-                    "a node is one of request, call, ask and end; this one is {}",
-                    if kinds.is_empty() { "none".to_owned() } else { kinds.join(" and ") }
-                ));
-            }
             node.check_parts(&is_tool, &mut fault);
-            self.check_next(node, &mut fault);
+            if !matches!(node, StepNode::End(_) | StepNode::Faulty(_)) {
+                self.check_ways("next", node.next(), &mut fault);
+            }
         }
         let reached = self.reached();
         for name in self.nodes.keys().filter(|name| !reached.contains(&name.as_str())) {
             faults.push(format!("nodes.{name}: no way leads here"));
         }
         faults
-    }
-
-    fn check_next(&self, node: &StepNode, fault: &mut impl FnMut(String)) {
-        if node.end.is_some() {
-            if !node.next.is_empty() {
-                fault("an end has no `next`".to_owned());
-            }
-            return;
-        }
-        self.check_ways("next", &node.next, fault);
     }
 
     fn check_ways(&self, field: &str, ways: &[Next], fault: &mut impl FnMut(String)) {
@@ -275,7 +347,7 @@ impl Steps {
         reached.extend(self.forced_ends().map(|(_, name)| name));
         let mut at = 0;
         while at < reached.len() {
-            for next in self.nodes.get(reached[at]).into_iter().flat_map(|node| &node.next) {
+            for next in self.nodes.get(reached[at]).into_iter().flat_map(StepNode::next) {
                 if !reached.contains(&next.to.as_str()) {
                     reached.push(&next.to);
                 }
@@ -288,58 +360,72 @@ impl Steps {
 
 impl StepNode {
     fn check_parts(&self, is_tool: &impl Fn(&str) -> bool, fault: &mut impl FnMut(String)) {
-        if let Some(path) = &self.output_path
-            && let Err(error) = OutputPath::parse(path)
-        {
+        if let Some(Err(error)) = self.output_path().map(OutputPath::parse) {
             fault(format!("_outputPath: {}", error.text));
         }
-        if let Some(request) = &self.request {
-            if self.output_path.is_none() {
-                fault("`_outputPath` is missing: where does the output go?".to_owned());
-            }
-            // What a pattern stands for may come from a server, and only when a session begins.
-            let is_known = |tool: &str| tool.contains('*') || is_tool(tool);
-            for tool in request.tools.iter().filter(|tool| !is_known(tool)) {
-                fault(format!("request.tools: there is no tool `{tool}`"));
-            }
-            if let Some(plans) = &request.plans {
-                for tool in plans.tools.iter().filter(|tool| !is_known(tool)) {
-                    fault(format!("request.plans.tools: there is no tool `{tool}`"));
+        match self {
+            StepNode::Request { request, output_path, .. } => {
+                if output_path.is_none() {
+                    fault("`_outputPath` is missing: where does the output go?".to_owned());
                 }
-                for tool in plans.tools.iter().filter(|tool| request.offers(tool)) {
-                    fault(format!("request.plans.tools: `{tool}` is among `request.tools`, and would run at once"));
-                }
-                if let Err(error) = OutputPath::parse(&plans.to) {
-                    fault(format!("request.plans.to: {}", error.text));
-                }
+                request.check(is_tool, fault);
             }
-            if let Some(Err(error)) = request.schema.as_ref().map(crate::schema::compile) {
-                fault(format!("request.schema: {error}"));
+            StepNode::Call { call, .. } => call.check(is_tool, fault),
+            StepNode::Ask { ask, .. } => ask.question.check(fault),
+            StepNode::End(end) => end.reply.iter().for_each(|reply| reply.check(fault)),
+            StepNode::Faulty(why) => fault(why.clone()),
+        }
+    }
+}
+
+impl RequestNode {
+    fn check(&self, is_tool: &impl Fn(&str) -> bool, fault: &mut impl FnMut(String)) {
+        // The tools of a pattern may come from a server, when a session begins.
+        let is_known = |tool: &str| tool.contains('*') || is_tool(tool);
+        for tool in self.tools.iter().filter(|tool| !is_known(tool)) {
+            fault(format!("request.tools: there is no tool `{tool}`"));
+        }
+        if let Some(plans) = &self.plans {
+            for tool in plans.tools.iter().filter(|tool| !is_known(tool)) {
+                fault(format!("request.plans.tools: there is no tool `{tool}`"));
+            }
+            for tool in plans.tools.iter().filter(|tool| self.offers(tool)) {
+                fault(format!("request.plans.tools: `{tool}` is among `request.tools`, and would run at once"));
+            }
+            if let Err(error) = OutputPath::parse(&plans.to) {
+                fault(format!("request.plans.to: {}", error.text));
             }
         }
-        if let Some(call) = &self.call {
-            if call.tool.starts_with('†') {
-                if let Err(error) = Expr::parse(&call.tool) {
-                    fault(format!("call._tool: {}", error.text));
-                }
-            } else if !is_tool(&call.tool) {
-                fault(format!("call._tool: there is no tool `{}`", call.tool));
-            }
-            if let Err(error) = crate::Template::parse(&call.params) {
-                fault(format!("call.params: {}", error.words()));
-            }
+        if let Some(Err(error)) = self.schema.as_ref().map(crate::schema::compile) {
+            fault(format!("request.schema: {error}"));
         }
-        let words =
-            self.ask.iter().map(|ask| &ask.question).chain(self.end.iter().filter_map(|end| end.reply.as_ref()));
-        for words in words {
-            let wrong = match words {
-                Words::Text(text) if text.starts_with('†') => Expr::parse(text).err().map(|error| error.text),
-                Words::Text(_) => None,
-                Words::Made { jq } => jq.compiled().err(),
-            };
-            if let Some(error) = wrong {
-                fault(format!("words: {error}"));
+    }
+}
+
+impl CallNode {
+    fn check(&self, is_tool: &impl Fn(&str) -> bool, fault: &mut impl FnMut(String)) {
+        if self.tool.starts_with('†') {
+            if let Err(error) = Expr::parse(&self.tool) {
+                fault(format!("call._tool: {}", error.text));
             }
+        } else if !is_tool(&self.tool) {
+            fault(format!("call._tool: there is no tool `{}`", self.tool));
+        }
+        if let Err(error) = crate::Template::parse(&self.params) {
+            fault(format!("call.params: {}", error.words()));
+        }
+    }
+}
+
+impl Words {
+    fn check(&self, fault: &mut impl FnMut(String)) {
+        let wrong = match self {
+            Words::Text(text) if text.starts_with('†') => Expr::parse(text).err().map(|error| error.text),
+            Words::Text(_) => None,
+            Words::Made { jq } => jq.compiled().err(),
+        };
+        if let Some(error) = wrong {
+            fault(format!("words: {error}"));
         }
     }
 }

@@ -31,7 +31,9 @@ use std::sync::Arc;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use obelus_kernel::Time;
-use obelus_kernel::session::{AskedAgain, Input, Outcome, Picture, Question, Refused, Reply, Session, Start, Task};
+use obelus_kernel::session::{
+    AskedAgain, CallId, Input, Outcome, Picture, Question, Refused, Reply, Session, Start, Task,
+};
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc};
 
@@ -61,7 +63,7 @@ pub enum Event<'a> {
     /// A call begins.
     Began(&'a Start),
     /// A call has ended.
-    Ended(&'a str, &'a Outcome),
+    Ended(&'a CallId, &'a Outcome),
     /// A person is asked.
     Asked(&'a Question),
     /// A question that waits is shown once more.
@@ -82,8 +84,6 @@ type Batch = Vec<(Time, Input)>;
 /// What is on its way into the journal.
 struct Writing {
     batch: Batch,
-    /// How many of these the session has been told already.
-    told: usize,
     kept: Durable,
 }
 
@@ -114,11 +114,6 @@ pub struct Driver {
     latest_states: Vec<Value>,
     /// What is on its way into the journal. It is told to the session even if whoever waited has gone.
     writing: Option<Writing>,
-    /// Whether some calls need nothing but themselves, so that it is worth while to look what follows from what was
-    /// done before that is durable.
-    looks_ahead: bool,
-    /// What the session has been told before it is durable.
-    ahead: Batch,
     /// What a recovered session has to be told first.
     unsettled: Vec<Input>,
     /// What a recovered session had under way, while it is paused.
@@ -181,7 +176,6 @@ impl Driver {
     pub fn new(session: Session, activities: Arc<Activities>, model: Arc<dyn Model>, clock: Clock) -> Self {
         Self {
             session,
-            looks_ahead: activities.has_local(),
             activities,
             model,
             folder: None,
@@ -198,7 +192,6 @@ impl Driver {
             files: None,
             latest_states: Vec::new(),
             writing: None,
-            ahead: Batch::new(),
             unsettled: Vec::new(),
             shelved: Vec::new(),
             stop: Arc::default(),
@@ -347,7 +340,7 @@ impl Driver {
             return self.take_told(told).await.or_else(unless_broken);
         }
         let mut first = self.words.as_mut().and_then(|words| words.try_recv().ok());
-        while first.is_none() && self.done.is_empty() && self.ahead.is_empty() {
+        while first.is_none() && self.done.is_empty() {
             let lapse = self.lapse();
             first = tokio::select! {
                 biased;
@@ -384,7 +377,7 @@ impl Driver {
     }
 
     fn is_at_work(&self) -> bool {
-        !self.done.is_empty() || !self.pending.is_empty() || !self.ahead.is_empty()
+        !self.done.is_empty() || !self.pending.is_empty()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use obelus_kernel::Time;
-use obelus_kernel::session::{Input, Outcome, Session, Task};
+use obelus_kernel::session::{CallId, Input, Outcome, Session, Task};
 
 /// The journal of a fork: what led to its point, and what became of everything that was under way there.
 ///
@@ -45,7 +45,7 @@ pub fn fork(session: Session, mut before: Vec<(Time, Input)>, after: &[(Time, In
 /// A session on its way, and the calls that were handed out and have not ended: whether doing them again is harmless.
 struct Way {
     session: Session,
-    open: BTreeMap<String, bool>,
+    open: BTreeMap<CallId, bool>,
 }
 
 impl Way {

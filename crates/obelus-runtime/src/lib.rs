@@ -65,7 +65,7 @@ mod request;
 pub use request::{Request, RequestError, read_document};
 
 mod secret;
-pub use secret::{MASKED, Secret, without_secrets};
+pub use secret::{MASKED, Secret, mask_bytes, mask_value, without_secrets};
 
 mod session_files;
 pub use session_files::SessionFiles;

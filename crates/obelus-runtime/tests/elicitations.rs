@@ -90,7 +90,7 @@ async fn the_answer_reaches_the_call_and_the_call_goes_on() {
     assert_eq!((reply.ends, read(&driver)), (Ends::Output, json!({"value": {"name": "Ada"}})));
     assert!(!driver.is_asked());
     let journal = paper.0.lock().unwrap();
-    let asks = journal.iter().filter(|(_, input)| matches!(input, Input::Asks { .. })).count();
+    let asks = journal.iter().filter(|(_, input)| matches!(input, Input::Elicit { .. })).count();
     assert_eq!((asks, journal.len()), (1, 4), "what is asked is in the journal: {journal:?}");
 }
 

@@ -27,9 +27,9 @@ struct Eye {
 
 impl Model for Eye {
     fn ask(&self, prompt: Prompt) -> AnswerFuture {
-        self.shown.lock().unwrap().push(prompt.seen.clone());
+        self.shown.lock().unwrap().push(prompt.observation.clone());
         self.prompts.lock().unwrap().push(serde_json::to_value(&prompt).unwrap());
-        let has_looked = prompt.seen.is_some();
+        let has_looked = prompt.observation.is_some();
         if has_looked && self.dies {
             self.looks.notify_one();
             return Box::pin(std::future::pending());
@@ -182,14 +182,14 @@ async fn after_a_restart_a_request_under_way_is_asked_anew_without_it() {
     let taken = restore(&store, "s", &remake(), |session| world.drive(session)).unwrap();
     assert_eq!(taken.recovered.requests, 1);
     let mut driver = taken.driver;
-    assert_eq!(store.journal("s").unwrap().iter().filter(|(_, input)| *input == Input::Forgotten).count(), 0);
+    assert_eq!(store.journal("s").unwrap().iter().filter(|(_, input)| *input == Input::ProcessLost).count(), 0);
     let reply = driver.resume().await.unwrap().unwrap();
     assert_eq!(reply.ends, Ends::Output);
     let shown = world.eye.shown.lock().unwrap().clone();
     assert!(matches!(shown.as_slice(), [None, Some(_)]), "first without it, then it looks again: {shown:?}");
     let inputs = store.journal("s").unwrap();
     let forgotten: Vec<usize> =
-        inputs.iter().enumerate().filter(|(_, (_, input))| *input == Input::Forgotten).map(|(at, _)| at).collect();
+        inputs.iter().enumerate().filter(|(_, (_, input))| *input == Input::ProcessLost).map(|(at, _)| at).collect();
     assert_eq!(forgotten, [3], "once, and before anything else went on");
     let alike = obelus_runtime::look_at(&store, "s", &remake(), None).unwrap();
     assert_eq!(alike.snapshot().to_string(), driver.session().snapshot().to_string());
@@ -212,7 +212,7 @@ async fn a_session_at_rest_is_told_with_the_next_words_and_looking_at_it_writes_
     assert!(driver.resume().await.unwrap().is_none());
     assert_eq!(store.journal("s").unwrap().len(), before);
     driver.turn(go()).await.unwrap();
-    assert_eq!(store.journal("s").unwrap()[before].1, Input::Forgotten);
+    assert_eq!(store.journal("s").unwrap()[before].1, Input::ProcessLost);
     let shown = world.eye.shown.lock().unwrap()[3..].to_vec();
     assert!(matches!(shown.as_slice(), [None, Some(_)]), "{shown:?}");
 }

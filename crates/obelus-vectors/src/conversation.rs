@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use obelus_connect::model::{PromptOptions, render};
 use obelus_kernel::Time;
-use obelus_kernel::session::{Decision, Ends, Input, Question, Session, Settings, Start, Task};
+use obelus_kernel::session::{Decision, Ends, Input, Question, RequestId, Session, Settings, Start, Task};
 use obelus_runtime::{Agent, Language, ObservationSlot, bundled_agent, render_report};
 use serde_json::{Value, json};
 
@@ -179,9 +179,9 @@ impl<P: Peers> Talk<P> {
         Language::of(words)
     }
 
-    fn ask_model(&mut self, id: &str) {
+    fn ask_model(&mut self, id: &RequestId) {
         let Some(mut prompt) = self.session.prompt(id) else { return };
-        prompt.seen = self.slot.latest().filter(|seen| self.session.shows_observation(id, &seen.digest));
+        prompt.observation = self.slot.latest().filter(|seen| self.session.shows_observation(id, &seen.digest));
         // Only the first request of a turn is looked at.
         if self.seen.prompt.is_none() {
             match render(&prompt, &PromptOptions::default()) {
@@ -193,7 +193,7 @@ impl<P: Peers> Talk<P> {
             }
         }
         let answer = self.peers.answer(prompt, &mut self.trouble);
-        self.tell(Input::Answer { id: id.to_owned(), answer });
+        self.tell(Input::Answer { id: id.clone(), answer });
     }
 
     fn call(&mut self, start: Start) {

@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use obelus_kernel::Context;
-use obelus_kernel::session::{About, CallReport, Decision, Ends, Input, Mode, Reply, Session, Settings, Task};
+use obelus_kernel::session::{
+    About, CallReport, Decision, Ends, Input, Mode, QuestionId, Reply, RequestId, Session, Settings, Task,
+};
 use serde_json::{Value, json};
 
 use crate::case::Case;
@@ -46,7 +48,7 @@ struct Pending {
 
 enum Work {
     Call { start: Box<obelus_kernel::session::Start>, received: usize },
-    Request(String),
+    Request(RequestId),
 }
 
 pub(crate) fn run(case: &Case<'_>) -> Result<(Vec<String>, Value), String> {
@@ -232,6 +234,6 @@ impl Run {
     }
 }
 
-fn decided(question: &str, decision: Decision) -> Input {
-    Input::Decide { question: question.to_owned(), decision, by: "a person".to_owned() }
+fn decided(question: &QuestionId, decision: Decision) -> Input {
+    Input::Decide { question: question.clone(), decision, by: "a person".to_owned() }
 }

@@ -13,7 +13,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-use obelus_kernel::session::Outcome;
+use obelus_kernel::session::{CallError, Outcome};
 use obelus_runtime::{Activity, ActivityFuture, ReconcileFuture, Reconciled, Work};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
@@ -22,7 +22,7 @@ use tokio::process::{ChildStdin, Command};
 use self::environment::Environment;
 use self::output::Output;
 use super::binding::{BindingError, Fields};
-use super::mask::Mask;
+use super::messages;
 use super::retry::{Failure, Retry};
 use super::text::read_json;
 use crate::group::Group;
@@ -63,15 +63,12 @@ impl Activity for Exec {
         let retry = self.retry;
         Box::pin(async move {
             let input = input_of(&work);
-            let mask = program.environment.mask();
-            let result = retry.run(work.tool.effect, || program.run(&work, &input, &mask)).await;
-            let outcome = mask.outcome(result);
-            match outcome {
+            match retry.run(work.tool.effect, || program.run(&work, &input)).await {
                 // It was cut off in the middle, and may have done everything by then.
-                Outcome::Error(error) if error.code.starts_with("signal_") && !work.tool.idempotent => {
+                Err(error) if error.code.starts_with("signal_") && !work.tool.idempotent => {
                     Outcome::Lost { message: error.message }
                 }
-                outcome => outcome,
+                result => result.unwrap_or_else(Outcome::Error),
             }
         })
     }
@@ -79,13 +76,10 @@ impl Activity for Exec {
     fn reconcile(&self, work: Work) -> Option<ReconcileFuture> {
         let look = Arc::clone(self.look.as_ref()?);
         Some(Box::pin(async move {
-            let mask = look.environment.mask();
-            let looked = look.run(&work, &input_of(&work), &mask).await.map_err(|failure| failure.error);
-            match mask.outcome(looked) {
-                Outcome::Value(said) => found(said),
-                Outcome::Messages(_) => found(Value::Null),
-                Outcome::Error(error) => Reconciled::Unknown(format!("the look at it failed: {}", error.message)),
-                Outcome::Lost { message } => Reconciled::Unknown(message),
+            match look.run(&work, &input_of(&work)).await {
+                Ok(Outcome::Value(said)) => found(said),
+                Ok(_) => found(Value::Null),
+                Err(failure) => Reconciled::Unknown(format!("the look at it failed: {}", failure.error.message)),
             }
         }))
     }
@@ -116,13 +110,14 @@ fn found(said: Value) -> Reconciled {
     }
 }
 
-/// What the program reads: the call, and what it may see of the context if that is anything.
+/// What the program reads: the call, the tool's schema beside it, and what it may see of the context if that is anything.
 fn input_of(work: &Work) -> Vec<u8> {
     let mut call = Value::clone(&work.call);
-    if let Value::Object(fields) = &mut call
-        && !work.scope.is_empty()
-    {
-        fields.insert("_scope".to_owned(), json!(work.scope));
+    if let Value::Object(fields) = &mut call {
+        fields.insert("_schema".to_owned(), work.tool.schema.clone());
+        if !work.scope.is_empty() {
+            fields.insert("_scope".to_owned(), json!(work.scope));
+        }
     }
     call.to_string().into_bytes()
 }
@@ -146,9 +141,10 @@ impl Program {
     }
 
     /// Runs the program once. Dropping the future kills it.
-    async fn run(&self, work: &Work, input: &[u8], mask: &Mask) -> Result<Outcome, Failure> {
+    async fn run(&self, work: &Work, input: &[u8]) -> Result<Outcome, Failure> {
         let mut command = Command::new(&self.path);
         command.args(&self.args).current_dir(&self.cwd);
+        self.environment.declare_secrets();
         self.environment.apply(&mut command);
         command.env("OBELUS_IDEMPOTENCY_KEY", &work.key).env("OBELUS_ATTEMPT", work.attempt.to_string());
         let (mut group, pipes) = Group::spawn(&mut command).map_err(|error| self.not_started(&error))?;
@@ -172,7 +168,7 @@ impl Program {
             }
         };
         let status = status.map_err(|error| Failure::lasting("exec", format!("{}: {error}", self.name())))?;
-        output.mask(mask);
+        output.mask();
         if !status.success() {
             return Err(self.failed(status, &output));
         }
@@ -231,13 +227,6 @@ fn outcome_of(stdout: &[u8]) -> Result<Outcome, Failure> {
     if stdout.trim_ascii().is_empty() {
         return Ok(Outcome::Value(Value::Null));
     }
-    let value = read_json(stdout, "stdout").map_err(|error| Failure::lasting(error.code, error.message))?;
-    let Value::Object(mut fields) = value else { return Ok(Outcome::Value(value)) };
-    if fields.len() != 1 || !fields.contains_key("_messages") {
-        return Ok(Outcome::Value(Value::Object(fields)));
-    }
-    match fields.remove("_messages") {
-        Some(Value::Array(messages)) => Ok(Outcome::Messages(messages)),
-        _ => Err(Failure::lasting("bad_output", "`_messages` must be a list of data messages")),
-    }
+    let lasting = |error: CallError| Failure::lasting(error.code, error.message);
+    read_json(stdout, "stdout").and_then(messages::outcome_of).map_err(lasting)
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, oneshot};
 
 use super::binding::{BindingError, Fields};
+use super::messages;
 
 /// How many runs of one filter may be under way. A filter that never ends cannot be stopped; this bounds how
 /// many of its kind are left behind.
@@ -19,7 +20,7 @@ const MOST_AT_ONCE: usize = 4;
 /// A filter that recurses too deep takes the whole program down, so it is given room; unused room costs nothing.
 const STACK: usize = 32 * 1024 * 1024;
 
-/// A filter over `{call, scope}`.
+/// A filter over `{call, tool, scope}`.
 pub(super) struct Jq {
     filter: Arc<Filter>,
     running: Arc<Semaphore>,
@@ -30,8 +31,9 @@ impl Jq {
     pub(super) fn parse(fields: &Fields<'_>) -> Result<Self, BindingError> {
         let limit = fields.own_time_limit()?;
         let text = fields.text("jq")?.ok_or_else(|| fields.mistyped("jq", "a filter", None))?;
-        let filter = Filter::compile(text)
-            .map_err(|problem| fields.wrong("jq", format!("{problem}; it must be a jq filter over {{call, scope}}")))?;
+        let filter = Filter::compile(text).map_err(|problem| {
+            fields.wrong("jq", format!("{problem}; it must be a jq filter over {{call, tool, scope}}"))
+        })?;
         Ok(Self { filter: Arc::new(filter), running: Arc::new(Semaphore::new(MOST_AT_ONCE)), limit })
     }
 }
@@ -41,10 +43,8 @@ impl Activity for Jq {
         let filter = Arc::clone(&self.filter);
         let running = Arc::clone(&self.running);
         Box::pin(async move {
-            match evaluate(filter, running, work).await {
-                Ok(value) => Outcome::Value(value),
-                Err(problem) => Outcome::Error(CallError::new("jq", problem)),
-            }
+            let result = evaluate(filter, running, work).await.map_err(|problem| CallError::new("jq", problem));
+            result.and_then(messages::outcome_of).unwrap_or_else(Outcome::Error)
         })
     }
 
@@ -59,7 +59,7 @@ async fn evaluate(filter: Arc<Filter>, running: Arc<Semaphore>, work: Work) -> R
     let permit = running.acquire_owned().await.map_err(|error| error.to_string())?;
     let (sender, receiver) = oneshot::channel();
     let run = move || {
-        let input = json!({"call": &*work.call, "scope": work.scope});
+        let input = json!({"call": &*work.call, "tool": work.tool.schema, "scope": work.scope});
         // Nobody may be waiting any more.
         let _ = sender.send(filter.one(&input));
         drop(permit);

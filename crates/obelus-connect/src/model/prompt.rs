@@ -191,7 +191,7 @@ fn think(
 
 /// What the model has before its eyes, in a message of its own: it is another one with every look.
 fn seen(prompt: &Prompt, options: &PromptOptions) -> Result<Option<ChatMessage>, RenderError> {
-    let Some(seen) = &prompt.seen else { return Ok(None) };
+    let Some(seen) = &prompt.observation else { return Ok(None) };
     let picture = seen.image.as_ref().filter(|_| options.images);
     let data = Shown::from_pairs([
         ("tool", Shown::from(line(SEEN, &seen.tool)?)),

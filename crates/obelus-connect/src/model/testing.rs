@@ -5,7 +5,7 @@ use std::sync::Arc;
 use obelus_kernel::Time;
 use obelus_kernel::compose::Composed;
 use obelus_kernel::dialect::Dialect;
-use obelus_kernel::session::{CallReport, Prompt, Purpose};
+use obelus_kernel::session::{CallReport, CallStatus, Prompt, Purpose};
 use serde_json::{Value, json};
 
 /// A request with nothing in it.
@@ -27,7 +27,7 @@ pub(super) fn bare() -> Prompt {
         language: None,
         now: Time(0),
         time_zone: None,
-        seen: None,
+        observation: None,
         pictures: Vec::new(),
         out_of_format: None,
         answer: Arc::new(Composed::new(json!({"type": "object"}), Vec::new())),
@@ -46,7 +46,7 @@ pub(super) fn thinking(call: Value) -> Prompt {
 }
 
 /// A call of the plan.
-pub(super) fn report(call: Value, status: &'static str) -> CallReport {
-    let error = (status == "failed").then(|| json!({"code": "broken", "message": "it broke"}));
+pub(super) fn report(call: Value, status: CallStatus) -> CallReport {
+    let error = (status == CallStatus::Failed).then(|| json!({"code": "broken", "message": "it broke"}));
     CallReport { place: (0, 0), call: Arc::new(call), status, error }
 }

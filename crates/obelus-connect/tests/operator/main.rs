@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use harness::{CANARY, Office};
 
 fn decided(question: &str, decision: Decision) -> Input {
-    Input::Decide { question: question.to_owned(), decision, by: "a person".to_owned() }
+    Input::Decide { question: question.parse().unwrap(), decision, by: "a person".to_owned() }
 }
 
 #[tokio::test]
@@ -157,7 +157,7 @@ async fn after_a_restart_the_goal_is_kept_and_it_observes_first() {
     let mut office = Office::with(12, true);
     office.says("Сравни чайники").await;
     let before = office.log().len();
-    office.driver.tell(Input::Forgotten).await.unwrap();
+    office.driver.tell(Input::ProcessLost).await.unwrap();
     assert_eq!(office.kind("seen"), Value::Null);
     office.says("continue").await;
     assert_eq!(office.log()[before], "observe");

@@ -234,7 +234,7 @@ impl<'a> Writers<'a> {
     fn new(nodes: &'a [Node<'_>]) -> Self {
         let mut kinds: BTreeMap<&str, OfKind<'_>> = BTreeMap::new();
         for (index, node) in nodes.iter().enumerate() {
-            for path in node.call.writes() {
+            for path in node.call.all_writes() {
                 // Most plans write to one kind.
                 let room = if kinds.is_empty() { nodes.len() } else { 0 };
                 let of_kind = kinds.entry(&path.kind).or_insert_with(|| OfKind::with_room(room));

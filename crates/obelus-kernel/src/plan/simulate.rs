@@ -23,13 +23,13 @@ pub struct Simulation {
     pub branches: Vec<Value>,
 }
 
-/// Runs a checked plan dry. `is_latent` says which tools the model carries out itself. `judge` gives the `verdict` on
-/// any other call with these parameters, and its `reasons`.
+/// Runs a checked plan dry. `is_latent` says which tools the model carries out itself. `judge` gives the
+/// verdict on any other call for an instance with these parameters, as JSON.
 pub(crate) fn simulate(
     check: &Check,
     context: &Context,
     is_latent: impl Fn(&Tool) -> bool,
-    judge: impl Fn(&Call, &Tool, &Value) -> Value,
+    judge: impl Fn(&Call, &Tool, Option<&str>, &Value) -> Value,
 ) -> Simulation {
     let calls = check.calls.iter().enumerate().map(|(index, call)| {
         let (instance, runs) = match &check.who[index] {
@@ -43,7 +43,7 @@ pub(crate) fn simulate(
             Some(tool) if call.delegate.is_none() && is_latent(tool) => {
                 json!({"verdict": "allow", "by": "the model itself"})
             }
-            Some(tool) => judge(call, tool, &params),
+            Some(tool) => judge(call, tool, instance, &params),
         };
         let mut shown = json!({
             "call": index,

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::wrong;
 use crate::fault::Fault;
+use crate::names::alike;
 
 /// `x-before`: the tool that reads, its parameters, and where the changed fields are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,14 +64,14 @@ impl Before {
         fields.into_iter().flatten().filter(|(name, _)| !is_key(name)).collect()
     }
 
-    /// The old value of a field. Case matters only if it tells two fields apart.
+    /// The old value of a field. Case and underscores matter only if they tell two fields apart.
     pub(crate) fn now<'r>(&self, result: &'r Value, field: &str) -> Option<(&'r String, &'r Value)> {
         let fields = at(result, &self.result)?.as_object()?;
         if let Some(exact) = fields.get_key_value(field) {
             return Some(exact);
         }
-        let mut alike = fields.iter().filter(|(name, _)| name.to_lowercase() == field.to_lowercase());
-        match (alike.next(), alike.next()) {
+        let mut found = fields.iter().filter(|(name, _)| alike(name, field));
+        match (found.next(), found.next()) {
             (Some(only), None) => Some(only),
             _ => None,
         }

@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::{Effect, Tool, trust};
+use crate::names::{alike, folded};
 use crate::wording::type_name;
 
 /// The author's text: plain, or by language. A missing language falls back to English, then to the first.
@@ -58,25 +59,26 @@ impl Tool {
         self.effect == Effect::Read && self.schema.get("x-quiet") == Some(&Value::Bool(true))
     }
 
-    /// A parameter's name for people. Indexes and case do not matter: `rows[0].Price` is `rows.price`.
+    /// A parameter's name for people. Indexes, case and underscores do not matter: `rows[0].unitPrice` is
+    /// `rows.UNIT_PRICE`.
     pub fn label(&self, place: &str, language: Option<&str>) -> Option<&str> {
         let labels = self.schema.get("x-labels")?.as_object()?;
         let place = plain(place);
-        let (_, said) = labels.iter().find(|(known, _)| known.to_lowercase() == place)?;
+        let (_, said) = labels.iter().find(|(known, _)| plain(known) == place)?;
         in_language(said, language)
     }
 
-    /// Whether a parameter is a detail (`x-details`), which is shown last. Indexes and case do not matter.
+    /// Whether a parameter is a detail (`x-details`), which is shown last.
     pub fn is_detail(&self, place: &str) -> bool {
         let details = self.schema.get("x-details").and_then(Value::as_array).into_iter().flatten();
         let place = plain(place);
-        details.filter_map(Value::as_str).any(|known| known.to_lowercase() == place)
+        details.filter_map(Value::as_str).any(|known| plain(known) == place)
     }
 
-    /// Where the names of a parameter's values are found. Case does not matter.
+    /// Where the names of a parameter's values are found. Case and underscores do not matter.
     pub(crate) fn names_of(&self, place: &str) -> Option<NameSource<'_>> {
         let names = self.schema.get("x-names")?.as_object()?;
-        let (_, said) = names.iter().find(|(known, _)| known.eq_ignore_ascii_case(place))?;
+        let (_, said) = names.iter().find(|(known, _)| alike(known, place))?;
         NameSource::read(said).ok()
     }
 
@@ -136,9 +138,9 @@ impl Tool {
     }
 }
 
-/// A place without indexes, in lower case.
+/// A place without indexes, with names in the form in which they are compared.
 fn plain(place: &str) -> String {
-    let steps = place.split('.').map(|step| step.split('[').next().unwrap_or(step).to_lowercase());
+    let steps = place.split('.').map(|step| folded(step.split('[').next().unwrap_or(step)));
     steps.collect::<Vec<_>>().join(".")
 }
 

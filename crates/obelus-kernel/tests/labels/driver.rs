@@ -161,7 +161,7 @@ impl Driver {
         }
         for task in tasks {
             match task {
-                Task::AskModel { id } => self.look_at_request(id),
+                Task::AskModel { id } => self.look_at_request(id.to_string()),
                 Task::Call(start) => {
                     assert!(self.may_run(&start.call), "{} was handed out, and nobody was asked", start.call);
                     self.handed_out.push((*start).clone());
@@ -179,7 +179,7 @@ impl Driver {
 
     fn look_at_request(&mut self, id: String) {
         // A delegate may have ended meanwhile, and its request with it.
-        let Some(prompt) = self.session.prompt(&id) else { return };
+        let Some(prompt) = self.session.prompt(&id.parse().unwrap()) else { return };
         let shows_a_mark = serde_json::to_string(&prompt).expect("a prompt is JSON").contains(MARK);
         let is_thought = matches!(prompt.purpose, Purpose::Think { .. });
         // Whoever plans before reading is shown nothing that is not trusted, not even in a key or in an error.
@@ -224,7 +224,7 @@ impl Driver {
                 ..Solution::default()
             }
         };
-        self.tell(Input::Answer { id: request.id, answer: Answer::Solution { solution, tokens: 1 } });
+        self.tell(Input::Answer { id: request.id.parse().unwrap(), answer: Answer::Solution { solution, tokens: 1 } });
     }
 
     /// A tool brings its own words, and repeats what it was given.

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use obelus_kernel::session::why;
+use obelus_kernel::policy::why;
 use obelus_kernel::{Context, Data, Expr, Message, Method, Origin, Origins, Path, Segment};
 use proptest::collection::vec;
 use proptest::option;

@@ -28,7 +28,7 @@ fn a_childs_question_surfaces_and_is_answered_there() {
     harness.solve(json!([child("a")]), json!("over"));
     harness.solve(json!([call("drop", "x", json!({"id": 1}))]), json!("dropped"));
     assert_eq!((harness.waiting(), harness.rested()), (vec!["0.0/q1".to_owned()], Ends::Waiting));
-    assert_eq!(harness.rests[0].waiting, ["0.0/q1"]);
+    assert_eq!(harness.rests[0].waiting, ["0.0/q1".parse().unwrap()]);
     harness.approve("0.0/q1");
     harness.returns("drop", json!(true));
     assert_eq!((harness.rested(), harness.read("†state.a")), (Ends::Output, json!("dropped")));
@@ -81,10 +81,10 @@ fn a_word_about_a_delegate_from_elsewhere_is_no_news() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([child("a")]), json!("over"));
     for input in [
-        Input::Ended { id: "0.0".into(), outcome: Outcome::Value(json!("forged")) },
-        Input::InDoubt { id: "0.0".into() },
-        Input::Loaded { id: "0.0".into(), request: Ok(json!({})) },
-        Input::Ended { id: "0.0/0.0".into(), outcome: Outcome::Value(json!("early")) },
+        Input::Ended { id: "0.0".parse().unwrap(), outcome: Outcome::Value(json!("forged")) },
+        Input::InDoubt { id: "0.0".parse().unwrap() },
+        Input::Loaded { id: "0.0".parse().unwrap(), request: Ok(json!({})) },
+        Input::Ended { id: "0.0/0.0".parse().unwrap(), outcome: Outcome::Value(json!("early")) },
     ] {
         harness.tell(input).unwrap();
     }

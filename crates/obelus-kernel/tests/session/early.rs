@@ -12,9 +12,9 @@ fn read(q: &str) -> Value {
 /// A call has come whole.
 fn came(harness: &mut Harness, index: u32, call: Value) {
     let id = harness.requests[0].clone();
-    let may = harness.session.may_start_early(&id, index, &call);
+    let may = harness.session.may_start_early(&id.parse().unwrap(), index, &call);
     let before = harness.started.len();
-    harness.tell(Input::Partial { id, index, call }).unwrap();
+    harness.tell(Input::Partial { id: id.parse().unwrap(), index, call }).unwrap();
     assert_eq!(harness.started.len() - before, usize::from(may), "what may start does");
 }
 
@@ -50,7 +50,7 @@ fn a_read_may_end_before_its_solution_is_whole() {
     end(&mut harness, 0, json!("B"));
     assert_eq!(harness.session.state()["found"], "A");
     assert_eq!(harness.rests[0].ends, Ends::Output);
-    assert_eq!(harness.rests[0].calls.iter().map(|call| call.status).collect::<Vec<_>>(), ["done", "done"]);
+    assert_eq!(harness.rests[0].calls.iter().map(|call| call.status.name()).collect::<Vec<_>>(), ["done", "done"]);
 }
 
 #[test]
@@ -116,12 +116,12 @@ fn a_solution_that_never_comes_leaves_nothing_behind() {
     came(&mut harness, 0, read("a"));
     let (id, request) = (harness.open[0].id.clone(), harness.requests.remove(0));
     let answer = Answer::Failed { code: "cut_off".into(), message: "half a stream".into() };
-    harness.tell(Input::Answer { id: request.clone(), answer }).unwrap();
+    harness.tell(Input::Answer { id: request.parse().unwrap(), answer }).unwrap();
     assert_eq!(harness.rests[0].ends, Ends::Degraded);
     harness.tell(Input::Ended { id, outcome: Outcome::Value(json!("A")) }).unwrap();
     assert!(harness.session.state()["found"].is_null());
     assert!(harness.session.checkpoint().is_some(), "nothing is under way");
-    harness.tell(Input::Partial { id: request, index: 1, call: read("b") }).unwrap();
+    harness.tell(Input::Partial { id: request.parse().unwrap(), index: 1, call: read("b") }).unwrap();
     assert_eq!(harness.started.len(), 1, "what comes after the answer is no news");
 
     harness.user("again");

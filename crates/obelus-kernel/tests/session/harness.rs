@@ -84,16 +84,16 @@ impl Harness {
         let answer = self.session.handle(self.now, input);
         while let Some(task) = self.session.poll() {
             match task {
-                Task::AskModel { id } => self.requests.push(id),
+                Task::AskModel { id } => self.requests.push(id.to_string()),
                 Task::Call(start) => {
                     self.open.push((*start).clone());
                     self.started.push(*start);
                 }
-                Task::Ask { id } => self.asked.push(id),
+                Task::Ask { id } => self.asked.push(id.to_string()),
                 Task::Say(words) => self.said.push(words),
-                Task::AskAgain { id, because } => self.asked_again.push((id, because)),
+                Task::AskAgain { id, because } => self.asked_again.push((id.to_string(), because)),
                 Task::Rest(reply) => self.rests.push(*reply),
-                Task::AnswerElicitation { id, key, answer } => self.told.push((id, key, answer)),
+                Task::AnswerElicitation { id, key, answer } => self.told.push((id.to_string(), key, answer)),
                 Task::Load { .. } => {}
             }
         }
@@ -135,7 +135,7 @@ impl Harness {
     /// The model answers as in a dialect of its own.
     pub(crate) fn solve_as(&mut self, solution: Solution) {
         let id = self.requests.remove(0);
-        self.must_tell(Input::Answer { id, answer: Answer::Solution { solution, tokens: 10 } });
+        self.must_tell(Input::Answer { id: id.parse().unwrap(), answer: Answer::Solution { solution, tokens: 10 } });
     }
 
     pub(crate) fn answer(&mut self, answer: Value, sequential: bool) {
@@ -144,14 +144,14 @@ impl Harness {
             Ok(solution) => Answer::Solution { solution: Solution { sequential, ..solution }, tokens: 10 },
             Err(error) => Answer::OutOfFormat { text: answer.to_string(), error, tokens: 10 },
         };
-        self.must_tell(Input::Answer { id, answer });
+        self.must_tell(Input::Answer { id: id.parse().unwrap(), answer });
     }
 
     /// The model cannot be asked.
     pub(crate) fn model_fails(&mut self) {
         let id = self.requests.remove(0);
         let answer = Answer::Failed { code: "unreachable".into(), message: "nobody there".into() };
-        self.must_tell(Input::Answer { id, answer });
+        self.must_tell(Input::Answer { id: id.parse().unwrap(), answer });
     }
 
     /// The oldest open call of a tool ends.
@@ -171,11 +171,11 @@ impl Harness {
 
     /// A call at work asks a person something.
     pub(crate) fn asks(&mut self, id: &str, key: &str, words: &str, schema: Value) {
-        self.must_tell(Input::Asks { id: id.to_owned(), key: key.to_owned(), words: words.to_owned(), schema });
+        self.must_tell(Input::Elicit { id: id.parse().unwrap(), key: key.to_owned(), words: words.to_owned(), schema });
     }
 
     pub(crate) fn decide(&mut self, question: &str, decision: Decision) -> Result<(), Refused> {
-        self.tell(Input::Decide { question: question.to_owned(), decision, by: "ann".to_owned() })
+        self.tell(Input::Decide { question: question.parse().unwrap(), decision, by: "ann".to_owned() })
     }
 
     pub(crate) fn approve(&mut self, question: &str) {
@@ -191,7 +191,7 @@ impl Harness {
     }
 
     pub(crate) fn question(&self, id: &str) -> Question {
-        self.session.question(id).unwrap_or_else(|| panic!("there is no question `{id}`"))
+        self.session.question(&id.parse().unwrap()).unwrap_or_else(|| panic!("there is no question `{id}`"))
     }
 
     pub(crate) fn status_of(&self, question: &str) -> QuestionStatus {
@@ -200,13 +200,13 @@ impl Harness {
 
     /// Ids of the questions that wait.
     pub(crate) fn waiting(&self) -> Vec<String> {
-        self.session.questions().into_iter().filter(Question::is_open).map(|question| question.id).collect()
+        self.session.questions().into_iter().filter(Question::is_open).map(|question| question.id.to_string()).collect()
     }
 
     /// The states of all calls of a tool, those of steps that have ended first.
     pub(crate) fn states(&self, tool: &str) -> Vec<&'static str> {
         let calls = self.session.calls();
-        calls.iter().filter(|report| report.call["_tool"] == tool).map(|report| report.status).collect()
+        calls.iter().filter(|report| report.call["_tool"] == tool).map(|report| report.status.name()).collect()
     }
 
     /// The calls of a tool that were handed out, as they were.

@@ -1,6 +1,6 @@
 //! The chain of calls behind a value.
 
-use obelus_kernel::session::Writer;
+use obelus_kernel::policy::Writer;
 use serde_json::json;
 
 use crate::harness::{Harness, call};

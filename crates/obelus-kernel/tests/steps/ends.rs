@@ -81,7 +81,7 @@ fn a_question_that_is_denied_is_told_from_one_that_is_answered() {
     let mut story = Story::new(counting());
     let no = obelus_kernel::session::Decision::Deny { reason: "enough".to_owned() };
     story.user_says("sheep").model_answers(json!({"output": "sheep"})).model_answers(json!({"output": 5}));
-    story.tell(Input::Decide { question: "q1".to_owned(), decision: no, by: "a person".to_owned() });
+    story.tell(Input::Decide { question: "q1".parse().unwrap(), decision: no, by: "a person".to_owned() });
     assert_eq!(story.ends().1, Some("cancelled"));
     story.user_says("continue").model_answers(json!({"output": 5})).tell(decided("q2", json!("yes")));
     assert_eq!(story.session.node(), Some("count"));
@@ -140,7 +140,7 @@ fn the_next_request_shows_what_went_wrong_since_the_last_one_and_nothing_older()
     story.model_answers(json!({"output": "again"})).call_ends(Outcome::Value(json!(1)));
     let prompt = story.prompt();
     assert_eq!((prompt.errors.len(), prompt.plan.len()), (0, 1));
-    assert_eq!(prompt.plan[0].status, "done");
+    assert_eq!(prompt.plan[0].status, obelus_kernel::session::CallStatus::Done);
 }
 
 #[test]

@@ -97,9 +97,9 @@ impl Run {
             Move::Say(text) => Some(Input::User { text: (*text).to_owned() }),
             Move::Babble => self.request.take().map(|id| {
                 let answer = Answer::OutOfFormat { text: "well".to_owned(), error: "not JSON".to_owned(), tokens: 1 };
-                Input::Answer { id, answer }
+                Input::Answer { id: id.parse().unwrap(), answer }
             }),
-            Move::Doubt => self.call.clone().map(|id| Input::InDoubt { id }),
+            Move::Doubt => self.call.clone().map(|id| Input::InDoubt { id: id.parse().unwrap() }),
             Move::Stop => Some(Input::Stop),
             Move::LetTimePass => {
                 self.now = self.now.plus_seconds(100_000);
@@ -126,13 +126,13 @@ impl Run {
         if let Some(id) = self.call.take() {
             let error = Outcome::Error(CallError::new("dark", "it is dark"));
             return Some(Input::Ended {
-                id,
+                id: id.parse().unwrap(),
                 outcome: if !pick.is_multiple_of(4) { Outcome::Value(json!("light")) } else { error },
             });
         }
         let Some(id) = self.request.take() else { return Some(Input::User { text: "go on".to_owned() }) };
         let solution = Solution::from_value(answer(pick)).unwrap();
-        Some(Input::Answer { id, answer: Answer::Solution { solution, tokens: 1 } })
+        Some(Input::Answer { id: id.parse().unwrap(), answer: Answer::Solution { solution, tokens: 1 } })
     }
 
     fn tell(&mut self, input: Input) {
@@ -144,8 +144,8 @@ impl Run {
         }
         while let Some(task) = self.session.poll() {
             match task {
-                Task::AskModel { id } => self.request = Some(id),
-                Task::Call(start) => self.call = Some(start.id),
+                Task::AskModel { id } => self.request = Some(id.to_string()),
+                Task::Call(start) => self.call = Some(start.id.to_string()),
                 _ => {}
             }
         }

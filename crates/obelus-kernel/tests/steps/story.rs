@@ -29,8 +29,8 @@ impl Story {
         (self.asked, self.call) = (None, None);
         while let Some(task) = self.session.poll() {
             match task {
-                Task::AskModel { id } => self.asked = Some(id),
-                Task::Call(start) => self.call = Some(start.id),
+                Task::AskModel { id } => self.asked = Some(id.to_string()),
+                Task::Call(start) => self.call = Some(start.id.to_string()),
                 Task::Rest(reply) => self.reply = Some(*reply),
                 _ => {}
             }
@@ -45,17 +45,17 @@ impl Story {
     pub(crate) fn model_answers(&mut self, solution: Value) -> &mut Self {
         let id = self.asked.take().expect("the model is asked");
         let solution = Solution::from_value(solution).unwrap();
-        self.tell(Input::Answer { id, answer: Answer::Solution { solution, tokens: 0 } })
+        self.tell(Input::Answer { id: id.parse().unwrap(), answer: Answer::Solution { solution, tokens: 0 } })
     }
 
     /// What the model is shown, and may answer.
     pub(crate) fn prompt(&self) -> obelus_kernel::session::Prompt {
-        self.session.prompt(self.asked.as_ref().expect("the model is asked")).unwrap()
+        self.session.prompt(&self.asked.as_ref().expect("the model is asked").parse().unwrap()).unwrap()
     }
 
     pub(crate) fn call_ends(&mut self, outcome: Outcome) -> &mut Self {
         let id = self.call.take().expect("a call runs");
-        self.tell(Input::Ended { id, outcome })
+        self.tell(Input::Ended { id: id.parse().unwrap(), outcome })
     }
 
     pub(crate) fn ends(&self) -> (Ends, Option<&str>, &Value) {
@@ -89,5 +89,9 @@ pub(crate) fn session(graph: Value) -> Session {
 }
 
 pub(crate) fn decided(question: &str, value: Value) -> Input {
-    Input::Decide { question: question.to_owned(), decision: Decision::Value { value }, by: "a person".to_owned() }
+    Input::Decide {
+        question: question.parse().unwrap(),
+        decision: Decision::Value { value },
+        by: "a person".to_owned(),
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use obelus_kernel::session::{CallError, Input, Outcome};
+use obelus_kernel::session::{CallError, CallId, Input, Outcome};
 
 use crate::activity::{Activity, ReconcileFuture, Reconciled, Work};
 
@@ -14,7 +14,7 @@ const MOST_ATTEMPTS: u32 = 3;
 
 /// A call of which nobody knows whether it happened.
 pub(super) struct Doubt {
-    pub(super) id: String,
+    pub(super) id: CallId,
     pub(super) activity: Arc<dyn Activity>,
     pub(super) work: Work,
     /// How long a look may take.
@@ -40,7 +40,7 @@ impl Doubt {
 }
 
 /// What a look found, as the session is told.
-pub(super) async fn found(id: String, attempt: u32, limit: Duration, look: ReconcileFuture, known: &str) -> Input {
+pub(super) async fn found(id: CallId, attempt: u32, limit: Duration, look: ReconcileFuture, known: &str) -> Input {
     let looked = tokio::time::timeout(limit, AssertUnwindSafe(look).catch_unwind()).await;
     let nothing = |why: &str| lost(id.clone(), format!("{known}; {why}"));
     match looked {
@@ -60,6 +60,6 @@ pub(super) fn without_what_was_seen(input: Input, take_off: impl Fn(Outcome) -> 
     }
 }
 
-fn lost(id: String, message: String) -> Input {
+fn lost(id: CallId, message: String) -> Input {
     Input::Ended { id, outcome: Outcome::Lost { message } }
 }

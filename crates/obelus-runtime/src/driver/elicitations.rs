@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use obelus_kernel::Time;
-use obelus_kernel::session::{ElicitationAnswer, Input, Reply};
+use obelus_kernel::session::{CallId, ElicitationAnswer, Input, Reply};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Driver;
@@ -18,7 +18,7 @@ pub(super) struct Elicitations {
     /// The latest call's.
     elicitor: Elicitor,
     /// By the call, and by what it knows its question by.
-    waiting: BTreeMap<(String, String), oneshot::Sender<Elicited>>,
+    waiting: BTreeMap<(CallId, String), oneshot::Sender<Elicited>>,
     next: u64,
     /// Nobody is there who could answer.
     alone: bool,
@@ -32,7 +32,7 @@ impl Default for Elicitations {
 }
 
 impl Elicitations {
-    pub(super) fn elicitor(&mut self, call: &str) -> Elicitor {
+    pub(super) fn elicitor(&mut self, call: &CallId) -> Elicitor {
         if !self.elicitor.renewed(call) {
             self.elicitor = Elicitor::of(call, self.sender.clone());
         }
@@ -62,11 +62,11 @@ impl Elicitations {
         self.next += 1;
         let key = self.next.to_string();
         self.waiting.insert((call.clone(), key.clone()), answer);
-        Some(Input::Asks { id: call, key, words, schema })
+        Some(Input::Elicit { id: call, key, words, schema })
     }
 
     /// Tells a call what became of its question. One that has given up hears nothing.
-    pub(super) fn tell(&mut self, call: String, key: String, answer: ElicitationAnswer) {
+    pub(super) fn tell(&mut self, call: CallId, key: String, answer: ElicitationAnswer) {
         let Some(waiting) = self.waiting.remove(&(call, key)) else { return };
         let _ = waiting.send(match answer {
             ElicitationAnswer::Value(value) => Elicited::Value(value),
@@ -76,7 +76,7 @@ impl Elicitations {
     }
 
     /// A call has ended: nobody waits for what it asked.
-    pub(super) fn forget(&mut self, call: &str) {
+    pub(super) fn forget(&mut self, call: &CallId) {
         if !self.waiting.is_empty() {
             self.waiting.retain(|(of, _), _| of != call);
         }

@@ -1,10 +1,8 @@
 //! Telling a session what happened, once that is durable.
 
-use std::sync::Arc;
-
 use futures_util::FutureExt;
 use futures_util::stream::StreamExt;
-use obelus_kernel::session::{Input, Refused, Start};
+use obelus_kernel::session::{Input, Refused};
 
 use super::{Batch, DAMAGED, Driver, Event, MOST_AT_ONCE, NOT_DURABLE, Writing};
 
@@ -54,72 +52,40 @@ impl Driver {
         // What was being written when an earlier turn was given up comes first.
         let _ = self.written().await;
         if self.forgets {
-            batch.insert(0, ((self.clock)(), Input::Forgotten));
+            batch.insert(0, ((self.clock)(), Input::ProcessLost));
         }
-        if batch.is_empty() && self.ahead.is_empty() {
+        if batch.is_empty() {
             return Ok(());
         }
         if self.journal.is_none() {
             return self.handle(batch);
         }
-        let mut refusal = Ok(());
-        if self.looks_ahead && batch.iter().all(|(_, input)| is_completion(input)) {
-            refusal = self.go_ahead(std::mem::take(&mut batch));
-        }
-        let told = self.ahead.len();
-        if told > 0 {
-            self.ahead.append(&mut batch);
-            batch = std::mem::take(&mut self.ahead);
-        }
         if let Some(journal) = &mut self.journal {
             let kept = journal.append(&batch);
-            self.writing = Some(Writing { batch, told, kept });
+            self.writing = Some(Writing { batch, kept });
             self.written().await?;
         }
-        refusal
-    }
-
-    /// Tells the session what was done before that is durable, and carries out what follows from it and needs nothing
-    /// but itself: one commit then serves all of it. Whatever else the session wants done stays with it until then, so
-    /// nobody outside can tell.
-    fn go_ahead(&mut self, mut batch: Batch) -> Result<(), Refused> {
-        let mut refusal = Ok(());
-        let activities = Arc::clone(&self.activities);
-        let is_local =
-            |start: &Start| start.tool.idempotent && activities.get(start.activity()).is_some_and(|it| it.is_local());
-        while !batch.is_empty() {
-            self.ahead.extend_from_slice(&batch);
-            refusal = refusal.and(self.handle(batch));
-            while let Some(start) = self.session.poll_call(is_local) {
-                self.start(*start);
-            }
-            let (now, room) = ((self.clock)(), MOST_AT_ONCE.saturating_sub(self.ahead.len()).min(self.done.len()));
-            batch = self.done.drain(..room).map(|done| (now, done)).collect();
-        }
-        refusal
+        Ok(())
     }
 
     /// Waits until what is on its way into the journal is durable, and tells the session.
     pub(super) async fn written(&mut self) -> Result<(), Refused> {
         let Some(writing) = &mut self.writing else { return Ok(()) };
         let kept = (&mut writing.kept).await;
-        let Some(Writing { mut batch, told, .. }) = self.writing.take() else { return Ok(()) };
-        let ahead = batch.drain(..told);
+        let Some(Writing { batch, .. }) = self.writing.take() else { return Ok(()) };
         if let Err(text) = kept {
             // What people said is refused. What was done is done, and is kept as soon as there is room for it.
-            self.ahead.extend(ahead);
             let done = batch.into_iter().map(|(_, input)| input).filter(is_completion).rev();
             done.for_each(|input| self.done.push_front(input));
             return Err(Refused { code: NOT_DURABLE, text });
         }
-        drop(ahead);
         self.handle(batch)
     }
 
     pub(super) fn handle(&mut self, mut batch: Batch) -> Result<(), Refused> {
         let mut refusal = Ok(());
         for (at, input) in batch.drain(..) {
-            self.forgets &= !matches!(input, Input::Forgotten);
+            self.forgets &= !matches!(input, Input::ProcessLost);
             if let Input::Ended { id, .. } | Input::InDoubt { id } | Input::DidNot { id, .. } = &input {
                 self.elicitations.forget(id);
             }
@@ -151,7 +117,7 @@ fn is_completion(input: &Input) -> bool {
         Input::Answer { .. }
             | Input::Used { .. }
             | Input::Ended { .. }
-            | Input::Asks { .. }
+            | Input::Elicit { .. }
             | Input::Loaded { .. }
             | Input::InDoubt { .. }
             | Input::DidNot { .. }

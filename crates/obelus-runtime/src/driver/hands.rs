@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use obelus_kernel::session::{Answer, CallError, Input, Observation, Outcome, Question, Reply, Session, Start, Task};
+use obelus_kernel::session::{
+    Answer, CallError, CallId, Input, Observation, Outcome, Question, Reply, RequestId, Session, Start, Task,
+};
 use serde_json::Value;
 
 use super::doubt::{self, Doubt};
@@ -72,7 +74,7 @@ impl Driver {
         }
     }
 
-    pub(super) fn load(&mut self, id: String, path: String) {
+    pub(super) fn load(&mut self, id: CallId, path: String) {
         let folder = self.folder.clone();
         self.pending.push(Box::pin(async move {
             let request = load(folder, path).await;
@@ -80,14 +82,14 @@ impl Driver {
         }));
     }
 
-    pub(super) fn ask(&mut self, id: String) {
+    pub(super) fn ask(&mut self, id: RequestId) {
         (self.watch)(Event::Asking);
         let Some(mut prompt) = self.session.prompt(&id) else { return };
         for picture in &mut prompt.pictures {
             picture.path = self.images.find(picture);
         }
-        prompt.seen = self.slot.latest().filter(|seen| self.session.shows_observation(&id, &seen.digest));
-        let seen = prompt.seen.clone();
+        prompt.observation = self.slot.latest().filter(|seen| self.session.shows_observation(&id, &seen.digest));
+        let seen = prompt.observation.clone();
         let answer = AssertUnwindSafe(self.model.ask_aloud(prompt, self.parts.of(&id))).catch_unwind();
         let stopped = Arc::clone(&self.stop).notified_owned();
         let failed = |code: &str, words: &str| Answer::Failed { code: code.to_owned(), message: words.to_owned() };
@@ -103,12 +105,12 @@ impl Driver {
         }));
     }
 
-    pub(super) fn start(&mut self, mut start: Start) {
+    pub(super) fn start(&mut self, start: Start) {
         (self.watch)(Event::Began(&start));
         if let Some(files) = &mut self.files {
             files.began(&start);
         }
-        let id = std::mem::take(&mut start.id);
+        let id = start.id.clone();
         let Some(activity) = self.activities.get(start.activity()) else {
             let error = CallError::new("no_activity", format!("there is no activity `{}`", start.activity()));
             self.pending.push(Box::pin(std::future::ready(Input::Ended { id, outcome: Outcome::Error(error) })));
@@ -168,8 +170,8 @@ impl Driver {
     }
 
     /// A call that was under way when everything stopped. Its activity may be able to tell what became of it.
-    pub(super) fn reconcile(&mut self, mut start: Start) {
-        let id = std::mem::take(&mut start.id);
+    pub(super) fn reconcile(&mut self, start: Start) {
+        let id = start.id.clone();
         let activity = self.activities.get(start.activity()).filter(|_| !start.tool.idempotent);
         let limit = activity.and_then(|activity| activity.time_limit()).unwrap_or(Duration::from_secs(start.seconds));
         let attempt = start.attempt;

@@ -1,15 +1,13 @@
 //! Parts of answers, while the model still writes them: words for whoever watches, and calls that may start early.
 
-use std::sync::Arc;
-
 use obelus_kernel::dialect::stream::Piece;
-use obelus_kernel::session::Input;
+use obelus_kernel::session::{Input, RequestId};
 use tokio::sync::mpsc;
 
 use super::{Driver, Event};
 use crate::model::{Part, Parts};
 
-type PartOf = (Arc<str>, Part);
+type PartOf = (RequestId, Part);
 
 /// Where models tell parts of their answers. It is there from the first request on: where no model is asked, as in
 /// the run of a plan, there is nothing to look at after every call.
@@ -23,12 +21,12 @@ struct Ends {
 
 impl PartsInlet {
     /// For the answer to a request.
-    pub(super) fn of(&mut self, id: &str) -> Parts {
+    pub(super) fn of(&mut self, id: &RequestId) -> Parts {
         let ends = self.0.get_or_insert_with(|| {
             let (sender, receiver) = mpsc::unbounded_channel();
             Ends { sender, receiver }
         });
-        Parts::to(id, ends.sender.clone())
+        Parts::to(id.clone(), ends.sender.clone())
     }
 
     /// The next part, if there is one by now.
@@ -61,15 +59,11 @@ impl Driver {
             }
             Part::Piece(Piece::Call { index, call }) => {
                 let index = u32::try_from(index).ok()?;
-                self.session.may_start_early(&id, index, &call).then(|| Input::Partial {
-                    id: id.to_string(),
-                    index,
-                    call,
-                })
+                self.session.may_start_early(&id, index, &call).then(|| Input::Partial { id, index, call })
             }
             Part::Used(used) => {
                 (self.watch)(Event::Used(used));
-                Some(Input::Used { id: id.to_string(), used })
+                Some(Input::Used { id, used })
             }
         }
     }

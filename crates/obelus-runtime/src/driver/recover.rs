@@ -22,21 +22,23 @@ impl Driver {
                 self.latest_states.clear();
             }
             // A call in doubt was handed out anew, or a person was asked: either way the session has it in hand.
-            if let Input::Answer { id, .. }
-            | Input::Ended { id, .. }
-            | Input::Loaded { id, .. }
-            | Input::InDoubt { id }
-            | Input::DidNot { id, .. } = &input
-            {
-                open.remove(id);
+            match &input {
+                Input::Answer { id, .. } => drop(open.remove(&id.to_string())),
+                Input::Ended { id, .. }
+                | Input::Loaded { id, .. }
+                | Input::InDoubt { id }
+                | Input::DidNot { id, .. } => {
+                    open.remove(&id.to_string());
+                }
+                _ => {}
             }
             // What was refused then is refused now.
             let _ = self.session.handle(at, input);
             while let Some(task) = self.session.poll() {
                 match task {
-                    Task::AskModel { id } => drop(open.insert(id.clone(), Task::AskModel { id })),
-                    Task::Load { id, path } => drop(open.insert(id.clone(), Task::Load { id, path })),
-                    Task::Call(start) => drop(open.insert(start.id.clone(), Task::Call(start))),
+                    Task::AskModel { id } => drop(open.insert(id.to_string(), Task::AskModel { id })),
+                    Task::Load { id, path } => drop(open.insert(id.to_string(), Task::Load { id, path })),
+                    Task::Call(start) => drop(open.insert(start.id.to_string(), Task::Call(start))),
                     Task::Rest(reply) => recovered.reply = Some(*reply),
                     // Nobody is at work yet who could be told something.
                     Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } | Task::AnswerElicitation { .. } => {}

@@ -105,6 +105,29 @@ fn a_planted_key_finds_what_was_made_before_the_answer_was_lost() {
 }
 
 #[test]
+fn a_universal_activity_needs_no_communications() {
+    let portal = Asked::new();
+    let todo = json!({
+        "ownerTypeId": 2, "ownerId": 1, "deadline": "2026-11-20T12:00:00+03:00", "title": "Позвонить", "responsibleId": 3,
+    });
+    let id = portal.call("crm.activity.todo.add", &todo)["id"].clone();
+    let activity = portal.call("crm.activity.get", &json!({"id": id}));
+    for (name, value) in [
+        ("SUBJECT", "Позвонить"),
+        ("PROVIDER_ID", "CRM_TODO"),
+        ("RESPONSIBLE_ID", "3"),
+        ("OWNER_ID", "1"),
+        ("DEADLINE", "2026-11-20T12:00:00+03:00"),
+    ] {
+        assert_eq!(activity[name], value, "{name}");
+    }
+    let fault = portal.fault("crm.activity.todo.add", &json!({"ownerTypeId": 2, "ownerId": 1, "title": "x"}));
+    assert!(fault.1 == "100" && fault.2.contains("{deadline}"), "{fault:?}");
+    let nobody = json!({"ownerTypeId": 2, "ownerId": 999_999, "deadline": "2026-11-20T12:00:00+03:00"});
+    assert_eq!(portal.fault("crm.activity.todo.add", &nobody).0, 400);
+}
+
+#[test]
 fn an_activity_takes_its_deadline_from_its_times() {
     let portal = Asked::new();
     let fields = json!({

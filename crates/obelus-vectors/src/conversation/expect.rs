@@ -76,7 +76,7 @@ pub(crate) fn same_method(a: &str, b: &str) -> bool {
 fn wire(method: &str) -> String {
     let lower = method.to_lowercase();
     match lower.as_str() {
-        "crm.deal.category.list" => "crm.dealcategory.list".to_owned(),
+        "crm.deal.category.list" | "crm.dealcategory.list" => "crm.category.list".to_owned(),
         "crm.deal.category.stage.list" => "crm.dealcategory.stage.list".to_owned(),
         "sonet.group.get" => "sonet_group.get".to_owned(),
         "sonet.group.user.get" => "sonet_group.user.get".to_owned(),

@@ -119,7 +119,7 @@ fn status(run: &Run, expected: &Value) -> Option<String> {
         if of.is_empty() {
             return Some(format!("status: `{tool}` was never called"));
         }
-        let other = of.iter().find(|report| expected != report.status)?;
-        Some(format!("status of {tool}: {} instead of {expected}", other.status))
+        let other = of.iter().find(|report| expected != report.status.name())?;
+        Some(format!("status of {tool}: {} instead of {expected}", other.status.name()))
     })
 }

@@ -3,25 +3,30 @@
 use std::io::{BufRead, Write};
 
 use anyhow::Result;
-use obelus_kernel::session::{About, Decision, Input, Question};
+use obelus_kernel::session::{About, Decision, Input, Question, QuestionId};
 use serde_json::Value;
 
 use crate::output::{self, BOLD, DIM, YELLOW, visible};
 
 /// A question as a person is shown it.
 pub(crate) fn shown(question: &Question) -> String {
+    shown_as(question, &question.id.to_string())
+}
+
+/// The same, under the id by which it is answered.
+pub(crate) fn shown_as(question: &Question, id: &str) -> String {
     let what = match question.about {
         About::Call => "may this run?",
         About::Plan => "may this plan run?",
         About::Input => "something is needed from you",
         About::InDoubt => "did this happen?",
     };
-    let mut text = format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} {what}\n", visible(&question.id));
+    let mut text = format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} {what}\n", visible(id));
     for line in question.words().lines() {
         text.push_str(&format!("    {}\n", visible(line)));
     }
     for reason in &question.reasons {
-        text.push_str(&format!("  {DIM}because {}{DIM:#}\n", visible(reason)));
+        text.push_str(&format!("  {DIM}because {}{DIM:#}\n", visible(&reason.to_string())));
     }
     text.push_str(&format!("  {DIM}lapses at {}{DIM:#}\n", question.expires_at));
     text.trim_end().to_owned()
@@ -44,7 +49,7 @@ pub(crate) fn decide(open: &[Question]) -> Result<Option<Input>> {
             About::InDoubt => "happened [JSON] · did-not · n REASON give up · q leave",
         };
         let mut error = anstream::stderr();
-        write!(error, "{DIM}{keys}{DIM:#}\n{} > ", visible(&first.id))?;
+        write!(error, "{DIM}{keys}{DIM:#}\n{} > ", visible(&first.id.to_string()))?;
         error.flush()?;
         let mut line = String::new();
         if std::io::stdin().lock().read_line(&mut line)? == 0 {
@@ -81,9 +86,9 @@ pub(crate) fn value_said(typed: &str, schema: Option<&Value>) -> Value {
 }
 
 /// Reads a line such as `y`, `n too much`, `e {"amount": 5}` or `q2 y`.
-fn parse(line: &str, open: &[Question]) -> Result<Option<(String, Decision)>, String> {
+fn parse(line: &str, open: &[Question]) -> Result<Option<(QuestionId, Decision)>, String> {
     let first_word = line.split_whitespace().next().unwrap_or_default();
-    let named = open.iter().find(|question| question.id == first_word);
+    let named = open.iter().find(|question| question.id.to_string() == first_word);
     let (question, line) = match named {
         Some(question) => (question, line[first_word.len()..].trim()),
         None => (open.first().ok_or("nothing waits")?, line),

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::plan::{self, Check, Simulation, Who};
-use obelus_kernel::session::{self, Settings};
+use obelus_kernel::policy::{self, Gate};
+use obelus_kernel::session::Settings;
 use obelus_kernel::{Context, Tool};
 use serde_json::{Value, json};
 
@@ -54,7 +55,7 @@ pub(crate) fn simulate(args: &cli::Simulate) -> Result<Exit> {
             && !named.is_some_and(bound)
             && !bound(&tool.name)
     };
-    let dry = session::simulate(&check, &request.context, args.mode.into(), &settings.policy, is_latent);
+    let dry = policy::simulate(&check, &request.context, Gate::new(&settings.policy, args.mode.into()), is_latent);
     if args.json {
         let mut answer = check.to_json();
         answer["calls"] = dry.calls.into();

@@ -1,7 +1,7 @@
 //! `obelus policy explain`
 
 use anyhow::Result;
-use obelus_kernel::session::{Explanation, Say, Verdict, explain};
+use obelus_kernel::policy::{Explanation, Ruling, explain};
 use obelus_kernel::{Context, Tool};
 use obelus_runtime::{Agent, read_document};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn explained(args: &Explain) -> Result<Exit> {
     let name = input::name(&args.call);
     let call = read_document(std::path::Path::new(&name), &input::text(&args.call)?)?;
     let mode = args.mode.map_or(agent.settings.mode, Into::into);
-    let found = match explain(&call, &agent.context, &agent.settings, mode) {
+    let found = match explain(&call, &agent.context, &agent.settings.policy, mode) {
         Ok(found) => found,
         Err(faults) => {
             let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
@@ -40,8 +40,10 @@ fn explained(args: &Explain) -> Result<Exit> {
     };
     let tool = tool_of(&agent.context, &call);
     let is_latent = tool.is_some_and(|tool| is_latent(&agent, tool));
-    let found = if is_latent { thought() } else { found };
-    let untold = if is_latent { None } else { tool.and_then(|tool| untold(&call, tool)) };
+    let untold = tool.and_then(|tool| untold(&call, tool));
+    if is_latent {
+        return Ok(report_latent(&call, tool, mode.name(), args.json));
+    }
     if args.json {
         let mut document = found.to_json();
         document["tool"] = call["_tool"].clone();
@@ -66,12 +68,35 @@ fn is_latent(agent: &Agent, tool: &Tool) -> bool {
         && !named.into_iter().flatten().any(|name| agent.activities.contains_key(name))
 }
 
-/// What holds for calls that do not act.
-fn thought() -> Explanation {
+/// Calls that the model carries out itself do not act, and come before no policy.
+fn report_latent(call: &Value, tool: Option<&Tool>, mode: &str, as_json: bool) -> Exit {
     let why = "no activity carries it out, so the model itself does: it does not act, and runs in every mode";
-    let by = "activities".to_owned();
-    let spoken = vec![obelus_kernel::session::Spoken { by, says: Say::Allow, why: why.to_owned() }];
-    Explanation { verdict: Verdict::Allow, spoken }
+    let effect = tool.map(|tool| tool.effect.name()).unwrap_or_default();
+    if as_json {
+        let spoken = json!([{"by": "activities", "says": "allow", "why": why}]);
+        let reasons: [&str; 0] = [];
+        output::json(&json!({"verdict": "allow", "reasons": reasons, "spoken": spoken, "tool": call["_tool"],
+            "effect": effect, "mode": mode, "notes": reasons}));
+        return Exit::Done;
+    }
+    let name = call["_tool"].as_str().unwrap_or_default();
+    output::answer(&headline(Ruling::Allow, name, effect, mode));
+    output::answer(&format!("  {GREEN}{:<8}{GREEN:#}activities: {why}", "allow"));
+    Exit::Done
+}
+
+/// The verdict on one line.
+fn headline(ruling: Ruling, name: &str, effect: &str, mode: &str) -> String {
+    let (colour, means) = match ruling {
+        Ruling::Allow => (GREEN, "it runs"),
+        Ruling::Confirm => (YELLOW, "a person decides"),
+        Ruling::Refuse => (RED, "it does not run"),
+    };
+    format!(
+        "{colour}{}{colour:#} {BOLD}{}{BOLD:#}: {means}   {DIM}effect {effect}, mode {mode}{DIM:#}",
+        ruling.name(),
+        visible(name)
+    )
 }
 
 /// What the file leaves open of where the values come from, where that could change the verdict.
@@ -98,31 +123,24 @@ fn untold(call: &Value, tool: &Tool) -> Option<String> {
 
 fn report(found: &Explanation, call: &Value, tool: Option<&Tool>, mode: &str, agent: &Agent, untold: Option<&str>) {
     let name = call["_tool"].as_str().unwrap_or_default();
-    let (colour, verdict, means) = match &found.verdict {
-        Verdict::Allow => (GREEN, "allow", "it runs"),
-        Verdict::Confirm(_) => (YELLOW, "confirm", "a person decides"),
-        Verdict::Refuse { .. } => (RED, "refuse", "it does not run"),
-    };
     let effect = tool.map(|tool| tool.effect.name()).unwrap_or_default();
-    output::answer(&format!(
-        "{colour}{verdict}{colour:#} {BOLD}{}{BOLD:#}: {means}   {DIM}effect {effect}, mode {mode}{DIM:#}",
-        visible(name)
-    ));
-    for one in &found.spoken {
-        let (colour, says) = match one.says {
-            Say::Allow => (GREEN, "allow"),
-            Say::Confirm => (YELLOW, "confirm"),
-            Say::Refuse => (RED, "refuse"),
+    output::answer(&headline(found.verdict.ruling(), name, effect, mode));
+    for one in &found.findings {
+        let colour = match one.says {
+            Ruling::Allow => GREEN,
+            Ruling::Confirm => YELLOW,
+            Ruling::Refuse => RED,
         };
+        let says = one.says.name();
         let rule = rule_of(agent, &one.by).map(|rule| format!(" ({rule})")).unwrap_or_default();
         output::answer(&format!(
             "  {colour}{says:<8}{colour:#}{}{DIM}{}{DIM:#}: {}",
             visible(&one.by),
             visible(&rule),
-            visible(&one.why)
+            visible(&one.why.to_string())
         ));
     }
-    if found.spoken.is_empty() {
+    if found.findings.is_empty() {
         output::answer(&format!("  {DIM}nothing speaks against it{DIM:#}"));
     }
     if let Some(words) = untold {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::pin::pin;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use obelus_kernel::session::{AskedAgain, Ends, Input, Mode, Outcome, Question, Reply};
+use obelus_kernel::session::{AskedAgain, CallStatus, Ends, Input, Mode, Outcome, Question, Reply};
 use obelus_kernel::{Data, Message, Role};
 use obelus_runtime::{
     Agent, Driver, Event, Idle, ImageStore, Language, SessionJournal, Store, error_words, one_line, system_clock,
@@ -210,7 +210,7 @@ pub(crate) fn play(
     } else {
         report(&driver, &reply, is_plan);
     }
-    let failed = |status: &str| matches!(status, "failed" | "refused" | "denied");
+    let failed = |status: CallStatus| matches!(status, CallStatus::Failed | CallStatus::Refused | CallStatus::Denied);
     Ok(match reply.ends {
         _ if interrupted => Exit::Interrupted,
         Ends::Output if is_plan && reply.calls.iter().any(|report| failed(report.status)) => Exit::Failed,
@@ -341,7 +341,10 @@ fn show(event: &Event<'_>, elsewhere: Option<&str>) {
         }
         Event::AskedAgain(question, AskedAgain::ItWillLapse) => {
             let until = question.expires_at;
-            output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} lapses at {until}", visible(&question.id)));
+            output::note(&format!(
+                "{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} lapses at {until}",
+                visible(&question.id.to_string())
+            ));
         }
         // It is shown whole before anybody is asked to decide.
         Event::AskedAgain(_, AskedAgain::MoreIsKnown) => {}
@@ -357,7 +360,10 @@ fn show(event: &Event<'_>, elsewhere: Option<&str>) {
             output::note(&format!("A call waits for it: obelus answer {} value ANSWER", visible(&id)));
         }
         Event::Asked(question) => {
-            output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} needs a decision", visible(&question.id)));
+            output::note(&format!(
+                "{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} needs a decision",
+                visible(&question.id.to_string())
+            ));
         }
     }
 }
@@ -399,11 +405,11 @@ fn report(driver: &Driver, reply: &Reply, is_plan: bool) {
     if is_plan {
         for report in &reply.calls {
             let colour = match report.status {
-                "done" => GREEN,
-                "waiting" | "skipped" => YELLOW,
+                CallStatus::Done => GREEN,
+                CallStatus::Waiting | CallStatus::Skipped => YELLOW,
                 _ => RED,
             };
-            output::answer(&format!("{colour}{:<8}{colour:#} {}", report.status, visible(&one_line(report))));
+            output::answer(&format!("{colour}{:<8}{colour:#} {}", report.status.name(), visible(&one_line(report))));
         }
     } else {
         for line in undone(driver.session(), reply, language) {

@@ -26,6 +26,51 @@ fn a_run_is_recorded_and_played_again_without_the_model() {
     obelus(&["eval", "crm", "--model", CRM, "--record", &file]).exits(2).says("run.jsonl").says("begins a new file");
 }
 
+/// One case of the agent `crm`: what is said, what the portal is asked and answers, and what comes of it.
+fn crm_case(words: &str, portal: Value, expect: Value) -> Value {
+    let turn = json!({"now": "2024-05-01T10:00:00Z", "user": words, "portal": portal, "expect": expect});
+    json!({"name": words, "kind": "conversation", "agent": "crm", "settings": {"mode": "full"}, "turns": [turn]})
+}
+
+#[test]
+fn the_offline_model_of_the_crm_acts_on_wishes_that_it_understands_whole() {
+    let folder = Folder::new("eval-whole");
+    let ilya = json!([{"ID": "2", "NAME": "Илья", "LAST_NAME": "Кораблёв"}]);
+    let deal = json!({"fields": {"TITLE": "Окна", "OPPORTUNITY": 5000}});
+    let task = json!({"fields": {"TITLE": "Позвонить директору: Окна", "RESPONSIBLE_ID": 2}});
+    let categories = json!({"categories": [{"id": 0, "name": "Продажи"}, {"id": 1, "name": "Сервис"}]});
+    let stages = |id: u32, name: &str| json!({"method": "crm.deal.category.stage.list", "params": {"id": id}, "result": [{"NAME": name, "STATUS_ID": "S"}]});
+    let nothing = json!({"calls": [], "ends": "output", "reply": {"has": ["понял не всё"]}});
+    let cases = json!([
+        crm_case(
+            "Создай сделку «Окна» на 5000 и поставь задачу Илье: позвонить директору до пятницы",
+            json!([
+                {"method": "user.get", "result": ilya}, {"method": "crm.deal.add", "params": deal, "result": 7},
+                {"method": "tasks.task.add", "params": task, "result": {"task": {"id": "9"}}},
+            ]),
+            json!({"calls": ["user.get", "crm.deal.add", "tasks.task.add"], "ends": "output"}),
+        ),
+        crm_case(
+            "Создай сделку «Окна» и поставь задачу Гере: позвонить до пятницы",
+            json!([{"method": "user.get", "result": []}]),
+            json!({"calls": ["user.get"], "ends": "output", "reply": {"has": ["ничего не создаю"]}}),
+        ),
+        crm_case("Создай сделку «Окна» и позвони директору", json!([]), nothing.clone()),
+        crm_case("Измени сумму сделки 1 на 100 тысяч", json!([]), nothing.clone()),
+        crm_case("Не передай 5 сделок менеджера Ильи Дарье", json!([]), nothing),
+        crm_case(
+            "Какие у нас воронки?",
+            json!([
+                {"method": "crm.deal.category.list", "result": categories}, stages(0, "Новая"), stages(1, "Заявка"),
+            ]),
+            json!({"ends": "output", "reply": {"has": ["Воронок: 2", "«Продажи»: Новая", "«Сервис»: Заявка"]}}),
+        ),
+    ]);
+    let file = folder.file("cases.json", cases.to_string());
+    let ran = obelus(&["eval", "crm", "--cases", &file, "--model", CRM]).exits(0);
+    assert!(ran.stdout.contains("6 passed, 0 failed"), "{}", ran.stdout);
+}
+
 /// One case of the agent `notes`, with these words and expectations.
 fn case(words: &str, rest: Value) -> Value {
     let mut turn = json!({"now": "2024-05-01T10:00:00Z", "user": words});

@@ -69,6 +69,27 @@ fn a_conversation_leaves_in_the_portal_exactly_what_was_agreed() {
     assert_eq!((&state["next_planned_actions"], &state["in_progress"]), (&json!([]), &json!([])));
 }
 
+/// What a model answers to a plain yes or no: the step that waits, with what the user said of it.
+const DECISIONS: &str = r#"
+- user: ^да
+  raw: "THOUGHT:\nx\nACTION:\n[{\"method\": \"crm.deal.update\", \"params\": {\"id\": 1, \"fields\": {\"OPPORTUNITY\": 100000}}, \"confirmed\": true}]\nASSISTANT:\nХорошо."
+- user: ^нет
+  raw: "THOUGHT:\nx\nACTION:\n[{\"method\": \"crm.deal.update\", \"params\": {\"id\": 1, \"fields\": {\"OPPORTUNITY\": 100000}}, \"confirmation_decision\": \"deny\", \"confirmation_reason\": \"нет\"}]\nASSISTANT:\nХорошо."
+- user: сумм
+  raw: "THOUGHT:\nx\nACTION:\n[{\"method\": \"crm.deal.update\", \"params\": {\"id\": 1, \"fields\": {\"OPPORTUNITY\": 100000}}}]\nASSISTANT:\nПодтвердите."
+"#;
+
+#[test]
+fn a_step_that_is_decided_in_words_is_told_once() {
+    for (name, word, outcome) in [("yes", "да", "готово"), ("no", "нет", "отклонено")] {
+        let office = Office::open(&format!("once-{name}"), 0.0);
+        office.model(DECISIONS);
+        let told = office.says("full", &format!("Поставь сумму 100000\n{word}\n")).stdout;
+        let (_, after) = told.split_once("Хорошо.").expect("it answers");
+        assert_eq!(after.matches(outcome).count(), 1, "{told}");
+    }
+}
+
 #[test]
 fn canary_changes_nothing_and_keeps_the_step() {
     let office = Office::open("canary", 0.0);

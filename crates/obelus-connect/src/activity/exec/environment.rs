@@ -2,11 +2,12 @@
 
 use std::env;
 
+use obelus_runtime::Secret;
 use serde_json::Value;
 use tokio::process::Command;
 
 use crate::activity::binding::{BindingError, Fields};
-use crate::activity::mask::{Mask, looks_secret};
+use crate::activity::secret_name::looks_secret;
 
 /// What `env` of a binding says.
 #[derive(Default)]
@@ -59,10 +60,13 @@ impl Environment {
         command.envs(self.set.iter().map(|(name, value)| (name, value)));
     }
 
-    /// Hides the secrets that the program is given.
-    pub(super) fn mask(&self) -> Mask {
-        let passed = self.passed.iter().filter(|name| looks_secret(name)).filter_map(|name| env::var(name).ok());
-        let set = self.set.iter().filter(|(name, _)| looks_secret(name)).map(|(_, value)| value.clone());
-        Mask::new(passed.chain(set))
+    /// Makes the secrets that the program is given known as such, so that they are masked in what it says.
+    pub(super) fn declare_secrets(&self) {
+        for name in self.passed.iter().filter(|name| looks_secret(name)) {
+            drop(Secret::from_env(name));
+        }
+        for (_, value) in self.set.iter().filter(|(name, _)| looks_secret(name)) {
+            drop(Secret::new(value.as_str()));
+        }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::io;
 
+use obelus_runtime::mask_bytes;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStderr, ChildStdout};
 
 use crate::activity::MOST_OUTPUT;
-use crate::activity::mask::Mask;
 use crate::activity::retry::Failure;
 
 /// How much of stderr an error shows.
@@ -40,9 +40,9 @@ impl Output {
     }
 
     /// Masks secrets in all of it.
-    pub(super) fn mask(&mut self, mask: &Mask) {
-        mask.bytes(&mut self.stdout);
-        mask.bytes(&mut self.stderr);
+    pub(super) fn mask(&mut self) {
+        mask_bytes(&mut self.stdout);
+        mask_bytes(&mut self.stderr);
     }
 
     /// The last lines of stderr.

@@ -4,13 +4,12 @@ use std::error::Error;
 use std::time::{Duration, SystemTime};
 
 use obelus_kernel::session::CallError;
+use obelus_runtime::mask_bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use reqwest::{Response, StatusCode, Url};
 use serde_json::Value;
 
-use super::client::NotFollowed;
 use crate::activity::MOST_OUTPUT;
-use crate::activity::mask::Mask;
 use crate::activity::retry::{Again, Failure};
 use crate::activity::text::{excerpt, read_json};
 
@@ -18,10 +17,10 @@ use crate::activity::text::{excerpt, read_json};
 const MOST_OF_ERROR: usize = 4096;
 
 /// The result in an answer: JSON where the server says so, otherwise text.
-pub(super) async fn read(mut response: Response, mask: &Mask) -> Result<Value, Failure> {
+pub(super) async fn read(mut response: Response) -> Result<Value, Failure> {
     let status = response.status();
-    if status.as_u16() >= 400 {
-        return Err(refused(status, response, mask).await);
+    if !status.is_success() {
+        return Err(refused(status, response).await);
     }
     let json = is_json(response.headers());
     if response.content_length().is_some_and(|length| length > MOST_OUTPUT as u64) {
@@ -34,7 +33,7 @@ pub(super) async fn read(mut response: Response, mask: &Mask) -> Result<Value, F
         }
         body.extend_from_slice(&chunk);
     }
-    mask.bytes(&mut body);
+    mask_bytes(&mut body);
     if body.is_empty() {
         return Ok(Value::Null);
     }
@@ -55,7 +54,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// An answer that says no.
-async fn refused(status: StatusCode, mut response: Response, mask: &Mask) -> Failure {
+async fn refused(status: StatusCode, mut response: Response) -> Failure {
     let again = match retry_after(response.headers(), SystemTime::now()) {
         _ if !status.is_server_error() && status != StatusCode::TOO_MANY_REQUESTS => Again::Never,
         Some(pause) => Again::After(pause),
@@ -67,7 +66,7 @@ async fn refused(status: StatusCode, mut response: Response, mask: &Mask) -> Fai
     {
         body.extend_from_slice(&chunk);
     }
-    mask.bytes(&mut body);
+    mask_bytes(&mut body);
     let host = response.url().origin().ascii_serialization();
     let mut message = format!("{host} answered {status}");
     let body = excerpt(&body);
@@ -89,14 +88,12 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 /// No answer at all.
 pub(super) fn not_sent(error: &reqwest::Error, url: &Url) -> Failure {
     let host = url.origin().ascii_serialization();
-    match causes(error).find_map(|cause| cause.downcast_ref()) {
-        Some(refused @ NotFollowed::TooMany) => Failure::lasting("too_many_redirects", format!("{host}: {refused}")),
-        Some(refused @ NotFollowed::Away(_)) => Failure::lasting("redirected_away", format!("{host}: {refused}")),
-        None if error.is_connect() => {
+    match error {
+        error if error.is_connect() => {
             Failure::passing("unreachable", format!("{host} cannot be reached: {}", cause(error)))
         }
-        None if error.is_builder() => Failure::lasting("bad_request", cause(error)),
-        None => broken(error),
+        error if error.is_builder() => Failure::lasting("bad_request", cause(error)),
+        error => broken(error),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Templates over what a call gives: `{call, scope, key}`, and `env` in headers.
+//! Templates over what a call gives: `{call, tool, scope, key}`, and `env` in headers.
 //!
 //! In text, null is nothing, and what is no text is JSON. In an address, every value is percent-encoded, so
 //! that it stays one piece of it.
@@ -73,7 +73,7 @@ fn check(used: impl IntoIterator<Item = String>, secrets: &[String]) -> Result<(
         let (head, rest) = name.split_once('.').unwrap_or((&name, ""));
         let secret = rest.split('.').next().unwrap_or_default();
         match head {
-            "call" | "scope" | "key" => {}
+            "call" | "tool" | "scope" | "key" => {}
             "env" if secret.is_empty() => return Err("name the secret, as in {{ env.NAME }}".to_owned()),
             "env" if secrets.iter().any(|listed| listed == secret) => {}
             "env" => {
@@ -81,7 +81,7 @@ fn check(used: impl IntoIterator<Item = String>, secrets: &[String]) -> Result<(
                 return Err(format!("only headers can use `env.{secret}`, and only if the binding has {listed}"));
             }
             head if ENVIRONMENT.globals().any(|(global, _)| global == head) => {}
-            head => return Err(format!("`{head}` is not defined; there are call, scope and key")),
+            head => return Err(format!("`{head}` is not defined; there are call, tool, scope and key")),
         }
     }
     Ok(())

@@ -68,7 +68,7 @@ impl<'a> Facts<'a> {
             .collect();
         let results: Vec<Value> = plan.iter().filter(|entry| entry["status"] == "done").cloned().collect();
         let texts: Vec<Value> = prompt.texts.iter().map(|(role, text)| json!({"role": role, "text": text})).collect();
-        let seen = prompt.seen.as_ref().map(|seen| {
+        let seen = prompt.observation.as_ref().map(|seen| {
             json!({"tool": seen.tool, "digest": seen.digest, "text": seen.text,
                 "image": seen.image.as_ref().map(|path| path.to_string_lossy())})
         });

@@ -69,11 +69,11 @@ fn conditions_and_templates_see_what_the_request_shows() {
         json!({"kind": "state", "value": {"deal": {"id": 7}}, "schema": {}}),
         json!({"kind": "site", "instances": {"a": {"n": 1}, "b": {"n": 2}}}),
     ];
-    prompt.plan = vec![report(json!({"_tool": "t", "x": 1}), "done"), report(json!({"_tool": "u"}), "failed")];
+    prompt.plan = vec![report(json!({"_tool": "t", "x": 1}), obelus_kernel::session::CallStatus::Done), report(json!({"_tool": "u"}), obelus_kernel::session::CallStatus::Failed)];
     prompt.errors = vec![json!({"error": {"message": "no"}})];
     prompt.out_of_format = Some(json!({"text": "?", "error": "!"}));
     let before_its_eyes = Observation::new("observe", "- button \"Купить\"", Some("/shots/1.png".into()));
-    prompt.seen = Some(Arc::new(before_its_eyes.clone()));
+    prompt.observation = Some(Arc::new(before_its_eyes.clone()));
     let picture = Picture::of(b"GIF89a").unwrap();
     prompt.pictures = vec![picture.clone()];
     let seen = json!({
@@ -244,7 +244,7 @@ fn once_passes_over_what_the_turn_already_shows() {
         (json!({"_tool": "find", "name": "†x"}), false),
         (json!({"_tool": "other", "name": "†x", "in": 1}), false),
     ] {
-        prompt.plan = vec![report(call.clone(), "failed")];
+        prompt.plan = vec![report(call.clone(), obelus_kernel::session::CallStatus::Failed)];
         let expected = if is_same { json!("done") } else { json!(null) };
         assert_eq!(solution(text, &prompt).output, expected, "{call}");
     }
@@ -259,7 +259,7 @@ fn requests_are_counted_as_far_as_they_show() {
     let count = |prompt: &Prompt| solution("[{output: '{{ requests }}'}]", prompt).output;
     let mut prompt = asked("a");
     assert_eq!(count(&prompt), json!(1));
-    prompt.plan = vec![report(json!({"_tool": "t"}), "done")];
+    prompt.plan = vec![report(json!({"_tool": "t"}), obelus_kernel::session::CallStatus::Done)];
     assert_eq!(count(&prompt), json!(2));
     // What an earlier turn left waiting is no request of this one.
     prompt.questions = vec![json!({})];

@@ -68,17 +68,17 @@ impl<'a> Driver<'a> {
         }
         for task in &tasks {
             match task {
-                Task::AskModel { id } => self.requests.push(id.clone()),
+                Task::AskModel { id } => self.requests.push(id.to_string()),
                 Task::Call(start) => self.calls.push((**start).clone()),
                 Task::AnswerElicitation { id, key, .. } => {
-                    let was_asked = self.asks.remove(&(id.clone(), key.clone()));
+                    let was_asked = self.asks.remove(&(id.to_string(), key.clone()));
                     assert!(was_asked, "{id} is told something that it has not asked, or no more: {key}");
                 }
                 Task::Load { .. } | Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } | Task::Rest(_) => {}
             }
         }
         if let Input::Ended { id, .. } | Input::InDoubt { id } = &input {
-            self.asks.retain(|(call, _)| call != id);
+            self.asks.retain(|(call, _)| *call != id.to_string());
         }
         let asking = self.session.questions().into_iter().filter(|asked| asked.is_open() && asked.asked_by().is_some());
         assert_eq!(asking.count(), self.asks.len(), "what calls at work ask waits, and nothing else does");
@@ -97,26 +97,28 @@ impl<'a> Driver<'a> {
             Move::Babble { pick } => {
                 let Some(id) = take(&mut self.requests, *pick) else { return };
                 let answer = Answer::OutOfFormat { text: "well".into(), error: "not JSON".into(), tokens: 1 };
-                self.tell(Input::Answer { id, answer });
+                self.tell(Input::Answer { id: id.parse().unwrap(), answer });
             }
             Move::Fail { pick } => {
                 let Some(id) = take(&mut self.requests, *pick) else { return };
                 let answer = Answer::Failed { code: "unreachable".into(), message: "nobody there".into() };
-                self.tell(Input::Answer { id, answer });
+                self.tell(Input::Answer { id: id.parse().unwrap(), answer });
             }
             Move::End { pick, ending } => {
                 let Some(start) = take(&mut self.calls, *pick) else { return };
-                self.ended.push(start.id.clone());
+                self.ended.push(start.id.to_string());
                 let outcome = outcome(&start, *ending);
                 self.tell(Input::Ended { id: start.id, outcome });
             }
             Move::Echo { pick } => {
                 let known = (!self.ended.is_empty()).then(|| self.ended[pick % self.ended.len()].clone());
-                for id in known.into_iter().chain(["99.0".to_owned(), format!("{pick}.0/0.0"), "?".to_owned()]) {
-                    self.tell(Input::Ended { id: id.clone(), outcome: Outcome::Value(json!("echo")) });
-                    self.tell(Input::InDoubt { id: id.clone() });
+                for id in known.into_iter().chain(["99.0".to_owned(), format!("{pick}.0/0.0"), "q9:0".to_owned()]) {
+                    self.tell(Input::Ended { id: id.parse().unwrap(), outcome: Outcome::Value(json!("echo")) });
+                    self.tell(Input::InDoubt { id: id.parse().unwrap() });
+                }
+                for id in ["99".to_owned(), format!("{pick}.0/1")] {
                     let answer = Answer::Solution { solution: Solution::default(), tokens: 0 };
-                    self.tell(Input::Answer { id, answer });
+                    self.tell(Input::Answer { id: id.parse().unwrap(), answer });
                 }
             }
             Move::Doubt { pick } => {
@@ -129,10 +131,10 @@ impl<'a> Driver<'a> {
                 }
                 let id = self.calls[pick % self.calls.len()].id.clone();
                 let key = self.journal.len().to_string();
-                self.asks.insert((id.clone(), key.clone()));
-                self.asked.insert(id.clone());
+                self.asks.insert((id.to_string(), key.clone()));
+                self.asked.insert(id.to_string());
                 let schema = json!({"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]});
-                self.tell(Input::Asks { id, key, words: "how many?".to_owned(), schema });
+                self.tell(Input::Elicit { id, key, words: "how many?".to_owned(), schema });
             }
             Move::Decide { pick, decision } => {
                 let questions = self.session.questions();
@@ -141,12 +143,13 @@ impl<'a> Driver<'a> {
                     return self.tell(decided("q99", Decision::Approve { only: None }));
                 };
                 let decision = decision_of(question, *decision);
-                self.tell(decided(&question.id, decision));
+                self.tell(decided(&question.id.to_string(), decision));
             }
             Move::Claim(text) => {
                 self.tell(Input::User { text: (*text).to_owned() });
                 let open = self.session.questions().into_iter().filter(Question::is_open);
-                let mut waiting = open.filter(|question| question.about == About::Call && !question.id.contains('/'));
+                let mut waiting =
+                    open.filter(|question| question.about == About::Call && !question.id.to_string().contains('/'));
                 let call = waiting.find_map(|question| {
                     question.calls.iter().find(|asked| asked.decided.is_none()).map(|asked| (*asked.call).clone())
                 });
@@ -170,7 +173,7 @@ impl<'a> Driver<'a> {
     fn solve(&mut self, id: String, answer: Value, sequential: bool) {
         let solution = Solution::from_value(answer).expect("a solution");
         let answer = Answer::Solution { solution: Solution { sequential, ..solution }, tokens: 1 };
-        self.tell(Input::Answer { id, answer });
+        self.tell(Input::Answer { id: id.parse().unwrap(), answer });
     }
 
     fn answer_everything(&mut self) {
@@ -182,7 +185,7 @@ impl<'a> Driver<'a> {
                 self.make(&Move::End { pick: 0, ending: Ending::Number });
             } else if let Some(question) = open {
                 let verb = if turn % 2 == 0 { Verb::Approve } else { Verb::Deny };
-                self.tell(decided(&question.id, decision_of(&question, verb)));
+                self.tell(decided(&question.id.to_string(), decision_of(&question, verb)));
             } else {
                 return self.watch.at_the_end(&self.session);
             }
@@ -196,7 +199,7 @@ fn take<T>(all: &mut Vec<T>, pick: usize) -> Option<T> {
 }
 
 fn decided(question: &str, decision: Decision) -> Input {
-    Input::Decide { question: question.to_owned(), decision, by: "ann".to_owned() }
+    Input::Decide { question: question.parse().unwrap(), decision, by: "ann".to_owned() }
 }
 
 fn decision_of(question: &Question, verb: Verb) -> Decision {
@@ -226,7 +229,7 @@ fn outcome(start: &Start, ending: Ending) -> Outcome {
         json!({"type": "data", "kind": kind, "data": data})
     };
     match (ending, first) {
-        (Ending::Number, _) | (_, None) => Outcome::Value(json!(start.id.len())),
+        (Ending::Number, _) | (_, None) => Outcome::Value(json!(start.id.to_string().len())),
         (Ending::Text, _) => Outcome::Value(json!("some words")),
         (Ending::Error, _) => Outcome::Error(CallError::new("broken", "it is broken")),
         (Ending::Inside, Some(path)) => Outcome::Messages(vec![message(path, json!({"a": 1}))]),

@@ -99,14 +99,14 @@ impl<'a> Watch<'a> {
                 self.offered = match decision {
                     Decision::Approve { only } => open
                         .filter(|(index, _)| only.as_ref().is_none_or(|only| only.contains(index)))
-                        .map(|(_, asked)| content(id, &asked.call))
+                        .map(|(_, asked)| content(&id.to_string(), &asked.call))
                         .collect(),
                     Decision::Edit { params } => open
                         .map(|(_, asked)| {
-                            self.edited.push(content(id, &asked.call));
+                            self.edited.push(content(&id.to_string(), &asked.call));
                             let mut edited = (*asked.call).clone();
                             edited.as_object_mut().expect("a call").extend(params.clone());
-                            content(id, &edited)
+                            content(&id.to_string(), &edited)
                         })
                         .collect(),
                     _ => Vec::new(),
@@ -142,7 +142,7 @@ impl<'a> Watch<'a> {
             }
             match task {
                 Task::Call(start) => self.look_at_start(session, &reports, start),
-                Task::AskModel { id } => self.look_at_request(session, id),
+                Task::AskModel { id } => self.look_at_request(session, &id.to_string()),
                 Task::Rest(reply) => self.look_at_rest(session, reply, index + 1 == tasks.len()),
                 Task::Load { .. }
                 | Task::Say(_)
@@ -173,14 +173,15 @@ impl<'a> Watch<'a> {
         assert!(is_at_rest(session));
         assert!(session.questions().iter().all(|question| !question.is_open()));
         for report in session.calls() {
-            assert!(FINAL.contains(&report.status), "{} is {} at the end", report.call, report.status);
+            assert!(FINAL.contains(&report.status.name()), "{} is {} at the end", report.call, report.status.name());
         }
     }
 
     /// ASK-6: the model's claim counts when the user's words, said with that question alone open, consent.
     fn look_for_consents(&mut self, session: &Session) {
         for question in session.questions() {
-            if question.by.as_deref() != Some("the user, in conversation") || !self.consents.insert(question.id.clone())
+            if question.by.as_deref() != Some("the user, in conversation")
+                || !self.consents.insert(question.id.to_string())
             {
                 continue;
             }
@@ -190,19 +191,19 @@ impl<'a> Watch<'a> {
             assert_eq!(open.iter().map(|open| &open.id).collect::<Vec<_>>(), [&question.id]);
             let undecided: Vec<_> = open[0].calls.iter().filter(|asked| asked.decided.is_none()).collect();
             assert_eq!(undecided.len(), 1);
-            *self.approved.entry(content(&question.id, &undecided[0].call)).or_default() += 1;
+            *self.approved.entry(content(&question.id.to_string(), &undecided[0].call)).or_default() += 1;
         }
     }
 
     fn look_at_start(&mut self, session: &Session, reports: &[CallReport], start: &Start) {
         let call = &*start.call;
-        let (is_own, is_first) = (!start.id.contains('/'), start.attempt == 1);
+        let (is_own, is_first) = (!start.id.to_string().contains('/'), start.attempt == 1);
         let needs_person = match self.verdict(call) {
             Verdict::Allow => false,
             Verdict::Confirm => true,
             Verdict::Refuse => panic!("{call} was started in the mode {}", self.world.mode),
         };
-        let content = content(&start.id, call);
+        let content = content(&start.id.to_string(), call);
         self.ran.insert(content.clone());
         if needs_person && is_first {
             let starts = self.started.entry(content.clone()).or_default();
@@ -231,7 +232,12 @@ impl<'a> Watch<'a> {
             let job = (format!("{plan}.{feeder}"), of);
             let report = reports.iter().find(|report| job_of(report) == job);
             if let Some(report) = report {
-                assert!(FINAL.contains(&report.status), "{call} runs, and {} feeds it, {}", report.call, report.status);
+                assert!(
+                    FINAL.contains(&report.status.name()),
+                    "{call} runs, and {} feeds it, {}",
+                    report.call,
+                    report.status.name()
+                );
             }
         }
         // What a person lets run later runs then.
@@ -246,15 +252,19 @@ impl<'a> Watch<'a> {
             for report in reports.iter().filter(|report| job_of(report).0 == tag) {
                 let status = report.status;
                 // It may have been let run after the next one had its turn.
-                let has_waited = status == "waiting" || matches!(self.verdict(&report.call), Verdict::Confirm);
-                let lets_go = FINAL.contains(&status) || has_waited || (status == "running" && may_run);
-                assert!(lets_go, "{call} runs, and {} stands before it, {status}", report.call);
+                let has_waited = status == obelus_kernel::session::CallStatus::Waiting
+                    || matches!(self.verdict(&report.call), Verdict::Confirm);
+                let lets_go = FINAL.contains(&status.name())
+                    || has_waited
+                    || (status == obelus_kernel::session::CallStatus::Running && may_run);
+                assert!(lets_go, "{call} runs, and {} stands before it, {status:?}", report.call);
             }
         }
     }
 
     fn look_at_request(&mut self, session: &Session, id: &str) {
-        let is_thought = session.prompt(id).is_some_and(|prompt| matches!(prompt.purpose, Purpose::Think { .. }));
+        let is_thought =
+            session.prompt(&id.parse().unwrap()).is_some_and(|prompt| matches!(prompt.purpose, Purpose::Think { .. }));
         if !id.contains('/') && !is_thought {
             let requests = self.requests.entry(self.turn).or_default();
             *requests += 1;
@@ -267,12 +277,17 @@ impl<'a> Watch<'a> {
             Ends::Limit => drop(self.at_limit.insert(self.turn)),
             Ends::Output if is_last => {
                 // A delegate that nobody waits for may ask what it likes.
-                let mut own = session.questions().into_iter().filter(|question| !question.id.contains('/'));
+                let mut own = session.questions().into_iter().filter(|question| !question.id.to_string().contains('/'));
                 let open = own.find(Question::is_open);
                 assert!(open.is_none(), "it rests in output, and {open:?} waits");
                 for report in &reply.calls {
                     let is_forgotten = report.call.get("_outputPath").is_none();
-                    assert!(FINAL.contains(&report.status) || is_forgotten, "{} is {}", report.call, report.status);
+                    assert!(
+                        FINAL.contains(&report.status.name()) || is_forgotten,
+                        "{} is {}",
+                        report.call,
+                        report.status.name()
+                    );
                 }
             }
             _ => {}
@@ -284,19 +299,25 @@ impl<'a> Watch<'a> {
         for report in reports {
             let job = job_of(report);
             if let Some(before) = self.finals.get(&job) {
-                assert_eq!(*before, report.status, "{} has ended before", report.call);
-            } else if FINAL.contains(&report.status) {
-                self.finals.insert(job, report.status);
+                assert_eq!(*before, report.status.name(), "{} has ended before", report.call);
+            } else if FINAL.contains(&report.status.name()) {
+                self.finals.insert(job, report.status.name());
                 let is_handed_out = !matches!(report.call["_tool"].as_str(), Some("child" | "muse"));
                 let has_run = || self.ran.contains(&content("", &report.call));
-                assert!(report.status != "done" || !is_handed_out || has_run(), "{} never ran", report.call);
+                assert!(
+                    report.status != obelus_kernel::session::CallStatus::Done || !is_handed_out || has_run(),
+                    "{} never ran",
+                    report.call
+                );
             }
         }
     }
 
     /// PLAN-5, save for those that a person had done once more, and those that wait or have waited for one.
     fn look_at_room(&self, open: &[Start], asked: &BTreeSet<String>) {
-        let is_plain = |start: &&Start| !start.id.contains('/') && start.attempt == 1 && !asked.contains(&start.id);
+        let is_plain = |start: &&Start| {
+            !start.id.to_string().contains('/') && start.attempt == 1 && !asked.contains(&start.id.to_string())
+        };
         let own = open.iter().filter(is_plain).count();
         assert!(own <= self.world.max_parallel as usize, "{own} calls run at once");
     }
@@ -357,7 +378,7 @@ fn look_at_questions(session: &Session) {
     let questions = session.questions().into_iter();
     for question in questions.filter(|question| question.is_open() && question.about == About::Call) {
         for call in question.calls.iter().filter(|call| call.decided.is_none()) {
-            assert!(asked.insert(content(&question.id, &call.call)), "{} is asked about twice", call.call);
+            assert!(asked.insert(content(&question.id.to_string(), &call.call)), "{} is asked about twice", call.call);
         }
     }
 }

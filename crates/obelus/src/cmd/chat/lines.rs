@@ -1,6 +1,7 @@
 //! The conversation where there is no terminal: a line is what the user says. Nothing is ever approved here.
 
 use anyhow::Result;
+use obelus_kernel::session::QuestionId;
 use obelus_runtime::Idle;
 use tokio::sync::mpsc;
 
@@ -74,11 +75,11 @@ pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
 
 /// A no needs no terminal: it lets nothing happen.
 async fn deny(talk: &mut Talk, id: String, reason: Option<String>) -> Result<Worked> {
-    if !talk.open().iter().any(|question| question.id == id) {
+    let Some(question) = talk.open().into_iter().find(|question| question.id.to_string() == id) else {
         return Ok(Worked::Refused(fill(talk.phrases.errors.no_question, &[&id])));
-    }
+    };
     let reason = reason.unwrap_or_else(|| talk.phrases.ask.no_reason.to_owned());
-    talk.work(Work::Decide(id, obelus_kernel::session::Decision::Deny { reason })).await
+    talk.work(Work::Decide(question.id, obelus_kernel::session::Decision::Deny { reason })).await
 }
 
 fn needs_terminal(talk: &Talk, command: &str) -> String {
@@ -86,7 +87,7 @@ fn needs_terminal(talk: &Talk, command: &str) -> String {
 }
 
 /// Shows each open question once, and where it can be answered.
-pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<String>) {
+pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<QuestionId>) {
     if !talk.open().is_empty() {
         talk.settle().await;
     }

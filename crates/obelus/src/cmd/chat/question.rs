@@ -4,6 +4,7 @@
 //! parameters are replaced by what their author calls them, and everything else is passed on as it is.
 
 use anstyle::{AnsiColor, Style};
+use obelus_kernel::policy::Reason;
 use obelus_kernel::session::{About, Change, Named, Question};
 use serde_json::Value;
 
@@ -336,45 +337,38 @@ fn split_mark(line: &str) -> (&str, Option<&str>) {
 }
 
 fn marked(from: &str, titles: &Titles, phrases: &Phrases) -> String {
-    fill(phrases.ask.not_trusted, &[&sources(from, titles)])
+    let names: Vec<String> = from.split(", ").map(|name| name.trim_matches('"').to_owned()).collect();
+    fill(phrases.ask.not_trusted, &[&sources(&names, titles)])
 }
 
 /// Names of tools in a list, as their author calls them.
-fn sources(names: &str, titles: &Titles) -> String {
-    let one = |name: &str| format!("«{}»", titles.tool(name.trim_matches('"')));
-    names.split(", ").map(one).collect::<Vec<_>>().join(", ")
+fn sources(names: &[String], titles: &Titles) -> String {
+    names.iter().map(|name| format!("«{}»", titles.tool(name))).collect::<Vec<_>>().join(", ")
 }
 
-/// What the kernel says of a parameter, between its name and those of tools.
-const COMES_FROM: &str = " comes from what is not trusted: ";
-
-/// Why a person is asked. Parameters that come from the same tools are named together, where the first of them stands;
-/// where there is more to say, the marks on their lines are enough.
-fn reasons_in_words(reasons: &[String], tool: &str, titles: &Titles, phrases: &Phrases) -> Vec<String> {
-    let more: Vec<String> = reasons.iter().filter(|reason| !reason.contains(COMES_FROM)).cloned().collect();
-    let reasons = if more.is_empty() { reasons } else { &more };
-    let source = |reason: &str| reason.split_once(COMES_FROM).map(|(_, names)| names.to_owned());
-    let mut words = Vec::new();
-    for (index, reason) in reasons.iter().enumerate() {
-        let Some(names) = source(reason) else {
-            words.push(reason_in_words(reason, tool, titles, phrases));
-            continue;
-        };
-        let is_same = |other: &&String| source(other).as_ref() == Some(&names);
-        if reasons[..index].iter().any(|other| is_same(&other)) {
-            continue;
-        }
-        let same: Vec<&str> =
-            reasons.iter().filter(is_same).filter_map(|reason| Some(reason.split_once(COMES_FROM)?.0)).collect();
-        words.push(match same[..] {
-            [_] => reason_in_words(reason, tool, titles, phrases),
-            _ => {
-                let params: Vec<String> = same.iter().map(|name| param_in_words(name, tool, titles)).collect();
-                fill(phrases.why.come_from, &[&params.join(", "), &sources(&names, titles)])
-            }
-        });
+/// Why a person is asked. Where values come from stands on their lines already, and is not repeated if anything else is
+/// to be said.
+fn reasons_in_words(reasons: &[Reason], tool: &str, titles: &Titles, phrases: &Phrases) -> Vec<String> {
+    let is_target = |reason: &Reason| matches!(reason, Reason::UntrustedTarget { .. });
+    let others: Vec<&Reason> = reasons.iter().filter(|reason| !is_target(reason)).collect();
+    if !others.is_empty() {
+        return others.into_iter().map(|reason| reason_in_words(reason, tool, titles, phrases)).collect();
     }
-    words
+    // Targets of the same sources are one sentence.
+    let mut groups: Vec<(&Vec<String>, Vec<&str>)> = Vec::new();
+    for reason in reasons {
+        let Reason::UntrustedTarget { path, sources } = reason else { continue };
+        match groups.iter_mut().find(|(known, _)| *known == sources) {
+            Some((_, paths)) => paths.push(path),
+            None => groups.push((sources, vec![path])),
+        }
+    }
+    let words = |(from, paths): (&Vec<String>, Vec<&str>)| {
+        let params: Vec<String> = paths.iter().map(|name| param_in_words(name, tool, titles)).collect();
+        let phrase = if params.len() == 1 { phrases.why.comes_from } else { phrases.why.come_from };
+        fill(phrase, &[&params.join(", "), &sources(from, titles)])
+    };
+    groups.into_iter().map(words).collect()
 }
 
 /// What a parameter is called within a sentence.
@@ -382,33 +376,25 @@ fn param_in_words(name: &str, tool: &str, titles: &Titles) -> String {
     titles.param(tool, name).map_or_else(|| name.to_owned(), |title| format!("«{title}»"))
 }
 
-/// One of the kernel's reasons in the language of the conversation; those of the author are left as they are.
-fn reason_in_words(reason: &str, tool: &str, titles: &Titles, phrases: &Phrases) -> String {
+/// A reason in the language of the conversation; the words of an author are left as they are.
+fn reason_in_words(reason: &Reason, tool: &str, titles: &Titles, phrases: &Phrases) -> String {
     let why = &phrases.why;
-    let param = |name: &str| param_in_words(name, tool, titles);
-    if let Some(name) = reason.strip_prefix("it sets `").and_then(|rest| rest.strip_suffix('`')) {
-        return fill(why.sets, &[&param(name)]);
-    }
-    if let Some(names) = reason.strip_prefix("it was proposed after reading what is not trusted: ") {
-        return fill(why.after_reading, &[&sources(names, titles)]);
-    }
-    if let Some(names) = reason.strip_prefix("it was made after reading what is not trusted: ") {
-        return fill(why.after_reading, &[&sources(names, titles)]);
-    }
-    if let Some((name, names)) = reason.split_once(COMES_FROM) {
-        return fill(why.comes_from, &[&param(name), &sources(names, titles)]);
-    }
-    if let Some(known) = reason.strip_prefix("its answer was lost, and it is not known whether this happened: ") {
-        return fill(why.lost, &[known]);
-    }
     match reason {
-        "it deletes" => why.deletes.to_owned(),
-        "it changes how things behave from now on" => why.configures.to_owned(),
-        "the agent asks for it" => why.agent_asks.to_owned(),
-        "the policy asks for it" => why.policy_asks.to_owned(),
-        "a plan runs when it is approved" => why.plan.to_owned(),
-        "the work was interrupted, and it is not known whether this happened" => why.interrupted.to_owned(),
-        other => other.to_owned(),
+        Reason::Risky(path) => fill(why.sets, &[&param_in_words(path, tool, titles)]),
+        Reason::ProposedAfterReading(from) | Reason::PlannedAfterReading(from) => {
+            fill(why.after_reading, &[&sources(from, titles)])
+        }
+        Reason::UntrustedTarget { path, sources: from } => {
+            fill(why.comes_from, &[&param_in_words(path, tool, titles), &sources(from, titles)])
+        }
+        Reason::Deletes => why.deletes.to_owned(),
+        Reason::Configures => why.configures.to_owned(),
+        Reason::AgentAsks => why.agent_asks.to_owned(),
+        Reason::Listed(_) => why.policy_asks.to_owned(),
+        Reason::PlanNeedsApproval => why.plan.to_owned(),
+        Reason::Interrupted => why.interrupted.to_owned(),
+        Reason::AnswerLost(known) => fill(why.lost, &[known]),
+        Reason::Author(_) | Reason::NotListed(_) | Reason::Mode(..) => reason.to_string(),
     }
 }
 
@@ -516,9 +502,12 @@ pub(crate) mod tests {
         question.description = format!(
             "crm.deal.update\n  id = 7{from}\n  to = 1\n  fields.OPPORTUNITY = 5{from}\n  fields.X = 6   ← from open_page, not trusted"
         );
-        let said = |name: &str, names: &str| format!("{name} comes from what is not trusted: {names}");
-        let many = "open_page, add_note";
-        question.reasons = vec![said("id", many), said("fields.OPPORTUNITY", many), said("fields.X", "open_page")];
+        let said = |name: &str, names: &[&str]| Reason::UntrustedTarget {
+            path: name.to_owned(),
+            sources: names.iter().map(|&name| name.to_owned()).collect(),
+        };
+        let many = &["open_page", "add_note"];
+        question.reasons = vec![said("id", many), said("fields.OPPORTUNITY", many), said("fields.X", &["open_page"])];
         assert_eq!(
             told(&question, "en")[1..],
             [
@@ -532,7 +521,7 @@ pub(crate) mod tests {
                  fields.X comes from what is not trusted: «open page»",
             ]
         );
-        question.reasons.push("it deletes".to_owned());
+        question.reasons.push(Reason::Deletes);
         assert_eq!(told(&question, "en")[7..], ["  asked because it deletes"], "the marks say the rest");
     }
 

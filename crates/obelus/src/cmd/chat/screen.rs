@@ -4,13 +4,13 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use obelus_connect::bitrix24::event_words;
-use obelus_kernel::session::{AskedAgain, CallReport, Ends, Mode, Outcome, Reply, Session};
+use obelus_kernel::session::{AskedAgain, CallReport, CallStatus, Ends, Mode, Outcome, Reply, Session};
 use obelus_runtime::{Event, FileNews, Language, how_it_ended, missing_data};
 use serde_json::Value;
 
 use super::phrases::{Phrases, fill};
 use super::results;
-use super::steps::{Look, Named, Place, Steps};
+use super::steps::{Look, Named, Steps};
 use super::text::{Line, PLAIN, paragraphs};
 use super::titles::Titles;
 use crate::output::{DIM, RED, YELLOW};
@@ -121,7 +121,7 @@ impl Screen {
                 self.draw();
             }
             Event::Ended(id, Outcome::Value(value)) => {
-                if let Some(place) = place_of(id) {
+                if let Some(place) = id.place() {
                     let reads = self.steps.tool(place).is_some_and(|tool| self.titles.reads(tool));
                     if let Some(words) = results::words(value, reads, self.phrases) {
                         self.steps.brought(place, words);
@@ -130,7 +130,7 @@ impl Screen {
             }
             Event::AskedAgain(question, AskedAgain::ItWillLapse) => {
                 let until = question.expires_at.to_string();
-                self.note(&fill(self.phrases.ask.will_lapse, &[&question.id, &until]));
+                self.note(&fill(self.phrases.ask.will_lapse, &[&question.id.to_string(), &until]));
             }
             Event::Moved(session) => {
                 if let Some(words) = self.confirmed.take() {
@@ -370,7 +370,8 @@ fn ending(reply: &Reply, phrases: &Phrases) -> Vec<Line> {
 fn named(report: &CallReport, session: &Session, titles: &Titles, language: Language) -> Named {
     let lacked = missing_data(report, session, language);
     let tool = report.call["_tool"].as_str().unwrap_or_default();
-    let is_settled = !matches!(report.status, "blocked" | "ready") && !report.call.to_string().contains("\"†");
+    let is_settled =
+        !matches!(report.status, CallStatus::Blocked | CallStatus::Ready) && !report.call.to_string().contains("\"†");
     match titles.has_own_words(tool) && !titles.reads(tool) && is_settled {
         true => Named { title: session.call_headline(&report.call), comment: None, quiet: false, lacked },
         false => {
@@ -382,28 +383,10 @@ fn named(report: &CallReport, session: &Session, titles: &Titles, language: Lang
     }
 }
 
-/// The place of a call by the id it was started with; those of delegates are parts of a step.
-fn place_of(id: &str) -> Option<Place> {
-    let (step, job) = id.split_once('.')?;
-    Some((step.parse().ok()?, job.parse().ok()?))
-}
-
 /// Columns and rows.
 fn size() -> (usize, usize) {
     match crossterm::terminal::size() {
         Ok((columns, rows)) if columns > 0 && rows > 0 => (columns.into(), rows.into()),
         _ => (80, 24),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_place_of_a_call_is_in_its_id() {
-        assert_eq!(place_of("2.13"), Some((2, 13)));
-        assert_eq!(place_of("2.1/0.0"), None);
-        assert_eq!(place_of("x"), None);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
-use obelus_kernel::session::{CallReport, Mode};
+use obelus_kernel::session::{CallReport, CallStatus, Mode};
 use serde_json::Value;
 
 use super::phrases::{Phrases, fill};
@@ -47,12 +47,31 @@ struct Shown {
     tool: String,
     named: Named,
     instance: Option<String>,
-    status: &'static str,
+    status: CallStatus,
     error: Option<Value>,
     /// How it stood when it was last written for good.
-    written: Option<&'static str>,
+    written: Option<CallStatus>,
     /// It was there before the turn began.
     is_old: bool,
+}
+
+/// Words beside the parameters, which make a step no other one.
+const BESIDE: [&str; 6] =
+    ["requires_confirmation", "confirmed", "confirmation_decision", "confirmation_reason", "comment", "http_method"];
+
+/// Whether a step only says what the user decided about an earlier one: it joined that one, and came out as it did.
+fn repeats_a_decision(report: &CallReport, calls: &[CallReport]) -> bool {
+    let says = |name: &str| report.call.get(name).is_some_and(|said| !said.is_null() && *said != Value::Bool(false));
+    let is_own =
+        |name: &str| name == "_tool" || name == "_instance" || !(name.starts_with('_') || BESIDE.contains(&name));
+    let own = |call: &Value| -> BTreeMap<String, Value> {
+        let fields = call.as_object().into_iter().flatten();
+        fields.filter(|(name, _)| is_own(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+    };
+    let is_same = |other: &CallReport| {
+        other.place < report.place && other.status == report.status && own(&other.call) == own(&report.call)
+    };
+    (says("confirmed") || says("confirmation_decision")) && calls.iter().any(is_same)
 }
 
 /// A step, or the same step over many instances.
@@ -75,13 +94,13 @@ impl Steps {
 
     /// How the calls stand now.
     pub(crate) fn see(&mut self, calls: &[CallReport], name: &dyn Fn(&CallReport) -> Named) {
-        for report in calls {
+        for report in calls.iter().filter(|report| !repeats_a_decision(report, calls)) {
             let text = |name: &str| report.call.get(name).and_then(Value::as_str);
             let known = self.shown.get(&report.place);
             let named = name(report);
             self.quiet.remove(&report.place);
             if named.quiet && known.is_none() && !needs_a_word(report.status) {
-                if report.status == "running" {
+                if report.status == CallStatus::Running {
                     self.quiet.insert(report.place, named.title);
                 }
                 continue;
@@ -181,7 +200,7 @@ impl Steps {
             line = line.own(DIM, " · ").shown(DIM, comment);
         }
         if row.of.len() > 1 {
-            let ended = row.of.iter().filter(|(_, step)| step.status == "done").count();
+            let ended = row.of.iter().filter(|(_, step)| step.status == CallStatus::Done).count();
             let count = fill(look.phrases.of_so_many, &[&ended.to_string(), &row.of.len().to_string()]);
             line = line.own(DIM, format!(" × {}", row.of.len()));
             return self.over_instances(row, look, line, status, count);
@@ -193,18 +212,29 @@ impl Steps {
     }
 
     /// One line for the same step over many instances, and one for each that did not do well.
-    fn over_instances(&self, row: &Row<'_>, look: &Look<'_>, line: Line, status: &str, count: String) -> Vec<Line> {
+    fn over_instances(
+        &self,
+        row: &Row<'_>,
+        look: &Look<'_>,
+        line: Line,
+        status: CallStatus,
+        count: String,
+    ) -> Vec<Line> {
         let line = match status {
-            "done" => line.own(PLAIN, ": ").own(colour_of("done"), look.phrases.status.done),
-            "waiting" => {
-                let some_done = row.of.iter().any(|(_, step)| step.status == "done");
+            CallStatus::Done => line.own(PLAIN, ": ").own(colour_of(CallStatus::Done), look.phrases.status.done),
+            CallStatus::Waiting => {
+                let some_done = row.of.iter().any(|(_, step)| step.status == CallStatus::Done);
                 let line = line.own(PLAIN, ": ").own(DIM, if some_done { format!("{count}, ") } else { String::new() });
-                line.own(colour_of("waiting"), look.phrases.status.waiting)
+                line.own(colour_of(CallStatus::Waiting), look.phrases.status.waiting)
             }
             _ => line.own(PLAIN, ": ").own(DIM, count),
         };
         let mut lines = vec![line];
-        for (place, step) in row.of.iter().filter(|(_, step)| matches!(step.status, "failed" | "refused" | "denied")) {
+        for (place, step) in row
+            .of
+            .iter()
+            .filter(|(_, step)| matches!(step.status, CallStatus::Failed | CallStatus::Refused | CallStatus::Denied))
+        {
             let (mark, colour) = mark(step.status, None);
             let name = step.named.comment.as_deref().or(step.instance.as_deref()).unwrap_or_default();
             let said = self.said(*place, step, look).unwrap_or_default();
@@ -221,22 +251,22 @@ impl Steps {
         let with =
             |head: &str, why: &str| Some(if why.is_empty() { head.to_owned() } else { format!("{head}: {why}") });
         match step.status {
-            "done" => Some(self.results.get(&place).cloned().unwrap_or_else(|| status.done.to_owned())),
-            "failed" if text("code") == "stopped" => Some(status.stopped.to_owned()),
-            "failed" if text("code") == "timeout" => Some(status.too_late.to_owned()),
-            "failed" => {
+            CallStatus::Done => Some(self.results.get(&place).cloned().unwrap_or_else(|| status.done.to_owned())),
+            CallStatus::Failed if text("code") == "stopped" => Some(status.stopped.to_owned()),
+            CallStatus::Failed if text("code") == "timeout" => Some(status.too_late.to_owned()),
+            CallStatus::Failed => {
                 let lacked = step.named.lacked.clone();
                 with(status.failed, &lacked.unwrap_or_else(|| failure(step.error.as_ref())))
             }
-            "skipped" => Some(status.skipped.to_owned()),
-            "denied" => with(status.denied, text("message")),
-            "refused" if text("rule") == "POL-1" => Some(match look.mode {
+            CallStatus::Skipped => Some(status.skipped.to_owned()),
+            CallStatus::Denied => with(status.denied, text("message")),
+            CallStatus::Refused if text("rule") == "POL-1" => Some(match look.mode {
                 Mode::Shadow => status.only_planned.to_owned(),
                 mode => fill(status.outside_mode, &[mode.name()]),
             }),
-            "refused" => with(status.refused, text("message")),
-            "waiting" => Some(status.waiting.to_owned()),
-            "running" => None,
+            CallStatus::Refused => with(status.refused, text("message")),
+            CallStatus::Waiting => Some(status.waiting.to_owned()),
+            CallStatus::Running => None,
             _ => Some(status.planned.to_owned()),
         }
     }
@@ -259,38 +289,50 @@ fn failure(error: Option<&Value>) -> String {
     }
 }
 
-fn is_final(status: &str) -> bool {
-    matches!(status, "done" | "failed" | "skipped" | "denied" | "refused")
+fn is_final(status: CallStatus) -> bool {
+    matches!(
+        status,
+        CallStatus::Done | CallStatus::Failed | CallStatus::Skipped | CallStatus::Denied | CallStatus::Refused
+    )
 }
 
 /// Whether somebody should know of it, however small the step.
-fn needs_a_word(status: &str) -> bool {
-    matches!(status, "failed" | "denied" | "refused" | "waiting")
+fn needs_a_word(status: CallStatus) -> bool {
+    matches!(status, CallStatus::Failed | CallStatus::Denied | CallStatus::Refused | CallStatus::Waiting)
 }
 
 /// How a step over many instances stands: as the one of them that is furthest from well.
-fn the_least(all: impl Iterator<Item = &'static str>) -> &'static str {
-    const ORDER: [&str; 9] =
-        ["running", "waiting", "ready", "blocked", "failed", "refused", "denied", "skipped", "done"];
-    all.min_by_key(|status| ORDER.iter().position(|known| known == status)).unwrap_or("done")
+fn the_least(all: impl Iterator<Item = CallStatus>) -> CallStatus {
+    const ORDER: [CallStatus; 9] = [
+        CallStatus::Running,
+        CallStatus::Waiting,
+        CallStatus::Ready,
+        CallStatus::Blocked,
+        CallStatus::Failed,
+        CallStatus::Refused,
+        CallStatus::Denied,
+        CallStatus::Skipped,
+        CallStatus::Done,
+    ];
+    all.min_by_key(|status| ORDER.iter().position(|known| known == status)).unwrap_or(CallStatus::Done)
 }
 
-fn mark<'a>(status: &str, spinner: Option<&'a str>) -> (&'a str, Style) {
+fn mark<'a>(status: CallStatus, spinner: Option<&'a str>) -> (&'a str, Style) {
     match status {
-        "done" => ("✓", GREEN),
-        "failed" => ("✗", RED),
-        "refused" | "denied" => ("⊘", YELLOW),
-        "skipped" => ("–", DIM),
-        "waiting" => ("?", YELLOW),
-        "running" => (spinner.unwrap_or("▸"), NUMBER),
+        CallStatus::Done => ("✓", GREEN),
+        CallStatus::Failed => ("✗", RED),
+        CallStatus::Refused | CallStatus::Denied => ("⊘", YELLOW),
+        CallStatus::Skipped => ("–", DIM),
+        CallStatus::Waiting => ("?", YELLOW),
+        CallStatus::Running => (spinner.unwrap_or("▸"), NUMBER),
         _ => ("·", DIM),
     }
 }
 
-fn colour_of(status: &str) -> Style {
+fn colour_of(status: CallStatus) -> Style {
     match status {
-        "failed" => AnsiColor::Red.on_default(),
-        "waiting" | "refused" | "denied" => AnsiColor::Yellow.on_default(),
+        CallStatus::Failed => AnsiColor::Red.on_default(),
+        CallStatus::Waiting | CallStatus::Refused | CallStatus::Denied => AnsiColor::Yellow.on_default(),
         _ => DIM,
     }
 }
@@ -302,7 +344,7 @@ mod tests {
     use serde_json::json;
     use std::sync::Arc;
 
-    fn report(place: Place, call: Value, status: &'static str) -> CallReport {
+    fn report(place: Place, call: Value, status: CallStatus) -> CallReport {
         CallReport { place, call: Arc::new(call), status, error: None }
     }
 
@@ -331,19 +373,25 @@ mod tests {
             let change = json!({"_tool": "crm.deal.update", "id": 7, "comment": "Меняю сумму"});
             see(
                 &mut steps,
-                &[report((0, 0), json!({"_tool": "open_page"}), "running"), report((0, 1), change.clone(), "blocked")],
+                &[
+                    report((0, 0), json!({"_tool": "open_page"}), CallStatus::Running),
+                    report((0, 1), change.clone(), CallStatus::Blocked),
+                ],
             );
             assert_eq!(told(&steps.live(look, "⠋")), ["1 ⠋ open page", "2 · Изменить сделку · Меняю сумму: в плане"]);
             assert!(steps.write(false, look).is_empty(), "nothing has ended");
             steps.brought((0, 0), "3 раза".to_owned());
             see(
                 &mut steps,
-                &[report((0, 0), json!({"_tool": "open_page"}), "done"), report((0, 1), change.clone(), "waiting")],
+                &[
+                    report((0, 0), json!({"_tool": "open_page"}), CallStatus::Done),
+                    report((0, 1), change.clone(), CallStatus::Waiting),
+                ],
             );
             assert_eq!(told(&steps.write(false, look)), ["1 ✓ open page: 3 раза"]);
             assert_eq!(told(&steps.write(true, look)), ["2 ? Изменить сделку · Меняю сумму: ждёт вашего решения"]);
             assert!(steps.write(true, look).is_empty(), "what was written is not written again");
-            see(&mut steps, &[report((0, 1), change, "done")]);
+            see(&mut steps, &[report((0, 1), change, CallStatus::Done)]);
             assert_eq!(told(&steps.write(true, look)), ["2 ✓ Изменить сделку · Меняю сумму: готово"]);
         });
     }
@@ -353,12 +401,13 @@ mod tests {
         with_look(Mode::Full, |look| {
             let mut steps = Steps::default();
             let quiet = |at, status| report((0, at), json!({"_tool": "take_stock"}), status);
-            see(&mut steps, &[quiet(0, "running"), quiet(1, "blocked")]);
+            see(&mut steps, &[quiet(0, CallStatus::Running), quiet(1, CallStatus::Blocked)]);
             assert_eq!(told(&steps.live(look, "⠋")), ["⠋ take stock"], "what is at work is seen");
             assert!(steps.write(true, look).is_empty());
-            let page = report((0, 2), json!({"_tool": "open_page"}), "done");
-            let failed = CallReport { error: Some(json!({"message": "не найдено"})), ..quiet(1, "failed") };
-            see(&mut steps, &[quiet(0, "done"), page, failed]);
+            let page = report((0, 2), json!({"_tool": "open_page"}), CallStatus::Done);
+            let failed =
+                CallReport { error: Some(json!({"message": "не найдено"})), ..quiet(1, CallStatus::Failed) };
+            see(&mut steps, &[quiet(0, CallStatus::Done), page, failed]);
             // What is not told takes no number either.
             assert_eq!(
                 told(&steps.write(true, look)),
@@ -376,11 +425,11 @@ mod tests {
             see(
                 &mut steps,
                 &[
-                    with(0, "failed", json!({"code": "ERROR_NOT_FOUND", "message": "Not found"})),
-                    with(1, "refused", json!({"rule": "POL-1", "message": "…"})),
-                    with(2, "denied", json!({"code": "denied", "message": "не сегодня"})),
-                    with(3, "refused", json!({"rule": "POL-2", "message": "никогда"})),
-                    report((0, 4), call(), "skipped"),
+                    with(0, CallStatus::Failed, json!({"code": "ERROR_NOT_FOUND", "message": "Not found"})),
+                    with(1, CallStatus::Refused, json!({"rule": "POL-1", "message": "…"})),
+                    with(2, CallStatus::Denied, json!({"code": CallStatus::Denied, "message": "не сегодня"})),
+                    with(3, CallStatus::Refused, json!({"rule": "POL-2", "message": "никогда"})),
+                    report((0, 4), call(), CallStatus::Skipped),
                 ],
             );
             assert_eq!(
@@ -402,11 +451,13 @@ mod tests {
             let mut steps = Steps::default();
             let call = |n: u32| json!({"_tool": "crm.deal.update", "_instance": format!("deal-{n}")});
             let all = |status| (0..20).map(|n| report((0, n), call(n), status)).collect::<Vec<_>>();
-            see(&mut steps, &all("running"));
+            see(&mut steps, &all(CallStatus::Running));
             assert_eq!(told(&steps.live(look, "⠋")), ["1 ⠋ Изменить сделку × 20: 0 из 20"]);
-            let mut some = all("done");
-            some[3] =
-                CallReport { error: Some(json!({"message": "нет прав"})), ..report((0, 3), call(3), "failed") };
+            let mut some = all(CallStatus::Done);
+            some[3] = CallReport {
+                error: Some(json!({"message": "нет прав"})),
+                ..report((0, 3), call(3), CallStatus::Failed)
+            };
             see(&mut steps, &some);
             assert_eq!(
                 told(&steps.write(true, look)),
@@ -420,12 +471,15 @@ mod tests {
         with_look(Mode::Full, |look| {
             let mut steps = Steps::default();
             let old = |status| report((0, 0), json!({"_tool": "add_note"}), status);
-            see(&mut steps, &[old("waiting")]);
+            see(&mut steps, &[old(CallStatus::Waiting)]);
             assert_eq!(steps.write(true, look).len(), 1);
             steps.begin();
-            see(&mut steps, &[old("waiting"), report((1, 0), json!({"_tool": "open_page"}), "done")]);
+            see(
+                &mut steps,
+                &[old(CallStatus::Waiting), report((1, 0), json!({"_tool": "open_page"}), CallStatus::Done)],
+            );
             assert_eq!(told(&steps.write(true, look)), ["1 ✓ open page: готово"]);
-            see(&mut steps, &[old("done")]);
+            see(&mut steps, &[old(CallStatus::Done)]);
             assert_eq!(told(&steps.write(true, look)), ["2 ✓ Writes a note down: готово"]);
         });
     }

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use obelus_kernel::session::{Decision, Ends, Input, Mode, Question, Refused, Reply, Session};
+use obelus_kernel::session::{Decision, Ends, Input, Mode, Question, QuestionId, Refused, Reply, Session};
 use obelus_kernel::{Message, Path, Role};
 use obelus_runtime::{Driver, Event, NOT_DURABLE, system_clock};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -52,7 +52,7 @@ pub(crate) enum Work {
     /// Words of the user.
     Say(String),
     /// What a person decided.
-    Decide(String, Decision),
+    Decide(QuestionId, Decision),
     /// Something that need not begin a turn.
     Tell(Input),
     /// Something that was told elsewhere.

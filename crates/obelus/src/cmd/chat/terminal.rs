@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
-use obelus_kernel::session::{Decision, Input, Question};
+use obelus_kernel::session::{Decision, Input, Question, QuestionId};
 use obelus_runtime::{Idle, system_clock};
 use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
 
@@ -30,7 +30,7 @@ pub(crate) struct Terminal {
     /// It is elsewhere while somebody types.
     editor: Option<Editor>,
     /// Questions that the person does not want to answer now.
-    put_off: BTreeSet<String>,
+    put_off: BTreeSet<QuestionId>,
     /// Whether the last thing that came from the keyboard was a Ctrl-C.
     broke_off: bool,
     /// Somebody outside wants the process to end.
@@ -135,14 +135,14 @@ impl Terminal {
 
     /// What a command decides about a question by name.
     async fn decide(&mut self, id: String, decision: Decision) -> Result<Option<Exit>> {
-        let Some(question) = self.talk.open().into_iter().find(|question| question.id == id) else {
+        let Some(question) = self.talk.open().into_iter().find(|question| question.id.to_string() == id) else {
             let words = fill(self.talk.phrases.errors.no_question, &[&id]);
             self.talk.screen.lock().complain(&words);
             return Ok(None);
         };
         let words = Asked::new(&question, self.talk.phrases).confirmed(&decision);
         self.talk.screen.lock().will_confirm(words);
-        self.work(Work::Decide(id, decision)).await
+        self.work(Work::Decide(question.id, decision)).await
     }
 
     async fn work(&mut self, work: Work) -> Result<Option<Exit>> {
@@ -286,7 +286,7 @@ impl Terminal {
         };
         let has_colours = self.talk.screen.lock().has_colours();
         let face = Face { agent: self.talk.agent.clone(), mode: self.talk.mode(), waits, has_colours };
-        editor.questions(open.into_iter().map(|question| question.id).collect());
+        editor.questions(open.into_iter().map(|question| question.id.to_string()).collect());
         let interrupt = editor.interrupt();
         self.make_room();
         let reading = tokio::task::spawn_blocking(move || {

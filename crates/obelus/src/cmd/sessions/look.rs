@@ -79,7 +79,7 @@ pub(super) fn show(store: &Store, id: &str, at: Option<u64>, as_json: bool) -> R
             }
         }
         for report in session.calls() {
-            output::answer(&format!("{:<8} {}", report.status, visible(&one_line(&report))));
+            output::answer(&format!("{:<8} {}", report.status.name(), visible(&one_line(&report))));
         }
         for question in &open {
             output::answer(&people::shown(question));
@@ -145,9 +145,8 @@ pub(super) fn inbox(args: &Inbox) -> Result<Exit> {
         output::json(&waiting.iter().map(row).collect());
         return Ok(Exit::Done);
     }
-    for (session, question) in &mut waiting {
-        question.id = format!("{session}:{}", question.id);
-        output::answer(&people::shown(question));
+    for (session, question) in &waiting {
+        output::answer(&people::shown_as(question, &format!("{session}:{}", question.id)));
     }
     if waiting.is_empty() {
         output::note("Nothing waits for a person.");

@@ -1,0 +1,20 @@
+//! What the result of an activity stands for: a value, or messages for the paths that it chooses (CALL-5).
+
+use obelus_kernel::session::{CallError, Outcome};
+use serde_json::Value;
+
+/// The field that stands alone in a result that is messages.
+const MESSAGES: &str = "_messages";
+
+/// A result `{"_messages": […]}` is data messages; every other one is a value. The session checks that the messages
+/// keep to the call's `_outputPath`.
+pub(super) fn outcome_of(result: Value) -> Result<Outcome, CallError> {
+    let Value::Object(mut fields) = result else { return Ok(Outcome::Value(result)) };
+    if fields.len() != 1 || !fields.contains_key(MESSAGES) {
+        return Ok(Outcome::Value(Value::Object(fields)));
+    }
+    match fields.remove(MESSAGES) {
+        Some(Value::Array(messages)) => Ok(Outcome::Messages(messages)),
+        _ => Err(CallError::new("bad_output", format!("`{MESSAGES}` must be a list of data messages"))),
+    }
+}
