@@ -13,7 +13,8 @@ use futures_util::future::join_all;
 use obelus_kernel::session::{Ends, Input, Mode, Outcome, Session, Settings};
 use obelus_kernel::{Context, Time};
 use obelus_runtime::{
-    Activities, Driver, Durable, Journal, NoModel, Remake, SessionJournal, Store, restore, system_clock,
+    Activities, Driver, Durable, Journal, NoModel, Remake, SessionJournal, SqliteStore, Store as _, restore,
+    system_clock,
 };
 use serde_json::{Value, json};
 
@@ -117,10 +118,10 @@ fn driver(session: Session) -> Driver {
     Driver::new(session, Arc::new(activities), Arc::new(NoModel), system_clock)
 }
 
-fn fresh(folder: &Path) -> Store {
+fn fresh(folder: &Path) -> SqliteStore {
     let place = folder.join("store");
     let _ = fs::remove_dir_all(&place);
-    Store::open(&place).expect("a store")
+    SqliteStore::open(&place).expect("a store")
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -134,7 +135,7 @@ fn one(folder: &Path) {
     for _ in 0..ROUNDS {
         let plain = raw(folder, 1, STEPS);
         let store = fresh(folder);
-        store.create("s", Time(0), &json!({})).expect("a session");
+        store.create("s", Time(0), &json!({}), Vec::new()).expect("a session");
         let mut driver = driver(chain(STEPS)).journaled_by(SessionJournal::new(store.clone(), "s"));
         let began = Instant::now();
         let reply = runtime.block_on(driver.turn(Input::RunPlan)).expect("a rest");
@@ -164,10 +165,10 @@ fn many(folder: &Path) {
 }
 
 /// A store with as many sessions, and their names.
-fn sessions(folder: &Path) -> (Store, Vec<String>) {
+fn sessions(folder: &Path) -> (SqliteStore, Vec<String>) {
     let store = fresh(folder);
     let names: Vec<String> = (0..SESSIONS).map(|i| format!("s-{i}")).collect();
-    names.iter().for_each(|name| store.create(name, Time(0), &json!({})).expect("a session"));
+    names.iter().for_each(|name| store.create(name, Time(0), &json!({}), Vec::new()).expect("a session"));
     (store, names)
 }
 
@@ -190,7 +191,7 @@ fn driven(folder: &Path, runtime: &tokio::runtime::Runtime) -> f64 {
     runtime.block_on(join_all(sessions));
     drop(store);
     let rate = (SESSIONS * calls * TURNS) as f64 / began.elapsed().as_secs_f64();
-    let store = Store::look(&folder.join("store")).expect("a store");
+    let store = SqliteStore::look(&folder.join("store")).expect("a store");
     assert!(names.iter().all(|name| store.snapshot(name).expect("it can be read").is_some()), "each was kept");
     rate
 }
@@ -215,7 +216,7 @@ fn stored(folder: &Path, runtime: &tokio::runtime::Runtime) -> f64 {
 fn bytes(folder: &Path) {
     let steps = 3_000;
     let store = fresh(folder);
-    store.create("s", Time(0), &json!({})).expect("a session");
+    store.create("s", Time(0), &json!({}), Vec::new()).expect("a session");
     let mut driver = driver(chain(steps)).journaled_by(SessionJournal::new(store.clone(), "s"));
     runtime().block_on(driver.turn(Input::RunPlan)).expect("a rest");
     drop(driver);
@@ -264,11 +265,11 @@ fn open(folder: &Path) {
     let mut times = Vec::new();
     for _ in 0..9 {
         let began = Instant::now();
-        let store = Store::open(&place).expect("a store");
+        let store = SqliteStore::open(&place).expect("a store");
         assert!(store.genesis("s-7").expect("it can be read").is_some());
         times.push(began.elapsed().as_secs_f64() * 1e3);
     }
-    let _held = Store::open(&place).expect("a store");
+    let _held = SqliteStore::open(&place).expect("a store");
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().split(' ').next()?.parse().ok());
     print("milliseconds", median(times));
@@ -307,7 +308,7 @@ fn age(folder: &Path, records: usize) {
 
 /// Takes that session up, and says what that took from the snapshot and from the whole journal.
 fn resume(folder: &Path) {
-    let store = Store::open(&folder.join("store")).expect("a store");
+    let store = SqliteStore::open(&folder.join("store")).expect("a store");
     let timed = |times: usize| {
         let run = |_| {
             let began = Instant::now();
