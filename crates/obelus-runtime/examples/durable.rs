@@ -13,8 +13,8 @@ use futures_util::future::join_all;
 use obelus_kernel::session::{Ends, Input, Mode, Outcome, Session, Settings};
 use obelus_kernel::{Context, Time};
 use obelus_runtime::{
-    Activities, Driver, Durable, Journal, NoModel, Remake, SessionJournal, SqliteStore, Store as _, restore,
-    system_clock,
+    Activities, Driver, Durable, Journal, NoModel, Record, Remake, Rest, SessionJournal, SqliteStore, Store as _,
+    restore_driver, system_clock,
 };
 use serde_json::{Value, json};
 
@@ -235,28 +235,20 @@ fn size(folder: &Path) -> u64 {
     files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
 }
 
-/// Makes a store with so many sessions of one record each, past the writer: a sync for each would take long.
+/// Makes a store with so many sessions of one record each, many at a time so that commits are shared.
 fn fill(folder: &Path, sessions: usize) {
-    drop(fresh(folder));
-    let mut file = rusqlite::Connection::open(folder.join("store/obelus.db")).expect("a store");
-    let transaction = file.transaction().expect("a transaction");
-    for i in 0..sessions {
-        transaction
-            .execute("INSERT INTO session (id, created, genesis) VALUES (?1, 0, '{}')", [format!("s-{i}")])
-            .expect("a session");
-        transaction
-            .execute(
-                "INSERT INTO record (session, seq, at, form, input) VALUES (last_insert_rowid(), 1, 1, 1, '\"start\"')",
-                [],
-            )
-            .expect("a record");
-    }
-    transaction
-        .execute_batch(
-            "INSERT INTO register SELECT session, seq, place FROM record; UPDATE registered SET upto = 1000000000;",
-        )
-        .expect("a register");
-    transaction.commit().expect("room");
+    let store = fresh(folder);
+    std::thread::scope(|scope| {
+        for first in 0..SESSIONS {
+            let store = &store;
+            scope.spawn(move || {
+                for i in (first..sessions).step_by(SESSIONS) {
+                    let records = vec![Record::new(Time(1), Input::Start)];
+                    store.create(&format!("s-{i}"), Time(0), &json!({}), records).expect("a session");
+                }
+            });
+        }
+    });
 }
 
 /// Opens that store, finds a session in it, and says what that took and how much memory is held then.
@@ -301,9 +293,10 @@ fn age(folder: &Path, records: usize) {
         runtime.block_on(driver.turn(Input::RunPlan)).expect("a rest");
     }
     let inputs = paper.0.lock().expect("nobody panics").clone();
-    store.adopt("s", Time(0), &json!({}), &inputs).expect("it is kept");
-    let mut journal = SessionJournal::new(store.clone(), "s").after(inputs.len() as u64, 0);
-    journal.keep_snapshot(driver.session().checkpoint().expect("it is at rest"));
+    let records = inputs.into_iter().map(|(at, input)| Record::new(at, input)).collect();
+    store.create("s", Time(0), &json!({}), records).expect("it is kept");
+    let checkpoint = driver.session().checkpoint();
+    store.keep_rest("s", store.records("s").expect("a count"), Rest { checkpoint, questions: Vec::new() });
 }
 
 /// Takes that session up, and says what that took from the snapshot and from the whole journal.
@@ -312,7 +305,7 @@ fn resume(folder: &Path) {
     let timed = |times: usize| {
         let run = |_| {
             let began = Instant::now();
-            let taken = restore(&store, "s", &remake(), driver).expect("it is taken up");
+            let taken = restore_driver(&store, "s", &remake(), driver).expect("it is taken up");
             assert_eq!(taken.recovered.reply.map(|reply| reply.ends), Some(Ends::Output));
             began.elapsed().as_secs_f64() * 1e3
         };

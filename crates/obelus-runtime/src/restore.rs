@@ -76,15 +76,15 @@ pub fn restore(store: &Arc<dyn Store>, id: &str, remake: &Remake) -> Result<Rest
         store.cut(id, cut.seq)?;
     }
     let (after, last, cut) = (journaled.after, journaled.last(), journaled.cut.clone());
-    let mut turn_began = after;
+    let mut first_of_turn = after;
     let mut is_at_rest = session.is_at_rest();
     let replayed = replay(&mut session, id, journaled, |session, seq, _| {
         if std::mem::replace(&mut is_at_rest, session.is_at_rest()) {
-            turn_began = seq;
+            first_of_turn = seq;
         }
     })?;
     let reply = replayed.reply.or_else(|| session.reply());
-    let states = TurnStates::new(store, id, remake, turn_began, last);
+    let states = TurnStates::new(store, id, remake, first_of_turn, last);
     Ok(Restored { session, last, open: replayed.under_way.into_tasks(), reply, states, cut })
 }
 
@@ -143,34 +143,37 @@ fn past_of(store: &Arc<dyn Store>, id: &str, remake: &Remake, seq: u64) -> obelu
 
 /// The states in which a session was while its latest turn was at work: each of them may stand in its file. They are
 /// made by another replay when somebody asks for them, which is seldom: a state may be as long as all that happened.
-pub struct TurnStates {
-    read: Box<dyn FnOnce(&mut dyn FnMut(Value)) + Send + Sync>,
-}
+#[derive(Default)]
+pub struct TurnStates(Option<LatestTurn>);
 
-impl Default for TurnStates {
-    fn default() -> Self {
-        Self { read: Box::new(|_| {}) }
-    }
+/// The latest turn of a session in a store.
+struct LatestTurn {
+    store: Arc<dyn Store>,
+    id: String,
+    remake: Remake,
+    /// The first record of the turn.
+    first: u64,
+    /// The last record of the session.
+    last: u64,
 }
 
 impl TurnStates {
-    fn new(store: &Arc<dyn Store>, id: &str, remake: &Remake, began: u64, seq: u64) -> Self {
+    fn new(store: &Arc<dyn Store>, id: &str, remake: &Remake, first: u64, last: u64) -> Self {
         let (store, id, remake) = (Arc::clone(store), id.to_owned(), Arc::clone(remake));
-        let read = move |visit: &mut dyn FnMut(Value)| {
-            let Ok((mut session, journaled)) = begin(&store, &id, &remake, Some(seq)) else { return };
-            // The file is written when the model is asked, and at rest.
-            let is_written = |task: &Task| matches!(task, Task::AskModel { .. } | Task::Rest(_));
-            let _ = replay(&mut session, &id, journaled, |session, seq, tasks| {
-                if seq >= began && tasks.iter().any(is_written) {
-                    visit(session.state());
-                }
-            });
-        };
-        Self { read: Box::new(read) }
+        Self(Some(LatestTurn { store, id, remake, first, last }))
     }
 
     /// Shows each of them, oldest first.
     pub fn visit(self, mut visit: impl FnMut(Value)) {
-        (self.read)(&mut visit);
+        let Some(LatestTurn { store, id, remake, first, last }) = self.0 else { return };
+        let Ok((mut session, journaled)) = begin(&store, &id, &remake, Some(last)) else { return };
+        // The file is written when the model is asked, and at rest.
+        let is_written = |task: &Task| matches!(task, Task::AskModel { .. } | Task::Rest(_));
+        // It was replayed before, without a difference.
+        let _ = replay(&mut session, &id, journaled, |session, seq, tasks| {
+            if seq >= first && tasks.iter().any(is_written) {
+                visit(session.state());
+            }
+        });
     }
 }

@@ -4,7 +4,7 @@
 //! refuse every session that is under way. It has what a task is about and not how it is done: no time limits, no
 //! prompts, and no idempotency keys, for these begin with the session's name and a fork has another.
 
-use std::fmt::{self, Display, Write};
+use std::fmt::Display;
 
 use obelus_kernel::Context;
 use obelus_kernel::session::{AskedAgain, ElicitationAnswer, Reply, Start, Task};
@@ -34,8 +34,15 @@ pub fn digest_of(tasks: &[Task], context: &Context, appended: usize) -> Digest {
 }
 
 /// A hash of values, eight bytes at a time.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Hash(u64);
+
+impl Default for Hash {
+    fn default() -> Self {
+        // Any number but 0, which words of 0 would leave as it is.
+        Self(0x6f62_656c_7573_0001)
+    }
+}
 
 impl Hash {
     fn word(&mut self, word: u64) {
@@ -53,8 +60,7 @@ impl Hash {
     }
 
     fn id(&mut self, id: &impl Display) {
-        // Writing to a hash does not fail.
-        let _ = write!(self, "{id}");
+        self.text(&id.to_string());
     }
 
     /// A JSON value. The order of the members of an object makes no difference.
@@ -156,9 +162,68 @@ impl Hash {
     }
 }
 
-impl Write for Hash {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.text(text);
-        Ok(())
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use obelus_kernel::Context;
+    use obelus_kernel::Time;
+    use obelus_kernel::session::{Input, Mode, Session, Settings};
+    use serde_json::json;
+
+    use super::*;
+    use crate::restore::advance;
+
+    fn of_value(value: &Value) -> u64 {
+        let mut hash = Hash::default();
+        hash.value(value);
+        hash.0
+    }
+
+    #[test]
+    fn values_that_differ_have_other_hashes_and_the_order_of_members_makes_no_difference() {
+        let all = [
+            json!(null),
+            json!(false),
+            json!(true),
+            json!(0),
+            json!(-1),
+            json!(u64::MAX),
+            json!(0.5),
+            json!(""),
+            json!("a"),
+            json!("a\0"),
+            json!([]),
+            json!([[]]),
+            json!([1, 2]),
+            json!([2, 1]),
+            json!({}),
+            json!({"a": 1, "b": 2}),
+            json!({"a": 2, "b": 1}),
+            json!({"a": {"b": 1}}),
+            json!({"a": {}, "b": 1}),
+        ];
+        for (i, one) in all.iter().enumerate() {
+            for other in &all[..i] {
+                assert_ne!(of_value(one), of_value(other), "{one} and {other}");
+            }
+        }
+        let (one, other) = (r#"{"a": 1, "b": {"c": 2, "d": 3}}"#, r#"{"b": {"d": 3, "c": 2}, "a": 1}"#);
+        assert_eq!(of_value(&serde_json::from_str(one).unwrap()), of_value(&serde_json::from_str(other).unwrap()));
+    }
+
+    /// These stand in journals: whatever changes them stops every session that is in the middle of a turn.
+    #[test]
+    fn the_digests_of_a_known_session_stay_as_they_are() {
+        let tool = json!({"type": "object", "properties": {"n": {}}, "x-effect": "create", "x-trust": "trusted"});
+        let call = json!({"_tool": "step", "n": 1, "_outputPath": "†state.v"});
+        let messages = json!([{"type": "tool", "tool": {"step": tool}}, {"type": "plan", "plan": [call]}]);
+        let settings = Settings { mode: Mode::Full, activities: ["step".to_owned()].into(), ..Settings::default() };
+        let context = Context::from_value(messages).unwrap();
+        let mut session = Session::new("s", context, None, Arc::new(settings)).unwrap();
+        let ended = json!({"ended": {"id": "0.0", "outcome": {"value": {"n": 2}}}});
+        let inputs = [Input::RunPlan, serde_json::from_value(ended).unwrap(), Input::Tick];
+        let digests = inputs.map(|input| String::from(advance(&mut session, Time(1_000), input).unwrap().digest));
+        assert_eq!(digests, ["44d1cd30c52354c0", "1bc0c155df73885a", "c52354c0c52354c0"]);
     }
 }

@@ -14,12 +14,12 @@ use super::{
 /// Sessions in memory.
 #[derive(Default)]
 pub struct MemoryStore {
-    sessions: Mutex<BTreeMap<String, Kept>>,
+    sessions: Mutex<BTreeMap<String, MemorySession>>,
     locks: Locks,
 }
 
 /// One session.
-struct Kept {
+struct MemorySession {
     created: Time,
     genesis: Value,
     records: Vec<Record>,
@@ -30,7 +30,7 @@ struct Kept {
     questions: Option<(u64, Vec<Value>)>,
 }
 
-impl Kept {
+impl MemorySession {
     fn last(&self) -> u64 {
         self.records.len() as u64
     }
@@ -56,11 +56,15 @@ impl MemoryStore {
         Self::default()
     }
 
-    fn sessions(&self) -> MutexGuard<'_, BTreeMap<String, Kept>> {
+    fn sessions(&self) -> MutexGuard<'_, BTreeMap<String, MemorySession>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn with<T>(&self, id: &str, work: impl FnOnce(&mut Kept) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    fn with<T>(
+        &self,
+        id: &str,
+        work: impl FnOnce(&mut MemorySession) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
         self.sessions().get_mut(id).ok_or_else(|| StoreError::Unknown(id.to_owned())).and_then(work)
     }
 }
@@ -72,7 +76,7 @@ impl Store for MemoryStore {
         if sessions.contains_key(id) {
             return Err(StoreError::Exists(id.to_owned()));
         }
-        let mut kept = Kept {
+        let mut kept = MemorySession {
             created: at,
             genesis: genesis.clone(),
             records: Vec::new(),
@@ -132,7 +136,7 @@ impl Store for MemoryStore {
     }
 
     fn list(&self) -> Result<Vec<SessionRow>, StoreError> {
-        let row = |(id, kept): (&String, &Kept)| SessionRow {
+        let row = |(id, kept): (&String, &MemorySession)| SessionRow {
             id: id.clone(),
             created: kept.created,
             records: kept.last(),
@@ -144,7 +148,7 @@ impl Store for MemoryStore {
     }
 
     fn inbox(&self) -> Result<Vec<InboxRow>, StoreError> {
-        let row = |(id, kept): (&String, &Kept)| {
+        let row = |(id, kept): (&String, &MemorySession)| {
             let current = kept.questions.as_ref().filter(|(seq, _)| *seq == kept.last());
             // One that has begun and was told nothing yet asks nothing.
             let new = (kept.last() == 0).then(Vec::new);

@@ -41,22 +41,22 @@ use super::{
     Store, StoreError, check_name,
 };
 use file::OpenFile;
-use index::Index;
+use index::RecordIndex;
 use journal::{Encoded, number, signed};
-use reader::Reader;
+use reader::StoreReader;
 pub(super) use schema::FORM;
-use writer::Writer;
+use writer::StoreWriter;
 
 /// Sessions in an SQLite file.
 #[derive(Clone)]
 pub struct SqliteStore {
-    inner: Arc<Inner>,
+    inner: Arc<OpenStore>,
 }
 
-struct Inner {
+struct OpenStore {
     reader: SharedReader,
     /// None where the store is only read.
-    writer: Option<Writer>,
+    writer: Option<StoreWriter>,
     locks: Locks,
     folder: PathBuf,
     /// Holds the lock as long as the store is open; after the writer, which must be done first.
@@ -66,10 +66,10 @@ struct Inner {
 /// Reads have a connection of their own, and never wait for a sync. There is none after a failed sync, until the file
 /// has been opened again.
 #[derive(Clone, Default)]
-struct SharedReader(Arc<Mutex<Option<Reader>>>);
+struct SharedReader(Arc<Mutex<Option<StoreReader>>>);
 
 impl SharedReader {
-    fn get(&self) -> MutexGuard<'_, Option<Reader>> {
+    fn get(&self) -> MutexGuard<'_, Option<StoreReader>> {
         // A panic elsewhere leaves nothing half done: it only reads.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -81,7 +81,8 @@ impl SqliteStore {
         let lock = lock::take(folder)?;
         let reader = SharedReader::default();
         let closed = reader.clone();
-        let writer = Writer::start(folder.to_owned(), move || *closed.get() = None)?;
+        let writer = StoreWriter::start(folder.to_owned(), move || *closed.get() = None)?;
+        *reader.get() = Some(StoreReader::new(schema::look(folder)?));
         Ok(Self::of(folder, reader, Some(writer), Some(lock)))
     }
 
@@ -92,13 +93,13 @@ impl SqliteStore {
             return Err(StoreError::Folder(folder.to_owned(), missing));
         }
         let reader = SharedReader::default();
-        *reader.get() = Some(Reader::new(schema::look(folder)?));
+        *reader.get() = Some(StoreReader::new(schema::look(folder)?));
         Ok(Self::of(folder, reader, None, None))
     }
 
-    fn of(folder: &Path, reader: SharedReader, writer: Option<Writer>, lock: Option<File>) -> Self {
+    fn of(folder: &Path, reader: SharedReader, writer: Option<StoreWriter>, lock: Option<File>) -> Self {
         let (folder, locks) = (folder.to_owned(), Locks::default());
-        Self { inner: Arc::new(Inner { reader, writer, locks, folder, _lock: lock }) }
+        Self { inner: Arc::new(OpenStore { reader, writer, locks, folder, _lock: lock }) }
     }
 
     /// The same store, for whoever does not care which engine it is.
@@ -112,7 +113,7 @@ impl SqliteStore {
     }
 
     /// Reads the store as it is at one moment.
-    fn read<T>(&self, work: impl FnOnce(&Connection, &Index) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    fn read<T>(&self, work: impl FnOnce(&Connection, &RecordIndex) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let mut reader = self.inner.reader.get();
         match &mut *reader {
             Some(reader) => reader.read(work),
@@ -120,12 +121,12 @@ impl SqliteStore {
                 if let Some(writer) = &self.inner.writer {
                     writer.reopen()?;
                 }
-                closed.insert(Reader::new(schema::look(&self.inner.folder)?)).read(work)
+                closed.insert(StoreReader::new(schema::look(&self.inner.folder)?)).read(work)
             }
         }
     }
 
-    fn writer(&self) -> Result<&Writer, StoreError> {
+    fn writer(&self) -> Result<&StoreWriter, StoreError> {
         self.inner.writer.as_ref().ok_or_else(|| StoreError::OnlyLooking(self.inner.folder.clone()))
     }
 
@@ -270,7 +271,7 @@ impl Store for SqliteStore {
 }
 
 /// Number and time of the last record of a session.
-fn last_record(connection: &Connection, index: &Index, session: i64) -> Result<(i64, Option<Time>), StoreError> {
+fn last_record(connection: &Connection, index: &RecordIndex, session: i64) -> Result<(i64, Option<Time>), StoreError> {
     let found = match index.recent(session).last() {
         Some((seq, place)) => Some((*seq, *place)),
         None => connection

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 
 use rusqlite::{Connection, ErrorCode, ffi};
 
-use super::index::Index;
-use super::writer::{PutOff, Write};
+use super::index::RecordIndex;
+use super::writer::{PutOff, WriteJob};
 use super::{rest, schema, sessions};
 use crate::store::StoreError;
 
 /// The open file, and what its writer knows of it.
 pub(super) struct OpenFile {
     pub(super) connection: Connection,
-    pub(super) index: Index,
+    pub(super) index: RecordIndex,
     /// The numbers of sessions that were written to lately.
     numbers: HashMap<String, i64>,
 }
@@ -23,7 +23,7 @@ const MOST_NUMBERS: usize = 4096;
 
 impl OpenFile {
     fn new(connection: Connection) -> Result<Self, StoreError> {
-        let index = Index::open(&connection)?;
+        let index = RecordIndex::open(&connection)?;
         Ok(Self { connection, index, numbers: HashMap::new() })
     }
 
@@ -58,7 +58,7 @@ impl OpenFile {
     }
 
     /// Writes a batch into an open transaction.
-    fn fill(&mut self, batch: Vec<Write>, rests: &[PutOff]) -> Result<Vec<Result<u64, StoreError>>, StoreError> {
+    fn fill(&mut self, batch: Vec<WriteJob>, rests: &[PutOff]) -> Result<Vec<Result<u64, StoreError>>, StoreError> {
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let mut outcomes = Vec::with_capacity(batch.len());
         for write in batch {
@@ -80,7 +80,7 @@ impl OpenFile {
     }
 }
 
-/// The file of a store, which is closed after every failure and opened again for the next commit.
+/// The file of a store, which is closed after a failed sync and opened again for the next commit.
 pub(super) struct WriterFile {
     folder: PathBuf,
     open: Option<OpenFile>,
@@ -110,7 +110,7 @@ impl WriterFile {
     /// of it was written, or after a failed sync nobody knows.
     pub(super) fn commit(
         &mut self,
-        batch: Vec<Write>,
+        batch: Vec<WriteJob>,
         rests: &[PutOff],
     ) -> Result<Vec<Result<u64, StoreError>>, StoreError> {
         let committed = self.open().and_then(|open| {
@@ -121,11 +121,25 @@ impl WriterFile {
                 Err(error) => Err(StoreError::OutcomeUnknown(error.to_string())),
             }
         });
-        if committed.is_err() {
-            // What is in memory may be ahead of the file.
-            self.let_go();
+        match &committed {
+            Ok(_) => {}
+            Err(StoreError::OutcomeUnknown(_)) => self.let_go(),
+            Err(_) => self.roll_back(),
         }
         committed
+    }
+
+    /// Goes back to what is in the file, from which what is in memory may differ after a failure.
+    fn roll_back(&mut self) {
+        let rolled_back = self.open.as_mut().is_some_and(|OpenFile { connection, index, numbers }| {
+            // Some failures have rolled back already.
+            let _ = connection.execute_batch("ROLLBACK");
+            numbers.clear();
+            connection.is_autocommit() && RecordIndex::read(connection).map(|read| *index = read).is_ok()
+        });
+        if !rolled_back {
+            self.let_go();
+        }
     }
 
     /// Gives the system back what is free in the file. All of it is written anew, beside what is there.

@@ -17,7 +17,7 @@ const MOST: usize = if cfg!(test) { 8 } else { 4096 };
 
 /// The records that are not in the register yet.
 #[derive(Default)]
-pub(super) struct Index {
+pub(super) struct RecordIndex {
     /// Number and place of each, by session, oldest first.
     sessions: BTreeMap<i64, Vec<(i64, i64)>>,
     records: usize,
@@ -55,7 +55,7 @@ impl Covered {
     }
 }
 
-impl Index {
+impl RecordIndex {
     /// Reads it. A register that does not cover what it should is an error.
     pub(super) fn read(connection: &Connection) -> Result<Self, StoreError> {
         let covered = Covered::read(connection)?.ok_or(StoreError::DamagedIndex)?;

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Deserialize;
 
 use super::file::OpenFile;
-use super::index::Index;
+use super::index::RecordIndex;
 use super::{sessions, sum};
 use crate::store::{Cut, Digest, InputId, Journaled, Record, StoreError};
 
@@ -95,7 +95,7 @@ pub(super) fn taken(connection: &Connection, session: i64, input: &InputId) -> R
 /// sound record is an error.
 pub(super) fn load(
     connection: &Connection,
-    index: &Index,
+    index: &RecordIndex,
     id: &str,
     after: u64,
     upto: Option<u64>,
@@ -150,7 +150,7 @@ impl Reading<'_> {
 }
 
 /// What a session was last told to do: to start, to run its plan, or words of the user.
-pub(super) fn last_word(connection: &Connection, index: &Index, id: &str) -> Result<Option<Input>, StoreError> {
+pub(super) fn last_word(connection: &Connection, index: &RecordIndex, id: &str) -> Result<Option<Input>, StoreError> {
     let session = sessions::number(connection, id)?;
     let word = |row: &Row<'_>, seq| {
         let input = decode(row, session, seq).ok().map(|record| record.input);
@@ -194,7 +194,7 @@ fn decode(row: &Row<'_>, session: i64, seq: i64) -> Result<Record, String> {
     }
     // All forms spell inputs alike: form 1 has no sum, form 2 another one, form 3 neither digest nor id.
     let input = parsed(text)?;
-    let id = id.map(|id| id.parse()).transpose().map_err(|error: StoreError| error.to_string())?;
+    let id = id.map(str::parse).transpose().map_err(|error: StoreError| error.to_string())?;
     Ok(Record { at: Time(at), input, id, digest: digest.map(|digest| Digest(digest.cast_unsigned())) })
 }
 

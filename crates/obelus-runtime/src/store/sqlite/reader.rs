@@ -3,16 +3,16 @@
 use rusqlite::Connection;
 
 use super::StoreError;
-use super::index::Index;
+use super::index::RecordIndex;
 
 /// A connection that only reads, and what it knows of the index.
-pub(super) struct Reader {
+pub(super) struct StoreReader {
     connection: Connection,
     /// The index, and the version of the file that it is of.
-    index: Option<(i64, Index)>,
+    index: Option<(i64, RecordIndex)>,
 }
 
-impl Reader {
+impl StoreReader {
     pub(super) fn new(connection: Connection) -> Self {
         Self { connection, index: None }
     }
@@ -20,7 +20,7 @@ impl Reader {
     /// Reads the file as it is at one moment, whatever is written meanwhile.
     pub(super) fn read<T>(
         &mut self,
-        work: impl FnOnce(&Connection, &Index) -> Result<T, StoreError>,
+        work: impl FnOnce(&Connection, &RecordIndex) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let moment = self.connection.unchecked_transaction()?;
         let version: i64 = moment.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
@@ -30,7 +30,7 @@ impl Reader {
                 index.refresh(&moment)?;
                 index
             }
-            None => Index::read(&moment)?,
+            None => RecordIndex::read(&moment)?,
         };
         let (_, index) = self.index.insert((version, index));
         work(&moment, index)

@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 
 use super::file::OpenFile;
-use super::index::Index;
+use super::index::RecordIndex;
 use super::journal::{number, signed};
 use super::writer::PutOff;
 use super::{sessions, sum};
@@ -14,7 +14,7 @@ use crate::store::{InboxRow, Snapshot, StoreError};
 const FORM: i64 = 2;
 
 /// The latest checkpoint of a session; none where there is none that can be used.
-pub(super) fn snapshot(connection: &Connection, index: &Index, id: &str) -> Result<Option<Snapshot>, StoreError> {
+pub(super) fn snapshot(connection: &Connection, index: &RecordIndex, id: &str) -> Result<Option<Snapshot>, StoreError> {
     let session = sessions::number(connection, id)?;
     let row = connection
         .prepare_cached("SELECT seq, form, state, sum FROM snapshot WHERE session = ?1")?
@@ -60,7 +60,7 @@ pub(super) fn cut(connection: &Connection, session: i64, from: i64) -> Result<()
 }
 
 /// Every session that has open questions, or of which that is not known.
-pub(super) fn inbox(connection: &Connection, index: &Index) -> Result<Vec<InboxRow>, StoreError> {
+pub(super) fn inbox(connection: &Connection, index: &RecordIndex) -> Result<Vec<InboxRow>, StoreError> {
     let mut select = connection.prepare_cached(
         "SELECT id, number, seq, questions, inbox.sum FROM session LEFT JOIN inbox ON session = number
          ORDER BY number DESC",

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::file::is_not_written;
 use super::{StoreError, index, sessions};
 
-/// The form of the tables. A store of a later form is refused, not guessed at.
+/// The form of the tables. A store of a later form is refused.
 pub(in crate::store) const FORM: i64 = 4;
 
 /// The name of the file in the store's folder.
@@ -22,16 +22,15 @@ const STEPS: [&str; FORM as usize] = [
      CREATE TABLE record (
          session INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, input TEXT NOT NULL,
          UNIQUE (session, seq));",
-    // Each record says its own form and has a sum, so that damage is known from words that merely look odd.
+    // Each record has its form and a sum by which damage is found.
     "ALTER TABLE record ADD COLUMN form INTEGER NOT NULL DEFAULT 1;
      ALTER TABLE record ADD COLUMN sum INTEGER;
      CREATE TABLE snapshot (
          session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, form INTEGER NOT NULL, state TEXT NOT NULL,
          sum INTEGER NOT NULL);",
-    // Records lie as they came, and a register of their places is written now and then (see `tail`): an index beside
-    // them had to be written with every commit, a page for each session. What is long comes last, so that the rest
-    // is read without it. Since this form there are records of kinds that earlier versions would take for damage: what
-    // requests took, what calls ask while at work.
+    // Records lie in the order in which they came, and their index is written now and then (see `index`). Long columns
+    // come last, so that the others are read without them. Since this form there are inputs that earlier versions do not
+    // know: what requests took, and what calls ask while at work.
     "ALTER TABLE record RENAME TO record_of_form_2;
      CREATE TABLE record (
          place INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL,
@@ -65,8 +64,8 @@ const LOG_BYTES: i64 = 8 << 20;
 
 /// Opens the store's file for writing, in today's form.
 pub(super) fn open(folder: &Path) -> Result<Connection, StoreError> {
-    // Made by its owner and for its owner; what SQLite puts beside it gets the same rights. Where it cannot be made,
-    // SQLite says why.
+    // Only the owner may read it; SQLite gives the files beside it the same rights. If it cannot be made, SQLite's own
+    // error says why.
     let _ = OpenOptions::new().create(true).append(true).mode(0o600).open(folder.join(FILE));
     let mut connection = Connection::open(folder.join(FILE))?;
     connection.pragma_update(None, "journal_mode", "WAL")?;

@@ -4,7 +4,7 @@
 //! is found by its sum, and is not taken for the name of a session that has yet to begin.
 
 use obelus_kernel::Time;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{StoreError, sum};
 
@@ -41,9 +41,6 @@ pub(super) fn find(connection: &Connection, id: &str) -> Result<Option<(i64, Str
 fn read(connection: &Connection, number: i64) -> Result<Option<(String, String)>, StoreError> {
     let mut select =
         connection.prepare_cached("SELECT id, created, genesis, name_sum, sum FROM session WHERE number = ?1")?;
-    let text = |row: &rusqlite::Row<'_>, index| -> rusqlite::Result<Option<String>> {
-        Ok(row.get_ref(index)?.as_bytes().ok().and_then(|bytes| String::from_utf8(bytes.to_vec()).ok()))
-    };
     let row = select
         .query_row([number], |row| {
             Ok((text(row, 0)?, row.get::<_, i64>(1)?, text(row, 2)?, row.get::<_, i64>(3)?, row.get::<_, i64>(4)?))
@@ -70,20 +67,25 @@ pub(super) fn insert(connection: &Connection, id: &str, at: Time, genesis: &str)
     Ok(number)
 }
 
-/// Writes the sums of sessions that were begun before there were any.
+/// Writes the sums of sessions that were begun before there were any. One that cannot be read gets none, and is taken
+/// for damaged.
 pub(super) fn add_sums(connection: &Connection) -> Result<(), StoreError> {
-    let mut select = connection
-        .prepare("SELECT number, id, created, genesis FROM session WHERE number > ?1 ORDER BY number LIMIT 1")?;
+    let mut numbers = connection.prepare("SELECT number FROM session")?;
+    let numbers: Vec<i64> = numbers.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let mut select = connection.prepare("SELECT id, created, genesis FROM session WHERE number = ?1")?;
     let mut update = connection.prepare("UPDATE session SET name_sum = ?2, sum = ?3 WHERE number = ?1")?;
-    let mut last = i64::MIN;
-    let next = |row: &rusqlite::Row<'_>| -> rusqlite::Result<(i64, String, i64, String)> {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-    };
-    while let Some((number, id, created, genesis)) = select.query_row([last], next).optional()? {
-        update.execute([number, name_sum(&id), row_sum(number, &id, created, &genesis)])?;
-        last = number;
+    for number in numbers {
+        let texts = |row: &Row<'_>| Ok((text(row, 0)?, row.get::<_, i64>(1)?, text(row, 2)?));
+        if let (Some(id), created, Some(genesis)) = select.query_row([number], texts)? {
+            update.execute([number, name_sum(&id), row_sum(number, &id, created, &genesis)])?;
+        }
     }
     Ok(())
+}
+
+/// A column as text; none where it is no text.
+fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+    Ok(row.get_ref(column)?.as_bytes().ok().and_then(|bytes| String::from_utf8(bytes.to_vec()).ok()))
 }
 
 fn name_sum(id: &str) -> i64 {

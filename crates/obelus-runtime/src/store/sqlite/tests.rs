@@ -50,6 +50,33 @@ fn a_store_of_a_later_form_is_refused() {
     assert!(matches!(SqliteStore::open(&folder.0), Err(StoreError::Newer { found: 5, .. })));
 }
 
+/// Stores that versions of forms 1 to 3 wrote.
+#[test]
+fn a_store_of_an_older_form_is_brought_to_todays_and_keeps_what_is_in_it() {
+    for (form, sessions) in [(1, 2), (2, 2), (3, 3)] {
+        let folder = Folder::new("older");
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../obelus/tests/fixtures");
+        fs::create_dir_all(&folder.0).unwrap();
+        fs::copy(fixtures.join(format!("store-form-{form}/obelus.db")), folder.0.join("obelus.db")).unwrap();
+        assert!(matches!(SqliteStore::look(&folder.0), Err(StoreError::Older { found, .. }) if found == form));
+        let store = open(&folder);
+        assert_eq!(store.list().unwrap().len(), sessions);
+        for (id, length) in [("trip", 3), ("asks", 2)] {
+            let journal = store.journal(id).unwrap();
+            assert_eq!(journal.len(), length, "form {form}");
+            assert!(journal.iter().all(|record| record.digest.is_none() && record.id.is_none()));
+            assert!(store.genesis(id).unwrap().is_some());
+            assert_eq!(append(&store, id, ticks(0..1)).unwrap(), length as u64 + 1);
+        }
+        assert!(matches!(store.create("trip", Time(0), &json!({}), Vec::new()), Err(StoreError::Exists(_))));
+        if form == 3 {
+            assert_eq!(store.snapshot("long").unwrap().map(|snapshot| snapshot.seq), Some(1047));
+        }
+        drop(store);
+        assert_eq!(SqliteStore::look(&folder.0).unwrap().journal("trip").unwrap().len(), 4);
+    }
+}
+
 #[test]
 fn the_file_is_readable_by_its_owner_only() {
     use std::os::unix::fs::PermissionsExt;

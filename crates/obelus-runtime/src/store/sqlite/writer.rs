@@ -26,10 +26,10 @@ const MOST_RECORDS: u64 = 1024;
 
 /// Something to write in the transaction of a batch. It returns what its caller is told; where it refuses, it has not
 /// written anything.
-pub(super) type Write = Box<dyn FnOnce(&mut OpenFile) -> Result<u64, StoreError> + Send>;
+pub(super) type WriteJob = Box<dyn FnOnce(&mut OpenFile) -> Result<u64, StoreError> + Send>;
 
 /// Tells the caller what became of it.
-type Tell = Box<dyn FnOnce(Result<u64, StoreError>) + Send>;
+type Acknowledge = Box<dyn FnOnce(Result<u64, StoreError>) + Send>;
 
 /// What a session was when it last came to rest, until there is time to write it.
 pub(super) struct PutOff {
@@ -53,13 +53,13 @@ impl PutOff {
 }
 
 /// The way to the thread.
-pub(super) struct Writer {
-    shared: Arc<Shared>,
+pub(super) struct StoreWriter {
+    shared: Arc<WriterShared>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Shared {
-    queue: Mutex<Queue>,
+struct WriterShared {
+    queue: Mutex<WriteQueue>,
     came: Condvar,
     file: Mutex<WriterFile>,
     /// Called when a sync has failed, before the file is opened again.
@@ -67,16 +67,22 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct Queue {
-    jobs: Vec<(Write, Tell)>,
+struct WriteQueue {
+    jobs: Vec<(WriteJob, Acknowledge)>,
     rests: BTreeMap<String, PutOff>,
     is_asleep: bool,
     is_closed: bool,
 }
 
-impl Queue {
+/// What is written by one commit.
+struct CommitBatch {
+    jobs: Vec<(WriteJob, Acknowledge)>,
+    rests: Vec<PutOff>,
+}
+
+impl WriteQueue {
     /// The next commit. Checkpoints are part of it if they are due, or all of them if there is time.
-    fn take(&mut self, has_time: bool) -> (Vec<(Write, Tell)>, Vec<PutOff>) {
+    fn take(&mut self, has_time: bool) -> CommitBatch {
         let jobs = self.jobs.drain(..self.jobs.len().min(MOST_AT_ONCE)).collect();
         let mut bytes = 0;
         let is_next = |_: &String, rest: &mut PutOff| {
@@ -85,16 +91,16 @@ impl Queue {
             is_next
         };
         let rests = self.rests.extract_if(.., is_next).map(|(_, rest)| rest).collect();
-        (jobs, rests)
+        CommitBatch { jobs, rests }
     }
 }
 
-impl Writer {
+impl StoreWriter {
     /// Opens the file in a folder and starts the thread.
     pub(super) fn start(folder: PathBuf, on_unknown: impl Fn() + Send + Sync + 'static) -> Result<Self, StoreError> {
         let file = Mutex::new(WriterFile::new(folder.clone())?);
         let (queue, came, on_unknown) = (Mutex::default(), Condvar::new(), Box::new(on_unknown));
-        let shared = Arc::new(Shared { queue, came, file, on_unknown });
+        let shared = Arc::new(WriterShared { queue, came, file, on_unknown });
         let own = Arc::clone(&shared);
         let thread = thread::Builder::new().name("store".to_owned()).spawn(move || own.serve());
         let thread = Some(thread.map_err(|error| StoreError::Folder(folder, error))?);
@@ -102,7 +108,7 @@ impl Writer {
     }
 
     /// Has something written. The caller is told when it is durable, or why it is not.
-    pub(super) fn write(&self, write: Write, tell: Tell) {
+    pub(super) fn write(&self, write: WriteJob, tell: Acknowledge) {
         self.shared.change(|queue| queue.jobs.push((write, tell)));
     }
 
@@ -132,7 +138,7 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
+impl Drop for StoreWriter {
     fn drop(&mut self) {
         // Whatever was handed in is still written.
         self.shared.change(|queue| queue.is_closed = true);
@@ -142,8 +148,8 @@ impl Drop for Writer {
     }
 }
 
-impl Shared {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+impl WriterShared {
+    fn queue(&self) -> MutexGuard<'_, WriteQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -152,7 +158,7 @@ impl Shared {
     }
 
     /// Changes the queue, and wakes the thread if it sleeps.
-    fn change(&self, change: impl FnOnce(&mut Queue)) {
+    fn change(&self, change: impl FnOnce(&mut WriteQueue)) {
         let mut queue = self.queue();
         change(&mut queue);
         if std::mem::take(&mut queue.is_asleep) {
@@ -163,8 +169,8 @@ impl Shared {
 
     /// The thread's work.
     fn serve(&self) {
-        while let Some((jobs, rests)) = self.next() {
-            let (writes, tells): (Vec<Write>, Vec<Tell>) = jobs.into_iter().unzip();
+        while let Some(CommitBatch { jobs, rests }) = self.next() {
+            let (writes, tells): (Vec<WriteJob>, Vec<Acknowledge>) = jobs.into_iter().unzip();
             let mut file = self.file();
             // A mistake in one write spoils its batch, and nothing that comes after.
             let committed = std::panic::catch_unwind(AssertUnwindSafe(|| file.commit(writes, &rests)));
@@ -178,7 +184,7 @@ impl Shared {
         self.file().close();
     }
 
-    fn tell(&self, tells: Vec<Tell>, committed: Result<Vec<Result<u64, StoreError>>, StoreError>) {
+    fn tell(&self, tells: Vec<Acknowledge>, committed: Result<Vec<Result<u64, StoreError>>, StoreError>) {
         match committed {
             Ok(outcomes) => tells.into_iter().zip(outcomes).for_each(|(tell, outcome)| tell(outcome)),
             Err(StoreError::OutcomeUnknown(why)) => {
@@ -193,7 +199,7 @@ impl Shared {
     }
 
     /// Waits for the next batch; none when nothing will come any more.
-    fn next(&self) -> Option<(Vec<(Write, Tell)>, Vec<PutOff>)> {
+    fn next(&self) -> Option<CommitBatch> {
         let mut queue = self.queue();
         let mut is_idle = false;
         loop {
