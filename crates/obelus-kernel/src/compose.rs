@@ -20,16 +20,16 @@ use offered::OfferedTool;
 pub(crate) use offered::{Latest, Offered};
 use strict::{Notes, Strict, described, nullable};
 
-/// The objects that stand around a parameter: the answer, and the call.
+/// The objects around a parameter: the answer and the call.
 const LEVELS: usize = 2;
 
-/// The schema of an answer. What is composed here is read by [`crate::dialect`]: entries become properties (see
-/// [`crate::dialect::entries`]), and null where something may be left out means that it is.
+/// The schema of an answer. In an answer, entries are properties (see [`crate::dialect::entries`]), and null in an
+/// optional place means absent.
 #[derive(Clone, Debug, Serialize)]
 pub struct Composed {
     /// The schema.
     pub schema: Value,
-    /// Why it cannot be sent in a provider's strict mode; empty if it can. It is valid JSON Schema either way.
+    /// Why it cannot be sent in a strict mode; empty if it can.
     pub loose: Vec<String>,
     #[serde(skip)]
     text: OnceLock<String>,
@@ -41,7 +41,7 @@ impl Composed {
         Self { schema, loose, text: OnceLock::new() }
     }
 
-    /// The schema as JSON, written once: it is long, and one request after another shows it.
+    /// The schema as JSON text, written once.
     pub fn text(&self) -> &str {
         self.text.get_or_init(|| self.schema.to_string())
     }
@@ -50,18 +50,18 @@ impl Composed {
 /// What the model may do with a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// Nothing: it does not see it.
+    /// Nothing: the model does not see it.
     No,
     /// Call it.
     Call,
-    /// Plan one call of it, for another step to carry out.
+    /// Plan one call of it for another step.
     Plan,
 }
 
 /// Composes the schema of an answer for the tools of a context.
 ///
-/// `offer` says what the model may do with each tool now. `is_latent` says which tools the model carries out itself:
-/// those bring their `_output` along, unless the plan is lazy. `output` is the schema of the request's result.
+/// `offer` says what the model may do with each tool. `is_latent` says which tools the model carries out itself: their
+/// calls bring `_output` along, unless the plan is lazy. `output` is the schema of the request's result.
 pub fn compose(
     context: &Context,
     output: Option<&Value>,
@@ -115,8 +115,8 @@ fn composed(offered: &Offered) -> Composed {
     finished(closed(properties), definitions, notes)
 }
 
-/// Composes the schema of an answer that is the result of one call of a tool, which the model carries out itself.
-/// Of several alternatives the model chooses the path of the result.
+/// Composes the schema of an answer that is the result of one latent call. Of several alternatives the model chooses the
+/// path of the result.
 pub(crate) fn compose_result(tool: &Tool, alternatives: &[String]) -> Composed {
     let mut notes = Notes::default();
     let schema = tool.output().unwrap_or(&Value::Bool(true));
@@ -129,7 +129,7 @@ pub(crate) fn compose_result(tool: &Tool, alternatives: &[String]) -> Composed {
     finished(closed(properties), Map::new(), notes)
 }
 
-/// What is common to several places is said once: a strict mode counts what a schema lists.
+/// Adds the definitions that several places share, for a strict mode limits the size of a schema.
 fn finished(mut schema: Value, mut definitions: Map<String, Value>, mut notes: Notes) -> Composed {
     if notes.has_anything {
         definitions.extend(strict::definitions().map(|(name, schema)| (name.to_owned(), schema)));
@@ -141,7 +141,7 @@ fn finished(mut schema: Value, mut definitions: Map<String, Value>, mut notes: N
     Composed::new(schema, notes.loose)
 }
 
-/// A tool's name and its parameters, as they are written in a call.
+/// The properties of a call that name the tool and its parameters.
 fn named_params(tool: &Tool, notes: &mut Notes) -> Map<String, Value> {
     let mut properties = Map::new();
     let mut put = |name: &str, schema: Value| properties.insert(name.to_owned(), schema);
@@ -153,7 +153,7 @@ fn named_params(tool: &Tool, notes: &mut Notes) -> Map<String, Value> {
         if tool.prescribed().iter().any(|(prescribed, _)| prescribed == name) {
             continue;
         }
-        put(name, strict.member(tool.params(), name, schema));
+        put(name, strict.member(tool.params(), name, schema, true));
     }
     if let Some(entries) = strict.free_params(tool.params()) {
         put(ENTRIES, entries);
@@ -171,7 +171,7 @@ fn about(tool: &Tool, schema: Value) -> Value {
     }
 }
 
-/// The schema of a call that another step carries out: what becomes of its result is that step's to say.
+/// The schema of a call for another step, which decides about its result.
 fn planned(tool: &Tool, notes: &mut Notes) -> Value {
     about(tool, closed(named_params(tool, notes)))
 }
@@ -182,10 +182,9 @@ fn call(tool: &Tool, instances: &BTreeSet<String>, brings_output: bool, notes: &
     let mut put = |name: &str, schema: Value| properties.insert(name.to_owned(), schema);
 
     let acts = tool.effect != Effect::Read && !brings_output;
-    for aside in ["requires_confirmation", "confirmed"] {
-        if acts && tool.param(aside).is_none() {
-            put(aside, json!({"type": ["boolean", "null"]}));
-        }
+    for aside in ["requires_confirmation", "confirmed"].into_iter().filter(|aside| acts && tool.param(aside).is_none())
+    {
+        put(aside, json!({"type": ["boolean", "null"]}));
     }
     if acts && tool.param("confirmation_decision").is_none() {
         put("confirmation_decision", json!({"type": ["string", "null"], "enum": ["deny", null]}));
@@ -244,7 +243,7 @@ fn output_method(tool: &Tool) -> Value {
     }
 }
 
-/// An object of which every property is required and no other is permitted.
+/// An object with exactly these properties.
 fn closed(properties: Map<String, Value>) -> Value {
     let required: Vec<&String> = properties.keys().collect();
     json!({"type": "object", "required": required, "properties": properties, "additionalProperties": false})

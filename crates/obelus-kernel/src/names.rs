@@ -9,8 +9,8 @@ pub type Name = smol_str::SmolStr;
 /// collisions; the seed never shows, for nothing is in the order of hashes.
 pub(crate) type ByName<K, V> = IndexMap<K, V, hashbrown::DefaultHashBuilder>;
 
-/// The form in which names of parameters are compared: services that take `STAGE_ID` take `stage_id` and `stageId` too, so
-/// neither case nor underscores tell names apart (B24-9).
+/// The form in which names of parameters are compared, without case and underscores: services that take `STAGE_ID`
+/// take `stage_id` and `stageId` too (B24-9).
 pub(crate) fn folded(name: &str) -> String {
     name.chars().filter(|letter| *letter != '_').flat_map(char::to_lowercase).collect()
 }

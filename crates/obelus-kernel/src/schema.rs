@@ -95,6 +95,24 @@ pub(crate) fn resolved<'a>(schema: &'a Value, root: &'a Value) -> Option<&'a Val
     root.pointer(&followed(root, target.strip_prefix('#')?.to_owned())?)
 }
 
+/// The type of a value, as schemas name it.
+pub(crate) fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// The types that a schema names.
+pub(crate) fn named_types(schema: &Value) -> impl Iterator<Item = &str> {
+    let types = schema.get("type").map(|named| named.as_array().map_or(std::slice::from_ref(named), Vec::as_slice));
+    types.into_iter().flatten().filter_map(Value::as_str)
+}
+
 /// Whether the schema lists null among its types or values.
 pub(crate) fn admits_null(schema: &Value) -> bool {
     match schema.get("type") {

@@ -181,7 +181,7 @@ fn killed_at_any_moment_every_effect_happens_and_none_twice_that_may_not() {
 fn a_second_process_is_told_who_holds_the_store() {
     let harness = Harness::new("held");
     let store = Path::new(&harness.folder).join("store");
-    let held = obelus_runtime::Store::open(&store).unwrap();
+    let held = obelus_runtime::SqliteStore::open(&store).unwrap();
     let output = harness.run().output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let words = String::from_utf8_lossy(&output.stderr).into_owned();

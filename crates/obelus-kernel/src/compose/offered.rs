@@ -1,4 +1,4 @@
-//! What a schema of an answer is made of, and the latest one that was made.
+//! What the schema of an answer depends on, and a cache of the latest.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,14 +22,14 @@ pub(crate) struct Offered {
 #[derive(Debug)]
 pub(super) struct OfferedTool {
     pub(super) tool: Arc<Tool>,
-    /// Whether it may be called, or only planned for another step.
+    /// Whether it may be called; else it may be planned.
     pub(super) is_called: bool,
-    /// Whether a call of it brings its result along.
+    /// Whether its calls bring their results along.
     pub(super) brings_output: bool,
 }
 
 impl PartialEq for OfferedTool {
-    /// A tool never changes: another definition is another tool.
+    /// Definitions never change, so pointers tell.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.tool, &other.tool)
             && (self.is_called, self.brings_output) == (other.is_called, other.brings_output)
@@ -62,7 +62,7 @@ impl Offered {
     }
 }
 
-/// The latest schema, with all that it was made of: one request after another offers the same.
+/// The latest schema, with what it was composed for.
 #[derive(Default)]
 pub(crate) struct Latest(Mutex<Option<(Offered, Arc<Composed>)>>);
 

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use super::template::Who;
 use crate::call::Call;
 use crate::fault::{Fault, Rule};
@@ -59,10 +61,8 @@ pub struct Graph {
     edges: Vec<Edge>,
     /// Where the edges into each call begin in `edges`.
     starts: Vec<usize>,
-    /// The calls that each call feeds, each once, by feeder.
-    feeds: Vec<usize>,
-    /// Where those of each feeder begin in `feeds`.
-    feed_starts: Vec<usize>,
+    /// The calls that each call feeds, each once.
+    feeds: Vec<SmallVec<[usize; 4]>>,
     /// How many calls feed each call.
     feeders: Vec<usize>,
 }
@@ -79,7 +79,8 @@ impl Graph {
         let writers = Writers::new(nodes);
         let mut edges = Vec::with_capacity(nodes.len());
         let mut starts = Vec::with_capacity(nodes.len() + 1);
-        let mut pairs = Pairs::new(nodes.len());
+        let mut feeds: Vec<SmallVec<[usize; 4]>> = vec![SmallVec::new(); nodes.len()];
+        let mut feeders = vec![0; nodes.len()];
         let mut into: Vec<(&Arc<Path>, usize)> = Vec::new();
         for (to, node) in nodes.iter().enumerate() {
             starts.push(edges.len());
@@ -97,13 +98,15 @@ impl Graph {
                 return Err(TooDense);
             }
             for (path, from) in into.drain(..) {
-                pairs.add(from, to);
+                if feeds[from].last() != Some(&to) {
+                    feeds[from].push(to);
+                    feeders[to] += 1;
+                }
                 edges.push(Edge { from, to, path: path.clone() });
             }
         }
         starts.push(edges.len());
-        let (feeds, feed_starts) = pairs.by_feeder();
-        Ok(Graph { edges, starts, feeds, feed_starts, feeders: pairs.feeders })
+        Ok(Graph { edges, starts, feeds, feeders })
     }
 
     /// The edges into a call, sorted by path.
@@ -128,7 +131,7 @@ impl Graph {
 
     /// The calls that a call feeds, each once.
     pub fn fed_by(&self, call: usize) -> &[usize] {
-        &self.feeds[self.feed_starts[call]..self.feed_starts[call + 1]]
+        &self.feeds[call]
     }
 
     /// The number of calls that feed a call.
@@ -204,47 +207,6 @@ impl Graph {
             }
         }
         false
-    }
-}
-
-/// Pairs of calls where one feeds the other.
-struct Pairs {
-    /// Feeder and fed, each pair once, in the order of the fed.
-    all: Vec<(usize, usize)>,
-    /// The latest call that each call feeds.
-    latest: Vec<Option<usize>>,
-    feeders: Vec<usize>,
-}
-
-impl Pairs {
-    fn new(calls: usize) -> Self {
-        Self { all: Vec::with_capacity(calls), latest: vec![None; calls], feeders: vec![0; calls] }
-    }
-
-    /// Adds a pair. Pairs come in the order of `to`.
-    fn add(&mut self, from: usize, to: usize) {
-        if self.latest[from].replace(to) != Some(to) {
-            self.all.push((from, to));
-            self.feeders[to] += 1;
-        }
-    }
-
-    /// The fed by feeder, and where those of each feeder begin.
-    fn by_feeder(&self) -> (Vec<usize>, Vec<usize>) {
-        let mut starts = vec![0; self.latest.len() + 1];
-        for (from, _) in &self.all {
-            starts[from + 1] += 1;
-        }
-        for call in 1..starts.len() {
-            starts[call] += starts[call - 1];
-        }
-        let mut next = starts.clone();
-        let mut fed = vec![0; self.all.len()];
-        for &(from, to) in &self.all {
-            fed[next[from]] = to;
-            next[from] += 1;
-        }
-        (fed, starts)
     }
 }
 

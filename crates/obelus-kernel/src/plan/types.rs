@@ -93,15 +93,7 @@ fn bit(name: &str) -> u8 {
 }
 
 fn bit_of(value: &Value) -> u8 {
-    let index = match value {
-        Value::Null => 0,
-        Value::Bool(_) => 1,
-        Value::Number(_) => 2,
-        Value::String(_) => 3,
-        Value::Array(_) => 4,
-        Value::Object(_) => 5,
-    };
-    1 << index
+    bit(schema::type_of(value))
 }
 
 fn names(types: u8) -> String {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::{admits_null, resolved};
+use super::{admits_null, named_types, resolved, type_of};
 
 /// Deeper values are left as they are.
 const DEEPEST: usize = 64;
@@ -101,14 +101,10 @@ fn is_required(object: &Value, name: &str) -> bool {
 
 /// Whether a value can have been written for this alternative, where null means absent.
 fn may_be(value: &Value, schema: &Value) -> bool {
-    let named = |name: &str| match schema.get("type") {
-        Some(Value::String(one)) => one == name,
-        Some(Value::Array(several)) => several.iter().any(|known| known == name),
-        _ => true,
-    };
+    let is_named = || schema.get("type").is_none() || named_types(schema).any(|name| name == type_of(value));
     match value {
-        Value::Object(fields) => named("object") && has_shape(fields, schema),
-        Value::Array(_) => named("array"),
+        Value::Object(fields) => is_named() && has_shape(fields, schema),
+        Value::Array(_) => is_named(),
         _ => false,
     }
 }
@@ -123,17 +119,15 @@ fn has_shape(fields: &Map<String, Value>, schema: &Value) -> bool {
     };
     let known = fields.iter().all(|(name, value)| match properties.get(name) {
         None => takes_others,
+        Some(property) if value.is_null() => {
+            !is_required(schema, name) || admits_null(property) || property.get("type").is_none()
+        }
         Some(property) => {
-            let is_null = value.is_null();
-            let listed = property.get("enum").and_then(Value::as_array);
-            let is_one = property.get("const").is_none_or(|only| only == value)
-                && listed.is_none_or(|values| values.contains(value));
             let is_reference = value.as_str().is_some_and(|text| text.starts_with('†'));
-            if is_null {
-                !is_required(schema, name) || admits_null(property) || property.get("type").is_none()
-            } else {
-                is_one || is_reference
-            }
+            let listed = property.get("enum").and_then(Value::as_array);
+            is_reference
+                || (property.get("const").is_none_or(|only| only == value)
+                    && listed.is_none_or(|values| values.contains(value)))
         }
     });
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);

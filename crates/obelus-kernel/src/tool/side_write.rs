@@ -1,18 +1,18 @@
-//! What a successful call leaves in memory beside its result, as its tool declares it in `x-leaves`.
+//! What a successful call writes beside its result, as its tool declares it in `x-leaves`.
 //!
-//! Each entry is `{to: †path, method?, value: FILTER}`; the filter reads `{call, result, now, was}`,
-//! where `was` is what is there already. One that yields nothing, or null, leaves nothing, so an entry can speak of
-//! what an answer only sometimes has.
+//! Each entry is `{to: †path, method?, value: FILTER}`. The filter reads `{call, result, now, was}`, where `was` is the
+//! present value. If it gives nothing or null, nothing is written.
 
 use serde_json::Value;
 
+use super::wrong;
 use crate::expr::Expr;
-use crate::fault::{Fault, Rule};
+use crate::fault::Fault;
 use crate::fold::Method;
 use crate::jq::Filter;
 use crate::path::Path;
 
-/// One thing that a successful call leaves behind.
+/// One write of a successful call.
 #[derive(Debug)]
 pub struct SideWrite {
     /// Where.
@@ -49,19 +49,13 @@ impl SideWrite {
         };
         let method = match fields.get("method") {
             None => Method::Set,
-            Some(said) => said.as_str().and_then(Method::parse).ok_or_else(|| {
-                let known = "set, merge, assign, push, concat";
-                format!("`method` is one of {known}, not {said}")
-            })?,
+            Some(said) => (said.as_str().and_then(Method::parse))
+                .ok_or_else(|| format!("`method` is one of set, merge, assign, push, concat, not {said}"))?,
         };
         let value = text("value").ok_or("`value` is a jq filter over {call, result, now, was}")?;
         let value = Filter::compile(value).map_err(|why| format!("`value`: {why}"))?;
         Ok(Self { to, method, value })
     }
-}
-
-fn wrong(text: impl Into<String>) -> Fault {
-    Fault::new(Rule::Tool1, text)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Annotations that are there for people: `x-title`, `x-labels`, `x-details`, `x-names` and `x-quiet`. What is odd in one hinders
-//! no work, so it is left aside when a tool is used, and told to whoever checks the tool.
+//! Annotations for people: `x-title`, `x-labels`, `x-details`, `x-names` and `x-quiet`. A faulty one is ignored when the
+//! tool is used, and reported when it is checked.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use super::{Effect, Tool, trust};
 use crate::names::{alike, folded};
 use crate::wording::type_name;
 
-/// A word of the author: plain, or one for each language. Without the language, the English one; else the first there is.
+/// The author's text: plain, or by language. A missing language falls back to English, then to the first.
 pub fn in_language<'a>(said: &'a Value, language: Option<&str>) -> Option<&'a str> {
     match said {
         Value::String(word) => Some(word),
@@ -19,13 +19,13 @@ pub fn in_language<'a>(said: &'a Value, language: Option<&str>) -> Option<&'a st
     }
 }
 
-/// Where the names of a parameter's values are found.
+/// Where the names of a parameter's values are found (`x-names`).
 pub(crate) struct NameSource<'a> {
-    /// The tools that bring them.
+    /// The tools whose results have them.
     pub(crate) tools: Vec<&'a str>,
-    /// The field of a row with the value.
+    /// The field with the value.
     pub(crate) id: &'a str,
-    /// The fields with parts of its name.
+    /// The fields with parts of the name.
     pub(crate) name: Vec<&'a str>,
     /// How words begin that announce such a value where it is a number.
     pub(crate) announced_by: Vec<&'a str>,
@@ -52,18 +52,18 @@ impl<'a> NameSource<'a> {
 }
 
 impl Tool {
-    /// What people call the tool, where its author says so.
+    /// The tool's name for people.
     pub fn title(&self, language: Option<&str>) -> Option<&str> {
         in_language(self.schema.get("x-title")?, language)
     }
 
-    /// Whether people need not be told of a call that goes well (`x-quiet`). What does more than read is always told.
+    /// Whether successful calls are not shown to people (`x-quiet`). Only reads can be quiet.
     pub fn is_quiet(&self) -> bool {
         self.effect == Effect::Read && self.schema.get("x-quiet") == Some(&Value::Bool(true))
     }
 
-    /// What people call a parameter, by its place, where the author says so in the tool's own list. Indexes, case and
-    /// underscores do not matter: `rows[0].unitPrice` is `rows.UNIT_PRICE`.
+    /// A parameter's name for people. Indexes, case and underscores do not matter: `rows[0].unitPrice` is
+    /// `rows.UNIT_PRICE`.
     pub fn label(&self, place: &str, language: Option<&str>) -> Option<&str> {
         let labels = self.schema.get("x-labels")?.as_object()?;
         let place = plain(place);
@@ -71,29 +71,28 @@ impl Tool {
         in_language(said, language)
     }
 
-    /// Whether a parameter, by its place, is a detail (`x-details`): it is told, after what matters. Indexes, case and
-    /// underscores do not matter.
+    /// Whether a parameter is a detail (`x-details`), which is shown last.
     pub fn is_detail(&self, place: &str) -> bool {
         let details = self.schema.get("x-details").and_then(Value::as_array).into_iter().flatten();
         let place = plain(place);
         details.filter_map(Value::as_str).any(|known| plain(known) == place)
     }
 
-    /// Where the names of a parameter's values are found; case and underscores do not matter.
+    /// Where the names of a parameter's values are found. Case and underscores do not matter.
     pub(crate) fn names_of(&self, place: &str) -> Option<NameSource<'_>> {
         let names = self.schema.get("x-names")?.as_object()?;
         let (_, said) = names.iter().find(|(known, _)| alike(known, place))?;
         NameSource::read(said).ok()
     }
 
-    /// The tools in whose results names are looked for, each with the parameter that it is about.
+    /// The tools that name values, each with the parameter.
     pub fn name_sources(&self) -> Vec<(&str, &str)> {
         let names = self.schema.get("x-names").and_then(Value::as_object).into_iter().flatten();
         let read = names.filter_map(|(place, said)| Some((place.as_str(), NameSource::read(said).ok()?)));
         read.flat_map(|(place, source)| source.tools.into_iter().map(move |tool| (place, tool))).collect()
     }
 
-    /// What is odd in annotations that are there for people: the annotation, and what is wrong in words.
+    /// Faulty annotations for people: the annotation, and what is wrong.
     pub fn odd_words(&self) -> Vec<(&'static str, String)> {
         let mut odd = Vec::new();
         let no_word = |said: &Value| match said {

@@ -9,16 +9,17 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_connect::activity::{BindingError, bind_with};
 use obelus_connect::bitrix24;
 use obelus_connect::browser::Browser;
+use obelus_connect::mcp::Servers;
 use obelus_connect::model::{PromptOptions, render};
 use obelus_kernel::compose::{Offer, compose};
 use obelus_kernel::session::{Input, Task};
 use obelus_kernel::{PlanMode, Tool};
-use obelus_runtime::{Activities, Agent, Problem, system_clock};
+use obelus_runtime::{Activities, Agent, Connector as _, Problem, SessionSpec, system_clock};
 use serde_json::{Value, json};
 
-use super::host::{Job, Mcp, runtime};
-use super::run::load_agent;
-use crate::cli::{Agents, Format};
+use super::host::{Notices, connector};
+use super::run::{load_agent, on};
+use crate::cli::{Agents, Format, StoreAt};
 use crate::input;
 use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
 
@@ -235,7 +236,7 @@ fn missing_name_sources(agent: &Agent) -> Vec<String> {
 fn servers_of(agent: &Agent) -> Result<Option<Arc<Browser>>, BindingError> {
     match &agent.browser {
         Some(browser) => Browser::checked(browser, &agent.mcp, &agent.folder).map(Some),
-        None => Mcp::new(agent.mcp.clone(), agent.folder.clone()).servers().map(|_| None),
+        None => Servers::parse(&agent.mcp, &agent.folder).map(|_| None),
     }
 }
 
@@ -255,13 +256,18 @@ fn graph(agent: &str, format: Format) -> Result<Exit> {
 }
 
 fn prompt(agent: &str, say: &str, as_json: bool) -> Result<Exit> {
-    let mut job = Job::from_agent(load_agent(&locate(agent)?)?);
-    // The prompt includes the tools of MCP servers.
-    let runtime = runtime()?;
-    job.meet_servers(&runtime)?;
-    runtime.block_on(job.mcp.close());
-    let mut driver = job.drive("prompt", None)?;
-    let session = driver.session_mut();
+    let mut spec = SessionSpec::from_agent(load_agent(&locate(agent)?)?);
+    // The tools of its MCP servers are shown too.
+    let activities = on(async {
+        let connector = connector(&StoreAt { store: None }, &Notices::default());
+        let connections = connector.begin(&mut spec, None).await?;
+        if let Some(services) = &connections.services {
+            services.close().await;
+        }
+        Ok(connections.activities)
+    })?;
+    // Nothing is carried out: only what the model would be asked at first is looked at.
+    let mut session = spec.session("prompt", &activities)?;
     session.handle(system_clock(), Input::User { text: say.to_owned() })?;
     let id = std::iter::from_fn(|| session.poll()).find_map(|task| match task {
         Task::AskModel { id } => Some(id),

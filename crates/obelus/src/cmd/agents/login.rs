@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use obelus_connect::mcp::Landing;
+use obelus_runtime::SessionSpec;
 
-use super::super::host::{Job, runtime, store_folder};
-use super::super::run::load_agent;
+use super::super::host::{Notices, connector, store_folder, with_servers};
+use super::super::run::{load_agent, on};
 use super::locate;
 use crate::cli::Login;
 use crate::output::{self, BOLD, DIM, Exit, GREEN, visible};
@@ -16,12 +17,14 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 /// Lets a person log in to a server of an agent.
 pub(super) fn login(args: &Login) -> Result<Exit> {
-    let mut job = Job::from_agent(load_agent(&locate(&args.agent)?)?);
+    let mut spec = SessionSpec::from_agent(load_agent(&locate(&args.agent)?)?);
     if let Some(file) = &args.mcp {
-        job = job.with_servers(file)?;
+        with_servers(&mut spec, file)?;
     }
     let store = store_folder(&args.store)?;
-    let servers = job.mcp.with_tokens(store.clone()).servers().with_context(|| job.name.clone())?;
+    let connector = connector(&args.store, &Notices::default());
+    let connected = connector.servers(&spec, None).with_context(|| spec.name.clone())?;
+    let servers = connected.servers();
     let Some(server) = servers.get(&args.server) else {
         let names = servers.names();
         let near: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -30,9 +33,9 @@ pub(super) fn login(args: &Login) -> Result<Exit> {
             (Some(near), _) => format!("did you mean `{near}`?"),
             (None, _) => format!("it has {}", names.join(", ")),
         };
-        bail!("{}: there is no MCP server `{}`; {hint}", job.name, args.server);
+        bail!("{}: there is no MCP server `{}`; {hint}", spec.name, args.server);
     };
-    let tools = runtime()?.block_on(async {
+    let tools = on(async {
         let landing = Landing::open(args.port, LIMIT, show);
         let landing = landing.await.with_context(|| format!("127.0.0.1, port {}", args.port))?;
         let tools = server.log_in(&landing).await;

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use obelus_connect::bitrix24::event_words;
-use obelus_kernel::session::{AskedAgain, CallReport, CallStatus, Ends, Mode, Outcome, Reply, Session};
-use obelus_runtime::{Event, FileNews, Language, how_it_ended, missing_data};
+use obelus_kernel::session::{AskedAgain, Ends, Mode, Outcome, Reply};
+use obelus_runtime::{EventBody, FileNews, StepView, how_it_ended};
 use serde_json::Value;
 
 use super::phrases::{Phrases, fill};
@@ -57,7 +57,7 @@ pub(crate) struct Screen {
     confirmed: Option<String>,
 }
 
-/// A screen that the driver's events and the conversation write to.
+/// A screen that the session's events and the conversation write to.
 #[derive(Clone)]
 pub(crate) struct Shared(Arc<Mutex<Screen>>);
 
@@ -69,14 +69,14 @@ impl Shared {
 }
 
 impl Screen {
-    pub(crate) fn shared(is_terminal: bool, session: &Session, phrases: &'static Phrases) -> Shared {
+    pub(crate) fn shared(is_terminal: bool, titles: Titles, mode: Mode, phrases: &'static Phrases) -> Shared {
         let choice = anstream::AutoStream::choice(&std::io::stdout());
         Shared(Arc::new(Mutex::new(Self {
             is_terminal,
             has_colours: choice != anstream::ColorChoice::Never,
             phrases,
-            titles: Titles::of(session.context(), phrases.code),
-            mode: session.settings().mode,
+            titles,
+            mode,
             steps: Steps::default(),
             drawn: 0,
             thinking: false,
@@ -97,51 +97,50 @@ impl Screen {
         &self.titles
     }
 
-    /// Shows an event of the running turn.
-    pub(crate) fn event(&mut self, event: &Event<'_>) {
+    /// Something happened while a turn is at work.
+    pub(crate) fn event(&mut self, event: &EventBody) {
         match event {
-            Event::Say(words) => {
+            EventBody::AgentSaid { text } => {
                 self.thinking = false;
                 self.writing.clear();
                 let steps = self.due(false);
                 self.write(Part::Steps, &steps);
-                self.words(words);
+                self.words(text);
             }
-            Event::Asking => {
+            EventBody::ModelAsked { .. } => {
                 self.thinking = true;
                 self.writing.clear();
             }
-            Event::Writing(words) => {
-                self.writing.push_str(words);
-                // Only the end is shown.
+            EventBody::Writing { text } => {
+                self.writing.push_str(text);
+                // Only the end of it has room.
                 if self.writing.len() > 2 * MOST_WRITTEN {
                     let cut = self.writing.ceil_char_boundary(self.writing.len() - MOST_WRITTEN);
                     self.writing.drain(..cut);
                 }
                 self.draw();
             }
-            Event::Ended(id, Outcome::Value(value)) => {
-                if let Some(place) = id.place() {
+            EventBody::CallEnded { id, outcome: Outcome::Value(value) } => {
+                if let Some(place) = place_of(&id.to_string()) {
                     let reads = self.steps.tool(place).is_some_and(|tool| self.titles.reads(tool));
                     if let Some(words) = results::words(value, reads, self.phrases) {
                         self.steps.brought(place, words);
                     }
                 }
             }
-            Event::AskedAgain(question, AskedAgain::ItWillLapse) => {
+            EventBody::QuestionAskedAgain { question, because: AskedAgain::ItWillLapse } => {
                 let until = question.expires_at.to_string();
                 self.note(&fill(self.phrases.ask.will_lapse, &[&question.id.to_string(), &until]));
             }
-            Event::Moved(session) => {
+            EventBody::Moved { mode, is_asking, steps } => {
                 if let Some(words) = self.confirmed.take() {
                     self.note(&words);
                 }
-                self.mode = session.settings().mode;
-                let calls = session.calls();
-                // The model is no longer asked once its answer has led to calls or to the end of the turn.
-                self.thinking &= session.is_asking();
-                let (titles, language) = (&self.titles, self.phrases.language);
-                self.steps.see(&calls, &|report| named(report, session, titles, language));
+                self.mode = *mode;
+                // Once an answer has led to calls, or to rest, nobody thinks any more.
+                self.thinking &= is_asking;
+                let titles = &self.titles;
+                self.steps.see(steps, &|step| named(step, titles));
                 if self.is_terminal {
                     self.draw();
                 } else {
@@ -149,11 +148,11 @@ impl Screen {
                     self.write(Part::Steps, &steps);
                 }
             }
-            Event::Happened(event) => {
+            EventBody::Happened { event } => {
                 let words = event_words(event, self.phrases.language);
                 self.note(&fill(self.phrases.happened, &[&words]));
             }
-            Event::Files(news) => self.files(news),
+            EventBody::Files { news } => self.files(news),
             _ => {}
         }
     }
@@ -171,11 +170,11 @@ impl Screen {
         }
     }
 
-    /// A turn begins, with a message or with an answer to a question.
-    pub(crate) fn begin(&mut self, session: &Session, is_new: bool) {
+    /// A turn begins; with words of the user, or with an answer to a question.
+    pub(crate) fn begin(&mut self, titles: Titles, is_new: bool) {
         self.is_held = false;
         self.stopping = false;
-        self.titles = Titles::of(session.context(), self.phrases.code);
+        self.titles = titles;
         if is_new {
             self.steps.begin();
         }
@@ -365,15 +364,16 @@ fn ending(reply: &Reply, phrases: &Phrases) -> Vec<Line> {
     lines
 }
 
-/// The name of a step. A resolved call that acts and has titles gets the kernel's headline; other calls get the tool's
-/// title and the agent's comment or the subject.
-fn named(report: &CallReport, session: &Session, titles: &Titles, language: Language) -> Named {
-    let lacked = missing_data(report, session, language);
+/// What a step is called. One that acts says what it does to what, once that is settled; one that looks, only what
+/// it looks at, for how it looks is nothing to a person. What the agent says of it stands beside a bare name.
+fn named(step: &StepView, titles: &Titles) -> Named {
+    let StepView { report, headline, lacks, .. } = step;
+    let lacked = lacks.clone();
     let tool = report.call["_tool"].as_str().unwrap_or_default();
     let is_settled =
         !matches!(report.status, CallStatus::Blocked | CallStatus::Ready) && !report.call.to_string().contains("\"†");
     match titles.has_own_words(tool) && !titles.reads(tool) && is_settled {
-        true => Named { title: session.call_headline(&report.call), comment: None, quiet: false, lacked },
+        true => Named { title: headline.clone(), comment: None, quiet: false, lacked },
         false => {
             let comment = report.call.get("comment").and_then(Value::as_str).filter(|words| !words.trim().is_empty());
             let comment = comment.or_else(|| titles.subject(tool, &report.call));

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
-use obelus_kernel::session::{CallReport, CallStatus, Mode};
+use obelus_kernel::session::Mode;
+use obelus_runtime::StepView;
 use serde_json::Value;
 
 use super::phrases::{Phrases, fill};
@@ -92,12 +93,13 @@ impl Steps {
         self.next = 0;
     }
 
-    /// Updates the steps from the calls.
-    pub(crate) fn see(&mut self, calls: &[CallReport], name: &dyn Fn(&CallReport) -> Named) {
-        for report in calls.iter().filter(|report| !repeats_a_decision(report, calls)) {
+    /// How the calls stand now.
+    pub(crate) fn see(&mut self, steps: &[StepView], name: &dyn Fn(&StepView) -> Named) {
+        for step in steps {
+            let report = &step.report;
             let text = |name: &str| report.call.get(name).and_then(Value::as_str);
             let known = self.shown.get(&report.place);
-            let named = name(report);
+            let named = name(step);
             self.quiet.remove(&report.place);
             if named.quiet && known.is_none() && !needs_a_word(report.status) {
                 if report.status == CallStatus::Running {
@@ -341,6 +343,7 @@ fn colour_of(status: CallStatus) -> Style {
 mod tests {
     use super::*;
     use crate::cmd::chat::titles::tests::sample;
+    use obelus_kernel::session::CallReport;
     use serde_json::json;
     use std::sync::Arc;
 
@@ -349,10 +352,17 @@ mod tests {
     }
 
     fn see(steps: &mut Steps, calls: &[CallReport]) {
-        steps.see(calls, &|report| Named {
-            title: sample("ru").tool(report.call["_tool"].as_str().unwrap_or_default()),
-            comment: report.call["comment"].as_str().map(str::to_owned),
-            quiet: sample("ru").is_quiet(report.call["_tool"].as_str().unwrap_or_default()),
+        let view = |report: &CallReport| StepView {
+            place: report.place,
+            report: report.clone(),
+            headline: String::new(),
+            lacks: None,
+        };
+        let calls: Vec<StepView> = calls.iter().map(view).collect();
+        steps.see(&calls, &|step| Named {
+            title: sample("ru").tool(step.report.call["_tool"].as_str().unwrap_or_default()),
+            comment: step.report.call["comment"].as_str().map(str::to_owned),
+            quiet: sample("ru").is_quiet(step.report.call["_tool"].as_str().unwrap_or_default()),
             lacked: None,
         });
     }

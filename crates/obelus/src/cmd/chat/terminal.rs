@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::Result;
 use crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
-use obelus_kernel::session::{Decision, Input, Question, QuestionId};
-use obelus_runtime::{Idle, system_clock};
+use obelus_kernel::session::{Decision, Question};
+use obelus_runtime::system_clock;
 use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
 
 use super::approve::{Asked, Pressed, Typing};
@@ -18,7 +18,7 @@ use super::editor::{Editor, Face, Typed};
 use super::phrases::fill;
 use super::question;
 use super::screen::Part;
-use super::talk::{Talk, Work, Worked};
+use super::talk::{News, Talk, Work, Worked};
 use crate::output::Exit;
 
 /// How often the reader of keys checks whether it should give up.
@@ -35,9 +35,9 @@ pub(crate) struct Terminal {
     broke_off: bool,
     /// A signal asked the process to end.
     is_told_to_end: bool,
-    /// An input from elsewhere, or a turn that ended meanwhile; it is handled next.
-    news: Option<Idle>,
-    /// Switches the terminal's echo off, because the readers draw what is typed.
+    /// What was told elsewhere, or how the session came to rest meanwhile: it is to be taken in next.
+    news: Option<News>,
+    /// As long as it lasts, what is typed is not written on the screen but by whoever reads it.
     _quiet: Quiet,
 }
 
@@ -87,7 +87,7 @@ impl Terminal {
                     self.talk.screen.lock().note(self.talk.phrases.again_to_quit);
                     None
                 }
-                Typed::Leave => Some(self.leave()),
+                Typed::Leave => Some(self.leave().await?),
             };
             if let Some(exit) = next {
                 return Ok(exit);
@@ -95,14 +95,14 @@ impl Terminal {
         }
     }
 
-    fn leave(&mut self) -> Exit {
+    async fn leave(&mut self) -> Result<Exit> {
         let phrases = self.talk.phrases;
         let words = match &self.talk.session {
             Some(session) => fill(phrases.bye_kept, &[session]),
             None => phrases.bye.to_owned(),
         };
         self.talk.screen.lock().note(&words);
-        self.talk.exit()
+        self.talk.exit().await
     }
 
     /// Handles a message or a command.
@@ -113,20 +113,20 @@ impl Terminal {
         match parse(&line, self.talk.phrases) {
             None => return self.work(Work::Say(line)).await,
             Some(Err(words)) => self.talk.screen.lock().complain(&words),
-            Some(Ok(Command::Quit)) => return Ok(Some(self.leave())),
+            Some(Ok(Command::Quit)) => return Ok(Some(self.leave().await?)),
             Some(Ok(Command::Approve(id))) => return self.decide(id, Decision::Approve { only: None }).await,
             Some(Ok(Command::Deny(id, reason))) => {
                 let reason = reason.unwrap_or_else(|| self.talk.phrases.ask.no_reason.to_owned());
                 return self.decide(id, Decision::Deny { reason }).await;
             }
-            Some(Ok(Command::Inbox)) if !self.talk.open().is_empty() => self.put_off.clear(),
+            Some(Ok(Command::Inbox)) if !self.talk.open().await?.is_empty() => self.put_off.clear(),
             Some(Ok(Command::Mode(Some(mode)))) => {
                 let worked = self.talk.change_mode(mode).await?;
                 return Ok(self.after(worked));
             }
-            Some(Ok(Command::Image(path))) => self.talk.attach(&path),
+            Some(Ok(Command::Image(path))) => self.talk.attach(&path).await,
             Some(Ok(command)) => {
-                let shown = self.talk.shown(&command);
+                let shown = self.talk.shown(&command).await?;
                 self.talk.screen.lock().write(Part::Note, &shown);
             }
         }
@@ -135,7 +135,7 @@ impl Terminal {
 
     /// Decides a question named in a command.
     async fn decide(&mut self, id: String, decision: Decision) -> Result<Option<Exit>> {
-        let Some(question) = self.talk.open().into_iter().find(|question| question.id.to_string() == id) else {
+        let Some(question) = self.talk.open().await?.into_iter().find(|question| question.id == id) else {
             let words = fill(self.talk.phrases.errors.no_question, &[&id]);
             self.talk.screen.lock().complain(&words);
             return Ok(None);
@@ -164,12 +164,12 @@ impl Terminal {
     /// Asks all open questions, one after the other.
     async fn ask_what_is_open(&mut self) -> Result<Option<Exit>> {
         loop {
-            let open = self.talk.open();
+            let open = self.talk.open().await?;
             self.put_off.retain(|id| open.iter().any(|question| question.id == *id));
             let is_due = |question: &Question| !self.put_off.contains(&question.id);
             let Some(due) = open.into_iter().find(is_due) else { return Ok(None) };
-            self.talk.settle().await;
-            let Some(asked) = self.talk.session().question(&due.id).filter(Question::is_open) else { continue };
+            self.talk.settle().await?;
+            let Some(asked) = self.talk.open().await?.into_iter().find(|open| open.id == due.id) else { continue };
             let next = match self.ask(&asked).await? {
                 Answered::Decided(decision) => {
                     let words = Asked::new(&asked, self.talk.phrases).confirmed(&decision);
@@ -182,7 +182,7 @@ impl Terminal {
                     None
                 }
                 Answered::Overtaken => self.take_in().await?,
-                Answered::Leave => Some(self.leave()),
+                Answered::Leave => Some(self.leave().await?),
                 Answered::Ended => Some(Exit::Interrupted),
             };
             if let Some(exit) = next {
@@ -198,15 +198,16 @@ impl Terminal {
     /// Handles what came while the person was typing: an input from elsewhere, or a timeout.
     async fn take_in(&mut self) -> Result<Option<Exit>> {
         match self.news.take() {
-            Some(Idle::Told(told)) => {
+            Some(News::Told(event)) => {
                 self.talk.screen.lock().note(self.talk.phrases.told_elsewhere);
-                self.work(Work::Told(told)).await
+                self.work(Work::Watch(event)).await
             }
-            Some(Idle::Rested(reply)) => {
+            Some(News::Rested(reply)) => {
                 self.talk.rested(&reply);
                 Ok(None)
             }
-            None => self.work(Work::Tell(Input::Tick)).await,
+            // Questions have lapsed, or are about to.
+            None => self.work(Work::Resume).await,
         }
     }
 
@@ -278,15 +279,15 @@ impl Terminal {
     /// Reads a message or a command while background work continues. If that work needs the screen, the line is
     /// interrupted and continued later.
     async fn read(&mut self) -> Result<Typed> {
-        let open = self.talk.open();
+        let open = self.talk.open().await?;
         let Some(mut editor) = self.editor.take() else { return Ok(Typed::Leave) };
         let waits = match open.len() {
             0 => String::new(),
             n => fill(self.talk.phrases.waits, &[&(self.talk.phrases.questions)(n as u64)]),
         };
         let has_colours = self.talk.screen.lock().has_colours();
-        let face = Face { agent: self.talk.agent.clone(), mode: self.talk.mode(), waits, has_colours };
-        editor.questions(open.into_iter().map(|question| question.id.to_string()).collect());
+        let face = Face { agent: self.talk.agent.clone(), mode: self.talk.mode().await?, waits, has_colours };
+        editor.questions(open.into_iter().map(|question| question.id).collect());
         let interrupt = editor.interrupt();
         self.make_room();
         let reading = tokio::task::spawn_blocking(move || {
@@ -321,16 +322,16 @@ impl Terminal {
 
     /// Waits for the keyboard while the session's detached work continues.
     async fn meanwhile<T>(&mut self, mut reading: tokio::task::JoinHandle<T>, interrupt: &AtomicBool) -> Result<T> {
-        let due = self.talk.session().timeout();
+        let due = self.talk.handle.inspect(|session| session.timeout()).await?;
         let wait = due.map_or(Duration::from_secs(u32::MAX.into()), |due| {
             Duration::from_millis(u64::try_from(due.0 - system_clock().0).unwrap_or(0))
         });
         let mut lapse = std::pin::pin!(tokio::time::sleep(wait));
-        let (driver, interrupted, terminated) = self.talk.apart();
+        let (mut listener, interrupted, terminated) = self.talk.apart();
         tokio::select! {
             read = &mut reading => return Ok(read?),
             () = &mut lapse => {}
-            news = driver.idle() => self.news = Some(news),
+            news = listener.news() => self.news = Some(news),
             _ = interrupted.recv() => self.is_told_to_end = true,
             _ = terminated.recv() => self.is_told_to_end = true,
         }

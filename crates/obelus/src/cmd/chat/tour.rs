@@ -33,7 +33,7 @@ pub(super) async fn play(talk: &mut Talk, moves: &[Move]) -> Result<()> {
             Move::Say(words) => {
                 talk.screen.lock().write(Part::Note, &[Line::of(BOLD, "Вы: ").own(PLAIN, *words)]);
                 let worked = talk.work(Work::Say((*words).to_owned())).await?;
-                tell_questions(talk, &mut told).await;
+                tell_questions(talk, &mut told).await?;
                 worked
             }
             Move::Yes => decide(talk, "да", &Decision::Approve { only: None }).await?,
@@ -48,7 +48,8 @@ pub(super) async fn play(talk: &mut Talk, moves: &[Move]) -> Result<()> {
             Worked::Left => bail!("the tour was broken off"),
         }
     }
-    talk.driver.finish().await;
+    talk.handle.finished().await?;
+    talk.catch_up();
     Ok(())
 }
 
@@ -56,7 +57,7 @@ pub(super) async fn play(talk: &mut Talk, moves: &[Move]) -> Result<()> {
 async fn decide(talk: &mut Talk, shown: &str, decision: &Decision) -> Result<Worked> {
     let line = Line::of(BOLD, "Вы: ").own(PLAIN, shown.to_owned()).own(DIM, "  (за вас отвечает показ)");
     talk.screen.lock().write(Part::Note, &[line]);
-    let open = talk.open();
+    let open = talk.open().await?;
     if open.is_empty() {
         bail!("the tour cannot go on: nothing waits for a decision");
     }

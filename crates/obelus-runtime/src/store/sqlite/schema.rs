@@ -2,14 +2,15 @@
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::{StoreError, room};
+use super::file::is_not_written;
+use super::{StoreError, index, sessions};
 
-/// The form of the tables. A store of a later form is refused, not guessed at.
-pub(super) const FORM: i64 = 3;
+/// The form of the tables. A store of a later form is refused.
+pub(in crate::store) const FORM: i64 = 4;
 
 /// The name of the file in the store's folder.
 const FILE: &str = "obelus.db";
@@ -21,16 +22,15 @@ const STEPS: [&str; FORM as usize] = [
      CREATE TABLE record (
          session INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, input TEXT NOT NULL,
          UNIQUE (session, seq));",
-    // Each record says its own form and has a sum, so that damage is known from words that merely look odd.
+    // Each record has its form and a sum by which damage is found.
     "ALTER TABLE record ADD COLUMN form INTEGER NOT NULL DEFAULT 1;
      ALTER TABLE record ADD COLUMN sum INTEGER;
      CREATE TABLE snapshot (
          session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, form INTEGER NOT NULL, state TEXT NOT NULL,
          sum INTEGER NOT NULL);",
-    // Records lie as they came, and a register of their places is written now and then (see `tail`): an index beside
-    // them had to be written with every commit, a page for each session. What is long comes last, so that the rest
-    // is read without it. Since this form there are records of kinds that earlier versions would take for damage: what
-    // requests took, what calls ask while at work.
+    // Records lie in the order in which they came, and their index is written now and then (see `index`). Long columns
+    // come last, so that the others are read without them. Since this form there are inputs that earlier versions do not
+    // know: what requests took, and what calls ask while at work.
     "ALTER TABLE record RENAME TO record_of_form_2;
      CREATE TABLE record (
          place INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL,
@@ -44,30 +44,62 @@ const STEPS: [&str; FORM as usize] = [
      INSERT INTO register (session, seq, place) SELECT session, seq, place FROM record ORDER BY session, seq;
      INSERT INTO registered (upto) SELECT coalesce(max(place), 0) FROM record;
      DROP TABLE record_of_form_2;",
+    // A record has a digest of what it led to, and the id of an input from outside. A session has sums of its name and
+    // of its beginning, and what covers the register has one (all made by `bring_up`). Open questions are kept.
+    "ALTER TABLE record ADD COLUMN digest INTEGER;
+     ALTER TABLE record ADD COLUMN input_id TEXT;
+     CREATE UNIQUE INDEX taken ON record (session, input_id) WHERE input_id IS NOT NULL;
+     ALTER TABLE session ADD COLUMN name_sum INTEGER NOT NULL DEFAULT 0;
+     ALTER TABLE session ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+     CREATE INDEX session_by_name_sum ON session (name_sum);
+     ALTER TABLE registered ADD COLUMN removals INTEGER NOT NULL DEFAULT 0;
+     ALTER TABLE registered ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+     CREATE TABLE inbox (
+         session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, questions TEXT NOT NULL, sum INTEGER NOT NULL);",
 ];
+
+/// The log as it may stay when it has been carried over into the file. What is there is written over, which is quicker
+/// than to make a file longer.
+const LOG_BYTES: i64 = 8 << 20;
 
 /// Opens the store's file for writing, in today's form.
 pub(super) fn open(folder: &Path) -> Result<Connection, StoreError> {
-    // Made by its owner and for its owner; what SQLite puts beside it gets the same rights. Where it cannot be made,
-    // SQLite says why.
+    // Only the owner may read it; SQLite gives the files beside it the same rights. If it cannot be made, SQLite's own
+    // error says why.
     let _ = OpenOptions::new().create(true).append(true).mode(0o600).open(folder.join(FILE));
     let mut connection = Connection::open(folder.join(FILE))?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     // Every commit is on the disk before it is acknowledged.
     connection.pragma_update(None, "synchronous", "FULL")?;
-    // The log is carried over when it is half as long, and what is there is written over then.
-    connection.pragma_update(None, "journal_size_limit", room::LONG.cast_signed())?;
+    connection.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     let found = form_of(&connection, folder)?;
     if found < FORM {
-        let transaction = connection.transaction()?;
-        for step in STEPS.iter().skip(usize::try_from(found).unwrap_or_default()) {
-            transaction.execute_batch(step)?;
-        }
-        transaction.pragma_update(None, "user_version", FORM)?;
-        transaction.commit()?;
+        bring_up(&mut connection, found)?;
     }
-    Ok(connection)
+    match carry_over(&connection) {
+        // Nothing can be appended then, and everything can be read.
+        Err(error) if is_not_written(&error) => Ok(connection),
+        carried => carried.map(|()| connection).map_err(StoreError::Disk),
+    }
+}
+
+/// Brings a file of an older form, or an empty one, to today's.
+fn bring_up(connection: &mut Connection, found: i64) -> Result<(), StoreError> {
+    let transaction = connection.transaction()?;
+    for step in STEPS.iter().skip(usize::try_from(found).unwrap_or_default()) {
+        transaction.execute_batch(step)?;
+    }
+    sessions::add_sums(&transaction)?;
+    index::add_sum(&transaction)?;
+    transaction.pragma_update(None, "user_version", FORM)?;
+    Ok(transaction.commit()?)
+}
+
+/// Carries SQLite's log over into the file. Everything that is found in the store is durable then, also what a process
+/// wrote that died before its sync, or whose sync failed (DUR-9).
+pub(super) fn carry_over(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
 /// Opens the store's file to look only, beside whoever holds it.
@@ -82,11 +114,6 @@ pub(super) fn look(folder: &Path) -> Result<Connection, StoreError> {
         return Err(StoreError::Older { folder: folder.to_owned(), found });
     }
     Ok(connection)
-}
-
-/// Where SQLite keeps its log.
-pub(super) fn log(folder: &Path) -> PathBuf {
-    folder.join(format!("{FILE}-wal"))
 }
 
 /// Whether there is a store in this folder.

@@ -1,29 +1,27 @@
-//! The driver: work in parallel, time-outs, panics, what is forgotten, and what is said meanwhile.
+//! A session at work: calls in parallel, time-outs, panics, what is forgotten, and what is said meanwhile.
+
+mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use obelus_kernel::session::{CallError, Ends, Input, Mode, Outcome, Session, Settings};
-use obelus_kernel::{Context, Expr};
-use obelus_runtime::{Activities, Activity, ActivityFuture, Driver, Event, NoModel, Work, system_clock};
+use common::{read, run_plan};
+use obelus_kernel::session::{CallError, Ends, Outcome};
+use obelus_runtime::{Activities, Activity, ActivityFuture, Connections, EventBody, Host, SessionHandle, Work};
 use serde_json::{Value, json};
 
-fn driver(tools: Value, plan: Value, activities: Activities, parallel: u32) -> Driver {
-    let context =
-        Context::from_value(json!([{"type": "tool", "tool": tools}, {"type": "plan", "plan": plan}])).unwrap();
-    let settings =
-        Settings { mode: Mode::Full, max_parallel: parallel, activities: activities.names(), ..Settings::default() };
-    let session = Session::new("test", context, None, Arc::new(settings)).unwrap();
-    Driver::new(session, Arc::new(activities), Arc::new(NoModel), system_clock)
+/// A session that runs a plan, and the host that has it.
+async fn open(tools: Value, plan: Value, activities: Activities, parallel: u32) -> (Host, SessionHandle) {
+    let host = Host::new(Connections::new(activities));
+    let mut spec = common::spec(tools, plan);
+    spec.settings.max_parallel = parallel;
+    let handle = host.create_temporary("test", spec).await.unwrap();
+    (host, handle)
 }
 
 fn reader() -> Value {
     json!({"type": "object", "properties": {"n": {}}, "x-effect": "read", "x-trust": "trusted"})
-}
-
-fn read(driver: &Driver, path: &str) -> Option<Value> {
-    driver.session().context().resolve(&Expr::parse(path).unwrap(), None).map(std::borrow::Cow::into_owned)
 }
 
 #[tokio::test]
@@ -41,11 +39,13 @@ async fn independent_calls_run_at_once_up_to_the_limit() {
         }
     });
     let plan: Value = (0..20).map(|i| json!({"_tool": "work", "_outputPath": format!("†state.v{i}")})).collect();
-    let mut driver = driver(json!({"work": reader()}), plan, activities, 4);
-    let reply = driver.turn(Input::RunPlan).await.unwrap();
+    let (_host, handle) = open(json!({"work": reader()}), plan, activities, 4).await;
+    let reply = run_plan(&handle).await;
     assert_eq!(reply.ends, Ends::Output);
     assert_eq!(most.load(Ordering::SeqCst), 4);
-    assert!((0..20).all(|i| read(&driver, &format!("†state.v{i}")).is_some()));
+    for i in 0..20 {
+        assert!(read(&handle, &format!("†state.v{i}")).await.is_some(), "{i}");
+    }
 }
 
 /// Never ends by itself, and says when it is dropped.
@@ -84,12 +84,12 @@ async fn a_call_that_hangs_is_ended_and_the_rest_goes_on() {
         {"_tool": "work", "n": "†state.a", "_outputPath": "†state.b"},
         {"_tool": "work", "_outputPath": "†state.c"},
     ]);
-    let mut driver = driver(json!({"hang": reader(), "work": reader()}), plan, activities, 16);
-    let reply = driver.turn(Input::RunPlan).await.unwrap();
+    let (_host, handle) = open(json!({"hang": reader(), "work": reader()}), plan, activities, 16).await;
+    let reply = run_plan(&handle).await;
     let statuses: Vec<_> = reply.calls.iter().map(|report| report.status).collect();
     assert_eq!(statuses, ["failed", "skipped", "done"]);
     assert_eq!(dropped.load(Ordering::SeqCst), 1);
-    assert!(read(&driver, "†error").unwrap().to_string().contains("timeout"));
+    assert!(read(&handle, "†error").await.unwrap().to_string().contains("timeout"));
 }
 
 #[tokio::test]
@@ -97,9 +97,9 @@ async fn an_activity_that_panics_is_an_error_of_its_call() {
     let mut activities = Activities::new();
     activities.register("burst", |_| async { panic!("on purpose") });
     let plan = json!([{"_tool": "burst", "_outputPath": "†state.a || †state.b"}]);
-    let mut driver = driver(json!({"burst": reader()}), plan, activities, 16);
-    assert_eq!(driver.turn(Input::RunPlan).await.unwrap().ends, Ends::Output);
-    assert_eq!(read(&driver, "†state.b.code"), Some(json!("panic")));
+    let (_host, handle) = open(json!({"burst": reader()}), plan, activities, 16).await;
+    assert_eq!(run_plan(&handle).await.ends, Ends::Output);
+    assert_eq!(read(&handle, "†state.b.code").await, Some(json!("panic")));
 }
 
 #[tokio::test]
@@ -119,37 +119,35 @@ async fn what_is_forgotten_does_not_hold_the_turn_and_is_finished_later() {
             Err(CallError::new("lost", "nobody hears it"))
         }
     });
-    let mut driver = driver(json!({"notify": reader()}), json!([{"_tool": "notify"}]), activities, 16);
-    assert_eq!(driver.turn(Input::RunPlan).await.unwrap().ends, Ends::Output);
+    let (_host, handle) = open(json!({"notify": reader()}), json!([{"_tool": "notify"}]), activities, 16).await;
+    assert_eq!(run_plan(&handle).await.ends, Ends::Output);
     assert_eq!(done.load(Ordering::SeqCst), 0);
     gate.send(()).unwrap();
-    driver.finish().await;
+    handle.finished().await.unwrap();
     assert_eq!(done.load(Ordering::SeqCst), 1);
-    assert_eq!(read(&driver, "†error"), None);
+    assert_eq!(read(&handle, "†error").await, None);
 }
 
 #[tokio::test]
 async fn a_stop_from_outside_ends_the_turn_when_what_runs_has_ended() {
     let mut activities = Activities::new();
     activities.register("work", |work| async move {
-        tokio::task::yield_now().await;
+        tokio::time::sleep(Duration::from_millis(1)).await;
         Ok(work.call["n"].clone())
     });
     let plan: Value = (0..50)
         .map(|i| json!({"_tool": "work", "n": if i == 0 { json!(0) } else { json!(format!("†state.v{}", i - 1)) }, "_outputPath": format!("†state.v{i}")}))
         .collect();
-    let mut driver = driver(json!({"work": reader()}), plan, activities, 16);
-    let inlet = driver.inlet();
+    let (_host, handle) = open(json!({"work": reader()}), plan, activities, 16).await;
+    let mut events = handle.subscribe(None);
+    handle.run_plan().await.unwrap();
     let mut begun = 0;
-    let mut driver = driver.watched_by(move |event| {
-        if matches!(event, Event::Began(_)) {
-            begun += 1;
-            if begun == 3 {
-                inlet.send(Input::Stop).unwrap();
-            }
-        }
-    });
-    let reply = driver.turn(Input::RunPlan).await.unwrap();
+    while begun < 3 {
+        let event = events.next().await.unwrap();
+        begun += u32::from(matches!(event.body, EventBody::CallBegan { .. }));
+    }
+    handle.stop().await.unwrap();
+    let reply = handle.rested().await.unwrap().unwrap();
     assert_eq!(reply.ends, Ends::Stopped);
-    assert!(read(&driver, "†state.v49").is_none());
+    assert!(read(&handle, "†state.v49").await.is_none());
 }
