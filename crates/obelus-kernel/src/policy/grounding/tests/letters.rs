@@ -302,6 +302,20 @@ fn lists_and_objects_are_grounded_when_all_in_them_is() {
 }
 
 #[test]
+fn a_text_with_references_is_grounded_when_all_its_parts_are() {
+    let memory = created("create", Some(json!({"deal.id": ["trusted:add"]})), 2);
+    let is_grounded = |parts: &[TextPart<'_>]| memory.grounding().of_text(memory.tool("t"), "r", parts).is_some();
+    let (known, strange) = (json!(71), json!(72));
+    for words in ["D_", "", " ", "сделку", "(", "T-"] {
+        assert!(is_grounded(&[TextPart::Words(words), TextPart::Value(&known)]), "{words}");
+        assert!(!is_grounded(&[TextPart::Words(words), TextPart::Value(&strange)]), "{words}");
+    }
+    for words in ["D1", "DEA", "задачу", "7"] {
+        assert!(!is_grounded(&[TextPart::Words(words), TextPart::Value(&known)]), "{words}");
+    }
+}
+
+#[test]
 fn a_grounded_literal_carries_the_users_origin_or_the_tools() {
     let rows = json!([{"EMAIL": "orlova@example.test"}]);
     let memory = Memory::new(
