@@ -11,9 +11,9 @@ use crate::actor::{Command, GONE, Tell, WaitFor};
 use crate::connector::Services;
 use crate::events::{EventNumber, Subscription};
 use crate::host::Slot;
-use crate::ids::QuestionId;
 use crate::images::ImageError;
 use crate::store::{Cut, InputId};
+use obelus_kernel::session::QuestionId;
 
 /// A session. Clones of a handle lead to the same session, from any task.
 ///

@@ -65,8 +65,6 @@ pub use handle::SessionHandle;
 mod host;
 pub use host::{Export, Forked, Host, HostBuilder, HostError};
 
-mod ids;
-
 mod iteration_log;
 pub use iteration_log::{IterationLog, Rotation};
 

@@ -13,7 +13,7 @@ mod keep;
 mod look;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use obelus_kernel::session::{Decision, Input, Question};
+use obelus_kernel::session::{Decision, Input, Question, QuestionId};
 use obelus_runtime::{Host, SessionHandle, SqliteStore};
 use serde_json::Value;
 

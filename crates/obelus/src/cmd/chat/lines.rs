@@ -1,6 +1,7 @@
 //! The conversation without a terminal: each line of stdin is a message. Nothing can be approved here.
 
 use anyhow::Result;
+use obelus_kernel::session::QuestionId;
 use tokio::sync::mpsc;
 
 use super::commands::{Command, parse};
@@ -64,7 +65,7 @@ pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
 }
 
 /// Waits for what was started and not waited for, what calls still ask included.
-async fn finish(talk: &mut Talk, told: &mut Vec<String>) -> Result<()> {
+async fn finish(talk: &mut Talk, told: &mut Vec<QuestionId>) -> Result<()> {
     let handle = talk.handle.clone();
     let mut finished = std::pin::pin!(handle.finished());
     loop {
@@ -82,7 +83,7 @@ async fn finish(talk: &mut Talk, told: &mut Vec<String>) -> Result<()> {
 }
 
 /// Shows what has happened while nobody said anything here.
-async fn take_in(talk: &mut Talk, news: News, told: &mut Vec<String>) -> Result<Worked> {
+async fn take_in(talk: &mut Talk, news: News, told: &mut Vec<QuestionId>) -> Result<Worked> {
     let worked = match news {
         News::Rested(reply) => {
             talk.rested(&reply);
@@ -96,7 +97,7 @@ async fn take_in(talk: &mut Talk, news: News, told: &mut Vec<String>) -> Result<
 
 /// Denies a question. This needs no terminal, because it lets nothing run.
 async fn deny(talk: &mut Talk, id: String, reason: Option<String>) -> Result<Worked> {
-    if !talk.open().await?.iter().any(|question| question.id == id) {
+    let Some(question) = talk.open().await?.into_iter().find(|question| question.id.to_string() == id) else {
         return Ok(Worked::Refused(fill(talk.phrases.errors.no_question, &[&id])));
     };
     let reason = reason.unwrap_or_else(|| talk.phrases.ask.no_reason.to_owned());
@@ -108,7 +109,7 @@ fn needs_terminal(talk: &Talk, command: &str) -> String {
 }
 
 /// Shows each open question once, and where it can be answered.
-pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<String>) -> Result<()> {
+pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<QuestionId>) -> Result<()> {
     if !talk.open().await?.is_empty() {
         talk.settle().await?;
     }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use obelus_connect::bitrix24::event_words;
-use obelus_kernel::session::{AskedAgain, Ends, Mode, Outcome, Reply};
+use obelus_kernel::session::{AskedAgain, CallStatus, Ends, Mode, Outcome, Reply};
 use obelus_runtime::{EventBody, FileNews, StepView, how_it_ended};
 use serde_json::Value;
 
@@ -121,7 +121,7 @@ impl Screen {
                 self.draw();
             }
             EventBody::CallEnded { id, outcome: Outcome::Value(value) } => {
-                if let Some(place) = place_of(&id.to_string()) {
+                if let Some(place) = id.place() {
                     let reads = self.steps.tool(place).is_some_and(|tool| self.titles.reads(tool));
                     if let Some(words) = results::words(value, reads, self.phrases) {
                         self.steps.brought(place, words);

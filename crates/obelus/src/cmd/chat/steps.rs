@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
-use obelus_kernel::session::Mode;
+use obelus_kernel::session::{CallReport, CallStatus, Mode};
 use obelus_runtime::StepView;
 use serde_json::Value;
 

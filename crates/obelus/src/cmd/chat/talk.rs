@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use obelus_kernel::session::{Decision, Ends, Input, Mode, Question, Refused, Reply};
+use obelus_kernel::session::{Decision, Ends, Input, Mode, Question, QuestionId, Refused, Reply};
 use obelus_kernel::{Message, Path, Role};
 use obelus_runtime::{EventBody, NOT_DURABLE, SessionEvent, SessionHandle, Subscription};
 use tokio::signal::unix::{Signal, SignalKind, signal};

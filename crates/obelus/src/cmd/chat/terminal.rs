@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
-use obelus_kernel::session::{Decision, Question};
+use obelus_kernel::session::{Decision, Question, QuestionId};
 use obelus_runtime::system_clock;
 use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
 
@@ -135,7 +135,7 @@ impl Terminal {
 
     /// Decides a question named in a command.
     async fn decide(&mut self, id: String, decision: Decision) -> Result<Option<Exit>> {
-        let Some(question) = self.talk.open().await?.into_iter().find(|question| question.id == id) else {
+        let Some(question) = self.talk.open().await?.into_iter().find(|question| question.id.to_string() == id) else {
             let words = fill(self.talk.phrases.errors.no_question, &[&id]);
             self.talk.screen.lock().complain(&words);
             return Ok(None);
@@ -287,7 +287,7 @@ impl Terminal {
         };
         let has_colours = self.talk.screen.lock().has_colours();
         let face = Face { agent: self.talk.agent.clone(), mode: self.talk.mode().await?, waits, has_colours };
-        editor.questions(open.into_iter().map(|question| question.id).collect());
+        editor.questions(open.into_iter().map(|question| question.id.to_string()).collect());
         let interrupt = editor.interrupt();
         self.make_room();
         let reading = tokio::task::spawn_blocking(move || {
