@@ -204,7 +204,9 @@ proptest! {
             prop_assert!(!is_worth(&grouped, &groups[0]), "{}", grouped);
         }
         prop_assert!(!is_worth(&text, &plain[..plain.len() - 1]));
-        prop_assert!(!is_worth(&format!("на {value}руб"), &plain));
-        prop_assert!(!is_worth(&format!("на {value} тыс"), &plain));
+        let words = format!("на {value}руб");
+        prop_assert!(!is_worth(&words, &plain));
+        let words = format!("на {value} тыс");
+        prop_assert!(!is_worth(&words, &plain));
     }
 }
