@@ -270,7 +270,7 @@ mod tests {
         let mut memory = memory();
         let error = || CallError::new("broken", "it is broken");
         writes(&mut memory, "†state.a || †state.b", |memory, author| {
-            assert!(memory.write_error(author, error()).is_ok())
+            assert!(memory.write_error(author, error()).is_ok());
         });
         assert_eq!(state(&memory), json!({"b": {"code": "broken", "message": "it is broken"}}));
         writes(&mut memory, "†state.a", |memory, author| {
