@@ -396,7 +396,9 @@ impl Session {
 
     /// Why an expression, such as `†state.letter.to`, has the value that it has. Of `a || b`, the part that is read.
     pub fn why(&self, expr: &str, instance: Option<&str>) -> Result<Why, Fault> {
-        Ok(why(&self.memory.context, &Expr::parse(expr)?, instance))
+        let expr = Expr::parse(expr)?;
+        let index = self.current_grounds();
+        Ok(why(&self.memory.context, &expr, instance, index.as_deref().map(|index| self.grounding_in(index, instance))))
     }
 
     /// A call in the words of people: what is done, to what, and what is set. One line, nothing in it misleads.

@@ -25,7 +25,7 @@ mod text;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::matching::values_at;
 use crate::context::Context;
@@ -107,6 +107,22 @@ pub struct Grounded {
     pub found: Found,
 }
 
+impl Grounded {
+    /// The form in which other programs read it.
+    pub fn to_json(&self) -> Value {
+        let Found { by, place, tool } = &self.found;
+        let mut form = json!({"param": self.param, "by": by});
+        match place {
+            FoundIn::Message(index) => form["message"] = (*index).into(),
+            FoundIn::Answer => form["answer"] = true.into(),
+        }
+        if let Some(tool) = tool {
+            form["tool"] = tool.as_str().into();
+        }
+        form
+    }
+}
+
 impl fmt::Display for Grounded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Found { by, place, tool } = &self.found;
@@ -122,11 +138,21 @@ impl fmt::Display for Grounded {
             Letter::C => 'c',
             Letter::D => 'd',
         };
+        let param = crate::visible(&self.param);
         match place {
-            FoundIn::Message(index) => write!(f, "`{}`: {what} ({letter}, message {index})", self.param),
-            FoundIn::Answer => write!(f, "`{}`: {what} ({letter}, in an answer)", self.param),
+            FoundIn::Message(index) => write!(f, "`{param}`: {what} ({letter}, message {index})"),
+            FoundIn::Answer => write!(f, "`{param}`: {what} ({letter}, in an answer)"),
         }
     }
+}
+
+/// A part of a text with references.
+#[derive(Clone, Copy, Debug)]
+pub enum TextPart<'a> {
+    /// Words between references.
+    Words(&'a str),
+    /// What a reference puts in.
+    Value(&'a Value),
 }
 
 /// What is known of a value.
@@ -172,6 +198,32 @@ impl Grounding<'_> {
             return None;
         }
         (!found.is_empty() && self.has_no_strange_address(tool, "", params)).then_some(found)
+    }
+
+    /// How a text with references is grounded: what is put in is, and so are the words between, unless they have no digit
+    /// and at most two letters, such as `D_`.
+    pub fn of_text(&self, tool: &Tool, path: &str, parts: &[TextPart<'_>]) -> Option<Vec<Grounded>> {
+        let mut found = Vec::new();
+        let is_grounded = parts.iter().all(|part| match part {
+            TextPart::Value(value) => self.look_at(tool, path, value, &mut found),
+            TextPart::Words(words) => {
+                let letters = words.chars().filter(|letter| letter.is_alphanumeric());
+                let is_short = letters.clone().count() <= 2 && !letters.clone().any(char::is_numeric);
+                is_short || self.look_at(tool, path, &Value::from(*words), &mut found)
+            }
+        });
+        is_grounded.then_some(found)
+    }
+
+    /// Everything in a value that is grounded, whatever else there is.
+    pub(crate) fn found_in(&self, tool: &Tool, path: &str, value: &Value) -> Vec<Grounded> {
+        let mut found = Vec::new();
+        each_leaf(path, value, &mut |path, leaf| {
+            if let Standing::Found(one) = self.leaf(leaf, names_at(tool, path).as_ref()) {
+                found.push(Grounded { param: path.to_owned(), found: one });
+            }
+        });
+        found
     }
 
     /// Whether all in a value is grounded, or says nothing; what is, is added.

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use super::grounding::{FoundIn, Grounded, Grounding};
 use super::provenance::mark;
 use crate::call::ASIDES;
 use crate::context::Context;
@@ -88,6 +89,8 @@ pub struct Given {
     pub value: Value,
     /// What is behind each of its references; empty for a literal, which is the word of whoever proposed the call.
     pub from: Vec<Why>,
+    /// How a literal is grounded in what the user said, where such literals carry the user's origin.
+    pub grounded: Vec<Grounded>,
 }
 
 /// Writes told of one place.
@@ -97,10 +100,11 @@ const MOST_PLACES: usize = 200;
 /// Characters of a value on its line.
 const MOST_CHARACTERS: usize = 160;
 
-/// Why an expression has the value that it has in a context.
-pub fn why(context: &Context, expr: &Expr, instance: Option<&str>) -> Why {
+/// Why an expression has the value that it has in a context. With a grounding, literals of calls are told with how the
+/// user named them.
+pub fn why(context: &Context, expr: &Expr, instance: Option<&str>, grounding: Option<Grounding<'_>>) -> Why {
     let path = read_of(context, expr, instance);
-    let mut teller = Teller { context, instance, told: BTreeSet::new() };
+    let mut teller = Teller { context, instance, grounding, told: BTreeSet::new() };
     let mut why = teller.tell(path, context.messages().len());
     why.value = context.read(path, instance).map(std::borrow::Cow::into_owned);
     why.origins = context.origins(path, instance);
@@ -123,6 +127,7 @@ fn read_of<'e>(context: &Context, expr: &'e Expr, instance: Option<&str>) -> &'e
 struct Teller<'a> {
     context: &'a Context,
     instance: Option<&'a str>,
+    grounding: Option<Grounding<'a>>,
     /// Places that were told, each with the length of the memory in which it was looked at.
     told: BTreeSet<(Path, usize)>,
 }
@@ -189,7 +194,9 @@ impl Teller<'_> {
         for (name, value) in fields.into_iter().flatten() {
             let is_aside = ASIDES.contains(&name.as_str()) && self.is_no_param(fields, name);
             if !name.starts_with('_') && !is_aside {
-                params.push(Given { name: name.clone(), value: value.clone(), from: self.behind(value, index) });
+                let from = self.behind(value, index);
+                let grounded = if from.is_empty() { self.grounded(fields, name, value, index) } else { Vec::new() };
+                params.push(Given { name: name.clone(), value: value.clone(), from, grounded });
             }
         }
         for scope in fields.and_then(|fields| fields.get("_scopes")?.as_array()).into_iter().flatten() {
@@ -224,6 +231,15 @@ impl Teller<'_> {
         let mut paths = Vec::new();
         template.exprs(&mut |expr| expr.each_ref(&mut |path| paths.push(path.clone())));
         paths.iter().map(|path| self.tell(path, before)).collect()
+    }
+
+    /// How a literal is grounded in what had been said and read before the call's result came.
+    fn grounded(&self, fields: Option<&Map<String, Value>>, name: &str, value: &Value, before: usize) -> Vec<Grounded> {
+        let tool = fields.and_then(|fields| self.context.tool(fields.get("_tool")?.as_str()?));
+        let (Some(grounding), Some(tool)) = (&self.grounding, tool) else { return Vec::new() };
+        let mut grounded = grounding.found_in(tool, name, value);
+        grounded.retain(|one| !matches!(one.found.place, FoundIn::Message(index) if index >= before));
+        grounded
     }
 
     fn is_no_param(&self, fields: Option<&Map<String, Value>>, name: &str) -> bool {
@@ -330,7 +346,13 @@ impl Why {
     pub fn to_json(&self) -> Value {
         let all = |whys: &[Why]| whys.iter().map(Why::to_json).collect::<Vec<_>>();
         let because = self.because.iter().map(|one| {
-            let given = |given: &Given| json!({"name": given.name, "value": given.value, "from": all(&given.from)});
+            let given = |given: &Given| {
+                let mut form = json!({"name": given.name, "value": given.value, "from": all(&given.from)});
+                if !given.grounded.is_empty() {
+                    form["grounded"] = given.grounded.iter().map(Grounded::to_json).collect();
+                }
+                form
+            };
             json!({
                 "message": one.message,
                 "date": one.date,
@@ -381,6 +403,7 @@ impl Why {
             for given in &one.params {
                 let literal = if given.from.is_empty() { ", as the call was proposed" } else { "" };
                 lines.push(format!("{indent}    {} = {}{literal}", word(&given.name), cut(&given.value)));
+                lines.extend(given.grounded.iter().map(|one| format!("{indent}      {one}")));
                 given.from.iter().for_each(|why| why.write(depth + 3, "", lines));
             }
             one.shown.iter().for_each(|why| why.write(depth + 2, "was shown ", lines));

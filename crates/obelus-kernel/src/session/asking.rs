@@ -41,10 +41,12 @@ impl Session {
         let step = self.scheduler.step_of(at);
         if step.who[step.jobs[at.index()].call] == Who::Each {
             self.scheduler.set_status(at, Status::Asking);
-            self.inbox.ask_later(Asking { at, described, reasons });
+            let grounded = self.grounded_values(at, call);
+            self.inbox.ask_later(Asking { at, described, reasons, grounded });
         } else {
             self.scheduler.set_status(at, Status::Waiting);
-            let asked = AskedCall::new(Arc::clone(&frozen), self.hash_of(call, &frozen), vec![at]);
+            let mut asked = AskedCall::new(Arc::clone(&frozen), self.hash_of(call, &frozen), vec![at]);
+            asked.grounded = self.grounded_values(at, call);
             let number = self.ask(Draft::new(About::Call, vec![asked], described).because(reasons));
             self.look_before(number);
         }
@@ -67,7 +69,7 @@ impl Session {
     pub(super) fn ask_about_groups(&mut self) -> bool {
         let mut groups: BTreeMap<Template, Group> = BTreeMap::new();
         let mut seen: BTreeMap<String, (Template, usize)> = BTreeMap::new();
-        for Asking { at, described, reasons } in self.inbox.take_asking() {
+        for Asking { at, described, reasons, grounded } in self.inbox.take_asking() {
             let Some(job) = self.scheduler.find(at).filter(|job| job.status == Status::Asking) else { continue };
             let Some(call) = job.frozen.as_ref().map(|frozen| Arc::clone(&frozen.call)) else { continue };
             let hash = self.hash_of(self.scheduler.call(at), &call);
@@ -82,7 +84,7 @@ impl Session {
             } else {
                 let group = groups.entry(template).or_default();
                 seen.insert(hash.clone(), (template, group.calls.len()));
-                group.calls.push(AskedCall::new(call, hash, vec![at]));
+                group.calls.push(AskedCall { grounded, ..AskedCall::new(call, hash, vec![at]) });
                 group.words.push(described);
                 group.reasons.extend(reasons.into_iter().map(|reason| (reason.to_string(), reason)));
             }

@@ -1,5 +1,6 @@
 //! What values of calls are found in (POL-7): kept up while the policy says that grounded values may be used.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::Value;
@@ -9,7 +10,7 @@ use super::ids::{JobRef, QuestionNumber};
 use super::input::Decision;
 use crate::call::Call;
 use crate::origin::Origins;
-use crate::policy::{AfterReading, Grounding};
+use crate::policy::{AfterReading, GroundIndex, Grounded, Grounding};
 
 impl Session {
     /// Whether it matters for a call that its literals may be grounded: they are not trusted as they are, somebody else
@@ -44,7 +45,32 @@ impl Session {
     ) -> Option<Grounding<'a>> {
         let context = &self.memory.context;
         let is_ready = self.needs_grounds(literal, call) && self.grounds.is_current(context, self.inbox.written());
-        is_ready.then(|| Grounding { context, index: &self.grounds, base: self.memory.base, instance })
+        is_ready.then(|| self.grounding_in(&self.grounds, instance))
+    }
+
+    pub(super) fn grounding_in<'a>(&'a self, index: &'a GroundIndex, instance: Option<&'a str>) -> Grounding<'a> {
+        Grounding { context: &self.memory.context, index, base: self.memory.base, instance }
+    }
+
+    /// Everything that has been said and read, for whoever asks where a value comes from. None where the policy does not
+    /// look at it.
+    pub(super) fn current_grounds(&self) -> Option<Cow<'_, GroundIndex>> {
+        let (context, written) = (&self.memory.context, self.inbox.written());
+        if self.settings.policy.after_reading() != AfterReading::Grounded {
+            return None;
+        }
+        let mut grounds = Cow::Borrowed(&self.grounds);
+        if !grounds.is_current(context, written) {
+            grounds.to_mut().catch_up(context, written);
+        }
+        Some(grounds)
+    }
+
+    /// How the values of a job's call are grounded, for whoever is asked about it.
+    pub(super) fn grounded_values(&self, at: JobRef, call: &Call) -> Vec<Grounded> {
+        let (Some(grounding), Some(tool)) = (self.provenance(at).grounding, &call.tool) else { return Vec::new() };
+        let params = self.scheduler.frozen(at).map(|frozen| frozen.params(call)).unwrap_or_default();
+        grounding.found_in(tool, "", &params)
     }
 
     /// What a person writes in a decision counts as the user's own words: a reason, the value that was asked for, and

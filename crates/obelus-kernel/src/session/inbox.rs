@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::ids::{JobRef, QuestionId, QuestionNumber};
-use crate::policy::Reason;
+use crate::policy::{Grounded, Reason};
 use crate::time::Time;
 pub use consent::ConsentWords;
 pub(super) use describe::{Part, describe};
@@ -61,6 +61,7 @@ pub(super) struct Asking {
     pub(super) at: JobRef,
     pub(super) described: String,
     pub(super) reasons: Vec<Reason>,
+    pub(super) grounded: Vec<Grounded>,
 }
 
 /// What became of a call that a person let run.

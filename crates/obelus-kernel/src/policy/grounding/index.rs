@@ -156,7 +156,7 @@ impl Said {
     /// Whether a folded text stands here by whole words, and cuts no number.
     pub(super) fn has_words(&self, part: &str) -> bool {
         let cuts = |start, end| self.numerals.iter().any(|numeral| numeral.is_cut_by(start, end));
-        whole_words(&self.text, part).any(|(start, end)| !cuts(start, end))
+        part.contains(char::is_alphanumeric) && whole_words(&self.text, part).any(|(start, end)| !cuts(start, end))
     }
 
     /// Whether a number of this value stands here.

@@ -10,7 +10,7 @@ use super::elicitation::Elicitation;
 use super::value_names::Named;
 use crate::origin::Origins;
 use crate::plan::Manner;
-use crate::policy::{Reason, mark};
+use crate::policy::{Grounded, Reason, mark};
 use crate::quote::word;
 use crate::session::ids::{JobRef, QuestionId, QuestionNumber, Routed};
 use crate::time::Time;
@@ -245,6 +245,9 @@ pub struct AskedCall {
     /// Why, where it was denied.
     #[serde(default)]
     pub reason: Option<String>,
+    /// How its values are grounded in what the user said, where the policy looks at that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grounded: Vec<Grounded>,
     /// The jobs that wait for it; the first one runs.
     pub(in crate::session) jobs: Vec<JobRef>,
 }
@@ -252,7 +255,7 @@ pub struct AskedCall {
 impl AskedCall {
     /// A call that waits.
     pub(in crate::session) fn new(call: Arc<Value>, hash: String, jobs: Vec<JobRef>) -> Self {
-        Self { call, hash, decided: None, decided_at: None, reason: None, jobs }
+        Self { call, hash, decided: None, decided_at: None, reason: None, grounded: Vec::new(), jobs }
     }
 
     /// Keeps what was decided, and hands out what it was decided about: the hash, and the jobs that wait.
@@ -309,6 +312,7 @@ impl Question {
         let mut form = self.to_json();
         if let Value::Object(fields) = &mut form {
             fields.shift_remove("changes");
+            fields.shift_remove("grounded");
         }
         if self.elicitation.is_some() {
             // What a server says to people is said to nobody else.
@@ -334,6 +338,7 @@ impl Question {
         });
         let optional = [
             ("names", (!self.names.is_empty()).then(|| json!(self.names))),
+            ("grounded", Some(self.grounded()).filter(|all| !all.is_empty()).map(Value::from)),
             ("changes", (!self.changes.is_empty()).then(|| self.changes.iter().map(Change::to_json).collect())),
             ("schema", self.schema.clone()),
             ("asked_by", self.asked_by().map(Value::from)),
@@ -347,6 +352,19 @@ impl Question {
             }
         }
         form
+    }
+
+    /// How the values of its calls are grounded, each with the place of the call in the question.
+    fn grounded(&self) -> Vec<Value> {
+        let of_call = |(index, asked): (usize, &AskedCall)| {
+            let one = move |one: &Grounded| {
+                let mut form = one.to_json();
+                form["call"] = index.into();
+                form
+            };
+            asked.grounded.iter().map(one).collect::<Vec<_>>()
+        };
+        self.calls.iter().enumerate().flat_map(of_call).collect()
     }
 
     /// The same question, seen from the session whose job the delegate carries out.

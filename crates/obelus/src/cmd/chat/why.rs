@@ -112,7 +112,7 @@ mod tests {
             {"type": "state", "data": {"x": "a\u{1b}b"}, "_call": {"_tool": "open_page", "fields": {"OPPORTUNITY": "†input.sum"}, "_outputPath": "†state"}},
         ]));
         let context = context.expect("a context");
-        let why = obelus_kernel::policy::why(&context, &Expr::parse("†state.x").expect("a path"), None);
+        let why = obelus_kernel::policy::why(&context, &Expr::parse("†state.x").expect("a path"), None, None);
         let told: Vec<String> = lines(&why, &sample("ru"), Phrases::of(Some("ru"))).iter().map(Line::plain).collect();
         assert_eq!(
             told,
@@ -124,7 +124,7 @@ mod tests {
                 "        ← от человека",
             ]
         );
-        let nothing = obelus_kernel::policy::why(&context, &Expr::parse("†error.y").expect("a path"), None);
+        let nothing = obelus_kernel::policy::why(&context, &Expr::parse("†error.y").expect("a path"), None, None);
         let told = lines(&nothing, &sample("ru"), Phrases::of(Some("ru")));
         assert_eq!(told.iter().map(Line::plain).collect::<Vec<_>>(), ["†error.y: сюда никто ничего не записывал"]);
     }

@@ -204,9 +204,8 @@ proptest! {
             prop_assert!(!is_worth(&grouped, &groups[0]), "{}", grouped);
         }
         prop_assert!(!is_worth(&text, &plain[..plain.len() - 1]));
-        let words = format!("на {value}руб");
-        prop_assert!(!is_worth(&words, &plain));
-        let words = format!("на {value} тыс");
-        prop_assert!(!is_worth(&words, &plain));
+        let (touched, thousands) = (format!("на {value}руб"), format!("на {value} тыс"));
+        prop_assert!(!is_worth(&touched, &plain));
+        prop_assert!(!is_worth(&thousands, &plain));
     }
 }
