@@ -106,7 +106,7 @@ impl Fault {
 
     /// Sets the index of the call, unless it is set.
     #[must_use]
-    pub fn in_call(mut self, index: usize) -> Self {
+    pub(crate) fn in_call(mut self, index: usize) -> Self {
         self.call.get_or_insert(index);
         self
     }

@@ -248,12 +248,8 @@ fn no_array(segment: &Segment) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::expr::segments_of as at;
     use serde_json::json;
-
-    fn at(path: &str) -> crate::Segments {
-        let crate::Expr::Ref(path) = crate::Expr::parse(path).unwrap() else { unreachable!() };
-        path.segments.clone()
-    }
 
     #[test]
     fn a_write_changes_its_path_and_can_be_undone() {

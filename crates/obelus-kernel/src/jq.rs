@@ -78,7 +78,7 @@ impl Read {
     }
 
     /// An object of converted fields. Of two with one name the later counts.
-    pub fn of_fields<'a>(fields: impl Iterator<Item = (&'a str, Read)>) -> Self {
+    pub(crate) fn of_fields<'a>(fields: impl Iterator<Item = (&'a str, Read)>) -> Self {
         Self(from_fields(fields.map(|(name, Read(value))| (name, value))))
     }
 }
@@ -132,7 +132,7 @@ impl Filter {
     }
 
     /// The same for a converted input.
-    pub fn one_read(&self, input: &Read) -> Result<Value, String> {
+    pub(crate) fn one_read(&self, input: &Read) -> Result<Value, String> {
         let mut results = self.run_read(input)?;
         match results.len() {
             0 => Ok(Value::Null),

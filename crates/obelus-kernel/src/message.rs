@@ -83,27 +83,27 @@ pub struct Data {
     /// How the payload joins what is there.
     pub method: Option<Method>,
     /// Present on the result of a call.
-    pub output: Option<Output>,
+    pub(crate) output: Option<Output>,
     /// Where the data comes from, if known.
     pub origins: Option<Origins>,
     /// Parts with other origins, upper ones first.
-    pub parts: Option<Parts>,
+    pub(crate) parts: Option<Parts>,
     /// Other meta fields as they came. Few messages have any.
-    pub meta: Option<Box<Map<String, Value>>>,
+    pub(crate) meta: Option<Box<Map<String, Value>>>,
 }
 
 /// Origins by dotted path. Elements of arrays share a path; the empty path is the whole.
-pub type Parts = Arc<Vec<(String, Origins)>>;
+pub(crate) type Parts = Arc<Vec<(String, Origins)>>;
 
 /// What a call's result carries beside its data.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Output {
+pub(crate) struct Output {
     /// The call, as it was run.
-    pub call: Arc<Value>,
+    pub(crate) call: Arc<Value>,
     /// The path this message writes.
-    pub path: Arc<Path>,
+    pub(crate) path: Arc<Path>,
     /// When, as RFC 3339 in UTC.
-    pub date: Option<Arc<str>>,
+    pub(crate) date: Option<Arc<str>>,
     /// Whether the content is the value alone; `data` is built from it and the path on demand.
     pub(crate) bare: bool,
 }

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::expr::{Expr, OutputPath};
 use crate::glob;
+use crate::template::Template;
 pub use filter::StepFilter;
 
 /// A graph of steps, as it stands in an agent's file.
@@ -411,7 +412,7 @@ impl CallNode {
         } else if !is_tool(&self.tool) {
             fault(format!("call._tool: there is no tool `{}`", self.tool));
         }
-        if let Err(error) = crate::Template::parse(&self.params) {
+        if let Err(error) = Template::parse(&self.params) {
             fault(format!("call.params: {}", error.words()));
         }
     }

@@ -18,8 +18,8 @@ use crate::names::Name;
 use crate::origin::Origins;
 use crate::schema::{self, Breach};
 use crate::template::Template;
-pub use before::Before;
-pub use side_write::SideWrite;
+pub(crate) use before::Before;
+pub(crate) use side_write::SideWrite;
 pub(crate) use words::NameSource;
 pub use words::in_language;
 
@@ -82,17 +82,17 @@ pub struct Tool {
     /// Whether its results are trusted, unless stated for a part.
     pub trusted: bool,
     /// Parameters that need a person, as dotted paths.
-    pub risky: Vec<String>,
+    pub(crate) risky: Vec<String>,
     /// Parameters that say who or where; `None` if the tool does not tell.
     pub target: Option<Vec<String>>,
     /// Paths of the result that the tool itself issues.
-    pub issued: Vec<String>,
+    pub(crate) issued: Vec<String>,
     /// How to read what a call is about to change.
     pub before: Option<Before>,
     /// The field that names each row of the result, if every row becomes an instance.
-    pub instances: Option<String>,
+    pub(crate) instances: Option<String>,
     /// What a successful call writes beside its result.
-    pub side_writes: Vec<SideWrite>,
+    pub(crate) side_writes: Vec<SideWrite>,
     /// Whether only a digest of its results is kept (`x-keep`).
     pub keeps_digest: bool,
     /// The schema of the parameters alone.
@@ -204,7 +204,7 @@ impl Tool {
     }
 
     /// Parameters that the tool itself fills in with a reference.
-    pub fn prescribed(&self) -> &[(String, Value)] {
+    pub(crate) fn prescribed(&self) -> &[(String, Value)] {
         &self.prescribed
     }
 

@@ -25,7 +25,7 @@ pub struct Edge {
 
 /// The plan has too many edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooDense;
+pub(crate) struct TooDense;
 
 /// Bounds the memory of a hostile plan.
 const MOST_EDGES: usize = 2_000_000;
@@ -115,7 +115,7 @@ impl Graph {
     }
 
     /// The edges into a call by one of the paths it reads.
-    pub fn edges_by(&self, call: usize, path: &Path) -> &[Edge] {
+    pub(crate) fn edges_by(&self, call: usize, path: &Path) -> &[Edge] {
         let edges = self.edges_into(call);
         // An edge shares the path of the call that reads, so most often the pointers are equal.
         let is = |edge: &Edge| std::ptr::eq(&*edge.path, path) || *edge.path == *path;
