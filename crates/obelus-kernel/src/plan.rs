@@ -9,7 +9,7 @@ mod types;
 pub(crate) use crate::call::Manner;
 pub(crate) use check::check_in_manner;
 pub use check::{Check, Warning, check};
-pub(crate) use graph::Node;
+pub(crate) use graph::PlanNode;
 pub(crate) use graph::TooDense;
 pub use graph::{Cycle, Edge, Graph};
 pub use simulate::Simulation;

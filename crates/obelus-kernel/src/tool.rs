@@ -13,7 +13,7 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use crate::fault::{Fault, Rule};
-use crate::message::Parts;
+use crate::message::PartOrigins;
 use crate::names::Name;
 use crate::origin::Origins;
 use crate::schema::{self, Breach};
@@ -108,12 +108,12 @@ pub struct Tool {
     /// The tool as the origin of its errors, trusted only if all of its results are.
     error_origin: Origins,
     /// Parts of the result with other origins, upper ones first.
-    parts: Vec<Part>,
+    parts: Vec<ResultPart>,
 }
 
 /// A part of a result that is trusted differently, or that the tool issues.
 #[derive(Debug)]
-struct Part {
+struct ResultPart {
     /// A dotted path.
     path: String,
     /// The tool, as it is trusted there.
@@ -174,8 +174,8 @@ impl Tool {
     }
 
     /// The origins of the parts of a result that was made of this; none if they are all alike.
-    pub(crate) fn parts_of_result(&self, made_of: &Origins) -> Option<Parts> {
-        let labelled = |part: &Part| match part.issued {
+    pub(crate) fn parts_of_result(&self, made_of: &Origins) -> Option<PartOrigins> {
+        let labelled = |part: &ResultPart| match part.issued {
             true => (part.path.clone(), part.origin.clone()),
             false => (part.path.clone(), made_of.clone().joined(&part.origin)),
         };

@@ -19,7 +19,7 @@ pub(super) fn expression(text: &str) -> Result<Expr, Fault> {
     if let Some(path) = plain_reference(text) {
         return Ok(Expr::Ref(Arc::new(path)));
     }
-    let mut parser = Parser { text, rest: text, depth: 0 };
+    let mut parser = ExprParser { text, rest: text, depth: 0 };
     parser.space();
     let expr = parser.or()?;
     match parser.peek() {
@@ -49,7 +49,7 @@ fn plain_reference(text: &str) -> Option<Path> {
     rest.is_empty().then_some(Path { kind, segments })
 }
 
-struct Parser<'a> {
+struct ExprParser<'a> {
     text: &'a str,
     /// The unread rest.
     rest: &'a str,
@@ -57,7 +57,7 @@ struct Parser<'a> {
     depth: usize,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> ExprParser<'a> {
     fn or(&mut self) -> Result<Expr, Fault> {
         self.joined("|", Self::and, Expr::Any)
     }

@@ -68,14 +68,14 @@ pub struct Graph {
 }
 
 /// What the graph needs to know of a call.
-pub(crate) struct Node<'a> {
+pub(crate) struct PlanNode<'a> {
     pub(crate) call: &'a Call,
     pub(crate) who: Who,
 }
 
 impl Graph {
     /// The graph with the edges that `may_feed` permits.
-    pub(crate) fn with(nodes: &[Node<'_>], may_feed: impl Fn(usize, usize) -> bool) -> Result<Self, TooDense> {
+    pub(crate) fn with(nodes: &[PlanNode<'_>], may_feed: impl Fn(usize, usize) -> bool) -> Result<Self, TooDense> {
         let writers = Writers::new(nodes);
         let mut edges = Vec::with_capacity(nodes.len());
         let mut starts = Vec::with_capacity(nodes.len() + 1);
@@ -231,7 +231,7 @@ impl OfKind<'_> {
 }
 
 impl<'a> Writers<'a> {
-    fn new(nodes: &'a [Node<'_>]) -> Self {
+    fn new(nodes: &'a [PlanNode<'_>]) -> Self {
         let mut kinds: BTreeMap<&str, OfKind<'_>> = BTreeMap::new();
         for (index, node) in nodes.iter().enumerate() {
             for path in node.call.all_writes() {
