@@ -74,13 +74,12 @@ pub fn compose(
 
 fn composed(offered: &Offered) -> Composed {
     let mut notes = Notes::default();
-    let mut calls = Vec::new();
-    for OfferedTool { tool, is_called, brings_output } in &offered.tools {
-        calls.push(match is_called {
-            true => call(tool, &offered.instances, *brings_output, &mut notes),
-            false => planned(tool, &mut notes),
-        });
-    }
+    let call_of = |OfferedTool { tool, is_called, brings_output }: &OfferedTool| match is_called {
+        true => call(tool, &offered.instances, *brings_output, &mut notes),
+        // Another step decides about the result of a planned call.
+        false => about(tool, closed(named_params(tool, &mut notes))),
+    };
+    let calls: Vec<Value> = offered.tools.iter().map(call_of).collect();
     let runs = offered.tools.iter().filter(|offered| offered.is_called).count();
     let plans = calls.len() > runs;
     let items = if calls.is_empty() { closed(Map::new()) } else { json!({"anyOf": calls}) };
@@ -95,15 +94,17 @@ fn composed(offered: &Offered) -> Composed {
         Some(schema) => nullable(Strict::new(schema, "output", 1, &mut notes).plain(schema)),
         None => json!({"type": ["string", "number", "boolean", "null"]}),
     };
-    let mut properties = Map::new();
     let say = "Words for the user, shown at once. Null if there is nothing to say yet.";
-    properties.insert("say".to_owned(), described(json!({"type": ["string", "null"]}), say));
-    properties.insert("calls".to_owned(), list);
     let result = match plans {
         true => "The result of this step, along with the call that is to be carried out next.",
         false => "The result of the whole request. Null while calls still have to bring something.",
     };
-    properties.insert("output".to_owned(), described(output, result));
+    let properties = [
+        ("say", described(json!({"type": ["string", "null"]}), say)),
+        ("calls", list),
+        ("output", described(output, result)),
+    ];
+    let properties = properties.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
     let mut definitions = Map::new();
     if runs > 0 {
         let methods = Method::ALL.iter().map(|(name, _)| (*name).into());
@@ -163,11 +164,6 @@ fn about(tool: &Tool, schema: Value) -> Value {
         Some(words) => described(schema, words),
         None => schema,
     }
-}
-
-/// The schema of a call for another step, which decides about its result.
-fn planned(tool: &Tool, notes: &mut Notes) -> Value {
-    about(tool, closed(named_params(tool, notes)))
 }
 
 /// The schema of one call of a tool.

@@ -173,22 +173,18 @@ impl<'a> ExprParser<'a> {
     }
 
     fn json_string(&mut self) -> Result<Segment, Fault> {
-        let rest = self.rest;
-        let mut escaped = false;
-        let close = rest.char_indices().skip(1).find(|&(_, c)| {
-            let closes = c == '"' && !escaped;
-            escaped = c == '\\' && !escaped;
-            closes
-        });
-        let Some((close, _)) = close else {
-            self.rest = "";
-            return Err(self.expected("the closing `\"` of the key"));
-        };
-        let Ok(key) = serde_json::from_str::<String>(&rest[..=close]) else {
-            return Err(self.expected("a key written as a JSON string"));
-        };
-        self.rest = &rest[close + 1..];
-        Ok(Segment::Key(key.into()))
+        let mut strings = serde_json::Deserializer::from_str(self.rest).into_iter::<String>();
+        match strings.next() {
+            Some(Ok(key)) => {
+                self.take_bytes(strings.byte_offset());
+                Ok(Segment::Key(key.into()))
+            }
+            Some(Err(error)) if error.is_eof() => {
+                self.rest = "";
+                Err(self.expected("the closing `\"` of the key"))
+            }
+            _ => Err(self.expected("a key written as a JSON string")),
+        }
     }
 
     fn peek(&self) -> Option<char> {
