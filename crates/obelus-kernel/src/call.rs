@@ -38,7 +38,7 @@ pub struct Call {
     pub instance: Option<String>,
     /// What its executor sees of the context.
     pub(crate) scopes: Vec<Scope>,
-    /// The result that a latent call brings with it.
+    /// The result that a model call brings with it.
     pub(crate) output: Option<Box<Value>>,
     /// The delegate that runs it.
     pub delegate: Option<String>,

@@ -60,16 +60,16 @@ pub enum Offer {
 
 /// Composes the schema of an answer for the tools of a context.
 ///
-/// `offer` says what the model may do with each tool. `is_latent` says which tools the model carries out itself: their
+/// `offer` says what the model may do with each tool. `by_model` tells which tools the model carries out itself: their
 /// calls bring `_output` along, unless the plan is lazy. `output` is the schema of the request's result.
 pub fn compose(
     context: &Context,
     output: Option<&Value>,
     mode: PlanMode,
     offer: impl Fn(&Tool) -> Offer,
-    is_latent: impl Fn(&Tool) -> bool,
+    by_model: impl Fn(&Tool) -> bool,
 ) -> Composed {
-    composed(&Offered::new(context, output, mode, offer, is_latent))
+    composed(&Offered::new(context, output, mode, offer, by_model))
 }
 
 fn composed(offered: &Offered) -> Composed {
@@ -116,7 +116,7 @@ fn composed(offered: &Offered) -> Composed {
     finished(closed(properties), definitions, notes)
 }
 
-/// Composes the schema of an answer that is the result of one latent call.
+/// Composes the schema of an answer that is the result of one model call.
 pub(crate) fn compose_result(tool: &Tool) -> Composed {
     let mut notes = Notes::default();
     let schema = tool.output().unwrap_or(&Value::Bool(true));
@@ -243,14 +243,14 @@ fn closed(properties: Map<String, Value>) -> Value {
 mod tests {
     use super::*;
 
-    fn composed(tools: Value, mode: PlanMode, latent: &[&str]) -> Composed {
+    fn composed(tools: Value, mode: PlanMode, by_model: &[&str]) -> Composed {
         let context = Context::from_value(json!([{"type": "tool", "tool": tools}])).unwrap();
         compose(
             &context,
             Some(&json!({"type": "string"})),
             mode,
             |_| Offer::Call,
-            |tool| latent.contains(&tool.name.as_str()),
+            |tool| by_model.contains(&tool.name.as_str()),
         )
     }
 
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_latent_tool_brings_its_output_only_where_planning_is_execution() {
+    fn a_model_call_brings_its_output_only_where_planning_is_execution() {
         let tools = json!({"sum_up": {"type": "object", "properties": {"text": {}, "_output": {"type": "string"}}}});
         assert!(first_call(&composed(tools.clone(), PlanMode::Eager, &["sum_up"])).get("_output").is_some());
         assert!(first_call(&composed(tools.clone(), PlanMode::Lazy, &["sum_up"])).get("_output").is_none());
