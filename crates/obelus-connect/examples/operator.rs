@@ -20,7 +20,8 @@ use obelus_connect::model::{PromptOptions, render};
 use obelus_kernel::Context;
 use obelus_kernel::session::{Answer, Input, Mode, Prompt, Session, Settings, Solution};
 use obelus_runtime::{
-    Activities, Agent, AnswerFuture, Driver, Event, Model, SessionFiles, SessionJournal, Store, system_clock,
+    Activities, Agent, AnswerFuture, Driver, Event, Model, SessionFiles, SessionJournal, SqliteStore, Store as _,
+    system_clock,
 };
 use serde_json::{Map, Value, json};
 
@@ -54,7 +55,7 @@ fn main() {
         let (mut cpu, mut memory, mut kept, mut snapshots) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut steps = 0;
         // One for all of them, as people have.
-        let store = Store::open(&folder.join("store")).expect("a store");
+        let store = SqliteStore::open(&folder.join("store")).expect("a store");
         for round in 0..ROUNDS {
             memory.push(work(&agent, &tools, &page, None).await.wall);
             let turn = work(&agent, &tools, &page, Some((&store, &format!("bench-{round}")))).await;
@@ -87,7 +88,7 @@ struct Turn {
 }
 
 /// One turn of many actions. The making of the session is not measured.
-async fn work(agent: &Agent, tools: &[(String, Value)], page: &str, store: Option<(&Store, &str)>) -> Turn {
+async fn work(agent: &Agent, tools: &[(String, Value)], page: &str, store: Option<(&SqliteStore, &str)>) -> Turn {
     let mut activities = Activities::new();
     let own = agent.activities.iter().filter(|(_, binding)| binding["operator"] == "record");
     let own: Map<String, Value> = own.map(|(name, binding)| (name.clone(), binding.clone())).collect();
@@ -125,7 +126,7 @@ async fn work(agent: &Agent, tools: &[(String, Value)], page: &str, store: Optio
         }
     });
     if let Some((store, id)) = store {
-        store.create(id, system_clock(), &json!({})).expect("a session");
+        store.create(id, system_clock(), &json!({}), Vec::new()).expect("a session");
         driver = driver.journaled_by(SessionJournal::new(store.clone(), id));
         driver = driver.with_files(SessionFiles::open(store.folder(), id).expect("files"));
     }

@@ -32,7 +32,7 @@ mod webhook;
 mod wire;
 
 pub use activity::{Bitrix24, Options};
-pub use events::{EventDoor, NotTaken, PortalEvent, Received, event_words};
+pub use events::{EventDoor, NotTaken, PortalEvent, Received, event_words, token_variable};
 pub use pace::Rate;
 pub use webhook::Webhook;
 

@@ -10,6 +10,7 @@
 //! | `mcp` | the client of MCP servers |
 //! | [`operator`] | what an agent that works with tools step by step needs besides them |
 //! | [`model`] | models: `openai`, `playbook`, `replay`, and recording |
+//! | [`StandardConnector`] | connects a session to everything that its file names |
 //! | `web` | what everything that speaks HTTP has in common |
 
 pub mod activity;
@@ -23,6 +24,10 @@ mod group;
 pub mod mcp;
 pub mod model;
 pub mod operator;
+mod standard;
+#[cfg(feature = "mcp")]
+pub use standard::SessionServers;
+pub use standard::{Notice, StandardConnector};
 #[cfg(any(feature = "http", feature = "mcp", feature = "openai"))]
 mod web;
 

@@ -167,7 +167,7 @@ async fn a_picture_that_cannot_be_sent_is_said_to_be_missing() {
     let asked = server.asked();
     assert_eq!(pictures(&asked[1]), 0);
     let body = asked[1].json().to_string();
-    assert!(body.contains("it is no PNG, JPEG, WebP or GIF") && !body.contains("CANARY-IN-A-FILE"), "{body}");
+    assert!(body.contains("it is not a PNG, JPEG, WebP or GIF") && !body.contains("CANARY-IN-A-FILE"), "{body}");
 }
 
 #[tokio::test]

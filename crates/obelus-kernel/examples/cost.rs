@@ -212,6 +212,7 @@ fn verdict(count: usize, repetitions: usize, matching: fn(usize) -> Value) {
         origins: &|_: Place<'_>| Some(from.clone()),
         proposer: &nobody,
         may_follow: &|_| true,
+        grounding: None,
     };
     let gate = Gate::new(&policy, Mode::Full);
     assert_eq!(gate.judge(&proposal).ruling(), Ruling::Confirm);

@@ -116,12 +116,18 @@ fn composed(offered: &Offered) -> Composed {
     finished(closed(properties), definitions, notes)
 }
 
-/// Composes the schema of an answer that is the result of one model call.
-pub(crate) fn compose_result(tool: &Tool) -> Composed {
+/// Composes the schema of an answer that is the result of one model call. Of several alternatives the model chooses the
+/// path of the result.
+pub(crate) fn compose_result(tool: &Tool, alternatives: &[String]) -> Composed {
     let mut notes = Notes::default();
     let schema = tool.output().unwrap_or(&Value::Bool(true));
     let output = Strict::new(schema, &tool.name, 1, &mut notes).plain(schema);
-    finished(closed(Map::from_iter([("output".to_owned(), output)])), Map::new(), notes)
+    let mut properties = Map::from_iter([("output".to_owned(), output)]);
+    if alternatives.len() > 1 {
+        let chosen = one_of(alternatives.iter().map(|path| path.as_str().into()));
+        properties.insert("_outputPath".to_owned(), described(chosen, "Where the result goes."));
+    }
+    finished(closed(properties), Map::new(), notes)
 }
 
 /// Adds the definitions that several places share, for a strict mode limits the size of a schema.
@@ -201,7 +207,7 @@ fn call(tool: &Tool, instances: &BTreeSet<String>, brings_output: bool, notes: &
             Some(schema) => Strict::new(schema, &tool.name, LEVELS, notes).plain(schema),
             None => json!({"type": ["string", "number", "boolean"]}),
         };
-        put("_output", schema);
+        put("_output", nullable(schema));
     }
     about(tool, closed(properties))
 }

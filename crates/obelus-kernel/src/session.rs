@@ -25,6 +25,7 @@
 //! | `input`, `output`, `ids`, `solution` | what comes in, what goes out |
 //! | `flow` | a turn from its beginning to its rest; `solve`: what the model answered |
 //! | `calls`, `freeze`, `results` | a call's way from blocked to its end |
+//! | `grounds` | what values of calls are found in |
 //! | `asking`, `looks`, `eliciting` | questions are asked |
 //! | `decide`, `earlier`, `doubt` | what people say, and what that does |
 //! | `prompt`, `redact` | what the model is shown |
@@ -43,6 +44,7 @@ mod eliciting;
 mod flow;
 mod freeze;
 mod graph_run;
+mod grounds;
 mod identity;
 mod ids;
 mod inbox;
@@ -89,7 +91,7 @@ use crate::fault::{Fault, Rule};
 use crate::jq::Filter;
 use crate::message::{Message, PlanMode, Role};
 use crate::origin::Origins;
-use crate::policy::{Why, why};
+use crate::policy::{GroundIndex, Why, why};
 use crate::schema;
 use crate::steps::Steps;
 use crate::time::Time;
@@ -117,6 +119,8 @@ pub struct Session {
     graph: Option<GraphRun>,
     projection: StateProjection,
     delegates: Delegates,
+    /// The user's words and the texts of trusted results, as far as anything was looked for in them.
+    grounds: GroundIndex,
     /// What the model took since the session began.
     spent: Spent,
     tasks: VecDeque<Task>,
@@ -204,6 +208,7 @@ impl Session {
             graph: None,
             projection: StateProjection::default(),
             delegates: Delegates::default(),
+            grounds: GroundIndex::default(),
             spent: Spent::default(),
             tasks: VecDeque::new(),
             paused: None,
@@ -298,7 +303,11 @@ impl Session {
                 self.memory.forget_observations();
                 self.tell_children(&Input::ProcessLost);
             }
-            Input::Decide { question, decision, by } => self.decide(&question, decision, &by)?,
+            Input::Decide { question, decision, by } => {
+                let words = question.local().map(|number| self.words_of_decision(number, &decision));
+                self.decide(&question, decision, &by)?;
+                self.inbox.note_written(words.unwrap_or_default());
+            }
             Input::Mode { mode } => self.set_mode(mode),
             Input::Pause { by } => drop(self.paused.get_or_insert(by)),
             Input::Resume { .. } => self.paused = None,

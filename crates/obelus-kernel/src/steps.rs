@@ -1,5 +1,6 @@
 //! Graphs of steps: an agent's loop as data. The plain loop is the graph with one node.
 
+mod check;
 mod filter;
 
 use std::collections::BTreeMap;
@@ -7,9 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::expr::{Expr, OutputPath};
 use crate::glob;
-use crate::template::Template;
 pub use filter::StepFilter;
 
 /// A graph of steps, as it stands in an agent's file.
@@ -91,16 +90,21 @@ pub enum StepNode {
     },
     /// A named end.
     End(EndNode),
-    /// A node that is none of these, or several; `Steps::check` says so.
-    Faulty(String),
+    /// A node that is none of these, or several, or an end with ways out; `Steps::check` says what is wrong with it.
+    Faulty(Box<FaultyNode>),
 }
+
+/// A node that cannot be run, as it stands in its file.
+#[derive(Clone, Debug)]
+pub struct FaultyNode(NodeForm);
 
 impl StepNode {
     /// Where to go from here: the first way whose predicate holds; the last has none.
     pub fn next(&self) -> &[Next] {
         match self {
             StepNode::Request { next, .. } | StepNode::Call { next, .. } | StepNode::Ask { next, .. } => next,
-            StepNode::End(_) | StepNode::Faulty(_) => &[],
+            StepNode::End(_) => &[],
+            StepNode::Faulty(node) => &node.0.next,
         }
     }
 
@@ -124,6 +128,7 @@ impl StepNode {
     pub fn end(&self) -> Option<&EndNode> {
         match self {
             StepNode::End(end) => Some(end),
+            StepNode::Faulty(node) => node.0.end.as_ref(),
             _ => None,
         }
     }
@@ -144,20 +149,20 @@ struct NodeForm {
 
 impl From<NodeForm> for StepNode {
     fn from(form: NodeForm) -> Self {
-        let NodeForm { request, call, ask, end, output_path, next } = form;
-        match (request, call, ask, end) {
-            (Some(request), None, None, None) => StepNode::Request { request, output_path, next },
-            (None, Some(call), None, None) => StepNode::Call { call, next },
-            (None, None, Some(ask), None) => StepNode::Ask { ask, output_path, next },
-            (None, None, None, Some(end)) if next.is_empty() => StepNode::End(end),
-            (None, None, None, Some(_)) => StepNode::Faulty("an end has no `next`".to_owned()),
-            (request, call, ask, end) => {
-                let given = [("request", request.is_some()), ("call", call.is_some()), ("ask", ask.is_some())];
-                let given = given.into_iter().chain([("end", end.is_some())]).filter(|(_, is_given)| *is_given);
-                let names: Vec<&str> = given.map(|(name, _)| name).collect();
-                let found = if names.is_empty() { "none".to_owned() } else { names.join(" and ") };
-                StepNode::Faulty(format!("a node is one of request, call, ask and end; this one is {found}"))
+        match form {
+            NodeForm { request: Some(request), call: None, ask: None, end: None, output_path, next } => {
+                StepNode::Request { request, output_path, next }
             }
+            NodeForm { request: None, call: Some(call), ask: None, end: None, next, .. } => {
+                StepNode::Call { call, next }
+            }
+            NodeForm { request: None, call: None, ask: Some(ask), end: None, output_path, next } => {
+                StepNode::Ask { ask, output_path, next }
+            }
+            NodeForm { request: None, call: None, ask: None, end: Some(end), next, .. } if next.is_empty() => {
+                StepNode::End(end)
+            }
+            faulty => StepNode::Faulty(Box::new(FaultyNode(faulty))),
         }
     }
 }
@@ -172,7 +177,7 @@ impl From<StepNode> for NodeForm {
             StepNode::Call { call, next } => Self { call: Some(call), next, ..form },
             StepNode::Ask { ask, output_path, next } => Self { ask: Some(ask), output_path, next, ..form },
             StepNode::End(end) => Self { end: Some(end), ..form },
-            StepNode::Faulty(_) => form,
+            StepNode::Faulty(node) => node.0,
         }
     }
 }
@@ -277,156 +282,4 @@ pub struct Next {
     pub when: Option<StepFilter>,
     /// The node to go to.
     pub to: String,
-}
-
-impl Steps {
-    /// Everything that is wrong with the graph, each with the node at fault.
-    pub fn check(&self, is_tool: impl Fn(&str) -> bool) -> Vec<String> {
-        let mut faults = Vec::new();
-        match &self.start {
-            Start::Node(name) if !self.nodes.contains_key(name) => {
-                faults.push(format!("start: there is no node `{name}`"));
-            }
-            Start::Node(_) => {}
-            Start::Ways(ways) => self.check_ways("start", ways, &mut |text| faults.push(text)),
-        }
-        for (field, name) in self.forced_ends() {
-            match self.nodes.get(name) {
-                None => faults.push(format!("{field}: there is no node `{name}`")),
-                Some(node) if node.end().is_none() => faults.push(format!("{field}: `{name}` is no end")),
-                Some(_) => {}
-            }
-        }
-        for (name, node) in &self.nodes {
-            let mut fault = |text: String| faults.push(format!("nodes.{name}: {text}"));
-            node.check_parts(&is_tool, &mut fault);
-            if !matches!(node, StepNode::End(_) | StepNode::Faulty(_)) {
-                self.check_ways("next", node.next(), &mut fault);
-            }
-        }
-        let reached = self.reached();
-        for name in self.nodes.keys().filter(|name| !reached.contains(&name.as_str())) {
-            faults.push(format!("nodes.{name}: no way leads here"));
-        }
-        faults
-    }
-
-    fn check_ways(&self, field: &str, ways: &[Next], fault: &mut impl FnMut(String)) {
-        match ways.last() {
-            None => fault(format!("`{field}` is missing: where does it go from here?")),
-            Some(last) if last.when.is_some() => {
-                fault(format!("{field}: the last way has no `when`, so that there is always one"));
-            }
-            Some(_) => {}
-        }
-        for (index, way) in ways.iter().enumerate() {
-            if !self.nodes.contains_key(&way.to) {
-                fault(format!("{field}[{index}]: there is no node `{}`", way.to));
-            }
-            match &way.when {
-                Some(filter) => {
-                    if let Err(error) = filter.compiled() {
-                        fault(format!("{field}[{index}].when: {error}"));
-                    }
-                }
-                None if index + 1 < ways.len() => {
-                    fault(format!("{field}[{index}]: without `when`, what follows is never looked at"));
-                }
-                None => {}
-            }
-        }
-    }
-
-    /// The ends that a turn comes to without a way that leads there, each with the field that names it.
-    fn forced_ends(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let named = [("at_limit", &self.at_limit), ("at_stop", &self.at_stop)];
-        named.into_iter().filter_map(|(field, name)| Some((field, name.as_deref()?)))
-    }
-
-    fn reached(&self) -> Vec<&str> {
-        let mut reached: Vec<&str> = self.start.nodes();
-        reached.extend(self.forced_ends().map(|(_, name)| name));
-        let mut at = 0;
-        while at < reached.len() {
-            for next in self.nodes.get(reached[at]).into_iter().flat_map(StepNode::next) {
-                if !reached.contains(&next.to.as_str()) {
-                    reached.push(&next.to);
-                }
-            }
-            at += 1;
-        }
-        reached
-    }
-}
-
-impl StepNode {
-    fn check_parts(&self, is_tool: &impl Fn(&str) -> bool, fault: &mut impl FnMut(String)) {
-        if let Some(Err(error)) = self.output_path().map(OutputPath::parse) {
-            fault(format!("_outputPath: {}", error.text));
-        }
-        match self {
-            StepNode::Request { request, output_path, .. } => {
-                if output_path.is_none() {
-                    fault("`_outputPath` is missing: where does the output go?".to_owned());
-                }
-                request.check(is_tool, fault);
-            }
-            StepNode::Call { call, .. } => call.check(is_tool, fault),
-            StepNode::Ask { ask, .. } => ask.question.check(fault),
-            StepNode::End(end) => end.reply.iter().for_each(|reply| reply.check(fault)),
-            StepNode::Faulty(why) => fault(why.clone()),
-        }
-    }
-}
-
-impl RequestNode {
-    fn check(&self, is_tool: &impl Fn(&str) -> bool, fault: &mut impl FnMut(String)) {
-        // The tools of a pattern may come from a server, when a session begins.
-        let is_known = |tool: &str| tool.contains('*') || is_tool(tool);
-        for tool in self.tools.iter().filter(|tool| !is_known(tool)) {
-            fault(format!("request.tools: there is no tool `{tool}`"));
-        }
-        if let Some(plans) = &self.plans {
-            for tool in plans.tools.iter().filter(|tool| !is_known(tool)) {
-                fault(format!("request.plans.tools: there is no tool `{tool}`"));
-            }
-            for tool in plans.tools.iter().filter(|tool| self.offers(tool)) {
-                fault(format!("request.plans.tools: `{tool}` is among `request.tools`, and would run at once"));
-            }
-            if let Err(error) = OutputPath::parse(&plans.to) {
-                fault(format!("request.plans.to: {}", error.text));
-            }
-        }
-        if let Some(Err(error)) = self.schema.as_ref().map(crate::schema::compile) {
-            fault(format!("request.schema: {error}"));
-        }
-    }
-}
-
-impl CallNode {
-    fn check(&self, is_tool: &impl Fn(&str) -> bool, fault: &mut impl FnMut(String)) {
-        if self.tool.starts_with('†') {
-            if let Err(error) = Expr::parse(&self.tool) {
-                fault(format!("call._tool: {}", error.text));
-            }
-        } else if !is_tool(&self.tool) {
-            fault(format!("call._tool: there is no tool `{}`", self.tool));
-        }
-        if let Err(error) = Template::parse(&self.params) {
-            fault(format!("call.params: {}", error.words()));
-        }
-    }
-}
-
-impl Words {
-    fn check(&self, fault: &mut impl FnMut(String)) {
-        let wrong = match self {
-            Words::Text(text) if text.starts_with('†') => Expr::parse(text).err().map(|error| error.text),
-            Words::Text(_) => None,
-            Words::Made { jq } => jq.compiled().err(),
-        };
-        if let Some(error) = wrong {
-            fault(format!("words: {error}"));
-        }
-    }
 }

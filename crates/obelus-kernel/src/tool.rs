@@ -15,11 +15,12 @@ use serde_json::Value;
 use crate::fault::{Fault, Rule};
 use crate::message::PartOrigins;
 use crate::names::Name;
-use crate::origin::Origins;
+use crate::origin::{Origin, Origins};
 use crate::schema::{self, Breach};
 use crate::template::Template;
 pub(crate) use before::Before;
 pub(crate) use side_write::SideWrite;
+pub(crate) use trust::within as lies_within;
 pub(crate) use words::NameSource;
 pub use words::in_language;
 
@@ -171,6 +172,17 @@ impl Tool {
     pub(crate) fn origin_at(&self, path: &str) -> &Origins {
         let part = self.parts.iter().rev().find(|part| trust::within(path, &part.path));
         part.map_or(&self.origin, |part| &part.origin)
+    }
+
+    /// Whether the tool itself issues what lies at a dotted path of its result.
+    pub(crate) fn issues(&self, path: &str) -> bool {
+        self.issued.iter().any(|upper| trust::within(path, upper))
+    }
+
+    /// The origin of a result of which every value is issued: the tool, trusted.
+    pub(crate) fn origin_if_all_issued(&self, result: &Value) -> Option<Origins> {
+        let is_all_issued = !self.issued.is_empty() && trust::is_all_issued(result, "", &self.issued);
+        is_all_issued.then(|| Origins::of(Origin::Tool { name: self.name.as_str().into(), trusted: true }))
     }
 
     /// The origins of the parts of a result that was made of this; none if they are all alike.

@@ -13,7 +13,8 @@ use futures_util::future::join_all;
 use obelus_kernel::session::{Ends, Input, Mode, Outcome, Session, Settings};
 use obelus_kernel::{Context, Time};
 use obelus_runtime::{
-    Activities, Driver, Durable, Journal, NoModel, Remake, SessionJournal, Store, restore, system_clock,
+    Activities, Driver, Durable, Journal, NoModel, Record, Remake, Rest, SessionJournal, SqliteStore, Store as _,
+    restore_driver, system_clock,
 };
 use serde_json::{Value, json};
 
@@ -117,10 +118,10 @@ fn driver(session: Session) -> Driver {
     Driver::new(session, Arc::new(activities), Arc::new(NoModel), system_clock)
 }
 
-fn fresh(folder: &Path) -> Store {
+fn fresh(folder: &Path) -> SqliteStore {
     let place = folder.join("store");
     let _ = fs::remove_dir_all(&place);
-    Store::open(&place).expect("a store")
+    SqliteStore::open(&place).expect("a store")
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -134,7 +135,7 @@ fn one(folder: &Path) {
     for _ in 0..ROUNDS {
         let plain = raw(folder, 1, STEPS);
         let store = fresh(folder);
-        store.create("s", Time(0), &json!({})).expect("a session");
+        store.create("s", Time(0), &json!({}), Vec::new()).expect("a session");
         let mut driver = driver(chain(STEPS)).journaled_by(SessionJournal::new(store.clone(), "s"));
         let began = Instant::now();
         let reply = runtime.block_on(driver.turn(Input::RunPlan)).expect("a rest");
@@ -164,10 +165,10 @@ fn many(folder: &Path) {
 }
 
 /// A store with as many sessions, and their names.
-fn sessions(folder: &Path) -> (Store, Vec<String>) {
+fn sessions(folder: &Path) -> (SqliteStore, Vec<String>) {
     let store = fresh(folder);
     let names: Vec<String> = (0..SESSIONS).map(|i| format!("s-{i}")).collect();
-    names.iter().for_each(|name| store.create(name, Time(0), &json!({})).expect("a session"));
+    names.iter().for_each(|name| store.create(name, Time(0), &json!({}), Vec::new()).expect("a session"));
     (store, names)
 }
 
@@ -190,7 +191,7 @@ fn driven(folder: &Path, runtime: &tokio::runtime::Runtime) -> f64 {
     runtime.block_on(join_all(sessions));
     drop(store);
     let rate = (SESSIONS * calls * TURNS) as f64 / began.elapsed().as_secs_f64();
-    let store = Store::look(&folder.join("store")).expect("a store");
+    let store = SqliteStore::look(&folder.join("store")).expect("a store");
     assert!(names.iter().all(|name| store.snapshot(name).expect("it can be read").is_some()), "each was kept");
     rate
 }
@@ -215,7 +216,7 @@ fn stored(folder: &Path, runtime: &tokio::runtime::Runtime) -> f64 {
 fn bytes(folder: &Path) {
     let steps = 3_000;
     let store = fresh(folder);
-    store.create("s", Time(0), &json!({})).expect("a session");
+    store.create("s", Time(0), &json!({}), Vec::new()).expect("a session");
     let mut driver = driver(chain(steps)).journaled_by(SessionJournal::new(store.clone(), "s"));
     runtime().block_on(driver.turn(Input::RunPlan)).expect("a rest");
     drop(driver);
@@ -234,28 +235,20 @@ fn size(folder: &Path) -> u64 {
     files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
 }
 
-/// Makes a store with so many sessions of one record each, past the writer: a sync for each would take long.
+/// Makes a store with so many sessions of one record each, many at a time so that commits are shared.
 fn fill(folder: &Path, sessions: usize) {
-    drop(fresh(folder));
-    let mut file = rusqlite::Connection::open(folder.join("store/obelus.db")).expect("a store");
-    let transaction = file.transaction().expect("a transaction");
-    for i in 0..sessions {
-        transaction
-            .execute("INSERT INTO session (id, created, genesis) VALUES (?1, 0, '{}')", [format!("s-{i}")])
-            .expect("a session");
-        transaction
-            .execute(
-                "INSERT INTO record (session, seq, at, form, input) VALUES (last_insert_rowid(), 1, 1, 1, '\"start\"')",
-                [],
-            )
-            .expect("a record");
-    }
-    transaction
-        .execute_batch(
-            "INSERT INTO register SELECT session, seq, place FROM record; UPDATE registered SET upto = 1000000000;",
-        )
-        .expect("a register");
-    transaction.commit().expect("room");
+    let store = fresh(folder);
+    std::thread::scope(|scope| {
+        for first in 0..SESSIONS {
+            let store = &store;
+            scope.spawn(move || {
+                for i in (first..sessions).step_by(SESSIONS) {
+                    let records = vec![Record::new(Time(1), Input::Start)];
+                    store.create(&format!("s-{i}"), Time(0), &json!({}), records).expect("a session");
+                }
+            });
+        }
+    });
 }
 
 /// Opens that store, finds a session in it, and says what that took and how much memory is held then.
@@ -264,11 +257,11 @@ fn open(folder: &Path) {
     let mut times = Vec::new();
     for _ in 0..9 {
         let began = Instant::now();
-        let store = Store::open(&place).expect("a store");
+        let store = SqliteStore::open(&place).expect("a store");
         assert!(store.genesis("s-7").expect("it can be read").is_some());
         times.push(began.elapsed().as_secs_f64() * 1e3);
     }
-    let _held = Store::open(&place).expect("a store");
+    let _held = SqliteStore::open(&place).expect("a store");
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().split(' ').next()?.parse().ok());
     print("milliseconds", median(times));
@@ -300,18 +293,19 @@ fn age(folder: &Path, records: usize) {
         runtime.block_on(driver.turn(Input::RunPlan)).expect("a rest");
     }
     let inputs = paper.0.lock().expect("nobody panics").clone();
-    store.adopt("s", Time(0), &json!({}), &inputs).expect("it is kept");
-    let mut journal = SessionJournal::new(store.clone(), "s").after(inputs.len() as u64, 0);
-    journal.keep_snapshot(driver.session().checkpoint().expect("it is at rest"));
+    let records = inputs.into_iter().map(|(at, input)| Record::new(at, input)).collect();
+    store.create("s", Time(0), &json!({}), records).expect("it is kept");
+    let checkpoint = driver.session().checkpoint();
+    store.keep_rest("s", store.records("s").expect("a count"), Rest { checkpoint, questions: Vec::new() });
 }
 
 /// Takes that session up, and says what that took from the snapshot and from the whole journal.
 fn resume(folder: &Path) {
-    let store = Store::open(&folder.join("store")).expect("a store");
+    let store = SqliteStore::open(&folder.join("store")).expect("a store");
     let timed = |times: usize| {
         let run = |_| {
             let began = Instant::now();
-            let taken = restore(&store, "s", &remake(), driver).expect("it is taken up");
+            let taken = restore_driver(&store, "s", &remake(), driver).expect("it is taken up");
             assert_eq!(taken.recovered.reply.map(|reply| reply.ends), Some(Ends::Output));
             began.elapsed().as_secs_f64() * 1e3
         };

@@ -146,10 +146,6 @@ impl<A: Activity> Activity for Masked<A> {
         self.0.time_limit()
     }
 
-    fn is_local(&self) -> bool {
-        self.0.is_local()
-    }
-
     fn reconcile(&self, work: Work) -> Option<ReconcileFuture> {
         let looking = self.0.reconcile(work)?;
         Some(Box::pin(async move {

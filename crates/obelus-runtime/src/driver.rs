@@ -42,12 +42,14 @@ use crate::clock::Clock;
 use crate::images::{ImageError, ImageStore};
 use crate::model::{Model, Used};
 use crate::observation::ObservationSlot;
+use crate::restore::TurnStates;
 use crate::session_files::SessionFiles;
 use crate::state_file::{FileNews, Found};
 pub use counter::{Command, Counter};
 use elicitations::Elicitations;
 pub use elicitations::Idle;
 use parts::PartsInlet;
+pub use recover::{RestoredDriver, restore_driver};
 
 /// Something that a person may want to see while a turn is at work.
 #[derive(Clone, Debug)]
@@ -110,8 +112,8 @@ pub struct Driver {
     journal: Option<Box<dyn Journal>>,
     /// What is kept for people beside the journal.
     files: Option<Box<SessionFiles>>,
-    /// The states of a recovered session while its latest turn was at work: each of them may stand in its file.
-    latest_states: Vec<Value>,
+    /// The states of a restored session while its latest turn was at work: each of them may stand in its file.
+    turn_states: TurnStates,
     /// What is on its way into the journal. It is told to the session even if whoever waited has gone.
     writing: Option<Writing>,
     /// What a recovered session has to be told first.
@@ -190,7 +192,7 @@ impl Driver {
             elicitations: Elicitations::default(),
             journal: None,
             files: None,
-            latest_states: Vec::new(),
+            turn_states: TurnStates::default(),
             writing: None,
             unsettled: Vec::new(),
             shelved: Vec::new(),
@@ -213,7 +215,7 @@ impl Driver {
     /// recovered before. What people change in the state's file is taken up when the next turn begins.
     #[must_use]
     pub fn with_files(mut self, mut files: SessionFiles) -> Self {
-        files.begin(&self.session, &std::mem::take(&mut self.latest_states));
+        files.begin(&self.session, std::mem::take(&mut self.turn_states));
         self.files = Some(Box::new(files));
         self
     }

@@ -1,63 +1,54 @@
 //! DUR-6: a session that begins as another one was after some record, and goes its own way from there.
 
-use std::collections::BTreeMap;
-
 use obelus_kernel::Time;
-use obelus_kernel::session::{CallId, Input, Outcome, Session, Task};
+use obelus_kernel::session::{Input, Outcome, Session};
 
-/// The journal of a fork: what led to its point, and what became of everything that was under way there.
+use crate::restore::{RestoreError, advance, replay};
+use crate::store::{Journaled, Record};
+
+/// The journal of a fork: the records up to its point, and how everything ended that was under way there.
 ///
-/// Nothing that had begun is begun again. A call of which the original knows the end has ended in the fork too; one
-/// that had no end is in doubt, and a person is asked. While anything else would go on by itself the fork is paused,
-/// so that what the original did later is not done a second time before a person says so.
-pub fn fork(session: Session, mut before: Vec<(Time, Input)>, after: &[(Time, Input)], by: &str) -> Vec<(Time, Input)> {
-    let mut way = Way { session, open: BTreeMap::new() };
-    let mut now = Time::default();
-    for (at, input) in &before {
-        now = *at;
-        way.tell(now, input.clone());
+/// Nothing that had begun is begun again. A call whose end the original knows has that end in the fork too; one without
+/// an end is in doubt, and a person is asked. A fork in the middle of work is paused, so that what the original did
+/// later is not done a second time before a person says so.
+pub fn fork(
+    mut session: Session,
+    id: &str,
+    mut before: Vec<Record>,
+    after: &[Record],
+    by: &str,
+) -> Result<Vec<Record>, RestoreError> {
+    let now = before.last().map_or(Time::default(), |record| record.at);
+    // Ids of inputs are those of the original: whoever sent one did not send it to the fork.
+    before.iter_mut().for_each(|record| record.id = None);
+    let journaled = Journaled { after: 0, records: before.clone(), cut: None };
+    let mut under_way = replay(&mut session, id, journaled, |_, _, _| {})?.under_way;
+    let open: Vec<_> = under_way.calls().map(|start| (start.id.clone(), start.tool.idempotent)).collect();
+    if open.is_empty() && session.is_at_rest() {
+        return Ok(before);
     }
-    if way.open.is_empty() && way.session.is_at_rest() {
-        return before;
-    }
-    let mut add = |way: &mut Way, input: Input| {
-        way.tell(now, input.clone());
-        before.push((now, input));
+    let mut add = |input: Input| {
+        under_way.hear(&input);
+        let record = Record::new(now, input.clone());
+        // What is refused changes nothing, and is not kept.
+        if let Ok(advanced) = advance(&mut session, now, input) {
+            under_way.hand_out(advanced.tasks);
+            before.push(Record { digest: Some(advanced.digest), ..record });
+        }
     };
     // First of all, so that what the following inputs would set to work stays where it is.
-    add(&mut way, Input::Pause { by: by.to_owned() });
-    for id in way.open.keys().cloned().collect::<Vec<_>>() {
-        let Some(harmless) = way.open.get(&id).copied() else { continue };
-        let ended = after.iter().find_map(|(_, input)| match input {
-            Input::Ended { id: of, outcome } if *of == id && !matches!(outcome, Outcome::Lost { .. }) => Some(input),
-            _ => None,
+    add(Input::Pause { by: by.to_owned() });
+    for (id, is_harmless) in open {
+        let ended = after.iter().map(|record| &record.input).find(|input| match input {
+            Input::Ended { id: of, outcome } => *of == id && !matches!(outcome, Outcome::Lost { .. }),
+            _ => false,
         });
         match ended {
-            Some(input) => add(&mut way, input.clone()),
+            Some(input) => add(input.clone()),
             // A read can be done again by whoever lets the fork go on.
-            None if harmless => {}
-            None => add(&mut way, Input::InDoubt { id }),
+            None if is_harmless => {}
+            None => add(Input::InDoubt { id }),
         }
     }
-    before
-}
-
-/// A session on its way, and the calls that were handed out and have not ended: whether doing them again is harmless.
-struct Way {
-    session: Session,
-    open: BTreeMap<CallId, bool>,
-}
-
-impl Way {
-    fn tell(&mut self, at: Time, input: Input) {
-        if let Input::Ended { id, .. } | Input::InDoubt { id } | Input::DidNot { id, .. } = &input {
-            self.open.remove(id);
-        }
-        let _ = self.session.handle(at, input);
-        while let Some(task) = self.session.poll() {
-            if let Task::Call(start) = task {
-                self.open.insert(start.id, start.tool.idempotent);
-            }
-        }
-    }
+    Ok(before)
 }

@@ -12,15 +12,20 @@
 //! | [`Agent`] | an agent as a file |
 //! | [`bundled_agents`] | the agents that come with the program |
 //! | [`Request`] | a request as a file |
+//! | [`SessionSpec`] | everything that makes a session |
+//! | [`Connector`] | connects a session to what carries out its calls |
 //! | [`masked`] | what must not stand in a log |
 //! | [`Secret`] | texts that can be used and cannot be shown |
 //! | [`ObservationSlot`] | what the model has before its eyes, and nobody keeps |
-//! | [`Store`] | journals of sessions on disk |
+//! | [`Store`], [`SqliteStore`], [`MemoryStore`] | where sessions are kept |
 //! | [`StateFile`] | the state of a session as a file that people can edit |
 //! | [`IterationLog`] | what was told, thought, asked of services and answered, for people |
 //! | [`restore`] | a session where its journal ends |
 //! | [`read_text`] | files that may hold anything |
 //! | [`why_it_ended`] | what a turn came to, in words |
+
+mod actor;
+pub use actor::{DAMAGED, GONE, NOT_DURABLE, OUTCOME_UNKNOWN};
 
 mod activity;
 pub use activity::{Activities, Activity, ActivityFuture, ReconcileFuture, Reconciled, Work};
@@ -40,11 +45,25 @@ pub use bundled::{bundled_agent, bundled_agents, is_bundled};
 mod clock;
 pub use clock::{Clock, system_clock};
 
+mod connector;
+pub use connector::{ConnectError, ConnectFuture, Connections, Connector, Services};
+
 mod driver;
-pub use driver::{Command, Counter, DAMAGED, Driver, Durable, Event, Idle, Journal, NOT_DURABLE, PAUSED, Recovered};
+pub use driver::{
+    Command, Counter, Driver, Durable, Event, Idle, Journal, PAUSED, Recovered, RestoredDriver, restore_driver,
+};
+
+mod events;
+pub use events::{EventBody, EventNumber, NoEventNumber, SessionEvent, StepView, Subscription};
 
 mod fork;
 pub use fork::fork;
+
+mod handle;
+pub use handle::SessionHandle;
+
+mod host;
+pub use host::{Export, Forked, Host, HostBuilder, HostError};
 
 mod iteration_log;
 pub use iteration_log::{IterationLog, Rotation};
@@ -74,14 +93,23 @@ mod observation;
 pub use obelus_kernel::session::Observation;
 pub use observation::ObservationSlot;
 
+mod spec;
+pub use spec::{BoundActivities, ChosenModel, LocalOptions, McpSection, SessionSpec, SpecError};
+
 mod state_file;
 pub use state_file::{FileNews, Found, StateFile};
 
 mod store;
-pub use store::{Cut, Journaled, SessionJournal, SessionRow, Snapshot, Store, StoreError};
+pub use store::{
+    AppendError, Cut, Digest, Durable as AppendFuture, InboxRow, InputId, Journaled, MemoryStore, Record, Rest,
+    SessionJournal, SessionLock, SessionRow, Snapshot, SqliteStore, Store, StoreError,
+};
 
 mod restore;
-pub use restore::{Remake, RestoreError, Restored, look_at, restore};
+pub use restore::{
+    Advanced, Remake, Replayed, RestoreError, Restored, TurnStates, UnderWay, advance, back_to_rest, digest_of,
+    look_at, replay, restore,
+};
 
 mod report;
 pub use report::{missing_data, render_report, undone};

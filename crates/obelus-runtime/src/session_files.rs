@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Reply, Session, Start};
-use serde_json::Value;
 
 use crate::StoreError;
 use crate::iteration_log::{IterationLog, Rotation};
+use crate::restore::TurnStates;
 use crate::state_file::{FileNews, Found, StateFile};
 
 /// The files of one session.
@@ -44,9 +44,9 @@ impl SessionFiles {
     }
 
     /// The session as it is, and the states in which it was while its latest turn was at work.
-    pub(crate) fn begin(&mut self, session: &Session, states: &[Value]) {
+    pub(crate) fn begin(&mut self, session: &Session, states: TurnStates) {
         self.log.begin(session);
-        self.state.recognise(&session.state(), states);
+        self.state.recognise(&session.state(), |visit| states.visit(visit));
     }
 
     pub(crate) fn look(&mut self, session: &Session) -> Found {

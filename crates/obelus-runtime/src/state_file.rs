@@ -139,9 +139,9 @@ impl StateFile {
     }
 
     /// Makes out what a failure of power in the middle of a turn has left, where the session is in another state than was
-    /// noted: `states` are those in which it was meanwhile. If the file has none of them, a person has changed one, most
+    /// noted: `states` shows those in which it was meanwhile. If the file has none of them, a person has changed one, most
     /// likely the one that it has most in common with.
-    pub fn recognise(&mut self, current: &Value, states: &[Value]) {
+    pub fn recognise(&mut self, current: &Value, states: impl FnOnce(&mut dyn FnMut(Value))) {
         if self.known.text == text(current) {
             return;
         }
@@ -150,16 +150,19 @@ impl StateFile {
             return;
         }
         let Ok(found) = serde_json::from_slice::<Value>(&bytes) else { return };
-        let written = states.iter().map(text);
-        let known = std::iter::once(std::mem::take(&mut self.known.text));
-        let changed = |text: &String| {
-            let base = serde_json::from_str(text).unwrap_or_default();
-            changes::of(found.clone(), &base, None).as_object().map_or(usize::MAX, serde_json::Map::len)
-        };
-        // Of those that it is equally far from, the first: nothing was written since.
-        let text = known.chain(written).min_by_key(changed).unwrap_or_default();
+        let changed =
+            |base: &Value| changes::of(found.clone(), base, None).as_object().map_or(usize::MAX, serde_json::Map::len);
+        let mut nearest = std::mem::take(&mut self.known.text);
+        let mut least = changed(&serde_json::from_str(&nearest).unwrap_or_default());
+        states(&mut |state| {
+            let changes = changed(&state);
+            // Of those that it is equally far from, the first: nothing was written since.
+            if changes < least {
+                (nearest, least) = (text(&state), changes);
+            }
+        });
         // Those who come later could not make it out any more.
-        let _ = self.note(Known { text, instead_of: None });
+        let _ = self.note(Known { text: nearest, instead_of: None });
     }
 
     /// Looks whether a person has changed something. What does not fit is told once.

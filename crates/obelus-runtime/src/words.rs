@@ -23,6 +23,14 @@ impl Language {
         if cyrillic > latin { Language::Russian } else { Language::English }
     }
 
+    /// The language that an agent's file names; English where it names none that is known.
+    pub fn named(name: Option<&str>) -> Self {
+        match name {
+            Some(name) if name.to_lowercase().starts_with("ru") => Language::Russian,
+            _ => Language::English,
+        }
+    }
+
     /// Its code, as agents' files have it.
     pub fn code(self) -> &'static str {
         self.choose("ru", "en")

@@ -1,14 +1,14 @@
-//! A call that asks a person while it is at work: the driver carries the question out and the answer back.
+//! A call that asks a person while it is at work: the question is carried out and the answer back.
 
-use std::sync::{Arc, Mutex};
+mod common;
+
+use std::sync::Arc;
 use std::time::Duration;
 
-use obelus_kernel::session::{
-    About, Decision, Ends, Input, Mode, Outcome, Question, QuestionStatus, Session, Settings,
-};
-use obelus_kernel::{Context, Expr, Time};
+use common::{Small, host, journal, kill, open_questions, read, run_plan, spec};
+use obelus_kernel::session::{About, Decision, Ends, Input, Outcome, QuestionStatus, Refused};
 use obelus_runtime::{
-    Activities, Activity, ActivityFuture, Driver, Durable, Elicited, Idle, Journal, NoModel, Work, system_clock,
+    Activities, Activity, ActivityFuture, Connections, Elicited, Host, SessionHandle, SessionSpec, Work, system_clock,
 };
 use serde_json::{Value, json};
 
@@ -35,133 +35,119 @@ impl Activity for Asks {
     }
 }
 
-#[derive(Clone, Default)]
-struct Paper(Arc<Mutex<Vec<(Time, Input)>>>);
-
-impl Journal for Paper {
-    fn append(&mut self, inputs: &[(Time, Input)]) -> Durable {
-        self.0.lock().unwrap().extend(inputs.iter().cloned());
-        Box::pin(std::future::ready(Ok(())))
-    }
+fn asking(effect: &str, question_seconds: u64) -> SessionSpec {
+    planned(json!([{"_tool": "notes", "_outputPath": "†state.a"}]), effect, question_seconds)
 }
 
-fn driver(effect: &str, question_seconds: u64) -> Driver {
-    let mut activities = Activities::new();
-    activities.add("notes", Asks);
-    driver_with(activities, effect, question_seconds)
-}
-
-fn driver_with(activities: Activities, effect: &str, question_seconds: u64) -> Driver {
-    let plan = json!([{"_tool": "notes", "_outputPath": "†state.a"}]);
-    driver_for(plan, activities, effect, question_seconds)
-}
-
-fn driver_for(plan: Value, activities: Activities, effect: &str, question_seconds: u64) -> Driver {
+fn planned(plan: Value, effect: &str, question_seconds: u64) -> SessionSpec {
     let tool = json!({"type": "object", "x-effect": effect, "x-target": []});
-    let context =
-        Context::from_value(json!([{"type": "tool", "tool": {"notes": tool}}, {"type": "plan", "plan": plan}]))
-            .unwrap();
-    let activity_names = activities.names();
-    let settings = Settings { mode: Mode::Full, activities: activity_names, question_seconds, ..Settings::default() };
-    let session = Session::new("s", context, None, Arc::new(settings)).unwrap();
-    Driver::new(session, Arc::new(activities), Arc::new(NoModel), system_clock)
+    let mut spec = spec(json!({"notes": tool}), plan);
+    spec.settings.question_seconds = question_seconds;
+    spec
 }
 
-fn read(driver: &Driver) -> Value {
-    let expr = Expr::parse("†state.a").unwrap();
-    driver.session().context().resolve(&expr, None).map_or(Value::Null, std::borrow::Cow::into_owned)
+fn connections(notes: impl Activity) -> Connections {
+    let mut activities = Activities::new();
+    activities.add("notes", notes);
+    Connections::new(activities)
 }
 
-fn decide(decision: Decision) -> Input {
-    Input::Decide { question: "q1".to_owned(), decision, by: "ann".to_owned() }
+/// A session that asks, and the host that has it.
+async fn open(spec: SessionSpec) -> (Host, SessionHandle) {
+    let host = Host::builder(connections(Asks)).clock(system_clock).build();
+    let handle = host.create_temporary("s", spec).await.unwrap();
+    (host, handle)
 }
 
-fn ada() -> Input {
-    decide(Decision::Value { value: json!({"name": "Ada"}) })
+async fn decide(handle: &SessionHandle, decision: Decision) -> Result<Ends, Refused> {
+    handle.answer("q1".to_owned(), decision, "ann").await?;
+    Ok(handle.rested().await?.unwrap().ends)
+}
+
+fn ada() -> Decision {
+    Decision::Value { value: json!({"name": "Ada"}) }
+}
+
+async fn brought(handle: &SessionHandle) -> Value {
+    read(handle, "†state.a").await.unwrap_or_default()
 }
 
 #[tokio::test]
 async fn the_answer_reaches_the_call_and_the_call_goes_on() {
-    let paper = Paper::default();
-    let mut driver = driver("create", 3600).journaled_by(paper.clone());
-    let reply = driver.turn(Input::RunPlan).await.unwrap();
-    assert_eq!((reply.ends, reply.waiting, driver.is_asked()), (Ends::Waiting, vec!["q1".to_owned()], true));
-    let reply = driver.turn(ada()).await.unwrap();
-    assert_eq!((reply.ends, read(&driver)), (Ends::Output, json!({"value": {"name": "Ada"}})));
-    assert!(!driver.is_asked());
-    let journal = paper.0.lock().unwrap();
-    let asks = journal.iter().filter(|(_, input)| matches!(input, Input::Elicit { .. })).count();
+    let store = Arc::new(Small::default());
+    let host = host(connections(Asks), store.clone());
+    let handle = host.create("s", asking("create", 3600)).await.unwrap();
+    let reply = run_plan(&handle).await;
+    assert_eq!((reply.ends, reply.waiting), (Ends::Waiting, vec!["q1".to_owned()]));
+    assert_eq!(decide(&handle, ada()).await, Ok(Ends::Output));
+    assert_eq!(brought(&handle).await, json!({"value": {"name": "Ada"}}));
+    let journal = journal(&*store, "s");
+    let asks = journal.iter().filter(|input| matches!(input, Input::Asks { .. })).count();
     assert_eq!((asks, journal.len()), (1, 4), "what is asked is in the journal: {journal:?}");
 }
 
 #[tokio::test]
 async fn calls_that_ask_at_once_are_each_told_their_own() {
-    let mut activities = Activities::new();
-    activities.add("notes", Asks);
     let plan = json!([{"_tool": "notes", "_outputPath": "†state.a"}, {"_tool": "notes", "_outputPath": "†state.b"}]);
-    let mut driver = driver_for(plan, activities, "create", 3600);
-    assert_eq!(driver.turn(Input::RunPlan).await.unwrap().waiting.len(), 2);
-    for question in driver.session().questions() {
+    let (_host, handle) = open(planned(plan, "create", 3600)).await;
+    assert_eq!(run_plan(&handle).await.waiting.len(), 2);
+    for question in open_questions(&handle).await {
         // The question says which call asks.
         let name = question.calls[0].call["_outputPath"].clone();
         let decision = Decision::Value { value: json!({"name": name}) };
-        driver.turn(Input::Decide { question: question.id, decision, by: "ann".to_owned() }).await.unwrap();
+        handle.answer(question.id, decision, "ann").await.unwrap();
+        handle.rested().await.unwrap();
     }
     for path in ["†state.a", "†state.b"] {
-        let value = driver.session().context().resolve(&Expr::parse(path).unwrap(), None).unwrap().into_owned();
-        assert_eq!(value, json!({"value": {"name": path}}));
+        assert_eq!(read(&handle, path).await, Some(json!({"value": {"name": path}})));
     }
 }
 
 #[tokio::test]
 async fn the_time_a_person_takes_is_not_the_calls() {
-    let mut driver = driver("create", 3600);
-    driver.turn(Input::RunPlan).await.unwrap();
+    let (_host, handle) = open(asking("create", 3600)).await;
+    run_plan(&handle).await;
     // Longer than the call may take by itself.
-    let waited = tokio::time::timeout(Duration::from_millis(400), driver.idle()).await;
+    let waited = tokio::time::timeout(Duration::from_millis(400), handle.finished()).await;
     assert!(waited.is_err(), "{waited:?}");
-    driver.turn(ada()).await.unwrap();
-    assert_eq!(read(&driver), json!({"value": {"name": "Ada"}}));
+    decide(&handle, ada()).await.unwrap();
+    assert_eq!(brought(&handle).await, json!({"value": {"name": "Ada"}}));
 }
 
 #[tokio::test]
 async fn a_no_is_an_answer_too() {
-    let mut driver = driver("create", 3600);
-    driver.turn(Input::RunPlan).await.unwrap();
-    driver.turn(decide(Decision::Deny { reason: "none of its business".to_owned() })).await.unwrap();
-    assert_eq!(read(&driver), json!({"declined": "none of its business"}));
+    let (_host, handle) = open(asking("create", 3600)).await;
+    run_plan(&handle).await;
+    decide(&handle, Decision::Deny { reason: "none of its business".to_owned() }).await.unwrap();
+    assert_eq!(brought(&handle).await, json!({"declined": "none of its business"}));
 }
 
 #[tokio::test]
-async fn whoever_is_done_with_everything_else_waits_for_the_answer_at_the_counter() {
-    let mut driver = driver("create", 3600);
-    let counter = driver.counter();
-    assert_eq!(driver.turn(Input::RunPlan).await.unwrap().ends, Ends::Waiting);
-    let (reply, taken) = tokio::join!(driver.finish(), counter.tell(ada()));
+async fn whoever_waits_for_everything_to_end_waits_for_the_answer() {
+    let (_host, handle) = open(asking("create", 3600)).await;
+    assert_eq!(run_plan(&handle).await.ends, Ends::Waiting);
+    let (reply, taken) = tokio::join!(handle.finished(), handle.answer("q1".to_owned(), ada(), "ann"));
     taken.unwrap();
-    assert_eq!((reply.unwrap().ends, read(&driver)), (Ends::Output, json!({"value": {"name": "Ada"}})));
+    assert_eq!(reply.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(brought(&handle).await, json!({"value": {"name": "Ada"}}));
 }
 
 #[tokio::test]
 async fn what_nobody_answers_in_time_is_gone_without_anybody_looking() {
-    let mut driver = driver("create", 0);
-    let reply = driver.turn(Input::RunPlan).await.unwrap();
-    let reply = match reply.ends {
-        Ends::Waiting => match driver.idle().await {
-            Idle::Rested(reply) => *reply,
-            Idle::Told(_) => panic!("nobody told anything"),
-        },
-        _ => reply,
-    };
-    assert_eq!((reply.ends, read(&driver)), (Ends::Output, json!("gone")));
+    let (_host, handle) = open(asking("create", 0)).await;
+    run_plan(&handle).await;
+    assert_eq!(handle.finished().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(brought(&handle).await, json!("gone"));
 }
 
 #[tokio::test]
 async fn where_nobody_could_answer_nobody_is_asked() {
-    let mut driver = driver("create", 3600).alone();
-    assert_eq!(driver.turn(Input::RunPlan).await.unwrap().ends, Ends::Output);
-    assert_eq!(read(&driver), json!({"declined": "nobody is there to answer"}));
-    assert!(driver.session().questions().is_empty());
+    let mut spec = asking("create", 3600);
+    spec.local.unattended = true;
+    let (_host, handle) = open(spec).await;
+    assert_eq!(run_plan(&handle).await.ends, Ends::Output);
+    assert_eq!(brought(&handle).await, json!({"declined": "nobody is there to answer"}));
+    assert!(handle.inspect(|session| session.questions().is_empty()).await.unwrap());
 }
 
 /// Asks without end, and then for too much.
@@ -183,40 +169,37 @@ impl Activity for Pesters {
 
 #[tokio::test]
 async fn a_call_that_asks_without_end_does_not_fill_the_journal() {
-    let mut activities = Activities::new();
-    activities.add("notes", Pesters);
-    let paper = Paper::default();
-    let mut driver = driver_with(activities, "create", 3600).journaled_by(paper.clone());
-    driver.turn(Input::RunPlan).await.unwrap();
-    let journal = paper.0.lock().unwrap();
-    assert!(journal.len() < 110, "{}", journal.len());
-    let answers = read(&driver).to_string();
+    let store = Arc::new(Small::default());
+    let host = host(connections(Pesters), store.clone());
+    let handle = host.create("s", asking("create", 3600)).await.unwrap();
+    run_plan(&handle).await;
+    let records = journal(&*store, "s").len();
+    assert!(records < 110, "{records}");
+    let answers = brought(&handle).await.to_string();
     assert!(answers.contains("more than 100 times") && answers.contains("at most 65536 bytes"), "{answers}");
 }
 
 #[tokio::test]
 async fn a_stop_ends_the_call_and_its_question() {
-    let mut driver = driver("read", 3600);
-    let inlet = driver.inlet();
-    driver.turn(Input::RunPlan).await.unwrap();
-    inlet.send(Input::Stop).unwrap();
-    assert_eq!(driver.finish().await.unwrap().ends, Ends::Stopped);
-    let open = driver.session().questions().into_iter().find(Question::is_open);
-    assert!(open.is_none() && !driver.is_asked(), "{open:?}");
+    let (_host, handle) = open(asking("read", 3600)).await;
+    run_plan(&handle).await;
+    handle.stop().await.unwrap();
+    assert_eq!(handle.finished().await.unwrap().unwrap().ends, Ends::Stopped);
+    let open = open_questions(&handle).await;
+    assert!(open.is_empty(), "{open:?}");
 }
 
 #[tokio::test]
 async fn after_a_crash_the_old_question_is_closed_and_the_call_is_in_doubt() {
-    let paper = Paper::default();
-    let mut first = driver("create", 3600).journaled_by(paper.clone());
-    first.turn(Input::RunPlan).await.unwrap();
-    drop(first);
-    let journal = paper.0.lock().unwrap().clone();
-    let mut again = driver("create", 3600).journaled_by(paper);
-    assert_eq!(again.recover(journal).in_doubt, 1);
-    assert_eq!(again.resume().await.unwrap().unwrap().ends, Ends::Waiting);
-    let questions = again.session().questions();
+    let store = Arc::new(Small::default());
+    let first = host(connections(Asks), store.clone());
+    run_plan(&first.create("s", asking("create", 3600)).await.unwrap()).await;
+    kill(first).await;
+    let second = host(connections(Asks), store);
+    let again = second.open("s").await.unwrap();
+    assert_eq!(again.rested().await.unwrap().unwrap().ends, Ends::Waiting);
+    let questions = again.inspect(|session| session.questions()).await.unwrap();
     assert_eq!((questions[0].status, questions[1].about), (QuestionStatus::Expired, About::InDoubt));
-    let refused = again.turn(ada()).await.unwrap_err();
+    let refused = decide(&again, ada()).await.unwrap_err();
     assert!(refused.text.contains("not at work any more"), "{refused}");
 }

@@ -1,14 +1,18 @@
-//! The files that people see of a session, kept by its driver.
+//! The files that people see of a session, kept beside its journal.
+
+mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use obelus_kernel::session::{Answer, Ends, Input, Prompt, Session, Settings, Solution};
-use obelus_kernel::{Context, Time};
+use common::{Folder, journal, kill, say};
+use obelus_kernel::Context;
+use obelus_kernel::session::{Answer, Decision, Ends, Input, Prompt, Settings, Solution};
 use obelus_runtime::{
-    Activities, AnswerFuture, Driver, Event, FileNews, Model, SessionFiles, SessionJournal, Store, system_clock,
+    Activities, AnswerFuture, Driver, Event, FileNews, Model, Record, Remake, SessionFiles, SqliteStore, Store as _,
+    restore_driver, system_clock,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -41,7 +45,7 @@ impl Model for Clerk {
     }
 }
 
-fn session() -> Session {
+fn spec() -> SessionSpec {
     let state = json!({"goals": [], "objects": {}, "in_progress": [], "planned": [], "confirmations": {}});
     let messages = json!([
         {"type": "state", "data": state, "schema": {"properties": {"goals": {"items": {"type": "string"}}}}},
@@ -53,42 +57,42 @@ fn session() -> Session {
     let kept =
         json!({"goals": "goals", "in_progress": "in_progress", "planned": "planned", "confirmations": "confirmations"});
     let settings = json!({"mode": "full", "kept": kept, "persistent": true, "follow_up": "after_reads"});
-    let mut settings: Settings = serde_json::from_value(settings).unwrap();
-    settings.activities = ["change".to_owned(), "look".to_owned()].into();
-    Session::new("s", Context::from_value(messages).unwrap(), None, Arc::new(settings)).unwrap()
+    let settings: Settings = serde_json::from_value(settings).unwrap();
+    let context = Context::from_value(messages).unwrap();
+    SessionSpec { context, settings, agent: "clerk".to_owned(), ..SessionSpec::default() }
 }
 
-/// A session in a store, with whatever was told of its files.
-struct Durable {
-    folder: PathBuf,
-    store: Store,
+/// A session in a store.
+struct Kept {
+    folder: Folder,
+    store: SqliteStore,
     clerk: Clerk,
     calls: Arc<Mutex<Vec<Value>>>,
-    news: Arc<Mutex<Vec<FileNews>>>,
 }
 
-impl Durable {
+impl Kept {
     fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("obelus-files-{}-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        let store = Store::open(&folder).unwrap();
-        store.create("s", Time(0), &json!({})).unwrap();
-        Self { folder, store, clerk: Clerk::default(), calls: Arc::default(), news: Arc::default() }
+        let folder = Folder::new(&format!("files-{name}"));
+        let store = SqliteStore::open(&folder.0).unwrap();
+        store.create("s", common::clock(), &spec().genesis().unwrap(), Vec::new()).unwrap();
+        Self { folder, store, clerk: Clerk::default(), calls: Arc::default() }
     }
 
-    /// The session as its journal has it, in a process of its own as far as anybody can tell.
-    fn driver(&self) -> Driver {
-        let (calls, news) = (Arc::clone(&self.calls), Arc::clone(&self.news));
+    /// A process.
+    fn host(&self) -> Host {
+        let calls = Arc::clone(&self.calls);
         let mut activities = Activities::new();
         activities.register("change", move |work| {
             calls.lock().unwrap().push((*work.call).clone());
             async { Ok(json!(true)) }
         });
         activities.register("look", |_| async { Ok(json!("seen")) });
-        let mut driver = Driver::new(session(), Arc::new(activities), Arc::new(self.clerk.clone()), system_clock);
-        driver.recover(self.store.journal("s").unwrap());
-        driver
-            .journaled_by(SessionJournal::new(self.store.clone(), "s"))
+        let clerk = Arc::new(self.clerk.clone());
+        let drive = |session| Driver::new(session, Arc::new(activities), clerk, system_clock);
+        let remake: Remake = Arc::new(|| Ok(session()));
+        restore_driver(&self.store, "s", &remake, drive)
+            .unwrap()
+            .driver
             .watched_by(move |event| {
                 if let Event::Files(told) = event {
                     news.lock().unwrap().push(told.clone());
@@ -98,7 +102,7 @@ impl Durable {
     }
 
     fn path(&self) -> PathBuf {
-        self.folder.join("states/s.json")
+        self.folder.0.join("states/s.json")
     }
 
     fn state(&self) -> Value {
@@ -112,7 +116,7 @@ impl Durable {
     }
 
     fn log(&self) -> Vec<Value> {
-        let text = fs::read_to_string(self.folder.join("logs/s.jsonl")).unwrap();
+        let text = fs::read_to_string(self.folder.0.join("logs/s.jsonl")).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
@@ -121,38 +125,50 @@ fn read(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-fn say(text: &str) -> Input {
-    Input::User { text: text.to_owned() }
+async fn state_of(handle: &SessionHandle) -> Value {
+    handle.inspect(|session| session.state()).await.unwrap()
+}
+
+/// What was told of the files since the session was opened.
+fn news(handle: &SessionHandle) -> Vec<FileNews> {
+    let mut events = handle.subscribe(Some(EventNumber::START));
+    let all = std::iter::from_fn(|| events.try_next());
+    let news = all.filter_map(|event| match &event.body {
+        EventBody::Files { news } => Some(news.clone()),
+        _ => None,
+    });
+    news.collect()
 }
 
 #[tokio::test]
 async fn dur_7_the_file_is_the_state_whenever_the_session_rests() {
-    let kept = Durable::new("rest");
-    let mut driver = kept.driver();
-    assert_eq!(driver.turn(say("500")).await.unwrap().ends, Ends::Waiting);
-    assert_eq!(kept.state(), driver.session().state());
+    let kept = Kept::new("rest");
+    let host = kept.host();
+    let handle = host.open("s").await.unwrap();
+    assert_eq!(say(&handle, "500").await.ends, Ends::Waiting);
+    assert_eq!(kept.state(), state_of(&handle).await);
     assert_eq!(kept.state()["confirmations"]["deal_7_sum"]["status"], "requested");
-    drop(driver);
-    let mut driver = kept.driver();
-    driver.turn(say("спасибо")).await.unwrap();
+    kill(host).await;
+    let host = kept.host();
+    let handle = host.open("s").await.unwrap();
+    say(&handle, "спасибо").await;
     assert_eq!(kept.state()["goals"], json!(["спасибо", "500"]));
-    assert_eq!(kept.state(), driver.session().state());
-    assert!(kept.news.lock().unwrap().is_empty(), "nobody has edited anything");
-    fs::remove_dir_all(&kept.folder).unwrap();
+    assert_eq!(kept.state(), state_of(&handle).await);
+    assert!(news(&handle).is_empty(), "nobody has edited anything");
 }
 
 /// A session whose process dies in the middle of a turn, after its first iteration.
-async fn cut_off(name: &str) -> Durable {
-    let kept = Durable::new(name);
-    kept.driver().turn(say("привет")).await.unwrap();
+async fn cut_off(name: &str) -> Kept {
+    let kept = Kept::new(name);
+    kept.say("привет").await;
     kept.clerk.lost_in_thought.store(true, Ordering::SeqCst);
-    let mut driver = kept.driver();
-    tokio::select! {
-        reply = driver.turn(say("смотри")) => panic!("{reply:?}"),
-        () = kept.clerk.has_looked.notified() => {}
-    }
-    assert_eq!(kept.state(), driver.session().state(), "the file is behind");
+    let host = kept.host();
+    let handle = host.open("s").await.unwrap();
+    handle.say("смотри").await.unwrap();
+    kept.clerk.has_looked.notified().await;
+    assert_eq!(kept.state(), state_of(&handle).await, "the file is behind");
     assert_eq!(kept.state()["goals"], json!(["смотри", "привет"]));
+    kill(host).await;
     kept.clerk.lost_in_thought.store(false, Ordering::SeqCst);
     kept
 }
@@ -168,7 +184,7 @@ async fn dur_7_the_file_is_the_state_after_every_iteration_and_what_a_crash_leav
     driver.turn(say("спасибо")).await.unwrap();
     assert_eq!(kept.state(), driver.session().state());
     assert_eq!(*kept.news.lock().unwrap(), []);
-    let is_state = |(_, input): &(Time, Input)| matches!(input, Input::State { .. });
+    let is_state = |record: &Record| matches!(record.input, Input::State { .. });
     assert!(!kept.store.journal("s").unwrap().iter().any(is_state), "nobody has edited anything");
     assert!(!kept.folder.join("states/s.json.new").exists());
     fs::remove_dir_all(&kept.folder).unwrap();
@@ -188,66 +204,72 @@ async fn what_a_person_changed_in_the_middle_of_a_turn_is_told_from_what_stood_t
     let journal = kept.store.journal("s").unwrap();
     let edits: Vec<&Value> = journal
         .iter()
-        .filter_map(|(_, input)| match input {
+        .filter_map(|record| match &record.input {
             Input::State { state, .. } => Some(state),
             _ => None,
         })
         .collect();
     assert_eq!(edits, [&json!({"objects": {"deal": 7}})], "the goals are ours");
     assert_eq!(kept.state()["goals"], json!(["спасибо", "смотри", "привет"]));
-    assert_eq!(kept.state(), driver.session().state());
-    fs::remove_dir_all(&kept.folder).unwrap();
+    assert_eq!(kept.state(), state_of(&handle).await);
 }
 
 #[tokio::test]
 async fn dur_7_a_status_changed_in_the_file_is_a_decision_at_the_start_of_the_next_turn_and_in_the_journal() {
-    let kept = Durable::new("decide");
-    kept.driver().turn(say("500")).await.unwrap();
+    let kept = Kept::new("decide");
+    kept.say("500").await;
     kept.edit(|state| state["confirmations"]["deal_7_sum"]["status"] = "approved".into());
-    let mut driver = kept.driver();
-    driver.turn(say("ну что?")).await.unwrap();
+    let host = kept.host();
+    let handle = host.open("s").await.unwrap();
+    handle.say("ну что?").await.unwrap();
+    let began = |input: &Input| matches!(input, Input::User { text } if text == "ну что?");
+    let journal = journal(&kept.store, "s");
+    let said = journal.iter().position(began).expect("what was said is durable");
+    let done = journal.iter().position(|input| matches!(input, Input::Ended { .. })).unwrap();
+    assert!(done < said, "what was decided in the file is done first: {journal:?}");
+    handle.rested().await.unwrap();
     assert_eq!(kept.calls.lock().unwrap().len(), 1);
-    assert_eq!(*kept.news.lock().unwrap(), [FileNews::Taken { file: kept.path() }]);
+    assert_eq!(news(&handle), [FileNews::Taken { file: kept.path() }]);
     assert_eq!(kept.state()["confirmations"]["deal_7_sum"]["status"], "approved");
     let journal = kept.store.journal("s").unwrap();
     let edits: Vec<&Input> =
-        journal.iter().map(|(_, input)| input).filter(|input| matches!(input, Input::State { .. })).collect();
+        journal.iter().map(|record| &record.input).filter(|input| matches!(input, Input::State { .. })).collect();
     let [Input::State { state, by }] = edits[..] else { panic!("{edits:?}") };
     assert_eq!(by, "the state's file");
     assert_eq!(state.as_object().unwrap().keys().collect::<Vec<_>>(), ["confirmations"], "only what was changed");
     // The journal alone leads to the same state.
-    drop(driver);
-    assert_eq!(kept.driver().session().state(), kept.state());
-    kept.driver().turn(say("ещё раз")).await.unwrap();
+    assert_eq!(host.look("s", None).unwrap().state(), kept.state());
+    kill(host).await;
+    kept.say("ещё раз").await;
     assert_eq!(kept.calls.lock().unwrap().len(), 1, "it is taken up once");
-    fs::remove_dir_all(&kept.folder).unwrap();
 }
 
 #[tokio::test]
 async fn dur_7_an_invalid_file_is_left_alone_and_the_turn_goes_on_without_it() {
-    let kept = Durable::new("invalid");
-    kept.driver().turn(say("привет")).await.unwrap();
+    let kept = Kept::new("invalid");
+    kept.say("привет").await;
     fs::write(kept.path(), "{\"goals\": [1]}").unwrap();
-    let mut driver = kept.driver();
-    assert_eq!(driver.turn(say("дальше по плану")).await.unwrap().ends, Ends::Output);
+    let host = kept.host();
+    let handle = host.open("s").await.unwrap();
+    assert_eq!(say(&handle, "дальше по плану").await.ends, Ends::Output);
     assert_eq!(fs::read_to_string(kept.path()).unwrap(), "{\"goals\": [1]}");
-    assert_eq!(read(&kept.folder.join("states/s.json.new")), driver.session().state());
-    let news = kept.news.lock().unwrap().clone();
+    assert_eq!(read(&kept.folder.0.join("states/s.json.new")), state_of(&handle).await);
+    let news = news(&handle);
     let [FileNews::Refused { why, .. }] = &news[..] else { panic!("{news:?}") };
     assert!(why.contains("goals.0"), "{why}");
-    let is_state = |(_, input): &(Time, Input)| matches!(input, Input::State { .. });
+    let is_state = |record: &Record| matches!(record.input, Input::State { .. });
     assert!(!kept.store.journal("s").unwrap().iter().any(is_state));
     fs::remove_dir_all(&kept.folder).unwrap();
 }
 
 #[tokio::test]
 async fn every_iteration_is_a_line_of_the_log_and_all_of_it_goes_with_the_session() {
-    let kept = Durable::new("log");
-    let mut driver = kept.driver();
-    driver.turn(say("500")).await.unwrap();
-    let question = driver.session().questions()[0].id.clone();
-    let decision = obelus_kernel::session::Decision::Approve { only: None };
-    driver.turn(Input::Decide { question, decision, by: "ann".to_owned() }).await.unwrap();
+    let kept = Kept::new("log");
+    let host = kept.host();
+    let handle = host.open("s").await.unwrap();
+    say(&handle, "500").await;
+    handle.answer("q1".to_owned(), Decision::Approve { only: None }, "ann").await.unwrap();
+    handle.rested().await.unwrap();
     let log = kept.log();
     assert_eq!(log.len(), 2);
     assert_eq!((&log[0]["told"], &log[0]["ends"]), (&json!([{"user": "500"}]), &json!("waiting")));
@@ -258,8 +280,8 @@ async fn every_iteration_is_a_line_of_the_log_and_all_of_it_goes_with_the_sessio
     assert_eq!(log[1]["requests"][0]["params"]["fields"], json!({"SUM": 500}));
     assert_eq!(log[1]["requests"][0]["answer"], true);
     assert!(log[1]["state"]["confirmations"].is_object() && log[1]["state"]["goals"].is_null());
+    host.close().await;
     kept.store.remove("s").unwrap();
-    let left = |name: &str| fs::read_dir(kept.folder.join(name)).unwrap().count();
+    let left = |name: &str| fs::read_dir(kept.folder.0.join(name)).unwrap().count();
     assert_eq!((left("states"), left("logs")), (0, 0));
-    fs::remove_dir_all(&kept.folder).unwrap();
 }

@@ -1,13 +1,18 @@
 //! Answers that get lost: what an activity can find out by itself, nobody is asked.
 
+mod common;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use obelus_kernel::session::{About, Ends, Input, Mode, Outcome, Question, Session, Settings};
-use obelus_kernel::{Context, Expr, Time};
-use obelus_runtime::{Activities, Activity, ActivityFuture, Driver, NoModel, ReconcileFuture, Reconciled, Work};
-use serde_json::{Value, json};
+use common::{Small, clock, host, open_questions, read, run_plan, spec, tool};
+use obelus_kernel::session::{About, Ends, Input, Outcome};
+use obelus_runtime::{
+    Activities, Activity, ActivityFuture, Connections, Host, ReconcileFuture, Reconciled, Record, SessionHandle,
+    SessionSpec, Store, Work,
+};
+use serde_json::json;
 
 /// How a peer treats a call.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,55 +71,51 @@ impl Activity for Post {
     }
 }
 
+/// A session with one call of that peer.
 struct Scene {
-    driver: Driver,
+    host: Host,
+    store: Arc<Small>,
     happened: Arc<Mutex<Vec<String>>>,
     runs: Arc<AtomicUsize>,
 }
 
+fn posting() -> SessionSpec {
+    spec(json!({"post": tool("create")}), json!([{"_tool": "post", "_outputPath": "†state.v"}]))
+}
+
 fn scene(peer: Peer, can_look: bool) -> Scene {
-    let tool = json!({"type": "object", "x-effect": "create", "x-trust": "trusted", "x-target": []});
-    let plan = json!([{"_tool": "post", "_outputPath": "†state.v"}]);
-    let context =
-        Context::from_value(json!([{"type": "tool", "tool": {"post": tool}}, {"type": "plan", "plan": plan}]));
-    let settings = Settings { mode: Mode::Full, activities: ["post".to_owned()].into(), ..Settings::default() };
-    let session = Session::new("s", context.unwrap(), None, Arc::new(settings)).unwrap();
-    let (happened, runs) = (Arc::default(), Arc::default());
+    let (happened, runs, store) = (Arc::default(), Arc::default(), Arc::new(Small::default()));
     let mut activities = Activities::new();
     activities.add("post", Post { peer, can_look, happened: Arc::clone(&happened), runs: Arc::clone(&runs) });
-    let driver = Driver::new(session, Arc::new(activities), Arc::new(NoModel), || Time(1));
-    Scene { driver, happened, runs }
+    Scene { host: host(Connections::new(activities), store.clone()), store, happened, runs }
 }
 
 impl Scene {
-    fn value(&self) -> Option<Value> {
-        let path = Expr::parse("†state.v").unwrap();
-        self.driver.session().context().resolve(&path, None).map(std::borrow::Cow::into_owned)
+    async fn begun(&self) -> SessionHandle {
+        self.host.create("s", posting()).await.unwrap()
     }
 
     fn counts(&self) -> (usize, usize) {
         (self.runs.load(Ordering::SeqCst), self.happened.lock().unwrap().len())
-    }
-
-    fn open(&self) -> Vec<Question> {
-        self.driver.session().questions().into_iter().filter(Question::is_open).collect()
     }
 }
 
 #[tokio::test]
 async fn what_happened_is_found_and_not_repeated() {
     for peer in [Peer::ActsAndIsLost, Peer::ActsAndHangs, Peer::ActsAndPanics] {
-        let mut scene = scene(peer, true);
-        assert_eq!(scene.driver.turn(Input::RunPlan).await.unwrap().ends, Ends::Output, "{peer:?}");
-        assert_eq!((scene.counts(), scene.value()), ((1, 1), Some(json!("found"))), "{peer:?}");
+        let scene = scene(peer, true);
+        let handle = scene.begun().await;
+        assert_eq!(run_plan(&handle).await.ends, Ends::Output, "{peer:?}");
+        assert_eq!((scene.counts(), read(&handle, "†state.v").await), ((1, 1), Some(json!("found"))), "{peer:?}");
     }
 }
 
 #[tokio::test]
 async fn what_did_not_happen_is_done_again() {
-    let mut scene = scene(Peer::IsLostOnce, true);
-    assert_eq!(scene.driver.turn(Input::RunPlan).await.unwrap().ends, Ends::Output);
-    assert_eq!((scene.counts(), scene.value()), ((2, 1), Some(json!("answered"))));
+    let scene = scene(Peer::IsLostOnce, true);
+    let handle = scene.begun().await;
+    assert_eq!(run_plan(&handle).await.ends, Ends::Output);
+    assert_eq!((scene.counts(), read(&handle, "†state.v").await), ((2, 1), Some(json!("answered"))));
 }
 
 #[tokio::test]
@@ -124,9 +125,10 @@ async fn where_nobody_can_look_a_person_is_asked_with_what_is_known() {
         (Peer::ActsAndHangs, "no result within 0.03 seconds"),
         (Peer::ActsAndPanics, "a mistake in its code"),
     ] {
-        let mut scene = scene(peer, false);
-        assert_eq!(scene.driver.turn(Input::RunPlan).await.unwrap().ends, Ends::Waiting, "{peer:?}");
-        let open = scene.open();
+        let scene = scene(peer, false);
+        let handle = scene.begun().await;
+        assert_eq!(run_plan(&handle).await.ends, Ends::Waiting, "{peer:?}");
+        let open = open_questions(&handle).await;
         assert_eq!((open.len(), open[0].about, scene.counts()), (1, About::InDoubt, (1, 1)), "{peer:?}");
         assert!(open[0].reasons[0].contains(known), "{:?}", open[0].reasons);
     }
@@ -135,16 +137,18 @@ async fn where_nobody_can_look_a_person_is_asked_with_what_is_known() {
 #[tokio::test]
 async fn a_crash_is_a_lost_answer_like_any_other() {
     for (had_happened, counts, value) in [(true, (0, 1), "found"), (false, (1, 1), "answered")] {
-        let mut scene = scene(Peer::IsLostOnce, true);
+        let scene = scene(Peer::IsLostOnce, true);
         scene.runs.store(usize::from(!had_happened), Ordering::SeqCst);
         if had_happened {
             scene.happened.lock().unwrap().push("s:0.0".to_owned());
         }
         // The journal ends after the intent.
-        assert_eq!(scene.driver.recover(vec![(Time(1), Input::RunPlan)]).in_doubt, 1);
-        assert_eq!(scene.driver.resume().await.unwrap().unwrap().ends, Ends::Output);
+        let intent = vec![Record::new(clock(), Input::RunPlan)];
+        scene.store.create("s", clock(), &posting().genesis().unwrap(), intent).unwrap();
+        let handle = scene.host.open("s").await.unwrap();
+        assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
         let (runs, happened) = scene.counts();
         assert_eq!((runs - usize::from(!had_happened), happened), counts);
-        assert_eq!(scene.value(), Some(json!(value)));
+        assert_eq!(read(&handle, "†state.v").await, Some(json!(value)));
     }
 }

@@ -1,12 +1,17 @@
 //! Answers that are acted on while they are still being written.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+mod common;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use common::{Small, host, journal, say, snapshot};
+use obelus_kernel::Context;
 use obelus_kernel::dialect::stream::Piece;
-use obelus_kernel::session::{Answer, Ends, Input, Mode, Money, Prompt, Session, Settings, Solution};
-use obelus_kernel::{Context, Time};
-use obelus_runtime::{Activities, AnswerFuture, Driver, Durable, Event, Journal, Model, Part, Parts, Used};
+use obelus_kernel::session::{Answer, Ends, Input, Mode, Money, Prompt, Settings, Solution};
+use obelus_runtime::{
+    Activities, AnswerFuture, Connections, EventBody, Model, Part, Parts, SessionHandle, SessionSpec, Used,
+};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -25,7 +30,7 @@ fn calls() -> Vec<Value> {
 
 impl Model for Gated {
     fn ask(&self, _: Prompt) -> AnswerFuture {
-        panic!("a driver asks aloud")
+        panic!("a session asks aloud")
     }
 
     fn ask_aloud(&self, _: Prompt, parts: Parts) -> AnswerFuture {
@@ -43,22 +48,18 @@ impl Model for Gated {
     }
 }
 
-/// What was kept, in order.
-#[derive(Clone, Default)]
-struct Remembered(Arc<Mutex<Vec<Input>>>);
-
-impl Journal for Remembered {
-    fn append(&mut self, inputs: &[(Time, Input)]) -> Durable {
-        self.0.lock().unwrap().extend(inputs.iter().map(|(_, input)| input.clone()));
-        Box::pin(std::future::ready(Ok(())))
+fn spec() -> SessionSpec {
+    let tool = |effect: &str, name: &str| json!({"x-effect": effect, "x-trust": "trusted", "properties": {name: {}}});
+    let context = json!([{"type": "tool", "tool": {"look": tool("read", "q"), "note": tool("create", "text")}}]);
+    SessionSpec {
+        context: Context::from_value(context).unwrap(),
+        settings: Settings { mode: Mode::Full, ..Settings::default() },
+        ..SessionSpec::default()
     }
 }
 
-fn session(activities: &Activities) -> Session {
-    let tool = |effect: &str, name: &str| json!({"x-effect": effect, "x-trust": "trusted", "properties": {name: {}}});
-    let context = json!([{"type": "tool", "tool": {"look": tool("read", "q"), "note": tool("create", "text")}}]);
-    let settings = Settings { mode: Mode::Full, activities: activities.names(), ..Settings::default() };
-    Session::new("s", Context::from_value(context).unwrap(), None, Arc::new(settings)).unwrap()
+async fn noted(handle: &SessionHandle) -> Value {
+    handle.inspect(|session| session.state()["noted"].clone()).await.unwrap()
 }
 
 #[tokio::test]
@@ -69,50 +70,39 @@ async fn a_call_that_has_come_whole_begins_before_the_rest_of_the_answer_is_ther
     let (opens, counts) = (Arc::clone(&gate), Arc::clone(&looks));
     activities.register("look", move |_| {
         counts.fetch_add(1, Ordering::SeqCst);
-        // Nobody else opens it: a driver that waits for the whole answer waits for ever.
+        // Nobody else opens it: a session that waits for the whole answer waits for ever.
         opens.notify_one();
         async { Ok(json!("found")) }
     });
     activities.register("note", |work| async move { Ok(work.call["text"].clone()) });
-    let model = Arc::new(Gated { gate, tells: calls().remove(0) });
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let watcher = Arc::clone(&seen);
-    let kept = Remembered::default();
-    let mut driver = Driver::new(session(&activities), Arc::new(activities), model, || Time(0))
-        .journaled_by(kept.clone())
-        .watched_by(move |event| match event {
-            Event::Writing(words) => watcher.lock().unwrap().push(format!("writing {words}")),
-            Event::Say(words) => watcher.lock().unwrap().push(format!("say {words}")),
-            Event::Began(start) => watcher.lock().unwrap().push(format!("began {}", start.tool.name)),
-            Event::Used(used) => watcher.lock().unwrap().push(format!("used {} {}", used.input, used.output)),
-            _ => {}
-        });
-    let reply = driver.turn(Input::User { text: "look".to_owned() }).await.unwrap();
+    let store = Arc::new(Small::default());
+    let model = Gated { gate, tells: calls().remove(0) };
+    let host = host(Connections::new(activities).with_model(model), store.clone());
+    let handle = host.create("s", spec()).await.unwrap();
+    let mut events = handle.subscribe(None);
+    let reply = say(&handle, "look").await;
 
     assert_eq!(reply.ends, Ends::Output);
-    assert_eq!(driver.session().state()["noted"], "found");
+    assert_eq!(noted(&handle).await, "found");
     assert_eq!(looks.load(Ordering::SeqCst), 1, "what was started early is not started again");
-    let expected =
-        ["writing Смо", "writing трю.", "began look", "used 3 4", "say Смотрю.", "began note"].map(str::to_owned);
-    let mut seen = seen.lock().unwrap().clone();
+    let shown = std::iter::from_fn(|| events.try_next()).filter_map(|event| match &event.body {
+        EventBody::Writing { text } => Some(format!("writing {text}")),
+        EventBody::AgentSaid { text } => Some(format!("say {text}")),
+        EventBody::CallBegan { call, .. } => Some(format!("began {}", call["_tool"].as_str().unwrap())),
+        EventBody::Used { used, .. } => Some(format!("used {} {}", used.input, used.output)),
+        _ => None,
+    });
+    let mut shown: Vec<String> = shown.collect();
     // Whether the tokens or the call are told first is of no account.
-    seen[2..4].sort();
-    assert_eq!(seen, expected);
+    shown[2..4].sort();
+    assert_eq!(shown, ["writing Смо", "writing трю.", "began look", "used 3 4", "say Смотрю.", "began note"]);
 
-    // Words leave no trace in the journal; a call that began does, and what the request took, and the journal leads to the same session.
-    let kept = kept.0.lock().unwrap().clone();
+    // Words leave no trace in the journal; a call that began does, and what the request took, and the journal leads to
+    // the same session.
     let partial = |input: &&Input| matches!(input, Input::Partial { .. });
-    assert_eq!(kept.iter().filter(partial).count(), 1);
-    assert_eq!(driver.session().spent().1.used.cost, Some(Money::from(0.1)));
-    let mut activities = Activities::new();
-    for name in ["look", "note"] {
-        activities.register(name, |_| async { panic!("nothing is done again") });
-    }
-    let again = session(&activities);
-    let mut again = Driver::new(again, Arc::new(activities), Arc::new(obelus_runtime::NoModel), || Time(0));
-    let recovered = again.recover(kept.into_iter().map(|input| (Time(0), input)).collect());
-    assert_eq!((recovered.in_doubt, recovered.requests), (0, 0));
-    assert_eq!(again.session().snapshot(), driver.session().snapshot());
+    assert_eq!(journal(&*store, "s").iter().filter(partial).count(), 1);
+    assert_eq!(handle.inspect(|session| session.spent().1.used.cost).await.unwrap(), Some(Money::from(0.1)));
+    assert_eq!(host.look("s", None).unwrap().snapshot().to_string(), snapshot(&handle).await);
 }
 
 #[tokio::test]
@@ -122,11 +112,11 @@ async fn a_call_that_acts_waits_for_the_whole_answer() {
     let mut activities = Activities::new();
     activities.register("look", |_| async { Ok(json!("found")) });
     activities.register("note", |work| async move { Ok(work.call["text"].clone()) });
-    let model = Arc::new(Gated { gate, tells: json!({"_tool": "note", "text": "early"}) });
-    let kept = Remembered::default();
-    let mut driver =
-        Driver::new(session(&activities), Arc::new(activities), model, || Time(0)).journaled_by(kept.clone());
-    driver.turn(Input::User { text: "look".to_owned() }).await.unwrap();
-    assert!(!kept.0.lock().unwrap().iter().any(|input| matches!(input, Input::Partial { .. })));
-    assert_eq!(driver.session().state()["noted"], "found");
+    let store = Arc::new(Small::default());
+    let model = Gated { gate, tells: json!({"_tool": "note", "text": "early"}) };
+    let host = host(Connections::new(activities).with_model(model), store.clone());
+    let handle = host.create("s", spec()).await.unwrap();
+    say(&handle, "look").await;
+    assert!(!journal(&*store, "s").iter().any(|input| matches!(input, Input::Partial { .. })));
+    assert_eq!(noted(&handle).await, "found");
 }

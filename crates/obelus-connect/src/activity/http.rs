@@ -1,6 +1,6 @@
 //! HTTP requests as activities, made from templates over `{call, tool, scope, key}`.
 //!
-//! The host is fixed by the binding: neither a value of the call nor a redirect leads elsewhere.
+//! The binding fixes the host: neither a value of the call nor a redirect can change it.
 
 mod address;
 mod answer;
@@ -36,7 +36,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// A request that carries out calls.
 pub(super) struct Http {
     endpoint: Arc<Endpoint>,
-    /// Looks whether a call happened whose answer was lost: a request, and where in its answer the result stands.
+    /// Reconciles a call whose answer was lost: a request, and the place of the result in its answer.
     look: Option<Arc<(Endpoint, String)>>,
     retry: Retry,
     limit: Option<Duration>,
@@ -52,13 +52,13 @@ struct Endpoint {
     secrets: Vec<String>,
 }
 
-/// A request, ready to be sent as often as need be.
+/// A request that can be sent several times.
 struct Request {
     method: Method,
     url: Url,
     headers: HeaderMap,
     body: Option<Vec<u8>>,
-    /// Whether the tool only looks.
+    /// Whether the tool only reads.
     is_read: bool,
 }
 
@@ -111,7 +111,7 @@ impl Activity for Http {
                     return Reconciled::Unknown(words);
                 }
             };
-            // Whatever the call did, looking is reading.
+            // Reconciling is a read, whatever the call's effect.
             let looked = match endpoint.request(&work, &secrets, true) {
                 Ok(request) => retry.run(Effect::Read, || endpoint.send(&request)).await,
                 Err(error) => Err(error),
@@ -133,8 +133,7 @@ impl Activity for Http {
     }
 }
 
-/// Whether the request may have been carried out though its answer never came: the line broke, or something between
-/// here and there gave up.
+/// Whether the request may have been carried out without an answer: the connection broke, or a gateway gave up.
 fn is_lost(error: &CallError) -> bool {
     ["lost_answer", "http_502", "http_504"].contains(&error.code.as_str())
 }
@@ -174,7 +173,7 @@ impl Endpoint {
         Ok(Self { client: client.clone(), method, address, headers, body, secrets: secrets.to_vec() })
     }
 
-    /// The secrets by name, read when they are needed so that they are kept nowhere; or the name of one that is not set.
+    /// The secrets by name, read for each request and not stored; or the name of one that is not set.
     fn secrets(&self) -> Result<Vec<(&str, Secret)>, &str> {
         let secret = |name| Secret::from_env(name).map(|secret| (name, secret)).ok_or(name);
         self.secrets.iter().map(|name| secret(name.as_str())).collect()
@@ -208,7 +207,7 @@ impl Endpoint {
         if let Some((kind, _)) = &body {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         }
-        // Only headers see the secrets.
+        // Only headers can use secrets.
         let secrets = Given::from_pairs(secrets.iter().map(|(name, secret)| (*name, secret.expose())));
         let given = minijinja::context! { env => secrets, ..given };
         for (name, text) in &self.headers {

@@ -13,11 +13,11 @@ use tokio::sync::{Semaphore, oneshot};
 use super::binding::{BindingError, Fields};
 use super::messages;
 
-/// How many runs of one filter may be under way. A filter that never ends cannot be stopped; this bounds how
-/// many of its kind are left behind.
+/// The number of concurrent runs of one filter. A filter that never ends cannot be stopped, so this limits how many
+/// threads it can occupy.
 const MOST_AT_ONCE: usize = 4;
 
-/// A filter that recurses too deep takes the whole program down, so it is given room; unused room costs nothing.
+/// The stack of a filter's thread. A stack overflow would end the whole program; unused stack costs nothing.
 const STACK: usize = 32 * 1024 * 1024;
 
 /// A filter over `{call, tool, scope}`.
@@ -53,14 +53,14 @@ impl Activity for Jq {
     }
 }
 
-/// Runs a filter on a thread of its own, and not on the runtime's pool for blocking work: a runtime that shuts
-/// down waits for that pool, and a filter that never ends would keep the program from ending.
+/// Runs a filter on its own thread and not on the runtime's blocking pool: at shutdown the runtime waits for that pool,
+/// and an endless filter would keep the program from ending.
 async fn evaluate(filter: Arc<Filter>, running: Arc<Semaphore>, work: Work) -> Result<Value, String> {
     let permit = running.acquire_owned().await.map_err(|error| error.to_string())?;
     let (sender, receiver) = oneshot::channel();
     let run = move || {
         let input = json!({"call": &*work.call, "tool": work.tool.schema, "scope": work.scope});
-        // Nobody may be waiting any more.
+        // The call may have been abandoned.
         let _ = sender.send(filter.one(&input));
         drop(permit);
     };

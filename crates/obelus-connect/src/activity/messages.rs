@@ -1,13 +1,13 @@
-//! What the result of an activity stands for: a value, or messages for the paths that it chooses (CALL-5).
+//! Results of activities: a value, or messages for chosen paths (CALL-5).
 
 use obelus_kernel::session::{CallError, Outcome};
 use serde_json::Value;
 
-/// The field that stands alone in a result that is messages.
+/// The only field of a result that consists of messages.
 const MESSAGES: &str = "_messages";
 
-/// A result `{"_messages": […]}` is data messages; every other one is a value. The session checks that the messages
-/// keep to the call's `_outputPath`.
+/// A result `{"_messages": […]}` consists of data messages; every other result is a value. The session checks the
+/// messages against the call's `_outputPath`.
 pub(super) fn outcome_of(result: Value) -> Result<Outcome, CallError> {
     let Value::Object(mut fields) = result else { return Ok(Outcome::Value(result)) };
     if fields.len() != 1 || !fields.contains_key(MESSAGES) {

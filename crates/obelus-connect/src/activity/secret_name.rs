@@ -1,12 +1,12 @@
-//! Which variables of the environment hold secrets, as far as their names tell.
+//! Recognises variables of the environment that hold secrets by their names.
 
-/// Words that make the name of a variable look like that of a secret, wherever they stand in it.
+/// Words that mark a name as a secret's, anywhere in the name.
 const TELLING: [&str; 6] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "WEBHOOK", "CREDENTIAL"];
 
 /// Whether a variable of this name is likely to hold a secret.
 pub(crate) fn looks_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
-    // KEY must end a word, so that the layout of a keyboard is no secret.
+    // KEY must end a word, so that `KEYBOARD_LAYOUT` is not a secret.
     TELLING.iter().any(|word| name.contains(word)) || name.split('_').any(|word| word.ends_with("KEY"))
 }
 

@@ -5,12 +5,19 @@ mod door;
 mod form;
 mod words;
 
-use obelus_runtime::Secret;
+use obelus_runtime::{Secret, SessionSpec};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 pub use door::{EventDoor, Received};
 pub use words::event_words;
+
+/// The variable with the token by which the events of a session's portal are known.
+pub fn token_variable(spec: &SessionSpec) -> String {
+    let bound = spec.activities.iter().flat_map(|lot| lot.bound.values());
+    let named = bound.filter_map(|binding| binding["bitrix24"]["application_token"].as_str()).next();
+    named.map_or("BITRIX_APPLICATION_TOKEN", |name| name.strip_prefix('$').unwrap_or(name)).to_owned()
+}
 
 /// A form larger than this is no event: they carry ids only.
 const LARGEST: usize = 64 * 1024;

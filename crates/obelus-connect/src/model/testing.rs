@@ -8,7 +8,7 @@ use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::{CallReport, CallStatus, Prompt, Purpose};
 use serde_json::{Value, json};
 
-/// A request with nothing in it.
+/// An empty request.
 pub(super) fn bare() -> Prompt {
     Prompt {
         purpose: Purpose::Solve,
@@ -34,7 +34,7 @@ pub(super) fn bare() -> Prompt {
     }
 }
 
-/// A request in which the user says something.
+/// A request with a message of the user.
 pub(super) fn asked(words: &str) -> Prompt {
     Prompt { texts: vec![("user".to_owned(), words.to_owned())], ..bare() }
 }

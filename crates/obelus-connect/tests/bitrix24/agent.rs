@@ -116,7 +116,11 @@ async fn creations_of_the_agent_happen_once_though_answers_are_lost() {
     let questions: Vec<String> =
         driver.session().questions().into_iter().map(|question| format!("{:?}", question.reasons)).collect();
     assert_eq!((reply.ends, questions), (Ends::Output, Vec::new()));
-    assert!(reply.calls.iter().all(|call| call.status == obelus_kernel::session::CallStatus::Done), "{:?}", reply.calls);
+    assert!(
+        reply.calls.iter().all(|call| call.status == obelus_kernel::session::CallStatus::Done),
+        "{:?}",
+        reply.calls
+    );
     // Twenty calls, and more requests than that: some answers were lost.
     assert!(portal.requests() > 20, "{}", portal.requests());
 

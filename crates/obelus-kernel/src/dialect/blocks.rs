@@ -88,7 +88,7 @@ impl Blocks {
         let words = Some(self.words).filter(|words| !words.is_empty());
         let output = words.clone().filter(|_| calls.is_empty()).map_or_else(Default::default, Into::into);
         let thought = Some(self.thought).filter(|thought| !thought.is_empty());
-        Solution { thought, say: words, calls, output, sequential: true, keeps_results: true }
+        Solution { thought, say: words, calls, output, sequential: true, keeps_results: true, output_path: None }
     }
 }
 

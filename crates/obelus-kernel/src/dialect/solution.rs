@@ -22,6 +22,9 @@ pub struct Solution {
     pub calls: Vec<Value>,
     /// The result; null while there is none.
     pub output: Value,
+    /// The path chosen for the result, where one call with alternatives was to be carried out.
+    #[serde(rename = "_outputPath", skip_serializing_if = "Option::is_none")]
+    pub output_path: Option<String>,
     /// Whether the calls run in the order of writing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sequential: bool,
@@ -67,7 +70,12 @@ impl Solution {
         if depth(&output) >= MOST {
             return Err(format!("`output` is nested deeper than {} levels", MOST - 1));
         }
-        Ok(Self { say, calls, output, ..Self::default() })
+        let output_path = match fields.shift_remove("_outputPath") {
+            None | Some(Value::Null) => None,
+            Some(Value::String(path)) => Some(path),
+            Some(other) => return Err(format!("`_outputPath` is a string, not {}", type_name(&other))),
+        };
+        Ok(Self { say, calls, output, output_path, ..Self::default() })
     }
 
     /// Reads an answer from text: one JSON object, with or without a code fence.

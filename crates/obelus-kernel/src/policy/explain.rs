@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::gate::{Explanation, Gate, Mode, Proposal};
+use super::grounding::{AfterReading, GroundIndex, Grounding};
 use super::provenance::{Place, Provenance};
 use super::rules::{Policy, example_origins};
 use crate::call::Call;
@@ -35,10 +36,16 @@ pub fn explain(call: &Value, context: &Context, policy: &Policy, mode: Mode) -> 
     let params = Value::Object(params);
     let shown = call.get("_shown").map(Origins::from_json).unwrap_or_default();
     let instance = read.instance.as_deref();
-    let sources = Provenance { context, instance, literal: &shown, said: Origins::NONE };
+    let mut index = GroundIndex::default();
+    let grounding = (policy.after_reading() == AfterReading::Grounded).then(|| {
+        index.catch_up(context, &[]);
+        // What the file's context has was not run by any session.
+        Grounding { context, index: &index, base: context.length(), instance }
+    });
+    let sources = Provenance { context, instance, literal: &shown, said: Origins::NONE, grounding };
     let origins = |place: Place<'_>| {
         let said = match place {
-            Place::Call => None,
+            Place::Call | Place::Scopes => None,
             Place::Param(path) | Place::Path(path) => Some(path),
         };
         Some(sources.of(&read, place)?.joined(&example_origins(call, said)))
@@ -50,5 +57,6 @@ pub fn explain(call: &Value, context: &Context, policy: &Policy, mode: Mode) -> 
         origins: &origins,
         proposer: &shown,
         may_follow: &|_| false,
+        grounding: grounding.as_ref(),
     }))
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::grounding::{AfterReading, Grounded, Grounding};
 use super::index::Line;
 use super::matching::present;
 use super::provenance::Place;
@@ -98,6 +99,8 @@ pub enum Reason {
         /// The tools that it comes from.
         sources: Vec<String>,
     },
+    /// What the call's scopes hand to it is untrusted; from these tools.
+    UntrustedScopes(Vec<String>),
     /// A plan runs when a person has approved it.
     PlanNeedsApproval,
     /// The plan was made after untrusted data was shown; from these tools.
@@ -106,6 +109,8 @@ pub enum Reason {
     Interrupted,
     /// The call's answer was lost, and it is not known whether it happened; what is known.
     AnswerLost(String),
+    /// It was proposed after reading, and what it is about is what the user named: how each value was found.
+    Grounded(Vec<Grounded>),
 }
 
 impl Reason {
@@ -113,7 +118,10 @@ impl Reason {
     pub fn is_about_origins(&self) -> bool {
         matches!(
             self,
-            Reason::ProposedAfterReading(_) | Reason::UntrustedTarget { .. } | Reason::PlannedAfterReading(_)
+            Reason::ProposedAfterReading(_)
+                | Reason::UntrustedTarget { .. }
+                | Reason::UntrustedScopes(_)
+                | Reason::PlannedAfterReading(_)
         )
     }
 }
@@ -146,9 +154,16 @@ impl fmt::Display for Reason {
                 let path: Vec<String> = path.split('.').map(word).collect();
                 write!(f, "{} comes from what is not trusted: {}", path.join("."), names(sources))
             }
+            Reason::UntrustedScopes(sources) => {
+                write!(f, "it is shown what is not trusted: {}", names(sources))
+            }
             Reason::PlanNeedsApproval => f.write_str("a plan runs when it is approved"),
             Reason::PlannedAfterReading(sources) => {
                 write!(f, "it was made after reading what is not trusted: {}", names(sources))
+            }
+            Reason::Grounded(values) => {
+                let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+                write!(f, "what it is about is what the user named: {}", values.join("; "))
             }
         }
     }
@@ -212,6 +227,8 @@ pub struct Proposal<'a> {
     pub proposer: &'a Origins,
     /// Whether a read may follow this target although it is untrusted (POL-6).
     pub may_follow: &'a dyn Fn(&str) -> bool,
+    /// Finds values in what the user said, where somebody keeps that up (POL-7).
+    pub grounding: Option<&'a Grounding<'a>>,
 }
 
 impl fmt::Debug for Proposal<'_> {
@@ -347,29 +364,46 @@ impl<'a> Gate<'a> {
         if call.aside("requires_confirmation") == Some(&Value::Bool(true)) {
             finding(&"the agent", Ruling::Confirm, &|| Reason::AgentAsks);
         }
-        findings_of_origins(proposal, finding);
+        self.findings_of_origins(proposal, finding);
     }
-}
 
-/// POL-6: whether untrusted data steers the call, by its proposal or by one of its targets.
-fn findings_of_origins(proposal: &Proposal<'_>, finding: &mut EachFinding<'_>) {
-    let Proposal { call, tool, origins, proposer, may_follow, .. } = *proposal;
-    let acts = tool.effect != Effect::Read;
-    let names = |origins: &Origins| -> Vec<String> { origins.untrusted().map(str::to_owned).collect() };
-    if acts && !proposer.is_trusted() {
-        finding(&"origins", Ruling::Confirm, &|| Reason::ProposedAfterReading(names(proposer)));
+    /// How a creation that was proposed after reading is grounded, where that is enough (POL-7).
+    fn grounded(&self, proposal: &Proposal<'_>) -> Option<Vec<Grounded>> {
+        let is_asked_for = self.policy.after_reading() == AfterReading::Grounded;
+        let grounding = proposal.grounding.filter(|_| is_asked_for && proposal.tool.effect == Effect::Create)?;
+        grounding.of_creation(proposal.tool, &(proposal.params)())
     }
-    let mut target = |place: Place<'_>, path: &str| {
-        let Some(of) = origins(place).filter(|of| !of.is_trusted()) else { return };
-        if acts || !may_follow(path) {
-            let reason = || Reason::UntrustedTarget { path: path.to_owned(), sources: names(&of) };
-            finding(&"origins", Ruling::Confirm, &reason);
+
+    /// POL-6: whether untrusted data steers the call, by its proposal or by one of its targets.
+    fn findings_of_origins(&self, proposal: &Proposal<'_>, finding: &mut EachFinding<'_>) {
+        let Proposal { call, tool, origins, proposer, may_follow, .. } = *proposal;
+        let acts = tool.effect != Effect::Read;
+        let names = |origins: &Origins| -> Vec<String> { origins.untrusted().map(str::to_owned).collect() };
+        if acts && !proposer.is_trusted() {
+            match self.grounded(proposal) {
+                Some(values) => finding(&"origins", Ruling::Allow, &|| Reason::Grounded(values.clone())),
+                None => finding(&"origins", Ruling::Confirm, &|| Reason::ProposedAfterReading(names(proposer))),
+            }
         }
-    };
-    match &tool.target {
-        Some(paths) => paths.iter().for_each(|path| target(Place::Path(path), path)),
-        None if acts => call.params.iter().for_each(|(name, _)| target(Place::Param(name), name)),
-        // A read that declares no target is steered by nothing.
-        None => {}
+        // Scopes count though a tool declares that it has no target.
+        if acts && !call.scopes.is_empty() {
+            let of = origins(Place::Scopes).unwrap_or_default();
+            if !of.is_trusted() {
+                finding(&"origins", Ruling::Confirm, &|| Reason::UntrustedScopes(names(&of)));
+            }
+        }
+        let mut target = |place: Place<'_>, path: &str| {
+            let Some(of) = origins(place).filter(|of| !of.is_trusted()) else { return };
+            if acts || !may_follow(path) {
+                let reason = || Reason::UntrustedTarget { path: path.to_owned(), sources: names(&of) };
+                finding(&"origins", Ruling::Confirm, &reason);
+            }
+        };
+        match &tool.target {
+            Some(paths) => paths.iter().for_each(|path| target(Place::Path(path), path)),
+            None if acts => call.params.iter().for_each(|(name, _)| target(Place::Param(name), name)),
+            // A read that declares no target is steered by nothing.
+            None => {}
+        }
     }
 }

@@ -9,11 +9,11 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::names::folded;
 use super::gate::Ruling;
 use super::matching::Match;
 use super::matching::names_of;
 use super::rules::Rule;
+use crate::names::folded;
 use crate::origin::Origins;
 use crate::tool::Tool;
 
@@ -44,6 +44,7 @@ pub(super) struct Index {
     speaks: bool,
     has_allow_list: bool,
     looks_at_params: bool,
+    looks_at_origins: bool,
     exact: BTreeMap<String, Shelf>,
     heads: Ends,
     tails: Ends,
@@ -68,7 +69,7 @@ struct Shelf {
     params: Params,
 }
 
-/// Lines about a parameter, step by step along its path in lower case.
+/// Lines about a parameter, step by step along its path, whose names are in the form in which they are compared.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Params {
     plain: Vec<Line>,
@@ -87,6 +88,7 @@ impl Index {
             speaks: !(allow.is_empty() && confirm.is_empty() && refuse.is_empty() && rules.is_empty()),
             has_allow_list: !allow.is_empty() || rules.iter().any(|rule| rule.verdict == Ruling::Allow),
             looks_at_params: rules.iter().any(|rule| rule.matching.param.is_some()),
+            looks_at_origins: rules.iter().any(|rule| rule.matching.from.is_some()),
             ..Self::default()
         };
         let allow = allow.iter().enumerate().map(|(place, glob)| (glob, Line::Allow(place)));
@@ -107,6 +109,10 @@ impl Index {
 
     pub(super) fn looks_at_params(&self) -> bool {
         self.looks_at_params
+    }
+
+    pub(super) fn looks_at_origins(&self) -> bool {
+        self.looks_at_origins
     }
 
     /// The lines that may speak of a call, in the order of the file.
@@ -151,9 +157,8 @@ impl Shelf {
     fn add(&mut self, matching: &Match, line: Line) {
         let lines = match (&matching.param, &matching.from, &matching.effect) {
             (Some(path), from, _) => {
-                let node = path
-                    .split('.')
-                    .fold(&mut self.params, |node, step| node.below.entry(folded(step)).or_default());
+                let node =
+                    path.split('.').fold(&mut self.params, |node, step| node.below.entry(folded(step)).or_default());
                 match from {
                     Some(from) => node.origins.entry(from.clone()).or_default(),
                     None => &mut node.plain,

@@ -1,12 +1,16 @@
 //! Where the values of a call come from.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
-use super::matching::present;
+use super::grounding::Grounding;
+use super::matching::values_at;
 use crate::call::{Call, Scope};
 use crate::context::{Context, named};
 use crate::expr::Expr;
 use crate::message::Message;
+use crate::names::alike;
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
 use crate::quote::word;
@@ -20,6 +24,8 @@ pub(crate) struct Provenance<'a> {
     pub(crate) literal: &'a Origins,
     /// What the agent's own words of this session carry.
     pub(crate) said: &'a Origins,
+    /// Finds literals in what the user said, where such literals carry the user's origin (POL-7).
+    pub(crate) grounding: Option<Grounding<'a>>,
 }
 
 /// A part of a call whose origins are asked for.
@@ -29,6 +35,8 @@ pub enum Place<'a> {
     Call,
     /// The parameter of this very name.
     Param(&'a str),
+    /// What its scopes show to whoever carries it out.
+    Scopes,
     /// What a dotted path leads to. Case does not matter, and arrays are looked through.
     Path(&'a str),
 }
@@ -38,6 +46,7 @@ impl Provenance<'_> {
     pub(crate) fn of(&self, call: &Call, place: Place<'_>) -> Option<Origins> {
         match place {
             Place::Call => Some(self.of_call(call)),
+            Place::Scopes => Some(self.of_scopes(call)),
             Place::Param(name) => Some(self.of_param(call, name)),
             Place::Path(path) => self.of_path(call, path),
         }
@@ -45,7 +54,8 @@ impl Provenance<'_> {
 
     /// The origins of everything the call is made of, its scopes included.
     pub(crate) fn of_call(&self, call: &Call) -> Origins {
-        call.params.iter().fold(self.of_scopes(call), |all, (_, template)| self.of_template(template).joined(&all))
+        let each = call.params.iter().map(|(name, template)| self.of_template(call, name, template));
+        each.fold(self.of_scopes(call), |all, of| of.joined(&all))
     }
 
     /// The origins of what the call's scopes show to whoever carries it out.
@@ -62,20 +72,27 @@ impl Provenance<'_> {
     /// The origins of one parameter.
     fn of_param(&self, call: &Call, name: &str) -> Origins {
         let param = call.params.iter().find(|(known, _)| known == name);
-        param.map(|(_, template)| self.of_template(template)).unwrap_or_default()
+        param.map(|(_, template)| self.of_template(call, name, template)).unwrap_or_default()
     }
 
-    fn of_template(&self, template: &Template) -> Origins {
+    /// The origins of what stands at a dotted path of the parameters.
+    fn of_template(&self, call: &Call, path: &str, template: &Template) -> Origins {
         match template {
-            Template::Literal(_) => self.literal.clone(),
+            Template::Literal(value) => self.of_literal(call, path, value),
             Template::Expr(expr) => self.of_expr(expr, &[]),
-            Template::Array(items) => self.union(items.iter()),
-            Template::Object(fields) => self.union(fields.iter().map(|(_, value)| value)),
+            Template::Array(items) => union(items.iter().map(|item| self.of_template(call, path, item))),
+            Template::Object(fields) => {
+                union(fields.iter().map(|(name, value)| self.of_template(call, &self.deeper(path, name), value)))
+            }
         }
     }
 
-    fn union<'t>(&self, parts: impl Iterator<Item = &'t Template>) -> Origins {
-        parts.fold(Origins::default(), |all, part| all.joined(&self.of_template(part)))
+    /// A literal carries everything that whoever proposed it had been shown, unless the user named it.
+    fn of_literal(&self, call: &Call, path: &str, value: &Value) -> Origins {
+        match (&self.grounding, &call.tool) {
+            (Some(grounding), Some(tool)) => grounding.origins(tool, path, value, self.literal),
+            _ => self.literal.clone(),
+        }
     }
 
     /// The origins of what lies at one place of the parameters.
@@ -83,38 +100,67 @@ impl Provenance<'_> {
         let Some((name, mut rest)) = place.split_first() else { return Origins::default() };
         let param = call.params.iter().find(|(known, _)| **known == *name.key());
         let Some(mut template) = param.map(|(_, template)| template) else { return Origins::default() };
-        while let Some((step, below)) = rest.split_first() {
+        let mut path = self.deeper("", &name.key()).into_owned();
+        while let Some((step, deeper)) = rest.split_first() {
             let inner = match template {
-                Template::Literal(_) => return self.literal.clone(),
+                Template::Literal(value) => return self.of_literal_at(call, path, value, rest),
                 Template::Expr(expr) => return self.of_expr(expr, rest),
                 Template::Array(items) => step.element(items.len()).and_then(|index| items.get(index)),
                 Template::Object(fields) => {
+                    path = self.deeper(&path, &step.key()).into_owned();
                     fields.iter().find(|(known, _)| *known == step.key()).map(|(_, inner)| inner)
                 }
             };
-            let Some(inner) = inner else { return self.of_template(template) };
-            (template, rest) = (inner, below);
+            let Some(inner) = inner else { return self.of_template(call, &path, template) };
+            (template, rest) = (inner, deeper);
         }
-        self.of_template(template)
+        self.of_template(call, &path, template)
+    }
+
+    /// The same of a place below a literal.
+    fn of_literal_at(&self, call: &Call, mut path: String, literal: &Value, place: &[Segment]) -> Origins {
+        let mut value = literal;
+        for step in place {
+            let Some(inner) = step.of(value) else { break };
+            if value.is_object() {
+                path = self.deeper(&path, &step.key()).into_owned();
+            }
+            value = inner;
+        }
+        self.of_literal(call, &path, value)
+    }
+
+    /// A dotted path with a name more. Only grounding asks for paths, so that without it they cost nothing.
+    fn deeper<'p>(&self, path: &'p str, name: &str) -> Cow<'p, str> {
+        match &self.grounding {
+            None => Cow::Borrowed(""),
+            Some(_) if path.is_empty() => Cow::Owned(name.to_owned()),
+            Some(_) => Cow::Owned(format!("{path}.{name}")),
+        }
     }
 
     /// The origins of what lies at a dotted path, where something does. Arrays are looked through.
     pub(crate) fn of_path(&self, call: &Call, path: &str) -> Option<Origins> {
         let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
-        let of = call.params.iter().filter(|(name, _)| same(name, first));
-        join_all(of.filter_map(|(_, template)| self.below(template, rest)))
+        let of = call.params.iter().filter(|(name, _)| alike(name, first));
+        join_all(of.filter_map(|(name, template)| self.below(call, name, template, rest)))
     }
 
-    fn below(&self, template: &Template, path: Option<&str>) -> Option<Origins> {
-        let Some(path) = path else { return Some(self.of_template(template)) };
+    fn below(&self, call: &Call, above: &str, template: &Template, path: Option<&str>) -> Option<Origins> {
+        let Some(path) = path else { return Some(self.of_template(call, above, template)) };
         let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
         match template {
-            Template::Literal(value) => present(value, path).then(|| self.literal.clone()),
+            Template::Literal(value) => {
+                let parts = values_at(value, path).into_iter();
+                join_all(parts.map(|(path, part)| self.of_literal(call, &self.deeper(above, &path), part)))
+            }
             Template::Expr(expr) => Some(self.of_names(expr, &path.split('.').collect::<Vec<_>>())),
-            Template::Array(items) => join_all(items.iter().filter_map(|item| self.below(item, Some(path)))),
+            Template::Array(items) => {
+                join_all(items.iter().filter_map(|item| self.below(call, above, item, Some(path))))
+            }
             Template::Object(fields) => {
-                let of = fields.iter().filter(|(name, _)| same(name, first));
-                join_all(of.filter_map(|(_, value)| self.below(value, rest)))
+                let of = fields.iter().filter(|(name, _)| alike(name, first));
+                join_all(of.filter_map(|(name, value)| self.below(call, &self.deeper(above, name), value, rest)))
             }
         }
     }
@@ -165,15 +211,11 @@ impl Provenance<'_> {
 fn find_ways(value: &Value, names: &[&str], way: &mut Vec<Segment>, found: &mut Vec<Vec<Segment>>) {
     let [first, rest @ ..] = names else { return found.push(way.clone()) };
     let Value::Object(fields) = value else { return };
-    for (name, inner) in fields.iter().filter(|(name, _)| same(name, first)) {
+    for (name, inner) in fields.iter().filter(|(name, _)| alike(name, first)) {
         way.push(Segment::Field(name.as_str().into()));
         find_ways(inner, rest, way, found);
         way.pop();
     }
-}
-
-fn same(a: &str, b: &str) -> bool {
-    crate::names::alike(a, b)
 }
 
 /// Messages that are looked through for a value.
@@ -193,6 +235,10 @@ fn holds(whole: &Value, value: &Value, effort: &mut usize) -> bool {
         (Value::Object(fields), value) => fields.values().any(|field| holds(field, value, effort)),
         _ => false,
     }
+}
+
+fn union(parts: impl Iterator<Item = Origins>) -> Origins {
+    parts.fold(Origins::default(), |all, part| all.joined(&part))
 }
 
 fn join_all(parts: impl Iterator<Item = Origins>) -> Option<Origins> {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::gate::Ruling;
+use super::grounding::AfterReading;
 use super::index::{Index, Line};
 use super::matching::Match;
 use crate::glob;
@@ -25,6 +26,9 @@ pub struct Policy {
     refuse: Vec<String>,
     /// Rules.
     rules: Vec<Rule>,
+    /// What holds for creations that were proposed after untrusted data was shown.
+    #[serde(skip_serializing_if = "is_default")]
+    after_reading: AfterReading,
     /// Finds the lines that may speak of a call without looking at the others.
     #[serde(skip)]
     index: Arc<Index>,
@@ -72,16 +76,21 @@ struct PolicyFields {
     confirm: Vec<String>,
     refuse: Vec<String>,
     rules: Vec<Rule>,
+    after_reading: AfterReading,
+}
+
+fn is_default(after_reading: &AfterReading) -> bool {
+    *after_reading == AfterReading::default()
 }
 
 impl From<PolicyForm> for Policy {
     fn from(form: PolicyForm) -> Self {
-        let PolicyFields { allow, confirm, refuse, rules } = match form {
+        let PolicyFields { allow, confirm, refuse, rules, after_reading } = match form {
             PolicyForm::Rules(rules) => PolicyFields { rules, ..PolicyFields::default() },
             PolicyForm::Full(fields) => fields,
         };
         let index = Arc::new(Index::of(&allow, &confirm, &refuse, &rules));
-        Policy { allow, confirm, refuse, rules, index }
+        Policy { allow, confirm, refuse, rules, after_reading, index }
     }
 }
 
@@ -89,6 +98,22 @@ impl Policy {
     /// Whether anything depends on which parameters a call of this tool has.
     pub(crate) fn looks_at_params(&self, tool: &Tool) -> bool {
         !tool.risky.is_empty() || self.index.looks_at_params()
+    }
+
+    /// Whether anything depends on where the parameters of a call come from, beyond whether that is trusted.
+    pub(crate) fn looks_at_origins(&self) -> bool {
+        self.index.looks_at_origins()
+    }
+
+    /// What holds for creations that were proposed after untrusted data was shown (POL-7).
+    pub fn after_reading(&self) -> AfterReading {
+        self.after_reading
+    }
+
+    /// The same policy with another word on creations after reading.
+    #[must_use]
+    pub fn with_after_reading(self, after_reading: AfterReading) -> Self {
+        Self { after_reading, ..self }
     }
 
     /// Whether a tool that no line names is refused.

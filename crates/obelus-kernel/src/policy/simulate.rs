@@ -13,7 +13,7 @@ use crate::tool::Tool;
 pub fn simulate(check: &Check, context: &Context, gate: Gate<'_>, by_model: impl Fn(&Tool) -> bool) -> Simulation {
     let by_person = Origins::of(Origin::User);
     plan::simulate(check, context, by_model, |call, tool, instance, params: &Value| {
-        let provenance = Provenance { context, instance, literal: &by_person, said: Origins::NONE };
+        let provenance = Provenance { context, instance, literal: &by_person, said: Origins::NONE, grounding: None };
         let verdict = gate.judge(&Proposal {
             call,
             tool,
@@ -21,6 +21,7 @@ pub fn simulate(check: &Check, context: &Context, gate: Gate<'_>, by_model: impl
             origins: &|place: Place<'_>| provenance.of(call, place),
             proposer: &by_person,
             may_follow: &|_| false,
+            grounding: None,
         });
         verdict.to_json()
     })

@@ -31,7 +31,7 @@ impl Session {
     /// What a decision about a resolved call is bound to.
     pub(super) fn hash_of(&self, call: &Call, frozen: &Value) -> String {
         let is_aside = |name: &str| ASIDES.contains(&name) && call.aside(name).is_some();
-        hash(&self.id, self.settings.mode.name(), frozen, is_aside)
+        hash(&self.id, frozen, is_aside)
     }
 
     /// A person must decide about a call.

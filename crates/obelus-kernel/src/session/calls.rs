@@ -57,6 +57,7 @@ impl Session {
     fn prepare(&mut self, at: JobRef) {
         let call = Arc::clone(self.scheduler.call(at));
         let Some(tool) = &call.tool else { return self.close(at, Status::Failed) };
+        self.catch_up_grounds(at);
         let (step, instance) = (self.scheduler.step_of(at), self.scheduler.job(at).instance.as_deref());
         let read = |path: &Path| match step.is_stale(at.index(), path) {
             true => None,
@@ -107,12 +108,10 @@ impl Session {
 
     /// Where the values of a job's call come from.
     pub(super) fn provenance(&self, at: JobRef) -> Provenance<'_> {
-        Provenance {
-            context: &self.memory.context,
-            instance: self.scheduler.job(at).instance.as_deref(),
-            literal: &self.scheduler.step_of(at).literal,
-            said: self.transcript.said(),
-        }
+        let instance = self.scheduler.job(at).instance.as_deref();
+        let literal = &self.scheduler.step_of(at).literal;
+        let grounding = self.grounding(instance, literal, self.scheduler.call(at));
+        Provenance { context: &self.memory.context, instance, literal, said: self.transcript.said(), grounding }
     }
 
     /// Decides whether a call that acts may run: by what people have said of it before, else by the gate.
@@ -150,6 +149,7 @@ impl Session {
             origins: &|place: Place<'_>| provenance.of(call, place),
             proposer: &step.literal,
             may_follow: &may_follow,
+            grounding: provenance.grounding.as_ref(),
         })
     }
 
@@ -376,7 +376,9 @@ impl Session {
         let frozen = frozen_call(&call, params.clone(), None);
         let literal = self.transcript.shown().clone().joined(&Origins::of(Origin::Model));
         let said = self.transcript.said();
-        let provenance = Provenance { context: &self.memory.context, instance: None, literal: &literal, said };
+        let grounding = self.grounding(None, &literal, &call);
+        let provenance =
+            Provenance { context: &self.memory.context, instance: None, literal: &literal, said, grounding };
         let verdict = self.settings.gate().judge(&Proposal {
             call: &call,
             tool: &tool,
@@ -384,6 +386,7 @@ impl Session {
             origins: &|place: Place<'_>| provenance.of(&call, place),
             proposer: &literal,
             may_follow: &|_| false,
+            grounding: provenance.grounding.as_ref(),
         });
         if !verdict.is_allowed() || self.inbox.knows(&self.hash_of(&call, &frozen)) {
             return None;

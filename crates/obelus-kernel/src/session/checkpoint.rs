@@ -34,6 +34,7 @@ struct Checkpoint<'a> {
     now: Time,
     mode: Mode,
     context: ContextCheckpoint<'a>,
+    #[serde(default)]
     digests: Cow<'a, [DigestPlace]>,
     turn: Cow<'a, Turn>,
     transcript: Cow<'a, TranscriptRecord>,
@@ -42,6 +43,7 @@ struct Checkpoint<'a> {
     next_request: u64,
     inbox: InboxCheckpoint<'a>,
     projection: Cow<'a, StateProjection>,
+    #[serde(default)]
     attached: Cow<'a, [Picture]>,
     paused: Cow<'a, Option<String>>,
     cursor: Option<Cow<'a, Cursor>>,
@@ -64,6 +66,8 @@ impl Session {
             graph,
             projection,
             delegates: _,
+            // It is made of the context and the inbox.
+            grounds: _,
             spent,
             tasks,
             paused,

@@ -13,6 +13,8 @@ use super::{Refused, Session, error_data};
 use crate::call::faults_of;
 use crate::origin::{Origin, Origins};
 use crate::policy::{Place, Proposal, Ruling};
+use crate::tool::Tool;
+use crate::wording::closest;
 
 impl Session {
     /// A person decided. A decision that does not fit is refused, and the question stays.
@@ -97,17 +99,19 @@ impl Session {
     }
 
     fn decide_about_doubt(&mut self, number: QuestionNumber, decision: Decision, by: &str) -> Result<(), Refused> {
-        let Some(question) = self.inbox.get(number) else { return Ok(()) };
         let outcome = match decision {
             // An unknown result is not written, and breaks no schema: the effect is there all the same.
             Decision::Happened { result: Value::Null } => Some(Outcome::Messages(Vec::new())),
             Decision::Happened { result } => Some(Outcome::Value(result)),
-            Decision::DidNot | Decision::Approve { .. } => None,
-            Decision::Deny { reason } => {
-                let text = format!("nobody knows whether it happened: {reason}");
-                Some(Outcome::Error(CallError::new("in_doubt", text)))
+            Decision::DidNot => None,
+            // Nobody repeats an effect by a yes (ASK-8).
+            other => {
+                let text = format!(
+                    "`{}` does not say whether it happened: answer `happened` if it did, or `did-not` to do it now",
+                    other.name()
+                );
+                return Err(Refused::new("unfit_answer", text));
             }
-            other => return Err(unfit(question, &other)),
         };
         self.settle_doubt(number, by, outcome);
         Ok(())
@@ -200,8 +204,10 @@ impl Session {
         let mut edited = frozen.params(call);
         let mut whole = (*frozen.call).clone();
         for (name, value) in params {
-            if name.starts_with('_') {
-                return Err(Refused::new("bad_edit", format!("`{name}` is not a parameter")));
+            if name.starts_with('_') || !is_param(tool, &edited, name) {
+                let near = closest(name, &param_names(tool, &edited)).map(|near| format!("; did you mean `{near}`?"));
+                let text = format!("`{}` is not a parameter{}", crate::visible(name), near.unwrap_or_default());
+                return Err(Refused::new("bad_edit", text));
             }
             whole[name] = value.clone();
             edited[name] = value.clone();
@@ -217,6 +223,8 @@ impl Session {
             origins: &|_: Place<'_>| Some(by_person.clone()),
             proposer: &by_person,
             may_follow: &|_| false,
+            // What a person has written needs no other ground.
+            grounding: None,
         });
         if verdict.ruling() == Ruling::Refuse {
             let reason = verdict.reasons().first().map(ToString::to_string).unwrap_or_default();
@@ -273,6 +281,19 @@ impl Session {
             }
         }
     }
+}
+
+/// The parameters that a call of a tool may have, as far as the tool names them.
+fn param_names<'a>(tool: &'a Tool, params: &'a Value) -> Vec<&'a str> {
+    let declared = tool.params().get("properties").and_then(Value::as_object);
+    let own = params.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+    declared.into_iter().flatten().map(|(name, _)| name.as_str()).chain(own).collect()
+}
+
+/// Whether a person may set a parameter: the tool declares it, the call has it, or the tool declares none.
+fn is_param(tool: &Tool, params: &Value, name: &str) -> bool {
+    let is_open = tool.params().get("properties").and_then(Value::as_object).is_none_or(Map::is_empty);
+    is_open || param_names(tool, params).contains(&name)
 }
 
 fn unfit(question: &Question, decision: &Decision) -> Refused {

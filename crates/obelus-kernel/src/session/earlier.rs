@@ -81,7 +81,7 @@ impl Session {
     /// The model claims that the user agreed: whether there is evidence.
     fn has_consent(&self, number: QuestionNumber) -> bool {
         let Some(question) = self.inbox.get(number) else { return false };
-        let consents = |words: &str| self.settings.consent.consents(words);
+        let consents = |words: &str| question.is_consent(&self.settings.consent, words);
         self.settings.model_may_confirm == ModelMayConfirm::AfterConsent
             && self.inbox.answerable == Some(Routed::own(number))
             && self.memory.words_since(question.asked_after).is_some_and(consents)

@@ -14,7 +14,7 @@ use crate::fault::{Fault, Rule};
 use crate::message::{Data, Message, Role};
 use crate::origin::{Origin, Origins};
 use crate::plan::Manner;
-use crate::policy::Mode;
+use crate::policy::{GroundIndex, Mode};
 
 impl Session {
     /// Begins a turn, with the user's words if there are some.
@@ -51,6 +51,7 @@ impl Session {
     fn forget_state(&mut self) {
         if let Some(place_of) = self.memory.keep_texts_only() {
             self.inbox.move_dates(place_of);
+            self.grounds = GroundIndex::default();
         }
     }
 
@@ -104,6 +105,7 @@ impl Session {
         self.transcript.note_request();
         let shown = self.settings.in_sight(self.in_view());
         self.transcript.show(&shown);
+        self.catch_up_grounds_of_shown();
         let number = self.scheduler.number_request();
         self.turn.enter(Phase::Asking(number));
         self.tasks.push_back(Task::AskModel { id: Routed::own(RequestNumber(number)) });

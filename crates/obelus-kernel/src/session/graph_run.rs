@@ -198,11 +198,23 @@ fn call_of(node: &CallNode, context: &Context) -> Result<Value, String> {
         }
         other => return Err(format!("call.params is an object or a reference, not {}", crate::type_name(other))),
     }
+    if asks_for_person(&node.tool, context) {
+        call.insert(planned::CONFIRM.to_owned(), true.into());
+    }
     let metas = [("_outputPath", &node.output_path), ("_outputMethod", &node.output_method)];
     for (name, value) in metas {
         call.extend(value.as_ref().map(|value| (name.to_owned(), value.as_str().into())));
     }
     Ok(Value::Object(call))
+}
+
+/// Whether the plan that a node's tool is read from asks for a person.
+fn asks_for_person(tool: &str, context: &Context) -> bool {
+    let Ok(Expr::Ref(path)) = Expr::parse(tool) else { return false };
+    let mut plan = Path::clone(&path);
+    plan.segments.pop();
+    plan.segments.push(Segment::Key(planned::CONFIRM.into()));
+    context.read(&plan, None).as_deref() == Some(&Value::Bool(true))
 }
 
 impl Session {
@@ -249,7 +261,7 @@ impl Session {
                     self.rest(Ends::Output, None);
                 })
             }
-            StepNode::Faulty(why) => Err(why.clone()),
+            StepNode::Faulty(node) => Err(node.why()),
         };
         if let Err(why) = done {
             self.end_lost(why);

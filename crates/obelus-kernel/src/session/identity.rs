@@ -3,10 +3,11 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// What binds a decision to a call: its tool, parameters and meta-properties, in this session and mode.
-pub(super) fn hash(session: &str, mode: &str, call: &Value, is_aside: impl Fn(&str) -> bool) -> String {
+/// What binds a decision to a call: its tool, parameters and meta-properties, in this session. A decision holds whatever
+/// the mode becomes (ASK-3).
+pub(super) fn hash(session: &str, call: &Value, is_aside: impl Fn(&str) -> bool) -> String {
     let text = identity(call, is_aside);
-    let digest = Sha256::digest(format!("{}\n{mode}\n{text}", Value::from(session)));
+    let digest = Sha256::digest(format!("{}\n{text}", Value::from(session)));
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -59,11 +60,11 @@ mod tests {
     #[test]
     fn a_decision_is_bound_to_the_call_and_not_to_how_it_is_written() {
         let aside = |name: &str| name == "comment";
-        let of = |call: Value| hash("s", "full", &call, aside);
+        let of = |call: Value| hash("s", &call, aside);
         let call = of(json!({"_tool": "t", "a": {"x": 1, "y": 2}}));
         assert_eq!(call, of(json!({"a": {"y": 2, "x": 1}, "_tool": "t", "comment": "why", "_reasoningForCall": "z"})));
         assert_ne!(call, of(json!({"_tool": "t", "a": {"x": 1, "y": 3}})));
-        assert_ne!(call, hash("s", "canary", &json!({"_tool": "t", "a": {"x": 1, "y": 2}}), aside));
+        assert_ne!(call, hash("other", &json!({"_tool": "t", "a": {"x": 1, "y": 2}}), aside));
         assert_ne!(of(json!({"a": ["b,c"]})), of(json!({"a": ["b", "c"]})));
     }
 }

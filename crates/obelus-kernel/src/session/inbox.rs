@@ -52,6 +52,8 @@ pub(super) struct Inbox {
     pub(super) looks: Looks,
     /// The question that the user's latest words can be an answer to.
     pub(super) answerable: Option<QuestionId>,
+    /// What people wrote in reasons, answers and edits.
+    written: Vec<String>,
 }
 
 /// A job that needs a person.
@@ -87,6 +89,8 @@ pub(super) struct InboxCheckpoint<'a> {
     denied: Cow<'a, BTreeMap<String, usize>>,
     approved: Cow<'a, BTreeMap<String, Approved>>,
     answerable: Cow<'a, Option<QuestionId>>,
+    #[serde(default)]
+    written: Cow<'a, [String]>,
 }
 
 impl From<InboxCheckpoint<'_>> for Inbox {
@@ -99,6 +103,7 @@ impl From<InboxCheckpoint<'_>> for Inbox {
             denied: kept.denied.into_owned(),
             approved: kept.approved.into_owned(),
             answerable: kept.answerable.into_owned(),
+            written: kept.written.into_owned(),
             ..Self::default()
         }
     }
@@ -118,7 +123,17 @@ impl Inbox {
             denied: Cow::Borrowed(&self.denied),
             approved: Cow::Borrowed(&self.approved),
             answerable: Cow::Borrowed(&self.answerable),
+            written: Cow::Borrowed(&self.written),
         })
+    }
+
+    /// What people wrote in reasons, answers and edits, oldest first.
+    pub(super) fn written(&self) -> &[String] {
+        &self.written
+    }
+
+    pub(super) fn note_written(&mut self, words: Vec<String>) {
+        self.written.extend(words);
     }
 
     /// Adds a question; its number.

@@ -45,7 +45,7 @@ impl Session {
         let all = || before.params.iter().fold(Origins::default(), |all, (name, _)| all.joined(&of(name)));
         let origins = |place: Place<'_>| {
             Some(match place {
-                Place::Call => all(),
+                Place::Call | Place::Scopes => all(),
                 Place::Param(path) | Place::Path(path) => of(path.split('.').next().unwrap_or(path)),
             })
         };
@@ -58,6 +58,7 @@ impl Session {
             origins: &origins,
             proposer: Origins::NONE,
             may_follow: &|_| false,
+            grounding: None,
         });
         verdict.is_allowed().then(|| Look { question, index, at, tool, call: proposal, origins: all(), attempt: 0 })
     }

@@ -12,6 +12,7 @@ use super::memory::mentions;
 use super::observation::Observation;
 use super::output::{CallReport, CallStatus};
 use super::picture::Picture;
+use crate::call::Call;
 use crate::compose::{Composed, Offer, Offered, compose_result};
 use crate::context::View;
 use crate::dialect::Dialect;
@@ -244,7 +245,7 @@ impl Session {
             observation: None,
             pictures: Vec::new(),
             out_of_format: None,
-            answer: Arc::new(compose_result(tool)),
+            answer: Arc::new(compose_result(tool, &alternatives(call))),
         })
     }
 
@@ -344,4 +345,10 @@ impl Session {
         texts.reverse();
         texts
     }
+}
+
+/// The paths among which the result of a call goes to one.
+fn alternatives(call: &Call) -> Vec<String> {
+    let groups = call.output_path.iter().flat_map(|path| &path.alternatives);
+    groups.map(|group| group.iter().map(ToString::to_string).collect::<Vec<_>>().join(" && ")).collect()
 }

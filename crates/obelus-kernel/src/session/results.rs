@@ -169,7 +169,10 @@ type Chosen = (Value, Option<Group>);
 pub(super) fn chosen_output(call: &Call, solution: Solution) -> Result<Chosen, String> {
     let [answer] = solution.calls.as_slice() else {
         return match solution.calls.len() {
-            0 => Ok((without_absent(&solution.output, call.tool.as_deref()), None)),
+            0 => {
+                let chosen = solution.output_path.as_deref().map(|path| chosen_path(call, path)).transpose()?;
+                Ok((without_absent(&solution.output, call.tool.as_deref()), chosen.flatten()))
+            }
             n => Err(format!("one call of `{}` was asked for, and {n} came", call.tool_name())),
         };
     };
@@ -180,17 +183,20 @@ pub(super) fn chosen_output(call: &Call, solution: Solution) -> Result<Chosen, S
     let output = without_absent(output, call.tool.as_deref());
     let chosen = match answer.get("_outputPath").and_then(Value::as_str) {
         None => None,
-        Some(text) => {
-            let said = OutputPath::parse(text).map_err(|fault| fault.to_string())?;
-            let allowed = call.output_path.iter().flat_map(|path| &path.alternatives);
-            match said.alternatives.as_slice() {
-                [group] if allowed.clone().any(|known| known == group) => Some(group.clone()),
-                several if several.len() > 1 => None,
-                _ => return Err(format!("`{text}` is none of the alternatives")),
-            }
-        }
+        Some(text) => chosen_path(call, text)?,
     };
     Ok((output, chosen))
+}
+
+/// The alternative that a path names; none where it still names several.
+fn chosen_path(call: &Call, text: &str) -> Result<Option<Group>, String> {
+    let said = OutputPath::parse(text).map_err(|fault| fault.to_string())?;
+    let mut allowed = call.output_path.iter().flat_map(|path| &path.alternatives);
+    match said.alternatives.as_slice() {
+        [group] if allowed.any(|known| known == group) => Ok(Some(group.clone())),
+        several if several.len() > 1 => Ok(None),
+        _ => Err(format!("`{text}` is none of the alternatives")),
+    }
 }
 
 /// About how many bytes a value takes as JSON; counting stops past `most`.

@@ -19,8 +19,8 @@ use crate::dialect::Solution;
 use crate::fault::{Fault, Rule};
 use crate::message::{Message, Plan, PlanMode, Role};
 use crate::origin::{Origin, Origins};
-use crate::plan::{self, Check, Manner};
-use crate::policy::{Mode, Place, Proposal};
+use crate::plan::{self, Check, Manner, Who};
+use crate::policy::{Mode, Place, Proposal, Provenance};
 use crate::schema::without_nulls;
 use crate::tool::Tool;
 
@@ -86,7 +86,6 @@ impl Session {
         }
         self.turn.is_faulty = false;
         self.transcript.note_answer();
-        self.projection.plan.clear();
         let manner = solution.manner();
         self.turn.output = match self.output_schema() {
             Some(schema) => without_nulls(&solution.output, schema).into_owned(),
@@ -96,6 +95,8 @@ impl Session {
         if calls.is_empty() {
             return;
         }
+        // Another plan takes the place of the one that the mode kept back.
+        self.projection.plan.clear();
         let calls: Vec<Arc<Value>> = calls.into_iter().map(Arc::new).collect();
         let mode = self.plan_mode();
         // An entry that is no call is an error of the step, and no part of a plan that can be read again.
@@ -123,8 +124,9 @@ impl Session {
             return self.turn.note_failure(&text_of(&calls), &faults.join("\n"));
         }
         if self.settings.mode == Mode::Shadow {
-            return;
+            return self.projection.keep_plan(&calls, &self.memory.context);
         }
+        self.catch_up_grounds_of_shown();
         let before_reading = self.transcript.shown().is_trusted();
         // A plan that was made before reading is steered by nobody, and a call that needs a person asks by itself when
         // its values are there to be seen: one question, not two.
@@ -140,6 +142,14 @@ impl Session {
     fn needs_person(&self, check: &Check) -> bool {
         let shown = self.transcript.shown();
         let needs = |call: &Call, tool: &Tool| {
+            let (context, said) = (&self.memory.context, self.transcript.said());
+            let grounding = self.grounding(None, shown, call);
+            let provenance = Provenance { context, instance: None, literal: shown, said, grounding };
+            // What a reference will bring is not known yet.
+            let origins = |place: Place<'_>| match call.has_refs() {
+                true => Some(shown.clone()),
+                false => provenance.of(call, place),
+            };
             let outline = || {
                 let params = call.params.iter().map(|(name, value)| (name.to_string(), value.outline()));
                 Value::Object(params.collect())
@@ -148,9 +158,10 @@ impl Session {
                 call,
                 tool,
                 params: &outline,
-                origins: &|_: Place<'_>| Some(shown.clone()),
+                origins: &origins,
                 proposer: shown,
                 may_follow: &|_| false,
+                grounding: provenance.grounding.as_ref(),
             });
             !verdict.is_allowed()
         };
@@ -208,7 +219,7 @@ impl Session {
         // A fault of the template is one fault, however many instances it was meant for.
         let is_first = at.job == 0 || step.jobs[at.index() - 1].call != call;
         let of_template = faults.get(&call).cloned();
-        match of_template.or_else(|| self.model_call_fault(&step.calls[call], trigger)) {
+        match of_template.or_else(|| self.model_call_fault(step, at.index(), trigger)) {
             Some(fault) if is_first => self.fail_by(at, &fault),
             Some(_) => self.close(at, Status::Failed),
             None => match step.unfed(at.index(), &self.memory.context) {
@@ -219,12 +230,23 @@ impl Session {
     }
 
     /// What is wrong with a call that the model carries out itself.
-    fn model_call_fault(&self, call: &Call, trigger: Trigger) -> Option<Fault> {
+    fn model_call_fault(&self, step: &Step, job: usize, trigger: Trigger) -> Option<Fault> {
         // Where the calls were approved first, the model is asked for its results when their turn comes.
         let Trigger::Eager { first } = trigger else { return None };
+        let call = step.call(job);
         let tool = call.tool.as_deref()?;
         if !self.settings.is_model_call(call, tool) {
             return None;
+        }
+        // A result that was thought up before its input was read is none; without one, the model is asked in time.
+        if step.is_fed(job, &self.memory.context) {
+            let text = "its input comes from another call: leave `_output` null, and you are asked when it is there";
+            return brings_output(call).then(|| Fault::new(Rule::Plan8, text).at("_output"));
+        }
+        let is_for_each = step.who[step.jobs[job].call] == Who::Each;
+        if is_for_each && step.jobs.iter().filter(|other| other.call == step.jobs[job].call).count() > 1 {
+            let text = "one result is not the result of every instance: give a call with `_instance` for each";
+            return brings_output(call).then(|| Fault::new(Rule::Plan8, text).at("_output"));
         }
         if !brings_output(call) {
             let text = format!("`{}` is carried out by the model itself: give its result in `_output`", tool.name);

@@ -3,6 +3,7 @@
 //! so that they never differ from the questions and calls they speak of.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -82,8 +83,8 @@ impl StateProjection {
             self.adopted.shift_remove(&key);
             self.keys.push((key, number.0, index));
             if let Some(at) = at {
+                // It lapses by the time of the import, not by that of the other program.
                 question.requested_at = at;
-                question.expires_at = at.plus_seconds(settings.question_seconds);
             }
         }
     }
@@ -124,11 +125,19 @@ impl StateProjection {
     pub(super) fn kept_back(&self, calls: &[CallReport], context: &Context) -> Vec<Value> {
         let mut steps = self.plan.clone();
         let by_mode = |report: &CallReport| report.error.as_ref().is_some_and(|error| error["rule"] == "POL-1");
-        let refused = calls.iter().filter(|report| report.status == CallStatus::Refused && by_mode(report));
-        for report in refused {
+        let is_refused = |report: &CallReport| report.status == CallStatus::Refused && by_mode(report);
+        // What depends on a refused step stays planned with it.
+        let any_refused = calls.iter().any(is_refused);
+        let stays = |report: &&CallReport| is_refused(report) || (any_refused && report.status == CallStatus::Skipped);
+        for report in calls.iter().filter(stays) {
             add_step(&mut steps, step_form(&report.call, false, context));
         }
         steps
+    }
+
+    /// A plan that the mode keeps back as a whole.
+    pub(super) fn keep_plan(&mut self, calls: &[Arc<Value>], context: &Context) {
+        self.plan = calls.iter().map(|call| step_form(call, false, context)).collect();
     }
 
     /// The steps that wait, and those that the mode keeps back.

@@ -32,8 +32,10 @@ pub(super) struct TranscriptRecord {
     /// Where the agent's own words of this session come from: everything it had been shown when it spoke.
     said: Origins,
     /// The turn's calls that have ended.
+    #[serde(with = "reports")]
     ended: Vec<CallReport>,
     /// The same as they were proposed, for a planner that does not see untrusted values.
+    #[serde(with = "reports")]
     ended_plainly: Vec<CallReport>,
     /// Where the values in those calls come from.
     ended_origins: Origins,
@@ -42,6 +44,7 @@ pub(super) struct TranscriptRecord {
     /// The ended calls, and the messages, that there were when the model last brought a step of a graph to its end.
     reported: (usize, usize),
     /// Calls of earlier turns that came to nothing after the last request: denied, lapsed, failed.
+    #[serde(with = "reports")]
     untold: Vec<CallReport>,
     /// Whether something was read, or failed, since the latest request.
     has_news: bool,
@@ -195,6 +198,27 @@ impl Transcript {
     }
 }
 
+/// Reports as a checkpoint keeps them: with their places, which other programs do not see.
+mod reports {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+    use serde_json::Value;
+
+    use super::{CallReport, CallStatus};
+
+    type Kept = ((u32, u32), Arc<Value>, CallStatus, Option<Value>);
+
+    pub(super) fn serialize<S: Serializer>(reports: &[CallReport], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(reports.iter().map(|report| (report.place, &report.call, report.status, &report.error)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<CallReport>, D::Error> {
+        let report = |(place, call, status, error): Kept| CallReport { place, call, status, error };
+        Ok(Vec::<Kept>::deserialize(from)?.into_iter().map(report).collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -229,5 +253,18 @@ mod tests {
         (0..MOST_UNTOLD + 3).for_each(|_| ended(&mut transcript, CallStatus::Failed));
         transcript.begin_turn();
         assert_eq!(transcript.untold().len(), MOST_UNTOLD);
+    }
+
+    #[test]
+    fn a_restored_transcript_knows_the_places_of_its_calls() {
+        let mut transcript = Transcript::default();
+        let call = Arc::new(json!({"_tool": "t"}));
+        let error = Some(json!({"code": "broken"}));
+        transcript.record.ended.push(CallReport { place: (3, 1), call, status: CallStatus::Failed, error });
+        let kept = serde_json::to_string(transcript.record()).unwrap();
+        transcript.restore(serde_json::from_str(&kept).unwrap());
+        let report = &transcript.ended()[0];
+        assert_eq!((report.place, report.status), ((3, 1), CallStatus::Failed));
+        assert_eq!(report.error, Some(json!({"code": "broken"})));
     }
 }

@@ -37,6 +37,7 @@ pub(super) fn read(name: &str, schema: &Value) -> Result<Tool, Fault> {
     };
     let trust = trust::read(definition.get("x-trust"))?;
     let issued = names(definition, "x-issued")?.unwrap_or_default();
+    let issued: Vec<String> = issued.iter().map(|path| path.replace("[]", "")).collect();
     let trusted = trust::at(&trust, "");
     let all_trusted = trust.iter().all(|(_, trusted)| *trusted) && trusted;
     let keeps_digest = keeps_digest(definition, metas.iter().any(|(meta, _)| *meta == "_delegate"))?;

@@ -47,7 +47,7 @@ fn depth(path: &str) -> usize {
 }
 
 /// Whether a path lies at or below another.
-pub(super) fn within(path: &str, upper: &str) -> bool {
+pub(crate) fn within(path: &str, upper: &str) -> bool {
     upper.is_empty() || path == upper || path.strip_prefix(upper).is_some_and(|rest| rest.starts_with('.'))
 }
 
@@ -56,7 +56,8 @@ pub(super) fn at(trust: &[(String, bool)], path: &str) -> bool {
     trust.iter().rev().find(|(upper, _)| within(path, upper)).is_some_and(|(_, trusted)| *trusted)
 }
 
-/// Parts with other origins, upper ones first: path, whether it is trusted, whether it is issued.
+/// Parts with other origins, upper ones first: path, whether it is trusted, whether it is issued. What the tool itself
+/// issues is trusted, whatever is said of it otherwise.
 pub(super) fn parts(trust: &[(String, bool)], issued: &[String]) -> Vec<(String, bool, bool)> {
     let mut paths: Vec<&String> = trust.iter().map(|(path, _)| path).filter(|path| !path.is_empty()).collect();
     paths.extend(issued);
@@ -64,9 +65,22 @@ pub(super) fn parts(trust: &[(String, bool)], issued: &[String]) -> Vec<(String,
     paths.dedup();
     let part = |path: &String| {
         let is_issued = issued.iter().any(|upper| within(path, upper));
-        (path.clone(), at(trust, path), is_issued)
+        (path.clone(), is_issued || at(trust, path), is_issued)
     };
     paths.into_iter().map(part).collect()
+}
+
+/// Whether all that a value holds lies at or below issued paths. What holds nothing is a value too.
+pub(super) fn is_all_issued(value: &Value, path: &str, issued: &[String]) -> bool {
+    let is_issued = || issued.iter().any(|upper| within(path, upper));
+    match value {
+        Value::Array(items) if !items.is_empty() => items.iter().all(|item| is_all_issued(item, path, issued)),
+        Value::Object(fields) if !fields.is_empty() => fields.iter().all(|(name, inner)| {
+            let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            is_all_issued(inner, &below, issued)
+        }),
+        _ => is_issued(),
+    }
 }
 
 /// Why a schema does not have a path. An object that permits other names has every path, unless a listed name is
@@ -111,7 +125,7 @@ mod tests {
         assert!(!at(&trust, "items.identity") && !at(&trust, "items") && !at(&trust, ""));
         assert!(!at(&read(None).unwrap(), "x") && !at(&read(Some(&json!({"a": "trusted"}))).unwrap(), ""));
         let found = parts(&trust, &["items".to_owned()]);
-        assert_eq!(found, [("items".to_owned(), false, true), ("items.id".to_owned(), true, true)]);
+        assert_eq!(found, [("items".to_owned(), true, true), ("items.id".to_owned(), true, true)]);
     }
 
     #[test]

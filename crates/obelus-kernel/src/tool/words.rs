@@ -27,15 +27,17 @@ pub(crate) struct NameSource<'a> {
     pub(crate) id: &'a str,
     /// The fields with parts of the name.
     pub(crate) name: Vec<&'a str>,
+    /// How words begin that announce such a value where it is a number.
+    pub(crate) announced_by: Vec<&'a str>,
 }
 
 impl<'a> NameSource<'a> {
     fn read(said: &'a Value) -> Result<Self, String> {
-        const FORM: &str = "it is written as {in: [TOOL, …], id: FIELD, name: [FIELD, …]}";
+        const FORM: &str = "it is written as {in: [TOOL, …], id: FIELD, name: [FIELD, …], as: [WORD, …]}";
         let Value::Object(fields) = said else {
             return Err(format!("{FORM}, not as {}", type_name(said)));
         };
-        if let Some(other) = fields.keys().find(|name| !["in", "id", "name"].contains(&name.as_str())) {
+        if let Some(other) = fields.keys().find(|name| !["in", "id", "name", "as"].contains(&name.as_str())) {
             return Err(format!("{FORM}; there is no `{other}` in it"));
         }
         let texts = |name: &str| {
@@ -44,7 +46,8 @@ impl<'a> NameSource<'a> {
             list.filter(|list| !list.is_empty()).ok_or_else(|| format!("{FORM}; `{name}` is a list of texts"))
         };
         let id = fields.get("id").and_then(Value::as_str).ok_or_else(|| format!("{FORM}; `id` is a text"))?;
-        Ok(Self { tools: texts("in")?, id, name: texts("name")? })
+        let announced_by = if fields.contains_key("as") { texts("as")? } else { Vec::new() };
+        Ok(Self { tools: texts("in")?, id, name: texts("name")?, announced_by })
     }
 }
 
@@ -193,7 +196,9 @@ mod tests {
 
     #[test]
     fn what_is_said_well_is_not_odd() {
-        let names = json!({"fields.STAGE_ID": {"in": ["list"], "id": "ID", "name": ["NAME", "LAST_NAME"]}});
+        let names = json!({
+            "fields.STAGE_ID": {"in": ["list"], "id": "ID", "name": ["NAME", "LAST_NAME"], "as": ["stage"]},
+        });
         let all =
             json!({"x-title": {"ru": "Имя"}, "x-labels": {"id": "number", "fields.A": {"en": "a"}}, "x-names": names});
         assert_eq!(odd(all), Vec::<String>::new());
@@ -216,6 +221,10 @@ mod tests {
             (json!({"x-names": {"id": {"in": ["list"], "name": ["A"]}}}), "`id` is a text"),
             (json!({"x-names": {"id": {"in": ["list"], "id": "ID", "name": []}}}), "`name` is a list of texts"),
             (json!({"x-names": {"id": {"in": ["l"], "id": "ID", "name": ["A"], "of": 1}}}), "there is no `of` in it"),
+            (
+                json!({"x-names": {"id": {"in": ["l"], "id": "ID", "name": ["A"], "as": "no"}}}),
+                "`as` is a list of texts",
+            ),
             (json!({"x-names": {"ID_": {"in": ["l"], "id": "ID", "name": ["A"]}}}), "`x-names` names `ID_`"),
         ] {
             let found = odd(annotations.clone());

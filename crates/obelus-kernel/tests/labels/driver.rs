@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use obelus_kernel::session::{
-    About, Answer, CallError, Decision, Input, Outcome, Purpose, Question, Session, Settings, Solution, Start, Task,
+    About, Answer, CallError, Decision, Input, Outcome, Purpose, Question, RequestId, Session, Settings, Solution,
+    Start, Task,
 };
 use obelus_kernel::{Context, Path, Segment, Time};
 use serde_json::{Value, json};
@@ -32,7 +33,7 @@ pub(crate) struct Driver {
 
 /// A request to a model, and what it showed.
 struct Request {
-    id: String,
+    id: RequestId,
     shows_a_mark: bool,
     is_thought: bool,
 }
@@ -161,7 +162,7 @@ impl Driver {
         }
         for task in tasks {
             match task {
-                Task::AskModel { id } => self.look_at_request(id.to_string()),
+                Task::AskModel { id } => self.look_at_request(id),
                 Task::Call(start) => {
                     assert!(self.may_run(&start.call), "{} was handed out, and nobody was asked", start.call);
                     self.handed_out.push((*start).clone());
@@ -177,9 +178,9 @@ impl Driver {
         }
     }
 
-    fn look_at_request(&mut self, id: String) {
+    fn look_at_request(&mut self, id: RequestId) {
         // A delegate may have ended meanwhile, and its request with it.
-        let Some(prompt) = self.session.prompt(&id.parse().unwrap()) else { return };
+        let Some(prompt) = self.session.prompt(&id) else { return };
         let shows_a_mark = serde_json::to_string(&prompt).expect("a prompt is JSON").contains(MARK);
         let is_thought = matches!(prompt.purpose, Purpose::Think { .. });
         // Whoever plans before reading is shown nothing that is not trusted, not even in a key or in an error.
@@ -193,7 +194,7 @@ impl Driver {
             assert!(prompt.tools.is_empty(), "a delegate that reads has tools: {:?}", prompt.tools);
         }
         if shows_a_mark && !is_thought {
-            self.readers.insert(session_of(&id).to_owned());
+            self.readers.insert(session_of(&id));
         }
         self.requests.push(Request { id, shows_a_mark, is_thought });
     }
@@ -201,7 +202,7 @@ impl Driver {
     /// The model does what it reads: whatever it says, once it was shown a mark, has a mark.
     fn answer(&mut self, pick: usize, calls: &[Planned], says: bool, ends: bool) {
         let Some(request) = take(&mut self.requests, pick) else { return };
-        let of = session_of(&request.id).to_owned();
+        let of = session_of(&request.id);
         let is_top = of.is_empty();
         let after_reading = if request.is_thought { request.shows_a_mark } else { self.readers.contains(&of) };
         let in_a_plan = self.lazy && is_top;
@@ -224,7 +225,7 @@ impl Driver {
                 ..Solution::default()
             }
         };
-        self.tell(Input::Answer { id: request.id.parse().unwrap(), answer: Answer::Solution { solution, tokens: 1 } });
+        self.tell(Input::Answer { id: request.id, answer: Answer::Solution { solution, tokens: 1 } });
     }
 
     /// A tool brings its own words, and repeats what it was given.
@@ -312,8 +313,8 @@ fn places_in(value: &Value, way: &mut Vec<Segment>, places: &mut Vec<Vec<Segment
 }
 
 /// The way to the session that asks: empty for the one at the top.
-fn session_of(request: &str) -> &str {
-    request.rsplit_once('/').map_or("", |(way, _)| way)
+fn session_of(request: &RequestId) -> String {
+    request.to_string().rsplit_once('/').map_or_else(String::new, |(way, _)| way.to_owned())
 }
 
 fn holds(whole: &Value, value: &Value) -> bool {

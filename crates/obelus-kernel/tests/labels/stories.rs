@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use obelus_kernel::session::{Answer, Decision, Input, Outcome, Question, Session, Settings, Solution, Start, Task};
+use obelus_kernel::session::{
+    Answer, Decision, Input, Outcome, Question, RequestId, Session, Settings, Solution, Start, Task,
+};
 use obelus_kernel::{Context, Time};
 use serde_json::{Value, json};
 
@@ -11,7 +13,7 @@ use crate::world::{ACTIVITIES, tools};
 /// A session, and what it has handed out.
 struct Harness {
     session: Session,
-    requests: Vec<String>,
+    requests: Vec<RequestId>,
     calls: Vec<Start>,
 }
 
@@ -38,7 +40,7 @@ impl Harness {
         self.session.handle(Time(1_768_467_600_000), input).expect("the session takes it");
         while let Some(task) = self.session.poll() {
             match task {
-                Task::AskModel { id } => self.requests.push(id.to_string()),
+                Task::AskModel { id } => self.requests.push(id),
                 Task::Call(start) => self.calls.push(*start),
                 _ => {}
             }
@@ -49,7 +51,7 @@ impl Harness {
     fn answer(&mut self, calls: Value, output: Value) {
         let id = self.requests.remove(0);
         let solution = Solution::from_value(json!({"calls": calls, "output": output})).expect("a solution");
-        self.tell(Input::Answer { id: id.parse().unwrap(), answer: Answer::Solution { solution, tokens: 1 } });
+        self.tell(Input::Answer { id, answer: Answer::Solution { solution, tokens: 1 } });
     }
 
     fn returns(&mut self, tool: &str, value: Value) {
@@ -86,15 +88,14 @@ fn a_value_that_was_overwritten_is_still_seen_in_the_call_that_used_it() {
     ];
     let solution = Solution { calls, sequential: true, ..Solution::default() };
     let id = harness.requests.remove(0);
-    harness.tell(Input::Answer { id: id.parse().unwrap(), answer: Answer::Solution { solution, tokens: 1 } });
+    harness.tell(Input::Answer { id, answer: Answer::Solution { solution, tokens: 1 } });
     harness.returns("web", json!("ORDERS"));
     for _ in 0..3 {
         harness.returns("book", json!("fine"));
     }
     let memory =
         harness.session.context().view("state").expect("a state").read(&[], None).expect("a state").to_string();
-    let prompt = serde_json::to_string(&harness.session.prompt(&harness.requests[0].parse().unwrap()))
-        .expect("a prompt is JSON");
+    let prompt = serde_json::to_string(&harness.session.prompt(&harness.requests[0])).expect("a prompt is JSON");
     assert!(!memory.contains("ORDERS") && prompt.contains("ORDERS"), "it is seen in the call alone");
     harness.answer(json!([call("send", "†state.s", &json!({"to": "me", "body": "hello"}))]), json!("over"));
     assert_eq!((harness.open().len(), harness.calls.len()), (1, 0));
@@ -109,8 +110,7 @@ fn what_a_delegate_asks_is_shown_to_the_model_above_it() {
     harness.answer(json!([call("send", "†state.s", &json!({"to": "ORDERS"}))]), json!("done"));
     assert_eq!(harness.open().len(), 1, "the delegate's question waits");
     harness.tell(Input::User { text: "what is it?".to_owned() });
-    let prompt = serde_json::to_string(&harness.session.prompt(&harness.requests[0].parse().unwrap()))
-        .expect("a prompt is JSON");
+    let prompt = serde_json::to_string(&harness.session.prompt(&harness.requests[0])).expect("a prompt is JSON");
     assert!(prompt.contains("ORDERS"));
     harness.answer(json!([call("send", "†state.t", &json!({"to": "me"}))]), json!("over"));
     assert_eq!((harness.open().len(), harness.calls.len()), (2, 0), "the model has seen what the delegate read");
@@ -162,8 +162,8 @@ fn a_question_marks_the_values_that_are_not_trusted() {
         "  result to \"†state.s\"",
     ];
     assert_eq!(question.description, expected.join("\n"));
-    let reasons: Vec<String> = question.reasons.iter().map(ToString::to_string).collect();
-    assert_eq!(reasons, ["to comes from what is not trusted: web"]);
+    assert_eq!(question.reasons[0].to_string(), "to comes from what is not trusted: web");
+    assert_eq!(question.reasons.len(), 1);
 }
 
 #[test]
@@ -192,13 +192,7 @@ fn a_name_that_the_model_made_up_cannot_forge_a_reason() {
     harness.answer(json!([call("web", "†state.a", &json!({"q": "x"})), note]), json!("over"));
     harness.returns("web", json!("ORDERS"));
     let question = harness.open().remove(0);
-    assert!(
-        question
-            .reasons
-            .iter()
-            .map(ToString::to_string)
-            .chain([question.description.clone()])
-            .all(|text| !text.contains('\u{202e}'))
-    );
-    assert!(question.reasons.iter().all(|reason| !reason.to_string().contains('\n')));
+    let reasons: Vec<String> = question.reasons.iter().map(ToString::to_string).collect();
+    assert!(reasons.iter().chain([&question.description]).all(|text| !text.contains('\u{202e}')));
+    assert!(reasons.iter().all(|reason| !reason.contains('\n')));
 }

@@ -61,8 +61,7 @@ fn a_look_is_no_part_of_the_turn_and_the_model_does_not_see_it() {
     harness.returns("read", json!({"deal": {"STAGE": "secret of the record"}}));
     assert!(harness.states("read").is_empty());
     harness.user("and now?");
-    let prompt =
-        harness.session.prompt(&harness.requests.last().expect("a request").parse().unwrap()).expect("a prompt");
+    let prompt = harness.session.prompt(harness.requests.last().expect("a request")).expect("a prompt");
     let shown = serde_json::to_string(&prompt).expect("JSON");
     assert!(shown.contains("WON") && !shown.contains("secret of the record"), "{shown}");
     harness.approve("q1");

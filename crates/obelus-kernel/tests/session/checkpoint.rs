@@ -41,9 +41,8 @@ fn what_was_long_ago_is_read_only_when_somebody_needs_it() {
     for harness in [&mut old, &mut new] {
         harness.tell(Input::User { text: "more".into() }).unwrap();
     }
-    let prompt = |harness: &Harness| {
-        serde_json::to_value(harness.session.prompt(&harness.requests[0].parse().unwrap()).unwrap()).unwrap()
-    };
+    let prompt =
+        |harness: &Harness| serde_json::to_value(harness.session.prompt(&harness.requests[0]).unwrap()).unwrap();
     assert_eq!((prompt(&new)["instructions"].clone(), new.read("†state.r")), (json!(["be brief"]), json!(59)));
     assert_eq!(loads.load(Ordering::SeqCst), 1, "this conversation is short enough to be shown as a whole");
     assert_eq!(prompt(&new), prompt(&old));

@@ -13,7 +13,7 @@ fn child(name: &str) -> Value {
 fn a_childs_output_is_the_calls_result() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([child("a")]), json!(null));
-    assert_eq!(harness.requests, ["0.0/1"]);
+    assert_eq!(harness.requests, ["0.0/1".parse().unwrap()]);
     harness.solve(json!([call("read", "x", json!({"q": "†input.q"}))]), json!(null));
     assert_eq!(harness.handed_out("read")[0]["q"], "a");
     harness.returns("read", json!("found"));
@@ -62,7 +62,7 @@ fn children_do_not_go_deeper_than_the_limit() {
     harness.solve(json!([child("a")]), json!("over"));
     harness.solve(json!([child("b")]), json!("b is over"));
     harness.solve(json!([child("c")]), json!("c is over"));
-    assert_eq!(harness.requests, Vec::<String>::new(), "the third level never asks");
+    assert_eq!(harness.requests, Vec::new(), "the third level never asks");
     assert_eq!((harness.rested(), harness.read("†state.a")), (Ends::Output, json!("b is over")));
 }
 

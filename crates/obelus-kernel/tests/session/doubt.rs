@@ -135,7 +135,7 @@ fn a_lost_answer_of_an_effect_asks_a_person_with_what_is_known() {
     assert_eq!((harness.rested(), harness.started.len()), (Ends::Waiting, 1));
     harness.tell(lost_answer()).unwrap();
     assert_eq!(harness.waiting(), ["q1"]);
-    let question = harness.session.question(&"q1".parse().unwrap()).unwrap();
+    let question = harness.question("q1");
     assert!(question.reasons[0].to_string().contains("the line went dead"), "{:?}", question.reasons);
     harness.decide("q1", Decision::Happened { result: json!("changed") }).unwrap();
     assert_eq!((harness.rested(), harness.read("†state.c")), (Ends::Output, json!("changed")));

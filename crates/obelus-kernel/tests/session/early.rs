@@ -12,9 +12,9 @@ fn read(q: &str) -> Value {
 /// A call has come whole.
 fn came(harness: &mut Harness, index: u32, call: Value) {
     let id = harness.requests[0].clone();
-    let may = harness.session.may_start_early(&id.parse().unwrap(), index, &call);
+    let may = harness.session.may_start_early(&id, index, &call);
     let before = harness.started.len();
-    harness.tell(Input::Partial { id: id.parse().unwrap(), index, call }).unwrap();
+    harness.tell(Input::Partial { id, index, call }).unwrap();
     assert_eq!(harness.started.len() - before, usize::from(may), "what may start does");
 }
 
@@ -116,12 +116,12 @@ fn a_solution_that_never_comes_leaves_nothing_behind() {
     came(&mut harness, 0, read("a"));
     let (id, request) = (harness.open[0].id.clone(), harness.requests.remove(0));
     let answer = Answer::Failed { code: "cut_off".into(), message: "half a stream".into() };
-    harness.tell(Input::Answer { id: request.parse().unwrap(), answer }).unwrap();
+    harness.tell(Input::Answer { id: request.clone(), answer }).unwrap();
     assert_eq!(harness.rests[0].ends, Ends::Degraded);
     harness.tell(Input::Ended { id, outcome: Outcome::Value(json!("A")) }).unwrap();
     assert!(harness.session.state()["found"].is_null());
     assert!(harness.session.checkpoint().is_some(), "nothing is under way");
-    harness.tell(Input::Partial { id: request.parse().unwrap(), index: 1, call: read("b") }).unwrap();
+    harness.tell(Input::Partial { id: request, index: 1, call: read("b") }).unwrap();
     assert_eq!(harness.started.len(), 1, "what comes after the answer is no news");
 
     harness.user("again");

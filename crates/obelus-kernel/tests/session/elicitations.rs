@@ -201,6 +201,20 @@ fn a_stop_while_a_call_asks_ends_the_turn_whatever_the_call_brings() {
 }
 
 #[test]
+fn what_was_kept_before_calls_could_ask_is_still_read() {
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("over"));
+    harness.deny("q1");
+    let mut kept: Value = serde_json::from_str(&harness.session.checkpoint().expect("it rests")).unwrap();
+    let question = kept["inbox"]["all"]["1"].as_object_mut().expect("a question");
+    assert!(question.shift_remove("elicitation").is_some());
+    let fresh = Harness::with(json!({})).session;
+    let past = harness.session.past();
+    let again = fresh.restore(&kept.to_string(), std::sync::Arc::new(move || Ok(past.clone()))).expect("it is read");
+    assert_eq!(again.snapshot().to_string(), harness.session.snapshot().to_string());
+}
+
+#[test]
 fn a_delegates_call_asks_through_its_parents_with_longer_ids() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("child", "a", json!({"q": 1}))]), json!("over"));
@@ -220,10 +234,8 @@ fn a_call_that_was_started_early_asks_once_it_is_known_whose_it_is() {
     let mut harness = Harness::at_work(json!({}));
     let read = call("read", "a", json!({"q": 1}));
     let request = harness.requests[0].clone();
-    harness.tell(Input::Partial { id: request.parse().unwrap(), index: 0, call: read.clone() }).unwrap();
-    harness
-        .tell(Input::Partial { id: request.parse().unwrap(), index: 1, call: call("read", "b", json!({"q": 2})) })
-        .unwrap();
+    harness.tell(Input::Partial { id: request.clone(), index: 0, call: read.clone() }).unwrap();
+    harness.tell(Input::Partial { id: request, index: 1, call: call("read", "b", json!({"q": 2})) }).unwrap();
     let (first, second) = (harness.started[0].id.clone(), harness.started[1].id.clone());
     harness.asks(&first.to_string(), "k", "Whose is it?", about_people());
     harness.asks(&second.to_string(), "l", "Whose is it?", about_people());
@@ -280,7 +292,7 @@ fn the_words_are_shown_as_the_calls_own_with_nothing_in_them_that_misleads() {
     assert_eq!(&lines[1..4], ["  │ Who?", "  │ q2 is approved\\u{202e}", "  │ \\u{1b}[2J"]);
     assert_eq!(lines[4..], ["  \"a\\nb\": one of \"x\", \"y\", may be left out │ T\\nyes"]);
     harness.user("what now?");
-    let prompt = harness.session.prompt(&harness.requests[0].parse().unwrap()).expect("the model is asked");
+    let prompt = harness.session.prompt(&harness.requests[0]).expect("the model is asked");
     let shown = serde_json::to_string(&prompt.questions).unwrap();
     assert!(!shown.contains("Who?") && shown.contains("asks a person something"), "{shown}");
 }

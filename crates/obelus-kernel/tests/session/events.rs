@@ -30,7 +30,7 @@ fn an_event_is_kept_believed_by_nobody_and_shown_with_the_next_request() {
     let origins = harness.session.context().origins(&obelus_kernel::Path::root("events"), None);
     assert_eq!(origins.untrusted().collect::<Vec<_>>(), ["event"]);
     harness.user("Что нового?");
-    let prompt = harness.session.prompt(&harness.requests[0].parse().unwrap()).expect("a request");
+    let prompt = harness.session.prompt(&harness.requests[0]).expect("a request");
     let shown = prompt.kinds.iter().find(|kind| kind["kind"] == "events").expect("events are shown");
     assert_eq!(shown["value"][0]["event"], update());
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use obelus_kernel::session::{
     Answer, AskedAgain, CallError, Decision, ElicitationAnswer, Ends, Input, Outcome, Question, QuestionStatus,
-    Refused, Reply, Session, Settings, Solution, Start, Task,
+    Refused, Reply, RequestId, Session, Settings, Solution, Start, Task,
 };
 use obelus_kernel::{Context, Message, Time};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ pub(crate) struct Harness {
     pub(crate) session: Session,
     pub(crate) now: Time,
     /// Requests to the model that have no answer yet.
-    pub(crate) requests: Vec<String>,
+    pub(crate) requests: Vec<RequestId>,
     /// Calls that have not ended.
     pub(crate) open: Vec<Start>,
     /// Every call that was handed out.
@@ -84,7 +84,7 @@ impl Harness {
         let answer = self.session.handle(self.now, input);
         while let Some(task) = self.session.poll() {
             match task {
-                Task::AskModel { id } => self.requests.push(id.to_string()),
+                Task::AskModel { id } => self.requests.push(id),
                 Task::Call(start) => {
                     self.open.push((*start).clone());
                     self.started.push(*start);
@@ -135,7 +135,7 @@ impl Harness {
     /// The model answers as in a dialect of its own.
     pub(crate) fn solve_as(&mut self, solution: Solution) {
         let id = self.requests.remove(0);
-        self.must_tell(Input::Answer { id: id.parse().unwrap(), answer: Answer::Solution { solution, tokens: 10 } });
+        self.must_tell(Input::Answer { id, answer: Answer::Solution { solution, tokens: 10 } });
     }
 
     pub(crate) fn answer(&mut self, answer: Value, sequential: bool) {
@@ -144,14 +144,14 @@ impl Harness {
             Ok(solution) => Answer::Solution { solution: Solution { sequential, ..solution }, tokens: 10 },
             Err(error) => Answer::OutOfFormat { text: answer.to_string(), error, tokens: 10 },
         };
-        self.must_tell(Input::Answer { id: id.parse().unwrap(), answer });
+        self.must_tell(Input::Answer { id, answer });
     }
 
     /// The model cannot be asked.
     pub(crate) fn model_fails(&mut self) {
         let id = self.requests.remove(0);
         let answer = Answer::Failed { code: "unreachable".into(), message: "nobody there".into() };
-        self.must_tell(Input::Answer { id: id.parse().unwrap(), answer });
+        self.must_tell(Input::Answer { id, answer });
     }
 
     /// The oldest open call of a tool ends.
@@ -171,11 +171,17 @@ impl Harness {
 
     /// A call at work asks a person something.
     pub(crate) fn asks(&mut self, id: &str, key: &str, words: &str, schema: Value) {
-        self.must_tell(Input::Elicit { id: id.parse().unwrap(), key: key.to_owned(), words: words.to_owned(), schema });
+        self.must_tell(Input::Elicit {
+            id: id.parse().expect("an id"),
+            key: key.to_owned(),
+            words: words.to_owned(),
+            schema,
+        });
     }
 
     pub(crate) fn decide(&mut self, question: &str, decision: Decision) -> Result<(), Refused> {
-        self.tell(Input::Decide { question: question.parse().unwrap(), decision, by: "ann".to_owned() })
+        let question = question.parse().expect("an id");
+        self.tell(Input::Decide { question, decision, by: "ann".to_owned() })
     }
 
     pub(crate) fn approve(&mut self, question: &str) {
@@ -191,7 +197,8 @@ impl Harness {
     }
 
     pub(crate) fn question(&self, id: &str) -> Question {
-        self.session.question(&id.parse().unwrap()).unwrap_or_else(|| panic!("there is no question `{id}`"))
+        let found = self.session.question(&id.parse().expect("an id"));
+        found.unwrap_or_else(|| panic!("there is no question `{id}`"))
     }
 
     pub(crate) fn status_of(&self, question: &str) -> QuestionStatus {

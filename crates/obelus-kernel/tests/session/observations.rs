@@ -30,7 +30,7 @@ fn look(path: &str) -> Value {
 
 /// Whether the oldest request shows what has this text.
 fn shows(harness: &Harness, text: &str) -> bool {
-    harness.session.shows_observation(&harness.requests[0].parse().unwrap(), &digest(text))
+    harness.session.shows_observation(&harness.requests[0], &digest(text))
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn what_is_forgotten_becomes_null_and_nothing_else_does() {
     let request = harness.requests.clone();
     harness.tell(Input::ProcessLost).unwrap();
     assert_eq!(harness.requests, request, "the request that was under way still is");
-    let prompt = harness.session.prompt(&harness.requests[0].parse().unwrap()).unwrap();
+    let prompt = harness.session.prompt(&harness.requests[0]).unwrap();
     let page = prompt.kinds.iter().find(|kind| kind["kind"] == "page").unwrap();
     assert_eq!(page["value"], Value::Null);
     assert_eq!(harness.read("†state.r"), kept("one"), "a result that only looks like one stays");
@@ -148,7 +148,7 @@ fn a_delegate_sees_what_it_is_given() {
         if let Some(question) = harness.asked.first().cloned() {
             harness.approve(&question);
         }
-        assert!(harness.requests[0].contains('/'), "{:?}", harness.requests);
+        assert!(harness.requests[0].to_string().contains('/'), "{:?}", harness.requests);
         assert_eq!(shows(&harness, "one"), expected);
     }
 }
@@ -164,7 +164,7 @@ fn a_result_that_nobody_took_anything_off_is_refused() {
 }
 
 #[test]
-fn where_it_stands_outlives_a_checkpoint() {
+fn where_it_stands_outlives_a_checkpoint_and_an_old_checkpoint_is_read() {
     let mut harness = watcher(json!({"persistent": true}));
     harness.user("go");
     harness.solve(json!([look("†page")]), json!(null));
@@ -184,4 +184,13 @@ fn where_it_stands_outlives_a_checkpoint() {
         assert_eq!(harness.read("†page"), json!(null));
     }
     assert_eq!(harness.session.snapshot().to_string(), again.session.snapshot().to_string());
+    let mut old: Value = serde_json::from_str(&state).unwrap();
+    old.as_object_mut().unwrap().shift_remove("digests").unwrap();
+    assert!(
+        !restored(&old.to_string()).session.has_observations(),
+        "before there were observations there was nothing to note"
+    );
+    // The list of messages alone gives the same memory.
+    let context = Context::from_value(again.session.context().to_json()).unwrap();
+    assert_eq!(context.to_json(), again.session.context().to_json());
 }

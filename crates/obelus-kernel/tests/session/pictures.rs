@@ -17,7 +17,7 @@ fn show(harness: &mut Harness, n: u8) {
 
 /// What the oldest request shows of pictures.
 fn shown(harness: &Harness) -> Vec<Picture> {
-    harness.session.prompt(&harness.requests[0].parse().unwrap()).expect("a request").pictures
+    harness.session.prompt(&harness.requests[0]).expect("a request").pictures
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn a_name_that_leads_elsewhere_and_too_many_are_refused() {
 }
 
 #[test]
-fn pictures_outlive_a_checkpoint() {
+fn pictures_outlive_a_checkpoint_and_an_old_one_is_read() {
     let mut harness = Harness::with(json!({"persistent": true}));
     harness.user("one");
     harness.solve(json!([]), json!("done"));
@@ -85,4 +85,8 @@ fn pictures_outlive_a_checkpoint() {
         shown(&again)
     };
     assert_eq!(restored(&kept), [picture(1)]);
+    let mut old: Value = serde_json::from_str(&kept).unwrap();
+    old.as_object_mut().unwrap().shift_remove("attached").unwrap();
+    old["turn"].as_object_mut().unwrap().shift_remove("pictures").unwrap();
+    assert!(restored(&old.to_string()).is_empty());
 }

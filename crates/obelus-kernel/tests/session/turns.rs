@@ -184,12 +184,12 @@ fn what_requests_took_in_money_is_summed_whatever_came_of_them_and_stays_known()
     harness.user("one");
     let id = harness.requests[0].clone();
     // The first attempt broke off after it had been paid for.
-    harness.tell(Input::Used { id: id.parse().unwrap(), used: used(0.1) }).unwrap();
-    harness.tell(Input::Used { id: id.parse().unwrap(), used: used(0.2) }).unwrap();
+    harness.tell(Input::Used { id: id.clone(), used: used(0.1) }).unwrap();
+    harness.tell(Input::Used { id, used: used(0.2) }).unwrap();
     harness.solve(json!([]), json!("done"));
     harness.user("two");
     let id = harness.requests[0].clone();
-    harness.tell(Input::Used { id: id.parse().unwrap(), used: used(0.4) }).unwrap();
+    harness.tell(Input::Used { id, used: used(0.4) }).unwrap();
     harness.model_fails();
     let (turn, whole) = harness.session.spent();
     assert_eq!((turn.used.cost, whole.used.cost), (Some(Money::from(0.4)), Some(Money::from(0.7))));

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use obelus_kernel::Time;
-use obelus_kernel::session::{About, Answer, CallError, Decision, Ends, Input, Outcome, Session, Solution, Task};
+use obelus_kernel::session::{
+    About, Answer, CallError, CallId, Decision, Ends, Input, Outcome, RequestId, Session, Solution, Task,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -82,8 +84,8 @@ struct Run {
     session: Session,
     now: Time,
     journal: Vec<(Time, Input)>,
-    request: Option<String>,
-    call: Option<String>,
+    request: Option<RequestId>,
+    call: Option<CallId>,
 }
 
 impl Run {
@@ -97,9 +99,9 @@ impl Run {
             Move::Say(text) => Some(Input::User { text: (*text).to_owned() }),
             Move::Babble => self.request.take().map(|id| {
                 let answer = Answer::OutOfFormat { text: "well".to_owned(), error: "not JSON".to_owned(), tokens: 1 };
-                Input::Answer { id: id.parse().unwrap(), answer }
+                Input::Answer { id, answer }
             }),
-            Move::Doubt => self.call.clone().map(|id| Input::InDoubt { id: id.parse().unwrap() }),
+            Move::Doubt => self.call.clone().map(|id| Input::InDoubt { id }),
             Move::Stop => Some(Input::Stop),
             Move::LetTimePass => {
                 self.now = self.now.plus_seconds(100_000);
@@ -126,13 +128,13 @@ impl Run {
         if let Some(id) = self.call.take() {
             let error = Outcome::Error(CallError::new("dark", "it is dark"));
             return Some(Input::Ended {
-                id: id.parse().unwrap(),
+                id,
                 outcome: if !pick.is_multiple_of(4) { Outcome::Value(json!("light")) } else { error },
             });
         }
         let Some(id) = self.request.take() else { return Some(Input::User { text: "go on".to_owned() }) };
         let solution = Solution::from_value(answer(pick)).unwrap();
-        Some(Input::Answer { id: id.parse().unwrap(), answer: Answer::Solution { solution, tokens: 1 } })
+        Some(Input::Answer { id, answer: Answer::Solution { solution, tokens: 1 } })
     }
 
     fn tell(&mut self, input: Input) {
@@ -144,8 +146,8 @@ impl Run {
         }
         while let Some(task) = self.session.poll() {
             match task {
-                Task::AskModel { id } => self.request = Some(id.to_string()),
-                Task::Call(start) => self.call = Some(start.id.to_string()),
+                Task::AskModel { id } => self.request = Some(id),
+                Task::Call(start) => self.call = Some(start.id),
                 _ => {}
             }
         }

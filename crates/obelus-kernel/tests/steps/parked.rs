@@ -1,6 +1,6 @@
 //! What people say while a node waits for them.
 
-use obelus_kernel::session::{Decision, Ends, Input, Outcome, QuestionStatus};
+use obelus_kernel::session::{Decision, Ends, Input, Outcome, QuestionId, QuestionStatus};
 use serde_json::{Value, json};
 
 use crate::story::{Story, decided};
@@ -76,11 +76,7 @@ fn other_words_take_back_what_was_asked_and_begin_anew() {
     assert_eq!(story.session.node(), Some("decide"));
     let question = story.session.questions().remove(0);
     assert_eq!(question.status, QuestionStatus::Denied);
-    assert_eq!(
-        story.prompt().earlier[0].status,
-        obelus_kernel::session::CallStatus::Denied,
-        "the model is told what was not done"
-    );
+    assert_eq!(story.prompt().earlier[0].status.name(), "denied", "the model is told what was not done");
     story.model_answers(json!({"output": "the shelf"}));
     assert_eq!(story.session.questions().iter().filter(|question| question.is_open()).count(), 1);
 }
@@ -103,20 +99,15 @@ fn what_may_have_happened_is_still_asked_about_when_the_user_goes_on() {
     let mut story = waiting();
     story.user_says("yes");
     let id = story.call.clone().expect("the call runs");
-    story.tell(Input::InDoubt { id: id.parse().unwrap() });
+    story.tell(Input::InDoubt { id });
     assert_eq!(story.ends().0, Ends::Waiting);
     story.user_says("how is it going?");
-    let open: Vec<String> = story
-        .session
-        .questions()
-        .into_iter()
-        .filter(obelus_kernel::session::Question::is_open)
-        .map(|q| q.id.to_string())
-        .collect();
+    let open: Vec<QuestionId> =
+        story.session.questions().into_iter().filter(obelus_kernel::session::Question::is_open).map(|q| q.id).collect();
     assert_eq!(open.len(), 1, "whether it happened is not known yet");
     let happened = Decision::Happened { result: json!(true) };
     story.model_answers(json!({"output": "the board"}));
-    story.tell(Input::Decide { question: open[0].parse().unwrap(), decision: happened, by: "a person".to_owned() });
+    story.tell(Input::Decide { question: open[0].clone(), decision: happened, by: "a person".to_owned() });
     assert_eq!(story.read("†state.did"), Some(json!(true)));
     assert_eq!(story.session.node(), Some("wipe"), "the new turn went on from where it had parked");
 }
@@ -127,12 +118,12 @@ fn what_a_call_at_work_asks_is_declined_when_the_user_goes_on() {
     story.user_says("yes");
     let id = story.call.clone().expect("the call runs");
     let schema = json!({"type": "object", "properties": {"pin": {"type": "string"}}});
-    story.tell(Input::Elicit { id: id.parse().unwrap(), key: "k".to_owned(), words: "PIN?".to_owned(), schema });
+    story.tell(Input::Elicit { id: id.clone(), key: "k".to_owned(), words: "PIN?".to_owned(), schema });
     assert_eq!(story.ends().0, Ends::Waiting);
     story.user_says("something else");
     assert!(story.session.questions().iter().all(|question| !question.is_open()));
     assert_eq!(story.session.node(), Some("decide"));
-    story.tell(Input::Ended { id: id.parse().unwrap(), outcome: Outcome::Value(json!("late")) });
+    story.tell(Input::Ended { id, outcome: Outcome::Value(json!("late")) });
     assert_eq!(story.read("†state.did"), Some(json!("late")), "what was under way still comes to its end");
     assert_eq!(story.session.node(), Some("decide"));
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use obelus_kernel::session::{Answer, Decision, Ends, Input, Mode, Outcome, Reply, Session, Settings, Solution, Task};
+use obelus_kernel::session::{
+    Answer, CallId, Decision, Ends, Input, Mode, Outcome, Reply, RequestId, Session, Settings, Solution, Task,
+};
 use obelus_kernel::steps::Steps;
 use obelus_kernel::{Context, Expr, Time};
 use serde_json::{Value, json};
@@ -10,8 +12,8 @@ use serde_json::{Value, json};
 /// A session and whoever it deals with.
 pub(crate) struct Story {
     pub(crate) session: Session,
-    pub(crate) asked: Option<String>,
-    pub(crate) call: Option<String>,
+    pub(crate) asked: Option<RequestId>,
+    pub(crate) call: Option<CallId>,
     pub(crate) reply: Option<Reply>,
 }
 
@@ -29,8 +31,8 @@ impl Story {
         (self.asked, self.call) = (None, None);
         while let Some(task) = self.session.poll() {
             match task {
-                Task::AskModel { id } => self.asked = Some(id.to_string()),
-                Task::Call(start) => self.call = Some(start.id.to_string()),
+                Task::AskModel { id } => self.asked = Some(id),
+                Task::Call(start) => self.call = Some(start.id),
                 Task::Rest(reply) => self.reply = Some(*reply),
                 _ => {}
             }
@@ -45,17 +47,17 @@ impl Story {
     pub(crate) fn model_answers(&mut self, solution: Value) -> &mut Self {
         let id = self.asked.take().expect("the model is asked");
         let solution = Solution::from_value(solution).unwrap();
-        self.tell(Input::Answer { id: id.parse().unwrap(), answer: Answer::Solution { solution, tokens: 0 } })
+        self.tell(Input::Answer { id, answer: Answer::Solution { solution, tokens: 0 } })
     }
 
     /// What the model is shown, and may answer.
     pub(crate) fn prompt(&self) -> obelus_kernel::session::Prompt {
-        self.session.prompt(&self.asked.as_ref().expect("the model is asked").parse().unwrap()).unwrap()
+        self.session.prompt(self.asked.as_ref().expect("the model is asked")).unwrap()
     }
 
     pub(crate) fn call_ends(&mut self, outcome: Outcome) -> &mut Self {
         let id = self.call.take().expect("a call runs");
-        self.tell(Input::Ended { id: id.parse().unwrap(), outcome })
+        self.tell(Input::Ended { id, outcome })
     }
 
     pub(crate) fn ends(&self) -> (Ends, Option<&str>, &Value) {

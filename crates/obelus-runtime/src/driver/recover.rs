@@ -1,70 +1,56 @@
 //! Taking up a session where its journal ends.
 
-use std::collections::BTreeMap;
-
 use obelus_kernel::Time;
-use obelus_kernel::session::{Input, Refused, Reply, Task};
+use obelus_kernel::session::{Input, Refused, Reply, Session, Task};
 
 use super::{Driver, PAUSED, Recovered};
+use crate::restore::{Remake, RestoreError, replay, restore};
+use crate::store::{Cut, Journaled, Record, SessionJournal, SqliteStore};
+
+/// A driver for a session that was restored. Nothing is started yet: [`Driver::resume`] does.
+pub struct RestoredDriver {
+    /// The driver, with its journal.
+    pub driver: Driver,
+    /// What was under way.
+    pub recovered: Recovered,
+    /// A damaged end of the journal that was cut off.
+    pub cut: Option<Cut>,
+}
+
+/// Restores a session to go on with it. A damaged end of its journal is cut off.
+pub fn restore_driver(
+    store: &SqliteStore,
+    id: &str,
+    remake: &Remake,
+    drive: impl FnOnce(Session) -> Driver,
+) -> Result<RestoredDriver, RestoreError> {
+    let mut restored = restore(&store.shared(), id, remake)?;
+    let cut = restored.cut.take();
+    let mut driver = drive(restored.session);
+    driver.turn_states = restored.states;
+    let recovered = driver.go_on_with(restored.open, restored.reply);
+    Ok(RestoredDriver { driver: driver.journaled_by(SessionJournal::new(store.clone(), id)), recovered, cut })
+}
 
 impl Driver {
     /// Takes up a session where its journal ends. Nothing is started yet: [`Driver::resume`] does.
-    ///
-    /// The same inputs in the same order lead to the same session and the same tasks, so what was handed out
-    /// and has no outcome in the journal is what was under way.
     pub fn recover(&mut self, journal: Vec<(Time, Input)>) -> Recovered {
-        let mut open: BTreeMap<String, Task> = BTreeMap::new();
-        let mut recovered = Recovered::default();
-        let begins = |(_, input): &(Time, Input)| matches!(input, Input::User { .. } | Input::Start | Input::RunPlan);
-        let latest_turn = journal.iter().rposition(begins).unwrap_or(0);
-        for (number, (at, input)) in journal.into_iter().enumerate() {
-            if self.session.is_at_rest() {
-                self.latest_states.clear();
-            }
-            // A call in doubt was handed out anew, or a person was asked: either way the session has it in hand.
-            match &input {
-                Input::Answer { id, .. } => drop(open.remove(&id.to_string())),
-                Input::Ended { id, .. }
-                | Input::Loaded { id, .. }
-                | Input::InDoubt { id }
-                | Input::DidNot { id, .. } => {
-                    open.remove(&id.to_string());
-                }
-                _ => {}
-            }
-            // What was refused then is refused now.
-            let _ = self.session.handle(at, input);
-            while let Some(task) = self.session.poll() {
-                match task {
-                    Task::AskModel { id } => drop(open.insert(id.to_string(), Task::AskModel { id })),
-                    Task::Load { id, path } => drop(open.insert(id.to_string(), Task::Load { id, path })),
-                    Task::Call(start) => drop(open.insert(start.id.to_string(), Task::Call(start))),
-                    Task::Rest(reply) => recovered.reply = Some(*reply),
-                    // Nobody is at work yet who could be told something.
-                    Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } | Task::AnswerElicitation { .. } => {}
-                }
-            }
-            if number >= latest_turn {
-                self.note_state();
-            }
-        }
-        recovered.in_doubt = open.values().filter(|task| matches!(task, Task::Call(_))).count();
-        recovered.requests = open.values().filter(|task| matches!(task, Task::AskModel { .. })).count();
-        self.shelved = open.into_values().collect();
+        let records = journal.into_iter().map(|(at, input)| Record::new(at, input)).collect();
+        let journaled = Journaled { after: 0, records, cut: None };
+        // Records without digests are held against nothing.
+        let replayed = replay(&mut self.session, "", journaled, |_, _, _| {}).unwrap_or_default();
+        self.go_on_with(replayed.under_way.into_tasks(), replayed.reply)
+    }
+
+    fn go_on_with(&mut self, tasks: Vec<Task>, reply: Option<Reply>) -> Recovered {
+        let in_doubt = tasks.iter().filter(|task| matches!(task, Task::Call(_))).count();
+        let requests = tasks.iter().filter(|task| matches!(task, Task::AskModel { .. })).count();
+        self.shelved = tasks;
         // What calls asked was asked by a process that is not there any more.
         self.forgets =
             (self.session.has_observations() && self.slot.latest().is_none()) || self.session.has_elicitations();
         self.take_from_shelf();
-        recovered.reply = recovered.reply.or_else(|| self.session.reply());
-        recovered
-    }
-
-    /// A state that may have been written to the session's file.
-    fn note_state(&mut self) {
-        let state = self.session.state();
-        if self.latest_states.last() != Some(&state) {
-            self.latest_states.push(state);
-        }
+        Recovered { in_doubt, requests, reply: reply.or_else(|| self.session.reply()) }
     }
 
     /// Goes on with what a recovered session had under way; a paused one leaves it where it is, and so does one that

@@ -96,7 +96,7 @@ fn a_file_put_back_to_how_the_latest_turn_began_is_an_edit_too() {
     file.write(&session.state());
     fs::write(file.path(), first).unwrap();
     let mut file = StateFile::open(&folder, "s").unwrap();
-    file.recognise(&session.state(), &states);
+    file.recognise(&session.state(), |visit| states.iter().cloned().for_each(visit));
     assert_eq!(file.look(&session), Found::Edited(json!({"goals": ["a"]})), "nothing was cut off");
     fs::remove_dir_all(folder).unwrap();
 }
@@ -115,7 +115,7 @@ fn dur_7_what_a_crash_leaves_of_a_turn_at_work_is_no_edit() {
     // The journal had got further than the file.
     file.write_on(&states[0]);
     let mut file = StateFile::open(&folder, "s").unwrap();
-    file.recognise(&session.state(), &states);
+    file.recognise(&session.state(), |visit| states.iter().cloned().for_each(visit));
     assert_eq!(file.look(&session), Found::Nothing);
     assert_eq!(file.write(&session.state()), None);
     assert_eq!(serde_json::from_slice::<Value>(&fs::read(file.path()).unwrap()).unwrap(), states[1]);

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use super::schema;
+use super::sqlite::FORM;
 
 /// Why a store cannot be used, or something in it cannot be done.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Another process has it.
+    /// Another process has the store.
     #[error("{folder}: the store is in use by {holder}; end it first, or answer there")]
     Held {
         /// The store's folder.
@@ -15,22 +15,19 @@ pub enum StoreError {
         /// Who has it.
         holder: String,
     },
-    /// It was written by a later version.
-    #[error(
-        "{folder}: the store is of form {found}, and this version knows forms up to {}: use a newer obelus",
-        schema::FORM
-    )]
+    /// Somebody in this process writes the session.
+    #[error("session `{0}`: somebody else in this process is at work on it")]
+    Locked(String),
+    /// The store was written by a later version.
+    #[error("{folder}: the store is of form {found}, and this version knows forms up to {FORM}: use a newer obelus")]
     Newer {
         /// The store's folder.
         folder: PathBuf,
         /// Its form.
         found: i64,
     },
-    /// It was written by an earlier version, and can be looked at once somebody has opened it to write.
-    #[error(
-        "{folder}: the store is of the older form {found}: run a session in it once to bring it to form {}",
-        schema::FORM
-    )]
+    /// The store was written by an earlier version. It can be read once somebody has opened it to write.
+    #[error("{folder}: the store is of the older form {found}: run a session in it once to bring it to form {FORM}")]
     Older {
         /// The store's folder.
         folder: PathBuf,
@@ -43,16 +40,20 @@ pub enum StoreError {
     /// There is no session of that name.
     #[error("there is no session `{0}`")]
     Unknown(String),
-    /// A record cannot be read: that session is refused, the others are served.
+    /// A record cannot be read, or for record 0 what the session was begun with. That session is refused, the others
+    /// are served.
     #[error("session `{session}`, record {seq}: {problem}")]
     Damaged {
         /// The session.
         session: String,
         /// The record's number.
-        seq: i64,
+        seq: u64,
         /// What is wrong with it.
         problem: String,
     },
+    /// The index of the store is damaged. It is made anew by whoever opens the store to write.
+    #[error("the store's index is damaged: run a session in the store once to mend it")]
+    DamagedIndex,
     /// An input has no written form.
     #[error("session `{session}`: an input cannot be written down: {problem}")]
     Unwritable {
@@ -73,19 +74,67 @@ pub enum StoreError {
         /// The last record there is.
         found: u64,
     },
-    /// A name that is no name.
+    /// An input of this id was taken before.
+    #[error("session `{session}`: the input `{input}` was taken with record {seq}")]
+    Taken {
+        /// The session.
+        session: String,
+        /// The id of the input.
+        input: String,
+        /// The record with which it was taken.
+        seq: u64,
+    },
+    /// A text that is no name of a session.
     #[error("`{0}` is no name for a session: letters, digits, `-` and `_`, at most 64")]
     BadName(String),
-    /// The disk said no: full, read-only, or broken. Nothing was written.
+    /// A text that is no id of an input.
+    #[error("the id of an input has 1 to {most} bytes, and not {0}", most = super::InputId::LONGEST)]
+    BadInputId(usize),
+    /// The engine failed: the disk is full, read-only or broken. Nothing was written.
     #[error("the store cannot be written or read: {0}")]
     Disk(#[from] rusqlite::Error),
-    /// The same, told to all that waited for one commit.
+    /// The same, for all that waited for one commit.
     #[error("nothing was written: {0}")]
     NotWritten(String),
-    /// It was opened to look only.
+    /// A sync failed. What is on the disk is known when the store has been opened anew (DUR-9).
+    #[error(
+        "whether it was written is not known: {0}; the store was closed, and what it holds when it is opened again counts"
+    )]
+    OutcomeUnknown(String),
+    /// The store was opened to read only.
     #[error("{0}: the store was opened to look at it only")]
     OnlyLooking(PathBuf),
     /// The folder cannot be used.
     #[error("{0}: {1}")]
     Folder(PathBuf, std::io::Error),
+}
+
+/// Why records were not appended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AppendError {
+    /// Nothing was written: the disk is full, for example, or somebody else writes the session.
+    #[error("{0}")]
+    NotDurable(String),
+    /// A sync failed: the records may be there when the store is opened again, or not.
+    #[error("{0}")]
+    OutcomeUnknown(String),
+}
+
+impl AppendError {
+    /// The stable code of the refusal.
+    pub fn code(&self) -> &'static str {
+        match self {
+            AppendError::NotDurable(_) => "not_durable",
+            AppendError::OutcomeUnknown(_) => "outcome_unknown",
+        }
+    }
+}
+
+impl From<StoreError> for AppendError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::OutcomeUnknown(_) => AppendError::OutcomeUnknown(error.to_string()),
+            _ => AppendError::NotDurable(error.to_string()),
+        }
+    }
 }

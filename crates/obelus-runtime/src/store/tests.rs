@@ -1,394 +1,179 @@
-use std::fs;
+//! What every engine must do.
 
-use super::*;
-use crate::driver::Journal;
-use obelus_kernel::session::Outcome;
-use proptest::prelude::*;
+use std::path::PathBuf;
+
+use obelus_kernel::Time;
+use obelus_kernel::session::Input;
 use serde_json::json;
 
-fn folder(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("obelus-store-{}-{name}", std::process::id()));
-    let _ = fs::remove_dir_all(&folder);
-    folder
+use super::*;
+
+/// A folder that is removed again.
+pub(super) struct Folder(pub(super) PathBuf);
+
+impl Folder {
+    pub(super) fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("obelus-store-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        Self(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+pub(super) fn ticks(times: std::ops::Range<i64>) -> Vec<Record> {
+    times.map(|at| Record::new(Time(at), Input::Tick)).collect()
+}
+
+pub(super) fn wait(durable: Durable) -> Result<u64, AppendError> {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(durable)
+}
+
+/// Appends after whatever is there.
+pub(super) fn append(store: &dyn Store, id: &str, records: Vec<Record>) -> Result<u64, AppendError> {
+    let after = store.load(id, 0, None)?.last();
+    wait(store.append(id, after, records))
+}
+
+pub(super) fn records(store: &dyn Store, id: &str) -> Vec<Record> {
+    store.load(id, 0, None).unwrap().records
+}
+
+fn for_every_engine(name: &str, test: impl Fn(&dyn Store)) {
+    let folder = Folder::new(name);
+    test(&SqliteStore::open(&folder.0).unwrap());
+    test(&MemoryStore::new());
+}
+
+fn id(text: &str) -> InputId {
+    text.parse().unwrap()
 }
 
 #[test]
 fn a_journal_is_read_as_it_was_written() {
-    let folder = folder("journal");
-    let inputs = vec![(Time(1), Input::Start), (Time(2), Input::User { text: "да".to_owned() })];
-    {
-        let store = Store::open(&folder).unwrap();
-        store.create("s-1", Time(0), &json!({"a": 1})).unwrap();
-        store.append("s-1", &inputs[..1]).unwrap();
-        store.append("s-1", &inputs[1..]).unwrap();
-        assert!(matches!(store.create("s-1", Time(0), &json!({})), Err(StoreError::Exists(_))));
-        assert!(matches!(store.append("s-2", &inputs), Err(StoreError::Unknown(_))));
-        assert!(matches!(store.create("../x", Time(0), &json!({})), Err(StoreError::BadName(_))));
-    }
-    let store = Store::open(&folder).unwrap();
-    assert_eq!(store.journal("s-1").unwrap(), inputs);
-    assert_eq!(store.genesis("s-1").unwrap(), Some(json!({"a": 1})));
-    assert_eq!(store.list().unwrap(), [SessionRow { id: "s-1".to_owned(), created: Time(0), records: 2 }]);
-    store.remove("s-1").unwrap();
-    assert!(store.list().unwrap().is_empty());
-    fs::remove_dir_all(folder).unwrap();
-}
-
-#[test]
-fn a_second_opener_is_told_who_holds_the_store() {
-    let folder = folder("lock");
-    let first = Store::open(&folder).unwrap();
-    let Err(StoreError::Held { holder, .. }) = Store::open(&folder) else { panic!("it was opened twice") };
-    assert!(holder.contains(&std::process::id().to_string()));
-    drop(first);
-    assert!(Store::open(&folder).is_ok());
-    fs::remove_dir_all(folder).unwrap();
-}
-
-#[test]
-fn a_store_of_a_later_form_is_refused() {
-    let folder = folder("form");
-    drop(Store::open(&folder).unwrap());
-    let connection = Connection::open(folder.join("obelus.db")).unwrap();
-    connection.pragma_update(None, "user_version", schema::FORM + 1).unwrap();
-    drop(connection);
-    assert!(matches!(Store::open(&folder), Err(StoreError::Newer { found: 4, .. })));
-    fs::remove_dir_all(folder).unwrap();
-}
-
-#[test]
-fn what_is_kept_is_for_its_owner() {
-    use std::os::unix::fs::PermissionsExt;
-    let folder = folder("owner");
-    let store = Store::open(&folder).unwrap();
-    let rights = fs::metadata(folder.join("obelus.db")).unwrap().permissions().mode();
-    assert_eq!(rights & 0o777, 0o600);
-    drop(store);
-    fs::remove_dir_all(folder).unwrap();
-}
-
-fn spoil(folder: &Path, sql: &str) {
-    Connection::open(folder.join("obelus.db")).unwrap().execute(sql, []).unwrap();
-}
-
-#[test]
-fn damage_in_the_middle_of_one_journal_is_said_and_the_others_are_served() {
-    let folder = folder("damage");
-    let store = Store::open(&folder).unwrap();
-    for id in ["a", "b"] {
-        store.create(id, Time(0), &json!({})).unwrap();
-        store.append(id, &[(Time(1), Input::Start), (Time(2), Input::Tick), (Time(3), Input::Stop)]).unwrap();
-    }
-    // Words that can be read, and are not those that were written.
-    spoil(&folder, "UPDATE record SET input = '\"stop\"' WHERE session = 1 AND seq = 2");
-    assert!(matches!(store.read_journal("a", 0, None), Err(StoreError::Damaged { seq: 2, .. })));
-    spoil(&folder, "DELETE FROM record WHERE session = 1 AND seq = 1");
-    assert!(matches!(store.read_journal("a", 0, None), Err(StoreError::Damaged { .. })));
-    assert_eq!(store.journal("b").unwrap().len(), 3);
-    fs::remove_dir_all(folder).unwrap();
-}
-
-#[test]
-fn a_damaged_end_is_left_out_and_said_and_the_journal_goes_on_before_it() {
-    let folder = folder("tail");
-    let store = Store::open(&folder).unwrap();
-    store.create("a", Time(0), &json!({})).unwrap();
-    store.append("a", &[(Time(1), Input::Start), (Time(2), Input::Tick), (Time(3), Input::Tick)]).unwrap();
-    spoil(&folder, "UPDATE record SET input = '{' WHERE seq = 2");
-    spoil(&folder, "UPDATE record SET input = x'ff' WHERE seq = 3");
-    let read = store.read_journal("a", 0, None).unwrap();
-    let cut = read.cut.unwrap();
-    assert_eq!((read.inputs.len(), cut.seq, cut.records), (1, 2, 2));
-    assert!(store.journal("a").is_err(), "nothing is left out without saying so");
-    store.cut("a", cut.seq).unwrap();
-    store.append("a", &[(Time(4), Input::Stop)]).unwrap();
-    assert_eq!(store.journal("a").unwrap(), [(Time(1), Input::Start), (Time(4), Input::Stop)]);
-    fs::remove_dir_all(folder).unwrap();
-}
-
-#[tokio::test]
-async fn sessions_written_at_once_share_commits_and_a_refused_order_spoils_no_other() {
-    let folder = folder("group");
-    let store = Store::open(&folder).unwrap();
-    let (mut all, mut journals) = (Vec::new(), Vec::new());
-    for i in 0..64 {
-        let id = format!("s-{i}");
-        if i % 2 == 0 {
-            store.create(&id, Time(0), &json!({})).unwrap();
-        }
-        let mut journal = SessionJournal::new(store.clone(), id);
-        all.push(journal.append(&[(Time(1), Input::Start), (Time(2), Input::Tick)]));
-        journals.push(journal);
-    }
-    for (i, kept) in all.into_iter().enumerate() {
-        assert_eq!(kept.await.is_ok(), i % 2 == 0, "{i}");
-    }
-    assert!(store.list().unwrap().iter().all(|row| row.records == 2));
-    fs::remove_dir_all(folder).unwrap();
-}
-
-#[tokio::test]
-async fn a_second_writer_of_a_session_is_refused() {
-    let folder = folder("fence");
-    let store = Store::open(&folder).unwrap();
-    store.create("s", Time(0), &json!({})).unwrap();
-    let mut first = SessionJournal::new(store.clone(), "s");
-    first.append(&[(Time(1), Input::Start)]).await.unwrap();
-    store.append("s", &[(Time(2), Input::Tick)]).unwrap();
-    let refused = first.append(&[(Time(3), Input::Tick)]).await.unwrap_err();
-    assert!(refused.contains("somebody else writes it"), "{refused}");
-    assert_eq!(store.journal("s").unwrap().len(), 2);
-    fs::remove_dir_all(folder).unwrap();
-}
-
-#[test]
-fn who_only_looks_needs_no_lock_and_writes_nothing() {
-    let folder = folder("look");
-    assert!(matches!(Store::look(&folder), Err(StoreError::Folder(..))));
-    let store = Store::open(&folder).unwrap();
-    store.create("s", Time(0), &json!({})).unwrap();
-    let beside = Store::look(&folder).unwrap();
-    store.append("s", &[(Time(1), Input::Start)]).unwrap();
-    assert_eq!(beside.journal("s").unwrap().len(), 1);
-    assert!(matches!(beside.append("s", &[]), Err(StoreError::OnlyLooking(_))));
-    fs::remove_dir_all(folder).unwrap();
-}
-
-fn ticks(times: std::ops::Range<i64>) -> Vec<(Time, Input)> {
-    times.map(|at| (Time(at), Input::Tick)).collect()
-}
-
-#[test]
-fn a_name_that_is_given_again_is_another_session() {
-    let folder = folder("again");
-    let store = Store::open(&folder).unwrap();
-    store.create("a", Time(0), &json!({})).unwrap();
-    store.append("a", &ticks(0..3)).unwrap();
-    store.remove("a").unwrap();
-    // It gets the number that the other one had.
-    store.create("b", Time(0), &json!({})).unwrap();
-    assert!(matches!(store.append("a", &ticks(3..4)), Err(StoreError::Unknown(_))));
-    assert!(store.journal("b").unwrap().is_empty());
-    store.create("a", Time(0), &json!({})).unwrap();
-    store.append("a", &ticks(7..8)).unwrap();
-    assert_eq!(store.journal("a").unwrap(), ticks(7..8));
-    fs::remove_dir_all(folder).unwrap();
-}
-
-#[test]
-fn an_order_that_fails_in_the_middle_leaves_nothing_and_spoils_nothing_that_comes_after() {
-    let folder = folder("middle");
-    let store = Store::open(&folder).unwrap();
-    store.create("a", Time(0), &json!({})).unwrap();
-    let refused = store.write_now(|conn| {
-        begin(&conn.connection, "b", Time(0), "{}")?;
-        Err::<(), _>(StoreError::Unknown("x".to_owned()))
+    for_every_engine("journal", |store| {
+        let full = Record {
+            at: Time(2),
+            input: Input::User { text: "да".to_owned() },
+            id: Some(id("from a client")),
+            digest: Some(Digest(u64::MAX - 7)),
+        };
+        let all = [ticks(1..2), vec![full], ticks(3..4)].concat();
+        store.create("s-1", Time(0), &json!({"a": 1}), Vec::new()).unwrap();
+        assert_eq!(wait(store.append("s-1", 0, all[..1].to_vec())).unwrap(), 1);
+        assert_eq!(wait(store.append("s-1", 1, all[1..].to_vec())).unwrap(), 3);
+        assert_eq!(records(store, "s-1"), all);
+        let middle = store.load("s-1", 1, Some(2)).unwrap();
+        assert_eq!((middle.after, middle.last(), &middle.records[..]), (1, 2, &all[1..2]));
+        assert_eq!(store.genesis("s-1").unwrap(), Some(json!({"a": 1})));
+        assert_eq!(store.genesis("s-2").unwrap(), None);
+        let row = SessionRow { id: "s-1".to_owned(), created: Time(0), records: 3, last_at: Some(Time(3)) };
+        assert_eq!(store.list().unwrap(), [row]);
+        store.remove("s-1").unwrap();
+        assert!(store.list().unwrap().is_empty());
     });
-    assert!(matches!(refused, Err(StoreError::NotWritten(_))));
-    let broken = store.write_now(|conn| {
-        begin(&conn.connection, "b", Time(0), "{}")?;
-        journal::append(conn, &Arc::from("a"), None, &records("a", &ticks(0..1))?)?;
-        let nothing: Option<()> = None;
-        nothing.ok_or_else(|| panic!("a mistake"))
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    for_every_engine("refused", |store| {
+        store.create("s", Time(0), &json!({}), Vec::new()).unwrap();
+        assert!(matches!(store.create("s", Time(0), &json!({}), Vec::new()), Err(StoreError::Exists(_))));
+        assert!(matches!(store.create("../x", Time(0), &json!({}), Vec::new()), Err(StoreError::BadName(_))));
+        assert!(matches!(store.load("t", 0, None), Err(StoreError::Unknown(_))));
+        let unknown = wait(store.append("t", 0, ticks(0..1))).unwrap_err();
+        assert_eq!((unknown.code(), unknown.to_string().as_str()), ("not_durable", "there is no session `t`"));
+        assert!(matches!("".parse::<InputId>(), Err(StoreError::BadInputId(0))));
+        assert!(matches!("x".repeat(201).parse::<InputId>(), Err(StoreError::BadInputId(201))));
     });
-    assert!(matches!(broken, Err(StoreError::NotWritten(_))));
-    store.append("a", &ticks(0..2)).unwrap();
-    assert_eq!(store.journal("a").unwrap(), ticks(0..2));
-    assert_eq!(store.list().unwrap().len(), 1);
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
-fn whoever_writes_at_once_from_many_threads_is_served_and_every_journal_is_in_order() {
-    let folder = folder("threads");
-    let store = Store::open(&folder).unwrap();
-    std::thread::scope(|scope| {
-        for thread in 0..4 {
-            let store = &store;
-            scope.spawn(move || {
-                let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-                let ids: Vec<String> = (0..4).map(|i| format!("s-{thread}-{i}")).collect();
-                ids.iter().for_each(|id| store.create(id, Time(0), &json!({})).unwrap());
-                let write = |id: &String| {
-                    let mut journal = SessionJournal::new(store.clone(), id);
-                    async move {
-                        for at in 0..10 {
-                            journal.append(&ticks(at..at + 1)).await.unwrap();
-                        }
-                    }
-                };
-                runtime.block_on(futures_util::future::join_all(ids.iter().map(write)));
-                ids.iter().for_each(|id| store.append(id, &ticks(10..12)).unwrap());
-            });
-        }
+fn a_second_writer_of_a_session_is_refused() {
+    for_every_engine("fence", |store| {
+        store.create("s", Time(0), &json!({}), ticks(0..2)).unwrap();
+        let late = wait(store.append("s", 1, ticks(2..3))).unwrap_err();
+        assert!(late.to_string().contains("somebody else writes it"), "{late}");
+        assert_eq!(records(store, "s"), ticks(0..2));
+        let lock = store.lock("s").unwrap();
+        assert!(matches!(store.lock("s"), Err(StoreError::Locked(_))));
+        assert!(store.lock("t").is_ok(), "another session");
+        drop(lock);
+        assert!(store.lock("s").is_ok());
     });
-    let rows = store.list().unwrap();
-    assert_eq!(rows.len(), 16);
-    for row in rows {
-        assert_eq!(store.journal(&row.id).unwrap(), ticks(0..12), "{}", row.id);
-    }
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
-fn a_store_that_is_closed_has_everything_in_its_register() {
-    let folder = folder("register");
-    let store = Store::open(&folder).unwrap();
-    store.create("a", Time(0), &json!({})).unwrap();
-    store.append("a", &ticks(0..3)).unwrap();
-    let places = |table: &str| -> i64 {
-        let connection = Connection::open(folder.join("obelus.db")).unwrap();
-        connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
-    };
-    assert_eq!((places("record"), places("register")), (3, 0));
-    drop(store);
-    assert_eq!((places("record"), places("register")), (3, 3));
-    assert_eq!(Store::open(&folder).unwrap().journal("a").unwrap(), ticks(0..3));
-    fs::remove_dir_all(folder).unwrap();
+fn an_input_of_an_id_is_taken_once_in_a_session() {
+    for_every_engine("taken", |store| {
+        let sent = |text: &str| vec![Record { id: Some(id(text)), ..Record::new(Time(1), Input::Tick) }];
+        store.create("s", Time(0), &json!({}), Vec::new()).unwrap();
+        store.create("t", Time(0), &json!({}), Vec::new()).unwrap();
+        assert_eq!(store.taken("s", &id("a")).unwrap(), None);
+        assert_eq!(append(store, "s", [ticks(0..1), sent("a")].concat()).unwrap(), 2);
+        assert_eq!(store.taken("s", &id("a")).unwrap(), Some(2));
+        let again = append(store, "s", [sent("b"), sent("a")].concat()).unwrap_err();
+        assert!(again.to_string().contains("taken with record 2"), "{again}");
+        assert_eq!(records(store, "s").len(), 2, "nothing of the batch");
+        assert_eq!(append(store, "s", sent("b")).unwrap(), 3);
+        assert_eq!(append(store, "t", sent("a")).unwrap(), 1, "another session");
+        store.cut("s", 2).unwrap();
+        assert_eq!(store.taken("s", &id("a")).unwrap(), None, "it was taken back");
+    });
 }
 
-#[tokio::test]
-async fn what_is_long_is_written_bit_by_bit_and_whoever_comes_after_it_is_served() {
-    let folder = folder("long");
-    let store = Store::open(&folder).unwrap();
-    let ids: Vec<String> = (0..6).map(|i| format!("s-{i}")).collect();
-    ids.iter().for_each(|id| store.create(id, Time(0), &json!({})).unwrap());
-    let write = |id: &String| {
-        let mut journal = SessionJournal::new(store.clone(), id);
-        async move {
-            journal.append(&ticks(0..1)).await.unwrap();
-            journal.keep_snapshot("x".repeat(700_000));
-            journal.append(&ticks(1..2)).await.unwrap();
+#[test]
+fn a_journal_that_is_cut_goes_on_before_the_cut() {
+    for_every_engine("cut", |store| {
+        store.create("s", Time(0), &json!({}), ticks(0..20)).unwrap();
+        let rest = || Rest { checkpoint: Some("{}".to_owned()), questions: Vec::new() };
+        store.keep_rest("s", 15, rest());
+        store.cut("s", 11).unwrap();
+        assert_eq!(store.snapshot("s").unwrap(), None, "it knew more than the journal does");
+        assert_eq!(append(store, "s", ticks(50..51)).unwrap(), 11);
+        assert_eq!(records(store, "s"), [ticks(0..10), ticks(50..51)].concat());
+    });
+}
+
+/// Asks until it is so: what is kept of a rest is written when there is time.
+fn soon<T: PartialEq + std::fmt::Debug>(expected: &T, found: impl Fn() -> T) {
+    for _ in 0..500 {
+        if found() == *expected {
+            return;
         }
-    };
-    futures_util::future::join_all(ids.iter().map(write)).await;
-    store.append("s-0", &ticks(2..3)).unwrap();
-    drop(store);
-    let store = Store::open(&folder).unwrap();
-    for id in &ids {
-        assert_eq!(
-            store.snapshot(id).unwrap().map(|snapshot| (snapshot.seq, snapshot.state.len())),
-            Some((1, 700_000))
-        );
-        assert!(store.records(id).unwrap() >= 2);
+        std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    fs::remove_dir_all(folder).unwrap();
+    assert_eq!(&found(), expected);
 }
 
 #[test]
-fn a_store_that_is_shrunk_gives_room_back_and_keeps_what_is_in_it() {
-    let folder = folder("shrink");
-    let store = Store::open(&folder).unwrap();
-    let long = || Input::User { text: "x".repeat(10_000) };
-    for id in ["a", "b"] {
-        store.create(id, Time(0), &json!({})).unwrap();
-        store.append(id, &(0..30).map(|at| (Time(at), long())).collect::<Vec<_>>()).unwrap();
-    }
-    store.append("b", &ticks(30..33)).unwrap();
-    store.remove("a").unwrap();
-    let before = store.journal("b").unwrap();
-    // What is only in the log so far is in the file after the first time.
-    store.shrink().unwrap();
-    assert_eq!(store.journal("b").unwrap(), before);
-    store.remove("b").unwrap();
-    assert!(store.shrink().unwrap() > 300_000);
-    store.create("b", Time(0), &json!({})).unwrap();
-    store.append("b", &ticks(0..20)).unwrap();
-    store.shrink().unwrap();
-    store.append("b", &ticks(20..21)).unwrap();
-    drop(store);
-    let store = Store::look(&folder).unwrap();
-    assert_eq!(store.journal("b").unwrap(), ticks(0..21));
-    assert!(matches!(store.shrink(), Err(StoreError::OnlyLooking(_))));
-    fs::remove_dir_all(folder).unwrap();
-}
-
-/// What may be done to a store, to one of three sessions.
-#[derive(Clone, Debug)]
-enum Act {
-    Append(usize, i64),
-    Cut(usize, u64),
-    Remove(usize),
-    Reopen,
-    Shrink,
-}
-
-fn acts() -> impl Strategy<Value = Vec<Act>> {
-    let act = prop_oneof![
-        8 => (0..3usize, 1..5i64).prop_map(|(session, records)| Act::Append(session, records)),
-        1 => (0..3usize, 1..20u64).prop_map(|(session, from)| Act::Cut(session, from)),
-        1 => (0..3usize).prop_map(Act::Remove),
-        1 => Just(Act::Reopen),
-        1 => Just(Act::Shrink),
-    ];
-    proptest::collection::vec(act, 1..40)
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
-
-    /// Whether a record is in the register or not yet, it is found; and nothing is found that was taken away.
-    #[test]
-    fn a_store_gives_back_what_was_put_in_whatever_is_done_to_it(acts in acts()) {
-        let folder = folder("acts");
-        let mut store = Store::open(&folder).unwrap();
-        let beside = Store::look(&folder).unwrap();
-        let names = ["a", "b", "c"];
-        names.iter().for_each(|id| store.create(id, Time(0), &json!({})).unwrap());
-        let mut journals: [Vec<(Time, Input)>; 3] = Default::default();
-        for (now, act) in (0_i64..).step_by(10).zip(acts) {
-            match act {
-                Act::Append(of, records) => {
-                    store.append(names[of], &ticks(now..now + records)).unwrap();
-                    journals[of].extend(ticks(now..now + records));
-                }
-                Act::Cut(of, from) => {
-                    store.cut(names[of], from).unwrap();
-                    journals[of].truncate(usize::try_from(from).unwrap() - 1);
-                }
-                Act::Remove(of) => {
-                    store.remove(names[of]).unwrap();
-                    store.create(names[of], Time(0), &json!({})).unwrap();
-                    journals[of].clear();
-                }
-                Act::Shrink => drop(store.shrink().unwrap()),
-                Act::Reopen => {
-                    drop(store);
-                    store = Store::open(&folder).unwrap();
-                }
-            }
-            for store in [&store, &beside] {
-                for (id, expected) in names.iter().zip(&journals) {
-                    prop_assert_eq!(&store.journal(id).unwrap(), expected);
-                    prop_assert_eq!(store.records(id).unwrap(), expected.len() as u64);
-                    prop_assert_eq!(store.last_at(id).unwrap(), expected.last().map(|(at, _)| *at));
-                    let middle = store.read_journal(id, 2, Some(12)).unwrap().inputs;
-                    let expected: Vec<_> = expected.iter().skip(2).take(10).cloned().collect();
-                    prop_assert_eq!(middle, expected);
-                }
-                let rows = store.list().unwrap();
-                prop_assert_eq!(rows.iter().map(|row| row.records).sum::<u64>(), journals.iter().map(Vec::len).sum::<usize>() as u64);
-            }
+fn what_a_session_is_at_rest_is_kept_and_questions_are_known_until_it_goes_on() {
+    for_every_engine("rest", |store| {
+        for name in ["asks", "silent", "new"] {
+            store.create(name, Time(0), &json!({}), Vec::new()).unwrap();
         }
-        drop((store, beside));
-        fs::remove_dir_all(folder).unwrap();
-    }
-}
-
-#[test]
-fn what_was_nested_as_deep_as_can_be_read_is_read_again() {
-    let folder = folder("deep");
-    let store = Store::open(&folder).unwrap();
-    store.create("s", Time(0), &json!({})).unwrap();
-    let deep = |levels: usize| -> Value {
-        serde_json::from_str(&format!("{}1{}", "[".repeat(levels), "]".repeat(levels))).unwrap()
-    };
-    let ended = |levels| Input::Ended { id: "0.0".to_owned(), outcome: Outcome::Value(deep(levels)) };
-    for levels in [64, 124, 127] {
-        store.append("s", &[(Time(1), ended(levels))]).unwrap();
-    }
-    let journal = store.journal("s").unwrap();
-    assert_eq!(journal.last().map(|(_, input)| input.clone()), Some(ended(127)));
-    drop(store);
-    std::fs::remove_dir_all(folder).unwrap();
+        for name in ["asks", "silent"] {
+            append(store, name, ticks(0..2)).unwrap();
+        }
+        let row = |name: &str, questions| InboxRow { session: name.to_owned(), questions };
+        let inbox = || {
+            let mut rows = store.inbox().unwrap();
+            rows.sort_by(|a, b| a.session.cmp(&b.session));
+            rows
+        };
+        soon(&vec![row("asks", None), row("silent", None)], inbox);
+        store.keep_rest("asks", 1, Rest { checkpoint: Some("one".to_owned()), questions: Vec::new() });
+        store.keep_rest("asks", 2, Rest { checkpoint: None, questions: vec![json!({"id": "q1"})] });
+        store.keep_rest("silent", 2, Rest { checkpoint: Some("two".to_owned()), questions: Vec::new() });
+        soon(&vec![row("asks", Some(vec![json!({"id": "q1"})]))], inbox);
+        let checkpoint = |seq, state: &str| Some(Snapshot { seq, state: state.to_owned() });
+        assert_eq!(store.snapshot("asks").unwrap(), checkpoint(1, "one"), "a later rest without one keeps it");
+        assert_eq!(store.snapshot("silent").unwrap(), checkpoint(2, "two"));
+        append(store, "asks", ticks(2..3)).unwrap();
+        assert_eq!(inbox(), [row("asks", None)], "nobody knows without a look");
+    });
 }

@@ -5,24 +5,37 @@ use std::time::Duration;
 
 use obelus_kernel::Time;
 use obelus_kernel::session::Input;
-use obelus_runtime::{Durable, Journal};
+use obelus_runtime::{
+    AppendError, AppendFuture, Digest, InboxRow, InputId, Journaled, Record, Rest, SessionLock, SessionRow, Snapshot,
+    Store, StoreError,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::world::{Boundary, World};
 
 /// Everything that is on the disk, and what its owner was told.
 #[derive(Default)]
 pub(crate) struct Disk {
+    genesis: Option<Value>,
     /// Lines of `LENGTH JSON`, as they lie there.
     bytes: Vec<u8>,
     synced: usize,
     /// Every record of which somebody was told that it is durable.
-    pub(crate) acknowledged: Vec<String>,
-    /// A snapshot, and the record after which it was made.
-    pub(crate) snapshot: Option<(usize, String)>,
-    /// Records since the snapshot.
-    since: usize,
+    acknowledged: Vec<String>,
+    /// A session at rest.
+    snapshot: Option<Snapshot>,
     /// Whether a write is under way.
     pub(crate) is_writing: bool,
+}
+
+/// A record as it lies there.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    at: Time,
+    input: Input,
+    id: Option<InputId>,
+    digest: Option<Digest>,
 }
 
 impl Disk {
@@ -30,67 +43,91 @@ impl Disk {
     pub(crate) fn crash(&mut self, kept: u64) {
         let torn = self.bytes.len() - self.synced;
         self.bytes.truncate(self.synced + usize::try_from(kept).unwrap_or(0) % (torn + 1));
-        self.is_writing = false;
+        self.recover();
     }
 
     /// Reads what is there, and cuts off a torn end.
-    pub(crate) fn recover(&mut self) -> Vec<(Time, Input)> {
-        let mut journal = Vec::new();
-        let mut whole = 0;
-        for line in self.bytes.split_inclusive(|byte| *byte == b'\n') {
-            let Some(record) = read(line) else { break };
-            journal.push(record);
-            whole += line.len();
+    fn recover(&mut self) {
+        let lines: Vec<&[u8]> = self.bytes.split_inclusive(|byte| *byte == b'\n').collect();
+        let whole: Vec<String> = lines.into_iter().map_while(text_of).collect();
+        self.synced = whole.iter().map(|text| framed(text).len()).sum();
+        self.bytes.truncate(self.synced);
+        assert!(self.acknowledged.len() <= whole.len(), "an acknowledged record is lost");
+        for (told, kept) in self.acknowledged.iter().zip(&whole) {
+            assert_eq!(told, kept, "an acknowledged record is another one");
         }
-        self.bytes.truncate(whole);
-        self.synced = whole;
-        let known = self.acknowledged.iter();
-        let kept: Vec<String> = journal.iter().map(written).collect();
-        assert!(known.clone().count() <= kept.len(), "an acknowledged record is lost");
-        known.zip(&kept).for_each(|(told, kept)| assert_eq!(told, kept, "an acknowledged record is another one"));
         // What is there counts from now on, whether anybody was told or not.
-        self.acknowledged = kept;
-        if self.snapshot.as_ref().is_some_and(|(seq, _)| *seq > journal.len()) {
-            self.snapshot = None;
-        }
-        self.since = journal.len() - self.snapshot.as_ref().map_or(0, |(seq, _)| *seq);
-        journal
+        let records = whole.len() as u64;
+        self.acknowledged = whole;
+        self.snapshot = self.snapshot.take().filter(|snapshot| snapshot.seq <= records);
+        self.is_writing = false;
+    }
+
+    fn records(&self) -> Vec<Record> {
+        let read = |text: &String| {
+            let Line { at, input, id, digest } = serde_json::from_str(text).expect("a record is JSON");
+            Record { at, input, id, digest }
+        };
+        self.acknowledged.iter().map(read).collect()
     }
 }
 
-fn written(record: &(Time, Input)) -> String {
-    serde_json::to_string(record).expect("a record is JSON")
+fn written(record: Record) -> String {
+    let Record { at, input, id, digest } = record;
+    serde_json::to_string(&Line { at, input, id, digest }).expect("a record is JSON")
 }
 
-fn read(line: &[u8]) -> Option<(Time, Input)> {
+fn framed(text: &str) -> String {
+    format!("{} {text}\n", text.len())
+}
+
+fn text_of(line: &[u8]) -> Option<String> {
     let line = std::str::from_utf8(line).ok()?.strip_suffix('\n')?;
     let (length, text) = line.split_once(' ')?;
-    (length.parse() == Ok(text.len())).then(|| serde_json::from_str(text).ok()).flatten()
+    (length.parse() == Ok(text.len())).then(|| text.to_owned())
 }
 
-/// The journal of the session on that disk.
-pub(crate) struct Paper {
+/// The store of one session on that disk.
+pub(crate) struct DiskStore {
     pub(crate) disk: Arc<Mutex<Disk>>,
     pub(crate) world: World,
 }
 
-impl Journal for Paper {
-    fn append(&mut self, inputs: &[(Time, Input)]) -> Durable {
-        let lines: Vec<String> = inputs.iter().map(written).collect();
+impl Store for DiskStore {
+    fn create(&self, _: &str, _: Time, genesis: &Value, _: Vec<Record>) -> Result<(), StoreError> {
+        self.disk.lock().unwrap().genesis = Some(genesis.clone());
+        Ok(())
+    }
+
+    fn genesis(&self, _: &str) -> Result<Option<Value>, StoreError> {
+        Ok(self.disk.lock().unwrap().genesis.clone())
+    }
+
+    fn lock(&self, _: &str) -> Result<SessionLock, StoreError> {
+        Ok(SessionLock::new(|| {}))
+    }
+
+    fn append(&self, _: &str, after: u64, records: Vec<Record>) -> AppendFuture {
+        let lines: Vec<String> = records.into_iter().map(written).collect();
         let (disk, world) = (self.disk.clone(), self.world.clone());
         disk.lock().unwrap().is_writing = true;
         Box::pin(async move {
             world.cross(Boundary::BeforeWrite).await;
+            assert_eq!(disk.lock().unwrap().acknowledged.len() as u64, after, "somebody else writes the session");
             if world.draw(4) {
                 disk.lock().unwrap().is_writing = false;
-                return Err("no space left".to_owned());
+                return Err(AppendError::NotDurable("no space left".to_owned()));
             }
-            for line in &lines {
-                disk.lock().unwrap().bytes.extend(format!("{} {line}\n", line.len()).bytes());
-            }
+            lines.iter().for_each(|line| disk.lock().unwrap().bytes.extend(framed(line).bytes()));
             world.cross(Boundary::Written).await;
             if world.draw(20) {
                 tokio::time::sleep(Duration::from_millis(world.below(400))).await;
+            }
+            if world.draw(3) {
+                // The sync fails: all, some or none of it is there.
+                let kept = world.below(1 << 20);
+                disk.lock().unwrap().crash(kept);
+                return Err(AppendError::OutcomeUnknown("the sync failed".to_owned()));
             }
             {
                 let mut disk = disk.lock().unwrap();
@@ -98,23 +135,48 @@ impl Journal for Paper {
             }
             world.cross(Boundary::Synced).await;
             let mut disk = disk.lock().unwrap();
-            disk.since += lines.len();
             disk.acknowledged.extend(lines);
             disk.is_writing = false;
-            Ok(())
+            Ok(disk.acknowledged.len() as u64)
         })
     }
 
-    fn wants_snapshot(&self) -> bool {
-        self.disk.lock().unwrap().since >= 3
+    fn load(&self, _: &str, after: u64, upto: Option<u64>) -> Result<Journaled, StoreError> {
+        let mut records = self.disk.lock().unwrap().records();
+        records.truncate(upto.map_or(usize::MAX, |upto| usize::try_from(upto).unwrap()));
+        let records = records.split_off(usize::try_from(after).unwrap());
+        Ok(Journaled { after, records, cut: None })
     }
 
-    fn keep_snapshot(&mut self, state: String) {
-        let mut disk = self.disk.lock().unwrap();
+    fn taken(&self, _: &str, input: &InputId) -> Result<Option<u64>, StoreError> {
+        let records = self.disk.lock().unwrap().records();
+        Ok((1..).zip(records).find(|(_, record)| record.id.as_ref() == Some(input)).map(|(seq, _)| seq))
+    }
+
+    fn snapshot(&self, _: &str) -> Result<Option<Snapshot>, StoreError> {
+        Ok(self.disk.lock().unwrap().snapshot.clone())
+    }
+
+    fn keep_rest(&self, _: &str, seq: u64, rest: Rest) {
         // Nobody waits for it, so it may be lost.
-        if !self.world.draw(20) {
-            disk.snapshot = Some((disk.acknowledged.len(), state));
-            disk.since = 0;
+        if let Some(state) = rest.checkpoint.filter(|_| !self.world.draw(20)) {
+            self.disk.lock().unwrap().snapshot = Some(Snapshot { seq, state });
         }
+    }
+
+    fn list(&self) -> Result<Vec<SessionRow>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    fn inbox(&self) -> Result<Vec<InboxRow>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    fn remove(&self, _: &str) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn cut(&self, _: &str, _: u64) -> Result<(), StoreError> {
+        Ok(())
     }
 }

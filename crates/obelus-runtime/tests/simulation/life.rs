@@ -2,16 +2,16 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use obelus_kernel::session::{About, Decision, Ends, Input, Mode, Outcome, Question, Reply, Session, Settings, Start};
+use obelus_kernel::session::{About, Decision, Ends, Input, Mode, Question, Refused, Reply, Settings};
 use obelus_kernel::{Context, Message, Time};
-use obelus_runtime::{Driver, Event, NOT_DURABLE};
+use obelus_runtime::{Connections, Host, SessionHandle, SessionSpec};
 use serde_json::{Value, json};
 
-use crate::disk::Paper;
+use crate::disk::DiskStore;
 use crate::model::{Agent, TURNS};
-use crate::world::{GIVEN, World, hands, key_of, result};
+use crate::world::{GIVEN, World, hands, result};
 
 /// What came of it all.
 pub(crate) struct Ended {
@@ -42,13 +42,16 @@ pub(crate) fn live(seed: u64, storm: bool) -> Ended {
         let mut doubts = 0;
         for life in 0.. {
             assert!(life < 200, "it never ends");
-            let mut process = Process::begin(seed, &world);
+            let host = host(seed, &world);
             let dies = world.dies.clone();
             let lived = tokio::select! {
                 biased;
                 () = dies.notified() => None,
-                lived = process.work(&mut doubts) => Some(lived),
+                lived = work(&host, &world, &mut doubts) => Some(lived),
             };
+            // The sessions of a host end with it.
+            drop(host);
+            tokio::task::yield_now().await;
             if let Some(context) = lived {
                 let (crashes, looks) = world.counts();
                 let (state, messages) = summary(&context);
@@ -80,18 +83,14 @@ fn summary(context: &Context) -> (Value, Vec<String>) {
     (state.unwrap_or_default(), messages)
 }
 
-/// A process: a driver on the disk, with the world around it.
-struct Process {
-    world: World,
-    driver: Driver,
-    starts: Arc<Mutex<Vec<Start>>>,
-    /// The last turn that the journal knows of, if there is one.
-    turn: Option<u64>,
-    /// A completion that everybody knows already.
-    known: Option<Input>,
+/// A process: a host whose only session is on the disk, with the world around it.
+fn host(seed: u64, world: &World) -> Host {
+    let connections = Connections::new(hands(world)).with_model(Agent { seed, world: world.clone() });
+    let store = Arc::new(DiskStore { disk: world.disk.clone(), world: world.clone() });
+    Host::builder(connections).store(store).clock(clock).build()
 }
 
-fn session() -> Session {
+fn spec() -> SessionSpec {
     let tool = |effect: &str, harmless: bool| {
         json!({"type": "object", "properties": {"n": {}}, "x-effect": effect, "x-idempotent": harmless,
             "x-trust": "trusted", "x-target": []})
@@ -100,136 +99,87 @@ fn session() -> Session {
         "read": tool("read", true), "think": tool("read", true), "sure": tool("create", true),
         "make": tool("create", false), "post": tool("create", false),
     }}]));
-    let activities = ["read", "think", "sure", "make", "post"].map(str::to_owned).into();
-    let settings = Settings { mode: Mode::Full, activities, persistent: true, ..Settings::default() };
-    Session::new("sim", context.unwrap(), None, Arc::new(settings)).unwrap()
+    SessionSpec {
+        context: context.unwrap(),
+        settings: Settings { mode: Mode::Full, persistent: true, ..Settings::default() },
+        ..SessionSpec::default()
+    }
 }
 
-impl Process {
-    fn begin(seed: u64, world: &World) -> Self {
-        let mut journal = world.disk.lock().unwrap().recover();
-        let turn = journal.iter().rev().find_map(|(_, input)| match input {
-            Input::User { text } => text.strip_prefix("turn ")?.parse().ok(),
-            _ => None,
-        });
-        // A lost answer is no end: the call may be at work again.
-        let is_end =
-            |input: &Input| matches!(input, Input::Ended { outcome, .. } if !matches!(outcome, Outcome::Lost { .. }));
-        let known = journal.iter().rev().find(|(_, input)| is_end(input)).map(|(_, input)| input.clone());
-        let snapshot = world.disk.lock().unwrap().snapshot.clone();
-        let mut made = session();
-        if let Some((seq, state)) = snapshot {
-            let tail = journal.split_off(seq);
-            let led_there = std::mem::replace(&mut journal, tail);
-            let past = move || {
-                let mut session = session();
-                for (at, input) in led_there.clone() {
-                    let _ = session.handle(at, input);
-                    while session.poll().is_some() {}
-                }
-                Ok(session.past())
-            };
-            made = made.restore(&state, Arc::new(past)).expect("a snapshot is taken up");
+/// Goes on where the journal ends, to the end of the last turn.
+async fn work(host: &Host, world: &World, doubts: &mut u64) -> Context {
+    let handle = match host.spec("sim").unwrap() {
+        None => host.create("sim", spec()).await.unwrap(),
+        Some(_) => host.open("sim").await.unwrap(),
+    };
+    until_rest(&handle, world, doubts).await;
+    for turn in 0..TURNS {
+        // Whoever got no answer says it again, under the same id.
+        let said = handle.with_id(format!("turn-{turn}").parse().unwrap());
+        said_until_taken(&said, Input::User { text: format!("turn {turn}") }).await;
+        until_rest(&handle, world, doubts).await;
+        if world.draw(20) {
+            host.passivate("sim").await;
         }
-        let starts: Arc<Mutex<Vec<Start>>> = Arc::default();
-        let seen = starts.clone();
-        let model = Arc::new(Agent { seed, world: world.clone() });
-        let mut driver = Driver::new(made, hands(world), model, clock).watched_by(move |event| {
-            if let Event::Began(start) = event {
-                seen.lock().unwrap().push(start.clone());
+    }
+    handle.inspect(|session| session.context().clone()).await.unwrap()
+}
+
+/// Waits for the rest of the turn, and answers whatever is asked.
+async fn until_rest(handle: &SessionHandle, world: &World, doubts: &mut u64) {
+    loop {
+        let reply = rested(handle).await;
+        let open = handle.inspect(|session| session.questions().into_iter().find(Question::is_open)).await.unwrap();
+        let Some(question) = open else {
+            if let Some(reply) = reply {
+                assert_eq!(reply.ends, Ends::Output, "{:?}", reply.reason);
             }
-        });
-        driver.recover(journal);
-        let driver = driver.journaled_by(Paper { disk: world.disk.clone(), world: world.clone() });
-        Self { world: world.clone(), driver, starts, turn, known }
-    }
-
-    /// Goes on where the journal ends, to the end of the last turn.
-    async fn work(&mut self, doubts: &mut u64) -> Context {
-        self.until_rest(None, doubts).await;
-        for turn in self.turn.map_or(0, |turn| turn + 1)..TURNS {
-            // What a person says is said again until it is taken.
-            self.until_rest(Some(Input::User { text: format!("turn {turn}") }), doubts).await;
-        }
-        self.driver.session().context().clone()
-    }
-
-    async fn until_rest(&mut self, input: Option<Input>, doubts: &mut u64) {
-        let mut reply = match input {
-            Some(input) => Some(self.say(input).await),
-            None => self.resume().await,
+            return;
         };
-        loop {
-            if let Some(echo) = self.known.take().filter(|_| self.world.draw(50)) {
-                let _ = self.driver.tell(echo).await;
+        let decision = match question.asked_by() {
+            Some(_) => Decision::Value { value: GIVEN.into() },
+            None => {
+                assert_eq!(question.about, About::InDoubt, "nothing else needs a person here");
+                *doubts += 1;
+                looked(&question, world)
             }
-            let open: Vec<Question> = self.driver.session().questions().into_iter().filter(Question::is_open).collect();
-            let Some(question) = open.first() else { break };
-            let decision = match question.asked_by() {
-                Some(_) => Decision::Value { value: GIVEN.into() },
-                None => {
-                    assert_eq!(question.about, About::InDoubt, "nothing else needs a person here");
-                    *doubts += 1;
-                    self.looked(question)
-                }
-            };
-            reply = Some(self.say(Input::Decide { question: question.id.clone(), decision, by: "ann".into() }).await);
-        }
-        if let Some(reply) = reply {
-            assert_eq!(reply.ends, Ends::Output, "{:?}", reply.reason);
-        }
+        };
+        said_until_taken(handle, Input::Decide { question: question.id, decision, by: "ann".into() }).await;
     }
+}
 
-    /// A person looks whether it happened, and tells the truth.
-    fn looked(&self, question: &Question) -> Decision {
-        let call = &*question.calls[0].call;
-        let key = key_of(&self.starts.lock().unwrap(), call).unwrap_or_else(|| {
-            // It began in an earlier life; the output path names it, and keys are numbered as calls are.
-            self.driver
-                .session()
-                .calls()
-                .iter()
-                .find(|report| *report.call == *call)
-                .map_or_else(String::new, |report| format!("sim:{}.{}", report.place.0, report.place.1))
-        });
-        match self.world.has_happened(&key) {
-            true => Decision::Happened { result: result(call) },
-            false => Decision::DidNot,
-        }
+/// A person looks whether it happened, and tells the truth.
+fn looked(question: &Question, world: &World) -> Decision {
+    let call = &*question.calls[0].call;
+    match world.has_happened(&world.key_of(call)) {
+        true => Decision::Happened { result: result(call) },
+        false => Decision::DidNot,
     }
+}
 
-    /// Says something until it is taken: a disk that is full now has room later.
-    async fn say(&mut self, input: Input) -> Reply {
-        for _ in 0..50 {
-            match self.driver.turn(input.clone()).await {
-                Ok(reply) => return reply,
-                Err(refused) => {
-                    assert_eq!(refused.code, NOT_DURABLE, "{}", refused.text);
-                    let is_taken = match &input {
-                        Input::User { text } => {
-                            self.driver.session().context().last_user_text().is_some_and(|last| last.text == *text)
-                        }
-                        Input::Decide { question, .. } => {
-                            self.driver.session().question(question).is_some_and(|question| !question.is_open())
-                        }
-                        _ => false,
-                    };
-                    if is_taken {
-                        return self.resume().await.or_else(|| self.driver.session().reply()).expect("a rest");
-                    }
-                }
-            }
+/// Says something until it is taken: a disk that is full now has room later.
+async fn said_until_taken(handle: &SessionHandle, input: Input) {
+    for _ in 0..50 {
+        match handle.tell(input.clone()).await {
+            Ok(()) => return,
+            Err(refused) if is_of_disk(&refused) => {}
+            // It was taken after all, and nobody heard of it.
+            Err(refused) => return assert_eq!(refused.code, "already_decided", "{}", refused.text),
         }
-        panic!("nothing is taken any more");
     }
+    panic!("nothing is taken any more");
+}
 
-    async fn resume(&mut self) -> Option<Reply> {
-        for _ in 0..50 {
-            match self.driver.resume().await {
-                Ok(reply) => return reply.or_else(|| self.driver.session().reply()),
-                Err(refused) => assert_eq!(refused.code, NOT_DURABLE, "{}", refused.text),
-            }
+async fn rested(handle: &SessionHandle) -> Option<Reply> {
+    for _ in 0..50 {
+        match handle.rested().await {
+            Ok(reply) => return reply,
+            Err(refused) => assert!(is_of_disk(&refused), "{}: {}", refused.code, refused.text),
         }
-        panic!("nothing is taken any more");
     }
+    panic!("nothing is taken any more");
+}
+
+fn is_of_disk(refused: &Refused) -> bool {
+    ["not_durable", "outcome_unknown"].contains(&refused.code)
 }

@@ -1,4 +1,4 @@
-//! Sessions, their driver, a disk, a clock, a model and a world under one seed: everything that can go wrong does, and
+//! Sessions, their host, a disk, a clock, a model and a world under one seed: everything that can go wrong does, and
 //! nothing is lost and nothing done twice.
 //!
 //! A failing seed is printed. `cargo xtask sim SEED` plays it again, `OBELUS_SEEDS=N` plays so many.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use obelus_kernel::session::{CallError, Outcome, Start};
+use obelus_kernel::session::{CallError, Outcome};
 use obelus_runtime::{Activities, Activity, ActivityFuture, Elicited, ReconcileFuture, Reconciled, Work};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -46,6 +46,8 @@ struct Inner {
     effects: BTreeMap<String, u32>,
     /// How often the answer to a call was lost, so that it is not lost for ever.
     losses: BTreeMap<String, u32>,
+    /// The key of each call that has begun.
+    keys: BTreeMap<String, String>,
     /// Attempts that come too late: somebody has looked, and found nothing.
     closed: BTreeSet<(String, u32)>,
 }
@@ -60,6 +62,7 @@ impl World {
             looks: 0,
             effects: BTreeMap::new(),
             losses: BTreeMap::new(),
+            keys: BTreeMap::new(),
             closed: BTreeSet::new(),
         };
         Self { inner: Arc::new(Mutex::new(inner)), dies: Arc::default(), disk: Arc::default() }
@@ -121,8 +124,14 @@ impl World {
     fn began(&self, work: &Work) {
         assert!(!self.disk.lock().unwrap().is_writing, "an effect starts while its intent is being written");
         let mut inner = self.inner();
+        inner.keys.insert(work.call.to_string(), work.key.clone());
         let attempts = inner.losses.entry(work.key.clone()).or_default();
         *attempts = (*attempts).max(work.attempt);
+    }
+
+    /// The key of a call that a person is asked about.
+    pub(crate) fn key_of(&self, call: &Value) -> String {
+        self.inner().keys.get(&call.to_string()).cloned().unwrap_or_default()
     }
 
     fn act(&self, work: &Work) -> bool {
@@ -232,14 +241,10 @@ impl Activity for Head {
     fn run(&self, work: Work) -> ActivityFuture {
         Box::pin(std::future::ready(Outcome::Value(result(&work.call))))
     }
-
-    fn is_local(&self) -> bool {
-        true
-    }
 }
 
 /// The hands: one that reads, one that acts and can be asked again, two that may act once; and a head.
-pub(crate) fn hands(world: &World) -> Arc<Activities> {
+pub(crate) fn hands(world: &World) -> Activities {
     let mut activities = Activities::new();
     for (name, once, looks) in
         [("read", false, false), ("sure", false, false), ("make", true, false), ("post", true, true)]
@@ -247,10 +252,5 @@ pub(crate) fn hands(world: &World) -> Arc<Activities> {
         activities.add(name, Hand { world: world.clone(), once, looks });
     }
     activities.add("think", Head);
-    Arc::new(activities)
-}
-
-/// The key of a call that a person is asked about.
-pub(crate) fn key_of(starts: &[Start], call: &Value) -> Option<String> {
-    starts.iter().rev().find(|start| *start.call == *call).map(|start| start.key.clone())
+    activities
 }

@@ -1,20 +1,28 @@
-//! `obelus sessions adopt`: a state that another program made becomes a session (B24-7).
+//! `obelus sessions adopt`: imports the state of another program as a session (B24-7).
 
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
-use obelus_kernel::session::{Input, Question};
-use obelus_runtime::{SessionJournal, Store, StoreError, system_clock};
+use obelus_kernel::session::{Question, Session};
+use obelus_runtime::{HostError, SessionSpec, SqliteStore, StoreError};
 use serde_json::{Value, json};
 
 use super::agents;
-use super::host::{Job, runtime, with_files};
+use super::host::{Notices, connector, host_of};
 use super::people;
-use super::run::load_agent;
+use super::run::{load_agent, on};
+use crate::cli::StoreAt;
 use crate::input;
 use crate::output::{self, Exit, visible};
 
-pub(crate) fn adopt(store: &Store, file: &Path, agent: &str, session: Option<&str>, as_json: bool) -> Result<Exit> {
+pub(crate) fn adopt(
+    store: &SqliteStore,
+    at: &StoreAt,
+    file: &Path,
+    agent: &str,
+    session: Option<&str>,
+    as_json: bool,
+) -> Result<Exit> {
     let name = input::name(file);
     let id = match session {
         Some(id) => id.to_owned(),
@@ -25,32 +33,31 @@ pub(crate) fn adopt(store: &Store, file: &Path, agent: &str, session: Option<&st
         let words = words.rsplit_once(" at line ").map_or(words.as_str(), |(words, _)| words);
         anyhow!("{name}:{}:{}: {words}", error.line(), error.column())
     })?;
-    let mut job = Job::from_agent(load_agent(&agents::locate(agent)?)?);
-    let runtime = runtime()?;
-    job.meet_servers(&runtime)?;
-    let mcp = job.mcp.clone();
-    let (genesis, agent) = (job.genesis()?, job.agent.clone());
-    // What does not fit is refused before anything is kept.
-    let driver = job.pictured(store, &id).drive(&id, None)?;
-    driver.session().would_take(&state).map_err(|refused| anyhow!("{name}: {refused}"))?;
-    if store.genesis(&id)?.is_some() {
-        bail!("{}: name another one with --session", StoreError::Exists(id));
-    }
-    store.create(&id, system_clock(), &genesis)?;
-    let driver = driver.journaled_by(SessionJournal::new(store.clone(), id.as_str()));
-    let mut driver = with_files(driver, store, &id, &agent)?;
-    let by = format!("the import of {name}");
-    let told = runtime.block_on(driver.tell(Input::State { state, by }));
-    told.map_err(|refused| anyhow!("{name}: {refused}"))?;
-    runtime.block_on(mcp.close());
-    let session = driver.session();
+    let spec = SessionSpec::from_agent(load_agent(&agents::locate(agent)?)?);
+    let host = host_of(store, connector(at, &Notices::default()));
+    let (state, open) = on(async {
+        let by = format!("the import of {name}");
+        // What does not fit is refused before anything is kept.
+        let handle = match host.adopt(&id, spec, state, &by).await {
+            Err(HostError::Store(error @ StoreError::Exists(_))) => bail!("{error}: name another one with --session"),
+            Err(HostError::Refused(refused)) => bail!("{name}: {refused}"),
+            adopted => adopted?,
+        };
+        handle.rested().await?;
+        let is_open = |question: &Question| question.is_open();
+        let look =
+            move |session: &Session| (session.state(), session.questions().into_iter().filter(is_open).collect());
+        let seen: (Value, Vec<Question>) = handle.inspect(look).await?;
+        host.close().await;
+        Ok(seen)
+    })?;
     if as_json {
-        output::json(&json!({"session": id, "state": session.state()}));
+        output::json(&json!({"session": id, "state": state}));
         return Ok(Exit::Done);
     }
-    for question in session.questions().iter().filter(|question| Question::is_open(question)) {
+    for question in &open {
         output::answer(&people::shown(question));
     }
-    output::note(&format!("`{}` goes on with `obelus chat --session {id}`", visible(&id)));
+    output::note(&format!("continue `{}` with `obelus chat --session {id}`", visible(&id)));
     Ok(Exit::Done)
 }

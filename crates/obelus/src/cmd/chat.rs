@@ -5,16 +5,16 @@
 //! | file | subject |
 //! |---|---|
 //! | `talk` | the conversation: turns, commands, how it ends |
-//! | `terminal`, `lines` | who is at the other end: a person at a terminal, or lines from anywhere |
-//! | `editor` | the line at the keyboard |
-//! | `screen` | where everything is written, and what is drawn anew |
-//! | `steps`, `results` | the steps of a turn, and what they brought |
+//! | `terminal`, `lines` | the user's side: a person at a terminal, or lines of stdin |
+//! | `editor` | the line editor |
+//! | `screen` | output, and the redrawn part of the screen |
+//! | `steps`, `results` | the steps of a turn and their results |
 //! | `why` | where a value comes from |
 //! | `question`, `approve` | a question in words, and the keys that answer it |
-//! | `tour` | a conversation that plays itself |
-//! | `events` | what a portal tells of its own accord |
+//! | `tour` | a scripted conversation |
+//! | `events` | events from a portal |
 //! | `commands` | lines that begin with `/` |
-//! | `titles`, `phrases`, `outline`, `text` | names, our own words, data, and styled lines |
+//! | `titles`, `phrases`, `outline`, `text` | titles of tools, texts by language, JSON as an outline, styled lines |
 
 mod approve;
 mod commands;
@@ -39,14 +39,14 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
-use obelus_kernel::session::Mode;
-use obelus_runtime::{Driver, SessionJournal, Store, system_clock};
-use tokio::runtime::Runtime;
+use obelus_connect::bitrix24::token_variable;
+use obelus_kernel::session::{Input, Mode};
+use obelus_runtime::{Host, SessionHandle, SessionSpec, SqliteStore};
 
+use super::agents;
 use super::holder::Holder;
-use super::host::{Job, Mcp, runtime, store_folder, with_files};
-use super::run::load_agent;
-use super::{agents, sessions};
+use super::host::{Notices, connector, host_of, store_folder, tell_changes, tell_cut, told};
+use super::run::{load_agent, on};
 use crate::cli::{Chat, How};
 use crate::output::Exit;
 use editor::Editor;
@@ -58,9 +58,10 @@ pub(crate) use tour::Move;
 
 /// The conversation that was asked for.
 struct Opened {
-    driver: Driver,
-    /// Where it is kept.
-    store: Option<Store>,
+    host: Host,
+    handle: SessionHandle,
+    /// The folder of the store where it is kept.
+    folder: Option<PathBuf>,
     /// The agent's name, and the language it speaks.
     agent: String,
     language: Option<String>,
@@ -70,53 +71,47 @@ struct Opened {
     mode: Option<Mode>,
     /// The variable with the token by which the portal's events are known.
     token: String,
-    /// The servers whose tools it has.
-    mcp: Mcp,
 }
 
 pub(crate) fn run(args: &Chat) -> Result<Exit> {
-    let runtime = runtime()?;
-    let mut opened = open(args, &runtime)?;
-    let phrases = Phrases::of(opened.language.as_deref());
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    if !is_terminal && opened.store.is_none() {
-        opened.driver = opened.driver.alone();
-    }
-    let local = tokio::task::LocalSet::new();
-    let ended = local.block_on(&runtime, async {
-        let mut talk = Talk::new(opened.driver, opened.agent, args.how.session.clone(), phrases, is_terminal)?;
+    on(async {
+        let notices = Notices::default();
+        let is_alone = !is_terminal && args.how.session.is_none();
+        let opened = open(args, &notices, is_alone).await?;
+        let phrases = Phrases::of(opened.language.as_deref());
+        let mut talk = Talk::new(opened.handle, opened.agent, args.how.session.clone(), phrases, is_terminal).await?;
         let screen = talk.screen.clone();
-        opened.mcp.servers()?.on_change(move |words| screen.lock().complain(words));
-        if let Some(mode) = opened.mode.filter(|mode| *mode != talk.mode())
-            && let Worked::Left = talk.work(Work::Tell(obelus_kernel::session::Input::Mode { mode })).await?
+        notices.tell(move |words| screen.lock().complain(words));
+        if let Some(mode) = opened.mode
+            && mode != talk.mode().await?
+            && let Worked::Left = talk.work(Work::Tell(Input::Mode { mode })).await?
         {
             return Ok(Exit::Interrupted);
         }
-        greet(&talk, opened.goes_on, is_terminal);
+        greet(&talk, opened.goes_on, is_terminal).await?;
         // Others can answer the session while this process holds its store.
-        let (over, is_over) = tokio::sync::oneshot::channel();
-        let served = match (opened.store, &args.how.session) {
-            (Some(store), Some(id)) => {
-                let holder = Holder::open(store, id, talk.driver.counter())?;
-                Some(tokio::task::spawn_local(holder.serve(is_over)))
+        let served = match opened.folder {
+            Some(folder) => {
+                let holder = Holder::open(opened.host.clone(), &folder)?;
+                let (over, is_over) = tokio::sync::oneshot::channel();
+                Some((over, tokio::spawn(holder.serve(is_over))))
             }
-            _ => None,
+            None => None,
         };
         let listening = match args.events {
-            Some(address) => Some(events::listen(address, &opened.token, &mut talk).await?),
+            Some(address) => Some(events::listen(address, &opened.token, &talk).await?),
             None => None,
         };
         let ended = converse(talk, args, is_terminal).await;
-        drop((over, listening));
-        if let Some(served) = served {
+        drop(listening);
+        if let Some((over, served)) = served {
+            drop(over);
             served.await?;
         }
-        opened.mcp.close().await;
+        opened.host.close().await;
         ended
-    });
-    // A thread may still wait for a line that nobody will type.
-    runtime.shutdown_background();
-    ended
+    })
 }
 
 async fn converse(talk: Talk, args: &Chat, is_terminal: bool) -> Result<Exit> {
@@ -129,35 +124,31 @@ async fn converse(talk: Talk, args: &Chat, is_terminal: bool) -> Result<Exit> {
     Terminal::new(talk, editor).converse().await
 }
 
-/// Plays a conversation that is written down, and shows it as it would be seen.
+/// Runs a scripted conversation and shows it.
 pub(crate) fn tour(args: &Chat, moves: &[Move]) -> Result<Exit> {
-    let runtime = runtime()?;
-    let opened = open(args, &runtime)?;
-    let phrases = Phrases::of(opened.language.as_deref());
-    runtime.block_on(async {
-        let mut talk = Talk::new(opened.driver.alone(), opened.agent, args.how.session.clone(), phrases, false)?;
+    on(async {
+        let opened = open(args, &Notices::default(), true).await?;
+        let phrases = Phrases::of(opened.language.as_deref());
+        let mut talk = Talk::new(opened.handle, opened.agent, args.how.session.clone(), phrases, false).await?;
         talk.plays_itself = true;
         tour::play(&mut talk, moves).await?;
-        opened.mcp.close().await;
-        Ok::<(), anyhow::Error>(())
-    })?;
-    Ok(Exit::Done)
+        opened.host.close().await;
+        Ok(Exit::Done)
+    })
 }
 
 /// Who is there, how far it may go, and where it was.
-fn greet(talk: &Talk, goes_on: bool, is_terminal: bool) {
+async fn greet(talk: &Talk, goes_on: bool, is_terminal: bool) -> Result<()> {
     let phrases = talk.phrases;
-    let mut screen = talk.screen.lock();
     if !is_terminal {
         // What the conversation is about itself stays out of the way of whoever reads the answers.
-        drop(screen);
-        let mode = talk.mode();
+        let mode = talk.mode().await?;
         crate::output::note(&format!(
             "{} · {}",
             crate::output::visible(&talk.agent),
             fill(phrases.mode_is, &[mode.name(), phrases.mode_means(mode)])
         ));
-        return;
+        return Ok(());
     }
     let head = text::Line::new().shown(crate::output::BOLD, &talk.agent);
     let kept = match &talk.session {
@@ -165,73 +156,68 @@ fn greet(talk: &Talk, goes_on: bool, is_terminal: bool) {
         None => phrases.not_kept.to_owned(),
     };
     let mut lines = vec![head.own(crate::output::DIM, format!("  {kept}")).hanging(2)];
-    drop(screen);
-    lines.extend(talk.mode_lines());
+    lines.extend(talk.mode_lines().await?);
     lines.push(text::Line::of(crate::output::DIM, phrases.hello));
-    screen = talk.screen.lock();
-    screen.write(Part::Note, &lines);
-    drop(screen);
+    talk.screen.lock().write(Part::Note, &lines);
     if goes_on {
         let mut lines = vec![text::Line::of(crate::output::DIM, phrases.going_on)];
-        lines.extend(talk.latest_words());
+        lines.extend(talk.latest_words().await?);
         talk.screen.lock().write(Part::Words, &lines);
     }
+    Ok(())
 }
 
-/// The session, new or as its journal has it.
-fn open(args: &Chat, runtime: &Runtime) -> Result<Opened> {
-    let record = args.how.record.as_deref();
+/// The session, new or as its journal has it. `is_alone` says that nobody is there to answer what calls at work ask.
+async fn open(args: &Chat, notices: &Notices, is_alone: bool) -> Result<Opened> {
+    let connector = connector(&args.how.store, notices);
     let Some(id) = &args.how.session else {
-        let job = begun(args, runtime)?;
-        let mcp = job.mcp.clone();
-        let (agent, language, token) = (job.agent.clone(), job.language.clone(), job.application_token());
-        let driver = job.drive("chat", record)?;
-        return Ok(Opened { driver, store: None, agent, language, goes_on: false, mode: None, token, mcp });
+        let mut spec = begun(args)?;
+        spec.local.unattended = is_alone;
+        let (agent, language, token) = (spec.agent.clone(), spec.language.clone(), token_variable(&spec));
+        let host = Host::new(connector);
+        let handle = host.create_temporary("chat", spec).await.context("the agent cannot be started")?;
+        return Ok(Opened { host, handle, folder: None, agent, language, goes_on: false, mode: None, token });
     };
-    let store = Store::open(&store_folder(&args.how.store)?)?;
-    let Some(genesis) = store.genesis(id)? else {
-        let job = begun(args, runtime)?;
-        let mcp = job.mcp.clone();
-        let (agent, language, token) = (job.agent.clone(), job.language.clone(), job.application_token());
-        // What cannot be driven is not begun.
-        let genesis = job.genesis()?;
-        let driver = job.pictured(&store, id).drive(id, record)?;
-        store.create(id, system_clock(), &genesis)?;
-        let driver = driver.journaled_by(SessionJournal::new(store.clone(), id));
-        let driver = with_files(driver, &store, id, &agent)?;
-        return Ok(Opened { driver, store: Some(store), agent, language, goes_on: false, mode: None, token, mcp });
+    let store = SqliteStore::open(&store_folder(&args.how.store)?)?;
+    let host = host_of(&store, connector);
+    let folder = Some(store.folder().to_owned());
+    let Some(spec) = host.spec(id)? else {
+        let mut spec = begun(args)?;
+        spec.local.unattended = is_alone;
+        let (agent, language, token) = (spec.agent.clone(), spec.language.clone(), token_variable(&spec));
+        let handle = host.create(id, spec).await.context("the agent cannot be started")?;
+        return Ok(Opened { host, handle, folder, agent, language, goes_on: false, mode: None, token });
     };
-    let job = Job::from_genesis(genesis)?;
     if let Some(named) = &args.agent {
         let folder = agents::locate(named)?;
         let is_file = folder.file_name().is_some_and(|name| name == "agent.yaml");
         let folder = if is_file { folder.parent().map(PathBuf::from).unwrap_or_default() } else { folder };
         let whole = |path: &std::path::Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        if whole(&folder) != whole(&job.folder) {
+        if whole(&folder) != whole(&spec.folder) {
             bail!(
                 "the session `{id}` is with the agent in {}, not with `{named}`: leave --agent out, or name another session",
-                job.folder.display()
+                spec.folder.display()
             );
         }
     }
-    let (agent, language, token) = (job.agent.clone(), job.language.clone(), job.application_token());
+    let (agent, language, token) = (spec.agent.clone(), spec.language.clone(), token_variable(&spec));
     let goes_on = store.last_word(id)?.is_some();
     // The mode is a matter of the journal; another model may answer whenever one likes.
-    let genesis = job.told(&How { mode: None, ..args.how.clone() })?.genesis()?;
-    let (driver, _, mcp) = sessions::restore(&store, id, genesis, record, None)?;
-    mcp.tell_changes(driver.session().context(), runtime)?;
-    Ok(Opened { driver, store: Some(store), agent, language, goes_on, mode: args.how.mode.map(Into::into), token, mcp })
+    let mut spec = told(spec, &How { mode: None, ..args.how.clone() })?;
+    spec.local.unattended = is_alone;
+    let handle = host.open_with(id, spec).await?;
+    tell_cut(&handle);
+    tell_changes(&handle).await?;
+    Ok(Opened { host, handle, folder, agent, language, goes_on, mode: args.how.mode.map(Into::into), token })
 }
 
 /// The agent that is named, else `crm`, else the only one there is; the one that comes along where there is none.
-fn begun(args: &Chat, runtime: &Runtime) -> Result<Job> {
+fn begun(args: &Chat) -> Result<SessionSpec> {
     let folder = match &args.agent {
         Some(agent) => agents::locate(agent)?,
         None => the_only_agent()?,
     };
-    let job = Job::from_agent(load_agent(&folder)?).told(&args.how);
-    let met = job.and_then(|mut job| job.meet_servers(runtime).map(|()| job));
-    met.context("the agent cannot be started")
+    told(SessionSpec::from_agent(load_agent(&folder)?), &args.how).context("the agent cannot be started")
 }
 
 fn the_only_agent() -> Result<PathBuf> {

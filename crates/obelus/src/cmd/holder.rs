@@ -4,50 +4,43 @@
 //! `{"session": "s", "tell": INPUT}`, and one is answered when the input is durable: `{"taken": true, "holder": PID}`
 //! or `{"refused": {"code", "text"}}`.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{Input, Refused};
-use obelus_runtime::{Counter, Driver, Store, StoreError};
+use obelus_runtime::{Host, SessionHandle};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
-use super::host::{Job, Mcp};
+use super::host::tell_cut;
 use crate::output;
 
 /// A request is one line of at most so many bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// The sessions that this process has at work, and how each is told something.
-type AtWork = Rc<RefCell<BTreeMap<String, Counter>>>;
-
-/// Serves others while a session is at work.
+/// Serves others while this process holds the store.
 pub(crate) struct Holder {
     listener: UnixListener,
     address: Address,
-    store: Store,
-    at_work: AtWork,
+    folder: PathBuf,
+    host: Host,
 }
 
 impl Holder {
-    /// Opens the socket. `id` is the session that this process has at work itself.
-    pub(crate) fn open(store: Store, id: &str, counter: Counter) -> Result<Self> {
-        let address = Address::of(store.folder())?;
+    /// Opens the socket in the store's folder.
+    pub(crate) fn open(host: Host, folder: &Path) -> Result<Self> {
+        let address = Address::of(folder)?;
         // The lock is ours, so whoever left this behind is gone.
         let _ = fs::remove_file(&address.path);
         let listener = UnixListener::bind(&address.path).with_context(|| address.path.display().to_string())?;
         fs::set_permissions(&address.path, fs::Permissions::from_mode(0o600))?;
-        let at_work = Rc::new(RefCell::new(BTreeMap::from([(id.to_owned(), counter)])));
-        Ok(Self { listener, address, store, at_work })
+        Ok(Self { listener, address, folder: folder.to_owned(), host })
     }
 
     /// Serves until `over` comes, and then until everything is done that was begun here.
@@ -57,9 +50,9 @@ impl Holder {
             tokio::select! {
                 _ = &mut over => break,
                 Ok((stream, _)) = self.listener.accept() => {
-                    let (store, at_work) = (self.store.clone(), Rc::clone(&self.at_work));
-                    guests.spawn_local(async move {
-                        if let Err(error) = attend(stream, &store, &at_work).await {
+                    let (host, folder) = (self.host.clone(), self.folder.clone());
+                    guests.spawn(async move {
+                        if let Err(error) = attend(stream, &host, &folder).await {
                             output::warning(&format!("a request from another process: {error:#}"));
                         }
                     });
@@ -74,8 +67,8 @@ impl Holder {
 }
 
 /// One guest: reads what is asked, has it done, answers, and then sees the session to its rest.
-async fn attend(mut stream: UnixStream, store: &Store, at_work: &AtWork) -> Result<()> {
-    let own = fs::metadata(store.folder())?.uid();
+async fn attend(mut stream: UnixStream, host: &Host, folder: &Path) -> Result<()> {
+    let own = fs::metadata(folder)?.uid();
     let guest = stream.peer_cred()?.uid();
     if guest != own && guest != 0 {
         bail!("user {guest} is not the owner of the store");
@@ -83,53 +76,49 @@ async fn attend(mut stream: UnixStream, store: &Store, at_work: &AtWork) -> Resu
     let (read, mut write) = stream.split();
     let mut line = String::new();
     BufReader::new(read.take(LONGEST)).read_line(&mut line).await?;
-    let answer = match asked(&line) {
-        Ok((id, input)) => {
-            let (taken, driver) = tell(&id, input, store, at_work).await;
-            let answer = match &taken {
-                Ok(()) => json!({"taken": true, "holder": std::process::id()}),
-                Err(refused) => json!({"refused": {"code": refused.code, "text": refused.text}}),
-            };
-            write.write_all(format!("{answer}\n").as_bytes()).await?;
-            if let Some((mut driver, mcp)) = driver {
-                let rested = match &taken {
-                    Ok(()) => driver.go_on().await,
-                    Err(_) => Ok(None),
-                };
-                at_work.borrow_mut().remove(&id);
-                drop(driver);
-                mcp.close().await;
-                rested.map_err(|refused| anyhow!("{id}: {refused}"))?;
-            }
-            return Ok(());
+    let (id, input) = match asked(&line) {
+        Ok(asked) => asked,
+        Err(text) => {
+            let refused = Refused { code: "unreadable", text };
+            return Ok(write.write_all(answer(&Err(refused)).as_bytes()).await?);
         }
-        Err(text) => json!({"refused": {"code": "unreadable", "text": text}}),
     };
-    Ok(write.write_all(format!("{answer}\n").as_bytes()).await?)
+    let is_at_work = host.find(&id).is_some();
+    let (taken, handle) = match opened(host, &id).await {
+        Ok(handle) => (handle.tell(input).await, Some(handle)),
+        Err(refused) => (Err(refused), None),
+    };
+    write.write_all(answer(&taken).as_bytes()).await?;
+    let Some(handle) = handle.filter(|_| !is_at_work) else { return Ok(()) };
+    // It was opened for this alone.
+    let rested = match taken {
+        Ok(()) => handle.finished().await,
+        Err(_) => Ok(None),
+    };
+    host.passivate(&id).await;
+    rested.map(drop).map_err(|refused| anyhow!("{id}: {refused}"))
 }
 
-/// Tells a session something: the one at work, or one that is taken up for it and comes back to be driven on.
-async fn tell(id: &str, input: Input, store: &Store, at_work: &AtWork) -> (Result<(), Refused>, Option<(Driver, Mcp)>) {
-    let counter = at_work.borrow().get(id).cloned();
-    if let Some(counter) = counter {
-        match counter.tell(input.clone()).await {
-            // Its work has ended meanwhile: it is taken up anew.
-            Err(refused) if refused.code == "gone" => drop(at_work.borrow_mut().remove(id)),
-            taken => return (taken, None),
+async fn opened(host: &Host, id: &str) -> Result<SessionHandle, Refused> {
+    let handle = match host.find(id) {
+        Some(handle) => handle,
+        None => {
+            let opened = host.open(id).await;
+            let handle = opened.map_err(|error| Refused { code: "unreadable", text: format!("{error:#}") })?;
+            tell_cut(&handle);
+            handle
         }
-    }
-    let taken_up = store.genesis(id).map_err(anyhow::Error::from).and_then(|genesis| {
-        let genesis = genesis.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
-        Job::restore(store, id, genesis, None)
-    });
-    match taken_up {
-        Err(error) => (Err(Refused { code: "unreadable", text: format!("{error:#}") }), None),
-        Ok((taken, mcp)) => {
-            let mut driver = taken.driver;
-            at_work.borrow_mut().insert(id.to_owned(), driver.counter());
-            (driver.accept(input).await, Some((driver, mcp)))
-        }
-    }
+    };
+    Ok(handle)
+}
+
+/// One line for a guest.
+fn answer(taken: &Result<(), Refused>) -> String {
+    let answer = match taken {
+        Ok(()) => json!({"taken": true, "holder": std::process::id()}),
+        Err(refused) => json!({"refused": {"code": refused.code, "text": refused.text}}),
+    };
+    format!("{answer}\n")
 }
 
 /// What a guest may say: what a person decides or says, and whether a session pauses.

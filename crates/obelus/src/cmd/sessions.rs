@@ -1,10 +1,10 @@
-//! `obelus sessions`, `inbox`, `answer`, `approve` and `deny`: sessions that are kept.
+//! `obelus sessions`, `inbox`, `answer`, `approve` and `deny`: saved sessions.
 //!
 //! # Layout
 //!
 //! | file | subject |
 //! |---|---|
-//! | `look` | what is there, and what waits |
+//! | `look` | list, show, inbox |
 //! | `carry` | export, import, fork |
 //! | `keep` | pause, resume, prune |
 
@@ -12,15 +12,13 @@ mod carry;
 mod keep;
 mod look;
 
-use std::path::Path;
-
 use anyhow::{Context as _, Result, anyhow, bail};
-use obelus_kernel::session::{Decision, Input, Question, QuestionId};
-use obelus_runtime::{Driver, Store, StoreError};
+use obelus_kernel::session::{Decision, Input, Question};
+use obelus_runtime::{Host, SessionHandle, SqliteStore};
 use serde_json::Value;
 
-use super::host::{Job, Mcp, store_folder};
-use super::run::{Begin, Place, play};
+use super::host::{Notices, connector, host_of, store_folder, tell_cut, viewer};
+use super::run::{Begin, Shown, Stage, on, play};
 use crate::cli::{Answer, Inbox, Sessions, StoreAt, Verb};
 use crate::output::Exit;
 
@@ -39,35 +37,26 @@ pub(crate) fn run(args: &Sessions) -> Result<Exit> {
         Sessions::Resume { id, store, json } => keep::resume(id, store, *json),
         Sessions::Prune { days, dry_run, shrink, store } => keep::prune(store, *days, *dry_run, *shrink),
         Sessions::Adopt { file, agent, session, store, json } => {
-            super::adopt::adopt(&open(store)?, file, agent, session.as_deref(), *json)
+            super::adopt::adopt(&open(store)?, store, file, agent, session.as_deref(), *json)
         }
         Sessions::Rm { id, store } => {
-            open(store)?.remove(id)?;
+            let host = viewer(&open(store)?);
+            on(async { Ok(host.remove(id).await?) })?;
             Ok(Exit::Done)
         }
     }
 }
 
-fn open(store: &StoreAt) -> Result<Store> {
-    Ok(Store::open(&store_folder(store)?)?)
+fn open(store: &StoreAt) -> Result<SqliteStore> {
+    Ok(SqliteStore::open(&store_folder(store)?)?)
 }
 
-/// A session as its journal has it. `then` is said to it unless the journal ends with just that under way.
-pub(crate) fn restore(
-    store: &Store,
-    id: &str,
-    genesis: Value,
-    record: Option<&Path>,
-    then: Option<Input>,
-) -> Result<(Driver, Begin, Mcp)> {
-    let is_said = then.is_some() && store.last_word(id)? == then;
-    let (taken, mcp) = Job::restore(store, id, genesis, record)?;
-    let recovered = taken.recovered;
-    let is_at_rest = recovered.in_doubt == 0 && recovered.requests == 0;
-    // The same words once more are an echo while they are at work, and words once that is done.
-    let is_echo = is_said && (!is_at_rest || !matches!(then, Some(Input::User { .. })));
-    let begin = Begin::GoingOn { then: then.filter(|_| !is_echo), rested: recovered.reply.map(Box::new) };
-    Ok((taken.driver, begin, mcp))
+/// Opens a session of a store, to go on with it.
+async fn opened(store: &SqliteStore, at: &StoreAt, id: &str) -> Result<(Host, SessionHandle)> {
+    let host = host_of(store, connector(at, &Notices::default()));
+    let handle = host.open(id).await?;
+    tell_cut(&handle);
+    Ok((host, handle))
 }
 
 pub(crate) fn inbox(args: &Inbox) -> Result<Exit> {
@@ -121,17 +110,18 @@ fn asked(id: &str, store: &StoreAt) -> Result<Question> {
 /// one does.
 pub(crate) fn decide(id: &str, decision: Decision, store: &StoreAt, as_json: bool) -> Result<Exit> {
     let (session, question) = parts(id)?;
-    // An answer that does not fit is refused before anything is written.
+    // Refuse an invalid answer before anything is written.
     asked(id, store)?;
-    let input = Input::Decide { question, decision, by: keep::BY.to_owned() };
-    let Some(store) = keep::open_or_tell(session, store, &input, as_json)? else { return Ok(Exit::Done) };
-    let genesis = store.genesis(session)?.ok_or_else(|| StoreError::Unknown(session.to_owned()))?;
-    let (driver, begin, mcp) = restore(&store, session, genesis, None, None)?;
-    let begin = match begin {
-        // A paused session takes the answer, and does nothing about it yet.
-        _ if driver.session().paused().is_some() => Begin::Resumed(input),
-        Begin::GoingOn { rested, .. } => Begin::GoingOn { then: Some(input), rested },
-        other => other,
-    };
-    play(driver, Place::with(mcp)?, begin, Some((store, session)), as_json, false)
+    let input = Input::Decide { question: question.to_owned(), decision, by: keep::BY.to_owned() };
+    let Some(open) = keep::open_or_tell(session, store, &input, as_json)? else { return Ok(Exit::Done) };
+    on(async {
+        let (host, handle) = opened(&open, store, session).await?;
+        let begin = match handle.inspect(|session| session.paused().is_some()).await? {
+            // A paused session takes the answer, and does nothing about it yet.
+            true => Begin::Resumed(input),
+            false => Begin::GoingOn(Some(input)),
+        };
+        let stage = Stage { host, handle, folder: Some(open.folder().to_owned()) };
+        play(stage, begin, Shown { as_json, is_plan: false }).await
+    })
 }

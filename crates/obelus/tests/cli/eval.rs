@@ -1,4 +1,4 @@
-//! `obelus eval`: cases put to a model, and what is said of them.
+//! `obelus eval`: test conversations with a model, and the report.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn a_run_is_recorded_and_played_again_without_the_model() {
     let again = obelus(&["eval", "crm", "--model", &format!("replay:{file}"), "--json"]).exits(0).json();
     assert_eq!(first["cases"], again["cases"]);
     assert_eq!(first["passed"].as_u64(), Some(first["cases"].as_array().unwrap().len() as u64));
-    // A recording of two runs could not be told apart.
+    // A recording must contain exactly one run.
     obelus(&["eval", "crm", "--model", CRM, "--record", &file]).exits(2).says("run.jsonl").says("begins a new file");
 }
 
@@ -94,12 +94,12 @@ fn what_went_wrong_is_told_case_by_case() {
     let file = folder.file("cases.json", cases.to_string());
     let ran = obelus(&["eval", "notes", "--cases", &file])
         .exits(1)
-        .prints("add_note was called, which is not in this case")
+        .prints("add_note is not in this case")
         .prints("instead of {\"text\":\"3\"}")
         .prints("turn 1: reply lacks \"a poem\"")
         .prints("skipped  1: it is about a model that fails")
         .prints("skipped  1: it is for the agent `crm`")
-        .prints("skipped  1: it is of the kind `run`");
+        .prints("skipped  1: its kind is `run`");
     assert!(ran.stdout.ends_with("1 passed, 3 failed, 3 skipped: 4 requests, 0 tokens\n"), "{}", ran.stdout);
 }
 
@@ -178,12 +178,12 @@ fn a_chat_tells_the_money_of_turn_and_conversation() {
         log.lines().filter(|line| line.contains(r#""used":{"id":"#) && line.contains(r#""cost":0.02"#)).count(),
         3
     );
-    // As it was: a journal tells what had been spent at any point of it.
+    // The journal has the cost at every point.
     let first = obelus(&["sessions", "show", "s", "--at", "3", "--store", &store, "--json"]).exits(0).json();
     assert_eq!((&first["spent"]["session"]["requests"], &first["spent"]["session"]["cost"]), (&json!(1), &json!(0.02)));
 }
 
-/// Answers one request as a server would, and says what it took.
+/// Answers one request as a server would, with its usage.
 fn answer(mut stream: std::net::TcpStream) {
     use std::io::{Read, Write};
     let (mut seen, mut piece) = (Vec::new(), [0; 4096]);

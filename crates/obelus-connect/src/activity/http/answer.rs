@@ -1,4 +1,4 @@
-//! What a server answers, and what it means that it does not.
+//! Reading answers, and errors of requests.
 
 use std::error::Error;
 use std::time::{Duration, SystemTime};
@@ -13,10 +13,10 @@ use crate::activity::MOST_OUTPUT;
 use crate::activity::retry::{Again, Failure};
 use crate::activity::text::{excerpt, read_json};
 
-/// How much of the body of an error is read.
+/// The number of bytes read of an error's body.
 const MOST_OF_ERROR: usize = 4096;
 
-/// The result in an answer: JSON where the server says so, otherwise text.
+/// The result in an answer: JSON or text, by its content type.
 pub(super) async fn read(mut response: Response) -> Result<Value, Failure> {
     let status = response.status();
     if !status.is_success() {
@@ -53,7 +53,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind == "application/json" || kind == "text/json" || kind.ends_with("+json")
 }
 
-/// An answer that says no.
+/// Reads the error of a refused request.
 async fn refused(status: StatusCode, mut response: Response) -> Failure {
     let again = match retry_after(response.headers(), SystemTime::now()) {
         _ if !status.is_server_error() && status != StatusCode::TOO_MANY_REQUESTS => Again::Never,
@@ -76,7 +76,7 @@ async fn refused(status: StatusCode, mut response: Response) -> Failure {
     Failure { error: CallError::new(format!("http_{}", status.as_u16()), message), again }
 }
 
-/// When the server wants to be asked again: in so many seconds, or at a date.
+/// The wait that the server asks for in `Retry-After`: seconds or a date.
 fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     match text.parse() {
@@ -85,7 +85,7 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     }
 }
 
-/// No answer at all.
+/// The failure of a request without an answer.
 pub(super) fn not_sent(error: &reqwest::Error, url: &Url) -> Failure {
     let host = url.origin().ascii_serialization();
     match error {
@@ -97,7 +97,7 @@ pub(super) fn not_sent(error: &reqwest::Error, url: &Url) -> Failure {
     }
 }
 
-/// The request may have been carried out all the same.
+/// The failure of a broken connection. The request may have been carried out.
 fn broken(error: &reqwest::Error) -> Failure {
     Failure::passing("lost_answer", format!("the connection broke before the answer was complete: {}", cause(error)))
 }
@@ -106,7 +106,7 @@ fn too_large() -> Failure {
     Failure::lasting("output_too_large", format!("the answer is larger than {} MiB", MOST_OUTPUT >> 20))
 }
 
-/// The innermost cause, which is the one that tells; the outer ones name the URL and the library's own steps.
+/// The innermost cause, which is the most specific; the outer ones name the URL and the library's steps.
 pub(crate) fn cause(error: &reqwest::Error) -> String {
     causes(error).last().map_or_else(|| "it cannot be sent".to_owned(), ToString::to_string)
 }

@@ -7,8 +7,8 @@ use reqwest::redirect::Policy;
 use crate::activity::retry::Failure;
 use crate::web;
 
-/// A client, made when the first request needs it: loading the machine's certificates takes time, and a machine
-/// without any can still run everything else.
+/// An HTTP client, created by the first request, because loading the system's certificates takes time and fails on a
+/// machine without any.
 #[derive(Clone, Default)]
 pub(in crate::activity) struct Client {
     made: Arc<OnceLock<Result<reqwest::Client, String>>>,
@@ -21,7 +21,7 @@ impl Client {
     }
 }
 
-/// Redirects are followed in `redirect`, which knows what the request does; the library knows only its method.
+/// `redirect` follows redirects, because it knows the tool's effect; the library knows only the method.
 fn build() -> reqwest::Result<reqwest::Client> {
     web::client().redirect(Policy::none()).build()
 }

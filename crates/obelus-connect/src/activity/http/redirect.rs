@@ -1,8 +1,8 @@
-//! Redirects: which of them are followed, and where to.
+//! Decides which redirects are followed.
 //!
-//! The headers of a request may hold secrets, so a redirect stays on the host. After 301, 302 and 303 a client goes on
-//! with a GET and without the body. That is right for what was a GET already; a request that acts would be reported as
-//! done though nothing was sent to the new address. 307 and 308 keep method and body.
+//! The headers of a request may contain secrets, so a redirect must stay on the host. After 301, 302 and 303 a client
+//! continues with a GET without the body. This is correct only for a GET; another request would be reported as done
+//! although its body was not sent to the new address. 307 and 308 keep method and body.
 
 use reqwest::header::{HeaderMap, LOCATION};
 use reqwest::{StatusCode, Url};
@@ -11,21 +11,21 @@ use crate::activity::retry::Failure;
 
 const MOST_REDIRECTS: usize = 5;
 
-/// The redirects that one request has met.
+/// The redirects of one request so far.
 pub(super) struct Redirects {
     first: Url,
-    /// Whether nothing is lost by going on with a GET.
+    /// Whether the request may continue as a GET.
     is_plain_read: bool,
     followed: usize,
 }
 
 impl Redirects {
-    /// None yet, for a request to this address.
+    /// No redirects yet, for a request to this address.
     pub(super) fn new(first: &Url, is_plain_read: bool) -> Self {
         Self { first: first.clone(), is_plain_read, followed: 0 }
     }
 
-    /// Where to go on, if this answer to a request at `here` sends elsewhere; an error if it must not be followed.
+    /// The next address, if the answer to a request at `here` is a redirect; an error if it must not be followed.
     pub(super) fn next(&mut self, status: StatusCode, headers: &HeaderMap, here: &Url) -> Result<Option<Url>, Failure> {
         let keeps = match status.as_u16() {
             301..=303 => false,
@@ -54,7 +54,8 @@ impl Redirects {
     }
 }
 
-/// The same host and port, or the same host by TLS; without a name or a password, which would be sent as a header.
+/// Whether the address has the same host and port, or the same host by TLS, and no user name or password, which would
+/// be sent as a header.
 fn same_place(first: &Url, next: &Url) -> bool {
     let upgraded = first.scheme() == "http" && next.scheme() == "https" && first.host() == next.host();
     let is_same = first.origin() == next.origin() || (upgraded && first.port().is_none() && next.port().is_none());

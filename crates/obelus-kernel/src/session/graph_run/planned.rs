@@ -14,6 +14,9 @@ use crate::session::freeze::filled;
 use crate::session::{Session, error_data, fault_data};
 use crate::steps::StepNode;
 
+/// What the model says beside a call that a person should look at.
+pub(super) const CONFIRM: &str = "requires_confirmation";
+
 impl Session {
     /// At a node that asks the model, only the tools that the node offers may be called. Planned calls are taken off.
     pub(in crate::session) fn offered_only(&mut self, calls: Vec<Value>) -> Vec<Value> {
@@ -64,9 +67,14 @@ impl Session {
             return Err(fault);
         }
         let literal = self.transcript.shown().clone().joined(&Origins::of(Origin::Model));
-        let sources = Provenance { context, instance: None, literal: &literal, said: self.transcript.said() };
+        let sources =
+            Provenance { context, instance: None, literal: &literal, said: self.transcript.said(), grounding: None };
         let origins = sources.of_call(&call).joined(&literal);
-        Ok((json!({"tool": call.tool_name(), "params": params}), origins))
+        let mut plan = json!({"tool": call.tool_name(), "params": params});
+        if call.aside(CONFIRM) == Some(&Value::Bool(true)) {
+            plan[CONFIRM] = true.into();
+        }
+        Ok((plan, origins))
     }
 
     /// Writes what was planned along with the node's output, or that nothing was.

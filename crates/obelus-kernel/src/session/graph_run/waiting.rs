@@ -35,12 +35,14 @@ impl Session {
             self.turn.reopen();
             return true;
         }
-        let may = self.settings.model_may_confirm == ModelMayConfirm::AfterConsent;
-        if !(may && self.settings.consent.consents(text)) {
+        if self.settings.model_may_confirm != ModelMayConfirm::AfterConsent {
             return false;
         }
         let asked = self.only_question().and_then(|id| self.inbox.get(id.local()?));
-        let is_due = |asked: &&Question| asked.about == About::Call && asked.expires_at > self.memory.now();
+        let is_due = |asked: &&Question| {
+            let is_in_time = asked.about == About::Call && asked.expires_at > self.memory.now();
+            is_in_time && asked.is_consent(&self.settings.consent, text)
+        };
         let Some(asked) = asked.filter(is_due) else { return false };
         let (number, calls): (QuestionNumber, Vec<usize>) = (asked.number(), asked.open_calls().collect());
         self.remember_words(Role::User, text);

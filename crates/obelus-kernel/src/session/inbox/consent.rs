@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct ConsentWords {
     /// A consent begins with one of these.
     pub yes: Vec<String>,
+    /// Words of courtesy that may stand beside a yes.
+    pub polite: Vec<String>,
     /// Any of these words voids consent.
     pub but: Vec<String>,
     /// A short message that begins with one of these declines.
@@ -24,6 +26,7 @@ impl Default for ConsentWords {
             yes: words(
                 "да ок подтверждаю согласен согласна одобряю разрешаю yes ok okay approve approved confirm confirmed agreed",
             ),
+            polite: words("пожалуйста спасибо please thanks"),
             but: words(
                 "нет не нельзя стоп подожди подождите отмена но только кроме no not don't stop wait cancel but only except",
             ),
@@ -59,6 +62,14 @@ impl ConsentWords {
         self.consents(message) || (is_short && self.no.iter().chain(&self.go_on).any(begins))
     }
 
+    /// Whether the message is nothing but a yes, with words of courtesy.
+    pub fn only_consents(&self, message: &str) -> bool {
+        let lower = lowered(message);
+        let mut words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
+        let is_plain = |word: &str| self.yes.iter().chain(&self.polite).any(|known| known.to_lowercase() == word);
+        self.consents(message) && words.all(is_plain)
+    }
+
     /// Whether the message consents: a yes first, no digit, and nothing that takes it back.
     pub fn consents(&self, message: &str) -> bool {
         let lower = lowered(message);
@@ -89,6 +100,18 @@ mod tests {
             "дальность?",
         ] {
             assert!(!words.only_answers(wish), "{wish}");
+        }
+    }
+
+    #[test]
+    fn a_yes_to_something_else_is_not_only_a_yes() {
+        let words = ConsentWords::default();
+        for yes in ["Да", "да, пожалуйста!", "OK, thanks", "Подтверждаю."] {
+            assert!(words.only_consents(yes), "{yes}");
+        }
+        for other in ["Да, покажи, пожалуйста", "yes, show it please", "пожалуйста", "", "да, меняйте"]
+        {
+            assert!(!words.only_consents(other), "{other}");
         }
     }
 

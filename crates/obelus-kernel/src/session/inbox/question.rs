@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::consent::ConsentWords;
 use super::elicitation::Elicitation;
 use super::value_names::Named;
 use crate::origin::Origins;
@@ -352,6 +353,17 @@ impl Question {
     pub(in crate::session) fn below(mut self, job: JobRef) -> Self {
         self.id = self.id.below(job);
         self
+    }
+
+    /// Whether the user's words consent to it. Where it was raised by origins, or deletes or configures something, only
+    /// words that say nothing else do (ASK-6).
+    pub(in crate::session) fn is_consent(&self, consent: &ConsentWords, words: &str) -> bool {
+        let is_grave =
+            |reason: &Reason| reason.is_about_origins() || matches!(reason, Reason::Deletes | Reason::Configures);
+        match self.reasons.iter().any(is_grave) {
+            true => consent.only_consents(words),
+            false => consent.consents(words),
+        }
     }
 
     /// Its number in its own session.

@@ -7,10 +7,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::names::alike;
 use super::naming::Naming;
 use super::question::{About, Question};
 use crate::message::Message;
+use crate::names::alike;
 use crate::tool::{NameSource, Tool};
 use crate::visible::visible;
 
@@ -31,7 +31,7 @@ const MOST_MESSAGES: usize = 500;
 impl Naming<'_> {
     /// What people call a value of a tool's parameter, as far as this session knows.
     pub(super) fn name_of_value(&self, tool: &Tool, place: &str, value: &Value) -> Option<String> {
-        let NameSource { tools: sources, id, name: parts } = tool.names_of(place)?;
+        let NameSource { tools: sources, id, name: parts, .. } = tool.names_of(place)?;
         let wanted = text(value);
         self.context.latest().take(MOST_MESSAGES).find_map(|message| {
             let Message::Data(data) = message else { return None };

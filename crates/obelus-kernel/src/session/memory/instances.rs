@@ -33,6 +33,8 @@ impl Memory {
             return fail("too_many", text);
         }
         let origins = author.made_of.clone().joined(author.own);
+        let tool = call.tool.as_ref().filter(|_| author.mints);
+        let parts = tool.and_then(|tool| tool.parts_of_result(author.made_of));
         let date = self.date();
         // A connector's own mark, such as that rows were left out, is no row.
         let is_mark =
@@ -42,10 +44,12 @@ impl Memory {
             let Some(name) = row.get(&field).map(|id| id.as_str().map_or_else(|| id.to_string(), str::to_owned)) else {
                 return fail("bad_row", format!("a row without `{field}` cannot be told from the others"));
             };
+            let issued = tool.and_then(|tool| tool.origin_if_all_issued(&row));
             let mut data = Data::result(call.raw.clone(), path.clone(), Some(date.clone()), row);
             data.instance = Some(format!("{} {name}", path.kind));
             data.method = Some(Method::Set);
-            data.origins = Some(origins.clone());
+            data.origins = Some(issued.unwrap_or_else(|| origins.clone()));
+            data.parts = parts.clone();
             batch.push(Message::Data(Box::new(data)));
         }
         self.context.append(batch).map_err(Failure::Structural)?;

@@ -115,10 +115,11 @@ impl Memory {
             if mints && call.tool.as_ref().is_some_and(|tool| tool.keeps_digest) {
                 digests.extend(DigestPlace::of(&path, instance, &value));
             }
+            let issued = call.tool.as_ref().filter(|_| mints).and_then(|tool| tool.origin_if_all_issued(&value));
             let mut data = Box::new(Data::result(raw, path, Some(date), value));
             data.instance = instance.map(str::to_owned);
             data.method = Some(method);
-            data.origins = Some(origins);
+            data.origins = Some(issued.unwrap_or(origins));
             data.parts = parts;
             batch.push(Message::Data(data));
         }

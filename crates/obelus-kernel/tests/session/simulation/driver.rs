@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use obelus_kernel::Time;
 use obelus_kernel::session::{
-    About, Answer, CallError, Decision, Input, Outcome, Question, Refused, Session, Solution, Start, Task,
+    About, Answer, CallError, CallId, Decision, Input, Outcome, Question, QuestionId, Refused, RequestId, Session,
+    Solution, Start, Task,
 };
 use serde_json::{Value, json};
 
@@ -17,12 +18,12 @@ pub(crate) struct Driver<'a> {
     pub(crate) session: Session,
     pub(crate) watch: Watch<'a>,
     now: Time,
-    requests: Vec<String>,
+    requests: Vec<RequestId>,
     calls: Vec<Start>,
-    ended: Vec<String>,
+    ended: Vec<CallId>,
     /// What calls at work have asked and not been told yet, and those that have ever asked.
-    asks: BTreeSet<(String, String)>,
-    asked: BTreeSet<String>,
+    asks: BTreeSet<(CallId, String)>,
+    asked: BTreeSet<CallId>,
     /// Everything that was told, with its time.
     pub(crate) journal: Vec<(Time, Input)>,
     /// Everything that was handed out, in words.
@@ -68,17 +69,17 @@ impl<'a> Driver<'a> {
         }
         for task in &tasks {
             match task {
-                Task::AskModel { id } => self.requests.push(id.to_string()),
+                Task::AskModel { id } => self.requests.push(id.clone()),
                 Task::Call(start) => self.calls.push((**start).clone()),
                 Task::AnswerElicitation { id, key, .. } => {
-                    let was_asked = self.asks.remove(&(id.to_string(), key.clone()));
+                    let was_asked = self.asks.remove(&(id.clone(), key.clone()));
                     assert!(was_asked, "{id} is told something that it has not asked, or no more: {key}");
                 }
                 Task::Load { .. } | Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } | Task::Rest(_) => {}
             }
         }
         if let Input::Ended { id, .. } | Input::InDoubt { id } = &input {
-            self.asks.retain(|(call, _)| *call != id.to_string());
+            self.asks.retain(|(call, _)| call != id);
         }
         let asking = self.session.questions().into_iter().filter(|asked| asked.is_open() && asked.asked_by().is_some());
         assert_eq!(asking.count(), self.asks.len(), "what calls at work ask waits, and nothing else does");
@@ -97,28 +98,29 @@ impl<'a> Driver<'a> {
             Move::Babble { pick } => {
                 let Some(id) = take(&mut self.requests, *pick) else { return };
                 let answer = Answer::OutOfFormat { text: "well".into(), error: "not JSON".into(), tokens: 1 };
-                self.tell(Input::Answer { id: id.parse().unwrap(), answer });
+                self.tell(Input::Answer { id, answer });
             }
             Move::Fail { pick } => {
                 let Some(id) = take(&mut self.requests, *pick) else { return };
                 let answer = Answer::Failed { code: "unreachable".into(), message: "nobody there".into() };
-                self.tell(Input::Answer { id: id.parse().unwrap(), answer });
+                self.tell(Input::Answer { id, answer });
             }
             Move::End { pick, ending } => {
                 let Some(start) = take(&mut self.calls, *pick) else { return };
-                self.ended.push(start.id.to_string());
+                self.ended.push(start.id.clone());
                 let outcome = outcome(&start, *ending);
                 self.tell(Input::Ended { id: start.id, outcome });
             }
             Move::Echo { pick } => {
                 let known = (!self.ended.is_empty()).then(|| self.ended[pick % self.ended.len()].clone());
-                for id in known.into_iter().chain(["99.0".to_owned(), format!("{pick}.0/0.0"), "q9:0".to_owned()]) {
-                    self.tell(Input::Ended { id: id.parse().unwrap(), outcome: Outcome::Value(json!("echo")) });
-                    self.tell(Input::InDoubt { id: id.parse().unwrap() });
+                let nowhere = ["99.0", &format!("{pick}.0/0.0"), "e999.0", "q999:0"];
+                for id in known.into_iter().chain(nowhere.map(|id| id.parse().expect("an id"))) {
+                    self.tell(Input::Ended { id: id.clone(), outcome: Outcome::Value(json!("echo")) });
+                    self.tell(Input::InDoubt { id });
                 }
-                for id in ["99".to_owned(), format!("{pick}.0/1")] {
+                for id in ["999", &format!("{pick}.0/999")] {
                     let answer = Answer::Solution { solution: Solution::default(), tokens: 0 };
-                    self.tell(Input::Answer { id: id.parse().unwrap(), answer });
+                    self.tell(Input::Answer { id: id.parse().expect("an id"), answer });
                 }
             }
             Move::Doubt { pick } => {
@@ -131,8 +133,8 @@ impl<'a> Driver<'a> {
                 }
                 let id = self.calls[pick % self.calls.len()].id.clone();
                 let key = self.journal.len().to_string();
-                self.asks.insert((id.to_string(), key.clone()));
-                self.asked.insert(id.to_string());
+                self.asks.insert((id.clone(), key.clone()));
+                self.asked.insert(id.clone());
                 let schema = json!({"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]});
                 self.tell(Input::Elicit { id, key, words: "how many?".to_owned(), schema });
             }
@@ -140,10 +142,10 @@ impl<'a> Driver<'a> {
                 let questions = self.session.questions();
                 // The latest ones are the likeliest to be open.
                 let Some(question) = questions.iter().rev().nth(*pick).or(questions.last()) else {
-                    return self.tell(decided("q99", Decision::Approve { only: None }));
+                    return self.tell(decided("q99".parse().expect("an id"), Decision::Approve { only: None }));
                 };
                 let decision = decision_of(question, *decision);
-                self.tell(decided(&question.id.to_string(), decision));
+                self.tell(decided(question.id.clone(), decision));
             }
             Move::Claim(text) => {
                 self.tell(Input::User { text: (*text).to_owned() });
@@ -153,7 +155,7 @@ impl<'a> Driver<'a> {
                 let call = waiting.find_map(|question| {
                     question.calls.iter().find(|asked| asked.decided.is_none()).map(|asked| (*asked.call).clone())
                 });
-                let own = self.requests.iter().position(|id| !id.contains('/'));
+                let own = self.requests.iter().position(|id| !id.to_string().contains('/'));
                 let (Some(mut call), Some(place)) = (call, own) else { return };
                 call["confirmed"] = true.into();
                 let tag = self.watch.send_again(call["comment"].as_str().expect("every call has a tag"));
@@ -170,10 +172,10 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn solve(&mut self, id: String, answer: Value, sequential: bool) {
+    fn solve(&mut self, id: RequestId, answer: Value, sequential: bool) {
         let solution = Solution::from_value(answer).expect("a solution");
         let answer = Answer::Solution { solution: Solution { sequential, ..solution }, tokens: 1 };
-        self.tell(Input::Answer { id: id.parse().unwrap(), answer });
+        self.tell(Input::Answer { id, answer });
     }
 
     fn answer_everything(&mut self) {
@@ -185,7 +187,12 @@ impl<'a> Driver<'a> {
                 self.make(&Move::End { pick: 0, ending: Ending::Number });
             } else if let Some(question) = open {
                 let verb = if turn % 2 == 0 { Verb::Approve } else { Verb::Deny };
-                self.tell(decided(&question.id.to_string(), decision_of(&question, verb)));
+                // Whether an effect happened is no matter of yes or no.
+                let decision = match question.about {
+                    About::InDoubt => Decision::Happened { result: Value::Null },
+                    _ => decision_of(&question, verb),
+                };
+                self.tell(decided(question.id.clone(), decision));
             } else {
                 return self.watch.at_the_end(&self.session);
             }
@@ -198,8 +205,8 @@ fn take<T>(all: &mut Vec<T>, pick: usize) -> Option<T> {
     (!all.is_empty()).then(|| all.remove(pick % all.len()))
 }
 
-fn decided(question: &str, decision: Decision) -> Input {
-    Input::Decide { question: question.parse().unwrap(), decision, by: "ann".to_owned() }
+fn decided(question: QuestionId, decision: Decision) -> Input {
+    Input::Decide { question, decision, by: "ann".to_owned() }
 }
 
 fn decision_of(question: &Question, verb: Verb) -> Decision {

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use obelus_kernel::session::{
-    About, CallReport, Decision, Ends, Input, Purpose, Question, Reply, Session, Start, Task,
+    About, CallId, CallReport, CallStatus, Decision, Ends, Input, Purpose, Question, QuestionId, Reply, RequestId,
+    Session, Start, Task,
 };
 use obelus_kernel::{Context, Message, Path, Role};
 use serde_json::Value;
@@ -18,7 +19,7 @@ pub(crate) struct Watch<'a> {
     world: &'a World,
     /// The plans that the model has made, with whether they run in the order of writing.
     sent: Vec<(Vec<Planned>, bool)>,
-    finals: BTreeMap<Job, &'static str>,
+    finals: BTreeMap<Job, CallStatus>,
     /// How often people have let each call run, and how often it was started where it needs them to.
     approved: BTreeMap<String, usize>,
     started: BTreeMap<String, usize>,
@@ -27,7 +28,7 @@ pub(crate) struct Watch<'a> {
     /// Calls that the input now being handled lets run, if it is taken, and those that it lets run otherwise.
     offered: Vec<String>,
     edited: Vec<String>,
-    consents: BTreeSet<String>,
+    consents: BTreeSet<QuestionId>,
     /// Words said and not yet heard, each with the questions open when they were said.
     said: VecDeque<(String, Vec<Question>)>,
     heard: Option<(String, Vec<Question>)>,
@@ -42,7 +43,8 @@ pub(crate) struct Watch<'a> {
 }
 
 const ASIDES: [&str; 4] = ["comment", "requires_confirmation", "confirmed", "confirmation_decision"];
-const FINAL: [&str; 5] = ["done", "failed", "skipped", "denied", "refused"];
+const FINAL: [CallStatus; 5] =
+    [CallStatus::Done, CallStatus::Failed, CallStatus::Skipped, CallStatus::Denied, CallStatus::Refused];
 
 impl<'a> Watch<'a> {
     pub(crate) fn new(world: &'a World) -> Self {
@@ -122,7 +124,7 @@ impl<'a> Watch<'a> {
         input: &Input,
         taken: bool,
         tasks: &[Task],
-        (open, asked): (&[Start], &BTreeSet<String>),
+        (open, asked): (&[Start], &BTreeSet<CallId>),
         no_requests: bool,
     ) {
         if taken {
@@ -142,7 +144,7 @@ impl<'a> Watch<'a> {
             }
             match task {
                 Task::Call(start) => self.look_at_start(session, &reports, start),
-                Task::AskModel { id } => self.look_at_request(session, &id.to_string()),
+                Task::AskModel { id } => self.look_at_request(session, id),
                 Task::Rest(reply) => self.look_at_rest(session, reply, index + 1 == tasks.len()),
                 Task::Load { .. }
                 | Task::Say(_)
@@ -173,15 +175,14 @@ impl<'a> Watch<'a> {
         assert!(is_at_rest(session));
         assert!(session.questions().iter().all(|question| !question.is_open()));
         for report in session.calls() {
-            assert!(FINAL.contains(&report.status.name()), "{} is {} at the end", report.call, report.status.name());
+            assert!(FINAL.contains(&report.status), "{} is {} at the end", report.call, report.status.name());
         }
     }
 
     /// ASK-6: the model's claim counts when the user's words, said with that question alone open, consent.
     fn look_for_consents(&mut self, session: &Session) {
         for question in session.questions() {
-            if question.by.as_deref() != Some("the user, in conversation")
-                || !self.consents.insert(question.id.to_string())
+            if question.by.as_deref() != Some("the user, in conversation") || !self.consents.insert(question.id.clone())
             {
                 continue;
             }
@@ -233,10 +234,10 @@ impl<'a> Watch<'a> {
             let report = reports.iter().find(|report| job_of(report) == job);
             if let Some(report) = report {
                 assert!(
-                    FINAL.contains(&report.status.name()),
-                    "{call} runs, and {} feeds it, {}",
+                    FINAL.contains(&report.status),
+                    "{call} runs, and {} feeds it, {:?}",
                     report.call,
-                    report.status.name()
+                    report.status
                 );
             }
         }
@@ -252,20 +253,17 @@ impl<'a> Watch<'a> {
             for report in reports.iter().filter(|report| job_of(report).0 == tag) {
                 let status = report.status;
                 // It may have been let run after the next one had its turn.
-                let has_waited = status == obelus_kernel::session::CallStatus::Waiting
-                    || matches!(self.verdict(&report.call), Verdict::Confirm);
-                let lets_go = FINAL.contains(&status.name())
-                    || has_waited
-                    || (status == obelus_kernel::session::CallStatus::Running && may_run);
+                let has_waited =
+                    status == CallStatus::Waiting || matches!(self.verdict(&report.call), Verdict::Confirm);
+                let lets_go = FINAL.contains(&status) || has_waited || (status == CallStatus::Running && may_run);
                 assert!(lets_go, "{call} runs, and {} stands before it, {status:?}", report.call);
             }
         }
     }
 
-    fn look_at_request(&mut self, session: &Session, id: &str) {
-        let is_thought =
-            session.prompt(&id.parse().unwrap()).is_some_and(|prompt| matches!(prompt.purpose, Purpose::Think { .. }));
-        if !id.contains('/') && !is_thought {
+    fn look_at_request(&mut self, session: &Session, id: &RequestId) {
+        let is_thought = session.prompt(id).is_some_and(|prompt| matches!(prompt.purpose, Purpose::Think { .. }));
+        if !id.to_string().contains('/') && !is_thought {
             let requests = self.requests.entry(self.turn).or_default();
             *requests += 1;
             assert!(*requests <= self.world.max_requests, "too many requests in one turn");
@@ -282,12 +280,7 @@ impl<'a> Watch<'a> {
                 assert!(open.is_none(), "it rests in output, and {open:?} waits");
                 for report in &reply.calls {
                     let is_forgotten = report.call.get("_outputPath").is_none();
-                    assert!(
-                        FINAL.contains(&report.status.name()) || is_forgotten,
-                        "{} is {}",
-                        report.call,
-                        report.status.name()
-                    );
+                    assert!(FINAL.contains(&report.status) || is_forgotten, "{} is {:?}", report.call, report.status);
                 }
             }
             _ => {}
@@ -299,25 +292,20 @@ impl<'a> Watch<'a> {
         for report in reports {
             let job = job_of(report);
             if let Some(before) = self.finals.get(&job) {
-                assert_eq!(*before, report.status.name(), "{} has ended before", report.call);
-            } else if FINAL.contains(&report.status.name()) {
-                self.finals.insert(job, report.status.name());
+                assert_eq!(*before, report.status, "{} has ended before", report.call);
+            } else if FINAL.contains(&report.status) {
+                self.finals.insert(job, report.status);
                 let is_handed_out = !matches!(report.call["_tool"].as_str(), Some("child" | "muse"));
                 let has_run = || self.ran.contains(&content("", &report.call));
-                assert!(
-                    report.status != obelus_kernel::session::CallStatus::Done || !is_handed_out || has_run(),
-                    "{} never ran",
-                    report.call
-                );
+                assert!(report.status != CallStatus::Done || !is_handed_out || has_run(), "{} never ran", report.call);
             }
         }
     }
 
     /// PLAN-5, save for those that a person had done once more, and those that wait or have waited for one.
-    fn look_at_room(&self, open: &[Start], asked: &BTreeSet<String>) {
-        let is_plain = |start: &&Start| {
-            !start.id.to_string().contains('/') && start.attempt == 1 && !asked.contains(&start.id.to_string())
-        };
+    fn look_at_room(&self, open: &[Start], asked: &BTreeSet<CallId>) {
+        let is_plain =
+            |start: &&Start| !start.id.to_string().contains('/') && start.attempt == 1 && !asked.contains(&start.id);
         let own = open.iter().filter(is_plain).count();
         assert!(own <= self.world.max_parallel as usize, "{own} calls run at once");
     }

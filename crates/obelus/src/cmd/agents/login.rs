@@ -4,24 +4,27 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use obelus_connect::mcp::Landing;
+use obelus_runtime::SessionSpec;
 
-use super::super::host::{Job, runtime, store_folder};
-use super::super::run::load_agent;
+use super::super::host::{Notices, connector, store_folder, with_servers};
+use super::super::run::{load_agent, on};
 use super::locate;
 use crate::cli::Login;
 use crate::output::{self, BOLD, DIM, Exit, GREEN, visible};
 
-/// How long a person has.
+/// The time for the login.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Has a person log in to a server of an agent.
+/// Lets a person log in to a server of an agent.
 pub(super) fn login(args: &Login) -> Result<Exit> {
-    let mut job = Job::from_agent(load_agent(&locate(&args.agent)?)?);
+    let mut spec = SessionSpec::from_agent(load_agent(&locate(&args.agent)?)?);
     if let Some(file) = &args.mcp {
-        job = job.with_servers(file)?;
+        with_servers(&mut spec, file)?;
     }
     let store = store_folder(&args.store)?;
-    let servers = job.mcp.with_tokens(store.clone()).servers().with_context(|| job.name.clone())?;
+    let connector = connector(&args.store, &Notices::default());
+    let connected = connector.servers(&spec, None).with_context(|| spec.name.clone())?;
+    let servers = connected.servers();
     let Some(server) = servers.get(&args.server) else {
         let names = servers.names();
         let near: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -30,9 +33,9 @@ pub(super) fn login(args: &Login) -> Result<Exit> {
             (Some(near), _) => format!("did you mean `{near}`?"),
             (None, _) => format!("it has {}", names.join(", ")),
         };
-        bail!("{}: there is no MCP server `{}`; {hint}", job.name, args.server);
+        bail!("{}: there is no MCP server `{}`; {hint}", spec.name, args.server);
     };
-    let tools = runtime()?.block_on(async {
+    let tools = on(async {
         let landing = Landing::open(args.port, LIMIT, show);
         let landing = landing.await.with_context(|| format!("127.0.0.1, port {}", args.port))?;
         let tools = server.log_in(&landing).await;
@@ -40,13 +43,13 @@ pub(super) fn login(args: &Login) -> Result<Exit> {
         Ok::<_, anyhow::Error>(tools?)
     })?;
     let place = visible(&store.join("tokens").display().to_string());
-    output::note(&format!("{GREEN}logged in{GREEN:#}: it has {tools} tools  {DIM}kept in {place}{DIM:#}"));
+    output::note(&format!("{GREEN}logged in{GREEN:#}: the server has {tools} tools  {DIM}saved in {place}{DIM:#}"));
     Ok(Exit::Done)
 }
 
-/// The address is the answer, so that it can be passed on; nothing is opened here.
+/// Prints the address on stdout, so that it can be copied or piped.
 fn show(address: &str) {
-    // Who it leads to is the server's word: the person says whether that can be.
+    // The server chose this address, so the person must judge its host.
     let host = address.split("://").nth(1).and_then(|rest| rest.split(['/', '?']).next()).unwrap_or_default();
     output::note(&format!(
         "{BOLD}Open this address in a browser on this machine, if you trust {}:{BOLD:#}",

@@ -1,12 +1,11 @@
-//! Events of a portal, brought to the conversation that asked for them.
+//! Listens for a portal's events and passes those that the session has bound to it.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, anyhow};
 use obelus_connect::bitrix24::EventDoor;
 use obelus_kernel::Path;
-use obelus_kernel::session::{Input, Session};
+use obelus_kernel::session::Session;
 use obelus_runtime::Secret;
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -14,24 +13,13 @@ use tokio::task::JoinHandle;
 use super::phrases::fill;
 use super::talk::Talk;
 
-/// The bindings in a session's state, for whoever is elsewhere.
-#[derive(Clone, Default)]
-pub(super) struct Bindings(Arc<Mutex<Value>>);
-
-impl Bindings {
-    /// What the session has now.
-    pub(super) fn see(&self, session: &Session) {
-        let path = Path::field("state", "event_bindings");
-        let now = session.context().read(&path, None).map(std::borrow::Cow::into_owned).unwrap_or_default();
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = now;
-    }
-
-    fn now(&self) -> Value {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
+/// What the session wants to be told of by its portal.
+fn bindings(session: &Session) -> Value {
+    let path = Path::field("state", "event_bindings");
+    session.context().read(&path, None).map(std::borrow::Cow::into_owned).unwrap_or_default()
 }
 
-/// Somebody who listens, until this is dropped.
+/// The listener; it stops when this is dropped.
 pub(super) struct Listening(JoinHandle<()>);
 
 impl Drop for Listening {
@@ -41,21 +29,21 @@ impl Drop for Listening {
 }
 
 /// Listens at an address, and tells the session what it asked for. Whatever else comes is let go.
-pub(super) async fn listen(address: SocketAddr, variable: &str, talk: &mut Talk) -> Result<Listening> {
+pub(super) async fn listen(address: SocketAddr, variable: &str, talk: &Talk) -> Result<Listening> {
     let token = Secret::from_env(variable).ok_or_else(|| {
         anyhow!("--events: set {variable} to the application's token, which the portal sends with every event")
     })?;
     let mut door = EventDoor::open(address, token).await.with_context(|| format!("--events {address}"))?;
     let words = fill(talk.phrases.listens, &[&format!("http://{}/", door.address())]);
     crate::output::note(&words);
-    talk.bindings.see(talk.session());
-    let (bindings, counter) = (talk.bindings.clone(), talk.driver.counter());
-    Ok(Listening(tokio::task::spawn_local(async move {
+    let handle = talk.handle.clone();
+    Ok(Listening(tokio::spawn(async move {
         while let Some(received) = door.next().await {
-            if received.event.is_wanted(&bindings.now(), &received.path) {
+            let Ok(bindings) = handle.inspect(bindings).await else { return };
+            if received.event.is_wanted(&bindings, &received.path) {
                 let event = received.event.to_value();
                 // A session that cannot take it now, because its disk is full, says so itself.
-                let _ = counter.tell(Input::Event { id: received.event.id, event }).await;
+                let _ = handle.event(received.event.id, event).await;
             }
         }
     })))

@@ -1,38 +1,32 @@
-//! The conversation where there is no terminal: a line is what the user says. Nothing is ever approved here.
+//! The conversation without a terminal: each line of stdin is a message. Nothing can be approved here.
 
 use anyhow::Result;
-use obelus_kernel::session::QuestionId;
-use obelus_runtime::Idle;
 use tokio::sync::mpsc;
 
 use super::commands::{Command, parse};
 use super::phrases::fill;
 use super::question;
 use super::screen::Part;
-use super::talk::{Talk, Work, Worked};
+use super::talk::{News, Talk, Work, Worked};
 use super::text::{Line, PLAIN};
 use crate::output::{DIM, Exit};
 
-/// Reads lines to their end, and answers them.
+/// Reads lines until the end of stdin, and answers them.
 pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
     let mut lines = stdin_lines();
     if let Worked::Left = talk.work(Work::Resume).await? {
         return Ok(Exit::Interrupted);
     }
     let mut told = Vec::new();
-    tell_questions(&mut talk, &mut told).await;
+    tell_questions(&mut talk, &mut told).await?;
     loop {
-        let (driver, interrupted, terminated) = talk.apart();
+        let (mut listener, interrupted, terminated) = talk.apart();
         let line = tokio::select! {
             line = lines.recv() => line,
-            idle = driver.idle() => {
-                match idle {
-                    Idle::Rested(reply) => talk.rested(&reply),
-                    Idle::Told(told) => if let Worked::Left = talk.work(Work::Told(told)).await? {
-                        return Ok(Exit::Interrupted);
-                    },
+            news = listener.news() => {
+                if let Worked::Left = take_in(&mut talk, news, &mut told).await? {
+                    return Ok(Exit::Interrupted);
                 }
-                tell_questions(&mut talk, &mut told).await;
                 continue;
             }
             _ = interrupted.recv() => return Ok(Exit::Interrupted),
@@ -50,32 +44,59 @@ pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
             Some(Ok(Command::Deny(id, reason))) => deny(&mut talk, id, reason).await?,
             Some(Ok(Command::Mode(Some(mode)))) => talk.change_mode(mode).await?,
             Some(Ok(Command::Image(path))) => {
-                talk.attach(&path);
+                talk.attach(&path).await;
                 continue;
             }
             Some(Ok(command)) => {
-                let shown = talk.shown(&command);
+                let shown = talk.shown(&command).await?;
                 talk.screen.lock().write(Part::Note, &shown);
                 continue;
             }
         };
         match worked {
-            Worked::Rested => tell_questions(&mut talk, &mut told).await,
+            Worked::Rested => tell_questions(&mut talk, &mut told).await?,
             Worked::Refused(words) => talk.screen.lock().complain(&words),
             Worked::Left => return Ok(Exit::Interrupted),
         }
     }
-    // What was started and not waited for is done before the process ends, what calls still ask included.
-    while let Some(reply) = talk.driver.rest_anew().await {
-        talk.rested(&reply);
-        tell_questions(&mut talk, &mut told).await;
-    }
-    Ok(talk.exit())
+    finish(&mut talk, &mut told).await?;
+    talk.exit().await
 }
 
-/// A no needs no terminal: it lets nothing happen.
+/// Waits for what was started and not waited for, what calls still ask included.
+async fn finish(talk: &mut Talk, told: &mut Vec<String>) -> Result<()> {
+    let handle = talk.handle.clone();
+    let mut finished = std::pin::pin!(handle.finished());
+    loop {
+        let (mut listener, ..) = talk.apart();
+        tokio::select! {
+            _ = &mut finished => break,
+            news = listener.news() => drop(take_in(talk, news, told).await?),
+        }
+    }
+    if let Some(reply) = talk.catch_up() {
+        talk.rested(&reply);
+        tell_questions(talk, told).await?;
+    }
+    Ok(())
+}
+
+/// Shows what has happened while nobody said anything here.
+async fn take_in(talk: &mut Talk, news: News, told: &mut Vec<String>) -> Result<Worked> {
+    let worked = match news {
+        News::Rested(reply) => {
+            talk.rested(&reply);
+            Worked::Rested
+        }
+        News::Told(event) => talk.work(Work::Watch(event)).await?,
+    };
+    tell_questions(talk, told).await?;
+    Ok(worked)
+}
+
+/// Denies a question. This needs no terminal, because it lets nothing run.
 async fn deny(talk: &mut Talk, id: String, reason: Option<String>) -> Result<Worked> {
-    let Some(question) = talk.open().into_iter().find(|question| question.id.to_string() == id) else {
+    if !talk.open().await?.iter().any(|question| question.id == id) {
         return Ok(Worked::Refused(fill(talk.phrases.errors.no_question, &[&id])));
     };
     let reason = reason.unwrap_or_else(|| talk.phrases.ask.no_reason.to_owned());
@@ -87,12 +108,12 @@ fn needs_terminal(talk: &Talk, command: &str) -> String {
 }
 
 /// Shows each open question once, and where it can be answered.
-pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<QuestionId>) {
-    if !talk.open().is_empty() {
-        talk.settle().await;
+pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<String>) -> Result<()> {
+    if !talk.open().await?.is_empty() {
+        talk.settle().await?;
     }
     let ask = &talk.phrases.ask;
-    let open = talk.open();
+    let open = talk.open().await?;
     if !open.is_empty() && open.iter().all(|asked| told.contains(&asked.id)) {
         let count = (talk.phrases.questions)(open.len() as u64);
         talk.screen.lock().note(&fill(talk.phrases.waits, &[&count]));
@@ -116,6 +137,7 @@ pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<QuestionId>) 
         screen.write(Part::Question, &lines);
         told.push(asked.id);
     }
+    Ok(())
 }
 
 /// The lines of stdin, read in a thread of their own, because reading blocks.
@@ -139,7 +161,7 @@ fn stdin_lines() -> mpsc::Receiver<Result<String>> {
     receiver
 }
 
-/// A line longer than this is no message to anybody.
+/// The longest line that is accepted.
 const LONGEST: u64 = 1024 * 1024;
 
 fn read_line(from: &mut impl std::io::BufRead) -> Option<Result<String>> {

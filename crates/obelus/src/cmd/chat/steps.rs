@@ -1,9 +1,10 @@
-//! The steps of a turn as a person follows them: numbered, each with how it stands and what it brought.
+//! The steps of a turn for people: numbered, each with its status and result.
 
 use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
-use obelus_kernel::session::{CallReport, CallStatus, Mode};
+use obelus_kernel::session::Mode;
+use obelus_runtime::StepView;
 use serde_json::Value;
 
 use super::phrases::{Phrases, fill};
@@ -13,34 +14,34 @@ use crate::output::{DIM, GREEN, RED, YELLOW};
 
 const NUMBER: Style = AnsiColor::Cyan.on_default();
 
-/// Where a call stands in the session: its step, and its place there.
+/// The position of a call in the session: its step, and its index in the step.
 pub(crate) type Place = (u32, u32);
 
 /// The steps of a turn.
 #[derive(Default)]
 pub(crate) struct Steps {
     shown: BTreeMap<Place, Shown>,
-    /// What calls brought, in words.
+    /// The results of calls, in words.
     results: BTreeMap<Place, String>,
-    /// Steps at work that are worth no line afterwards: what they are called.
+    /// The names of running steps that get no line when they succeed.
     quiet: BTreeMap<Place, String>,
-    /// The number that the next step gets.
+    /// The number of the next step.
     next: usize,
 }
 
-/// What a step is called.
+/// The name of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Named {
     pub(crate) title: String,
-    /// What the agent says of it.
+    /// The agent's comment.
     pub(crate) comment: Option<String>,
-    /// It is worth a line only where it does not go well.
+    /// It gets a line only if it does not succeed.
     pub(crate) quiet: bool,
-    /// What it lacked, if it could not even begin.
+    /// What was missing, if it could not start.
     pub(crate) lacked: Option<String>,
 }
 
-/// One step as it was last seen.
+/// The latest known state of a step.
 #[derive(Clone, Debug, PartialEq)]
 struct Shown {
     number: usize,
@@ -49,9 +50,9 @@ struct Shown {
     instance: Option<String>,
     status: CallStatus,
     error: Option<Value>,
-    /// How it stood when it was last written for good.
+    /// The status that was last printed.
     written: Option<CallStatus>,
-    /// It was there before the turn began.
+    /// It is from before this turn.
     is_old: bool,
 }
 
@@ -81,7 +82,7 @@ struct Row<'a> {
 }
 
 impl Steps {
-    /// A turn begins: what has ended is history, and what waits is not told again until it moves.
+    /// A turn begins: finished steps are removed, and waiting ones are printed again only when their status changes.
     pub(crate) fn begin(&mut self) {
         self.shown.retain(|_, step| !is_final(step.status));
         for step in self.shown.values_mut() {
@@ -93,11 +94,12 @@ impl Steps {
     }
 
     /// How the calls stand now.
-    pub(crate) fn see(&mut self, calls: &[CallReport], name: &dyn Fn(&CallReport) -> Named) {
-        for report in calls.iter().filter(|report| !repeats_a_decision(report, calls)) {
+    pub(crate) fn see(&mut self, steps: &[StepView], name: &dyn Fn(&StepView) -> Named) {
+        for step in steps {
+            let report = &step.report;
             let text = |name: &str| report.call.get(name).and_then(Value::as_str);
             let known = self.shown.get(&report.place);
-            let named = name(report);
+            let named = name(step);
             self.quiet.remove(&report.place);
             if named.quiet && known.is_none() && !needs_a_word(report.status) {
                 if report.status == CallStatus::Running {
@@ -123,7 +125,7 @@ impl Steps {
         }
     }
 
-    /// What a call brought.
+    /// Sets the result of a call.
     pub(crate) fn brought(&mut self, place: Place, words: String) {
         self.results.insert(place, words);
     }
@@ -133,14 +135,14 @@ impl Steps {
         self.shown.get(&place).map(|step| step.tool.as_str())
     }
 
-    /// Steps that moved since they were last written, as they are to be written now; they count as written.
-    /// Without `all`, only those that need not be written again.
+    /// The lines of steps whose status changed since they were last printed; marks them as printed. Without `all`, only
+    /// steps in a final status.
     pub(crate) fn write(&mut self, all: bool, look: &Look<'_>) -> Vec<Line> {
         let is_due = |step: &Shown| step.written != Some(step.status) && (all || is_final(step.status));
         let mut lines = Vec::new();
         let mut written = Vec::new();
         for row in self.rows() {
-            // A step over many instances is written when all of it can be.
+            // A step for many instances is printed when all instances can be.
             if row.of.iter().all(|(_, step)| is_due(step) || step.written == Some(step.status))
                 && row.of.iter().any(|(_, step)| is_due(step))
             {
@@ -156,7 +158,7 @@ impl Steps {
         lines
     }
 
-    /// The steps that are not written yet, as they stand: one line each.
+    /// The steps that are not printed yet, one line each.
     pub(crate) fn live(&self, look: &Look<'_>, spinner: &str) -> Vec<Line> {
         let is_live = |row: &Row<'_>| row.of.iter().any(|(_, step)| step.written != Some(step.status));
         let rows = self.rows();
@@ -165,12 +167,12 @@ impl Steps {
         told.chain(quiet).collect()
     }
 
-    /// Every step of the turn, however often it was written.
+    /// All steps of the turn.
     pub(crate) fn all(&self, look: &Look<'_>) -> Vec<Line> {
         self.rows().iter().flat_map(|row| self.lines(row, look, None)).collect()
     }
 
-    /// The steps in their order, those of one template together.
+    /// The steps in order; those of one template form one row.
     fn rows(&self) -> Vec<Row<'_>> {
         let mut rows: Vec<Row<'_>> = Vec::new();
         for (place, step) in &self.shown {
@@ -211,7 +213,7 @@ impl Steps {
         vec![line]
     }
 
-    /// One line for the same step over many instances, and one for each that did not do well.
+    /// One line for a step of many instances, and one for each instance that did not succeed.
     fn over_instances(
         &self,
         row: &Row<'_>,
@@ -244,7 +246,7 @@ impl Steps {
         lines
     }
 
-    /// What there is to say of a step beside its name.
+    /// The details of a step after its name.
     fn said(&self, place: Place, step: &Shown, look: &Look<'_>) -> Option<String> {
         let status = &look.phrases.status;
         let text = |name: &str| step.error.as_ref().and_then(|error| error[name].as_str()).unwrap_or_default();
@@ -272,14 +274,14 @@ impl Steps {
     }
 }
 
-/// What is needed to put steps into words.
+/// What is needed to describe steps.
 pub(crate) struct Look<'a> {
     pub(crate) phrases: &'a Phrases,
     pub(crate) titles: &'a Titles,
     pub(crate) mode: Mode,
 }
 
-/// Why a call failed: the words, and the code of whoever refused it.
+/// The message and code of a failed call.
 fn failure(error: Option<&Value>) -> String {
     let text = |name: &str| error.and_then(|error| error[name].as_str()).unwrap_or_default();
     match (text("message"), text("code")) {
@@ -296,12 +298,12 @@ fn is_final(status: CallStatus) -> bool {
     )
 }
 
-/// Whether somebody should know of it, however small the step.
+/// Whether a step with this status is printed even if it is quiet.
 fn needs_a_word(status: CallStatus) -> bool {
     matches!(status, CallStatus::Failed | CallStatus::Denied | CallStatus::Refused | CallStatus::Waiting)
 }
 
-/// How a step over many instances stands: as the one of them that is furthest from well.
+/// The status of a step for many instances: the worst of them.
 fn the_least(all: impl Iterator<Item = CallStatus>) -> CallStatus {
     const ORDER: [CallStatus; 9] = [
         CallStatus::Running,
@@ -341,6 +343,7 @@ fn colour_of(status: CallStatus) -> Style {
 mod tests {
     use super::*;
     use crate::cmd::chat::titles::tests::sample;
+    use obelus_kernel::session::CallReport;
     use serde_json::json;
     use std::sync::Arc;
 
@@ -349,10 +352,17 @@ mod tests {
     }
 
     fn see(steps: &mut Steps, calls: &[CallReport]) {
-        steps.see(calls, &|report| Named {
-            title: sample("ru").tool(report.call["_tool"].as_str().unwrap_or_default()),
-            comment: report.call["comment"].as_str().map(str::to_owned),
-            quiet: sample("ru").is_quiet(report.call["_tool"].as_str().unwrap_or_default()),
+        let view = |report: &CallReport| StepView {
+            place: report.place,
+            report: report.clone(),
+            headline: String::new(),
+            lacks: None,
+        };
+        let calls: Vec<StepView> = calls.iter().map(view).collect();
+        steps.see(&calls, &|step| Named {
+            title: sample("ru").tool(step.report.call["_tool"].as_str().unwrap_or_default()),
+            comment: step.report.call["comment"].as_str().map(str::to_owned),
+            quiet: sample("ru").is_quiet(step.report.call["_tool"].as_str().unwrap_or_default()),
             lacked: None,
         });
     }
@@ -408,7 +418,7 @@ mod tests {
             let failed =
                 CallReport { error: Some(json!({"message": "не найдено"})), ..quiet(1, CallStatus::Failed) };
             see(&mut steps, &[quiet(0, CallStatus::Done), page, failed]);
-            // What is not told takes no number either.
+            // A step that is not printed gets no number.
             assert_eq!(
                 told(&steps.write(true, look)),
                 ["1 ✓ open page: готово", "2 ✗ take stock: не вышло: не найдено"]

@@ -1,46 +1,43 @@
-//! A conversation with an agent, whoever is at the other end: turns, commands, and how it ends.
+//! A conversation with an agent, at a terminal or not: turns, commands, exit code.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use obelus_kernel::session::{Decision, Ends, Input, Mode, Question, QuestionId, Refused, Reply, Session};
+use obelus_kernel::session::{Decision, Ends, Input, Mode, Question, Refused, Reply};
 use obelus_kernel::{Message, Path, Role};
-use obelus_runtime::{Driver, Event, NOT_DURABLE, system_clock};
+use obelus_runtime::{EventBody, NOT_DURABLE, SessionEvent, SessionHandle, Subscription};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::mpsc::UnboundedSender;
 
 use super::commands::Command;
 use super::cost;
-use super::events::Bindings;
 use super::phrases::{Phrases, fill};
 use super::screen::{Part, Screen, Shared};
 use super::text::{Line, PLAIN, paragraphs};
+use super::titles::Titles;
 use super::{outline, question};
 use crate::output::{BOLD, DIM, Exit};
 
-/// Between two looks of the spinner.
+/// The time between two frames of the spinner.
 const FRAME: Duration = Duration::from_millis(120);
 
-/// How long a question waits for what it would change.
+/// How long a question waits for the present values of what it would change.
 const LOOKING: Duration = Duration::from_secs(5);
 
 /// A conversation.
 pub(crate) struct Talk {
-    pub(crate) driver: Driver,
+    pub(crate) handle: SessionHandle,
+    events: Subscription,
     pub(crate) screen: Shared,
     pub(crate) phrases: &'static Phrases,
     /// The name of the agent.
     pub(crate) agent: String,
     /// The name under which it is kept, if it is.
     pub(crate) session: Option<String>,
-    /// Whether what people say is written down beforehand.
+    /// Whether the user's messages and answers are scripted.
     pub(crate) plays_itself: bool,
-    /// What the session wants to be told of by its portal.
-    pub(super) bindings: Bindings,
-    /// What was told of the requests to the model.
     is_terminal: bool,
-    stop: UnboundedSender<Input>,
     signals: (Signal, Signal),
     ended: Option<Ends>,
 }
@@ -55,8 +52,8 @@ pub(crate) enum Work {
     Decide(QuestionId, Decision),
     /// Something that need not begin a turn.
     Tell(Input),
-    /// Something that was told elsewhere.
-    Told(obelus_runtime::Command),
+    /// What follows from something that was told elsewhere.
+    Watch(Arc<SessionEvent>),
 }
 
 /// What came of it.
@@ -69,89 +66,126 @@ pub(crate) enum Worked {
     Left,
 }
 
+/// What happens in the session while nobody works at a turn.
+pub(crate) enum News {
+    /// Something that was under way has set it to work, and it has come to rest anew.
+    Rested(Box<Reply>),
+    /// Somebody elsewhere told it something.
+    Told(Arc<SessionEvent>),
+}
+
+/// Listens to a session while somebody is at the keyboard.
+pub(crate) struct Listener<'a> {
+    events: &'a mut Subscription,
+    screen: &'a Shared,
+}
+
+impl Listener<'_> {
+    /// Shows what happens, until there is something that needs the screen. Nothing is lost if the waiting is given up.
+    pub(crate) async fn news(&mut self) -> News {
+        while let Some(event) = self.events.next().await {
+            if event.body.is_from_outside() {
+                return News::Told(event);
+            }
+            self.screen.lock().event(&event.body);
+            if let EventBody::Rested { reply } = &event.body {
+                return News::Rested(reply.clone());
+            }
+        }
+        std::future::pending().await
+    }
+}
+
 impl Talk {
     /// Must be called inside a runtime.
-    pub(crate) fn new(
-        mut driver: Driver,
+    pub(crate) async fn new(
+        handle: SessionHandle,
         agent: String,
         session: Option<String>,
         phrases: &'static Phrases,
         is_terminal: bool,
     ) -> Result<Self> {
-        let screen = Screen::shared(is_terminal, driver.session(), phrases);
-        let watching = screen.clone();
-        let stop = driver.inlet();
-        let bindings = Bindings::default();
-        let bound = bindings.clone();
-        let watch = move |event: Event<'_>| {
-            if let Event::Moved(session) = &event {
-                bound.see(session);
-            }
-            watching.lock().event(&event);
-        };
+        let code = phrases.code;
+        let look = handle.inspect(move |session| (Titles::of(session.context(), code), session.settings().mode));
+        let (titles, mode) = look.await?;
         Ok(Self {
-            driver: driver.watched_by(watch),
-            bindings,
-            screen,
+            events: handle.subscribe(None),
+            handle,
+            screen: Screen::shared(is_terminal, titles, mode, phrases),
             phrases,
             agent,
             session,
             plays_itself: false,
             is_terminal,
-            stop,
             signals: (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?),
             ended: None,
         })
     }
 
-    pub(crate) fn session(&self) -> &Session {
-        self.driver.session()
-    }
-
-    pub(crate) fn mode(&self) -> Mode {
-        self.session().settings().mode
+    pub(crate) async fn mode(&self) -> Result<Mode> {
+        Ok(self.handle.inspect(|session| session.settings().mode).await?)
     }
 
     /// The questions that wait.
-    pub(crate) fn open(&self) -> Vec<Question> {
-        self.session().questions().into_iter().filter(Question::is_open).collect()
+    pub(crate) async fn open(&self) -> Result<Vec<Question>> {
+        Ok(self.handle.inspect(|session| session.questions().into_iter().filter(Question::is_open).collect()).await?)
     }
 
     /// Waits a little for what is not waited for otherwise: a question may be about to learn what it would change.
-    pub(crate) async fn settle(&mut self) {
+    pub(crate) async fn settle(&mut self) -> Result<()> {
         // A call that asks does not end before it is answered.
-        if self.driver.is_asked() {
-            return;
+        if self.open().await?.iter().any(|question| question.asked_by().is_some()) {
+            return Ok(());
         }
-        if let Ok(Some(reply)) = tokio::time::timeout(LOOKING, self.driver.finish()).await {
+        let _ = tokio::time::timeout(LOOKING, self.handle.finished()).await;
+        if let Some(reply) = self.catch_up() {
             self.rested(&reply);
         }
+        Ok(())
     }
 
-    /// It has come to rest anew while nobody worked at a turn.
+    /// Shows everything that has happened by now; how the session came to rest, if it has.
+    pub(crate) fn catch_up(&mut self) -> Option<Box<Reply>> {
+        let mut rested = None;
+        while let Some(event) = self.events.try_next() {
+            rested = show(&self.screen, &event).or(rested);
+        }
+        rested
+    }
+
+    /// The session has ended a turn that was started elsewhere.
     pub(crate) fn rested(&mut self, reply: &Reply) {
         self.ended = Some(reply.ends);
         self.screen.lock().end(Some(reply));
     }
 
-    /// The driver, and the signals to break off and to end.
-    pub(crate) fn apart(&mut self) -> (&mut Driver, &mut Signal, &mut Signal) {
-        (&mut self.driver, &mut self.signals.0, &mut self.signals.1)
+    /// Whoever listens to the session, and the signals to break off and to end.
+    pub(crate) fn apart(&mut self) -> (Listener<'_>, &mut Signal, &mut Signal) {
+        (Listener { events: &mut self.events, screen: &self.screen }, &mut self.signals.0, &mut self.signals.1)
     }
 
-    /// Works until it has come to rest. Ctrl-C stops the turn; a second one is for when even that takes too long.
+    /// Runs a turn to its end. Ctrl-C stops the turn; a second Ctrl-C ends the conversation at once.
     pub(crate) async fn work(&mut self, work: Work) -> Result<Worked> {
-        let is_new = matches!(work, Work::Say(_));
-        self.screen.lock().begin(self.driver.session(), is_new);
-        let Self { driver, signals, screen, stop, .. } = self;
+        let code = self.phrases.code;
+        let titles = self.handle.inspect(move |session| Titles::of(session.context(), code)).await?;
+        self.screen.lock().begin(titles, matches!(work, Work::Say(_)));
+        let mut rested = None;
+        if let Work::Watch(first) = &work {
+            rested = show(&self.screen, first);
+        }
+        let Self { handle, events, signals, screen, .. } = self;
         let (interrupt, terminate) = signals;
         let mut frames = tokio::time::interval(FRAME);
         let mut breaks = 0;
         let worked = {
-            let mut working = pin!(do_work(driver, work));
+            let mut working = pin!(do_work(handle, work));
             loop {
                 tokio::select! {
                     worked = &mut working => break Some(worked),
+                    Some(event) = events.next() => {
+                        rested = show(screen, &event).or(rested);
+                        continue;
+                    }
                     _ = interrupt.recv() => breaks += 1,
                     _ = terminate.recv() => breaks += 2,
                     _ = frames.tick() => {
@@ -159,22 +193,31 @@ impl Talk {
                         continue;
                     }
                 }
-                if breaks > 1 || stop.send(Input::Stop).is_err() {
+                if breaks > 1 {
                     break None;
                 }
+                let stopping = handle.clone();
+                // Whether it was taken is seen by how the turn ends.
+                tokio::spawn(async move { stopping.stop().await });
                 screen.lock().stops();
             }
         };
+        let rested = self.catch_up().or(rested);
+        self.worked(worked, rested.as_deref())
+    }
+
+    /// Shows how some work has ended; it was left where there is no end.
+    fn worked(&mut self, worked: Option<Result<(), Refused>>, rested: Option<&Reply>) -> Result<Worked> {
         match worked {
             None => {
                 self.screen.lock().end(None);
                 Ok(Worked::Left)
             }
-            Some(Ok(reply)) => {
-                if let Some(reply) = &reply {
+            Some(Ok(())) => {
+                if let Some(reply) = rested {
                     self.ended = Some(reply.ends);
                 }
-                self.screen.lock().end(reply.as_ref());
+                self.screen.lock().end(rested);
                 Ok(Worked::Rested)
             }
             Some(Err(refused)) => {
@@ -190,80 +233,81 @@ impl Talk {
     /// Changes the mode, and says what it means.
     pub(crate) async fn change_mode(&mut self, mode: Mode) -> Result<Worked> {
         let worked = self.work(Work::Tell(Input::Mode { mode })).await?;
-        let lines = self.mode_lines();
+        let lines = self.mode_lines().await?;
         self.screen.lock().write(Part::Note, &lines);
         Ok(worked)
     }
 
     /// Takes a picture for the next words, and says so.
-    pub(crate) fn attach(&mut self, path: &std::path::Path) {
-        match self.driver.attach(path) {
+    pub(crate) async fn attach(&mut self, path: &std::path::Path) {
+        match self.handle.attach(path).await {
             Ok(()) => self.screen.lock().write(Part::Note, &[Line::of(DIM, self.phrases.picture_taken)]),
             Err(error) => self.screen.lock().complain(&crate::output::visible(&error.to_string())),
         }
     }
 
     /// The mode, and what it permits.
-    pub(crate) fn mode_lines(&self) -> Vec<Line> {
-        let mode = self.mode();
+    pub(crate) async fn mode_lines(&self) -> Result<Vec<Line>> {
+        let mode = self.mode().await?;
         let words = fill(self.phrases.mode_is, &[mode.name(), self.phrases.mode_means(mode)]);
-        vec![Line::of(super::editor::colour(mode), words)]
+        Ok(vec![Line::of(super::editor::colour(mode), words)])
     }
 
     /// What a command shows that changes nothing.
-    pub(crate) fn shown(&self, command: &Command) -> Vec<Line> {
+    pub(crate) async fn shown(&self, command: &Command) -> Result<Vec<Line>> {
         match command {
-            Command::Plan => self.plan(),
-            Command::State => self.state(),
-            Command::Inbox => self.inbox(),
-            Command::Cost => self.cost(),
-            Command::Help => self.help(),
-            Command::Why(path) => self.why(path),
-            Command::Mode(_) => self.mode_lines(),
-            Command::Approve(_) | Command::Deny(..) | Command::Image(_) | Command::Quit => Vec::new(),
+            Command::Plan => self.plan().await,
+            Command::State => self.state().await,
+            Command::Inbox => self.inbox().await,
+            Command::Cost => Ok(cost::lines(self.handle.inspect(|session| session.spent()).await?, self.phrases)),
+            Command::Help => Ok(self.help()),
+            Command::Why(path) => self.why(path).await,
+            Command::Mode(_) => self.mode_lines().await,
+            Command::Approve(_) | Command::Deny(..) | Command::Image(_) | Command::Quit => Ok(Vec::new()),
         }
     }
 
-    fn plan(&self) -> Vec<Line> {
+    async fn plan(&self) -> Result<Vec<Line>> {
         let steps = self.screen.lock().plan();
         if !steps.is_empty() {
-            return steps;
+            return Ok(steps);
         }
-        let Some(plan) = self.session().context().plan().filter(|plan| !plan.calls.is_empty()) else {
-            return vec![Line::of(DIM, self.phrases.no_plan)];
+        let planned = self.handle.inspect(|session| session.context().plan().map(|plan| plan.calls.clone())).await?;
+        let Some(calls) = planned.filter(|calls| !calls.is_empty()) else {
+            return Ok(vec![Line::of(DIM, self.phrases.no_plan)]);
         };
         let screen = self.screen.lock();
         let titles = screen.titles();
         let title = |call: &serde_json::Value| titles.tool(call["_tool"].as_str().unwrap_or_default());
         let line =
             |(index, call): (usize, _)| Line::of(DIM, format!("{index:>2} · ")).shown(PLAIN, &title(call)).hanging(5);
-        (1..).zip(plan.calls.iter().map(|call| &**call)).map(line).collect()
+        Ok((1..).zip(calls.iter().map(|call| &**call)).map(line).collect())
     }
 
-    fn state(&self) -> Vec<Line> {
-        let mut lines = Vec::new();
-        for (kind, view) in self.session().context().views().filter(|(kind, _)| *kind != "error") {
-            let Some(value) = view.read(&[], None) else { continue };
+    async fn state(&self) -> Result<Vec<Line>> {
+        let look = self.handle.inspect(|session| {
+            let views = session.context().views().filter(|(kind, _)| *kind != "error");
+            let views = views.filter_map(|(kind, view)| Some((kind.to_owned(), view.read(&[], None)?.into_owned())));
             // The state is what the session keeps up, too: what waits, what is planned, what was confirmed.
-            let value = if kind == "state" { self.session().state() } else { value.into_owned() };
+            let whole = |(kind, value)| if kind == "state" { (kind, session.state()) } else { (kind, value) };
+            views.map(whole).collect::<Vec<(String, serde_json::Value)>>()
+        });
+        let mut lines = Vec::new();
+        for (kind, value) in look.await? {
             lines.push(Line::of(BOLD, format!("†{kind}")));
             lines.extend(outline::lines(&value).into_iter().map(|line| line.indented("  ")));
         }
-        if lines.is_empty() { vec![Line::of(DIM, self.phrases.no_state)] } else { lines }
+        Ok(if lines.is_empty() { vec![Line::of(DIM, self.phrases.no_state)] } else { lines })
     }
 
     /// The questions that wait, whole.
-    pub(crate) fn inbox(&self) -> Vec<Line> {
-        let open = self.open();
+    pub(crate) async fn inbox(&self) -> Result<Vec<Line>> {
+        let open = self.open().await?;
         if open.is_empty() {
-            return vec![Line::of(DIM, self.phrases.nothing_waits)];
+            return Ok(vec![Line::of(DIM, self.phrases.nothing_waits)]);
         }
         let screen = self.screen.lock();
-        open.iter().flat_map(|one| question::lines(one, screen.titles(), self.phrases)).collect()
-    }
-
-    fn cost(&self) -> Vec<Line> {
-        cost::lines(self.session().spent(), self.phrases)
+        Ok(open.iter().flat_map(|one| question::lines(one, screen.titles(), self.phrases)).collect())
     }
 
     fn help(&self) -> Vec<Line> {
@@ -276,58 +320,57 @@ impl Talk {
         lines
     }
 
-    fn why(&self, path: &Path) -> Vec<Line> {
-        match self.session().why(&path.to_string(), None) {
+    async fn why(&self, path: &Path) -> Result<Vec<Line>> {
+        let path = path.to_string();
+        Ok(match self.handle.inspect(move |session| session.why(&path, None)).await? {
             Ok(why) => super::why::lines(&why, self.screen.lock().titles(), self.phrases),
             Err(fault) => vec![Line::new().shown(PLAIN, &fault.to_string())],
-        }
+        })
     }
 
     /// The latest words of both sides, for whoever comes back.
-    pub(crate) fn latest_words(&self) -> Vec<Line> {
-        let texts: Vec<_> = self
-            .session()
-            .context()
-            .messages()
-            .iter()
-            .filter_map(|message| match message {
-                Message::Text(text) if matches!(text.role, Role::User | Role::Assistant) => Some(text),
+    pub(crate) async fn latest_words(&self) -> Result<Vec<Line>> {
+        let look = self.handle.inspect(|session| {
+            let texts = session.context().messages().iter().filter_map(|message| match message {
+                Message::Text(text) if matches!(text.role, Role::User | Role::Assistant) => {
+                    Some((text.role == Role::User, text.text.to_string()))
+                }
                 _ => None,
-            })
-            .collect();
-        let from = texts.iter().rposition(|text| text.role == Role::User).unwrap_or(texts.len());
-        texts[from..]
-            .iter()
-            .flat_map(|text| {
-                let mark = if text.role == Role::User { "› " } else { "  " };
-                paragraphs(DIM, &text.text, mark)
-            })
-            .collect()
+            });
+            texts.collect::<Vec<(bool, String)>>()
+        });
+        let texts = look.await?;
+        let from = texts.iter().rposition(|(is_user, _)| *is_user).unwrap_or(texts.len());
+        let lines = |(is_user, text): &(bool, String)| paragraphs(DIM, text, if *is_user { "› " } else { "  " });
+        Ok(texts[from..].iter().flat_map(lines).collect())
     }
 
     /// How the command ends when the conversation does.
-    pub(crate) fn exit(&self) -> Exit {
-        match self.ended {
-            _ if !self.open().is_empty() => Exit::Waiting,
+    pub(crate) async fn exit(&self) -> Result<Exit> {
+        Ok(match self.ended {
+            _ if !self.open().await?.is_empty() => Exit::Waiting,
             Some(Ends::Degraded | Ends::Limit) if !self.is_terminal => Exit::Failed,
             _ => Exit::Done,
-        }
+        })
     }
 }
 
-async fn do_work(driver: &mut Driver, work: Work) -> Result<Option<Reply>, Refused> {
-    // What has lapsed meanwhile cannot be answered any more.
-    if driver.session().timeout().is_some_and(|due| due <= system_clock()) {
-        driver.tell(Input::Tick).await?;
+/// Shows an event; how the session came to rest, if that is what it tells.
+fn show(screen: &Shared, event: &SessionEvent) -> Option<Box<Reply>> {
+    screen.lock().event(&event.body);
+    match &event.body {
+        EventBody::Rested { reply } => Some(reply.clone()),
+        _ => None,
     }
+}
+
+/// Tells the session what there is to tell, and waits for its rest.
+async fn do_work(handle: &SessionHandle, work: Work) -> Result<(), Refused> {
     match work {
-        Work::Resume => driver.resume().await,
-        Work::Say(text) => driver.turn(Input::User { text }).await.map(Some),
-        Work::Decide(question, decision) => {
-            let by = "a person at the terminal".to_owned();
-            driver.turn(Input::Decide { question, decision, by }).await.map(Some)
-        }
-        Work::Tell(input) => driver.tell(input).await,
-        Work::Told(told) => driver.turn_told(told).await,
+        Work::Resume | Work::Watch(_) => {}
+        Work::Say(text) => handle.say(text).await?,
+        Work::Decide(question, decision) => handle.answer(question, decision, "a person at the terminal").await?,
+        Work::Tell(input) => handle.tell(input).await?,
     }
+    handle.rested().await.map(drop)
 }

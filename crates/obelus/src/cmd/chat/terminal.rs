@@ -8,8 +8,8 @@ use std::time::Duration;
 use anyhow::Result;
 use crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
-use obelus_kernel::session::{Decision, Input, Question, QuestionId};
-use obelus_runtime::{Idle, system_clock};
+use obelus_kernel::session::{Decision, Question};
+use obelus_runtime::system_clock;
 use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
 
 use super::approve::{Asked, Pressed, Typing};
@@ -18,37 +18,37 @@ use super::editor::{Editor, Face, Typed};
 use super::phrases::fill;
 use super::question;
 use super::screen::Part;
-use super::talk::{Talk, Work, Worked};
+use super::talk::{News, Talk, Work, Worked};
 use crate::output::Exit;
 
-/// How often somebody who waits for a key looks whether to go on waiting.
+/// How often the reader of keys checks whether it should give up.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// A conversation with a person at a terminal.
 pub(crate) struct Terminal {
     talk: Talk,
-    /// It is elsewhere while somebody types.
+    /// `None` while another thread uses it to read a line.
     editor: Option<Editor>,
     /// Questions that the person does not want to answer now.
     put_off: BTreeSet<QuestionId>,
     /// Whether the last thing that came from the keyboard was a Ctrl-C.
     broke_off: bool,
-    /// Somebody outside wants the process to end.
+    /// A signal asked the process to end.
     is_told_to_end: bool,
     /// What was told elsewhere, or how the session came to rest meanwhile: it is to be taken in next.
-    news: Option<Idle>,
+    news: Option<News>,
     /// As long as it lasts, what is typed is not written on the screen but by whoever reads it.
     _quiet: Quiet,
 }
 
-/// What a question in front of a person came to.
+/// The result of asking a question.
 enum Answered {
     Decided(Decision),
     Later,
     Leave,
-    /// Something else came first: the question may have lapsed, or have been answered elsewhere.
+    /// Something else came first: the question may have expired or been answered elsewhere.
     Overtaken,
-    /// Somebody outside wants the process to end.
+    /// A signal asked the process to end.
     Ended,
 }
 
@@ -65,7 +65,7 @@ impl Terminal {
         }
     }
 
-    /// Talks until the person leaves.
+    /// Runs the conversation until the person leaves.
     pub(crate) async fn converse(mut self) -> Result<Exit> {
         if let Some(exit) = self.work(Work::Resume).await? {
             return Ok(exit);
@@ -87,7 +87,7 @@ impl Terminal {
                     self.talk.screen.lock().note(self.talk.phrases.again_to_quit);
                     None
                 }
-                Typed::Leave => Some(self.leave()),
+                Typed::Leave => Some(self.leave().await?),
             };
             if let Some(exit) = next {
                 return Ok(exit);
@@ -95,17 +95,17 @@ impl Terminal {
         }
     }
 
-    fn leave(&mut self) -> Exit {
+    async fn leave(&mut self) -> Result<Exit> {
         let phrases = self.talk.phrases;
         let words = match &self.talk.session {
             Some(session) => fill(phrases.bye_kept, &[session]),
             None => phrases.bye.to_owned(),
         };
         self.talk.screen.lock().note(&words);
-        self.talk.exit()
+        self.talk.exit().await
     }
 
-    /// Words, or a command.
+    /// Handles a message or a command.
     async fn hear(&mut self, line: String) -> Result<Option<Exit>> {
         if line.trim().is_empty() {
             return Ok(None);
@@ -113,29 +113,29 @@ impl Terminal {
         match parse(&line, self.talk.phrases) {
             None => return self.work(Work::Say(line)).await,
             Some(Err(words)) => self.talk.screen.lock().complain(&words),
-            Some(Ok(Command::Quit)) => return Ok(Some(self.leave())),
+            Some(Ok(Command::Quit)) => return Ok(Some(self.leave().await?)),
             Some(Ok(Command::Approve(id))) => return self.decide(id, Decision::Approve { only: None }).await,
             Some(Ok(Command::Deny(id, reason))) => {
                 let reason = reason.unwrap_or_else(|| self.talk.phrases.ask.no_reason.to_owned());
                 return self.decide(id, Decision::Deny { reason }).await;
             }
-            Some(Ok(Command::Inbox)) if !self.talk.open().is_empty() => self.put_off.clear(),
+            Some(Ok(Command::Inbox)) if !self.talk.open().await?.is_empty() => self.put_off.clear(),
             Some(Ok(Command::Mode(Some(mode)))) => {
                 let worked = self.talk.change_mode(mode).await?;
                 return Ok(self.after(worked));
             }
-            Some(Ok(Command::Image(path))) => self.talk.attach(&path),
+            Some(Ok(Command::Image(path))) => self.talk.attach(&path).await,
             Some(Ok(command)) => {
-                let shown = self.talk.shown(&command);
+                let shown = self.talk.shown(&command).await?;
                 self.talk.screen.lock().write(Part::Note, &shown);
             }
         }
         Ok(None)
     }
 
-    /// What a command decides about a question by name.
+    /// Decides a question named in a command.
     async fn decide(&mut self, id: String, decision: Decision) -> Result<Option<Exit>> {
-        let Some(question) = self.talk.open().into_iter().find(|question| question.id.to_string() == id) else {
+        let Some(question) = self.talk.open().await?.into_iter().find(|question| question.id == id) else {
             let words = fill(self.talk.phrases.errors.no_question, &[&id]);
             self.talk.screen.lock().complain(&words);
             return Ok(None);
@@ -161,15 +161,15 @@ impl Terminal {
         }
     }
 
-    /// Puts every open question before the person, one after the other.
+    /// Asks all open questions, one after the other.
     async fn ask_what_is_open(&mut self) -> Result<Option<Exit>> {
         loop {
-            let open = self.talk.open();
+            let open = self.talk.open().await?;
             self.put_off.retain(|id| open.iter().any(|question| question.id == *id));
             let is_due = |question: &Question| !self.put_off.contains(&question.id);
             let Some(due) = open.into_iter().find(is_due) else { return Ok(None) };
-            self.talk.settle().await;
-            let Some(asked) = self.talk.session().question(&due.id).filter(Question::is_open) else { continue };
+            self.talk.settle().await?;
+            let Some(asked) = self.talk.open().await?.into_iter().find(|open| open.id == due.id) else { continue };
             let next = match self.ask(&asked).await? {
                 Answered::Decided(decision) => {
                     let words = Asked::new(&asked, self.talk.phrases).confirmed(&decision);
@@ -182,7 +182,7 @@ impl Terminal {
                     None
                 }
                 Answered::Overtaken => self.take_in().await?,
-                Answered::Leave => Some(self.leave()),
+                Answered::Leave => Some(self.leave().await?),
                 Answered::Ended => Some(Exit::Interrupted),
             };
             if let Some(exit) = next {
@@ -195,25 +195,26 @@ impl Terminal {
         if self.is_told_to_end { Answered::Ended } else { Answered::Overtaken }
     }
 
-    /// Takes in what came while somebody was at the keyboard: something that was told elsewhere, or the time.
+    /// Handles what came while the person was typing: an input from elsewhere, or a timeout.
     async fn take_in(&mut self) -> Result<Option<Exit>> {
         match self.news.take() {
-            Some(Idle::Told(told)) => {
+            Some(News::Told(event)) => {
                 self.talk.screen.lock().note(self.talk.phrases.told_elsewhere);
-                self.work(Work::Told(told)).await
+                self.work(Work::Watch(event)).await
             }
-            Some(Idle::Rested(reply)) => {
+            Some(News::Rested(reply)) => {
                 self.talk.rested(&reply);
                 Ok(None)
             }
-            None => self.work(Work::Tell(Input::Tick)).await,
+            // Questions have lapsed, or are about to.
+            None => self.work(Work::Resume).await,
         }
     }
 
     /// One question, until it is decided or put off.
     async fn ask(&mut self, question: &Question) -> Result<Answered> {
         let asked = Asked::new(question, self.talk.phrases);
-        // What was typed before the question could be read is no answer to it.
+        // Keys typed before the question was shown are not an answer to it.
         forget_typed();
         {
             let mut screen = self.talk.screen.lock();
@@ -245,7 +246,7 @@ impl Terminal {
         }
     }
 
-    /// A line that belongs to an answer, until it makes sense. None if the person thought better of it.
+    /// Reads a line for an answer until it is valid; `None` if the person gives up.
     async fn type_answer(&mut self, asked: &Asked<'_>, typing: Typing) -> Result<Option<Answered>> {
         let ask = &self.talk.phrases.ask;
         let (label, mut begin) = match &typing {
@@ -275,18 +276,18 @@ impl Terminal {
         }
     }
 
-    /// A line of words or a command. What goes on in the background goes on; where it needs the screen, the line
-    /// is interrupted, and taken up again later.
+    /// Reads a message or a command while background work continues. If that work needs the screen, the line is
+    /// interrupted and continued later.
     async fn read(&mut self) -> Result<Typed> {
-        let open = self.talk.open();
+        let open = self.talk.open().await?;
         let Some(mut editor) = self.editor.take() else { return Ok(Typed::Leave) };
         let waits = match open.len() {
             0 => String::new(),
             n => fill(self.talk.phrases.waits, &[&(self.talk.phrases.questions)(n as u64)]),
         };
         let has_colours = self.talk.screen.lock().has_colours();
-        let face = Face { agent: self.talk.agent.clone(), mode: self.talk.mode(), waits, has_colours };
-        editor.questions(open.into_iter().map(|question| question.id.to_string()).collect());
+        let face = Face { agent: self.talk.agent.clone(), mode: self.talk.mode().await?, waits, has_colours };
+        editor.questions(open.into_iter().map(|question| question.id).collect());
         let interrupt = editor.interrupt();
         self.make_room();
         let reading = tokio::task::spawn_blocking(move || {
@@ -312,25 +313,25 @@ impl Terminal {
         Ok(typed?)
     }
 
-    /// A blank line between what was said and what is typed.
+    /// Prints a blank line before the prompt.
     fn make_room(&mut self) {
         let mut screen = self.talk.screen.lock();
         screen.before_prompt();
         screen.hold();
     }
 
-    /// Waits for whoever reads from the keyboard, while the session goes on with what nobody waits for.
+    /// Waits for the keyboard while the session's detached work continues.
     async fn meanwhile<T>(&mut self, mut reading: tokio::task::JoinHandle<T>, interrupt: &AtomicBool) -> Result<T> {
-        let due = self.talk.session().timeout();
+        let due = self.talk.handle.inspect(|session| session.timeout()).await?;
         let wait = due.map_or(Duration::from_secs(u32::MAX.into()), |due| {
             Duration::from_millis(u64::try_from(due.0 - system_clock().0).unwrap_or(0))
         });
         let mut lapse = std::pin::pin!(tokio::time::sleep(wait));
-        let (driver, interrupted, terminated) = self.talk.apart();
+        let (mut listener, interrupted, terminated) = self.talk.apart();
         tokio::select! {
             read = &mut reading => return Ok(read?),
             () = &mut lapse => {}
-            news = driver.idle() => self.news = Some(news),
+            news = listener.news() => self.news = Some(news),
             _ = interrupted.recv() => self.is_told_to_end = true,
             _ = terminated.recv() => self.is_told_to_end = true,
         }
@@ -338,7 +339,7 @@ impl Terminal {
         Ok(reading.await?)
     }
 
-    /// The next key, and those that came with it. None where something else comes first.
+    /// The next key, and the keys that arrived with it; `None` if something else comes first.
     async fn key(&mut self) -> Result<Option<(KeyEvent, Vec<KeyEvent>)>> {
         static GIVE_UP: AtomicBool = AtomicBool::new(false);
         GIVE_UP.store(false, Ordering::Relaxed);
@@ -372,7 +373,7 @@ fn pressed(event: Event) -> Option<KeyEvent> {
     }
 }
 
-/// Drops what has been typed and not been read.
+/// Drops typed keys that have not been read.
 fn forget_typed() {
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
     while event::poll(Duration::ZERO).unwrap_or(false) {
@@ -380,8 +381,7 @@ fn forget_typed() {
     }
 }
 
-/// Keeps the keyboard from writing on the screen where nobody reads it: what is typed waits for the next line.
-/// Ctrl-C is still a signal.
+/// Switches echo and line mode off, so that typed keys do not appear until they are read. Ctrl-C stays a signal.
 struct Quiet(Option<Termios>);
 
 impl Quiet {

@@ -1,5 +1,4 @@
-//! A conversation that plays itself: the user's words and the person's answers are written down beforehand, and
-//! shown as such.
+//! A scripted conversation: messages and answers are given beforehand and shown.
 
 use anyhow::{Result, bail};
 use obelus_kernel::session::Decision;
@@ -10,15 +9,15 @@ use super::talk::{Talk, Work, Worked};
 use super::text::{Line, PLAIN};
 use crate::output::{BOLD, DIM};
 
-/// One thing that somebody does in the tour.
+/// One step of the tour.
 pub(crate) enum Move {
-    /// What is about to be seen.
+    /// A heading.
     Tell(&'static str),
-    /// The user says something.
+    /// A message of the user.
     Say(&'static str),
-    /// The person approves everything that waits.
+    /// Approve all open questions.
     Yes,
-    /// The person declines everything that waits, for a reason.
+    /// Deny all open questions for a reason.
     No(&'static str),
 }
 
@@ -34,7 +33,7 @@ pub(super) async fn play(talk: &mut Talk, moves: &[Move]) -> Result<()> {
             Move::Say(words) => {
                 talk.screen.lock().write(Part::Note, &[Line::of(BOLD, "Вы: ").own(PLAIN, *words)]);
                 let worked = talk.work(Work::Say((*words).to_owned())).await?;
-                tell_questions(talk, &mut told).await;
+                tell_questions(talk, &mut told).await?;
                 worked
             }
             Move::Yes => decide(talk, "да", &Decision::Approve { only: None }).await?,
@@ -49,15 +48,16 @@ pub(super) async fn play(talk: &mut Talk, moves: &[Move]) -> Result<()> {
             Worked::Left => bail!("the tour was broken off"),
         }
     }
-    talk.driver.finish().await;
+    talk.handle.finished().await?;
+    talk.catch_up();
     Ok(())
 }
 
-/// Answers everything that waits.
+/// Answers all open questions.
 async fn decide(talk: &mut Talk, shown: &str, decision: &Decision) -> Result<Worked> {
     let line = Line::of(BOLD, "Вы: ").own(PLAIN, shown.to_owned()).own(DIM, "  (за вас отвечает показ)");
     talk.screen.lock().write(Part::Note, &[line]);
-    let open = talk.open();
+    let open = talk.open().await?;
     if open.is_empty() {
         bail!("the tour cannot go on: nothing waits for a decision");
     }

@@ -1,4 +1,4 @@
-//! `/why`: where a value comes from, in the words of the conversation.
+//! `/why`: where a value comes from.
 
 use obelus_kernel::policy::{Because, Why, Writer};
 use serde_json::Value;
@@ -8,10 +8,10 @@ use super::text::{Line, PLAIN};
 use super::titles::Titles;
 use crate::output::{BOLD, DIM, YELLOW};
 
-/// Letters of a value that are shown at most.
+/// The number of characters shown of a value.
 const MOST: usize = 160;
 
-/// The chain behind a value: a line for each link, further in the further back it lies.
+/// The chain of writes behind a value, one line each; earlier writes are indented further.
 pub(crate) fn lines(why: &Why, titles: &Titles, phrases: &Phrases) -> Vec<Line> {
     let mut told = Told { titles, phrases, lines: Vec::new() };
     told.place(why, 0, "");
@@ -30,7 +30,7 @@ impl Told<'_> {
         self.lines.push(line.hanging(2).indented(&indent));
     }
 
-    /// What stands at a place, and who wrote it.
+    /// The value at a path, and its writers.
     fn place(&mut self, why: &Why, depth: usize, before: &str) {
         let words = &self.phrases.because;
         let mut line = Line::of(PLAIN, before).shown(BOLD, &why.what);
@@ -58,7 +58,7 @@ impl Told<'_> {
         }
     }
 
-    /// One write, and what it was made of.
+    /// One write, and the values it was made from.
     fn write(&mut self, one: &Because, depth: usize) {
         let words = &self.phrases.because;
         let named = |phrase: &str, name: &str| fill(phrase, &[&self.titles.tool(name)]);
@@ -86,7 +86,7 @@ impl Told<'_> {
     }
 }
 
-/// A value on one line, not too long.
+/// A value on one line, shortened.
 fn cut(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! Sessions that leave the store, come into it, or begin where another one was.
+//! Export, import and fork of sessions.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,11 +7,11 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::Time;
 use obelus_kernel::session::Input;
-use obelus_runtime::{Store, StoreError, fork, system_clock};
+use obelus_runtime::{Digest, Export, Forked, InputId, Record, SqliteStore};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::super::host::remake;
+use super::super::host::viewer;
 use crate::input;
 use crate::output::{self, Exit};
 
@@ -34,16 +34,19 @@ struct Line {
     seq: u64,
     at: Time,
     input: Input,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<InputId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    digest: Option<Digest>,
 }
 
-pub(super) fn export(store: &Store, id: &str, to: Option<&Path>) -> Result<Exit> {
-    let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
-    let journal = store.journal(id)?;
-    let created = store.list()?.into_iter().find(|row| row.id == id).map(|row| row.created).unwrap_or_default();
-    let head = Head { obelus_session: FORM, id: id.to_owned(), created, records: journal.len() as u64, genesis };
+pub(super) fn export(store: &SqliteStore, id: &str, to: Option<&Path>) -> Result<Exit> {
+    let Export { id, created, genesis, records } = viewer(store).export(id)?;
+    let head = Head { obelus_session: FORM, id, created, records: records.len() as u64, genesis };
     let mut text = serde_json::to_string(&head)? + "\n";
-    for (index, (at, input)) in journal.into_iter().enumerate() {
-        text += &serde_json::to_string(&Line { seq: index as u64 + 1, at, input })?;
+    for (index, record) in records.into_iter().enumerate() {
+        let Record { at, input, id, digest } = record;
+        text += &serde_json::to_string(&Line { seq: index as u64 + 1, at, input, id, digest })?;
         text.push('\n');
     }
     match to {
@@ -55,7 +58,7 @@ pub(super) fn export(store: &Store, id: &str, to: Option<&Path>) -> Result<Exit>
     Ok(Exit::Done)
 }
 
-pub(super) fn import(store: &Store, from: &Path, name: Option<&str>) -> Result<Exit> {
+pub(super) fn import(store: &SqliteStore, from: &Path, name: Option<&str>) -> Result<Exit> {
     let open: Box<dyn Read> = match from.as_os_str() == "-" {
         true => Box::new(std::io::stdin()),
         false => Box::new(File::open(from).with_context(|| input::name(from))?),
@@ -75,35 +78,21 @@ pub(super) fn import(store: &Store, from: &Path, name: Option<&str>) -> Result<E
         if line.seq != index as u64 + 1 {
             bail!("{at}: record {} stands where record {} is expected", line.seq, index + 1);
         }
-        journal.push((line.at, line.input));
+        journal.push(Record { at: line.at, input: line.input, id: line.id, digest: line.digest });
     }
     if journal.len() as u64 != head.records {
         bail!("{}: it has {} records, and its first line says {}", input::name(from), journal.len(), head.records);
     }
-    let id = name.unwrap_or(&head.id);
-    // What cannot be made into a session is not taken in.
-    let session = remake(head.genesis.clone(), id)().map_err(|why| anyhow!("{}: {why}", input::name(from)))?;
-    if id != head.id {
-        // Under another name it is a copy, and must not do once more what the first one had begun.
-        journal = fork(session, journal, &[], &format!("the import of `{}`", head.id));
-    }
-    store.adopt(id, head.created, &head.genesis, &journal)?;
-    output::note(&format!("`{id}`: {} records", journal.len()));
+    let id = name.unwrap_or(&head.id).to_owned();
+    let Head { id: from_id, created, genesis, .. } = head;
+    let export = Export { id: from_id, created, genesis, records: journal };
+    let records = viewer(store).import(&id, export).with_context(|| input::name(from))?;
+    output::note(&format!("`{id}`: {records} records"));
     Ok(Exit::Done)
 }
 
-pub(super) fn fork_at(store: &Store, id: &str, new: &str, at: Option<u64>) -> Result<Exit> {
-    let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
-    let mut before = store.journal(id)?;
-    let at = at.unwrap_or(before.len() as u64);
-    if at > before.len() as u64 {
-        bail!("the journal of `{id}` has {} records, and not {at}", before.len());
-    }
-    let after = before.split_off(usize::try_from(at)?);
-    let session = remake(genesis.clone(), new)().map_err(|why| anyhow!("`{id}` cannot be made again: {why}"))?;
-    let journal = fork(session, before, &after, &format!("the fork of `{id}` at {at}"));
-    let is_paused = journal.len() as u64 > at;
-    store.adopt(new, system_clock(), &genesis, &journal)?;
+pub(super) fn fork_at(store: &SqliteStore, id: &str, new: &str, at: Option<u64>) -> Result<Exit> {
+    let Forked { at, is_paused } = viewer(store).fork(id, new, at)?;
     match is_paused {
         true => output::note(&format!(
             "`{new}` begins where `{id}` was after record {at}, at work, and is paused: look at it with \

@@ -1,27 +1,30 @@
-//! Sessions that pause, go on, and are cleared away.
+//! Pause, resume and prune.
 
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Question};
-use obelus_runtime::{Store, StoreError, system_clock};
+use obelus_runtime::{SqliteStore, Store as _, StoreError, system_clock};
 use serde_json::json;
 
 use super::super::holder::tell_holder;
-use super::super::host::{Job, runtime, store_folder};
-use super::super::run::{Begin, Place, play};
-use super::look;
+use super::super::host::{store_folder, viewer};
+use super::super::run::{Begin, Shown, Stage, on, play};
+use super::opened;
 use crate::cli::StoreAt;
 use crate::output::{self, Exit};
 
-/// Who a person at the command line is, in journals.
+/// The name of a person at the command line, in journals.
 pub(super) const BY: &str = "a person at the command line";
 
 pub(super) fn pause(id: &str, at: &StoreAt) -> Result<Exit> {
     let input = Input::Pause { by: BY.to_owned() };
     let Some(store) = open_or_tell(id, at, &input, false)? else { return Ok(Exit::Done) };
-    let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
-    let (mut taken, _) = Job::restore(&store, id, genesis, None)?;
-    runtime()?.block_on(taken.driver.accept(input))?;
+    on(async {
+        let (host, handle) = opened(&store, at, id).await?;
+        handle.tell(input).await?;
+        host.close().await;
+        Ok(())
+    })?;
     output::note(&format!("`{id}` is paused: nothing starts until `obelus sessions resume {id}`"));
     Ok(Exit::Done)
 }
@@ -29,19 +32,20 @@ pub(super) fn pause(id: &str, at: &StoreAt) -> Result<Exit> {
 pub(super) fn resume(id: &str, at: &StoreAt, as_json: bool) -> Result<Exit> {
     let input = Input::Resume { by: BY.to_owned() };
     let Some(store) = open_or_tell(id, at, &input, as_json)? else { return Ok(Exit::Done) };
-    let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
-    let (taken, mcp) = Job::restore(&store, id, genesis, None)?;
-    let driver = taken.driver;
-    if driver.session().paused().is_none() {
-        bail!("`{id}` is not paused");
-    }
-    play(driver, Place::with(mcp)?, Begin::Resumed(input), Some((store, id)), as_json, false)
+    on(async {
+        let (host, handle) = opened(&store, at, id).await?;
+        if handle.inspect(|session| session.paused().is_none()).await? {
+            bail!("`{id}` is not paused");
+        }
+        let stage = Stage { host, handle, folder: Some(store.folder().to_owned()) };
+        play(stage, Begin::Resumed(input), Shown { as_json, is_plan: false }).await
+    })
 }
 
 /// Opens the store; where another process holds it, that one is told instead, and there is nothing more to do.
-pub(super) fn open_or_tell(id: &str, at: &StoreAt, input: &Input, as_json: bool) -> Result<Option<Store>> {
+pub(super) fn open_or_tell(id: &str, at: &StoreAt, input: &Input, as_json: bool) -> Result<Option<SqliteStore>> {
     let folder = store_folder(at)?;
-    match Store::open(&folder) {
+    match SqliteStore::open(&folder) {
         Ok(store) => Ok(Some(store)),
         Err(StoreError::Held { holder, .. }) => {
             let process = tell_holder(&folder, id, input).with_context(|| format!("the store is held by {holder}"))?;
@@ -55,19 +59,20 @@ pub(super) fn open_or_tell(id: &str, at: &StoreAt, input: &Input, as_json: bool)
     }
 }
 
-/// Removes sessions that have been done for so many days. What waits, is at work or is paused stays.
+/// Removes sessions that have been done for `days` days. Sessions that wait, work or are paused stay.
 pub(super) fn prune(at: &StoreAt, days: u64, dry: bool, shrink: bool) -> Result<Exit> {
-    let store = Store::open(&store_folder(at)?)?;
+    let store = SqliteStore::open(&store_folder(at)?)?;
     let limit =
         Time(system_clock().0.saturating_sub(i64::try_from(days.saturating_mul(86_400_000)).unwrap_or(i64::MAX)));
+    let host = viewer(&store);
     let mut removed = 0;
-    for row in store.list()? {
-        if store.last_at(&row.id)?.unwrap_or(row.created) > limit {
+    for row in host.list()? {
+        if row.last_at.unwrap_or(row.created) > limit {
             continue;
         }
-        let session = match look::read(&store, &row.id, None) {
+        let session = match host.look(&row.id, None) {
             Ok(session) => session,
-            // Nobody knows what it holds.
+            // Its content is unknown, so it is not removed.
             Err(error) => {
                 output::warning(&format!("{} stays: {error:#}", row.id));
                 continue;

@@ -1,42 +1,41 @@
-//! Looking at what is kept. None of this needs the store for itself: it works beside whoever holds it.
+//! Reads saved sessions. It needs no lock on the store, so it works while another process holds it.
 
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::session::{Question, Session};
-use obelus_runtime::{SessionRow, Store, StoreError, look_at, one_line, system_clock};
+use obelus_runtime::{SessionRow, SqliteStore, Store as _, StoreError, one_line, system_clock};
 use serde_json::json;
 
-use super::super::host::{remake, store_folder};
+use super::super::host::{store_folder, viewer};
 use super::super::people;
 use super::super::spent::in_words;
 use crate::cli::{Inbox, StoreAt};
 use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
 
 /// Opens a store to look at it; none where there is no store yet. One of an older form is brought to today's.
-pub(super) fn open(at: &StoreAt) -> Result<Option<Store>> {
+pub(super) fn open(at: &StoreAt) -> Result<Option<SqliteStore>> {
     let folder = store_folder(at)?;
-    match Store::look(&folder) {
+    match SqliteStore::look(&folder) {
         Ok(store) => Ok(Some(store)),
         Err(StoreError::Folder(_, error)) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(StoreError::Older { .. }) => Ok(Some(Store::open(&folder)?)),
+        Err(StoreError::Older { .. }) => Ok(Some(SqliteStore::open(&folder)?)),
         Err(error) => Err(error.into()),
     }
 }
 
 /// The same, where there must be one.
-pub(super) fn open_for(at: &StoreAt, id: &str) -> Result<Store> {
+pub(super) fn open_for(at: &StoreAt, id: &str) -> Result<SqliteStore> {
     Ok(open(at)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?)
 }
 
 /// A session read from the store, to look at.
-pub(super) fn read(store: &Store, id: &str, at: Option<u64>) -> Result<Session> {
-    let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
+pub(super) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<Session> {
     if let Some(at) = at {
         let records = store.records(id)?;
         if at > records {
-            bail!("the journal of `{id}` has {records} records, and not {at}");
+            bail!("the journal of `{id}` has {records} records, not {at}");
         }
     }
-    Ok(look_at(store, id, &remake(genesis, id), at)?)
+    Ok(viewer(store).look(id, at)?)
 }
 
 pub(super) fn list(at: &StoreAt, as_json: bool) -> Result<Exit> {
@@ -50,12 +49,12 @@ pub(super) fn list(at: &StoreAt, as_json: bool) -> Result<Exit> {
         output::answer(&format!("{BOLD}{:<24}{BOLD:#} {}  {DIM}{} records{DIM:#}", row.id, row.created, row.records));
     }
     if rows.is_empty() {
-        output::note("No sessions are kept here: run something with --session NAME.");
+        output::note("There are no saved sessions: run something with --session NAME.");
     }
     Ok(Exit::Done)
 }
 
-pub(super) fn show(store: &Store, id: &str, at: Option<u64>, as_json: bool) -> Result<Exit> {
+pub(super) fn show(store: &SqliteStore, id: &str, at: Option<u64>, as_json: bool) -> Result<Exit> {
     let session = read(store, id, at)?;
     let open: Vec<Question> = session.questions().into_iter().filter(Question::is_open).collect();
     let (turn, whole) = session.spent();
@@ -92,7 +91,7 @@ pub(super) fn show(store: &Store, id: &str, at: Option<u64>, as_json: bool) -> R
         }
     }
     match session.context().unreadable() {
-        Some(why) => bail!("a part of `{id}` cannot be read: {why}"),
+        Some(why) => bail!("part of `{id}` cannot be read: {why}"),
         None => Ok(Exit::Done),
     }
 }
@@ -108,10 +107,10 @@ pub(super) fn why(session: &Session, expr: &str, instance: Option<&str>, as_json
     Ok(if why.is_absent() { Exit::Failed } else { Exit::Done })
 }
 
-pub(super) fn log(store: &Store, id: &str) -> Result<Exit> {
-    let read = store.read_journal(id, 0, None)?;
-    for (index, (at, input)) in read.inputs.iter().enumerate() {
-        output::json(&json!({"seq": index + 1, "at": at.to_string(), "input": input}));
+pub(super) fn log(store: &SqliteStore, id: &str) -> Result<Exit> {
+    let read = store.load(id, 0, None)?;
+    for (index, record) in read.records.iter().enumerate() {
+        output::json(&json!({"seq": index + 1, "at": record.at.to_string(), "input": record.input}));
     }
     if let Some(cut) = read.cut {
         output::warning(&format!("from record {} on it is damaged: {}", cut.seq, cut.problem));
@@ -123,10 +122,10 @@ pub(super) fn inbox(args: &Inbox) -> Result<Exit> {
     let mut waiting = Vec::new();
     if let Some(store) = open(&args.store)? {
         for row in store.list()? {
-            // One session that cannot be read does not hide the others.
+            // An unreadable session does not hide the others.
             match read(&store, &row.id, None) {
                 Ok(session) => {
-                    // One that has lapsed is told so when somebody comes by; nobody can answer it any more.
+                    // Expired questions cannot be answered; the session closes them when it is opened.
                     let now = system_clock();
                     let open = session.questions().into_iter().filter(|one| one.is_open() && one.expires_at > now);
                     waiting.extend(open.map(|question| (row.id.clone(), question)));
@@ -149,7 +148,7 @@ pub(super) fn inbox(args: &Inbox) -> Result<Exit> {
         output::answer(&people::shown_as(question, &format!("{session}:{}", question.id)));
     }
     if waiting.is_empty() {
-        output::note("Nothing waits for a person.");
+        output::note("There are no open questions.");
     }
     Ok(Exit::Done)
 }

@@ -1,0 +1,264 @@
+//! The MCP servers of one session: their tools become its own when it begins, and are compared when it goes on.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use obelus_kernel::{Context, Message, visible};
+use obelus_runtime::{Activities, ConnectFuture, McpSection, Services, SessionSpec};
+use serde_json::Value;
+
+use super::{Notice, Notices, StandardConnector};
+use crate::activity::BindingError;
+use crate::browser::{Browser, Outputs, Section};
+use crate::mcp::Servers;
+
+/// Servers that take longer than this to start are worth a word.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The servers of a session, and the browser that works through one of them.
+pub struct SessionServers {
+    servers: Servers,
+    browser: Option<Arc<Browser>>,
+    /// Why there is no browser.
+    missing: Option<BindingError>,
+    /// Removed when the servers have ended.
+    outputs: Option<Outputs>,
+    /// The tools that the session was given, with the schemas that it knows.
+    given: BTreeMap<String, Value>,
+    is_empty: bool,
+    notices: Option<Notices>,
+}
+
+impl SessionServers {
+    pub(super) fn new(
+        connector: &StandardConnector,
+        spec: &SessionSpec,
+        pictures: Option<&Path>,
+    ) -> Result<Self, BindingError> {
+        let nothing = McpSection::default();
+        let mcp = spec.mcp.as_ref().unwrap_or(&nothing);
+        let section = mcp.browser.as_ref().map(|browser| Section::parse(browser, &mcp.folder)).transpose()?;
+        let with_browser = section.as_ref().map(|section| section.servers(&mcp.servers)).transpose();
+        let (all, outputs, missing) = match with_browser {
+            Ok(None) => (mcp.servers.clone(), None, None),
+            Ok(Some((all, outputs))) => (all, outputs, None),
+            Err(missing) => (mcp.servers.clone(), None, Some(missing)),
+        };
+        let servers = Servers::parse(&all, &mcp.folder)?;
+        // Without a folder a login lasts as long as the process.
+        if let Some(folder) = &connector.logins {
+            servers.keep_logins(folder, &spec.agent, &typed_name(spec));
+        }
+        if let Some(notices) = connector.notices.clone() {
+            servers.on_change(move |words| notices(Notice::Changed(words)));
+        }
+        let browser = match (section, &missing) {
+            (None, _) => None,
+            (Some(section), Some(missing)) => Some(Browser::missing(section, missing.problem.as_str())),
+            (Some(section), None) => {
+                let own = || std::env::temp_dir().join(format!("obelus-shots-{}", std::process::id()));
+                Some(Browser::new(section, &servers, pictures.map_or_else(own, PathBuf::from))?)
+            }
+        };
+        let given = mcp.tools.iter().filter_map(|name| Some((name.clone(), spec.context.tool(name)?.schema.clone())));
+        let (given, is_empty) = (given.collect(), mcp.is_empty());
+        Ok(Self { servers, browser, missing, outputs, given, is_empty, notices: connector.notices.clone() })
+    }
+
+    /// The servers themselves.
+    pub fn servers(&self) -> &Servers {
+        &self.servers
+    }
+
+    /// The browser, if the file has one. Where it is not installed, it says so when it is used.
+    pub(super) fn browser(&self) -> Option<&Arc<Browser>> {
+        self.browser.as_ref()
+    }
+
+    /// Starts the servers, and puts their tools into the context of a session that is about to begin.
+    pub(super) async fn meet(&mut self, spec: &mut SessionSpec) -> Result<(), String> {
+        if self.is_empty {
+            return Ok(());
+        }
+        if let Some(missing) = &self.missing {
+            return Err(missing.to_string());
+        }
+        let tools = self.told_if_slow(self.servers.tools()).await.map_err(|error| error.to_string())?;
+        add_tools(&mut spec.context, &tools)?;
+        if let Some(mcp) = &mut spec.mcp {
+            mcp.tools = tools.iter().map(|(name, _)| name.clone()).collect();
+        }
+        // As the context has it: that is what a later process compares with.
+        let known = |(name, _): (String, Value)| Some((name.clone(), spec.context.tool(&name)?.schema.clone()));
+        self.given = tools.into_iter().filter_map(known).collect();
+        Ok(())
+    }
+
+    /// Binds the tools that the session was given.
+    pub(super) fn bind_into(&self, activities: &mut Activities) {
+        if !self.is_empty {
+            self.servers.bind_into(activities, &self.given);
+        }
+        if let Some(browser) = &self.browser {
+            browser.refuse_direct_calls(activities, self.given.keys().map(String::as_str));
+        }
+    }
+
+    /// Waits for the servers, and says so where it takes long.
+    async fn told_if_slow<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut work = std::pin::pin!(work);
+        if let Ok(done) = tokio::time::timeout(PATIENCE, &mut work).await {
+            return done;
+        }
+        if let Some(notices) = &self.notices {
+            notices(Notice::Starting(&self.servers.names()));
+        }
+        work.await
+    }
+}
+
+impl Drop for SessionServers {
+    fn drop(&mut self) {
+        if let Some(outputs) = &self.outputs {
+            outputs.remove();
+        }
+    }
+}
+
+impl Services for SessionServers {
+    fn changes(&self) -> ConnectFuture<'_, Vec<String>> {
+        Box::pin(async move {
+            if self.is_empty {
+                return Vec::new();
+            }
+            let mut words: Vec<String> = self.missing.iter().map(|missing| visible(&missing.to_string())).collect();
+            match self.told_if_slow(self.servers.tools()).await {
+                Ok(now) => words.extend(changes(&self.given, &now)),
+                // The session may have other things to do, and its calls will say so too.
+                Err(error) => words.push(format!("{}; calls to its tools will fail", visible(&error.to_string()))),
+            }
+            words
+        })
+    }
+
+    fn close(&self) -> ConnectFuture<'_, ()> {
+        Box::pin(async move {
+            self.servers.close().await;
+            if let Some(outputs) = &self.outputs {
+                outputs.remove();
+            }
+        })
+    }
+}
+
+fn add_tools(context: &mut Context, tools: &[(String, Value)]) -> Result<(), String> {
+    if let Some((name, _)) = tools.iter().find(|(name, _)| context.tool(name).is_some()) {
+        return Err(format!(
+            "the tool `{}` is in the agent's own tools too: rename it there, or say what you want to say of it \
+             below `tools` of the server",
+            visible(name)
+        ));
+    }
+    if tools.is_empty() {
+        return Ok(());
+    }
+    let added = context.append(vec![Message::Tool(Box::new(tools.iter().cloned().collect()))]);
+    added.map_err(|fault| format!("a tool of an MCP server: {fault}"))
+}
+
+/// What a person types to log in to a server of this agent.
+fn typed_name(spec: &SessionSpec) -> String {
+    let agent = match obelus_runtime::is_bundled(&spec.folder) || spec.folder.as_os_str().is_empty() {
+        true => typed(&spec.agent),
+        false => typed(&spec.folder.to_string_lossy()),
+    };
+    match spec.mcp.as_ref().and_then(|mcp| mcp.file.as_ref()) {
+        Some(file) => format!("--mcp {} {agent}", typed(&file.to_string_lossy())),
+        None => agent,
+    }
+}
+
+/// A word of a command, as a shell takes it.
+fn typed(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-:".contains(letter);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+/// What is not as the session was given it.
+fn changes(given: &BTreeMap<String, Value>, now: &[(String, Value)]) -> Vec<String> {
+    let now: BTreeMap<&str, &Value> = now.iter().map(|(name, schema)| (name.as_str(), schema)).collect();
+    let mut words = Vec::new();
+    for (name, schema) in given {
+        match now.get(name.as_str()) {
+            None => words.push(format!("the tool `{}` is not offered any more: calls to it will fail", visible(name))),
+            Some(other) if theirs(other) != theirs(schema) => words.push(format!(
+                "the tool `{}` has changed since this session began, and is not called; a new session takes it as it is now",
+                visible(name)
+            )),
+            Some(_) => {}
+        }
+    }
+    let new: Vec<String> =
+        now.keys().filter(|name| !given.contains_key(**name)).map(|name| format!("`{}`", visible(name))).collect();
+    if !new.is_empty() {
+        words.push(format!("new tools, which only a new session has: {}", new.join(", ")));
+    }
+    words
+}
+
+/// What the server itself says of a tool. What the author of the file says is not the server's to change.
+fn theirs(schema: &Value) -> Vec<(&String, &Value)> {
+    let fields = schema.as_object().into_iter().flatten();
+    fields.filter(|(name, _)| !name.starts_with("x-")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_gone_changed_or_new_is_told_and_what_is_the_same_is_not() {
+        let schema = |words: &str| json!({"type": "object", "description": words, "x-effect": "read"});
+        let given = [("n.gone", "a"), ("n.other", "b"), ("n.same", "c")];
+        let given = given.map(|(name, words)| (name.to_owned(), schema(words))).into();
+        let now = [("n.other", "B"), ("n.same", "c"), ("n.new", "d")];
+        let now = now.map(|(name, words)| (name.to_owned(), schema(words)));
+        let told = changes(&given, &now);
+        assert_eq!(told.len(), 3, "{told:?}");
+        assert!(told[0].contains("`n.gone` is not offered any more"), "{told:?}");
+        assert!(told[1].contains("`n.other` has changed"), "{told:?}");
+        assert!(told[2].contains("`n.new`"), "{told:?}");
+        let mut same: Vec<_> = given.clone().into_iter().collect();
+        same[0].1["x-effect"] = "update".into();
+        assert!(changes(&given, &same).is_empty(), "what the author says of it is no change of the server's");
+    }
+
+    fn spec(mcp: Value) -> SessionSpec {
+        let mcp = serde_json::from_value(mcp).unwrap();
+        SessionSpec { mcp: Some(mcp), agent: "notes".to_owned(), folder: "/agents/notes".into(), ..Default::default() }
+    }
+
+    #[test]
+    fn a_browser_is_made_from_its_section_and_what_is_wrong_with_it_is_named() {
+        let connector = StandardConnector::new();
+        let section = json!({"servers": {"web": {"command": ["server"]}},
+            "browser": {"server": "web", "sites": ["shop.example.test"]}});
+        assert!(connector.servers(&spec(section), None).unwrap().browser().is_some());
+        let wrong = connector.servers(&spec(json!({"browser": {"sites": ["a.test/b"]}})), None);
+        assert!(wrong.err().unwrap().to_string().contains("`a.test/b`"));
+        assert!(connector.servers(&SessionSpec::default(), None).unwrap().browser().is_none());
+    }
+
+    #[test]
+    fn a_person_is_told_what_to_type_to_log_in() {
+        let mut named = spec(json!({"servers": {"notes": {"command": ["notes"]}}}));
+        assert_eq!(typed_name(&named), "/agents/notes");
+        named.replace_servers(named.mcp.clone().unwrap().servers, Path::new("my servers.yaml"));
+        assert_eq!(typed_name(&named), "--mcp 'my servers.yaml' /agents/notes");
+        named.folder = "@bundled/notes".into();
+        assert!(typed_name(&named).ends_with(" notes"));
+    }
+}

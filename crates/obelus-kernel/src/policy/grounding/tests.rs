@@ -1,0 +1,1 @@
+//! Every part of the rule, with what is found and what is not.

@@ -1,0 +1,222 @@
+//! Inputs on their way into the session and its journal.
+
+use std::sync::Arc;
+
+use obelus_kernel::Time;
+use obelus_kernel::session::{Input, Refused, Task};
+
+use super::{Actor, DAMAGED, Failure, MOST_AT_ONCE, RETRY};
+use crate::restore::{Advanced, Remake, advance, restore};
+use crate::store::{InputId, Record, Rest, SessionLock, Store};
+
+/// An input that the session is about to take.
+pub(super) struct Incoming {
+    pub(super) at: Time,
+    pub(super) input: Input,
+    pub(super) id: Option<InputId>,
+}
+
+impl Incoming {
+    pub(super) fn new(at: Time, input: Input) -> Self {
+        Self { at, input, id: None }
+    }
+}
+
+/// An input that the session has taken and that is not durable yet.
+pub(super) struct Taken {
+    pub(super) at: Time,
+    pub(super) input: Input,
+    /// Whether it changed the memory.
+    pub(super) is_news: bool,
+    /// What the session wants done about it.
+    pub(super) tasks: Vec<Task>,
+}
+
+/// Where the inputs of a session are kept.
+pub(crate) struct Journal {
+    store: Arc<dyn Store>,
+    id: Arc<str>,
+    remake: Remake,
+    _lock: SessionLock,
+}
+
+impl Journal {
+    pub(crate) fn new(store: Arc<dyn Store>, id: &str, remake: Remake, lock: SessionLock) -> Self {
+        Self { store, id: id.into(), remake, _lock: lock }
+    }
+
+    /// Whether the input of this id was taken before.
+    pub(super) fn has_taken(&self, id: &InputId) -> Result<bool, Refused> {
+        let taken = self.store.taken(&self.id, id);
+        taken.map(|seq| seq.is_some()).map_err(|error| Refused { code: DAMAGED, text: error.to_string() })
+    }
+
+    pub(super) fn keep_rest(&self, seq: u64, rest: Rest) {
+        self.store.keep_rest(&self.id, seq, rest);
+    }
+}
+
+impl Actor {
+    /// The time, which does not run backwards for a session.
+    pub(super) fn now(&mut self) -> Time {
+        self.latest = self.latest.max((self.clock)());
+        self.latest
+    }
+
+    /// Takes in what was done, and what else has been meanwhile, so that one commit serves all of it.
+    pub(super) async fn take_outcomes(&mut self, first: Option<Input>) {
+        let now = self.now();
+        let mut batch = std::mem::take(&mut self.room);
+        batch.extend(first.map(|input| Incoming::new(now, input)));
+        let mut is_whole = batch.iter().any(|incoming| matches!(incoming.input, Input::Answer { .. }));
+        while batch.len() < MOST_AT_ONCE {
+            // What was told of an answer comes before the answer, which may be among these.
+            if let Some(part) = self.work.parts.ready() {
+                // With the whole answer at hand nothing is early any more.
+                let input = self.take_part(part).filter(|part| !is_whole || matches!(part, Input::Used { .. }));
+                batch.extend(input.map(|input| Incoming::new(now, input)));
+            } else if let Some(done) = self.work.ready() {
+                is_whole |= matches!(done, Input::Answer { .. });
+                batch.push(Incoming::new(now, done));
+            } else {
+                break;
+            }
+        }
+        if !batch.is_empty() {
+            // A failure is noted where it arises.
+            let _ = self.take(batch).await;
+        }
+    }
+
+    /// Takes in inputs that came by themselves.
+    pub(super) async fn take_inputs(&mut self, inputs: impl IntoIterator<Item = Input>) -> Result<(), Refused> {
+        let now = self.now();
+        self.take(inputs.into_iter().map(|input| Incoming::new(now, input)).collect()).await
+    }
+
+    /// Has the session take inputs, keeps them, and performs what follows. An input that is refused ends the batch;
+    /// what came before it is taken.
+    pub(super) async fn take(&mut self, mut batch: Vec<Incoming>) -> Result<(), Refused> {
+        if std::mem::take(&mut self.forgets) {
+            let now = self.now();
+            batch.insert(0, Incoming::new(now, Input::ProcessLost));
+        }
+        let taken = match self.journal {
+            None => self.take_in_memory(batch),
+            Some(_) => self.take_durably(batch).await,
+        };
+        if self.is_awake {
+            self.start_held();
+        }
+        taken
+    }
+
+    fn take_in_memory(&mut self, mut batch: Vec<Incoming>) -> Result<(), Refused> {
+        let is_on = self.report.feed.is_on();
+        let mut refusal = Ok(());
+        let mut at = self.latest;
+        let mut count = 0;
+        for incoming in batch.drain(..) {
+            at = incoming.at;
+            self.before(&incoming.input);
+            let told = is_on.then(|| incoming.input.clone());
+            let before = self.session.context().length();
+            refusal = self.session.handle(incoming.at, incoming.input);
+            if refusal.is_err() {
+                break;
+            }
+            count += 1;
+            if let Some(told) = told {
+                self.tell_input(&told, self.session.context().length() > before);
+            }
+        }
+        self.room = batch;
+        if count > 0 {
+            self.record += count;
+            let reply = self.perform_polled();
+            self.publish(at);
+            self.finish(at, reply);
+        }
+        refusal
+    }
+
+    async fn take_durably(&mut self, batch: Vec<Incoming>) -> Result<(), Refused> {
+        let Some(journal) = &self.journal else { return Ok(()) };
+        let (mut all, mut records, mut refusal) = (Vec::new(), Vec::new(), Ok(()));
+        for Incoming { at, input, id } in batch {
+            let before = self.session.context().length();
+            match advance(&mut self.session, at, input.clone()) {
+                Ok(Advanced { tasks, digest }) => {
+                    records.push(Record { at, input: input.clone(), id, digest: Some(digest) });
+                    let is_news = self.session.context().length() > before;
+                    all.push(Taken { at, input, is_news, tasks });
+                }
+                Err(refused) => {
+                    refusal = Err(refused);
+                    break;
+                }
+            }
+        }
+        if let Some(why) = self.session.context().unreadable() {
+            let text = format!("what came before cannot be read: {why}");
+            return self.take_back(all, Refused { code: DAMAGED, text });
+        }
+        if all.is_empty() {
+            return refusal;
+        }
+        match journal.store.append(&journal.id, self.record, records).await {
+            Ok(_) => {
+                self.failures = 0;
+                self.perform_taken(all);
+                refusal
+            }
+            Err(error) => self.take_back(all, Refused { code: error.code(), text: error.to_string() }).and(refusal),
+        }
+    }
+
+    /// Goes back to what the store holds, because the latest inputs could not be kept. Outcomes among them are
+    /// offered again later. After a failed sync the store may have kept some of them all the same: those count.
+    fn take_back(&mut self, mut taken: Vec<Taken>, refused: Refused) -> Result<(), Refused> {
+        let restored = match &self.journal {
+            None => Err("it is not kept".to_owned()),
+            Some(it) => restore(&it.store, &it.id, &it.remake).map_err(|error| error.to_string()),
+        };
+        let last = restored.as_ref().map_or(self.record, |restored| restored.last);
+        let kept = usize::try_from(last.saturating_sub(self.record)).unwrap_or_default().min(taken.len());
+        let lost: Vec<Input> = taken.split_off(kept).into_iter().map(|taken| taken.input).collect();
+        let is_lost = !lost.is_empty();
+        self.forgets |= lost.iter().any(|input| matches!(input, Input::ProcessLost));
+        let outcomes: Vec<Input> = lost.into_iter().filter(is_outcome).collect();
+        let (is_stuck, is_final) = (self.forgets || !outcomes.is_empty(), restored.is_err());
+        self.work.give_back(outcomes.into_iter());
+        let refused = match restored {
+            Ok(restored) => {
+                self.session = restored.session;
+                self.perform_taken(taken);
+                refused
+            }
+            Err(text) => Refused { text: format!("{}; {text}", refused.text), ..refused },
+        };
+        if is_stuck || is_final {
+            self.failures += 1;
+            let pause = (RETRY[0] * self.failures).min(RETRY[1]);
+            self.failure = Some(Failure { refused: refused.clone(), pause, is_final });
+            self.tell_failure(&refused);
+        }
+        if is_lost || is_final { Err(refused) } else { Ok(()) }
+    }
+}
+
+/// Whether an input tells what became of something that was handed out, or what it asks.
+fn is_outcome(input: &Input) -> bool {
+    matches!(
+        input,
+        Input::Answer { .. }
+            | Input::Used { .. }
+            | Input::Ended { .. }
+            | Input::Elicit { .. }
+            | Input::Loaded { .. }
+            | Input::InDoubt { .. }
+            | Input::DidNot { .. }
+    )
+}

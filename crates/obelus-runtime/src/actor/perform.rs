@@ -1,0 +1,204 @@
+//! What a session hands out: it is performed, and told to whoever watches.
+
+use obelus_kernel::Time;
+use obelus_kernel::dialect::stream::Piece;
+use obelus_kernel::session::{Input, Question, Refused, Reply, Task};
+
+use super::intake::Taken;
+use super::parts::PartOf;
+use super::{Actor, EventBody};
+use crate::model::Part;
+use crate::session_files::SessionFiles;
+use crate::state_file::FileNews;
+use crate::store::Rest;
+use obelus_kernel::session::RequestId;
+
+impl Actor {
+    /// Performs what follows from inputs that are durable.
+    pub(super) fn perform_taken(&mut self, all: Vec<Taken>) {
+        let mut rest = None;
+        let mut latest = self.latest;
+        for Taken { at, input, is_news, tasks } in all {
+            self.record += 1;
+            latest = at;
+            self.before(&input);
+            if let Some(files) = &mut self.report.files {
+                files.heard(at, &input);
+            }
+            self.tell_input(&input, is_news);
+            for task in tasks {
+                rest = self.perform(task).or(rest);
+            }
+            self.publish(at);
+        }
+        self.finish(latest, rest);
+    }
+
+    /// Performs everything that the session wants done; says how the turn came to rest, if it has.
+    pub(super) fn perform_polled(&mut self) -> Option<Box<Reply>> {
+        let mut rest = None;
+        while let Some(task) = self.session.poll() {
+            rest = self.perform(task).or(rest);
+        }
+        rest
+    }
+
+    /// A call that has ended asks nothing any more.
+    pub(super) fn before(&mut self, input: &Input) {
+        if let Input::Ended { id, .. } | Input::InDoubt { id } | Input::DidNot { id, .. } = input {
+            self.work.elicitations.forget(id);
+        }
+    }
+
+    fn perform(&mut self, task: Task) -> Option<Box<Reply>> {
+        let is_on = self.report.feed.is_on();
+        match task {
+            Task::Call(start) => {
+                if is_on {
+                    self.events.push(EventBody::began(&start));
+                }
+                if let Some(files) = &mut self.report.files {
+                    files.began(&start);
+                }
+                self.work.start(*start);
+            }
+            Task::AskModel { id } => {
+                self.about_files(SessionFiles::asks);
+                if is_on {
+                    self.events.push(EventBody::ModelAsked { request: id.clone() });
+                }
+                self.ask(id);
+            }
+            Task::Load { id, path } => self.work.load(id, path),
+            Task::Say(text) => {
+                if is_on {
+                    self.events.push(EventBody::AgentSaid { text });
+                }
+            }
+            Task::Ask { id } => {
+                let question = self.session.question(&id).filter(|_| is_on);
+                self.events.extend(question.map(|question| EventBody::QuestionAsked { question: Box::new(question) }));
+            }
+            Task::AskAgain { id, because } => {
+                let question = self.session.question(&id).filter(|question| is_on && question.is_open()).map(Box::new);
+                let again = |question| EventBody::QuestionAskedAgain { question, because };
+                self.events.extend(question.map(again));
+            }
+            Task::AnswerElicitation { id, key, answer } => self.work.elicitations.tell(id, key, answer),
+            Task::Rest(reply) => {
+                self.is_settling = false;
+                if is_on {
+                    self.events.push(EventBody::Rested { reply: reply.clone() });
+                }
+                return Some(reply);
+            }
+        }
+        None
+    }
+
+    fn ask(&mut self, id: RequestId) {
+        let Some(mut prompt) = self.session.prompt(&id) else { return };
+        for picture in &mut prompt.pictures {
+            picture.path = self.images.find(picture);
+        }
+        prompt.observation = self.work.slot.latest().filter(|seen| self.session.shows_observation(&id, &seen.digest));
+        self.work.ask(id, prompt);
+    }
+
+    /// Goes on with what an earlier process had under way. A paused session leaves it where it is.
+    pub(super) fn start_held(&mut self) {
+        if self.held.is_empty() || self.session.paused().is_some() || self.forgets {
+            return;
+        }
+        self.is_settling = true;
+        for task in std::mem::take(&mut self.held) {
+            match task {
+                Task::Call(start) => self.work.reconcile(*start),
+                Task::AskModel { id } => {
+                    self.tell_passing(EventBody::ModelAsked { request: id.clone() });
+                    self.ask(id);
+                }
+                Task::Load { id, path } => self.work.load(id, path),
+                _ => {}
+            }
+        }
+    }
+
+    /// What a part of an answer is for the session: a call that may start early, or what the request took. Words are
+    /// for whoever watches.
+    pub(super) fn take_part(&mut self, (id, part): PartOf) -> Option<Input> {
+        match part {
+            // Words of a delegate, or of a thought, are for whoever gave the task.
+            Part::Piece(Piece::Words(text)) => {
+                if self.session.is_solving(&id) {
+                    self.tell_passing(EventBody::Writing { text });
+                }
+                None
+            }
+            Part::Piece(Piece::Call { index, call }) => {
+                let index = u32::try_from(index).ok()?;
+                let is_early = self.session.may_start_early(&id, index, &call);
+                is_early.then(|| Input::Partial { id, index, call })
+            }
+            Part::Used(used) => Some(Input::Used { id, used }),
+        }
+    }
+
+    /// The end of a batch: how steps stand now, files, and what is kept of a session at rest.
+    pub(super) fn finish(&mut self, at: Time, rest: Option<Box<Reply>>) {
+        if self.report.feed.is_watched() {
+            let moved = self.report.moved(&self.session);
+            self.report.feed.pass_on(at, [moved]);
+        }
+        let is_at_rest = self.session.is_at_rest();
+        match &rest {
+            Some(reply) => self.about_files(|files, session| files.at_rest(session, reply)),
+            // A state from outside need not begin a turn.
+            None if is_at_rest => self.about_files(SessionFiles::if_put),
+            None => {}
+        }
+        if let Some(journal) = self.journal.as_ref().filter(|_| is_at_rest) {
+            let open = self.session.questions().into_iter().filter(Question::is_open);
+            let questions = open.map(|question| question.to_json()).collect();
+            journal.keep_rest(self.record, Rest { checkpoint: self.session.checkpoint(), questions });
+        }
+    }
+
+    /// Has something done about the files, and tells what people should know of it.
+    fn about_files(&mut self, work: impl FnOnce(&mut SessionFiles, &obelus_kernel::session::Session) -> Vec<FileNews>) {
+        if let Some(files) = &mut self.report.files {
+            let news = work(files, &self.session);
+            self.tell_news(news);
+        }
+    }
+
+    pub(super) fn tell_news(&mut self, all: Vec<FileNews>) {
+        all.into_iter().for_each(|news| self.tell_passing(EventBody::Files { news }));
+    }
+
+    pub(super) fn tell_failure(&mut self, refused: &Refused) {
+        self.tell_passing(EventBody::Failed { code: refused.code, text: refused.text.clone() });
+    }
+
+    /// Tells something that has no number of its own.
+    fn tell_passing(&mut self, body: EventBody) {
+        if self.report.feed.is_on() {
+            self.report.feed.pass_on(self.latest, [body]);
+        }
+    }
+
+    /// Tells what an input is.
+    pub(super) fn tell_input(&mut self, input: &Input, is_news: bool) {
+        if self.report.feed.is_on() {
+            self.events.extend(EventBody::of_input(input, is_news));
+        }
+    }
+
+    /// Publishes what was told since the latest record.
+    pub(super) fn publish(&mut self, at: Time) {
+        match self.report.feed.is_on() {
+            true => self.report.feed.publish(self.record, at, self.events.drain(..)),
+            false => self.report.feed.pass(self.record),
+        }
+    }
+}

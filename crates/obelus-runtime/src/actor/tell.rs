@@ -1,0 +1,112 @@
+//! What people say to a session, and what they change in its state's file.
+
+use std::path::Path;
+
+use obelus_kernel::session::{Input, Picture, Refused};
+
+use super::{Actor, Incoming, Tell};
+use crate::images::ImageError;
+use crate::state_file::Found;
+
+impl Actor {
+    /// Tells the session something now, or once it has done what an edit of its state's file wants done.
+    pub(super) async fn hear(&mut self, tell: Tell) {
+        match concerns_turn(&tell.input) && !self.deferred.is_empty() {
+            true => self.deferred.push_back(tell),
+            false => self.tell(tell).await,
+        }
+    }
+
+    /// Tells the session something, and whoever said it what became of it.
+    pub(super) async fn tell(&mut self, tell: Tell) {
+        match self.is_taken(&tell) {
+            Ok(false) => {}
+            Ok(true) => return tell.answer(Ok(())),
+            Err(refused) => return tell.answer(Err(refused)),
+        }
+        // There may be room again.
+        self.failure = None;
+        if concerns_turn(&tell.input) {
+            match self.take_up_edits().await {
+                Err(refused) => return tell.answer(Err(refused)),
+                Ok(true) if !self.session.is_at_rest() => return self.deferred.push_front(tell),
+                Ok(_) => {}
+            }
+        }
+        let taken = self.take_told(&tell).await;
+        tell.answer(taken);
+    }
+
+    /// Whether the same input was taken before (DUR-13).
+    fn is_taken(&self, tell: &Tell) -> Result<bool, Refused> {
+        match (&tell.id, &self.journal) {
+            (None, _) => Ok(false),
+            (Some(id), None) => Ok(self.taken.contains(id)),
+            (Some(id), Some(journal)) => journal.has_taken(id),
+        }
+    }
+
+    async fn take_told(&mut self, tell: &Tell) -> Result<(), Refused> {
+        let now = self.now();
+        let mut batch = Vec::new();
+        // What has lapsed meanwhile cannot be answered any more.
+        if self.session.timeout().is_some_and(|due| due <= now) {
+            batch.push(Incoming::new(now, Input::Tick));
+        }
+        let has_words = matches!(tell.input, Input::User { .. } | Input::Start);
+        if has_words {
+            batch.extend(self.attached.iter().cloned().map(|picture| Incoming::new(now, picture)));
+        }
+        batch.push(Incoming { at: now, input: tell.input.clone(), id: tell.id.clone() });
+        self.take(batch).await?;
+        if has_words {
+            self.attached.clear();
+        }
+        if let Some(id) = tell.id.clone().filter(|_| self.journal.is_none()) {
+            self.taken.insert(id);
+        }
+        if matches!(tell.input, Input::Stop) {
+            self.work.stop_all();
+        }
+        self.is_awake = true;
+        self.start_held();
+        Ok(())
+    }
+
+    /// Takes a picture from a file. It goes with the words that begin the next turn, and is shown for that turn.
+    pub(super) fn attach(&mut self, path: &Path) -> Result<(), ImageError> {
+        if self.attached.len() >= Picture::MOST_AT_ONCE {
+            return Err(ImageError::TooMany(path.to_owned()));
+        }
+        let picture = Input::Picture(self.images.add(path)?);
+        if !self.attached.contains(&picture) {
+            self.attached.push(picture);
+        }
+        Ok(())
+    }
+
+    /// Tells the session what a person has changed in the state's file (DUR-7), if something was.
+    async fn take_up_edits(&mut self) -> Result<bool, Refused> {
+        let may = self.session.is_at_rest() && self.session.paused().is_none();
+        let Some(files) = self.report.files.as_mut().filter(|_| may) else { return Ok(false) };
+        let state = match files.look(&self.session) {
+            Found::Nothing => return Ok(false),
+            Found::News(news) => {
+                self.tell_news(vec![news]);
+                return Ok(false);
+            }
+            Found::Edited(state) => state,
+        };
+        self.take_inputs([Input::State { state, by: "the state's file".to_owned() }]).await?;
+        if let Some(files) = &mut self.report.files {
+            let news = files.taken_up();
+            self.tell_news(vec![news]);
+        }
+        Ok(true)
+    }
+}
+
+/// Whether an input begins a turn, or moves one: what stands in the state's file comes before it.
+fn concerns_turn(input: &Input) -> bool {
+    matches!(input, Input::User { .. } | Input::Start | Input::RunPlan | Input::Decide { .. })
+}

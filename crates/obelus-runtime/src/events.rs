@@ -1,0 +1,282 @@
+//! What happens in a session, as numbered events for whoever watches it.
+//!
+//! An event that follows from an input has the number of that input's record in the journal and its place among the
+//! events of that record. So the numbers are the same in every process, and a client that knows the last number it
+//! saw can go on from there. Words that are still being written, news about files and how steps stand are passing:
+//! they bear the number of the event before them and are not told again.
+
+mod feed;
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use obelus_kernel::Time;
+use obelus_kernel::session::{AskedAgain, CallReport, Decision, Input, Mode, Outcome, Question, Reply, Start, Used};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+pub(crate) use feed::Feed;
+pub use feed::Subscription;
+
+use crate::state_file::FileNews;
+use obelus_kernel::session::{CallId, QuestionId, RequestId};
+
+/// Where an event stands among all events of its session: `RECORD-PART`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventNumber {
+    /// The record of the journal that led to it.
+    pub record: u64,
+    /// Its place among the events of that record, from 1.
+    pub part: u32,
+}
+
+impl EventNumber {
+    /// Before the first event.
+    pub const START: Self = Self { record: 0, part: 0 };
+
+    /// After every event of a record.
+    pub(crate) fn end_of(record: u64) -> Self {
+        Self { record, part: u32::MAX }
+    }
+}
+
+impl fmt::Display for EventNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.record, self.part)
+    }
+}
+
+/// A text that is no number of an event.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no number of an event: it is RECORD-PART, such as 12-3")]
+pub struct NoEventNumber(String);
+
+impl FromStr for EventNumber {
+    type Err = NoEventNumber;
+
+    fn from_str(text: &str) -> Result<Self, NoEventNumber> {
+        let parts = text.split_once('-').and_then(|(record, part)| Some((record.parse().ok()?, part.parse().ok()?)));
+        parts.map(|(record, part)| Self { record, part }).ok_or_else(|| NoEventNumber(text.to_owned()))
+    }
+}
+
+impl Serialize for EventNumber {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Something that happened in a session.
+#[derive(Clone, Debug, Serialize)]
+pub struct SessionEvent {
+    /// Where it stands among all events of the session.
+    pub number: EventNumber,
+    /// When.
+    pub at: Time,
+    /// What happened.
+    #[serde(flatten)]
+    pub body: EventBody,
+}
+
+/// What happened.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum EventBody {
+    /// The user said something.
+    UserSaid {
+        /// The words.
+        text: String,
+    },
+    /// The agent said something.
+    AgentSaid {
+        /// The words.
+        text: String,
+    },
+    /// The model is writing words for the user. All of them come with [`EventBody::AgentSaid`]. Passing.
+    Writing {
+        /// More words.
+        text: String,
+    },
+    /// The model is asked.
+    ModelAsked {
+        /// The request.
+        request: RequestId,
+    },
+    /// What a request to the model took.
+    Used {
+        /// The request.
+        request: RequestId,
+        /// What it took.
+        used: Used,
+    },
+    /// A call began.
+    CallBegan {
+        /// The call's id.
+        id: CallId,
+        /// The call, with references resolved.
+        call: Arc<Value>,
+        /// How often it was started, from 1.
+        attempt: u32,
+    },
+    /// A call has ended.
+    CallEnded {
+        /// The call's id.
+        id: CallId,
+        /// What it brought.
+        outcome: Outcome,
+    },
+    /// A person is asked.
+    QuestionAsked {
+        /// The question.
+        #[serde(serialize_with = "as_shown")]
+        question: Box<Question>,
+    },
+    /// A question that waits is shown once more.
+    QuestionAskedAgain {
+        /// The question.
+        #[serde(serialize_with = "as_shown")]
+        question: Box<Question>,
+        /// Why.
+        #[serde(serialize_with = "as_reason")]
+        because: AskedAgain,
+    },
+    /// A person decided about a question.
+    QuestionDecided {
+        /// The question's id.
+        question: QuestionId,
+        /// What was decided.
+        decision: Decision,
+        /// Who, and from where.
+        by: String,
+    },
+    /// A service told something of its own accord, for the first time.
+    Happened {
+        /// What was told.
+        #[serde(rename = "told")]
+        event: Value,
+    },
+    /// The state was put in place from outside.
+    StateEdited {
+        /// Who, and from where.
+        by: String,
+    },
+    /// A person changed how far the session may go.
+    ModeChanged {
+        /// How far.
+        mode: Mode,
+    },
+    /// A person paused the session.
+    Paused {
+        /// Who, and from where.
+        by: String,
+    },
+    /// A person let the session go on.
+    Resumed {
+        /// Who, and from where.
+        by: String,
+    },
+    /// A person stopped the turn.
+    Stopped,
+    /// Something about the session's files. Passing.
+    Files {
+        /// What there is to know.
+        #[serde(serialize_with = "as_words")]
+        news: FileNews,
+    },
+    /// The session has moved. Passing; told only while somebody watches.
+    Moved {
+        /// How far it may go.
+        mode: Mode,
+        /// Whether the turn waits for the model's answer.
+        is_asking: bool,
+        /// The calls of the turn whose status is another one than before.
+        steps: Vec<StepView>,
+    },
+    /// The turn has come to rest.
+    Rested {
+        /// What it adds up to.
+        reply: Box<Reply>,
+    },
+    /// What happened could not be kept: the work stands still until it can be. Passing.
+    Failed {
+        /// A stable name of the cause.
+        code: &'static str,
+        /// What happened, in words.
+        text: String,
+    },
+    /// Events that came before this one are not held any more: look at the session itself. Passing.
+    Missed,
+}
+
+/// How a call of the turn stands.
+#[derive(Clone, Debug, Serialize)]
+pub struct StepView {
+    /// Its step, and its place among the calls of that step.
+    pub place: (u32, u32),
+    /// The call, its status, and what went wrong.
+    #[serde(flatten)]
+    pub report: CallReport,
+    /// What it does, in one line for people.
+    pub headline: String,
+    /// What it lacked, in the agent's language, where it could not even begin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lacks: Option<String>,
+}
+
+impl EventBody {
+    /// What an input itself tells, before anything follows from it. `is_news` says whether it changed the memory.
+    pub(crate) fn of_input(input: &Input, is_news: bool) -> Option<Self> {
+        Some(match input {
+            Input::User { text } => Self::UserSaid { text: text.clone() },
+            Input::Used { id, used } => Self::Used { request: id.clone(), used: *used },
+            Input::Ended { id, outcome } => Self::CallEnded { id: id.clone(), outcome: outcome.clone() },
+            Input::Decide { question, decision, by } => {
+                Self::QuestionDecided { question: question.clone(), decision: decision.clone(), by: by.clone() }
+            }
+            Input::Event { event, .. } if is_news => Self::Happened { event: event.clone() },
+            Input::State { by, .. } => Self::StateEdited { by: by.clone() },
+            Input::Mode { mode } => Self::ModeChanged { mode: *mode },
+            Input::Pause { by } => Self::Paused { by: by.clone() },
+            Input::Resume { by } => Self::Resumed { by: by.clone() },
+            Input::Stop => Self::Stopped,
+            _ => return None,
+        })
+    }
+
+    /// Whether somebody outside has told the session something.
+    pub fn is_from_outside(&self) -> bool {
+        matches!(
+            self,
+            Self::UserSaid { .. }
+                | Self::QuestionDecided { .. }
+                | Self::Happened { .. }
+                | Self::StateEdited { .. }
+                | Self::ModeChanged { .. }
+                | Self::Paused { .. }
+                | Self::Resumed { .. }
+                | Self::Stopped
+        )
+    }
+
+    /// A call that is about to begin.
+    pub(crate) fn began(start: &Start) -> Self {
+        Self::CallBegan { id: start.id.clone(), call: Arc::clone(&start.call), attempt: start.attempt }
+    }
+}
+
+fn as_shown<S: Serializer>(question: &Question, serializer: S) -> Result<S::Ok, S::Error> {
+    question.to_json().serialize(serializer)
+}
+
+fn as_words<S: Serializer>(news: &FileNews, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(news)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn as_reason<S: Serializer>(because: &AskedAgain, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(match because {
+        AskedAgain::MoreIsKnown => "more_is_known",
+        AskedAgain::ItWillLapse => "it_will_lapse",
+    })
+}

@@ -1,0 +1,269 @@
+//! The latest events of one session, and those who read them.
+
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use obelus_kernel::Time;
+use tokio::sync::Notify;
+
+use super::{EventBody, EventNumber, SessionEvent};
+
+/// The latest events of one session. Only so many are held: a reader that is slower is told that it missed some.
+pub(crate) struct Feed {
+    inner: Mutex<Inner>,
+    news: Notify,
+    subscribers: AtomicUsize,
+    /// Whether events are recorded. Those of a session that is not kept are, as soon as somebody has subscribed.
+    is_on: AtomicBool,
+    /// The latest record, for those who subscribe before events are recorded.
+    record: AtomicU64,
+    capacity: usize,
+}
+
+#[derive(Default)]
+struct Inner {
+    events: VecDeque<Arc<SessionEvent>>,
+    /// How many events were dropped before the first one that is held.
+    dropped: u64,
+    /// Everything after this number is held.
+    complete_after: EventNumber,
+    latest: EventNumber,
+    is_closed: bool,
+}
+
+impl Feed {
+    pub(crate) fn new(capacity: usize, is_on: bool) -> Self {
+        Self {
+            inner: Mutex::default(),
+            news: Notify::new(),
+            subscribers: AtomicUsize::new(0),
+            is_on: AtomicBool::new(is_on),
+            record: AtomicU64::new(0),
+            capacity,
+        }
+    }
+
+    /// A session begins to live whose journal has so many records. What happened before is not held here, unless this
+    /// feed was there.
+    pub(crate) fn begin(&self, record: u64) {
+        if self.record.swap(record, Ordering::Relaxed) != record {
+            let mut inner = self.lock();
+            inner.latest = EventNumber::end_of(record);
+            inner.complete_after = inner.latest;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it is worth while to make an event.
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on.load(Ordering::Relaxed)
+    }
+
+    /// Whether somebody reads.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.subscribers.load(Ordering::Relaxed) > 0
+    }
+
+    /// A record was taken in of which no events are made.
+    pub(crate) fn pass(&self, record: u64) {
+        self.record.store(record, Ordering::Relaxed);
+    }
+
+    /// Adds what followed from a record, in order.
+    pub(crate) fn publish(&self, record: u64, at: Time, bodies: impl IntoIterator<Item = EventBody>) {
+        self.record.store(record, Ordering::Relaxed);
+        self.add(at, bodies, |latest| match latest.record == record {
+            true => EventNumber { record, part: latest.part.saturating_add(1) },
+            false => EventNumber { record, part: 1 },
+        });
+    }
+
+    /// Adds events that are not told again later, and have the number of the one before.
+    pub(crate) fn pass_on(&self, at: Time, bodies: impl IntoIterator<Item = EventBody>) {
+        self.add(at, bodies, |latest| latest);
+    }
+
+    fn add(&self, at: Time, bodies: impl IntoIterator<Item = EventBody>, next: impl Fn(EventNumber) -> EventNumber) {
+        let mut inner = self.lock();
+        let before = inner.events.len();
+        for body in bodies {
+            inner.latest = next(inner.latest);
+            let number = inner.latest;
+            inner.events.push_back(Arc::new(SessionEvent { number, at, body }));
+        }
+        let is_news = inner.events.len() > before;
+        while inner.events.len() > self.capacity {
+            if let Some(event) = inner.events.pop_front() {
+                inner.dropped += 1;
+                inner.complete_after = event.number;
+            }
+        }
+        drop(inner);
+        if is_news {
+            self.news.notify_waiters();
+        }
+    }
+
+    /// Lets readers know that nothing more comes.
+    pub(crate) fn close(&self) {
+        self.lock().is_closed = true;
+        self.news.notify_waiters();
+    }
+
+    /// Reads on after an event, or from now on.
+    pub(crate) fn subscribe(self: &Arc<Self>, from: Option<EventNumber>) -> Subscription {
+        let mut inner = self.lock();
+        if !self.is_on.swap(true, Ordering::Relaxed) {
+            let record = self.record.load(Ordering::Relaxed);
+            inner.latest = if record == 0 { EventNumber::START } else { EventNumber::end_of(record) };
+            inner.complete_after = inner.latest;
+        }
+        let from = from.unwrap_or(inner.latest);
+        let next = inner.dropped + inner.events.partition_point(|event| event.number <= from) as u64;
+        let has_missed = from < inner.complete_after;
+        self.subscribers.fetch_add(1, Ordering::Relaxed);
+        drop(inner);
+        Subscription { feed: Arc::clone(self), next, has_missed }
+    }
+}
+
+/// Reads the events of a session, each once, in order.
+pub struct Subscription {
+    feed: Arc<Feed>,
+    /// The next one to read, counted from the first that ever was.
+    next: u64,
+    /// Whether there were events that are not held any more.
+    has_missed: bool,
+}
+
+impl Subscription {
+    /// The next event. None, once the session has ended for good. Nothing is lost if the waiting is given up.
+    pub async fn next(&mut self) -> Option<Arc<SessionEvent>> {
+        loop {
+            let feed = Arc::clone(&self.feed);
+            let mut news = pin!(feed.news.notified());
+            news.as_mut().enable();
+            if let Some(event) = self.try_next() {
+                return Some(event);
+            }
+            if self.feed.lock().is_closed {
+                return None;
+            }
+            news.await;
+        }
+    }
+
+    /// The next event, if it is there already.
+    pub fn try_next(&mut self) -> Option<Arc<SessionEvent>> {
+        let inner = self.feed.lock();
+        if self.next < inner.dropped {
+            self.next = inner.dropped;
+            self.has_missed = true;
+        }
+        if std::mem::take(&mut self.has_missed) {
+            let at = inner.events.front().map(|event| event.at).unwrap_or_default();
+            let number = inner.complete_after;
+            return Some(Arc::new(SessionEvent { number, at, body: EventBody::Missed }));
+        }
+        let index = usize::try_from(self.next - inner.dropped).unwrap_or(usize::MAX);
+        let event = inner.events.get(index).cloned()?;
+        self.next += 1;
+        Some(event)
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.feed.subscribers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> EventBody {
+        EventBody::AgentSaid { text: text.to_owned() }
+    }
+
+    fn read(subscription: &mut Subscription) -> Vec<String> {
+        let next = || subscription.try_next();
+        std::iter::from_fn(next)
+            .map(|event| match &event.body {
+                EventBody::AgentSaid { text } | EventBody::Writing { text } => format!("{} {text}", event.number),
+                EventBody::Missed => format!("{} missed", event.number),
+                other => format!("{other:?}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn numbers_follow_the_records_and_passing_events_have_none_of_their_own() {
+        let feed = Arc::new(Feed::new(10, true));
+        let mut all = feed.subscribe(Some(EventNumber::START));
+        feed.publish(1, Time(1), [said("a"), said("b")]);
+        feed.pass_on(Time(2), [EventBody::Writing { text: "c".to_owned() }]);
+        feed.publish(3, Time(2), [said("c")]);
+        assert_eq!(read(&mut all), ["1-1 a", "1-2 b", "1-2 c", "3-1 c"]);
+        let mut later = feed.subscribe("1-1".parse().ok());
+        assert_eq!(read(&mut later), ["1-2 b", "1-2 c", "3-1 c"]);
+        assert!(read(&mut feed.subscribe(None)).is_empty());
+    }
+
+    #[test]
+    fn whoever_is_too_late_or_too_slow_is_told() {
+        let feed = Arc::new(Feed::new(2, true));
+        let mut slow = feed.subscribe(None);
+        for record in 1..=4 {
+            feed.publish(record, Time(0), [said("x")]);
+        }
+        assert_eq!(read(&mut slow), ["2-1 missed", "3-1 x", "4-1 x"]);
+        assert_eq!(read(&mut feed.subscribe(Some(EventNumber::START))), ["2-1 missed", "3-1 x", "4-1 x"]);
+        assert_eq!(read(&mut feed.subscribe("2-1".parse().ok())), ["3-1 x", "4-1 x"]);
+    }
+
+    #[test]
+    fn a_session_that_went_on_elsewhere_says_what_it_does_not_hold() {
+        let feed = Arc::new(Feed::new(8, true));
+        feed.begin(7);
+        feed.publish(8, Time(0), [said("x")]);
+        assert_eq!(read(&mut feed.subscribe("7-2".parse().ok())).len(), 2, "it may have had more events");
+        assert_eq!(read(&mut feed.subscribe(None)).len(), 0);
+    }
+
+    #[test]
+    fn nothing_is_recorded_before_somebody_subscribes_where_that_is_off() {
+        let feed = Arc::new(Feed::new(8, false));
+        assert!(!feed.is_on());
+        feed.pass(5);
+        assert_eq!(read(&mut feed.subscribe(Some(EventNumber::START))).len(), 1);
+        assert!(feed.is_on());
+    }
+
+    #[tokio::test]
+    async fn waiting_ends_with_an_event_or_with_the_session() {
+        let feed = Arc::new(Feed::new(8, true));
+        let mut subscription = feed.subscribe(None);
+        let waiting = tokio::spawn(async move { (subscription.next().await, subscription.next().await) });
+        tokio::task::yield_now().await;
+        feed.publish(1, Time(0), [said("x")]);
+        tokio::task::yield_now().await;
+        feed.close();
+        let (first, second) = waiting.await.unwrap();
+        assert!(first.is_some() && second.is_none());
+    }
+
+    #[test]
+    fn numbers_are_read_as_they_are_written() {
+        let number = EventNumber { record: 12, part: 3 };
+        assert_eq!(number.to_string().parse(), Ok(number));
+        for wrong in ["", "12", "12-", "-3", "a-b", "1-2-3"] {
+            assert!(wrong.parse::<EventNumber>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! The host: opens, creates, finds and lists sessions, and lets those go that are idle.
+//!
+//! # Layout
+//!
+//! | file | subject |
+//! |---|---|
+//! | `slot` | where a session is reached, whether it is in memory or not |
+//! | `open` | creating and restoring sessions |
+//! | `carry` | sessions that begin where another one was, or come from another store |
+
+mod carry;
+mod open;
+mod slot;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use obelus_kernel::session::{Refused, Session};
+use tokio::task::JoinSet;
+
+use crate::clock::{Clock, system_clock};
+use crate::connector::{ConnectError, Connector};
+use crate::handle::SessionHandle;
+use crate::restore::RestoreError;
+use crate::spec::{SessionSpec, SpecError};
+use crate::store::{SessionRow, Store, StoreError};
+pub use carry::{Export, Forked};
+pub(crate) use slot::Slot;
+
+/// Events of a live session that are held for those who come later.
+const EVENTS: usize = 1024;
+
+/// How long a session may be idle before it is dropped from memory.
+const IDLE_AFTER: Duration = Duration::from_secs(300);
+
+/// Opens sessions and holds those that are in memory. Clones are the same host.
+///
+/// When the last clone is dropped, its sessions end where they are; what they had under way is taken up by whoever
+/// opens them next. [`Host::close`] ends them in good order.
+#[derive(Clone)]
+pub struct Host {
+    inner: Arc<Inner>,
+}
+
+/// What a host is made of.
+pub struct HostBuilder {
+    connector: Arc<dyn Connector>,
+    store: Option<Arc<dyn Store>>,
+    files: Option<PathBuf>,
+    clock: Clock,
+    idle_after: Option<Duration>,
+    events: usize,
+}
+
+pub(crate) struct Inner {
+    connector: Arc<dyn Connector>,
+    store: Option<Arc<dyn Store>>,
+    /// Where pictures, states and logs of sessions go.
+    files: Option<PathBuf>,
+    clock: Clock,
+    idle_after: Option<Duration>,
+    events: usize,
+    /// Every session that somebody holds or that is in memory.
+    slots: Mutex<BTreeMap<String, Weak<Slot>>>,
+    /// The actors.
+    tasks: Mutex<JoinSet<()>>,
+}
+
+/// Why a session cannot be opened or made.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// The store cannot give or take it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It cannot be restored.
+    #[error(transparent)]
+    Restore(#[from] RestoreError),
+    /// What it is to be made of does not make a session.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// What it needs cannot be connected.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// What it is to begin with is refused.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// The journal is shorter.
+    #[error("the journal of `{session}` has {records} records, and not {at}")]
+    NoRecord {
+        /// The session.
+        session: String,
+        /// How many records it has.
+        records: u64,
+        /// The record that was asked for.
+        at: u64,
+    },
+    /// The host keeps no sessions.
+    #[error("this host has no store to keep sessions in")]
+    NoStore,
+}
+
+impl HostBuilder {
+    /// Keeps sessions in this store.
+    #[must_use]
+    pub fn store(self, store: Arc<dyn Store>) -> Self {
+        Self { store: Some(store), ..self }
+    }
+
+    /// Keeps pictures, and the states and logs of agents, as files in this folder: that of the store.
+    #[must_use]
+    pub fn files(self, folder: impl Into<PathBuf>) -> Self {
+        Self { files: Some(folder.into()), ..self }
+    }
+
+    /// Takes the time from here.
+    #[must_use]
+    pub fn clock(self, clock: Clock) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// Drops sessions from memory that have been idle for so long; none never.
+    #[must_use]
+    pub fn idle_after(self, idle_after: Option<Duration>) -> Self {
+        Self { idle_after, ..self }
+    }
+
+    /// Holds so many events of each session that is in memory.
+    #[must_use]
+    pub fn events(self, events: usize) -> Self {
+        Self { events, ..self }
+    }
+
+    /// The host.
+    pub fn build(self) -> Host {
+        let Self { connector, store, files, clock, idle_after, events } = self;
+        let (slots, tasks) = (Mutex::default(), Mutex::new(JoinSet::new()));
+        Host { inner: Arc::new(Inner { connector, store, files, clock, idle_after, events, slots, tasks }) }
+    }
+}
+
+impl Host {
+    /// A host of sessions that are connected by this connector and kept nowhere.
+    pub fn new(connector: impl Connector) -> Self {
+        Self::builder(connector).build()
+    }
+
+    /// A host that is to know more than its connector.
+    pub fn builder(connector: impl Connector) -> HostBuilder {
+        HostBuilder {
+            connector: Arc::new(connector),
+            store: None,
+            files: None,
+            clock: system_clock,
+            idle_after: Some(IDLE_AFTER),
+            events: EVENTS,
+        }
+    }
+
+    /// Begins a session that is kept under this name.
+    pub async fn create(&self, id: &str, spec: SessionSpec) -> Result<SessionHandle, HostError> {
+        self.inner.create(id, spec, Vec::new()).await
+    }
+
+    /// Begins a session that is kept, with a state from elsewhere. If it does not fit, nothing is kept.
+    pub async fn adopt(
+        &self,
+        id: &str,
+        spec: SessionSpec,
+        state: serde_json::Value,
+        by: &str,
+    ) -> Result<SessionHandle, HostError> {
+        let first = obelus_kernel::session::Input::State { state, by: by.to_owned() };
+        self.inner.create(id, spec, vec![first]).await
+    }
+
+    /// Begins a session that is kept nowhere: it ends with the last handle to it.
+    pub async fn create_temporary(&self, id: &str, spec: SessionSpec) -> Result<SessionHandle, HostError> {
+        self.inner.create_temporary(id, spec).await
+    }
+
+    /// Opens a session that is kept. What it had under way goes on when somebody says something to it, or waits for
+    /// it to come to rest.
+    pub async fn open(&self, id: &str) -> Result<SessionHandle, HostError> {
+        let slot = self.inner.slot(id);
+        self.inner.ensure(&slot, None).await?;
+        Ok(SessionHandle::new(slot))
+    }
+
+    /// Opens a session with another spec than the one that was kept: another model, for example. It holds as long as
+    /// the session is in memory.
+    pub async fn open_with(&self, id: &str, spec: SessionSpec) -> Result<SessionHandle, HostError> {
+        let slot = self.inner.slot(id);
+        self.inner.ensure(&slot, Some(spec)).await?;
+        Ok(SessionHandle::new(slot))
+    }
+
+    /// The session of this name, if it is in memory.
+    pub fn find(&self, id: &str) -> Option<SessionHandle> {
+        let slot = self.inner.slots().get(id).and_then(Weak::upgrade)?;
+        slot.is_live().then(|| SessionHandle::new(slot))
+    }
+
+    /// What a session was made of; none where there is no such session.
+    pub fn spec(&self, id: &str) -> Result<Option<SessionSpec>, HostError> {
+        let genesis = self.inner.store()?.genesis(id)?;
+        Ok(genesis.map(SessionSpec::from_genesis).transpose()?)
+    }
+
+    /// A session as it was after a record, or as it is now, to look at. Nothing of it goes on.
+    pub fn look(&self, id: &str, at: Option<u64>) -> Result<Session, HostError> {
+        self.inner.look(id, at)
+    }
+
+    /// Every session that is kept, newest first.
+    pub fn list(&self) -> Result<Vec<SessionRow>, HostError> {
+        Ok(self.inner.store()?.list()?)
+    }
+
+    /// Drops a session from memory. What it has under way is taken up when it is opened next.
+    pub async fn passivate(&self, id: &str) {
+        let slot = self.inner.slots().get(id).and_then(Weak::upgrade);
+        if let Some(slot) = slot {
+            slot.end().await;
+        }
+    }
+
+    /// Ends every session that is in memory, and waits for that.
+    pub async fn close(&self) {
+        let slots: Vec<Arc<Slot>> = self.inner.slots().values().filter_map(Weak::upgrade).collect();
+        for slot in slots {
+            slot.end().await;
+        }
+        let mut tasks = std::mem::take(&mut *self.inner.tasks());
+        while tasks.join_next().await.is_some() {}
+    }
+}
+
+impl Inner {
+    fn store(&self) -> Result<&Arc<dyn Store>, HostError> {
+        self.store.as_ref().ok_or(HostError::NoStore)
+    }
+
+    fn slots(&self) -> MutexGuard<'_, BTreeMap<String, Weak<Slot>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tasks(&self) -> MutexGuard<'_, JoinSet<()>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where a session is reached. It need not be in memory, nor exist.
+    fn slot(self: &Arc<Self>, id: &str) -> Arc<Slot> {
+        let mut slots = self.slots();
+        if let Some(slot) = slots.get(id).and_then(Weak::upgrade) {
+            return slot;
+        }
+        let slot = Arc::new(Slot::kept(id, self));
+        slots.insert(id.to_owned(), Arc::downgrade(&slot));
+        slot
+    }
+
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks();
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(task);
+    }
+}

@@ -1,0 +1,228 @@
+//! Creating and restoring sessions.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+
+use obelus_kernel::Time;
+use obelus_kernel::session::{Input, Session, Task};
+use tokio::sync::{mpsc, watch};
+
+use super::{HostError, Inner, Slot};
+use crate::actor::{Actor, Begin, End, Journal};
+use crate::connector::Connections;
+use crate::handle::SessionHandle;
+use crate::images::ImageStore;
+use crate::restore::{Remake, Restored, TurnStates, advance, look_at, restore};
+use crate::session_files::SessionFiles;
+use crate::spec::SessionSpec;
+use crate::store::{Cut, Record, StoreError};
+
+/// A session that is about to live.
+struct Opened {
+    session: Session,
+    last: u64,
+    open: Vec<Task>,
+    /// The states in which it was while its latest turn was at work.
+    states: TurnStates,
+    cut: Option<Cut>,
+    journal: Option<Journal>,
+}
+
+impl Opened {
+    fn restored(restored: Restored, journal: Journal) -> Self {
+        let Restored { session, last, open, states, cut, .. } = restored;
+        Self { session, last, open, states, cut, journal: Some(journal) }
+    }
+}
+
+impl Inner {
+    pub(super) async fn create_temporary(
+        self: &Arc<Self>,
+        id: &str,
+        mut spec: SessionSpec,
+    ) -> Result<SessionHandle, HostError> {
+        let slot = Arc::new(Slot::temporary(id, self));
+        let connections = self.connector.begin(&mut spec, None).await?;
+        let session = match spec.session(id, &connections.activities) {
+            Ok(session) => session,
+            Err(error) => return Err(closed(&connections, error.into()).await),
+        };
+        let opened =
+            Opened { session, last: 0, open: Vec::new(), states: TurnStates::default(), cut: None, journal: None };
+        self.begin(&slot, &spec, connections, opened)?;
+        Ok(SessionHandle::new(slot))
+    }
+
+    /// Begins a session that is kept. The inputs that it begins with are taken, or nothing is kept.
+    pub(super) async fn create(
+        self: &Arc<Self>,
+        id: &str,
+        mut spec: SessionSpec,
+        first: Vec<Input>,
+    ) -> Result<SessionHandle, HostError> {
+        let store = self.store()?;
+        let slot = self.slot(id);
+        let _opening = slot.opening.lock().await;
+        if slot.is_live() || store.genesis(id)?.is_some() {
+            return Err(StoreError::Exists(id.to_owned()).into());
+        }
+        let connections = self.connector.begin(&mut spec, self.pictures(id).as_deref()).await?;
+        let created = self.keep(id, &spec, &connections, first).and_then(|()| self.restore(id, &spec, &connections));
+        match created.and_then(|opened| self.begin(&slot, &spec, connections.clone(), opened)) {
+            Ok(()) => Ok(SessionHandle::new(Arc::clone(&slot))),
+            Err(error) => Err(closed(&connections, error).await),
+        }
+    }
+
+    /// Puts a new session into the store, if it can be made and takes what it begins with.
+    fn keep(
+        &self,
+        id: &str,
+        spec: &SessionSpec,
+        connections: &Connections,
+        first: Vec<Input>,
+    ) -> Result<(), HostError> {
+        let mut session = spec.session(id, &connections.activities)?;
+        let now = (self.clock)();
+        let mut records = Vec::new();
+        for input in first {
+            let digest = advance(&mut session, now, input.clone())?.digest;
+            records.push(Record { digest: Some(digest), ..Record::new(now, input) });
+        }
+        Ok(self.store()?.create(id, now, &spec.genesis()?, records)?)
+    }
+
+    /// Has the session in memory, restored if need be.
+    pub(super) async fn ensure(self: &Arc<Self>, slot: &Arc<Slot>, spec: Option<SessionSpec>) -> Result<(), HostError> {
+        let _opening = slot.opening.lock().await;
+        if slot.is_live() {
+            return Ok(());
+        }
+        // One that is ending still has the session.
+        slot.ended().await;
+        let id = slot.id();
+        let genesis = self.store()?.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
+        let spec = match spec {
+            Some(spec) => spec,
+            None => SessionSpec::from_genesis(genesis)?,
+        };
+        let connections = self.connector.resume(&spec, self.pictures(id).as_deref())?;
+        let restored = self.restore(id, &spec, &connections);
+        match restored.and_then(|opened| self.begin(slot, &spec, connections.clone(), opened)) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(closed(&connections, error).await),
+        }
+    }
+
+    fn restore(&self, id: &str, spec: &SessionSpec, connections: &Connections) -> Result<Opened, HostError> {
+        let store = self.store()?;
+        let lock = store.lock(id)?;
+        let remake = remake(id, spec, connections);
+        let restored = restore(store, id, &remake)?;
+        let journal = Journal::new(Arc::clone(store), id, remake, lock);
+        Ok(Opened::restored(restored, journal))
+    }
+
+    pub(super) fn look(&self, id: &str, at: Option<u64>) -> Result<Session, HostError> {
+        let store = self.store()?;
+        let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
+        let spec = SessionSpec::from_genesis(genesis)?;
+        let connections = self.connector.resume(&spec, self.pictures(id).as_deref())?;
+        Ok(look_at(store, id, &remake(id, &spec, &connections), at)?)
+    }
+
+    fn pictures(&self, id: &str) -> Option<PathBuf> {
+        self.files.as_ref().map(|folder| SessionFiles::pictures(folder, id))
+    }
+
+    /// Lets an actor live with the session.
+    fn begin(
+        self: &Arc<Self>,
+        slot: &Arc<Slot>,
+        spec: &SessionSpec,
+        connections: Connections,
+        opened: Opened,
+    ) -> Result<(), HostError> {
+        let Opened { session, last, open, states, cut, journal } = opened;
+        let is_kept = journal.is_some();
+        let folder = self.files.as_ref().filter(|_| is_kept);
+        let images = folder.map(|folder| ImageStore::of(folder, slot.id())).transpose()?.unwrap_or_default();
+        // A request has no files for people.
+        let files = folder.filter(|_| !spec.agent.is_empty());
+        let mut files = files.map(|folder| SessionFiles::open(folder, slot.id())).transpose()?;
+        if let Some(files) = &mut files {
+            files.begin(&session, states);
+        }
+        slot.feed().begin(last);
+        let (sender, commands) = mpsc::unbounded_channel();
+        let (over, ended) = watch::channel(false);
+        let begin = Begin {
+            session,
+            record: last,
+            open,
+            connections,
+            clock: self.clock,
+            journal,
+            files,
+            images,
+            feed: Arc::clone(slot.feed()),
+            idle_after: self.idle_after.filter(|_| is_kept),
+        };
+        let actor = Actor::new(begin, spec, commands);
+        slot.begin(sender, ended, cut);
+        match is_kept {
+            true => self.spawn(live_kept(actor, Arc::clone(slot), over, Arc::downgrade(self))),
+            false => self.spawn(live_temporary(actor, Arc::downgrade(slot), over)),
+        }
+        Ok(())
+    }
+}
+
+/// The life of a session that is kept.
+async fn live_kept(mut actor: Actor, slot: Arc<Slot>, over: watch::Sender<bool>, host: Weak<Inner>) {
+    let end = actor.live(|commands| slot.close_if_idle(commands)).await;
+    slot.close();
+    let due = actor.due_later().filter(|_| end == End::Idle);
+    actor.end().await;
+    over.send_replace(true);
+    if let (Some(due), Some(host)) = (due, host.upgrade()) {
+        host.spawn(wake_at(due, slot.id().to_owned(), Arc::downgrade(&host)));
+    }
+}
+
+/// The life of a session that is kept nowhere: it ends when nobody can reach it.
+async fn live_temporary(mut actor: Actor, slot: Weak<Slot>, over: watch::Sender<bool>) {
+    actor.live(|_| false).await;
+    if let Some(slot) = slot.upgrade() {
+        slot.close();
+    }
+    actor.end().await;
+    over.send_replace(true);
+}
+
+/// Opens an idle session when its questions lapse or people are to be reminded of them.
+async fn wake_at(due: Time, id: String, host: Weak<Inner>) {
+    let Some(clock) = host.upgrade().map(|host| host.clock) else { return };
+    let wait = u64::try_from(due.0.saturating_sub(clock().0)).unwrap_or(0);
+    tokio::time::sleep(std::time::Duration::from_millis(wait)).await;
+    let Some(host) = host.upgrade() else { return };
+    let slot = host.slot(&id);
+    if host.ensure(&slot, None).await.is_ok() {
+        // Whoever opens the session next hears of a failure.
+        let _ = SessionHandle::new(slot).finished().await;
+    }
+}
+
+/// How a session is made anew, as it was when it began.
+fn remake(id: &str, spec: &SessionSpec, connections: &Connections) -> Remake {
+    let (id, spec, activities) = (id.to_owned(), spec.clone(), Arc::clone(&connections.activities));
+    Arc::new(move || spec.session(&id, &activities).map_err(|error| error.to_string()))
+}
+
+/// Ends what was started for a session that is not opened after all.
+async fn closed(connections: &Connections, error: HostError) -> HostError {
+    if let Some(services) = &connections.services {
+        services.close().await;
+    }
+    error
+}

@@ -1,0 +1,143 @@
+//! Where a session is reached, whether it is in memory or not.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use obelus_kernel::session::Refused;
+use tokio::sync::{mpsc, watch};
+
+use super::Inner;
+use crate::actor::{Command, gone};
+use crate::events::Feed;
+use crate::store::Cut;
+
+/// The place of one session. Handles hold it; the actor comes and goes.
+pub(crate) struct Slot {
+    id: String,
+    host: Weak<Inner>,
+    feed: Arc<Feed>,
+    /// Whether the session can be restored from a store.
+    is_kept: bool,
+    state: Mutex<State>,
+    /// Held by whoever creates or restores the session.
+    pub(super) opening: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    /// To the actor, if there is one.
+    sender: Option<mpsc::UnboundedSender<Command>>,
+    /// Changes when the actor has ended.
+    ended: Option<watch::Receiver<bool>>,
+    cut: Option<Cut>,
+}
+
+impl Slot {
+    /// For a session in the host's store.
+    pub(super) fn kept(id: &str, host: &Arc<Inner>) -> Self {
+        Self::new(id, host, true)
+    }
+
+    /// For a session that is kept nowhere.
+    pub(super) fn temporary(id: &str, host: &Arc<Inner>) -> Self {
+        Self::new(id, host, false)
+    }
+
+    fn new(id: &str, host: &Arc<Inner>, is_kept: bool) -> Self {
+        Self {
+            id: id.to_owned(),
+            host: Arc::downgrade(host),
+            feed: Arc::new(Feed::new(host.events, is_kept)),
+            is_kept,
+            state: Mutex::default(),
+            opening: tokio::sync::Mutex::default(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(crate) fn feed(&self) -> &Arc<Feed> {
+        &self.feed
+    }
+
+    pub(crate) fn cut(&self) -> Option<Cut> {
+        self.state().cut.clone()
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        self.state().sender.is_some()
+    }
+
+    /// An actor begins to live here.
+    pub(super) fn begin(&self, sender: mpsc::UnboundedSender<Command>, ended: watch::Receiver<bool>, cut: Option<Cut>) {
+        *self.state() = State { sender: Some(sender), ended: Some(ended), cut };
+    }
+
+    /// Closes the way to the actor, unless somebody has just said something.
+    pub(super) fn close_if_idle(&self, commands: &mpsc::UnboundedReceiver<Command>) -> bool {
+        let mut state = self.state();
+        let is_idle = commands.is_empty();
+        if is_idle {
+            state.sender = None;
+        }
+        is_idle
+    }
+
+    /// Closes the way to the actor.
+    pub(super) fn close(&self) {
+        self.state().sender = None;
+    }
+
+    /// Says something to the actor. A session that is not in memory is restored first.
+    pub(crate) async fn send(self: &Arc<Self>, mut command: Command) -> Result<(), Refused> {
+        for _ in 0..3 {
+            command = match self.try_send(command) {
+                Ok(()) => return Ok(()),
+                Err(back) => back,
+            };
+            let host = self.host.upgrade().filter(|_| self.is_kept).ok_or_else(gone)?;
+            let restored = host.ensure(self, None).await;
+            restored.map_err(|error| Refused { code: "unreadable", text: error.to_string() })?;
+        }
+        Err(gone())
+    }
+
+    fn try_send(&self, command: Command) -> Result<(), Command> {
+        match &self.state().sender {
+            Some(sender) => sender.send(command).map_err(|unsent| unsent.0),
+            None => Err(command),
+        }
+    }
+
+    /// Has the actor end, and waits for that.
+    pub(super) async fn end(&self) {
+        let _ = self.try_send(Command::End);
+        self.ended().await;
+    }
+
+    /// Waits until no actor lives here any more.
+    pub(super) async fn ended(&self) {
+        let ended = self.state().ended.clone();
+        if let Some(mut ended) = ended {
+            // An actor that was dropped has ended, too.
+            let _ = ended.wait_for(|ended| *ended).await;
+        }
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.feed.close();
+        if let Some(host) = self.host.upgrade() {
+            let mut slots = host.slots();
+            if slots.get(&self.id).is_some_and(|slot| slot.strong_count() == 0) {
+                slots.remove(&self.id);
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Replay: the one way in which a session is told again what it was told (DUR-1, DUR-12).
+
+use std::collections::BTreeMap;
+
+use obelus_kernel::Time;
+use obelus_kernel::session::{Input, Refused, Reply, Session, Start, Task};
+
+use super::RestoreError;
+use super::digest::digest_of;
+use crate::store::{Digest, Journaled, Record};
+
+/// What an input led to.
+pub struct Advanced {
+    /// The tasks that were handed out.
+    pub tasks: Vec<Task>,
+    /// The digest of them, and of the messages that were appended.
+    pub digest: Digest,
+}
+
+/// Tells a session an input and polls every task. Nothing is done about them yet.
+pub fn advance(session: &mut Session, at: Time, input: Input) -> Result<Advanced, Refused> {
+    let before = session.context().length();
+    session.handle(at, input)?;
+    let tasks: Vec<Task> = std::iter::from_fn(|| session.poll()).collect();
+    let appended = session.context().length() - before;
+    let digest = digest_of(&tasks, session.context(), appended);
+    Ok(Advanced { tasks, digest })
+}
+
+/// What was handed out and has not ended yet, by its id.
+#[derive(Default)]
+pub struct UnderWay(BTreeMap<String, Task>);
+
+impl UnderWay {
+    /// An input may end something. A call in doubt was handed out anew, or a person is asked: either way the session
+    /// has it in hand.
+    pub fn hear(&mut self, input: &Input) {
+        let ended = match input {
+            Input::Answer { id, .. } => id.to_string(),
+            Input::Ended { id, .. } | Input::Loaded { id, .. } | Input::InDoubt { id } | Input::DidNot { id, .. } => {
+                id.to_string()
+            }
+            _ => return,
+        };
+        self.0.remove(&ended);
+    }
+
+    /// Something was handed out; how the turn came to rest, if it has.
+    pub fn hand_out(&mut self, tasks: Vec<Task>) -> Option<Reply> {
+        let mut reply = None;
+        for task in tasks {
+            match &task {
+                Task::AskModel { id } => drop(self.0.insert(id.to_string(), task)),
+                Task::Load { id, .. } => drop(self.0.insert(id.to_string(), task)),
+                Task::Call(start) => drop(self.0.insert(start.id.to_string(), task)),
+                Task::Rest(rest) => reply = Some((**rest).clone()),
+                // Nobody is at work yet who could be told something.
+                Task::Say(_) | Task::Ask { .. } | Task::AskAgain { .. } | Task::AnswerElicitation { .. } => {}
+            }
+        }
+        reply
+    }
+
+    /// The calls among them.
+    pub fn calls(&self) -> impl Iterator<Item = &Start> {
+        self.0.values().filter_map(|task| match task {
+            Task::Call(start) => Some(&**start),
+            _ => None,
+        })
+    }
+
+    /// All of them.
+    pub fn into_tasks(self) -> Vec<Task> {
+        self.0.into_values().collect()
+    }
+}
+
+/// What a replay has led to.
+#[derive(Default)]
+pub struct Replayed {
+    /// What was under way when the journal ended.
+    pub under_way: UnderWay,
+    /// How the turn came to rest, if a replayed record brought it there.
+    pub reply: Option<Reply>,
+    /// The last record after which the session was at rest, if it was after one of them.
+    pub last_rest: Option<u64>,
+}
+
+/// Tells a session the records of its journal, and holds what each leads to against its digest. `visit` is shown the
+/// session after each record, with the record's number and the tasks it led to. Nothing is done.
+pub fn replay(
+    session: &mut Session,
+    id: &str,
+    journaled: Journaled,
+    mut visit: impl FnMut(&Session, u64, &[Task]),
+) -> Result<Replayed, RestoreError> {
+    let mut replayed = Replayed::default();
+    if session.is_at_rest() {
+        replayed.last_rest = Some(journaled.after);
+    }
+    for (seq, record) in (journaled.after + 1..).zip(journaled.records) {
+        let Record { at, input, digest, .. } = record;
+        replayed.under_way.hear(&input);
+        let differs = |what| RestoreError::Differs {
+            session: id.to_owned(),
+            seq,
+            since: at,
+            what,
+            rest: replayed.last_rest.unwrap_or(journaled.after),
+        };
+        let tasks = match (advance(session, at, input), digest) {
+            (Ok(advanced), None) => advanced.tasks,
+            (Ok(advanced), Some(digest)) => match difference(digest, &advanced) {
+                None => advanced.tasks,
+                Some(what) => return Err(differs(what)),
+            },
+            // Older versions kept inputs before they were taken; what was refused then is refused now.
+            (Err(_), None) => std::iter::from_fn(|| session.poll()).collect(),
+            (Err(refused), Some(_)) => return Err(differs(format!("it is refused now: {}", refused.text))),
+        };
+        visit(session, seq, &tasks);
+        if let Some(reply) = replayed.under_way.hand_out(tasks) {
+            replayed.reply = Some(reply);
+        }
+        if session.is_at_rest() {
+            replayed.last_rest = Some(seq);
+        }
+    }
+    Ok(replayed)
+}
+
+/// What differs between what a record has led to and what it leads to now, in words.
+fn difference(then: Digest, now: &Advanced) -> Option<String> {
+    let tasks = || {
+        let names: Vec<String> = now.tasks.iter().map(task_name).collect();
+        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    };
+    match (then.has_same_tasks(now.digest), then.has_same_messages(now.digest)) {
+        (true, true) => None,
+        (false, true) => Some(format!("other tasks were handed out than now, which are: {}", tasks())),
+        (true, false) => Some("other messages were appended than now".to_owned()),
+        (false, false) => {
+            Some(format!("other messages were appended, and other tasks handed out than now, which are: {}", tasks()))
+        }
+    }
+}
+
+fn task_name(task: &Task) -> String {
+    match task {
+        Task::AskModel { id } => format!("request {id}"),
+        Task::Call(start) => format!("call {} of `{}`", start.id, start.tool.name),
+        Task::Load { id, .. } => format!("file of call {id}"),
+        Task::Say(_) => "words".to_owned(),
+        Task::Ask { id } | Task::AskAgain { id, .. } => format!("question {id}"),
+        Task::AnswerElicitation { id, .. } => format!("answer for call {id}"),
+        Task::Rest(_) => "rest".to_owned(),
+    }
+}

@@ -1,0 +1,283 @@
+//! What a session is made of. It is kept when the session begins, and is enough to make it again from anywhere.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use obelus_kernel::session::{Mode, Session, Settings};
+use obelus_kernel::steps::Steps;
+use obelus_kernel::{Context, Fault};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::activity::Activities;
+use crate::agent::Agent;
+use crate::bundled::is_bundled;
+use crate::request::Request;
+
+/// Everything that makes a session: what an agent or a request says, and what the user chose in its place.
+///
+/// Its JSON is the genesis of the session in a store.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SessionSpec {
+    /// What the session is given when it begins.
+    #[serde(with = "messages")]
+    pub context: Context,
+    /// What its result must look like.
+    pub schema: Option<Value>,
+    /// Its settings. The names of activities are found out when it is connected, and are not kept.
+    #[serde(serialize_with = "without_activities")]
+    pub settings: Settings,
+    /// Its loop, where that is a graph of steps.
+    pub steps: Option<Arc<Steps>>,
+    /// Bindings of activities. Of two with the same name the later one holds.
+    pub activities: Vec<BoundActivities>,
+    /// MCP servers and a browser, whose tools it has.
+    pub mcp: Option<McpSection>,
+    /// The model that it asks.
+    pub model: Option<ChosenModel>,
+    /// What its file is called in messages.
+    pub name: String,
+    /// The agent's name; empty for a request.
+    pub agent: String,
+    /// The language that the agent speaks first.
+    pub language: Option<String>,
+    /// Where paths in its file begin.
+    pub folder: PathBuf,
+    /// How this process runs it.
+    #[serde(skip)]
+    pub local: LocalOptions,
+}
+
+/// Bindings of activities from one file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BoundActivities {
+    /// Where relative paths in them begin.
+    pub folder: PathBuf,
+    /// What each name is bound to.
+    pub bound: Map<String, Value>,
+}
+
+/// The model that a session asks.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ChosenModel {
+    /// Its name, or an object that also says how it is asked.
+    pub model: Value,
+    /// Where paths in it begin.
+    pub folder: PathBuf,
+}
+
+/// The MCP servers of a session, and its browser.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct McpSection {
+    /// What is said of each server, by name.
+    pub servers: Map<String, Value>,
+    /// Where paths in the section begin.
+    pub folder: PathBuf,
+    /// Names of the tools that the session was given when it began. Their schemas are in its context.
+    pub tools: Vec<String>,
+    /// What is said of the browser, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub browser: Option<Map<String, Value>>,
+    /// The file that names the servers, where that is not the agent's.
+    #[serde(skip)]
+    pub file: Option<PathBuf>,
+}
+
+/// How one process runs a session. Nothing of it is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LocalOptions {
+    /// Every exchange with the model is written to this file.
+    pub record: Option<PathBuf>,
+    /// Nobody is there to answer what calls at work ask: it is declined at once.
+    pub unattended: bool,
+}
+
+/// Why something does not make a session.
+#[derive(Debug, thiserror::Error)]
+pub enum SpecError {
+    /// The request's settings cannot be read.
+    #[error("{0}: settings: {1}")]
+    Settings(String, serde_json::Error),
+    /// The request's policy is wrong.
+    #[error("{0}: settings.policy: {1}")]
+    Policy(String, String),
+    /// A folder has no absolute path.
+    #[error("{}: {}", .0.display(), .1)]
+    Folder(PathBuf, io::Error),
+    /// What a store holds is no genesis, or it cannot be written as one.
+    #[error("what the session began with cannot be read: {0}")]
+    Genesis(serde_json::Error),
+    /// The kernel takes no session like that.
+    #[error("{0}: {1}")]
+    Session(String, Fault),
+}
+
+impl SessionSpec {
+    /// A request that a person starts: it may do everything unless its settings say otherwise.
+    pub fn from_request(path: &Path, request: Request) -> Result<Self, SpecError> {
+        let name = name_of(path);
+        let settings: Settings = match request.settings {
+            None => Settings { mode: Mode::Full, ..Settings::default() },
+            Some(mut given) => {
+                if let Value::Object(fields) = &mut given {
+                    fields.entry("mode").or_insert_with(|| "full".into());
+                }
+                serde_json::from_value(given).map_err(|error| SpecError::Settings(name.clone(), error))?
+            }
+        };
+        let tool = |name: &str| request.context.tool(name).cloned();
+        settings.policy.check(&tool).map_err(|why| SpecError::Policy(name.clone(), why))?;
+        let folder = folder_of(path);
+        Ok(Self {
+            context: request.context,
+            schema: request.schema,
+            settings,
+            activities: vec![BoundActivities { folder: folder.clone(), bound: request.activities }],
+            model: request.model.map(|model| ChosenModel { model, folder: folder.clone() }),
+            name,
+            folder,
+            ..Self::default()
+        })
+    }
+
+    /// A conversation with an agent.
+    pub fn from_agent(agent: Agent) -> Self {
+        let mcp = McpSection {
+            servers: agent.mcp,
+            folder: agent.folder.clone(),
+            browser: agent.browser,
+            ..McpSection::default()
+        };
+        Self {
+            context: agent.context,
+            schema: agent.schema,
+            settings: agent.settings,
+            steps: agent.steps,
+            activities: vec![BoundActivities { folder: agent.folder.clone(), bound: agent.activities }],
+            mcp: Some(mcp).filter(|mcp| !mcp.is_empty()),
+            model: agent.model.map(|model| ChosenModel { model, folder: agent.folder.clone() }),
+            name: name_of(&agent.folder),
+            agent: agent.name,
+            language: agent.language,
+            folder: agent.folder,
+            local: LocalOptions::default(),
+        }
+    }
+
+    /// What a store holds of it. Every path in it is absolute.
+    pub fn genesis(&self) -> Result<Value, SpecError> {
+        let mut spec = self.clone();
+        for lot in &mut spec.activities {
+            lot.folder = absolute(&lot.folder)?;
+        }
+        if let Some(mcp) = &mut spec.mcp {
+            mcp.folder = absolute(&mcp.folder)?;
+        }
+        if let Some(model) = &mut spec.model {
+            model.folder = absolute(&model.folder)?;
+        }
+        spec.folder = absolute(&spec.folder)?;
+        serde_json::to_value(&spec).map_err(SpecError::Genesis)
+    }
+
+    /// Reads what a store holds.
+    pub fn from_genesis(genesis: Value) -> Result<Self, SpecError> {
+        serde_json::from_value(genesis).map_err(SpecError::Genesis)
+    }
+
+    /// The session as it is before its first input. Its calls are carried out by these activities.
+    pub fn session(&self, id: &str, activities: &Activities) -> Result<Session, SpecError> {
+        let settings = Settings { activities: activities.names(), ..self.settings.clone() };
+        let made = Session::new(id, self.context.clone(), self.schema.clone(), Arc::new(settings));
+        let session = made.map_err(|fault| SpecError::Session(self.name.clone(), fault))?;
+        Ok(match &self.steps {
+            Some(steps) => session.with_steps(Arc::clone(steps)),
+            None => session,
+        })
+    }
+
+    /// Other servers in place of those of the agent's file. The tools that a session was given stay what they are, and
+    /// a browser stays where its server is among them.
+    pub fn replace_servers(&mut self, servers: Map<String, Value>, file: &Path) {
+        let old = self.mcp.take().unwrap_or_default();
+        let browser = old.browser.filter(|browser| servers.contains_key(server_of(browser)));
+        let mcp = McpSection { servers, folder: folder_of(file), browser, file: Some(file.to_owned()), ..old };
+        self.mcp = Some(mcp).filter(|mcp| !mcp.is_empty());
+    }
+
+    /// Lets the browser be on further sites without a question; false where there is no browser.
+    pub fn allow_sites(&mut self, more: &[String]) -> bool {
+        let Some(browser) = self.mcp.as_mut().and_then(|mcp| mcp.browser.as_mut()) else { return false };
+        // Whoever reads the section complains where it has another form.
+        if let Value::Array(sites) = browser.entry("sites").or_insert_with(|| Value::Array(Vec::new())) {
+            for site in more.iter().map(|site| Value::from(site.as_str())) {
+                if !sites.contains(&site) {
+                    sites.push(site);
+                }
+            }
+        }
+        true
+    }
+}
+
+impl McpSection {
+    /// Whether it names nothing.
+    pub fn is_empty(&self) -> bool {
+        self.servers.is_empty() && self.browser.is_none()
+    }
+}
+
+/// The server that a browser works through.
+fn server_of(browser: &Map<String, Value>) -> &str {
+    browser.get("server").and_then(Value::as_str).unwrap_or("browser")
+}
+
+/// What a file is called in messages; `-` is standard input.
+fn name_of(path: &Path) -> String {
+    if path == Path::new("-") { "stdin".to_owned() } else { obelus_kernel::visible(&path.display().to_string()) }
+}
+
+/// The folder of a file; of a bare name, this one.
+fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, SpecError> {
+    if is_bundled(path) {
+        return Ok(path.to_owned());
+    }
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    std::path::absolute(path).map_err(|error| SpecError::Folder(path.to_owned(), error))
+}
+
+fn without_activities<S: Serializer>(settings: &Settings, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut json = serde_json::to_value(settings).map_err(serde::ser::Error::custom)?;
+    if let Value::Object(fields) = &mut json {
+        fields.shift_remove("activities");
+    }
+    json.serialize(serializer)
+}
+
+/// A context as its messages.
+mod messages {
+    use super::{Context, Deserialize, Deserializer, Serialize, Serializer, Value};
+
+    pub(super) fn serialize<S: Serializer>(context: &Context, serializer: S) -> Result<S::Ok, S::Error> {
+        context.to_json().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Context, D::Error> {
+        Context::from_value(Value::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! Sessions that end with the process. Nothing is written down, and nobody waits.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use obelus_kernel::Time;
+use serde_json::Value;
+
+use super::{
+    Durable, InboxRow, InputId, Journaled, Locks, Record, Rest, SessionLock, SessionRow, Snapshot, Store, StoreError,
+    check_name,
+};
+
+/// Sessions in memory.
+#[derive(Default)]
+pub struct MemoryStore {
+    sessions: Mutex<BTreeMap<String, MemorySession>>,
+    locks: Locks,
+}
+
+/// One session.
+struct MemorySession {
+    created: Time,
+    genesis: Value,
+    records: Vec<Record>,
+    /// The records with which inputs from outside were taken.
+    taken: BTreeMap<InputId, u64>,
+    checkpoint: Option<Snapshot>,
+    /// Open questions, and the record after which they were open.
+    questions: Option<(u64, Vec<Value>)>,
+}
+
+impl MemorySession {
+    fn last(&self) -> u64 {
+        self.records.len() as u64
+    }
+
+    fn append(&mut self, session: &str, records: Vec<Record>) -> Result<(), StoreError> {
+        if let Some((id, seq)) = records.iter().find_map(|record| self.taken.get_key_value(record.id.as_ref()?)) {
+            return Err(StoreError::Taken { session: session.to_owned(), input: id.to_string(), seq: *seq });
+        }
+        for record in records {
+            self.records.push(record);
+            let seq = self.last();
+            if let Some(id) = self.records.last().and_then(|record| record.id.clone()) {
+                self.taken.insert(id, seq);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl MemoryStore {
+    /// A store without sessions.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, BTreeMap<String, MemorySession>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<T>(
+        &self,
+        id: &str,
+        work: impl FnOnce(&mut MemorySession) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.sessions().get_mut(id).ok_or_else(|| StoreError::Unknown(id.to_owned())).and_then(work)
+    }
+}
+
+impl Store for MemoryStore {
+    fn create(&self, id: &str, at: Time, genesis: &Value, records: Vec<Record>) -> Result<(), StoreError> {
+        check_name(id)?;
+        let mut sessions = self.sessions();
+        if sessions.contains_key(id) {
+            return Err(StoreError::Exists(id.to_owned()));
+        }
+        let mut kept = MemorySession {
+            created: at,
+            genesis: genesis.clone(),
+            records: Vec::new(),
+            taken: BTreeMap::new(),
+            checkpoint: None,
+            questions: None,
+        };
+        kept.append(id, records)?;
+        sessions.insert(id.to_owned(), kept);
+        Ok(())
+    }
+
+    fn genesis(&self, id: &str) -> Result<Option<Value>, StoreError> {
+        Ok(self.sessions().get(id).map(|kept| kept.genesis.clone()))
+    }
+
+    fn lock(&self, id: &str) -> Result<SessionLock, StoreError> {
+        self.locks.take(id)
+    }
+
+    fn append(&self, id: &str, after: u64, records: Vec<Record>) -> Durable {
+        let appended = self.with(id, |kept| {
+            if kept.last() != after {
+                return Err(StoreError::MovedOn { session: id.to_owned(), after, found: kept.last() });
+            }
+            kept.append(id, records)?;
+            Ok(kept.last())
+        });
+        Box::pin(std::future::ready(appended.map_err(Into::into)))
+    }
+
+    fn load(&self, id: &str, after: u64, upto: Option<u64>) -> Result<Journaled, StoreError> {
+        self.with(id, |kept| {
+            let index = |seq: u64| usize::try_from(seq).map_or(kept.records.len(), |seq| seq.min(kept.records.len()));
+            let end = upto.map_or(kept.records.len(), index);
+            let records = kept.records.get(index(after)..end).unwrap_or_default().to_vec();
+            Ok(Journaled { after, records, cut: None })
+        })
+    }
+
+    fn taken(&self, id: &str, input: &InputId) -> Result<Option<u64>, StoreError> {
+        self.with(id, |kept| Ok(kept.taken.get(input).copied()))
+    }
+
+    fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, StoreError> {
+        self.with(id, |kept| Ok(kept.checkpoint.clone()))
+    }
+
+    fn keep_rest(&self, id: &str, seq: u64, rest: Rest) {
+        let _ = self.with(id, |kept| {
+            if let Some(state) = rest.checkpoint {
+                kept.checkpoint = Some(Snapshot { seq, state });
+            }
+            kept.questions = Some((seq, rest.questions));
+            Ok(())
+        });
+    }
+
+    fn list(&self) -> Result<Vec<SessionRow>, StoreError> {
+        let row = |(id, kept): (&String, &MemorySession)| SessionRow {
+            id: id.clone(),
+            created: kept.created,
+            records: kept.last(),
+            last_at: kept.records.last().map(|record| record.at),
+        };
+        let mut rows: Vec<SessionRow> = self.sessions().iter().map(row).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.created));
+        Ok(rows)
+    }
+
+    fn inbox(&self) -> Result<Vec<InboxRow>, StoreError> {
+        let row = |(id, kept): (&String, &MemorySession)| {
+            let current = kept.questions.as_ref().filter(|(seq, _)| *seq == kept.last());
+            // One that has begun and was told nothing yet asks nothing.
+            let new = (kept.last() == 0).then(Vec::new);
+            InboxRow { session: id.clone(), questions: current.map(|(_, questions)| questions.clone()).or(new) }
+        };
+        let is_news = |row: &InboxRow| row.questions.as_ref().is_none_or(|questions| !questions.is_empty());
+        Ok(self.sessions().iter().map(row).filter(is_news).collect())
+    }
+
+    fn remove(&self, id: &str) -> Result<(), StoreError> {
+        self.sessions().remove(id).map(drop).ok_or_else(|| StoreError::Unknown(id.to_owned()))
+    }
+
+    fn cut(&self, id: &str, from: u64) -> Result<(), StoreError> {
+        self.with(id, |kept| {
+            kept.records.truncate(usize::try_from(from.saturating_sub(1)).unwrap_or(usize::MAX));
+            kept.taken.retain(|_, seq| *seq < from);
+            kept.checkpoint = kept.checkpoint.take().filter(|checkpoint| checkpoint.seq < from);
+            kept.questions = kept.questions.take().filter(|(seq, _)| *seq < from);
+            Ok(())
+        })
+    }
+
+    fn is_durable(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,166 @@
+//! What a store keeps of a session.
+
+use std::fmt;
+use std::str::FromStr;
+
+use obelus_kernel::Time;
+use obelus_kernel::session::Input;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::StoreError;
+
+/// One input of a session, as its journal keeps it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// When the session took it.
+    pub at: Time,
+    /// The input.
+    pub input: Input,
+    /// The id under which somebody outside sent it, if it came from outside.
+    pub id: Option<InputId>,
+    /// What the input led to. Records of older versions have none.
+    pub digest: Option<Digest>,
+}
+
+impl Record {
+    /// A record without id and digest.
+    pub fn new(at: Time, input: Input) -> Self {
+        Self { at, input, id: None, digest: None }
+    }
+}
+
+/// The id of an input from outside (DUR-13), chosen by its sender. The same id again acts once.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct InputId(String);
+
+impl InputId {
+    /// The longest id that is taken, in bytes.
+    pub const LONGEST: usize = 200;
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for InputId {
+    type Err = StoreError;
+
+    fn from_str(text: &str) -> Result<Self, StoreError> {
+        Self::try_from(text.to_owned())
+    }
+}
+
+impl TryFrom<String> for InputId {
+    type Error = StoreError;
+
+    fn try_from(text: String) -> Result<Self, StoreError> {
+        match (1..=Self::LONGEST).contains(&text.len()) {
+            true => Ok(Self(text)),
+            false => Err(StoreError::BadInputId(text.len())),
+        }
+    }
+}
+
+impl From<InputId> for String {
+    fn from(id: InputId) -> Self {
+        id.0
+    }
+}
+
+impl fmt::Display for InputId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A digest of what an input led to: the upper half is of the tasks, the lower half of the messages. It is written as
+/// 16 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Digest(pub(crate) u64);
+
+impl TryFrom<String> for Digest {
+    type Error = std::num::ParseIntError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        u64::from_str_radix(&text, 16).map(Self)
+    }
+}
+
+impl From<Digest> for String {
+    fn from(digest: Digest) -> Self {
+        format!("{:016x}", digest.0)
+    }
+}
+
+/// What was read of a journal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Journaled {
+    /// The number of the record before the first one.
+    pub after: u64,
+    /// The records, oldest first.
+    pub records: Vec<Record>,
+    /// Where the end is damaged and was left out.
+    pub cut: Option<Cut>,
+}
+
+impl Journaled {
+    /// The number of the last record.
+    pub fn last(&self) -> u64 {
+        self.after + self.records.len() as u64
+    }
+}
+
+/// A damaged end of a journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// The first record that cannot be read.
+    pub seq: u64,
+    /// How many records are left out, this one included.
+    pub records: u64,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// A session at rest, as `Session::checkpoint` made it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The last record in it.
+    pub seq: u64,
+    /// What `Session::checkpoint` made.
+    pub state: String,
+}
+
+/// What is kept of a session that has come to rest.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rest {
+    /// What `Session::checkpoint` made, if the session can be kept now.
+    pub checkpoint: Option<String>,
+    /// The open questions, as `Question::to_json` makes them.
+    pub questions: Vec<Value>,
+}
+
+/// One session in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionRow {
+    /// Its name.
+    pub id: String,
+    /// When it began.
+    pub created: Time,
+    /// How many records its journal has.
+    pub records: u64,
+    /// When the last of them came.
+    pub last_at: Option<Time>,
+}
+
+/// The open questions of one session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InboxRow {
+    /// The session.
+    pub session: String,
+    /// Its open questions. None where the session has gone on since they were kept: restore it to know.
+    pub questions: Option<Vec<Value>>,
+}

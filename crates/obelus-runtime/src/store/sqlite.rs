@@ -1,0 +1,291 @@
+//! Sessions on disk: one SQLite file in a folder.
+//!
+//! # Layout
+//!
+//! | file | subject |
+//! |---|---|
+//! | `lock` | one process at a time |
+//! | `schema` | the tables, their form, and how older forms become today's |
+//! | `writer` | the thread that writes, and what it writes at once |
+//! | `file` | commits, and what is done when one fails |
+//! | `reader` | reading beside it |
+//! | `sessions` | sessions by their names |
+//! | `journal` | records |
+//! | `index` | where the records of a session lie |
+//! | `rest` | checkpoints and open questions |
+//! | `sum` | how damage is found |
+
+mod file;
+mod index;
+mod journal;
+mod lock;
+mod reader;
+mod rest;
+mod schema;
+mod sessions;
+mod sum;
+mod writer;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+
+use obelus_kernel::Time;
+use obelus_kernel::session::Input;
+use rusqlite::{Connection, OptionalExtension};
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::{
+    AppendError, Cut, Durable, InboxRow, InputId, Journaled, Locks, Record, Rest, SessionLock, SessionRow, Snapshot,
+    Store, StoreError, check_name,
+};
+use file::OpenFile;
+use index::RecordIndex;
+use journal::{Encoded, number, signed};
+use reader::StoreReader;
+pub(super) use schema::FORM;
+use writer::StoreWriter;
+
+/// Sessions in an SQLite file.
+#[derive(Clone)]
+pub struct SqliteStore {
+    inner: Arc<OpenStore>,
+}
+
+struct OpenStore {
+    reader: SharedReader,
+    /// None where the store is only read.
+    writer: Option<StoreWriter>,
+    locks: Locks,
+    folder: PathBuf,
+    /// Holds the lock as long as the store is open; after the writer, which must be done first.
+    _lock: Option<File>,
+}
+
+/// Reads have a connection of their own, and never wait for a sync. There is none after a failed sync, until the file
+/// has been opened again.
+#[derive(Clone, Default)]
+struct SharedReader(Arc<Mutex<Option<StoreReader>>>);
+
+impl SharedReader {
+    fn get(&self) -> MutexGuard<'_, Option<StoreReader>> {
+        // A panic elsewhere leaves nothing half done: it only reads.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SqliteStore {
+    /// Opens the store in a folder, which is made if it is not there.
+    pub fn open(folder: &Path) -> Result<Self, StoreError> {
+        let lock = lock::take(folder)?;
+        let reader = SharedReader::default();
+        let closed = reader.clone();
+        let writer = StoreWriter::start(folder.to_owned(), move || *closed.get() = None)?;
+        *reader.get() = Some(StoreReader::new(schema::look(folder)?));
+        Ok(Self::of(folder, reader, Some(writer), Some(lock)))
+    }
+
+    /// Opens a store to read it only, beside whoever holds it.
+    pub fn look(folder: &Path) -> Result<Self, StoreError> {
+        if !schema::exists(folder) {
+            let missing = std::io::Error::new(std::io::ErrorKind::NotFound, "there is no store here");
+            return Err(StoreError::Folder(folder.to_owned(), missing));
+        }
+        let reader = SharedReader::default();
+        *reader.get() = Some(StoreReader::new(schema::look(folder)?));
+        Ok(Self::of(folder, reader, None, None))
+    }
+
+    fn of(folder: &Path, reader: SharedReader, writer: Option<StoreWriter>, lock: Option<File>) -> Self {
+        let (folder, locks) = (folder.to_owned(), Locks::default());
+        Self { inner: Arc::new(OpenStore { reader, writer, locks, folder, _lock: lock }) }
+    }
+
+    /// The same store, for whoever does not care which engine it is.
+    pub fn shared(&self) -> Arc<dyn Store> {
+        Arc::new(self.clone())
+    }
+
+    /// The store's folder.
+    pub fn folder(&self) -> &Path {
+        &self.inner.folder
+    }
+
+    /// Reads the store as it is at one moment.
+    fn read<T>(&self, work: impl FnOnce(&Connection, &RecordIndex) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut reader = self.inner.reader.get();
+        match &mut *reader {
+            Some(reader) => reader.read(work),
+            closed => {
+                if let Some(writer) = &self.inner.writer {
+                    writer.reopen()?;
+                }
+                closed.insert(StoreReader::new(schema::look(&self.inner.folder)?)).read(work)
+            }
+        }
+    }
+
+    fn writer(&self) -> Result<&StoreWriter, StoreError> {
+        self.inner.writer.as_ref().ok_or_else(|| StoreError::OnlyLooking(self.inner.folder.clone()))
+    }
+
+    /// Has something written, and waits until it is durable.
+    fn write(
+        &self,
+        work: impl FnOnce(&mut OpenFile) -> Result<(), StoreError> + Send + 'static,
+    ) -> Result<(), StoreError> {
+        let (sender, receiver) = mpsc::channel();
+        let tell = Box::new(move |outcome| drop(sender.send(outcome)));
+        self.writer()?.write(Box::new(move |file| work(file).map(|()| 0)), tell);
+        let ended = || Err(StoreError::NotWritten(WRITER_ENDED.to_owned()));
+        receiver.recv().unwrap_or_else(|_| ended()).map(drop)
+    }
+
+    /// The same for records of a session; what is returned ends when they are durable.
+    fn append_after(&self, id: &str, after: Option<u64>, records: Vec<Record>) -> Result<Durable, StoreError> {
+        let (writer, records) = (self.writer()?, Encoded::all(id, records)?);
+        let (sender, receiver) = oneshot::channel();
+        let id = id.to_owned();
+        writer.write(
+            Box::new(move |file| journal::append(file, &id, after, &records)),
+            Box::new(move |outcome| drop(sender.send(outcome.map_err(AppendError::from)))),
+        );
+        let ended = || Err(AppendError::NotDurable(WRITER_ENDED.to_owned()));
+        Ok(Box::pin(async move { receiver.await.unwrap_or_else(|_| ended()) }))
+    }
+
+    /// A session's journal, oldest first. A damaged end is an error here; [`Store::load`] leaves it out.
+    pub fn journal(&self, id: &str) -> Result<Vec<Record>, StoreError> {
+        let Journaled { records, cut, .. } = self.load(id, 0, None)?;
+        match cut {
+            None => Ok(records),
+            Some(Cut { seq, problem, .. }) => Err(StoreError::Damaged { session: id.to_owned(), seq, problem }),
+        }
+    }
+
+    /// What a session was last told to do: to start, to run its plan, or words of the user.
+    pub fn last_word(&self, id: &str) -> Result<Option<Input>, StoreError> {
+        self.read(|connection, index| journal::last_word(connection, index, id))
+    }
+
+    /// How many records a session's journal has.
+    pub fn records(&self, id: &str) -> Result<u64, StoreError> {
+        self.read(|connection, index| Ok(number(index.last(connection, sessions::number(connection, id)?)?)))
+    }
+
+    /// Gives the system back the room of what was removed; how many bytes that was. The whole store is written anew for
+    /// it, which needs as much room again until it is done. Others can read meanwhile, and writers wait.
+    pub fn shrink(&self) -> Result<u64, StoreError> {
+        let at = |error| StoreError::Folder(self.inner.folder.clone(), error);
+        let writer = self.writer()?;
+        let before = schema::bytes(&self.inner.folder).map_err(at)?;
+        writer.shrink()?;
+        Ok(before.saturating_sub(schema::bytes(&self.inner.folder).map_err(at)?))
+    }
+}
+
+const WRITER_ENDED: &str = "the store's writer has ended";
+
+impl Store for SqliteStore {
+    fn create(&self, id: &str, at: Time, genesis: &Value, records: Vec<Record>) -> Result<(), StoreError> {
+        check_name(id)?;
+        let records = Encoded::all(id, records)?;
+        let (id, genesis) = (id.to_owned(), genesis.to_string());
+        self.write(move |file| {
+            sessions::insert(&file.connection, &id, at, &genesis)?;
+            journal::append(file, &id, None, &records).map(drop)
+        })
+    }
+
+    fn genesis(&self, id: &str) -> Result<Option<Value>, StoreError> {
+        let damaged = |error: serde_json::Error| StoreError::Damaged {
+            session: id.to_owned(),
+            seq: 0,
+            problem: error.to_string(),
+        };
+        let found = self.read(|connection, _| sessions::find(connection, id))?;
+        found.map(|(_, text)| serde_json::from_str(&text).map_err(damaged)).transpose()
+    }
+
+    fn lock(&self, id: &str) -> Result<SessionLock, StoreError> {
+        self.inner.locks.take(id)
+    }
+
+    fn append(&self, id: &str, after: u64, records: Vec<Record>) -> Durable {
+        self.append_after(id, Some(after), records)
+            .unwrap_or_else(|error| Box::pin(std::future::ready(Err(error.into()))))
+    }
+
+    fn load(&self, id: &str, after: u64, upto: Option<u64>) -> Result<Journaled, StoreError> {
+        self.read(|connection, index| journal::load(connection, index, id, after, upto))
+    }
+
+    fn taken(&self, id: &str, input: &InputId) -> Result<Option<u64>, StoreError> {
+        self.read(|connection, _| journal::taken(connection, sessions::number(connection, id)?, input))
+    }
+
+    fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, StoreError> {
+        self.read(|connection, index| rest::snapshot(connection, index, id))
+    }
+
+    fn keep_rest(&self, id: &str, seq: u64, rest: Rest) {
+        if let Some(writer) = &self.inner.writer {
+            writer.put_off(id, seq, rest);
+        }
+    }
+
+    fn list(&self) -> Result<Vec<SessionRow>, StoreError> {
+        self.read(|connection, index| {
+            let mut select =
+                connection.prepare_cached("SELECT id, created, number FROM session ORDER BY number DESC")?;
+            let mut rows = select.query([])?;
+            let mut all = Vec::new();
+            while let Some(row) = rows.next()? {
+                let (last, last_at) = last_record(connection, index, row.get(2)?)?;
+                all.push(SessionRow { id: row.get(0)?, created: Time(row.get(1)?), records: number(last), last_at });
+            }
+            Ok(all)
+        })
+    }
+
+    fn inbox(&self) -> Result<Vec<InboxRow>, StoreError> {
+        self.read(rest::inbox)
+    }
+
+    fn remove(&self, id: &str) -> Result<(), StoreError> {
+        let name = id.to_owned();
+        self.writer()?.forget(id);
+        self.write(move |file| file.remove(&name))?;
+        crate::SessionFiles::remove(self.folder(), id)
+    }
+
+    fn cut(&self, id: &str, from: u64) -> Result<(), StoreError> {
+        let name = id.to_owned();
+        self.writer()?.forget(id);
+        self.write(move |file| {
+            let session = file.number(&name)?;
+            file.cut(session, signed(from))
+        })
+    }
+}
+
+/// Number and time of the last record of a session.
+fn last_record(connection: &Connection, index: &RecordIndex, session: i64) -> Result<(i64, Option<Time>), StoreError> {
+    let found = match index.recent(session).last() {
+        Some((seq, place)) => Some((*seq, *place)),
+        None => connection
+            .prepare_cached("SELECT seq, place FROM register WHERE session = ?1 ORDER BY seq DESC LIMIT 1")?
+            .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?,
+    };
+    let Some((seq, place)) = found else { return Ok((0, None)) };
+    let at = connection
+        .prepare_cached("SELECT at FROM record WHERE place = ?1")?
+        .query_row([place], |row| row.get(0))
+        .optional()?;
+    Ok((seq, at.map(Time)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! The file as its only writer has it: commits, and what is done when one fails (DUR-9).
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use rusqlite::{Connection, ErrorCode, ffi};
+
+use super::index::RecordIndex;
+use super::writer::{PutOff, WriteJob};
+use super::{rest, schema, sessions};
+use crate::store::StoreError;
+
+/// The open file, and what its writer knows of it.
+pub(super) struct OpenFile {
+    pub(super) connection: Connection,
+    pub(super) index: RecordIndex,
+    /// The numbers of sessions that were written to lately.
+    numbers: HashMap<String, i64>,
+}
+
+/// Sessions whose numbers are remembered, at most.
+const MOST_NUMBERS: usize = 4096;
+
+impl OpenFile {
+    fn new(connection: Connection) -> Result<Self, StoreError> {
+        let index = RecordIndex::open(&connection)?;
+        Ok(Self { connection, index, numbers: HashMap::new() })
+    }
+
+    /// The number of a session. A session whose name or beginning is damaged is not written to.
+    pub(super) fn number(&mut self, id: &str) -> Result<i64, StoreError> {
+        if let Some(number) = self.numbers.get(id) {
+            return Ok(*number);
+        }
+        let found = sessions::find(&self.connection, id)?;
+        let (number, _) = found.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
+        if self.numbers.len() >= MOST_NUMBERS {
+            self.numbers.clear();
+        }
+        self.numbers.insert(id.to_owned(), number);
+        Ok(number)
+    }
+
+    /// Removes the records of a session from `from` on, and what was kept after them.
+    pub(super) fn cut(&mut self, session: i64, from: i64) -> Result<(), StoreError> {
+        self.index.cut(&self.connection, session, from)?;
+        rest::cut(&self.connection, session, from)
+    }
+
+    /// Removes a session. Its number may be given to another one.
+    pub(super) fn remove(&mut self, id: &str) -> Result<(), StoreError> {
+        // By its name alone: a damaged session can be removed too.
+        let session = sessions::number(&self.connection, id)?;
+        self.cut(session, 0)?;
+        self.connection.execute("DELETE FROM session WHERE number = ?1", [session])?;
+        self.numbers.remove(id);
+        Ok(())
+    }
+
+    /// Writes a batch into an open transaction.
+    fn fill(&mut self, batch: Vec<WriteJob>, rests: &[PutOff]) -> Result<Vec<Result<u64, StoreError>>, StoreError> {
+        self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        let mut outcomes = Vec::with_capacity(batch.len());
+        for write in batch {
+            let before = self.connection.total_changes();
+            match write(self) {
+                Err(StoreError::Disk(error)) => return Err(StoreError::Disk(error)),
+                // What it wrote cannot be told from what the others wrote.
+                Err(error) if self.connection.total_changes() != before => return Err(error),
+                outcome => outcomes.push(outcome),
+            }
+        }
+        for put_off in rests {
+            rest::keep(self, put_off)?;
+        }
+        if self.index.is_long() {
+            self.index.register(&self.connection)?;
+        }
+        Ok(outcomes)
+    }
+}
+
+/// The file of a store, which is closed after a failed sync and opened again for the next commit.
+pub(super) struct WriterFile {
+    folder: PathBuf,
+    open: Option<OpenFile>,
+}
+
+impl WriterFile {
+    pub(super) fn new(folder: PathBuf) -> Result<Self, StoreError> {
+        let mut file = Self { folder, open: None };
+        file.open()?;
+        Ok(file)
+    }
+
+    /// The open file. Opening makes everything durable that is found in it.
+    pub(super) fn open(&mut self) -> Result<&mut OpenFile, StoreError> {
+        match &mut self.open {
+            Some(open) => Ok(open),
+            closed => Ok(closed.insert(OpenFile::new(schema::open(&self.folder)?)?)),
+        }
+    }
+
+    /// Closes the file, whatever it is in the middle of.
+    pub(super) fn let_go(&mut self) {
+        self.open = None;
+    }
+
+    /// Writes a batch as one transaction with one sync. Either everything is durable that was not refused, or nothing
+    /// of it was written, or after a failed sync nobody knows.
+    pub(super) fn commit(
+        &mut self,
+        batch: Vec<WriteJob>,
+        rests: &[PutOff],
+    ) -> Result<Vec<Result<u64, StoreError>>, StoreError> {
+        let committed = self.open().and_then(|open| {
+            let outcomes = open.fill(batch, rests)?;
+            match open.connection.prepare_cached("COMMIT")?.execute([]) {
+                Ok(_) => Ok(outcomes),
+                Err(error) if is_not_written(&error) => Err(StoreError::Disk(error)),
+                Err(error) => Err(StoreError::OutcomeUnknown(error.to_string())),
+            }
+        });
+        match &committed {
+            Ok(_) => {}
+            Err(StoreError::OutcomeUnknown(_)) => self.let_go(),
+            Err(_) => self.roll_back(),
+        }
+        committed
+    }
+
+    /// Goes back to what is in the file, from which what is in memory may differ after a failure.
+    fn roll_back(&mut self) {
+        let rolled_back = self.open.as_mut().is_some_and(|OpenFile { connection, index, numbers }| {
+            // Some failures have rolled back already.
+            let _ = connection.execute_batch("ROLLBACK");
+            numbers.clear();
+            connection.is_autocommit() && RecordIndex::read(connection).map(|read| *index = read).is_ok()
+        });
+        if !rolled_back {
+            self.let_go();
+        }
+    }
+
+    /// Gives the system back what is free in the file. All of it is written anew, beside what is there.
+    pub(super) fn shrink(&mut self) -> Result<(), StoreError> {
+        let shrunk = self.open().and_then(|open| {
+            open.connection.execute_batch("VACUUM")?;
+            // The file gets shorter when the log has been carried over into it.
+            schema::carry_over(&open.connection)?;
+            Ok(())
+        });
+        if shrunk.is_err() {
+            self.let_go();
+        }
+        shrunk
+    }
+
+    /// Leaves everything in the register, so that whoever opens the file next need not read its end. Nothing is lost
+    /// where that fails.
+    pub(super) fn close(&mut self) {
+        if let Some(OpenFile { connection, index, .. }) = &mut self.open
+            && !index.is_registered()
+            && let Ok(transaction) = connection.unchecked_transaction()
+        {
+            let _ = index.register(&transaction).and_then(|()| Ok(transaction.commit()?));
+        }
+        self.let_go();
+    }
+}
+
+/// Whether an error says for sure that nothing was written: the disk is full or read-only. Of every other error of a
+/// commit, such as that of a sync, nobody knows.
+pub(super) fn is_not_written(error: &rusqlite::Error) -> bool {
+    let Some(failure) = error.sqlite_error() else { return false };
+    matches!(failure.code, ErrorCode::DiskFull | ErrorCode::ReadOnly | ErrorCode::DatabaseBusy)
+        || failure.extended_code == ffi::SQLITE_IOERR_WRITE
+}

@@ -1,0 +1,187 @@
+//! Where the records of a session lie: an index that is written now and then.
+//!
+//! Records lie in one table in the order in which they came, whatever session they are of, so a commit touches few
+//! pages. An index of SQLite's own would have to be written with every commit, a page for each session in it. The table
+//! `register` is such an index, written once in some thousand records and when the store is closed. The records since
+//! then are found by reading the end of the table of records, and are held in memory.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, params};
+
+use super::{StoreError, sum};
+
+/// Records that are not in the register, at most, but for those of the latest commit. In this crate's own tests it is
+/// few, so that most of them meet both.
+const MOST: usize = if cfg!(test) { 8 } else { 4096 };
+
+/// The records that are not in the register yet.
+#[derive(Default)]
+pub(super) struct RecordIndex {
+    /// Number and place of each, by session, oldest first.
+    sessions: BTreeMap<i64, Vec<(i64, i64)>>,
+    records: usize,
+    /// The last place that is or was in use.
+    end: i64,
+    covered: Covered,
+}
+
+/// What the register covers.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Covered {
+    /// The last place in it.
+    upto: i64,
+    /// How often records were removed. Their places may have been given to others.
+    removals: i64,
+}
+
+impl Covered {
+    /// None where it is damaged.
+    fn read(connection: &Connection) -> Result<Option<Self>, StoreError> {
+        let mut select = connection.prepare_cached("SELECT upto, removals, sum FROM registered")?;
+        let (covered, kept) = select
+            .query_row([], |row| Ok((Self { upto: row.get(0)?, removals: row.get(1)? }, row.get::<_, i64>(2)?)))?;
+        Ok(Some(covered).filter(|covered| covered.sum() == kept))
+    }
+
+    fn write(self, connection: &Connection) -> Result<(), StoreError> {
+        let mut update = connection.prepare_cached("UPDATE registered SET upto = ?1, removals = ?2, sum = ?3")?;
+        update.execute([self.upto, self.removals, self.sum()])?;
+        Ok(())
+    }
+
+    fn sum(self) -> i64 {
+        sum::with_numbers(0, &[self.upto, self.removals])
+    }
+}
+
+impl RecordIndex {
+    /// Reads it. A register that does not cover what it should is an error.
+    pub(super) fn read(connection: &Connection) -> Result<Self, StoreError> {
+        let covered = Covered::read(connection)?.ok_or(StoreError::DamagedIndex)?;
+        let mut index = Self { end: covered.upto, covered, ..Self::default() };
+        index.read_on(connection)?;
+        Ok(index)
+    }
+
+    /// Reads it to write: a damaged register is made anew.
+    pub(super) fn open(connection: &Connection) -> Result<Self, StoreError> {
+        if Covered::read(connection)?.is_none() {
+            let transaction = connection.unchecked_transaction()?;
+            rebuild(&transaction)?;
+            transaction.commit()?;
+        }
+        Self::read(connection)
+    }
+
+    /// Brings what was read before up to what is there now.
+    pub(super) fn refresh(&mut self, connection: &Connection) -> Result<(), StoreError> {
+        match Covered::read(connection)? == Some(self.covered) {
+            true => self.read_on(connection)?,
+            false => *self = Self::read(connection)?,
+        }
+        Ok(())
+    }
+
+    fn read_on(&mut self, connection: &Connection) -> Result<(), StoreError> {
+        let mut select =
+            connection.prepare_cached("SELECT place, session, seq FROM record WHERE place > ?1 ORDER BY place")?;
+        let mut rows = select.query([self.end])?;
+        while let Some(row) = rows.next()? {
+            self.add(row.get(1)?, row.get(2)?, row.get(0)?);
+        }
+        Ok(())
+    }
+
+    /// The place after all others.
+    pub(super) fn next_place(&self) -> i64 {
+        self.end + 1
+    }
+
+    /// A record was written.
+    pub(super) fn add(&mut self, session: i64, seq: i64, place: i64) {
+        self.sessions.entry(session).or_default().push((seq, place));
+        self.records += 1;
+        self.end = place;
+    }
+
+    /// Number and place of each record of a session that is not in the register, oldest first.
+    pub(super) fn recent(&self, session: i64) -> &[(i64, i64)] {
+        self.sessions.get(&session).map_or(&[], Vec::as_slice)
+    }
+
+    /// The number of the last record of a session.
+    pub(super) fn last(&self, connection: &Connection, session: i64) -> Result<i64, StoreError> {
+        if let Some((seq, _)) = self.recent(session).last() {
+            return Ok(*seq);
+        }
+        let mut select = connection.prepare_cached("SELECT coalesce(max(seq), 0) FROM register WHERE session = ?1")?;
+        Ok(select.query_row([session], |row| row.get(0))?)
+    }
+
+    /// Removes the records of a session from `from` on.
+    pub(super) fn cut(&mut self, connection: &Connection, session: i64, from: i64) -> Result<(), StoreError> {
+        connection.execute(
+            "DELETE FROM record WHERE place IN (SELECT place FROM register WHERE session = ?1 AND seq >= ?2)",
+            [session, from],
+        )?;
+        connection.execute("DELETE FROM register WHERE session = ?1 AND seq >= ?2", [session, from])?;
+        let recent = self.sessions.entry(session).or_default();
+        let mut delete = connection.prepare_cached("DELETE FROM record WHERE place = ?1")?;
+        for (_, place) in recent.iter().filter(|(seq, _)| *seq >= from) {
+            delete.execute([place])?;
+        }
+        self.records -= recent.len();
+        recent.retain(|(seq, _)| *seq < from);
+        self.records += recent.len();
+        if recent.is_empty() {
+            self.sessions.remove(&session);
+        }
+        self.covered.removals += 1;
+        self.covered.write(connection)
+    }
+
+    /// Whether everything is in the register.
+    pub(super) fn is_registered(&self) -> bool {
+        self.records == 0
+    }
+
+    /// Whether the register should be written by now.
+    pub(super) fn is_long(&self) -> bool {
+        self.records >= MOST
+    }
+
+    /// Writes everything into the register.
+    pub(super) fn register(&mut self, connection: &Connection) -> Result<(), StoreError> {
+        let mut insert = connection.prepare_cached("INSERT INTO register (session, seq, place) VALUES (?1, ?2, ?3)")?;
+        for (session, records) in &self.sessions {
+            for (seq, place) in records {
+                insert.execute(params![session, seq, place])?;
+            }
+        }
+        self.covered.upto = self.end;
+        self.covered.write(connection)?;
+        self.sessions.clear();
+        self.records = 0;
+        Ok(())
+    }
+}
+
+/// Writes the sum of what the register covers, where there was none.
+pub(super) fn add_sum(connection: &Connection) -> Result<(), StoreError> {
+    let upto = connection.query_row("SELECT upto FROM registered", [], |row| row.get(0))?;
+    Covered { upto, removals: 0 }.write(connection)
+}
+
+/// Makes the register anew from the records.
+fn rebuild(connection: &Connection) -> Result<(), StoreError> {
+    connection.execute_batch(
+        "DELETE FROM register;
+         INSERT OR IGNORE INTO register (session, seq, place)
+             SELECT session, seq, place FROM record ORDER BY session, seq;",
+    )?;
+    let mut end = connection.prepare("SELECT coalesce(max(place), 0) FROM record")?;
+    let removals = connection.query_row("SELECT removals FROM registered", [], |row| row.get::<_, i64>(0))?;
+    let upto = end.query_row([], |row| row.get(0))?;
+    Covered { upto, removals: removals.wrapping_add(1) }.write(connection)
+}

@@ -1,0 +1,235 @@
+//! Records: how they are written, and how they are read again.
+
+use obelus_kernel::session::Input;
+use obelus_kernel::{Time, depth_of_text};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::Deserialize;
+
+use super::file::OpenFile;
+use super::index::RecordIndex;
+use super::{sessions, sum};
+use crate::store::{Cut, Digest, InputId, Journaled, Record, StoreError};
+
+/// The form of the records that are written today.
+const FORM: i64 = 4;
+
+/// Levels of a record that can be read: those of the deepest JSON that anybody reads, and some.
+const MOST_LEVELS: usize = 160;
+
+/// The columns of a record that [`decode`] reads, by their places.
+const COLUMNS: &str = "at, form, record.sum, digest, input_id, input";
+
+/// A record as it is written down. It is made on the thread of whoever appends.
+pub(super) struct Encoded {
+    at: Time,
+    text: String,
+    text_sum: u64,
+    digest: Option<Digest>,
+    id: Option<InputId>,
+}
+
+impl Encoded {
+    pub(super) fn all(session: &str, records: Vec<Record>) -> Result<Vec<Self>, StoreError> {
+        records.into_iter().map(|record| Self::of(session, record)).collect()
+    }
+
+    fn of(session: &str, record: Record) -> Result<Self, StoreError> {
+        let text = serde_json::to_string(&record.input)
+            .map_err(|error| StoreError::Unwritable { session: session.to_owned(), problem: error.to_string() })?;
+        let text_sum = sum::of_text(&text);
+        Ok(Self { at: record.at, text, text_sum, digest: record.digest, id: record.id })
+    }
+}
+
+/// The sum of a record of form 4.
+fn record_sum(text: u64, place: (i64, i64), at: i64, digest: Option<i64>, id: Option<&str>) -> i64 {
+    let id = id.map_or(0, |id| sum::of_text(id).cast_signed());
+    sum::with_numbers(text, &[place.0, place.1, at, digest.is_some().into(), digest.unwrap_or(0), id])
+}
+
+/// Appends records; the number of the last one. `after` is the last record that the writer knows of; none where it
+/// need not know.
+pub(super) fn append(
+    file: &mut OpenFile,
+    id: &str,
+    after: Option<u64>,
+    records: &[Encoded],
+) -> Result<u64, StoreError> {
+    let session = file.number(id)?;
+    let OpenFile { connection, index, .. } = file;
+    let mut seq = index.last(connection, session)?;
+    if let Some(after) = after.filter(|after| *after != number(seq)) {
+        return Err(StoreError::MovedOn { session: id.to_owned(), after, found: number(seq) });
+    }
+    for input in records.iter().filter_map(|record| record.id.as_ref()) {
+        if let Some(seq) = taken(connection, session, input)? {
+            return Err(StoreError::Taken { session: id.to_owned(), input: input.to_string(), seq });
+        }
+    }
+    let mut insert = connection.prepare_cached(
+        "INSERT INTO record (place, session, seq, at, form, sum, input, digest, input_id)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?;
+    for Encoded { at, text, text_sum, digest, id } in records {
+        seq += 1;
+        let (place, id) = (index.next_place(), id.as_ref().map(InputId::as_str));
+        let digest = digest.map(|digest| digest.0.cast_signed());
+        let sum = record_sum(*text_sum, (session, seq), at.0, digest, id);
+        insert.execute(params![place, session, seq, at.0, FORM, sum, text, digest, id])?;
+        index.add(session, seq, place);
+    }
+    Ok(number(seq))
+}
+
+/// The record with which a session took the input of this id.
+pub(super) fn taken(connection: &Connection, session: i64, input: &InputId) -> Result<Option<u64>, StoreError> {
+    let seq: Option<i64> = connection
+        .prepare_cached("SELECT seq FROM record WHERE session = ?1 AND input_id = ?2")?
+        .query_row(params![session, input.as_str()], |row| row.get(0))
+        .optional()?;
+    Ok(seq.map(number))
+}
+
+/// Reads the records after `after`, up to and including `upto`. A damaged end is left out and reported; damage before a
+/// sound record is an error.
+pub(super) fn load(
+    connection: &Connection,
+    index: &RecordIndex,
+    id: &str,
+    after: u64,
+    upto: Option<u64>,
+) -> Result<Journaled, StoreError> {
+    let session = sessions::number(connection, id)?;
+    let (first, last) = (signed(after), upto.map_or(i64::MAX, signed));
+    let journaled = Journaled { after, records: Vec::new(), cut: None };
+    let mut reading = Reading { id, session, expected: first, journaled };
+    let mut select = connection.prepare_cached(&format!(
+        "SELECT {COLUMNS}, register.seq FROM register LEFT JOIN record USING (place)
+         WHERE register.session = ?1 AND register.seq > ?2 AND register.seq <= ?3 ORDER BY register.seq"
+    ))?;
+    let mut rows = select.query(params![session, first, last])?;
+    while let Some(row) = rows.next()? {
+        reading.take(row, row.get(6)?)?;
+    }
+    let mut select = connection.prepare_cached(&format!("SELECT {COLUMNS} FROM record WHERE place = ?1"))?;
+    for (seq, place) in index.recent(session).iter().filter(|(seq, _)| *seq > first && *seq <= last) {
+        let mut rows = select.query([place])?;
+        while let Some(row) = rows.next()? {
+            reading.take(row, *seq)?;
+        }
+    }
+    Ok(reading.journaled)
+}
+
+/// A journal of which some records have been read.
+struct Reading<'a> {
+    id: &'a str,
+    session: i64,
+    /// The number of the latest record.
+    expected: i64,
+    journaled: Journaled,
+}
+
+impl Reading<'_> {
+    fn take(&mut self, row: &Row<'_>, seq: i64) -> Result<(), StoreError> {
+        self.expected += 1;
+        let damaged = |seq, problem| StoreError::Damaged { session: self.id.to_owned(), seq, problem };
+        if seq != self.expected {
+            return Err(damaged(number(seq), "a record before it is missing".to_owned()));
+        }
+        match (decode(row, self.session, seq), &mut self.journaled.cut) {
+            (Ok(record), None) => self.journaled.records.push(record),
+            (Ok(_), Some(Cut { seq, problem, .. })) => return Err(damaged(*seq, std::mem::take(problem))),
+            (Err(problem), cut) => {
+                cut.get_or_insert(Cut { seq: number(seq), records: 0, problem }).records += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a session was last told to do: to start, to run its plan, or words of the user.
+pub(super) fn last_word(connection: &Connection, index: &RecordIndex, id: &str) -> Result<Option<Input>, StoreError> {
+    let session = sessions::number(connection, id)?;
+    let word = |row: &Row<'_>, seq| {
+        let input = decode(row, session, seq).ok().map(|record| record.input);
+        input.filter(|input| matches!(input, Input::Start | Input::RunPlan | Input::User { .. }))
+    };
+    let mut select = connection.prepare_cached(&format!("SELECT {COLUMNS} FROM record WHERE place = ?1"))?;
+    for (seq, place) in index.recent(session).iter().rev() {
+        let mut rows = select.query([place])?;
+        if let Some(found) = rows.next()?.and_then(|row| word(row, *seq)) {
+            return Ok(Some(found));
+        }
+    }
+    let mut select = connection.prepare_cached(&format!(
+        "SELECT {COLUMNS}, register.seq FROM register JOIN record USING (place)
+         WHERE register.session = ?1 ORDER BY register.seq DESC"
+    ))?;
+    let mut rows = select.query([session])?;
+    while let Some(row) = rows.next()? {
+        if let Some(found) = word(row, row.get(6)?) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// Reads a row with the columns of [`COLUMNS`] as the record of this number of a session.
+fn decode(row: &Row<'_>, session: i64, seq: i64) -> Result<Record, String> {
+    let field = |index| row.get::<_, i64>(index).map_err(|error| error.to_string());
+    let (text, id) = (text(row, 5)?.ok_or("it is missing")?, text(row, 4)?);
+    let digest = row.get::<_, Option<i64>>(3).map_err(|error| error.to_string())?;
+    let (at, form) = (field(0)?, field(1)?);
+    let is_sound = match form {
+        1 => true,
+        2 => field(2)? == sum::of_form_2(seq, text),
+        3 => field(2)? == sum::with_numbers(sum::of_text(text), &[session, seq, at]),
+        FORM => field(2)? == record_sum(sum::of_text(text), (session, seq), at, digest, id),
+        _ => return Err(format!("it is of form {form}, and this version knows forms up to {FORM}")),
+    };
+    if !is_sound {
+        return Err("its sum is not that of what is written there".to_owned());
+    }
+    // All forms spell inputs alike: form 1 has no sum, form 2 another one, form 3 neither digest nor id.
+    let input = parsed(text)?;
+    let id = id.map(str::parse).transpose().map_err(|error: StoreError| error.to_string())?;
+    Ok(Record { at: Time(at), input, id, digest: digest.map(|digest| Digest(digest.cast_unsigned())) })
+}
+
+/// A column as text. Bytes that are no text are damage too.
+fn text<'a>(row: &'a Row<'_>, column: usize) -> Result<Option<&'a str>, String> {
+    match row.get_ref(column).map_err(|error| error.to_string())? {
+        ValueRef::Null => Ok(None),
+        value => {
+            let bytes = value.as_bytes().map_err(|error| error.to_string())?;
+            std::str::from_utf8(bytes).map(Some).map_err(|error| error.to_string())
+        }
+    }
+}
+
+/// Reads an input. What an activity brought may be nested as deep as can be read at all, and stands some levels deeper
+/// here.
+fn parsed(text: &str) -> Result<Input, String> {
+    let problem = match serde_json::from_str(text) {
+        Ok(input) => return Ok(input),
+        Err(problem) => problem.to_string(),
+    };
+    if !problem.starts_with("recursion limit exceeded") || depth_of_text(text) > MOST_LEVELS {
+        return Err(problem);
+    }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    reader.disable_recursion_limit();
+    Input::deserialize(&mut reader).map_err(|error| error.to_string())
+}
+
+/// A number of records as the engine has it.
+pub(super) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A number of records as everybody else has it.
+pub(super) fn number(signed: i64) -> u64 {
+    u64::try_from(signed).unwrap_or_default()
+}

@@ -1,0 +1,67 @@
+//! DUR-5: one process holds a store, and its lock file names that process.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::time::Duration;
+
+use super::StoreError;
+
+/// Takes the folder's lock, or says who has it. The operating system gives it back when the holder is gone.
+pub(super) fn take(folder: &Path) -> Result<File, StoreError> {
+    let at = |error| StoreError::Folder(folder.to_owned(), error);
+    // Only the owner may read what sessions hold.
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(at)?;
+    let path = folder.join("lock");
+    let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(at)?;
+    match try_for_a_while(&mut file) {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let mut holder = String::new();
+            let _ = (&mut file).take(1000).read_to_string(&mut holder);
+            let holder = obelus_kernel::visible(holder.trim());
+            let holder = if holder.is_empty() { "another process".to_owned() } else { holder };
+            return Err(StoreError::Held { folder: folder.to_owned(), holder });
+        }
+        Err(TryLockError::Error(error)) => return Err(at(error)),
+    }
+    let program = std::env::args().next().unwrap_or_default();
+    let program = Path::new(&program).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    // The name is for error messages only, so a full disk must not keep anybody from opening the store.
+    let _ = file.set_len(0).and_then(|()| file.rewind());
+    let _ = write!(file, "process {} ({program})", std::process::id());
+    Ok(file)
+}
+
+/// How often the lock is tried while its holder lives.
+const TRIES: u32 = 10;
+
+/// How often it is tried when the process that the file names is gone.
+const TRIES_IF_GONE: u32 = 100;
+
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_millis(30);
+
+/// Takes the lock, and tries again for a while: a killed process may hold its lock a moment longer than it lives.
+fn try_for_a_while(file: &mut File) -> Result<(), TryLockError> {
+    let mut tries = 0;
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if tries < TRIES || (tries < TRIES_IF_GONE && is_gone(file)) => {
+                tries += 1;
+                std::thread::sleep(PAUSE);
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Whether the process that the file names does not exist any more. False where that cannot be found out.
+fn is_gone(file: &mut File) -> bool {
+    let mut holder = String::new();
+    let _ = file.rewind().and_then(|()| file.take(1000).read_to_string(&mut holder));
+    let _ = file.rewind();
+    let number = holder.split(' ').nth(1).and_then(|number| number.parse::<u32>().ok());
+    number.is_some_and(|number| Path::new("/proc/self").exists() && !Path::new(&format!("/proc/{number}")).exists())
+}

@@ -1,0 +1,90 @@
+//! What is kept of sessions at rest: a checkpoint and the open questions, each written over by the next.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::Value;
+
+use super::file::OpenFile;
+use super::index::RecordIndex;
+use super::journal::{number, signed};
+use super::writer::PutOff;
+use super::{sessions, sum};
+use crate::store::{InboxRow, Snapshot, StoreError};
+
+/// The form of the checkpoints that are written today. One of another form is left alone and made anew.
+const FORM: i64 = 2;
+
+/// The latest checkpoint of a session; none where there is none that can be used.
+pub(super) fn snapshot(connection: &Connection, index: &RecordIndex, id: &str) -> Result<Option<Snapshot>, StoreError> {
+    let session = sessions::number(connection, id)?;
+    let row = connection
+        .prepare_cached("SELECT seq, form, state, sum FROM snapshot WHERE session = ?1")?
+        .query_row([session], |row| {
+            let state = row.get_ref(2)?.as_bytes().unwrap_or_default().to_vec();
+            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, state, row.get::<_, i64>(3)?))
+        })
+        .optional()?;
+    let Some((seq, FORM, state, kept)) = row else { return Ok(None) };
+    // It must not know more than the journal.
+    if index.last(connection, session)? < seq {
+        return Ok(None);
+    }
+    let state = String::from_utf8(state).ok().filter(|state| sum_of(session, seq, state) == kept);
+    Ok(state.map(|state| Snapshot { seq: number(seq), state }))
+}
+
+/// Writes what a session is at rest, in the place of what was written before. A session that is gone has none.
+pub(super) fn keep(file: &mut OpenFile, put_off: &PutOff) -> Result<(), StoreError> {
+    let session = match file.number(&put_off.id) {
+        Err(StoreError::Disk(error)) => return Err(StoreError::Disk(error)),
+        Err(_) => return Ok(()),
+        Ok(number) => number,
+    };
+    if let Some((seq, state)) = &put_off.checkpoint {
+        let seq = signed(*seq);
+        file.connection
+            .prepare_cached("REPLACE INTO snapshot (session, seq, form, state, sum) VALUES (?1, ?2, ?3, ?4, ?5)")?
+            .execute(params![session, seq, FORM, state, sum_of(session, seq, state)])?;
+    }
+    let (seq, questions) = (signed(put_off.questions.0), Value::from(put_off.questions.1.clone()).to_string());
+    file.connection
+        .prepare_cached("REPLACE INTO inbox (session, seq, questions, sum) VALUES (?1, ?2, ?3, ?4)")?
+        .execute(params![session, seq, questions, sum_of(session, seq, &questions)])?;
+    Ok(())
+}
+
+/// Removes what was kept after a record that is removed.
+pub(super) fn cut(connection: &Connection, session: i64, from: i64) -> Result<(), StoreError> {
+    connection.execute("DELETE FROM snapshot WHERE session = ?1 AND seq >= ?2", [session, from])?;
+    connection.execute("DELETE FROM inbox WHERE session = ?1 AND seq >= ?2", [session, from])?;
+    Ok(())
+}
+
+/// Every session that has open questions, or of which that is not known.
+pub(super) fn inbox(connection: &Connection, index: &RecordIndex) -> Result<Vec<InboxRow>, StoreError> {
+    let mut select = connection.prepare_cached(
+        "SELECT id, number, seq, questions, inbox.sum FROM session LEFT JOIN inbox ON session = number
+         ORDER BY number DESC",
+    )?;
+    let mut rows = select.query([])?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (id, session): (String, i64) = (row.get(0)?, row.get(1)?);
+        let last = index.last(connection, session)?;
+        let questions = match (row.get(2)?, row.get::<_, Option<String>>(3)?, row.get::<_, Option<i64>>(4)?) {
+            (Some(seq), Some(text), Some(kept)) if seq == last && sum_of(session, seq, &text) == kept => {
+                serde_json::from_str::<Vec<Value>>(&text).ok()
+            }
+            // One that has begun, and was told nothing yet.
+            _ if last == 0 => Some(Vec::new()),
+            _ => None,
+        };
+        if questions.as_ref().is_none_or(|questions| !questions.is_empty()) {
+            all.push(InboxRow { session: id, questions });
+        }
+    }
+    Ok(all)
+}
+
+fn sum_of(session: i64, seq: i64, text: &str) -> i64 {
+    sum::with_numbers(sum::of_text(text), &[session, seq, 0])
+}

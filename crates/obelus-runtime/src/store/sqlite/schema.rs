@@ -1,0 +1,135 @@
+//! The tables, their form, and how an older form becomes today's (DUR-10).
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::file::is_not_written;
+use super::{StoreError, index, sessions};
+
+/// The form of the tables. A store of a later form is refused.
+pub(in crate::store) const FORM: i64 = 4;
+
+/// The name of the file in the store's folder.
+const FILE: &str = "obelus.db";
+
+/// What leads from each form to the next; the first makes the tables of form 1 where nothing is.
+const STEPS: [&str; FORM as usize] = [
+    "CREATE TABLE session (
+         number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, created INTEGER NOT NULL, genesis TEXT NOT NULL);
+     CREATE TABLE record (
+         session INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, input TEXT NOT NULL,
+         UNIQUE (session, seq));",
+    // Each record has its form and a sum by which damage is found.
+    "ALTER TABLE record ADD COLUMN form INTEGER NOT NULL DEFAULT 1;
+     ALTER TABLE record ADD COLUMN sum INTEGER;
+     CREATE TABLE snapshot (
+         session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, form INTEGER NOT NULL, state TEXT NOT NULL,
+         sum INTEGER NOT NULL);",
+    // Records lie in the order in which they came, and their index is written now and then (see `index`). Long columns
+    // come last, so that the others are read without them. Since this form there are inputs that earlier versions do not
+    // know: what requests took, and what calls ask while at work.
+    "ALTER TABLE record RENAME TO record_of_form_2;
+     CREATE TABLE record (
+         place INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL,
+         form INTEGER NOT NULL, sum INTEGER, input TEXT NOT NULL);
+     CREATE TABLE register (
+         session INTEGER NOT NULL, seq INTEGER NOT NULL, place INTEGER NOT NULL,
+         PRIMARY KEY (session, seq)) WITHOUT ROWID;
+     CREATE TABLE registered (upto INTEGER NOT NULL);
+     INSERT INTO record (place, session, seq, at, form, sum, input)
+         SELECT rowid, session, seq, at, form, sum, input FROM record_of_form_2 ORDER BY rowid;
+     INSERT INTO register (session, seq, place) SELECT session, seq, place FROM record ORDER BY session, seq;
+     INSERT INTO registered (upto) SELECT coalesce(max(place), 0) FROM record;
+     DROP TABLE record_of_form_2;",
+    // A record has a digest of what it led to, and the id of an input from outside. A session has sums of its name and
+    // of its beginning, and what covers the register has one (all made by `bring_up`). Open questions are kept.
+    "ALTER TABLE record ADD COLUMN digest INTEGER;
+     ALTER TABLE record ADD COLUMN input_id TEXT;
+     CREATE UNIQUE INDEX taken ON record (session, input_id) WHERE input_id IS NOT NULL;
+     ALTER TABLE session ADD COLUMN name_sum INTEGER NOT NULL DEFAULT 0;
+     ALTER TABLE session ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+     CREATE INDEX session_by_name_sum ON session (name_sum);
+     ALTER TABLE registered ADD COLUMN removals INTEGER NOT NULL DEFAULT 0;
+     ALTER TABLE registered ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+     CREATE TABLE inbox (
+         session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, questions TEXT NOT NULL, sum INTEGER NOT NULL);",
+];
+
+/// The log as it may stay when it has been carried over into the file. What is there is written over, which is quicker
+/// than to make a file longer.
+const LOG_BYTES: i64 = 8 << 20;
+
+/// Opens the store's file for writing, in today's form.
+pub(super) fn open(folder: &Path) -> Result<Connection, StoreError> {
+    // Only the owner may read it; SQLite gives the files beside it the same rights. If it cannot be made, SQLite's own
+    // error says why.
+    let _ = OpenOptions::new().create(true).append(true).mode(0o600).open(folder.join(FILE));
+    let mut connection = Connection::open(folder.join(FILE))?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    // Every commit is on the disk before it is acknowledged.
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
+    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    let found = form_of(&connection, folder)?;
+    if found < FORM {
+        bring_up(&mut connection, found)?;
+    }
+    match carry_over(&connection) {
+        // Nothing can be appended then, and everything can be read.
+        Err(error) if is_not_written(&error) => Ok(connection),
+        carried => carried.map(|()| connection).map_err(StoreError::Disk),
+    }
+}
+
+/// Brings a file of an older form, or an empty one, to today's.
+fn bring_up(connection: &mut Connection, found: i64) -> Result<(), StoreError> {
+    let transaction = connection.transaction()?;
+    for step in STEPS.iter().skip(usize::try_from(found).unwrap_or_default()) {
+        transaction.execute_batch(step)?;
+    }
+    sessions::add_sums(&transaction)?;
+    index::add_sum(&transaction)?;
+    transaction.pragma_update(None, "user_version", FORM)?;
+    Ok(transaction.commit()?)
+}
+
+/// Carries SQLite's log over into the file. Everything that is found in the store is durable then, also what a process
+/// wrote that died before its sync, or whose sync failed (DUR-9).
+pub(super) fn carry_over(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+}
+
+/// Opens the store's file to look only, beside whoever holds it.
+pub(super) fn look(folder: &Path) -> Result<Connection, StoreError> {
+    let connection = Connection::open_with_flags(
+        folder.join(FILE),
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    let found = form_of(&connection, folder)?;
+    if found < FORM {
+        return Err(StoreError::Older { folder: folder.to_owned(), found });
+    }
+    Ok(connection)
+}
+
+/// Whether there is a store in this folder.
+pub(super) fn exists(folder: &Path) -> bool {
+    folder.join(FILE).exists()
+}
+
+/// The bytes of the store's file.
+pub(super) fn bytes(folder: &Path) -> std::io::Result<u64> {
+    Ok(folder.join(FILE).metadata()?.len())
+}
+
+fn form_of(connection: &Connection, folder: &Path) -> Result<i64, StoreError> {
+    let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if found > FORM {
+        return Err(StoreError::Newer { folder: folder.to_owned(), found });
+    }
+    Ok(found)
+}

@@ -1,0 +1,97 @@
+//! The sessions of a store by their names (DUR-14).
+//!
+//! The name of a session stands in its row and in an index, and a sum of the name in another index: so a damaged name
+//! is found by its sum, and is not taken for the name of a session that has yet to begin.
+
+use obelus_kernel::Time;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::{StoreError, sum};
+
+/// The number of a session, by its name alone.
+pub(super) fn number(connection: &Connection, id: &str) -> Result<i64, StoreError> {
+    let found = connection
+        .prepare_cached("SELECT number FROM session WHERE id = ?1")?
+        .query_row([id], |row| row.get(0))
+        .optional()?;
+    found.ok_or_else(|| StoreError::Unknown(id.to_owned()))
+}
+
+/// The number of a session and what it was begun with, held against their sums.
+pub(super) fn find(connection: &Connection, id: &str) -> Result<Option<(i64, String)>, StoreError> {
+    let mut select = connection.prepare_cached(
+        "SELECT number FROM session WHERE id = ?1 UNION SELECT number FROM session WHERE name_sum = ?2",
+    )?;
+    let numbers: Vec<i64> = select.query_map(params![id, name_sum(id)], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    for number in numbers {
+        match read(connection, number)? {
+            Some((name, genesis)) if name == id => return Ok(Some((number, genesis))),
+            // Another name with the same sum.
+            Some(_) => {}
+            None => {
+                let problem = "its name or what it was begun with is damaged".to_owned();
+                return Err(StoreError::Damaged { session: id.to_owned(), seq: 0, problem });
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Name and beginning of a session; none where they do not match their sums.
+fn read(connection: &Connection, number: i64) -> Result<Option<(String, String)>, StoreError> {
+    let mut select =
+        connection.prepare_cached("SELECT id, created, genesis, name_sum, sum FROM session WHERE number = ?1")?;
+    let row = select
+        .query_row([number], |row| {
+            Ok((text(row, 0)?, row.get::<_, i64>(1)?, text(row, 2)?, row.get::<_, i64>(3)?, row.get::<_, i64>(4)?))
+        })
+        .optional()?;
+    let Some((Some(id), created, Some(genesis), of_name, kept)) = row else { return Ok(None) };
+    let is_sound = of_name == name_sum(&id) && kept == row_sum(number, &id, created, &genesis);
+    Ok(is_sound.then_some((id, genesis)))
+}
+
+/// Writes a session that is not there yet; its number.
+pub(super) fn insert(connection: &Connection, id: &str, at: Time, genesis: &str) -> Result<i64, StoreError> {
+    if find(connection, id)?.is_some() {
+        return Err(StoreError::Exists(id.to_owned()));
+    }
+    let number = connection
+        .prepare_cached("SELECT coalesce(max(number), 0) + 1 FROM session")?
+        .query_row([], |row| row.get::<_, i64>(0))?;
+    connection
+        .prepare_cached(
+            "INSERT INTO session (number, id, created, genesis, name_sum, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?
+        .execute(params![number, id, at.0, genesis, name_sum(id), row_sum(number, id, at.0, genesis)])?;
+    Ok(number)
+}
+
+/// Writes the sums of sessions that were begun before there were any. One that cannot be read gets none, and is taken
+/// for damaged.
+pub(super) fn add_sums(connection: &Connection) -> Result<(), StoreError> {
+    let mut numbers = connection.prepare("SELECT number FROM session")?;
+    let numbers: Vec<i64> = numbers.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let mut select = connection.prepare("SELECT id, created, genesis FROM session WHERE number = ?1")?;
+    let mut update = connection.prepare("UPDATE session SET name_sum = ?2, sum = ?3 WHERE number = ?1")?;
+    for number in numbers {
+        let texts = |row: &Row<'_>| Ok((text(row, 0)?, row.get::<_, i64>(1)?, text(row, 2)?));
+        if let (Some(id), created, Some(genesis)) = select.query_row([number], texts)? {
+            update.execute([number, name_sum(&id), row_sum(number, &id, created, &genesis)])?;
+        }
+    }
+    Ok(())
+}
+
+/// A column as text; none where it is no text.
+fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
+    Ok(row.get_ref(column)?.as_bytes().ok().and_then(|bytes| String::from_utf8(bytes.to_vec()).ok()))
+}
+
+fn name_sum(id: &str) -> i64 {
+    sum::of_text(id).cast_signed()
+}
+
+fn row_sum(number: i64, id: &str, created: i64, genesis: &str) -> i64 {
+    sum::with_numbers(sum::of_text(genesis), &[number, name_sum(id), created])
+}

@@ -1,0 +1,419 @@
+use std::fs;
+
+use super::*;
+use crate::store::tests::{Folder, append, records, ticks, wait};
+use obelus_kernel::session::Outcome;
+use proptest::prelude::*;
+use serde_json::json;
+
+fn open(folder: &Folder) -> SqliteStore {
+    SqliteStore::open(&folder.0).unwrap()
+}
+
+fn create(store: &SqliteStore, id: &str, records: Vec<Record>) {
+    store.create(id, Time(0), &json!({}), records).unwrap();
+}
+
+/// Changes the file past the store.
+fn spoil(folder: &Folder, sql: &str) {
+    assert!(Connection::open(folder.0.join("obelus.db")).unwrap().execute(sql, []).unwrap() > 0, "{sql}");
+}
+
+#[test]
+fn a_store_that_is_opened_again_has_what_was_written() {
+    let folder = Folder::new("again");
+    {
+        let store = open(&folder);
+        create(&store, "s", ticks(0..20));
+        append(&store, "s", ticks(20..23)).unwrap();
+    }
+    assert_eq!(open(&folder).journal("s").unwrap(), ticks(0..23));
+}
+
+#[test]
+fn a_second_opener_is_told_who_holds_the_store() {
+    let folder = Folder::new("lock");
+    let first = open(&folder);
+    let Err(StoreError::Held { holder, .. }) = SqliteStore::open(&folder.0) else { panic!("it was opened twice") };
+    assert!(holder.contains(&std::process::id().to_string()));
+    drop(first);
+    assert!(SqliteStore::open(&folder.0).is_ok());
+}
+
+#[test]
+fn a_store_of_a_later_form_is_refused() {
+    let folder = Folder::new("form");
+    drop(open(&folder));
+    let connection = Connection::open(folder.0.join("obelus.db")).unwrap();
+    connection.pragma_update(None, "user_version", FORM + 1).unwrap();
+    drop(connection);
+    assert!(matches!(SqliteStore::open(&folder.0), Err(StoreError::Newer { found: 5, .. })));
+}
+
+/// Stores that versions of forms 1 to 3 wrote.
+#[test]
+fn a_store_of_an_older_form_is_brought_to_todays_and_keeps_what_is_in_it() {
+    for (form, sessions) in [(1, 2), (2, 2), (3, 3)] {
+        let folder = Folder::new("older");
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../obelus/tests/fixtures");
+        fs::create_dir_all(&folder.0).unwrap();
+        fs::copy(fixtures.join(format!("store-form-{form}/obelus.db")), folder.0.join("obelus.db")).unwrap();
+        assert!(matches!(SqliteStore::look(&folder.0), Err(StoreError::Older { found, .. }) if found == form));
+        let store = open(&folder);
+        assert_eq!(store.list().unwrap().len(), sessions);
+        for (id, length) in [("trip", 3), ("asks", 2)] {
+            let journal = store.journal(id).unwrap();
+            assert_eq!(journal.len(), length, "form {form}");
+            assert!(journal.iter().all(|record| record.digest.is_none() && record.id.is_none()));
+            assert!(store.genesis(id).unwrap().is_some());
+            assert_eq!(append(&store, id, ticks(0..1)).unwrap(), length as u64 + 1);
+        }
+        assert!(matches!(store.create("trip", Time(0), &json!({}), Vec::new()), Err(StoreError::Exists(_))));
+        if form == 3 {
+            assert_eq!(store.snapshot("long").unwrap().map(|snapshot| snapshot.seq), Some(1047));
+        }
+        drop(store);
+        assert_eq!(SqliteStore::look(&folder.0).unwrap().journal("trip").unwrap().len(), 4);
+    }
+}
+
+#[test]
+fn the_file_is_readable_by_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("owner");
+    let _store = open(&folder);
+    let rights = fs::metadata(folder.0.join("obelus.db")).unwrap().permissions().mode();
+    assert_eq!(rights & 0o777, 0o600);
+}
+
+#[test]
+fn damage_in_the_middle_of_one_journal_refuses_that_session_and_no_other() {
+    let folder = Folder::new("damage");
+    let store = open(&folder);
+    for id in ["a", "b"] {
+        create(&store, id, ticks(1..4));
+    }
+    // Words that can be read, and are not those that were written.
+    spoil(&folder, "UPDATE record SET input = '\"stop\"' WHERE session = 1 AND seq = 2");
+    assert!(matches!(store.load("a", 0, None), Err(StoreError::Damaged { seq: 2, .. })));
+    spoil(&folder, "DELETE FROM record WHERE session = 1 AND seq = 1");
+    assert!(matches!(store.load("a", 0, None), Err(StoreError::Damaged { .. })));
+    assert_eq!(store.journal("b").unwrap().len(), 3);
+}
+
+#[test]
+fn every_field_of_a_record_has_a_part_in_its_sum() {
+    let folder = Folder::new("fields");
+    let store = open(&folder);
+    let record = || Record {
+        id: Some("x".parse().unwrap()),
+        digest: Some(crate::store::Digest(7)),
+        ..Record::new(Time(1), Input::Start)
+    };
+    for (index, change) in
+        ["at = at + 1", "digest = 8", "digest = NULL", "input_id = 'y'", "input_id = NULL", "input = '\"tick\"'"]
+            .iter()
+            .enumerate()
+    {
+        let id = format!("s-{index}");
+        create(&store, &id, vec![record()]);
+        assert_eq!(store.journal(&id).unwrap(), [record()]);
+        spoil(&folder, &format!("UPDATE record SET {change} WHERE session = {}", index + 1));
+        assert!(matches!(store.journal(&id), Err(StoreError::Damaged { seq: 1, .. })), "{change}");
+    }
+}
+
+#[test]
+fn a_damaged_end_is_left_out_and_reported_and_the_journal_goes_on_before_it() {
+    let folder = Folder::new("tail");
+    let store = open(&folder);
+    create(&store, "a", ticks(1..4));
+    spoil(&folder, "UPDATE record SET input = '{' WHERE seq = 2");
+    spoil(&folder, "UPDATE record SET input = x'ff' WHERE seq = 3");
+    let read = store.load("a", 0, None).unwrap();
+    let cut = read.cut.unwrap();
+    assert_eq!((read.records.len(), cut.seq, cut.records), (1, 2, 2));
+    assert!(store.journal("a").is_err(), "nothing is left out in silence");
+    store.cut("a", cut.seq).unwrap();
+    append(&store, "a", ticks(4..5)).unwrap();
+    assert_eq!(store.journal("a").unwrap(), [ticks(1..2), ticks(4..5)].concat());
+}
+
+#[test]
+fn a_session_whose_name_or_beginning_is_damaged_is_stopped_and_none_is_begun_in_its_place() {
+    for damage in [
+        "UPDATE session SET id = 'x' WHERE id = 'a'",
+        "UPDATE session SET genesis = '{\"n\":2}' WHERE id = 'a'",
+        "UPDATE session SET created = 7 WHERE id = 'a'",
+        "UPDATE session SET genesis = x'ff' WHERE id = 'a'",
+    ] {
+        let folder = Folder::new("names");
+        let store = open(&folder);
+        store.create("a", Time(0), &json!({"n": 1}), ticks(0..1)).unwrap();
+        create(&store, "b", ticks(0..1));
+        drop(store);
+        spoil(&folder, damage);
+        let store = open(&folder);
+        assert!(matches!(store.genesis("a"), Err(StoreError::Damaged { seq: 0, .. })), "{damage}");
+        let begun = store.create("a", Time(0), &json!({}), Vec::new());
+        assert!(matches!(begun, Err(StoreError::Damaged { seq: 0, .. })), "{damage}");
+        assert!(wait(store.append("a", 1, ticks(1..2))).is_err(), "{damage}");
+        assert_eq!(store.genesis("b").unwrap(), Some(json!({})), "{damage}");
+        assert_eq!(append(&store, "b", ticks(1..2)).unwrap(), 2, "{damage}");
+    }
+}
+
+#[test]
+fn a_damaged_index_is_made_anew_by_whoever_opens_the_store_to_write() {
+    let folder = Folder::new("index");
+    let store = open(&folder);
+    create(&store, "a", ticks(0..30));
+    drop(store);
+    spoil(&folder, "UPDATE registered SET upto = upto + 1000");
+    let looker = SqliteStore::look(&folder.0).unwrap();
+    assert!(matches!(looker.load("a", 0, None), Err(StoreError::DamagedIndex)));
+    let store = open(&folder);
+    append(&store, "a", ticks(30..31)).unwrap();
+    assert_eq!(store.journal("a").unwrap(), ticks(0..31));
+    assert_eq!(looker.journal("a").unwrap(), ticks(0..31));
+}
+
+#[test]
+fn sessions_written_at_once_share_commits_and_a_refused_write_spoils_no_other() {
+    let folder = Folder::new("group");
+    let store = open(&folder);
+    let begin = |i: usize| {
+        let id = format!("s-{i}");
+        if i.is_multiple_of(2) {
+            create(&store, &id, Vec::new());
+        }
+        store.append(&id, 0, ticks(1..3))
+    };
+    let all: Vec<Durable> = (0..64).map(begin).collect();
+    for (i, durable) in all.into_iter().enumerate() {
+        assert_eq!(wait(durable).is_ok(), i.is_multiple_of(2), "{i}");
+    }
+    assert!(store.list().unwrap().iter().all(|row| row.records == 2));
+}
+
+#[test]
+fn who_only_looks_needs_no_lock_and_writes_nothing() {
+    let folder = Folder::new("look");
+    assert!(matches!(SqliteStore::look(&folder.0), Err(StoreError::Folder(..))));
+    let store = open(&folder);
+    create(&store, "s", Vec::new());
+    let beside = SqliteStore::look(&folder.0).unwrap();
+    append(&store, "s", ticks(1..2)).unwrap();
+    assert_eq!(beside.journal("s").unwrap().len(), 1);
+    assert!(wait(beside.append("s", 1, ticks(2..3))).unwrap_err().to_string().contains("only"));
+    assert!(matches!(beside.remove("s"), Err(StoreError::OnlyLooking(_))));
+}
+
+#[test]
+fn a_name_that_is_given_again_is_another_session() {
+    let folder = Folder::new("name");
+    let store = open(&folder);
+    create(&store, "a", ticks(0..3));
+    store.remove("a").unwrap();
+    // It gets the number that the other one had.
+    create(&store, "b", Vec::new());
+    assert!(wait(store.append("a", 0, ticks(3..4))).is_err());
+    assert!(store.journal("b").unwrap().is_empty());
+    create(&store, "a", Vec::new());
+    append(&store, "a", ticks(7..8)).unwrap();
+    assert_eq!(store.journal("a").unwrap(), ticks(7..8));
+}
+
+#[test]
+fn a_write_that_fails_in_the_middle_leaves_nothing_and_spoils_nothing_that_comes_after() {
+    let folder = Folder::new("middle");
+    let store = open(&folder);
+    create(&store, "a", Vec::new());
+    let refused = store.write(|file| {
+        sessions::insert(&file.connection, "b", Time(0), "{}")?;
+        Err(StoreError::Unknown("x".to_owned()))
+    });
+    assert!(matches!(refused, Err(StoreError::NotWritten(_))));
+    let broken = store.write(|file| {
+        sessions::insert(&file.connection, "b", Time(0), "{}")?;
+        journal::append(file, "a", None, &Encoded::all("a", ticks(0..1))?)?;
+        let nothing: Option<()> = None;
+        nothing.ok_or_else(|| panic!("a mistake"))
+    });
+    assert!(matches!(broken, Err(StoreError::NotWritten(_))));
+    append(&store, "a", ticks(0..2)).unwrap();
+    assert_eq!(store.journal("a").unwrap(), ticks(0..2));
+    assert_eq!(store.list().unwrap().len(), 1);
+}
+
+#[test]
+fn whoever_writes_at_once_from_many_threads_is_served_and_every_journal_is_in_order() {
+    let folder = Folder::new("threads");
+    let store = open(&folder);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let store = &store;
+            scope.spawn(move || {
+                for i in 0..4 {
+                    let id = format!("s-{thread}-{i}");
+                    create(store, &id, Vec::new());
+                    for at in 0..12 {
+                        append(store, &id, ticks(at..at + 1)).unwrap();
+                    }
+                }
+            });
+        }
+    });
+    let rows = store.list().unwrap();
+    assert_eq!(rows.len(), 16);
+    for row in rows {
+        assert_eq!(store.journal(&row.id).unwrap(), ticks(0..12), "{}", row.id);
+    }
+}
+
+#[test]
+fn a_store_that_is_closed_has_everything_in_its_register() {
+    let folder = Folder::new("register");
+    let store = open(&folder);
+    create(&store, "a", ticks(0..3));
+    let places = |table: &str| -> i64 {
+        let connection = Connection::open(folder.0.join("obelus.db")).unwrap();
+        connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!((places("record"), places("register")), (3, 0));
+    drop(store);
+    assert_eq!((places("record"), places("register")), (3, 3));
+    assert_eq!(open(&folder).journal("a").unwrap(), ticks(0..3));
+}
+
+#[test]
+fn checkpoints_that_were_put_off_are_written_when_the_store_is_closed() {
+    let folder = Folder::new("put-off");
+    let store = open(&folder);
+    let ids: Vec<String> = (0..6).map(|i| format!("s-{i}")).collect();
+    for id in &ids {
+        create(&store, id, ticks(0..1));
+        for state in ["old".to_owned(), "x".repeat(700_000)] {
+            store.keep_rest(id, 1, Rest { checkpoint: Some(state), questions: Vec::new() });
+        }
+    }
+    drop(store);
+    let store = open(&folder);
+    for id in &ids {
+        let length = store.snapshot(id).unwrap().map(|snapshot| (snapshot.seq, snapshot.state.len()));
+        assert_eq!(length, Some((1, 700_000)));
+    }
+}
+
+#[test]
+fn a_store_that_is_shrunk_gives_room_back_and_keeps_what_is_in_it() {
+    let folder = Folder::new("shrink");
+    let store = open(&folder);
+    let long = |at| Record::new(Time(at), Input::User { text: "x".repeat(10_000) });
+    for id in ["a", "b"] {
+        create(&store, id, (0..30).map(long).collect());
+    }
+    append(&store, "b", ticks(30..33)).unwrap();
+    store.remove("a").unwrap();
+    let before = store.journal("b").unwrap();
+    // What is only in the log so far is in the file after the first time.
+    store.shrink().unwrap();
+    assert_eq!(store.journal("b").unwrap(), before);
+    store.remove("b").unwrap();
+    assert!(store.shrink().unwrap() > 300_000);
+    create(&store, "b", ticks(0..20));
+    store.shrink().unwrap();
+    append(&store, "b", ticks(20..21)).unwrap();
+    drop(store);
+    let store = SqliteStore::look(&folder.0).unwrap();
+    assert_eq!(store.journal("b").unwrap(), ticks(0..21));
+    assert!(matches!(store.shrink(), Err(StoreError::OnlyLooking(_))));
+}
+
+#[test]
+fn what_was_nested_as_deep_as_can_be_read_is_read_again() {
+    let folder = Folder::new("deep");
+    let store = open(&folder);
+    let deep = |levels: usize| -> Value {
+        serde_json::from_str(&format!("{}1{}", "[".repeat(levels), "]".repeat(levels))).unwrap()
+    };
+    let ended = |levels| {
+        let json = json!({"ended": {"id": "0.0", "outcome": {"value": 0}}});
+        let Ok(Input::Ended { id, .. }) = serde_json::from_value(json) else { panic!("it is one") };
+        Record::new(Time(1), Input::Ended { id, outcome: Outcome::Value(deep(levels)) })
+    };
+    create(&store, "s", [64, 124, 127].map(ended).to_vec());
+    assert_eq!(store.journal("s").unwrap().last(), Some(&ended(127)));
+}
+
+/// What may be done to a store, to one of three sessions.
+#[derive(Clone, Debug)]
+enum Act {
+    Append(usize, i64),
+    Cut(usize, u64),
+    Remove(usize),
+    Reopen,
+    Shrink,
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let act = prop_oneof![
+        8 => (0..3usize, 1..5i64).prop_map(|(session, records)| Act::Append(session, records)),
+        1 => (0..3usize, 1..20u64).prop_map(|(session, from)| Act::Cut(session, from)),
+        1 => (0..3usize).prop_map(Act::Remove),
+        1 => Just(Act::Reopen),
+        1 => Just(Act::Shrink),
+    ];
+    proptest::collection::vec(act, 1..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    /// Whether a record is in the register or not yet, it is found; and nothing is found that was removed.
+    #[test]
+    fn a_store_gives_back_what_was_put_in_whatever_is_done_to_it(acts in acts()) {
+        let folder = Folder::new("acts");
+        let mut store = open(&folder);
+        let beside = SqliteStore::look(&folder.0).unwrap();
+        let names = ["a", "b", "c"];
+        names.iter().for_each(|id| create(&store, id, Vec::new()));
+        let mut journals: [Vec<Record>; 3] = Default::default();
+        for (now, act) in (0_i64..).step_by(10).zip(acts) {
+            match act {
+                Act::Append(of, count) => {
+                    append(&store, names[of], ticks(now..now + count)).unwrap();
+                    journals[of].extend(ticks(now..now + count));
+                }
+                Act::Cut(of, from) => {
+                    store.cut(names[of], from).unwrap();
+                    journals[of].truncate(usize::try_from(from).unwrap() - 1);
+                }
+                Act::Remove(of) => {
+                    store.remove(names[of]).unwrap();
+                    create(&store, names[of], Vec::new());
+                    journals[of].clear();
+                }
+                Act::Shrink => drop(store.shrink().unwrap()),
+                Act::Reopen => {
+                    drop(store);
+                    store = open(&folder);
+                }
+            }
+            for store in [&store, &beside] {
+                for (id, expected) in names.iter().zip(&journals) {
+                    prop_assert_eq!(&records(store, id), expected);
+                    prop_assert_eq!(store.records(id).unwrap(), expected.len() as u64);
+                    let middle = store.load(id, 2, Some(12)).unwrap().records;
+                    let expected: Vec<_> = expected.iter().skip(2).take(10).cloned().collect();
+                    prop_assert_eq!(middle, expected);
+                }
+                let mut rows = store.list().unwrap();
+                rows.sort_by(|a, b| a.id.cmp(&b.id));
+                let found: Vec<_> = rows.iter().map(|row| (row.records, row.last_at)).collect();
+                let expected = |journal: &Vec<Record>| (journal.len() as u64, journal.last().map(|last| last.at));
+                prop_assert_eq!(found, journals.iter().map(expected).collect::<Vec<_>>());
+            }
+        }
+    }
+}

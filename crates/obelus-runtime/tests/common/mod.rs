@@ -1,0 +1,192 @@
+//! What tests of sessions have in common.
+
+#![allow(dead_code, reason = "not every test needs everything")]
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use obelus_kernel::session::{Input, Mode, Question, Reply, Settings};
+use obelus_kernel::{Context, Expr, Time};
+use obelus_runtime::{
+    Activities, AppendError, AppendFuture, Connections, Host, InboxRow, InputId, Journaled, MemoryStore, Record, Rest,
+    SessionHandle, SessionLock, SessionRow, SessionSpec, Snapshot, Store, StoreError,
+};
+use serde_json::{Value, json};
+
+/// A tool with one parameter, which acts in this way.
+pub(crate) fn tool(effect: &str) -> Value {
+    json!({"type": "object", "properties": {"n": {}}, "x-effect": effect, "x-trust": "trusted", "x-target": []})
+}
+
+/// A session with these tools, that begins with this plan.
+pub(crate) fn spec(tools: Value, plan: Value) -> SessionSpec {
+    let context = json!([{"type": "tool", "tool": tools}, {"type": "plan", "plan": plan}]);
+    SessionSpec {
+        context: Context::from_value(context).unwrap(),
+        settings: Settings { mode: Mode::Full, ..Settings::default() },
+        name: "test".to_owned(),
+        ..SessionSpec::default()
+    }
+}
+
+/// A chain of calls of `step`, each of what the one before brought.
+pub(crate) fn chain(effect: &str, length: usize) -> SessionSpec {
+    let call = |i: usize| {
+        let n = if i == 0 { json!(0) } else { json!(format!("†state.v{}", i - 1)) };
+        json!({"_tool": "step", "n": n, "_outputPath": format!("†state.v{i}")})
+    };
+    spec(json!({"step": tool(effect)}), (0..length).map(call).collect())
+}
+
+/// `step` adds one, and counts how often it was asked to.
+pub(crate) fn counting(calls: &Arc<AtomicUsize>) -> Activities {
+    let calls = calls.clone();
+    let mut activities = Activities::new();
+    activities.register("step", move |work| {
+        calls.fetch_add(1, Ordering::SeqCst);
+        async move { Ok(json!(work.call["n"].as_i64().unwrap_or(0) + 1)) }
+    });
+    activities
+}
+
+/// A clock that stands.
+pub(crate) fn clock() -> Time {
+    Time(1_768_467_600_000)
+}
+
+/// What an expression reads.
+pub(crate) async fn read(handle: &SessionHandle, path: &str) -> Option<Value> {
+    let path = Expr::parse(path).unwrap();
+    handle.inspect(move |session| session.context().resolve(&path, None).map(Cow::into_owned)).await.unwrap()
+}
+
+/// The questions that wait.
+pub(crate) async fn open_questions(handle: &SessionHandle) -> Vec<Question> {
+    handle.inspect(|session| session.questions().into_iter().filter(Question::is_open).collect()).await.unwrap()
+}
+
+/// A store in memory that has room for so many records, as a disk has.
+#[derive(Default)]
+pub(crate) struct Small {
+    inner: MemoryStore,
+    room: Mutex<Option<u64>>,
+    /// How often something was appended.
+    pub(crate) commits: AtomicUsize,
+}
+
+impl Small {
+    /// Has room for so many records from now on.
+    pub(crate) fn make_room(&self, records: Option<u64>) {
+        *self.room.lock().unwrap() = records;
+    }
+}
+
+impl Store for Small {
+    fn create(&self, id: &str, at: Time, genesis: &Value, records: Vec<Record>) -> Result<(), StoreError> {
+        self.inner.create(id, at, genesis, records)
+    }
+
+    fn genesis(&self, id: &str) -> Result<Option<Value>, StoreError> {
+        self.inner.genesis(id)
+    }
+
+    fn lock(&self, id: &str) -> Result<SessionLock, StoreError> {
+        self.inner.lock(id)
+    }
+
+    fn append(&self, id: &str, after: u64, records: Vec<Record>) -> AppendFuture {
+        let room = *self.room.lock().unwrap();
+        if room.is_some_and(|room| after + records.len() as u64 > room) {
+            return Box::pin(std::future::ready(Err(AppendError::NotDurable("no space left".to_owned()))));
+        }
+        self.commits.fetch_add(1, Ordering::SeqCst);
+        self.inner.append(id, after, records)
+    }
+
+    fn load(&self, id: &str, after: u64, upto: Option<u64>) -> Result<Journaled, StoreError> {
+        self.inner.load(id, after, upto)
+    }
+
+    fn taken(&self, id: &str, input: &InputId) -> Result<Option<u64>, StoreError> {
+        self.inner.taken(id, input)
+    }
+
+    fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, StoreError> {
+        self.inner.snapshot(id)
+    }
+
+    fn keep_rest(&self, id: &str, seq: u64, rest: Rest) {
+        self.inner.keep_rest(id, seq, rest);
+    }
+
+    fn list(&self) -> Result<Vec<SessionRow>, StoreError> {
+        self.inner.list()
+    }
+
+    fn inbox(&self) -> Result<Vec<InboxRow>, StoreError> {
+        self.inner.inbox()
+    }
+
+    fn remove(&self, id: &str) -> Result<(), StoreError> {
+        self.inner.remove(id)
+    }
+
+    fn cut(&self, id: &str, from: u64) -> Result<(), StoreError> {
+        self.inner.cut(id, from)
+    }
+}
+
+/// A folder that goes with the test.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("obelus-runtime-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The inputs of a session, as its store has them.
+pub(crate) fn journal(store: &dyn Store, id: &str) -> Vec<Input> {
+    store.load(id, 0, None).unwrap().records.into_iter().map(|record| record.input).collect()
+}
+
+/// A host of sessions in this store.
+pub(crate) fn host(connections: Connections, store: Arc<dyn Store>) -> Host {
+    Host::builder(connections).store(store).clock(clock).build()
+}
+
+/// Runs the plan to its rest.
+pub(crate) async fn run_plan(handle: &SessionHandle) -> Reply {
+    handle.run_plan().await.unwrap();
+    handle.rested().await.unwrap().unwrap()
+}
+
+/// Says something, and waits for the rest.
+pub(crate) async fn say(handle: &SessionHandle, words: &str) -> Reply {
+    handle.say(words).await.unwrap();
+    handle.rested().await.unwrap().unwrap()
+}
+
+/// Everything that the session is.
+pub(crate) async fn snapshot(handle: &SessionHandle) -> String {
+    handle.inspect(|session| session.snapshot().to_string()).await.unwrap()
+}
+
+/// Ends a process, as far as its sessions can tell.
+pub(crate) async fn kill(host: Host) {
+    drop(host);
+    for _ in 0..3 {
+        tokio::task::yield_now().await;
+    }
+}

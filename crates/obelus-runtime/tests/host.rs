@@ -1,0 +1,287 @@
+//! Sessions by their handles: commands, rests, events, and sessions that come and go.
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use common::{Small, chain, clock, counting, open_questions, read, spec, tool};
+use obelus_kernel::session::{Decision, Ends, Input};
+use obelus_runtime::{
+    Activities, Connections, EventBody, EventNumber, GONE, Host, HostError, SessionHandle, SessionSpec, Subscription,
+};
+use serde_json::json;
+
+fn kept(activities: Activities) -> (Host, Arc<Small>) {
+    let store = Arc::new(Small::default());
+    let host = Host::builder(Connections::new(activities)).store(store.clone()).clock(clock).build();
+    (host, store)
+}
+
+/// A plan with one call that needs a person.
+fn asking() -> SessionSpec {
+    spec(json!({"step": tool("delete")}), json!([{"_tool": "step", "n": 1, "_outputPath": "†state.a"}]))
+}
+
+/// The names of all events that are there.
+fn names(events: &mut Subscription) -> Vec<String> {
+    let all = std::iter::from_fn(|| events.try_next());
+    all.map(|event| serde_json::to_value(&*event).unwrap()["event"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn run(handle: &SessionHandle) -> Ends {
+    handle.run_plan().await.unwrap();
+    handle.rested().await.unwrap().unwrap().ends
+}
+
+#[tokio::test]
+async fn a_command_returns_when_it_is_taken_and_a_rest_says_how_the_turn_ended() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let host = Host::new(Connections::new(counting(&calls)));
+    let handle = host.create_temporary("s", chain("read", 5)).await.unwrap();
+    assert!(handle.rested().await.unwrap().is_none(), "nothing has begun");
+    assert_eq!(run(&handle).await, Ends::Output);
+    assert_eq!((calls.load(Ordering::SeqCst), read(&handle, "†state.v4").await), (5, Some(json!(5))));
+    let refused = handle.answer("q9".to_owned(), Decision::DidNot, "ann").await.unwrap_err();
+    assert_eq!(refused.code, "unknown_question");
+    let known = Input::Ended { id: "0.0".to_owned(), outcome: obelus_kernel::session::Outcome::Value(json!(9)) };
+    assert_eq!(handle.tell(known).await.unwrap_err().code, "not_from_outside");
+}
+
+#[tokio::test]
+async fn a_question_is_answered_by_another_task_through_a_clone_of_the_handle() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let (host, _) = kept(counting(&calls));
+    let handle = host.create("s", asking()).await.unwrap();
+    let (mut events, person) = (handle.subscribe(None), handle.clone());
+    let answering = tokio::spawn(async move {
+        while let Some(event) = events.next().await {
+            if let EventBody::QuestionAsked { question } = &event.body {
+                person.answer(question.id.clone(), Decision::Approve { only: None }, "ann").await.unwrap();
+                return person.rested().await.unwrap().unwrap().ends;
+            }
+        }
+        panic!("nobody asked");
+    });
+    handle.run_plan().await.unwrap();
+    assert_eq!(answering.await.unwrap(), Ends::Output);
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn events_are_numbered_by_record_and_a_client_goes_on_where_it_was() {
+    let (host, _) = kept(counting(&Arc::default()));
+    let handle = host.create("s", chain("read", 2)).await.unwrap();
+    let mut all = handle.subscribe(Some(EventNumber::START));
+    run(&handle).await;
+    let mut seen = Vec::new();
+    while let Some(event) = all.try_next() {
+        if !matches!(event.body, EventBody::Moved { .. }) {
+            seen.push((event.number.to_string(), serde_json::to_value(&*event).unwrap()["event"].clone()));
+        }
+    }
+    let expected =
+        [("1-1", "call_began"), ("2-1", "call_ended"), ("2-2", "call_began"), ("3-1", "call_ended"), ("3-2", "rested")];
+    assert_eq!(seen, expected.map(|(number, name)| (number.to_owned(), json!(name))));
+    let mut later = handle.subscribe("2-1".parse().ok());
+    assert_eq!(names(&mut later), ["call_began", "moved", "call_ended", "rested", "moved"]);
+}
+
+#[tokio::test]
+async fn a_session_that_left_memory_goes_on_through_the_same_handle() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let (host, _) = kept(counting(&calls));
+    let handle = host.create("s", chain("read", 3)).await.unwrap();
+    run(&handle).await;
+    let mut events = handle.subscribe(None);
+    host.passivate("s").await;
+    assert!(host.find("s").is_none());
+    assert_eq!(read(&handle, "†state.v2").await, Some(json!(3)));
+    assert!(host.find("s").is_some());
+    run(&handle).await;
+    assert_eq!(names(&mut events).iter().filter(|name| *name == "rested").count(), 1, "who watches goes on watching");
+    assert_eq!(calls.load(Ordering::SeqCst), 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_session_is_dropped_and_one_that_works_is_not() {
+    let store = Arc::new(Small::default());
+    let mut activities = counting(&Arc::default());
+    activities.register("slow", |_| async {
+        tokio::time::sleep(Duration::from_secs(50)).await;
+        Ok(json!(1))
+    });
+    let host = Host::builder(Connections::new(activities)).store(store).idle_after(Some(Duration::from_secs(10)));
+    let host = host.clock(clock).build();
+    let idle = host.create("idle", chain("read", 1)).await.unwrap();
+    run(&idle).await;
+    let slow = spec(json!({"slow": tool("read")}), json!([{"_tool": "slow", "_outputPath": "†state.a"}]));
+    let slow = host.create("slow", slow).await.unwrap();
+    slow.run_plan().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert!(host.find("idle").is_none() && host.find("slow").is_some());
+    assert_eq!(slow.rested().await.unwrap().unwrap().ends, Ends::Output);
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    assert!(host.find("slow").is_none());
+    assert_eq!(run(&idle).await, Ends::Output);
+}
+
+#[tokio::test]
+async fn the_same_input_sent_twice_acts_once() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let (host, _) = kept(counting(&calls));
+    for handle in
+        [host.create("s", chain("read", 1)).await.unwrap(), host.create_temporary("t", chain("read", 1)).await.unwrap()]
+    {
+        let before = calls.load(Ordering::SeqCst);
+        let once = handle.with_id("first".parse().unwrap());
+        for _ in 0..2 {
+            once.run_plan().await.unwrap();
+            handle.rested().await.unwrap();
+        }
+        host.passivate("s").await;
+        once.run_plan().await.unwrap();
+        assert_eq!(calls.load(Ordering::SeqCst) - before, 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn outcomes_that_cannot_be_kept_are_kept_when_there_is_room() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let (host, store) = kept(counting(&calls));
+    store.make_room(Some(2));
+    let handle = host.create("s", chain("create", 3)).await.unwrap();
+    handle.run_plan().await.unwrap();
+    assert_eq!(handle.rested().await.unwrap_err().code, "not_durable");
+    assert_eq!(handle.rested().await.unwrap_err().code, "not_durable", "still full");
+    assert_eq!(calls.load(Ordering::SeqCst), 2, "nothing starts while nothing can be kept");
+    assert_eq!(handle.say("hello").await.unwrap_err().code, "not_durable");
+    store.make_room(None);
+    assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!((calls.load(Ordering::SeqCst), read(&handle, "†state.v2").await), (3, Some(json!(3))));
+    // By itself, too.
+    store.make_room(Some(6));
+    handle.run_plan().await.unwrap();
+    handle.rested().await.unwrap_err();
+    store.make_room(None);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(calls.load(Ordering::SeqCst), 6);
+}
+
+#[tokio::test]
+async fn what_was_under_way_goes_on_only_when_somebody_comes() {
+    let (begun, calls) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let mut activities = Activities::new();
+    let counter = begun.clone();
+    activities.register("step", move |_| {
+        counter.fetch_add(1, Ordering::SeqCst);
+        std::future::pending()
+    });
+    let (first, store) = kept(activities);
+    let handle = first.create("s", chain("read", 2)).await.unwrap();
+    handle.run_plan().await.unwrap();
+    drop((handle, first));
+    tokio::task::yield_now().await;
+
+    let second = Host::builder(Connections::new(counting(&calls))).store(store).clock(clock).build();
+    let handle = second.open("s").await.unwrap();
+    assert_eq!(read(&handle, "†state.v0").await, None);
+    handle.pause("ann").await.unwrap();
+    assert_eq!(handle.finished().await.unwrap().map(|reply| reply.ends), None, "it is paused in the middle");
+    assert_eq!((begun.load(Ordering::SeqCst), calls.load(Ordering::SeqCst)), (1, 0));
+    handle.resume("ann").await.unwrap();
+    assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(calls.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_session_that_does_not_exist_or_exists_already_is_an_error() {
+    let (host, _) = kept(counting(&Arc::default()));
+    assert!(matches!(host.open("s").await, Err(HostError::Store(_))));
+    let handle = host.create("s", asking()).await.unwrap();
+    assert!(matches!(host.create("s", asking()).await, Err(HostError::Store(_))));
+    let alone = Host::new(Connections::new(Activities::new()));
+    assert!(matches!(alone.create("s", asking()).await, Err(HostError::NoStore)));
+    drop(host);
+    assert_eq!(handle.say("hello").await.unwrap_err().code, GONE, "sessions end with their host");
+}
+
+#[tokio::test]
+async fn a_state_from_elsewhere_is_taken_whole_or_nothing_is_kept() {
+    let (host, _) = kept(counting(&Arc::default()));
+    let wrong = host.adopt("s", asking(), json!("no state"), "ann").await;
+    assert!(matches!(wrong, Err(HostError::Refused(_))), "{wrong:?}");
+    assert!(host.spec("s").unwrap().is_none());
+    let handle = host.adopt("s", asking(), json!({"a": 7}), "ann").await.unwrap();
+    assert_eq!(read(&handle, "†state.a").await, Some(json!(7)));
+}
+
+#[tokio::test]
+async fn a_temporary_session_ends_with_its_last_handle() {
+    let (begun, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    struct Counts(Arc<AtomicUsize>);
+    impl Drop for Counts {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    let mut activities = Activities::new();
+    let (begins, ends) = (begun.clone(), ended.clone());
+    activities.register("step", move |_| {
+        begins.fetch_add(1, Ordering::SeqCst);
+        let guard = Counts(ends.clone());
+        async move {
+            let _guard = guard;
+            std::future::pending().await
+        }
+    });
+    let host = Host::new(Connections::new(activities));
+    let handle = host.create_temporary("s", chain("read", 1)).await.unwrap();
+    handle.run_plan().await.unwrap();
+    drop(handle);
+    tokio::time::sleep(Duration::from_millis(20)).await;
+    assert_eq!((begun.load(Ordering::SeqCst), ended.load(Ordering::SeqCst)), (1, 1));
+}
+
+#[tokio::test]
+async fn a_thousand_sessions_work_side_by_side() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let (host, _) = kept(counting(&calls));
+    let mut running = tokio::task::JoinSet::new();
+    for i in 0..1_000 {
+        let host = host.clone();
+        running.spawn(async move {
+            let handle = host.create(&format!("s-{i}"), chain("read", 3)).await.unwrap();
+            run(&handle).await
+        });
+    }
+    assert!(running.join_all().await.iter().all(|ends| *ends == Ends::Output));
+    assert_eq!(calls.load(Ordering::SeqCst), 3_000);
+    host.close().await;
+    assert!(host.find("s-1").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_lapses_even_if_its_session_has_left_memory() {
+    let store = Arc::new(Small::default());
+    let host = Host::builder(Connections::new(counting(&Arc::default()))).store(store);
+    let host = host.idle_after(Some(Duration::from_secs(1))).clock(moving).build();
+    let mut spec = asking();
+    (spec.settings.question_seconds, spec.settings.reminder_seconds) = (100, 0);
+    let handle = host.create("s", spec).await.unwrap();
+    assert_eq!(run(&handle).await, Ends::Waiting);
+    tokio::time::sleep(Duration::from_secs(50)).await;
+    assert!(host.find("s").is_none());
+    let mut events = handle.subscribe(None);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(names(&mut events).contains(&"rested".to_owned()));
+    assert!(open_questions(&handle).await.is_empty());
+}
+
+/// The time of the runtime.
+fn moving() -> obelus_kernel::Time {
+    thread_local! { static BEGAN: tokio::time::Instant = tokio::time::Instant::now(); }
+    let since = BEGAN.with(tokio::time::Instant::elapsed);
+    obelus_kernel::Time(clock().0 + i64::try_from(since.as_millis()).unwrap())
+}

@@ -1,0 +1,154 @@
+//! What is told while a session is at work, and what came of it.
+
+use std::io::IsTerminal;
+
+use obelus_kernel::session::{AskedAgain, Ends, Outcome, Question, Reply, Session};
+use obelus_kernel::{Message, Role};
+use obelus_runtime::{EventBody, Language, error_words, one_line, undone, why_it_ended};
+use serde_json::{Value, json};
+
+use super::super::people;
+use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
+
+/// How a session is shown.
+#[derive(Clone, Copy)]
+pub(crate) struct Shown {
+    pub(crate) as_json: bool,
+    pub(crate) is_plan: bool,
+}
+
+impl Shown {
+    /// Whether somebody is there who can be asked.
+    pub(crate) fn has_people(self) -> bool {
+        !self.as_json && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    }
+
+    /// Tells what happens while it happens. `elsewhere` is the session, where it can be answered, but not here.
+    pub(super) fn event(self, event: &EventBody, elsewhere: Option<&str>) {
+        match (self.as_json, event) {
+            // Not even a program may miss that somebody's edits were refused.
+            (_, EventBody::Files { news }) => output::note(&visible(&news.to_string())),
+            (true, _) => {}
+            (false, event) => show(event, elsewhere),
+        }
+    }
+
+    /// Tells what came of it, and how the command ends.
+    pub(super) fn end(self, session: &Session, reply: &Reply) {
+        match self.as_json {
+            true => output::json(&document(session, reply)),
+            false => report(session, reply, self.is_plan),
+        }
+    }
+
+    pub(super) fn exit(self, reply: &Reply) -> Exit {
+        let failed = |status: &str| matches!(status, "failed" | "refused" | "denied");
+        match reply.ends {
+            Ends::Output if self.is_plan && reply.calls.iter().any(|report| failed(report.status)) => Exit::Failed,
+            Ends::Output => Exit::Done,
+            Ends::Waiting => Exit::Waiting,
+            Ends::Degraded | Ends::Limit => Exit::Failed,
+            Ends::Stopped => Exit::Interrupted,
+        }
+    }
+}
+
+/// Tells a person what happens.
+fn show(event: &EventBody, elsewhere: Option<&str>) {
+    match event {
+        EventBody::AgentSaid { text } => output::note(&visible(text)),
+        EventBody::ModelAsked { .. } => output::note(&format!("{DIM}asking the model{DIM:#}")),
+        EventBody::CallBegan { call, .. } => {
+            let tool = call["_tool"].as_str().unwrap_or_default();
+            output::note(&format!("{DIM}▸ {}{DIM:#}", visible(tool)));
+        }
+        EventBody::CallEnded { outcome: Outcome::Error(error), .. } => {
+            let words = error_words(&json!({"code": error.code, "message": error.message}));
+            output::note(&format!("  {RED}✗{RED:#} {}", visible(&words)));
+        }
+        EventBody::CallEnded { outcome: Outcome::Lost { message }, .. } => {
+            output::note(&format!("  {YELLOW}?{YELLOW:#} its answer was lost: {}", visible(message)));
+        }
+        EventBody::QuestionAskedAgain { question, because: AskedAgain::ItWillLapse } => {
+            let (id, until) = (visible(&question.id.to_string()), question.expires_at);
+            output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{id}{BOLD:#} lapses at {until}"));
+        }
+        EventBody::QuestionAsked { question } => {
+            let id = visible(&question.id.to_string());
+            match elsewhere.filter(|_| question.asked_by().is_some()) {
+                Some(session) => {
+                    output::note(&people::shown(question));
+                    output::note(&format!("A call waits for it: obelus answer {}:{id} value ANSWER", visible(session)));
+                }
+                None => output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{id}{BOLD:#} needs a decision")),
+            }
+        }
+        // Words are shown when they are whole, because standard error may be a file. A question that is shown once more
+        // because more is known is shown whole before anybody is asked to decide.
+        _ => {}
+    }
+}
+
+fn document(session: &Session, reply: &Reply) -> Value {
+    let calls: Vec<Value> = reply.calls.iter().map(|report| json!(report)).collect();
+    let open: Vec<Value> = session.questions().iter().filter(|q| q.is_open()).map(Question::to_json).collect();
+    let mut document = json!({
+        "schema": session.schema(),
+        "context": session.context().to_json(),
+        "solution": {"calls": reply.calls.iter().map(|report| (*report.call).clone()).collect::<Vec<_>>(), "output": reply.output},
+        "ends": reply.ends,
+        "waiting": open,
+    });
+    let (turn, whole) = session.spent();
+    if whole.requests > 0 {
+        document["spent"] = json!({"turn": turn, "session": whole});
+    }
+    if let Some(reason) = &reply.reason {
+        document["reason"] = json!(reason);
+    }
+    if let Some(end) = &reply.end {
+        document["end"] = end.as_str().into();
+    }
+    if !reply.said.is_empty() {
+        document["solution"]["say"] = reply.said.join("\n").into();
+    }
+    document["calls"] = calls.into();
+    document
+}
+
+fn report(session: &Session, reply: &Reply, is_plan: bool) {
+    let asked = session.context().messages().iter().rev().find_map(|message| match message {
+        Message::Text(text) if text.role == Role::User => Some(text.text.as_str()),
+        _ => None,
+    });
+    let language = Language::of(asked.unwrap_or_default());
+    if is_plan {
+        for report in &reply.calls {
+            let colour = match report.status {
+                "done" => GREEN,
+                "waiting" | "skipped" => YELLOW,
+                _ => RED,
+            };
+            output::answer(&format!("{colour}{:<8}{colour:#} {}", report.status, visible(&one_line(report))));
+        }
+    } else {
+        for line in undone(session, reply, language) {
+            output::note(&line);
+        }
+    }
+    match &reply.output {
+        Value::Null => {}
+        Value::String(words) => output::answer(&visible(words)),
+        other => output::answer(&visible(&format!("{other:#}"))),
+    }
+    let why = why_it_ended(reply, language);
+    if !why.is_empty() {
+        output::note(&visible(&why));
+    }
+    if reply.ends == Ends::Waiting {
+        for question in session.questions().iter().filter(|question| question.is_open()) {
+            output::note(&people::shown(question));
+        }
+        output::note("Waiting for a person. Run it at a terminal to decide.");
+    }
+}
