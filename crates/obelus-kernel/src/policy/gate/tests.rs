@@ -15,6 +15,7 @@ struct Case {
     proposer: Origins,
     params: Origins,
     may_follow: bool,
+    grounding: None,
 }
 
 fn case(tool: Value) -> Case {
@@ -45,6 +46,7 @@ impl Case {
             origins: &|_| Some(self.params.clone()),
             proposer: &self.proposer,
             may_follow: &|_| self.may_follow,
+            grounding: None,
         })
     }
 
