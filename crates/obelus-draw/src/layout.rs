@@ -123,7 +123,7 @@ fn page_width(sizes: &[BoxSize]) -> f64 {
 }
 
 /// A connected part of the graph, with indices of its own.
-struct Part {
+struct Component {
     boxes: Vec<usize>,
     links: Vec<Link>,
     /// The place of each link in the whole graph.
@@ -131,7 +131,7 @@ struct Part {
 }
 
 /// The connected parts, single boxes last: they fill rows of their own.
-fn parts(count: usize, links: &[Link]) -> Vec<Part> {
+fn parts(count: usize, links: &[Link]) -> Vec<Component> {
     let mut neighbours = vec![Vec::new(); count];
     for link in links {
         neighbours[link.from].push(link.to);
@@ -155,8 +155,8 @@ fn parts(count: usize, links: &[Link]) -> Vec<Part> {
         }
         found += 1;
     }
-    let mut parts: Vec<Part> =
-        (0..found).map(|_| Part { boxes: Vec::new(), links: Vec::new(), origin: Vec::new() }).collect();
+    let mut parts: Vec<Component> =
+        (0..found).map(|_| Component { boxes: Vec::new(), links: Vec::new(), origin: Vec::new() }).collect();
     let mut local = vec![0; count];
     for node in 0..count {
         let boxes = &mut parts[part_of[node]].boxes;

@@ -21,37 +21,37 @@ pub(crate) use read::{faults_of, without_absent};
 #[derive(Clone, Debug)]
 pub struct Call {
     /// The proposal as it came.
-    pub raw: Arc<Value>,
+    pub(crate) raw: Arc<Value>,
     /// The tool, if it is known.
     pub tool: Option<Arc<Tool>>,
     /// Parameters, with unresolved references.
     pub params: Params,
     /// Fields beside the parameters that steer the engine, such as `confirmed`. Few calls have any.
-    pub asides: Option<Box<Map<String, Value>>>,
+    pub(crate) asides: Option<Box<Map<String, Value>>>,
     /// Where the result goes.
     pub output_path: Option<OutputPath>,
     /// How the result joins what is there.
-    pub output_method: Method,
+    pub(crate) output_method: Method,
     /// Whether the output path is the default of its solution: the call itself names none.
-    pub keeps_by_default: bool,
+    pub(crate) keeps_by_default: bool,
     /// The instance it works for.
     pub instance: Option<String>,
     /// What its executor sees of the context.
-    pub scopes: Vec<Scope>,
-    /// The result that a latent call brings with it.
-    pub output: Option<Box<Value>>,
+    pub(crate) scopes: Vec<Scope>,
+    /// The result that a model call brings with it.
+    pub(crate) output: Option<Box<Value>>,
     /// The delegate that runs it.
     pub delegate: Option<String>,
     /// The activity that the tool names.
-    pub activity: Option<String>,
+    pub(crate) activity: Option<String>,
 }
 
 /// Parameters by name, in the order of writing.
-pub type Params = Vec<(Name, Template)>;
+pub(crate) type Params = Vec<(Name, Template)>;
 
 /// One entry of `_scopes`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub(crate) enum Scope {
     /// Everything of a kind.
     Kind(String),
     /// One path.
@@ -96,7 +96,7 @@ impl Call {
     }
 
     /// Visits every expression of the parameters with its place.
-    pub fn each_expr<'a>(&'a self, visit: &mut impl FnMut(&[String], &'a Expr)) {
+    pub(crate) fn each_expr<'a>(&'a self, visit: &mut impl FnMut(&[String], &'a Expr)) {
         each_reference(&self.params, visit);
     }
 

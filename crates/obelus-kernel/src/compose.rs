@@ -60,27 +60,26 @@ pub enum Offer {
 
 /// Composes the schema of an answer for the tools of a context.
 ///
-/// `offer` says what the model may do with each tool. `is_latent` says which tools the model carries out itself: their
+/// `offer` says what the model may do with each tool. `by_model` tells which tools the model carries out itself: their
 /// calls bring `_output` along, unless the plan is lazy. `output` is the schema of the request's result.
 pub fn compose(
     context: &Context,
     output: Option<&Value>,
     mode: PlanMode,
     offer: impl Fn(&Tool) -> Offer,
-    is_latent: impl Fn(&Tool) -> bool,
+    by_model: impl Fn(&Tool) -> bool,
 ) -> Composed {
-    composed(&Offered::new(context, output, mode, offer, is_latent))
+    composed(&Offered::new(context, output, mode, offer, by_model))
 }
 
 fn composed(offered: &Offered) -> Composed {
     let mut notes = Notes::default();
-    let mut calls = Vec::new();
-    for OfferedTool { tool, is_called, brings_output } in &offered.tools {
-        calls.push(match is_called {
-            true => call(tool, &offered.instances, *brings_output, &mut notes),
-            false => planned(tool, &mut notes),
-        });
-    }
+    let call_of = |OfferedTool { tool, is_called, brings_output }: &OfferedTool| match is_called {
+        true => call(tool, &offered.instances, *brings_output, &mut notes),
+        // Another step decides about the result of a planned call.
+        false => about(tool, closed(named_params(tool, &mut notes))),
+    };
+    let calls: Vec<Value> = offered.tools.iter().map(call_of).collect();
     let runs = offered.tools.iter().filter(|offered| offered.is_called).count();
     let plans = calls.len() > runs;
     let items = if calls.is_empty() { closed(Map::new()) } else { json!({"anyOf": calls}) };
@@ -95,15 +94,17 @@ fn composed(offered: &Offered) -> Composed {
         Some(schema) => nullable(Strict::new(schema, "output", 1, &mut notes).plain(schema)),
         None => json!({"type": ["string", "number", "boolean", "null"]}),
     };
-    let mut properties = Map::new();
     let say = "Words for the user, shown at once. Null if there is nothing to say yet.";
-    properties.insert("say".to_owned(), described(json!({"type": ["string", "null"]}), say));
-    properties.insert("calls".to_owned(), list);
     let result = match plans {
         true => "The result of this step, along with the call that is to be carried out next.",
         false => "The result of the whole request. Null while calls still have to bring something.",
     };
-    properties.insert("output".to_owned(), described(output, result));
+    let properties = [
+        ("say", described(json!({"type": ["string", "null"]}), say)),
+        ("calls", list),
+        ("output", described(output, result)),
+    ];
+    let properties = properties.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
     let mut definitions = Map::new();
     if runs > 0 {
         let methods = Method::ALL.iter().map(|(name, _)| (*name).into());
@@ -115,7 +116,7 @@ fn composed(offered: &Offered) -> Composed {
     finished(closed(properties), definitions, notes)
 }
 
-/// Composes the schema of an answer that is the result of one latent call. Of several alternatives the model chooses the
+/// Composes the schema of an answer that is the result of one model call. Of several alternatives the model chooses the
 /// path of the result.
 pub(crate) fn compose_result(tool: &Tool, alternatives: &[String]) -> Composed {
     let mut notes = Notes::default();
@@ -169,11 +170,6 @@ fn about(tool: &Tool, schema: Value) -> Value {
         Some(words) => described(schema, words),
         None => schema,
     }
-}
-
-/// The schema of a call for another step, which decides about its result.
-fn planned(tool: &Tool, notes: &mut Notes) -> Value {
-    about(tool, closed(named_params(tool, notes)))
 }
 
 /// The schema of one call of a tool.
@@ -253,14 +249,14 @@ fn closed(properties: Map<String, Value>) -> Value {
 mod tests {
     use super::*;
 
-    fn composed(tools: Value, mode: PlanMode, latent: &[&str]) -> Composed {
+    fn composed(tools: Value, mode: PlanMode, by_model: &[&str]) -> Composed {
         let context = Context::from_value(json!([{"type": "tool", "tool": tools}])).unwrap();
         compose(
             &context,
             Some(&json!({"type": "string"})),
             mode,
             |_| Offer::Call,
-            |tool| latent.contains(&tool.name.as_str()),
+            |tool| by_model.contains(&tool.name.as_str()),
         )
     }
 
@@ -291,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_latent_tool_brings_its_output_only_where_planning_is_execution() {
+    fn a_model_call_brings_its_output_only_where_planning_is_execution() {
         let tools = json!({"sum_up": {"type": "object", "properties": {"text": {}, "_output": {"type": "string"}}}});
         assert!(first_call(&composed(tools.clone(), PlanMode::Eager, &["sum_up"])).get("_output").is_some());
         assert!(first_call(&composed(tools.clone(), PlanMode::Lazy, &["sum_up"])).get("_output").is_none());

@@ -1,7 +1,7 @@
 //! Dialects: how a model writes its answers.
 
 pub mod blocks;
-pub mod entries;
+pub(crate) mod entries;
 mod solution;
 pub mod stream;
 

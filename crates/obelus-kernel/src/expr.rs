@@ -65,7 +65,7 @@ impl Expr {
     }
 
     /// Whether the expression can have a value if these references can.
-    pub fn can_have(&self, can: &impl Fn(&Path) -> bool) -> bool {
+    pub(crate) fn can_have(&self, can: &impl Fn(&Path) -> bool) -> bool {
         match self {
             Expr::Ref(path) => can(path),
             Expr::Any(terms) => terms.iter().any(|term| term.can_have(can)),
@@ -105,11 +105,11 @@ impl fmt::Display for Expr {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputPath {
     /// The groups in order. With several, the last one takes an activity's error.
-    pub alternatives: SmallVec<[Group; 1]>,
+    pub(crate) alternatives: SmallVec<[Group; 1]>,
 }
 
 /// Paths that are written together. Most often it is one, which needs no allocation.
-pub type Group = SmallVec<[Arc<Path>; 1]>;
+pub(crate) type Group = SmallVec<[Arc<Path>; 1]>;
 
 /// Kinds that no call may write.
 const READ_ONLY: [&str; 4] = ["input", "tool", "plan", "error"];
@@ -121,7 +121,7 @@ impl OutputPath {
     }
 
     /// An expression as a place to write.
-    pub fn from_expr(expr: Expr) -> Result<Self, Fault> {
+    pub(crate) fn from_expr(expr: Expr) -> Result<Self, Fault> {
         let alternatives: SmallVec<[Group; 1]> = match expr {
             Expr::Any(terms) => terms.into_iter().map(group).collect::<Result<_, _>>()?,
             single => smallvec![group(single)?],
@@ -164,4 +164,10 @@ impl fmt::Display for OutputPath {
         let group = |paths: &Group| paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(" && ");
         f.write_str(&self.alternatives.iter().map(group).collect::<Vec<_>>().join(" || "))
     }
+}
+
+/// The segments of a path, for tests.
+#[cfg(test)]
+pub(crate) fn segments_of(path: &str) -> crate::path::Segments {
+    Expr::parse(path).unwrap().refs()[0].segments.clone()
 }

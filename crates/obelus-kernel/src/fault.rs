@@ -33,7 +33,7 @@ rules! {
     Ctx11 = "CTX-11",
     /// An expression that cannot be read.
     Ctx12 = "CTX-12",
-    /// A latent call without its output.
+    /// A model call without its output.
     Call1 = "CALL-1",
     /// A call that does not fit its tool: name, parameters, scopes or instance.
     Call3 = "CALL-3",
@@ -45,7 +45,7 @@ rules! {
     Plan4 = "PLAN-4",
     /// Several writers of one path at the same time.
     Plan5 = "PLAN-5",
-    /// A latent call that has not chosen its path.
+    /// A model call that has not chosen its path.
     Plan8 = "PLAN-8",
     /// A lazy plan that carries results.
     Plan9 = "PLAN-9",
@@ -106,7 +106,7 @@ impl Fault {
 
     /// Sets the index of the call, unless it is set.
     #[must_use]
-    pub fn in_call(mut self, index: usize) -> Self {
+    pub(crate) fn in_call(mut self, index: usize) -> Self {
         self.call.get_or_insert(index);
         self
     }

@@ -58,11 +58,11 @@ impl Method {
 pub(crate) struct Undo {
     /// How many segments of the written path lead to the change.
     depth: usize,
-    change: Change,
+    change: Replaced,
 }
 
 #[derive(Debug)]
-enum Change {
+enum Replaced {
     /// There was nothing.
     Absent,
     /// This value was there.
@@ -70,11 +70,11 @@ enum Change {
     /// An array or a string was this long.
     Len(usize),
     /// Fields of an object changed.
-    Fields(Vec<(String, Change)>),
+    Fields(Vec<(String, Replaced)>),
 }
 
 impl Undo {
-    fn here(change: Change) -> Self {
+    fn here(change: Replaced) -> Self {
         Self { depth: 0, change }
     }
 
@@ -85,7 +85,7 @@ impl Undo {
 
     /// Whether the write created its place.
     pub(crate) fn created_place(&self) -> bool {
-        matches!(self.change, Change::Absent)
+        matches!(self.change, Replaced::Absent)
     }
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn write(root: &mut Option<Value>, path: &[Segment], method: Method, 
         Some(node) => write_below(node, path, method, value),
         None => {
             *root = Some(build(path, method, value)?);
-            Ok(Undo::here(Change::Absent))
+            Ok(Undo::here(Replaced::Absent))
         }
     }
 }
@@ -103,8 +103,8 @@ pub(crate) fn write(root: &mut Option<Value>, path: &[Segment], method: Method, 
 /// Undoes the latest write to `root`, which was at `path`.
 pub(crate) fn undo_write(root: &mut Option<Value>, path: &[Segment], undo: Undo) {
     match (undo.change, path[..undo.depth].split_last()) {
-        (Change::Absent, None) => *root = None,
-        (Change::Absent, Some((last, above))) => {
+        (Replaced::Absent, None) => *root = None,
+        (Replaced::Absent, Some((last, above))) => {
             if let Some(Value::Object(map)) = node_at(root, above) {
                 map.shift_remove(last.key().as_ref());
             }
@@ -138,7 +138,7 @@ fn write_below(node: &mut Value, path: &[Segment], method: Method, value: Value)
                 Entry::Occupied(mut child) => write_below(child.get_mut(), rest, method, value)?,
                 Entry::Vacant(place) => {
                     place.insert(build(rest, method, value)?);
-                    Undo::here(Change::Absent)
+                    Undo::here(Replaced::Absent)
                 }
             };
             Ok(undo.one_up())
@@ -162,23 +162,23 @@ fn build(path: &[Segment], method: Method, value: Value) -> Result<Value, String
     Ok(nested(path, method.first(value)?))
 }
 
-fn join(node: &mut Value, method: Method, value: Value) -> Result<Change, String> {
+fn join(node: &mut Value, method: Method, value: Value) -> Result<Replaced, String> {
     match (method, node, value) {
         (Method::Merge, Value::Object(into), Value::Object(from)) => Ok(merge(into, from, merge_value)),
         (Method::Assign, Value::Object(into), Value::Object(from)) => Ok(merge(into, from, replace)),
         (Method::Push, Value::Array(items), value) => {
             items.push(value);
-            Ok(Change::Len(items.len() - 1))
+            Ok(Replaced::Len(items.len() - 1))
         }
         (Method::Concat, Value::Array(items), Value::Array(more)) => {
             let len = items.len();
             items.extend(more);
-            Ok(Change::Len(len))
+            Ok(Replaced::Len(len))
         }
         (Method::Concat, Value::String(text), Value::String(more)) => {
             let len = text.len();
             text.push_str(&more);
-            Ok(Change::Len(len))
+            Ok(Replaced::Len(len))
         }
         (Method::Push, node, _) => Err(format!("push needs an array, and there is {}", type_name(node))),
         (Method::Concat, node, value) => {
@@ -188,41 +188,41 @@ fn join(node: &mut Value, method: Method, value: Value) -> Result<Change, String
     }
 }
 
-fn merge(into: &mut Map<String, Value>, from: Map<String, Value>, each: fn(&mut Value, Value) -> Change) -> Change {
+fn merge(into: &mut Map<String, Value>, from: Map<String, Value>, each: fn(&mut Value, Value) -> Replaced) -> Replaced {
     let mut changes = Vec::with_capacity(from.len());
     for (key, value) in from {
         let change = match into.get_mut(&key) {
             Some(child) => each(child, value),
             None => {
                 into.insert(key.clone(), value);
-                Change::Absent
+                Replaced::Absent
             }
         };
         changes.push((key, change));
     }
-    Change::Fields(changes)
+    Replaced::Fields(changes)
 }
 
-fn merge_value(node: &mut Value, value: Value) -> Change {
+fn merge_value(node: &mut Value, value: Value) -> Replaced {
     match (node, value) {
         (Value::Object(into), Value::Object(from)) => merge(into, from, merge_value),
         (node, value) => replace(node, value),
     }
 }
 
-fn replace(node: &mut Value, value: Value) -> Change {
-    Change::Was(std::mem::replace(node, value))
+fn replace(node: &mut Value, value: Value) -> Replaced {
+    Replaced::Was(std::mem::replace(node, value))
 }
 
-fn undo_at(node: &mut Value, change: Change) {
+fn undo_at(node: &mut Value, change: Replaced) {
     match (change, node) {
-        (Change::Was(old), node) => *node = old,
-        (Change::Len(len), Value::Array(items)) => items.truncate(len),
-        (Change::Len(len), Value::String(text)) => text.truncate(len),
-        (Change::Fields(changes), Value::Object(map)) => {
+        (Replaced::Was(old), node) => *node = old,
+        (Replaced::Len(len), Value::Array(items)) => items.truncate(len),
+        (Replaced::Len(len), Value::String(text)) => text.truncate(len),
+        (Replaced::Fields(changes), Value::Object(map)) => {
             for (key, change) in changes.into_iter().rev() {
                 match (change, map.get_mut(&key)) {
-                    (Change::Absent, _) => {
+                    (Replaced::Absent, _) => {
                         map.shift_remove(&key);
                     }
                     (change, Some(child)) => undo_at(child, change),
@@ -248,12 +248,8 @@ fn no_array(segment: &Segment) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::expr::segments_of as at;
     use serde_json::json;
-
-    fn at(path: &str) -> crate::Segments {
-        let crate::Expr::Ref(path) = crate::Expr::parse(path).unwrap() else { unreachable!() };
-        path.segments.clone()
-    }
 
     #[test]
     fn a_write_changes_its_path_and_can_be_undone() {

@@ -16,8 +16,8 @@ use serde_json::Value;
 use json::{from_fields, from_json, to_json};
 use library::Definition;
 
-type Data = data::JustLut<Val>;
-type Compiled = jaq_core::compile::Filter<jaq_core::Native<Data>>;
+type FilterData = data::JustLut<Val>;
+type Compiled = jaq_core::compile::Filter<jaq_core::Native<FilterData>>;
 
 /// A filter, ready to run.
 pub struct Filter {
@@ -28,7 +28,7 @@ pub struct Filter {
 /// More results are an error, so that an endless filter cannot take all memory.
 const MOST_RESULTS: usize = 100_000;
 
-type Pattern = native::Filter<jaq_core::RunPtr<Data>>;
+type Pattern = native::Filter<jaq_core::RunPtr<FilterData>>;
 
 /// The native functions behind `library::PATTERNS`.
 fn patterns() -> [Pattern; 3] {
@@ -78,14 +78,14 @@ impl Read {
     }
 
     /// An object of converted fields. Of two with one name the later counts.
-    pub fn of_fields<'a>(fields: impl Iterator<Item = (&'a str, Read)>) -> Self {
+    pub(crate) fn of_fields<'a>(fields: impl Iterator<Item = (&'a str, Read)>) -> Self {
         Self(from_fields(fields.map(|(name, Read(value))| (name, value))))
     }
 }
 
 fn compile<'a>(text: &str, defs: impl Iterator<Item = &'a Definition>) -> Result<Compiled, String> {
     let funs = jaq_core::funs().chain(jaq_std::base_funs()).chain(jaq_json::funs());
-    let funs = funs.filter(|(name, ..)| *name != "halt").chain(patterns().map(native::run::<Data>));
+    let funs = funs.filter(|(name, ..)| *name != "halt").chain(patterns().map(native::run::<FilterData>));
     let arena = Arena::default();
     let modules = Loader::new(defs.cloned()).load(&arena, File { code: text, path: () });
     let modules = modules.map_err(|errors| load_error(text, errors))?;
@@ -114,7 +114,7 @@ impl Filter {
     }
 
     fn run_read(&self, Read(input): &Read) -> Result<Vec<Value>, String> {
-        let ctx = Ctx::<Data>::new(&self.compiled.lut, Vars::new([]));
+        let ctx = Ctx::<FilterData>::new(&self.compiled.lut, Vars::new([]));
         let mut results = Vec::new();
         for result in self.compiled.id.run((ctx, input.clone())).map(unwrap_valr) {
             let value = result.map_err(|error| error.to_string())?;
@@ -132,7 +132,7 @@ impl Filter {
     }
 
     /// The same for a converted input.
-    pub fn one_read(&self, input: &Read) -> Result<Value, String> {
+    pub(crate) fn one_read(&self, input: &Read) -> Result<Value, String> {
         let mut results = self.run_read(input)?;
         match results.len() {
             0 => Ok(Value::Null),

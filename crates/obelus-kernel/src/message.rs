@@ -74,7 +74,7 @@ pub struct Data {
     pub kind: Name,
     /// The instance it belongs to; without one it is global.
     pub instance: Option<String>,
-    /// The payload; of a bare result only the value at its path (see [`Output::bare`]).
+    /// The payload; of a bare result only the value at its path (see [`ResultOf::bare`]).
     pub(crate) content: Value,
     /// The schema of the kind; the last one wins.
     pub schema: Option<Box<Value>>,
@@ -83,27 +83,27 @@ pub struct Data {
     /// How the payload joins what is there.
     pub method: Option<Method>,
     /// Present on the result of a call.
-    pub output: Option<Output>,
+    pub(crate) output: Option<ResultOf>,
     /// Where the data comes from, if known.
     pub origins: Option<Origins>,
-    /// Parts with other origins, upper ones first.
-    pub parts: Option<Parts>,
+    /// PartOrigins with other origins, upper ones first.
+    pub(crate) parts: Option<PartOrigins>,
     /// Other meta fields as they came. Few messages have any.
-    pub meta: Option<Box<Map<String, Value>>>,
+    pub(crate) meta: Option<Box<Map<String, Value>>>,
 }
 
 /// Origins by dotted path. Elements of arrays share a path; the empty path is the whole.
-pub type Parts = Arc<Vec<(String, Origins)>>;
+pub(crate) type PartOrigins = Arc<Vec<(String, Origins)>>;
 
 /// What a call's result carries beside its data.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Output {
+pub(crate) struct ResultOf {
     /// The call, as it was run.
-    pub call: Arc<Value>,
+    pub(crate) call: Arc<Value>,
     /// The path this message writes.
-    pub path: Arc<Path>,
+    pub(crate) path: Arc<Path>,
     /// When, as RFC 3339 in UTC.
-    pub date: Option<Arc<str>>,
+    pub(crate) date: Option<Arc<str>>,
     /// Whether the content is the value alone; `data` is built from it and the path on demand.
     pub(crate) bare: bool,
 }
@@ -157,7 +157,7 @@ impl Data {
     /// A call's result: this value, written at this path.
     pub fn result(call: Arc<Value>, path: Arc<Path>, date: Option<Arc<str>>, value: Value) -> Self {
         let kind = path.kind.clone();
-        Self { output: Some(Output { call, path, date, bare: true }), ..Self::plain(kind, value) }
+        Self { output: Some(ResultOf { call, path, date, bare: true }), ..Self::plain(kind, value) }
     }
 
     /// The payload.

@@ -258,12 +258,8 @@ impl Labels {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::expr::segments_of as at;
     use serde_json::json;
-
-    fn at(path: &str) -> crate::Segments {
-        let crate::Expr::Ref(path) = crate::Expr::parse(path).unwrap() else { unreachable!() };
-        path.segments.clone()
-    }
 
     fn page() -> Origins {
         Origins::of(Origin::Tool { name: "page".into(), trusted: false })

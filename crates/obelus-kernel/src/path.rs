@@ -80,7 +80,7 @@ pub(crate) fn is_digits(text: &str) -> bool {
 }
 
 /// The segments below a kind. Most paths have one, which needs no allocation.
-pub type Segments = SmallVec<[Segment; 1]>;
+pub(crate) type Segments = SmallVec<[Segment; 1]>;
 
 /// A place in the context: `†state.deal.items[0]["unit price"]`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

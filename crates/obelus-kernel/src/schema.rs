@@ -140,11 +140,7 @@ fn unescape(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn segments(path: &str) -> crate::Segments {
-        let crate::Expr::Ref(path) = crate::Expr::parse(path).unwrap() else { unreachable!() };
-        path.segments.clone()
-    }
+    use crate::expr::segments_of as segments;
 
     #[test]
     fn the_part_of_a_schema_is_found_through_properties_items_and_references() {

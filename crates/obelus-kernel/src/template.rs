@@ -72,7 +72,7 @@ impl Template {
     }
 
     /// Visits every expression with its place below this template.
-    pub fn each_expr<'a>(&'a self, place: &mut Vec<String>, visit: &mut impl FnMut(&[String], &'a Expr)) {
+    pub(crate) fn each_expr<'a>(&'a self, place: &mut Vec<String>, visit: &mut impl FnMut(&[String], &'a Expr)) {
         match self {
             Template::Literal(_) => {}
             Template::Expr(expr) => visit(place, expr),

@@ -13,13 +13,13 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 use crate::fault::{Fault, Rule};
-use crate::message::Parts;
+use crate::message::PartOrigins;
 use crate::names::Name;
 use crate::origin::{Origin, Origins};
 use crate::schema::{self, Breach};
 use crate::template::Template;
-pub use before::Before;
-pub use side_write::SideWrite;
+pub(crate) use before::Before;
+pub(crate) use side_write::SideWrite;
 pub(crate) use trust::within as lies_within;
 pub(crate) use words::NameSource;
 pub use words::in_language;
@@ -83,17 +83,17 @@ pub struct Tool {
     /// Whether its results are trusted, unless stated for a part.
     pub trusted: bool,
     /// Parameters that need a person, as dotted paths.
-    pub risky: Vec<String>,
+    pub(crate) risky: Vec<String>,
     /// Parameters that say who or where; `None` if the tool does not tell.
     pub target: Option<Vec<String>>,
     /// Paths of the result that the tool itself issues.
-    pub issued: Vec<String>,
+    pub(crate) issued: Vec<String>,
     /// How to read what a call is about to change.
     pub before: Option<Before>,
     /// The field that names each row of the result, if every row becomes an instance.
-    pub instances: Option<String>,
+    pub(crate) instances: Option<String>,
     /// What a successful call writes beside its result.
-    pub side_writes: Vec<SideWrite>,
+    pub(crate) side_writes: Vec<SideWrite>,
     /// Whether only a digest of its results is kept (`x-keep`).
     pub keeps_digest: bool,
     /// The schema of the parameters alone.
@@ -109,12 +109,12 @@ pub struct Tool {
     /// The tool as the origin of its errors, trusted only if all of its results are.
     error_origin: Origins,
     /// Parts of the result with other origins, upper ones first.
-    parts: Vec<Part>,
+    parts: Vec<ResultPart>,
 }
 
 /// A part of a result that is trusted differently, or that the tool issues.
 #[derive(Debug)]
-struct Part {
+struct ResultPart {
     /// A dotted path.
     path: String,
     /// The tool, as it is trusted there.
@@ -174,20 +174,20 @@ impl Tool {
         part.map_or(&self.origin, |part| &part.origin)
     }
 
-    /// Whether the tool itself mints what lies at a dotted path of its result.
+    /// Whether the tool itself issues what lies at a dotted path of its result.
     pub(crate) fn issues(&self, path: &str) -> bool {
         self.issued.iter().any(|upper| trust::within(path, upper))
     }
 
-    /// The origin of a result of which every value is minted: the tool's own, and believed. None of any other result.
+    /// The origin of a result of which every value is issued: the tool, trusted.
     pub(crate) fn origin_if_all_issued(&self, result: &Value) -> Option<Origins> {
         let is_all_issued = !self.issued.is_empty() && trust::is_all_issued(result, "", &self.issued);
         is_all_issued.then(|| Origins::of(Origin::Tool { name: self.name.as_str().into(), trusted: true }))
     }
 
     /// The origins of the parts of a result that was made of this; none if they are all alike.
-    pub(crate) fn parts_of_result(&self, made_of: &Origins) -> Option<Parts> {
-        let labelled = |part: &Part| match part.issued {
+    pub(crate) fn parts_of_result(&self, made_of: &Origins) -> Option<PartOrigins> {
+        let labelled = |part: &ResultPart| match part.issued {
             true => (part.path.clone(), part.origin.clone()),
             false => (part.path.clone(), made_of.clone().joined(&part.origin)),
         };
@@ -216,7 +216,7 @@ impl Tool {
     }
 
     /// Parameters that the tool itself fills in with a reference.
-    pub fn prescribed(&self) -> &[(String, Value)] {
+    pub(crate) fn prescribed(&self) -> &[(String, Value)] {
         &self.prescribed
     }
 

@@ -66,7 +66,7 @@ fn result(i: usize) -> Value {
 
 /// What one step leaves in the journal.
 fn record(i: usize) -> (Time, Input) {
-    (Time(1), Input::Ended { id: format!("0.{i}"), outcome: Outcome::Value(result(i)) })
+    (Time(1), Input::Ended { id: format!("0.{i}").parse().expect("an id"), outcome: Outcome::Value(result(i)) })
 }
 
 /// Appends to a plain file with one sync for so many records; records a second.

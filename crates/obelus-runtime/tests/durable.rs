@@ -132,16 +132,14 @@ async fn calls_that_end_together_are_kept_by_one_commit() {
 async fn a_store_holds_a_session_across_processes_lives() {
     let folder = Folder::new("durable");
     let calls = Arc::new(AtomicUsize::new(0));
-    {
-        let store = SqliteStore::open(&folder).unwrap();
-        store.create("s", clock(), &json!({}), Vec::new()).unwrap();
-        let mut first = driver("read", chain(3), &calls).journaled_by(SessionJournal::new(store, "s"));
-        first.turn(Input::RunPlan).await.unwrap();
-    }
-    let store = SqliteStore::open(&folder).unwrap();
-    let mut second = driver("read", chain(3), &calls);
-    second.recover(store.journal("s").unwrap().into_iter().map(|record| (record.at, record.input)).collect());
-    assert_eq!(read(&second, "†state.v2"), Some(json!(3)));
+    let open = || host(Connections::new(counting(&calls)), SqliteStore::open(&folder.0).unwrap().shared());
+    let first = open();
+    run_plan(&first.create("s", chain("read", 3)).await.unwrap()).await;
+    first.close().await;
+    drop(first);
+    let second = open();
+    let handle = second.open("s").await.unwrap();
+    assert_eq!(read(&handle, "†state.v2").await, Some(json!(3)));
     assert_eq!(calls.load(Ordering::SeqCst), 3);
     assert_eq!(second.list().unwrap().len(), 1);
 }

@@ -11,8 +11,8 @@ use common::{Folder, journal, kill, say};
 use obelus_kernel::Context;
 use obelus_kernel::session::{Answer, Decision, Ends, Input, Prompt, Settings, Solution};
 use obelus_runtime::{
-    Activities, AnswerFuture, Driver, Event, FileNews, Model, Record, Remake, SessionFiles, SqliteStore, Store as _,
-    restore_driver, system_clock,
+    Activities, AnswerFuture, Connections, EventBody, EventNumber, FileNews, Host, Model, SessionHandle, SessionSpec,
+    SqliteStore, Store as _,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -87,18 +87,24 @@ impl Kept {
             async { Ok(json!(true)) }
         });
         activities.register("look", |_| async { Ok(json!("seen")) });
-        let clerk = Arc::new(self.clerk.clone());
-        let drive = |session| Driver::new(session, Arc::new(activities), clerk, system_clock);
-        let remake: Remake = Arc::new(|| Ok(session()));
-        restore_driver(&self.store, "s", &remake, drive)
-            .unwrap()
-            .driver
-            .watched_by(move |event| {
-                if let Event::Files(told) = event {
-                    news.lock().unwrap().push(told.clone());
-                }
-            })
-            .with_files(SessionFiles::open(&self.folder, "s").unwrap())
+        let connections = Connections::new(activities).with_model(self.clerk.clone());
+        Host::builder(connections).store(self.store.shared()).files(&self.folder.0).build()
+    }
+
+    /// Says something in a process of its own.
+    async fn say(&self, words: &str) {
+        let host = self.host();
+        say(&host.open("s").await.unwrap(), words).await;
+        kill(host).await;
+    }
+
+    /// What people put into the state's file, as the journal has it.
+    fn edits(&self) -> Vec<(Value, String)> {
+        let state = |input| match input {
+            Input::State { state, by } => Some((state, by)),
+            _ => None,
+        };
+        journal(&self.store, "s").into_iter().filter_map(state).collect()
     }
 
     fn path(&self) -> PathBuf {
@@ -176,18 +182,18 @@ async fn cut_off(name: &str) -> Kept {
 #[tokio::test]
 async fn dur_7_the_file_is_the_state_after_every_iteration_and_what_a_crash_leaves_there_is_no_edit() {
     let kept = cut_off("iteration").await;
-    let mut driver = kept.driver();
-    assert_eq!(driver.resume().await.unwrap().unwrap().ends, Ends::Output);
-    assert_eq!(kept.state(), driver.session().state());
-    drop(driver);
-    let mut driver = kept.driver();
-    driver.turn(say("спасибо")).await.unwrap();
-    assert_eq!(kept.state(), driver.session().state());
-    assert_eq!(*kept.news.lock().unwrap(), []);
-    let is_state = |record: &Record| matches!(record.input, Input::State { .. });
-    assert!(!kept.store.journal("s").unwrap().iter().any(is_state), "nobody has edited anything");
-    assert!(!kept.folder.join("states/s.json.new").exists());
-    fs::remove_dir_all(&kept.folder).unwrap();
+    let host = kept.host();
+    let handle = host.open("s").await.unwrap();
+    assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
+    assert_eq!(kept.state(), state_of(&handle).await);
+    kill(host).await;
+    let host = kept.host();
+    let handle = host.open("s").await.unwrap();
+    say(&handle, "спасибо").await;
+    assert_eq!(kept.state(), state_of(&handle).await);
+    assert_eq!(news(&handle), []);
+    assert_eq!(kept.edits(), [], "nobody has edited anything");
+    assert!(!kept.folder.0.join("states/s.json.new").exists());
 }
 
 #[tokio::test]
@@ -195,21 +201,16 @@ async fn what_a_person_changed_in_the_middle_of_a_turn_is_told_from_what_stood_t
     let kept = cut_off("middle").await;
     kept.edit(|state| state["objects"] = json!({"deal": 7}));
     // What has come of it is written beside it.
-    let mut driver = kept.driver();
-    driver.resume().await.unwrap();
-    assert_eq!(read(&kept.folder.join("states/s.json.new")), driver.session().state());
-    drop(driver);
-    let mut driver = kept.driver();
-    driver.turn(say("спасибо")).await.unwrap();
-    let journal = kept.store.journal("s").unwrap();
-    let edits: Vec<&Value> = journal
-        .iter()
-        .filter_map(|record| match &record.input {
-            Input::State { state, .. } => Some(state),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(edits, [&json!({"objects": {"deal": 7}})], "the goals are ours");
+    let host = kept.host();
+    let handle = host.open("s").await.unwrap();
+    handle.rested().await.unwrap();
+    assert_eq!(read(&kept.folder.0.join("states/s.json.new")), state_of(&handle).await);
+    kill(host).await;
+    let host = kept.host();
+    let handle = host.open("s").await.unwrap();
+    say(&handle, "спасибо").await;
+    let edits: Vec<Value> = kept.edits().into_iter().map(|(state, _)| state).collect();
+    assert_eq!(edits, [json!({"objects": {"deal": 7}})], "the goals are ours");
     assert_eq!(kept.state()["goals"], json!(["спасибо", "смотри", "привет"]));
     assert_eq!(kept.state(), state_of(&handle).await);
 }
@@ -231,10 +232,8 @@ async fn dur_7_a_status_changed_in_the_file_is_a_decision_at_the_start_of_the_ne
     assert_eq!(kept.calls.lock().unwrap().len(), 1);
     assert_eq!(news(&handle), [FileNews::Taken { file: kept.path() }]);
     assert_eq!(kept.state()["confirmations"]["deal_7_sum"]["status"], "approved");
-    let journal = kept.store.journal("s").unwrap();
-    let edits: Vec<&Input> =
-        journal.iter().map(|record| &record.input).filter(|input| matches!(input, Input::State { .. })).collect();
-    let [Input::State { state, by }] = edits[..] else { panic!("{edits:?}") };
+    let edits = kept.edits();
+    let [(state, by)] = &edits[..] else { panic!("{edits:?}") };
     assert_eq!(by, "the state's file");
     assert_eq!(state.as_object().unwrap().keys().collect::<Vec<_>>(), ["confirmations"], "only what was changed");
     // The journal alone leads to the same state.
@@ -257,9 +256,7 @@ async fn dur_7_an_invalid_file_is_left_alone_and_the_turn_goes_on_without_it() {
     let news = news(&handle);
     let [FileNews::Refused { why, .. }] = &news[..] else { panic!("{news:?}") };
     assert!(why.contains("goals.0"), "{why}");
-    let is_state = |record: &Record| matches!(record.input, Input::State { .. });
-    assert!(!kept.store.journal("s").unwrap().iter().any(is_state));
-    fs::remove_dir_all(&kept.folder).unwrap();
+    assert_eq!(kept.edits(), []);
 }
 
 #[tokio::test]
@@ -268,7 +265,7 @@ async fn every_iteration_is_a_line_of_the_log_and_all_of_it_goes_with_the_sessio
     let host = kept.host();
     let handle = host.open("s").await.unwrap();
     say(&handle, "500").await;
-    handle.answer("q1".to_owned(), Decision::Approve { only: None }, "ann").await.unwrap();
+    handle.answer("q1".parse().unwrap(), Decision::Approve { only: None }, "ann").await.unwrap();
     handle.rested().await.unwrap();
     let log = kept.log();
     assert_eq!(log.len(), 2);

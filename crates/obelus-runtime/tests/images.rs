@@ -10,8 +10,7 @@ use std::sync::{Arc, Mutex};
 use common::{Folder, host, journal, kill, say};
 use obelus_kernel::session::{Answer, Input, Picture, Prompt, Settings, Solution};
 use obelus_runtime::{
-    Activities, AnswerFuture, Driver, ImageError, ImageStore, Model, Remake, SessionJournal, SqliteStore, Store as _,
-    restore_driver,
+    Activities, AnswerFuture, Connections, Host, ImageError, ImageStore, Model, SessionSpec, SqliteStore, Store as _,
 };
 use serde_json::json;
 use tokio::sync::Notify;
@@ -86,15 +85,15 @@ async fn the_journal_has_a_name_and_a_digest_and_after_a_crash_the_picture_is_sh
         kill(host).await;
     }
     fs::remove_file(original).unwrap();
-    let journal: Vec<Input> = store.journal("s").unwrap().into_iter().map(|record| record.input).collect();
+    let journal = journal(&store, "s");
     let [Input::Picture(picture), Input::User { .. }] = journal.as_slice() else { panic!("{journal:?}") };
     assert_eq!(*picture, Picture::of(CAT).unwrap());
     let text = serde_json::to_string(&journal).unwrap();
     assert!(!text.contains("CANARY") && !text.contains("private"), "{text}");
 
     let viewer = Viewer::default();
-    let mut driver = restore_driver(&store, "s", &remake(), |session| world.drive(session, &viewer)).unwrap().driver;
-    driver.resume().await.unwrap().unwrap();
+    let host = world.host(&store, &viewer);
+    host.open("s").await.unwrap().rested().await.unwrap().unwrap();
     let shown = viewer.shown.lock().unwrap().clone();
     let path = shown[0].path.clone().expect("the copy is there");
     assert_eq!(fs::read(&path).unwrap(), CAT);

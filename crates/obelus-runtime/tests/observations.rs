@@ -10,8 +10,8 @@ use common::{Folder, Small, journal, kill, say, snapshot};
 use obelus_kernel::session::{Answer, Ends, Input, Prompt, Settings, Solution};
 use obelus_kernel::{Context, Time};
 use obelus_runtime::{
-    Activities, AnswerFuture, Driver, Durable, Event, Journal, Model, Observation, Remake, SessionFiles,
-    SessionJournal, SqliteStore, Store as _, restore_driver,
+    Activities, AnswerFuture, Connections, EventNumber, Host, Model, Observation, SessionHandle, SessionSpec,
+    SqliteStore, Store,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -157,40 +157,45 @@ async fn nobody_hears_of(world: &World) {
 async fn after_a_restart_a_request_under_way_is_asked_anew_without_it() {
     let mut world = World::new("restart", true);
     let store = world.store();
-    let taken = restore_driver(&store, "s", &remake(), |session| world.drive(session)).unwrap();
-    assert_eq!(taken.recovered.requests, 1);
-    let mut driver = taken.driver;
-    assert_eq!(store.journal("s").unwrap().iter().filter(|record| record.input == Input::Forgotten).count(), 0);
-    let reply = driver.resume().await.unwrap().unwrap();
-    assert_eq!(reply.ends, Ends::Output);
+    let first = world.host(store.shared());
+    let handle = first.create("s", spec()).await.unwrap();
+    handle.say("look").await.unwrap();
+    world.eye.looks.notified().await;
+    assert!(handle.inspect(|session| session.has_observations()).await.unwrap());
+    kill(first).await;
+
+    world.eye = Eye::default();
+    let second = world.host(store.shared());
+    let handle = second.open("s").await.unwrap();
+    assert!(!journal(&store, "s").contains(&Input::ProcessLost));
+    assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
     let shown = world.eye.shown.lock().unwrap().clone();
     assert!(matches!(shown.as_slice(), [None, Some(_)]), "first without it, then it looks again: {shown:?}");
     let inputs = journal(&store, "s");
     let forgotten: Vec<usize> =
-        inputs.iter().enumerate().filter(|(_, record)| record.input == Input::Forgotten).map(|(at, _)| at).collect();
+        inputs.iter().enumerate().filter(|(_, input)| **input == Input::ProcessLost).map(|(at, _)| at).collect();
     assert_eq!(forgotten, [3], "once, and before anything else went on");
-    let alike = obelus_runtime::look_at(&store.shared(), "s", &remake(), None).unwrap();
-    assert_eq!(alike.snapshot().to_string(), driver.session().snapshot().to_string());
+    assert_eq!(second.look("s", None).unwrap().snapshot().to_string(), snapshot(&handle).await);
 }
 
 #[tokio::test]
 async fn a_session_at_rest_is_told_with_the_next_words_and_looking_at_it_writes_nothing() {
     let world = World::new("rest", false);
     let store = world.store();
-    store.create("s", Time(0), &json!({}), Vec::new()).unwrap();
-    {
-        let mut driver = world.drive(remake()().unwrap()).journaled_by(SessionJournal::new(store.clone(), "s"));
-        driver.turn(go()).await.unwrap();
-        // In the same process it is still there for the next turn, and the model need not look again.
-        driver.turn(go()).await.unwrap();
-        assert_eq!(world.eye.shown.lock().unwrap().len(), 3);
-    }
-    let before = store.journal("s").unwrap().len();
-    let mut driver = restore_driver(&store, "s", &remake(), |session| world.drive(session)).unwrap().driver;
-    assert!(driver.resume().await.unwrap().is_none());
-    assert_eq!(store.journal("s").unwrap().len(), before);
-    driver.turn(go()).await.unwrap();
-    assert_eq!(store.journal("s").unwrap()[before].input, Input::Forgotten);
+    let first = world.host(store.shared());
+    let handle = first.create("s", spec()).await.unwrap();
+    say(&handle, "look").await;
+    // In the same process it is still there for the next turn, and the model need not look again.
+    say(&handle, "look").await;
+    assert_eq!(world.eye.shown.lock().unwrap().len(), 3);
+    kill(first).await;
+    let before = journal(&store, "s").len();
+    let second = world.host(store.shared());
+    let handle = second.open("s").await.unwrap();
+    handle.rested().await.unwrap();
+    assert_eq!(journal(&store, "s").len(), before);
+    say(&handle, "look").await;
+    assert_eq!(journal(&store, "s")[before], Input::ProcessLost);
     let shown = world.eye.shown.lock().unwrap()[3..].to_vec();
     assert!(matches!(shown.as_slice(), [None, Some(_)]), "{shown:?}");
 }

@@ -2,11 +2,11 @@
 
 mod common;
 
-use obelus_kernel::session::{Ends, Input, Mode, Session, Settings};
-use obelus_kernel::{Context, Time};
-use obelus_runtime::{
-    Activities, Driver, NoModel, Remake, SessionJournal, SqliteStore, Store as _, look_at, restore_driver,
-};
+use std::path::Path;
+
+use common::{Folder, host, run_plan, spec};
+use obelus_kernel::session::Ends;
+use obelus_runtime::{Activities, Connections, DAMAGED, Host, SqliteStore, Store as _};
 use serde_json::{Value, json};
 
 /// Calls of a turn: with what begins it, a turn is one record more.
@@ -38,12 +38,13 @@ fn spoil(folder: &Path, sql: &str) {
 
 #[tokio::test]
 async fn a_session_is_the_same_from_its_snapshot_and_from_its_journal() {
-    let folder = Folder::new("same");
-    grow(&SqliteStore::open(&folder.0).unwrap(), 40).await;
+    let folder = Folder::new("snapshots-same");
+    drop(grow(&SqliteStore::open(&folder.0).unwrap(), 40).await);
     let store = SqliteStore::open(&folder.0).unwrap();
-    assert_eq!(store.snapshot("s").unwrap().map(|snapshot| snapshot.seq), Some(40 * (CALLS as u64 + 1)));
-    let from_snapshot = look_at(&store.shared(), "s", &remake(), None).unwrap().snapshot().to_string();
-    let early = look_at(&store.shared(), "s", &remake(), Some(96)).unwrap();
+    let host = open(&store);
+    assert_eq!(store.snapshot("s").unwrap().unwrap().seq, 40 * (CALLS as u64 + 1), "every rest is kept");
+    let from_snapshot = host.look("s", None).unwrap().snapshot().to_string();
+    let early = host.look("s", Some(96)).unwrap();
     assert_eq!(early.context().length(), 2 + 3 * CALLS, "before the snapshot, the journal alone is read");
     for damage in [
         "UPDATE snapshot SET state = substr(state, 1, 200)",
@@ -53,8 +54,7 @@ async fn a_session_is_the_same_from_its_snapshot_and_from_its_journal() {
     ] {
         spoil(&folder.0, damage);
         assert!(store.snapshot("s").unwrap().is_none(), "{damage}");
-        let from_journal = look_at(&store.shared(), "s", &remake(), None).unwrap().snapshot().to_string();
-        assert_eq!(from_journal, from_snapshot, "{damage}");
+        assert_eq!(host.look("s", None).unwrap().snapshot().to_string(), from_snapshot, "{damage}");
     }
 }
 
@@ -63,30 +63,28 @@ async fn a_restored_session_goes_on_and_is_kept_anew() {
     let folder = Folder::new("snapshots-on");
     drop(grow(&SqliteStore::open(&folder.0).unwrap(), 4).await);
     let store = SqliteStore::open(&folder.0).unwrap();
-    assert_eq!(store.snapshot("s").unwrap().unwrap().seq, 1280);
-    let mut again = restore_driver(&store, "s", &remake(), drive).unwrap();
-    assert_eq!(again.recovered.reply.unwrap().ends, Ends::Output);
-    for _ in 0..60 {
-        again.driver.turn(Input::RunPlan).await.unwrap();
-    }
-    assert_eq!(store.journal("s").unwrap().len(), 3200);
-    let kept = store.snapshot("s").unwrap().unwrap().seq;
-    assert!(kept >= 3200 - 1024 - 32, "a busy store puts checkpoints off, but not for long: {kept}");
-    drop((again.driver, store));
+    let before = store.snapshot("s").unwrap().unwrap().seq;
+    let host = open(&store);
+    let handle = host.open("s").await.unwrap();
+    assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
+    run_plan(&handle).await;
+    host.close().await;
+    drop((host, store));
     let store = SqliteStore::open(&folder.0).unwrap();
-    assert_eq!(store.snapshot("s").unwrap().unwrap().seq, 3200);
+    assert_eq!(store.snapshot("s").unwrap().unwrap().seq, before + CALLS as u64 + 1);
 }
 
 #[tokio::test]
 async fn a_snapshot_needs_nothing_of_what_came_before_until_somebody_asks() {
-    let folder = Folder::new("past");
-    grow(&SqliteStore::open(&folder.0).unwrap(), 40).await;
+    let folder = Folder::new("snapshots-past");
+    drop(grow(&SqliteStore::open(&folder.0).unwrap(), 40).await);
     let store = SqliteStore::open(&folder.0).unwrap();
     spoil(&folder.0, "UPDATE record SET input = '{' WHERE seq = 10");
-    let mut again = restore_driver(&store, "s", &remake(), drive).unwrap();
-    assert_eq!(again.driver.turn(Input::RunPlan).await.unwrap().ends, Ends::Output);
-    let _ = again.driver.session().context().to_json();
-    let refused = again.driver.turn(Input::RunPlan).await.unwrap_err();
-    assert_eq!(refused.code, obelus_runtime::DAMAGED);
+    let host = open(&store);
+    let handle = host.open("s").await.unwrap();
+    assert_eq!(run_plan(&handle).await.ends, Ends::Output);
+    handle.inspect(|session| drop(session.context().to_json())).await.unwrap();
+    let refused = handle.run_plan().await.unwrap_err();
+    assert_eq!(refused.code, DAMAGED);
     assert!(refused.text.contains("record 10"), "{}", refused.text);
 }

@@ -1,4 +1,4 @@
-//! Labels: where on their lines they can be read.
+//! RowLabels: where on their lines they can be read.
 //!
 //! Between two rows labels hang in lanes, one above the other. The more lanes,
 //! the less they get in each other's way, but the higher the picture.
@@ -14,7 +14,7 @@ const LANES: usize = 6;
 
 /// The labels between a row and the next.
 #[derive(Default)]
-pub(super) struct Labels {
+pub(super) struct RowLabels {
     pub(super) hung: Vec<Label>,
     pub(super) lanes: usize,
 }
@@ -37,7 +37,7 @@ struct WantedLabel {
 }
 
 /// Finds a place for every label that has a line to hang on, row by row.
-pub(super) fn hang_labels(mesh: &Mesh, links: &[Link], columns: &Columns) -> Vec<Labels> {
+pub(super) fn hang_labels(mesh: &Mesh, links: &[Link], columns: &Columns) -> Vec<RowLabels> {
     let mut texts: Vec<Vec<WantedLabel>> = Vec::new();
     texts.resize_with(mesh.rows.len().saturating_sub(1), Vec::new);
     for (link, path) in mesh.paths.iter().enumerate() {
@@ -56,8 +56,8 @@ pub(super) fn hang_labels(mesh: &Mesh, links: &[Link], columns: &Columns) -> Vec
 }
 
 /// Tries one lane, then more as long as that is worth their height.
-fn hang(texts: &[WantedLabel], curves: &[(f64, f64)]) -> Labels {
-    let mut best = Labels::default();
+fn hang(texts: &[WantedLabel], curves: &[(f64, f64)]) -> RowLabels {
+    let mut best = RowLabels::default();
     let mut least = usize::MAX;
     if texts.is_empty() {
         return best;
@@ -66,7 +66,7 @@ fn hang(texts: &[WantedLabel], curves: &[(f64, f64)]) -> Labels {
         let (hung, cost) = spread(texts, curves, lanes);
         if cost + 2 * lanes < least {
             least = cost + 2 * lanes;
-            best = Labels { hung, lanes };
+            best = RowLabels { hung, lanes };
         }
     }
     best

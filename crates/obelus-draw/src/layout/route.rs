@@ -2,7 +2,7 @@
 
 use super::{
     GAP, Layout, Link, Point, Route,
-    labels::{LANE, Labels, hang_labels},
+    labels::{LANE, RowLabels, hang_labels},
     mesh::{Mesh, MeshSegment},
     place::Columns,
 };
@@ -65,7 +65,7 @@ impl Row {
 }
 
 /// Stacks the rows, with more room between them the more has to fit there.
-fn stack(mesh: &Mesh, columns: &Columns, labels: &[Labels]) -> Vec<Row> {
+fn stack(mesh: &Mesh, columns: &Columns, labels: &[RowLabels]) -> Vec<Row> {
     let mut furthest = vec![None::<f64>; mesh.rows.len()];
     for (segment, (from, to)) in mesh.segments.iter().zip(&columns.segments) {
         let far = &mut furthest[mesh.slots[segment.upper].row];

@@ -21,7 +21,7 @@ use crate::wording::{closest, short, type_name};
 pub(super) fn read(proposal: &Arc<Value>, context: &Context) -> (Call, Vec<Fault>) {
     let none = Map::new();
     let fields = proposal.as_object().unwrap_or(&none);
-    let mut reader = Reader::new(fields);
+    let mut reader = CallReader::new(fields);
     let name = reader.tool_name.and_then(Value::as_str).unwrap_or_default();
     let tool = context.tool(name);
     reader.tool = tool.map(Arc::as_ref);
@@ -90,7 +90,7 @@ fn unknown_tool(name: &str, said: Option<&Value>, context: &Context) -> String {
 }
 
 /// A proposal while it is read. What it says of meta-properties is found in one pass.
-struct Reader<'a> {
+struct CallReader<'a> {
     fields: &'a Map<String, Value>,
     tool_name: Option<&'a Value>,
     metas: [Option<&'a Value>; METAS.len()],
@@ -100,7 +100,7 @@ struct Reader<'a> {
     faults: Vec<Fault>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> CallReader<'a> {
     fn new(fields: &'a Map<String, Value>) -> Self {
         let mut reader =
             Self { fields, tool_name: None, metas: Default::default(), params: 0, tool: None, faults: Vec::new() };

@@ -42,7 +42,7 @@ impl Offered {
         output: Option<&Value>,
         mode: PlanMode,
         offer: impl Fn(&Tool) -> Offer,
-        is_latent: impl Fn(&Tool) -> bool,
+        by_model: impl Fn(&Tool) -> bool,
     ) -> Self {
         let tools = context.tools().filter_map(|tool| {
             let is_called = match offer(tool) {
@@ -50,7 +50,7 @@ impl Offered {
                 Offer::Call => true,
                 Offer::Plan => false,
             };
-            let brings_output = is_called && mode == PlanMode::Eager && is_latent(tool);
+            let brings_output = is_called && mode == PlanMode::Eager && by_model(tool);
             Some(OfferedTool { tool: Arc::clone(tool), is_called, brings_output })
         });
         Self { tools: tools.collect(), instances: context.instances().clone(), output: output.cloned() }
@@ -95,9 +95,9 @@ mod tests {
             Context::from_value(messages.into()).unwrap()
         };
         let (plain, latest) = (context(json!([])), Latest::default());
-        let of = |context: &Context, output: Option<&Value>, mode, offer: fn(&Tool) -> Offer, is_latent: bool| {
-            let made = latest.composed(Offered::new(context, output, mode, offer, |_| is_latent));
-            let anew = composed(&Offered::new(context, output, mode, offer, |_| is_latent));
+        let of = |context: &Context, output: Option<&Value>, mode, offer: fn(&Tool) -> Offer, by_model: bool| {
+            let made = latest.composed(Offered::new(context, output, mode, offer, |_| by_model));
+            let anew = composed(&Offered::new(context, output, mode, offer, |_| by_model));
             assert_eq!((&made.schema, &made.loose), (&anew.schema, &anew.loose));
             made
         };

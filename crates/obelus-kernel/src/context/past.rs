@@ -114,7 +114,7 @@ impl Context {
     }
 
     /// What is needed to restore the context; the first `opening` messages are not stored.
-    pub(crate) fn kept(&self, opening: usize) -> Option<ContextCheckpoint<'_>> {
+    pub(crate) fn checkpoint(&self, opening: usize) -> Option<ContextCheckpoint<'_>> {
         let length = self.length();
         let first = (length - RECENT.min(length)).max(opening);
         let recent: Vec<Value> = self.latest().take(length - first).map(Message::to_json).collect();

@@ -162,7 +162,7 @@ impl View {
     }
 
     /// Whether this instance has data of this kind.
-    pub fn has_instance(&self, name: &str) -> bool {
+    pub(crate) fn has_instance(&self, name: &str) -> bool {
         self.instances.get(name).is_some_and(|layer| layer.value.is_some())
     }
 

@@ -178,15 +178,18 @@ fn find_action<'a>(text: &str, headings: &'a [Heading]) -> Result<(&'a Heading, 
 
 /// Where the first line begins that starts with JSON or a code fence.
 fn payload(text: &str, from: usize, to: usize) -> Option<usize> {
-    let mut start = from;
-    for line in text[from..to].split_inclusive('\n') {
-        let body = line.trim_start_matches(headings::is_space);
-        if body.starts_with(['[', '{']) || is_fence(body) {
-            return Some(start + line.len() - body.len());
-        }
-        start += line.len();
-    }
-    None
+    let is_payload = |(_, line): &(usize, &str)| line.starts_with(['[', '{']) || is_fence(line);
+    trimmed_lines(text, from, to).find(is_payload).map(|(start, _)| start)
+}
+
+/// The lines of a part of the text without leading space, each with its place.
+fn trimmed_lines(text: &str, from: usize, to: usize) -> impl Iterator<Item = (usize, &str)> {
+    let mut next = from;
+    text[from..to].split_inclusive('\n').map(move |line| {
+        next += line.len();
+        let trimmed = line.trim_start_matches(headings::is_space);
+        (next - trimmed.len(), trimmed)
+    })
 }
 
 /// The steps, and where the array ends.
@@ -223,15 +226,10 @@ fn find_assistant(text: &str, headings: &[Heading], end: usize) -> Result<Headin
     let beside = headings::of_line(&text[end..line_end], end).filter(|heading| heading.block == Block::Assistant);
     let below = || headings.iter().find(|heading| heading.block == Block::Assistant && heading.start >= end);
     let found = beside.or_else(|| below().copied());
-    let between = end..found.map_or(text.len(), |heading| heading.start);
-    let mut start = end;
-    for line in text[between].split_inclusive('\n') {
-        let body = line.trim_start_matches(headings::is_space);
-        if body.starts_with(['[', '{', ']', '}', ',']) {
-            let message = "something stands after the end of the array; write one array that is valid JSON";
-            return Err(FormatError::at(text, start + line.len() - body.len(), message));
-        }
-        start += line.len();
+    let mut between = trimmed_lines(text, end, found.map_or(text.len(), |heading| heading.start));
+    if let Some((start, _)) = between.find(|(_, line)| line.starts_with(['[', '{', ']', '}', ','])) {
+        let message = "something stands after the end of the array; write one array that is valid JSON";
+        return Err(FormatError::at(text, start, message));
     }
     found.ok_or_else(|| missing(Block::Assistant))
 }

@@ -9,14 +9,14 @@ use serde_json::{Map, Value};
 use crate::wording::type_name;
 
 /// The property with the list of entries.
-pub const ENTRIES: &str = "_entries";
+pub(crate) const ENTRIES: &str = "_entries";
 /// The name of an entry's property.
 pub(crate) const NAME: &str = "name";
 /// The value of an entry's property.
 pub(crate) const VALUE: &str = "value";
 
 /// Makes properties of all entries, at every depth. The error is for the model.
-pub fn open(value: &mut Value) -> Result<(), String> {
+pub(crate) fn open(value: &mut Value) -> Result<(), String> {
     match value {
         Value::Array(items) => items.iter_mut().try_for_each(open),
         Value::Object(fields) => {

@@ -27,9 +27,9 @@ pub enum Piece {
 }
 
 /// Reads an answer as it comes, each character once.
-pub struct Reader(Inner);
+pub struct Reader(ByDialect);
 
-enum Inner {
+enum ByDialect {
     Json(JsonReader),
     Blocks(BlocksReader),
 }
@@ -38,16 +38,16 @@ impl Reader {
     /// A reader for an answer in this dialect.
     pub fn new(dialect: Dialect) -> Self {
         Self(match dialect {
-            Dialect::Json => Inner::Json(JsonReader::default()),
-            Dialect::Blocks => Inner::Blocks(BlocksReader::default()),
+            Dialect::Json => ByDialect::Json(JsonReader::default()),
+            Dialect::Blocks => ByDialect::Blocks(BlocksReader::default()),
         })
     }
 
     /// Takes more of the answer, and tells what it completes.
     pub fn push(&mut self, text: &str, mut piece: impl FnMut(Piece)) {
         match &mut self.0 {
-            Inner::Json(reader) => reader.push(text, &mut piece),
-            Inner::Blocks(reader) => reader.push(text, &mut piece),
+            ByDialect::Json(reader) => reader.push(text, &mut piece),
+            ByDialect::Blocks(reader) => reader.push(text, &mut piece),
         }
     }
 }

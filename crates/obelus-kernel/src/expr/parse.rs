@@ -19,7 +19,7 @@ pub(super) fn expression(text: &str) -> Result<Expr, Fault> {
     if let Some(path) = plain_reference(text) {
         return Ok(Expr::Ref(Arc::new(path)));
     }
-    let mut parser = Parser { text, rest: text, depth: 0 };
+    let mut parser = ExprParser { text, rest: text, depth: 0 };
     parser.space();
     let expr = parser.or()?;
     match parser.peek() {
@@ -49,7 +49,7 @@ fn plain_reference(text: &str) -> Option<Path> {
     rest.is_empty().then_some(Path { kind, segments })
 }
 
-struct Parser<'a> {
+struct ExprParser<'a> {
     text: &'a str,
     /// The unread rest.
     rest: &'a str,
@@ -57,7 +57,7 @@ struct Parser<'a> {
     depth: usize,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> ExprParser<'a> {
     fn or(&mut self) -> Result<Expr, Fault> {
         self.joined("|", Self::and, Expr::Any)
     }
@@ -173,22 +173,18 @@ impl<'a> Parser<'a> {
     }
 
     fn json_string(&mut self) -> Result<Segment, Fault> {
-        let rest = self.rest;
-        let mut escaped = false;
-        let close = rest.char_indices().skip(1).find(|&(_, c)| {
-            let closes = c == '"' && !escaped;
-            escaped = c == '\\' && !escaped;
-            closes
-        });
-        let Some((close, _)) = close else {
-            self.rest = "";
-            return Err(self.expected("the closing `\"` of the key"));
-        };
-        let Ok(key) = serde_json::from_str::<String>(&rest[..=close]) else {
-            return Err(self.expected("a key written as a JSON string"));
-        };
-        self.rest = &rest[close + 1..];
-        Ok(Segment::Key(key.into()))
+        let mut strings = serde_json::Deserializer::from_str(self.rest).into_iter::<String>();
+        match strings.next() {
+            Some(Ok(key)) => {
+                self.take_bytes(strings.byte_offset());
+                Ok(Segment::Key(key.into()))
+            }
+            Some(Err(error)) if error.is_eof() => {
+                self.rest = "";
+                Err(self.expected("the closing `\"` of the key"))
+            }
+            _ => Err(self.expected("a key written as a JSON string")),
+        }
     }
 
     fn peek(&self) -> Option<char> {

@@ -20,12 +20,12 @@ const PATTERNS: &str = "\
     def capture(re): match_capture(re)[];";
 
 /// A definition, and the indexes of those that it may need.
-struct Entry {
+struct LibraryEntry {
     definition: Definition,
     needs: Vec<usize>,
 }
 
-static LIBRARY: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+static LIBRARY: LazyLock<Vec<LibraryEntry>> = LazyLock::new(|| {
     let is_impure = |name: &str| IMPURE.split_whitespace().any(|known| known == name);
     let pure = |def: &Definition| !is_impure(def.name) && (def.name, def.args.len()) != ("split", 2);
     let theirs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).filter(pure);
@@ -38,7 +38,7 @@ static LIBRARY: LazyLock<Vec<Entry>> = LazyLock::new(|| {
         (0..names.len()).filter(|&at| body.contains(&names[at])).collect()
     };
     let needs: Vec<Vec<usize>> = all.iter().map(needs).collect();
-    all.into_iter().zip(needs).map(|(definition, needs)| Entry { definition, needs }).collect()
+    all.into_iter().zip(needs).map(|(definition, needs)| LibraryEntry { definition, needs }).collect()
 });
 
 /// Every definition.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::{Data, Message, Output, Parsed, Plan, PlanMode, Role, Text};
+use super::{Data, Message, Parsed, Plan, PlanMode, ResultOf, Role, Text};
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::fold::Method;
@@ -149,7 +149,7 @@ fn payload(type_: &str, fields: &mut Map<String, Value>) -> Result<Value, Fault>
     Ok(Value::Object(rest))
 }
 
-fn output(kind: &str, call: Value, own: Option<String>, date: Option<String>, data: &Value) -> Result<Output, Fault> {
+fn output(kind: &str, call: Value, own: Option<String>, date: Option<String>, data: &Value) -> Result<ResultOf, Fault> {
     let text = own.or_else(|| call.get("_outputPath").and_then(Value::as_str).map(str::to_owned));
     let root = Path::root(kind);
     let path = match text {
@@ -166,7 +166,7 @@ fn output(kind: &str, call: Value, own: Option<String>, date: Option<String>, da
             path.clone()
         }
     };
-    Ok(Output { call: Arc::new(call), path, date: date.map(Arc::from), bare: false })
+    Ok(ResultOf { call: Arc::new(call), path, date: date.map(Arc::from), bare: false })
 }
 
 fn tool(fields: &mut Map<String, Value>) -> Result<Map<String, Value>, Fault> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Manner;
-use super::graph::{Edge, Graph, Node, TooDense};
+use super::graph::{Edge, Graph, PlanNode, TooDense};
 use super::template::{Who, instances_of, who_runs};
 use super::types::{self, Shape};
 use crate::call::Call;
@@ -92,7 +92,7 @@ pub(crate) fn check_in_manner(proposals: &[Arc<Value>], mode: PlanMode, manner: 
     }
     errors.extend(context.tools().filter_map(|tool| tool.check().err()));
     let who = who_runs(&calls, context);
-    let nodes: Vec<_> = calls.iter().zip(&who).map(|(call, who)| Node { call, who: who.clone() }).collect();
+    let nodes: Vec<_> = calls.iter().zip(&who).map(|(call, who)| PlanNode { call, who: who.clone() }).collect();
     let graph = Graph::with(&nodes, |from, to| !manner.sequential || from < to);
     drop(nodes);
     let mut check = Check { calls, who, graph: Graph::default(), waves: Vec::new(), errors, warnings: Vec::new() };

@@ -25,7 +25,7 @@ pub struct Edge {
 
 /// The plan has too many edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooDense;
+pub(crate) struct TooDense;
 
 /// Bounds the memory of a hostile plan.
 const MOST_EDGES: usize = 2_000_000;
@@ -68,14 +68,14 @@ pub struct Graph {
 }
 
 /// What the graph needs to know of a call.
-pub(crate) struct Node<'a> {
+pub(crate) struct PlanNode<'a> {
     pub(crate) call: &'a Call,
     pub(crate) who: Who,
 }
 
 impl Graph {
     /// The graph with the edges that `may_feed` permits.
-    pub(crate) fn with(nodes: &[Node<'_>], may_feed: impl Fn(usize, usize) -> bool) -> Result<Self, TooDense> {
+    pub(crate) fn with(nodes: &[PlanNode<'_>], may_feed: impl Fn(usize, usize) -> bool) -> Result<Self, TooDense> {
         let writers = Writers::new(nodes);
         let mut edges = Vec::with_capacity(nodes.len());
         let mut starts = Vec::with_capacity(nodes.len() + 1);
@@ -115,7 +115,7 @@ impl Graph {
     }
 
     /// The edges into a call by one of the paths it reads.
-    pub fn edges_by(&self, call: usize, path: &Path) -> &[Edge] {
+    pub(crate) fn edges_by(&self, call: usize, path: &Path) -> &[Edge] {
         let edges = self.edges_into(call);
         // An edge shares the path of the call that reads, so most often the pointers are equal.
         let is = |edge: &Edge| std::ptr::eq(&*edge.path, path) || *edge.path == *path;
@@ -231,7 +231,7 @@ impl OfKind<'_> {
 }
 
 impl<'a> Writers<'a> {
-    fn new(nodes: &'a [Node<'_>]) -> Self {
+    fn new(nodes: &'a [PlanNode<'_>]) -> Self {
         let mut kinds: BTreeMap<&str, OfKind<'_>> = BTreeMap::new();
         for (index, node) in nodes.iter().enumerate() {
             for path in node.call.all_writes() {

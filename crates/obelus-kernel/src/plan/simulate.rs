@@ -23,12 +23,12 @@ pub struct Simulation {
     pub branches: Vec<Value>,
 }
 
-/// Runs a checked plan dry. `is_latent` says which tools the model carries out itself. `judge` gives the
+/// Runs a checked plan dry. `by_model` says which tools the model carries out itself. `judge` gives the
 /// verdict on any other call for an instance with these parameters, as JSON.
 pub(crate) fn simulate(
     check: &Check,
     context: &Context,
-    is_latent: impl Fn(&Tool) -> bool,
+    by_model: impl Fn(&Tool) -> bool,
     judge: impl Fn(&Call, &Tool, Option<&str>, &Value) -> Value,
 ) -> Simulation {
     let calls = check.calls.iter().enumerate().map(|(index, call)| {
@@ -40,7 +40,7 @@ pub(crate) fn simulate(
         let params = Value::Object(symbolic(check, index, context, instance));
         let verdict = match &call.tool {
             None => json!({"verdict": "faulty"}),
-            Some(tool) if call.delegate.is_none() && is_latent(tool) => {
+            Some(tool) if call.delegate.is_none() && by_model(tool) => {
                 json!({"verdict": "allow", "by": "the model itself"})
             }
             Some(tool) => judge(call, tool, instance, &params),

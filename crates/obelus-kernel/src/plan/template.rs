@@ -19,7 +19,7 @@ pub enum Who {
 
 /// For whom each call runs. A call without an instance that touches an instanced kind runs for each instance, which
 /// makes the kinds that it writes instanced too.
-pub fn who_runs(calls: &[impl Borrow<Call>], context: &Context) -> Vec<Who> {
+pub(crate) fn who_runs(calls: &[impl Borrow<Call>], context: &Context) -> Vec<Who> {
     let calls: Vec<&Call> = calls.iter().map(Borrow::borrow).collect();
     let named = |call: &Call| call.instance.clone().map_or(Who::Once, Who::One);
     let mut who: Vec<Who> = calls.iter().copied().map(named).collect();

@@ -1,5 +1,8 @@
 //! The gate: the only place where a verdict on a call is made.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

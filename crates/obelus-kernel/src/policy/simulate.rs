@@ -9,10 +9,10 @@ use crate::origin::{Origin, Origins};
 use crate::plan::{self, Check, Simulation};
 use crate::tool::Tool;
 
-/// Runs a checked plan dry. `is_latent` says which tools the model carries out itself.
-pub fn simulate(check: &Check, context: &Context, gate: Gate<'_>, is_latent: impl Fn(&Tool) -> bool) -> Simulation {
+/// Runs a checked plan dry. `by_model` says which tools the model carries out itself.
+pub fn simulate(check: &Check, context: &Context, gate: Gate<'_>, by_model: impl Fn(&Tool) -> bool) -> Simulation {
     let by_person = Origins::of(Origin::User);
-    plan::simulate(check, context, is_latent, |call, tool, instance, params: &Value| {
+    plan::simulate(check, context, by_model, |call, tool, instance, params: &Value| {
         let provenance = Provenance { context, instance, literal: &by_person, said: Origins::NONE, grounding: None };
         let verdict = gate.judge(&Proposal {
             call,

@@ -82,7 +82,7 @@ impl Session {
             id: Cow::Borrowed(id),
             now: memory.now(),
             mode: settings.mode,
-            context: memory.context.kept(memory.base)?,
+            context: memory.context.checkpoint(memory.base)?,
             digests: Cow::Borrowed(memory.digests()),
             turn: Cow::Borrowed(turn),
             transcript: Cow::Borrowed(transcript.record()),

@@ -24,8 +24,8 @@ impl Session {
         let (job, asked) = match id.local() {
             // Nobody is asked before it is known whose call it is.
             Some(LocalCall::Early { request, index }) => match self.scheduler.early.elicit((request, index), asked) {
-                Ok(()) => return,
-                Err((job, asked)) => (job, asked),
+                None => return,
+                Some(found) => found,
             },
             Some(LocalCall::Job(at)) => (self.scheduler.in_hand(at), asked),
             Some(LocalCall::Look { .. }) | None => (None, asked),

@@ -22,7 +22,7 @@ use crate::time::Time;
 pub use consent::ConsentWords;
 pub(super) use describe::{Part, describe};
 pub(super) use elicitation::{Elicitation, ElicitationRequest, check_answer, describe_elicitation, fault_of_schema};
-pub(super) use looks::{Look, Looks};
+pub(super) use looks::{Look, Looks, MOST_LOOKS};
 pub(super) use naming::{Naming, Said};
 pub use question::{About, AskedCall, Change, Question, QuestionStatus};
 pub(super) use question::{Draft, Terms};

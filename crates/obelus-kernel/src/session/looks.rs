@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::Session;
 use super::ids::{JobRef, QuestionNumber, Routed};
-use super::inbox::{Change, Look};
+use super::inbox::{Change, Look, MOST_LOOKS};
 use super::input::Outcome;
 use super::output::{AskedAgain, Task};
 use crate::call::Call;
@@ -22,8 +22,8 @@ impl Session {
         }
         let Some(question) = self.inbox.get(number) else { return };
         let jobs = question.calls.iter().enumerate().filter_map(|(index, call)| Some((index, *call.jobs.first()?)));
-        let looks: Vec<Look> = jobs.filter_map(|(index, at)| self.look(number, index, at)).collect();
-        self.inbox.looks.add(looks.into_iter());
+        let looks = jobs.filter_map(|(index, at)| self.look(number, index, at)).take(MOST_LOOKS).collect();
+        self.inbox.looks.add(looks);
         self.start_looks();
     }
 

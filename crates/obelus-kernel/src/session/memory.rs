@@ -109,8 +109,8 @@ impl Memory {
         })
     }
 
-    /// Drops everything but the request and the words. Gives the new place of a message by its old one; none if nothing
-    /// was dropped.
+    /// Drops everything but the request and the words. Gives the new place of a message by its old one; none if the
+    /// words do not stand without the rest, and then nothing was dropped.
     pub(super) fn keep_texts_only(&mut self) -> Option<impl Fn(usize) -> usize + use<>> {
         let base = self.base;
         let stays = |(index, message): &(usize, &Message)| *index < base || matches!(message, Message::Text(_));
@@ -128,5 +128,61 @@ impl Memory {
 
     pub(super) fn set_digests(&mut self, digests: Vec<DigestPlace>) {
         self.digests = digests;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory(messages: Value) -> Memory {
+        Memory::new(Context::from_value(messages).unwrap())
+    }
+
+    #[test]
+    fn time_does_not_run_backwards() {
+        let mut memory = memory(json!([]));
+        memory.set_now(Time(5_000));
+        memory.set_now(Time(4_000));
+        assert_eq!((memory.now(), memory.date().as_ref()), (Time(5_000), Time(5_000).to_string().as_str()));
+        memory.set_now(Time(6_000));
+        assert_eq!(memory.date().as_ref(), Time(6_000).to_string(), "the date follows");
+    }
+
+    #[test]
+    fn the_users_latest_words_count_if_they_came_late_enough() {
+        let mut memory = memory(json!([{"type": "text", "role": "user", "text": "old"}]));
+        let asked = memory.context.length();
+        assert_eq!(memory.words_since(asked), None);
+        memory.remember(Message::text(Role::User, "yes"));
+        memory.remember(Message::text(Role::Assistant, "well"));
+        assert_eq!((memory.words_since(asked), memory.words_since(0)), (Some("yes"), Some("yes")));
+    }
+
+    #[test]
+    fn what_a_person_writes_keeps_the_origins_of_what_was_there() {
+        let mut memory = memory(json!([{"type": "state", "data": {}}]));
+        let path = || Path::field("state", "note");
+        let page = Origins::of(Origin::Tool { name: "page".into(), trusted: false });
+        let call = json!({"_tool": "page"});
+        memory.write(call, Arc::new(path()), None, Method::Set, json!("read"), page.clone()).unwrap();
+        memory.write_state(path(), json!("read, and edited"));
+        assert_eq!(memory.context.origins(&path(), None), page.joined(&Origins::of(Origin::User)));
+    }
+
+    #[test]
+    fn a_one_off_request_keeps_its_beginning_and_the_words() {
+        let mut memory = memory(json!([{"type": "state", "data": {"a": 1}}]));
+        memory.remember(Message::text(Role::User, "one"));
+        memory.write_state(Path::field("state", "a"), json!(2));
+        memory.remember(Message::text(Role::User, "two"));
+        let place = memory.keep_texts_only().unwrap();
+        let state = memory.context.read(&Path::root("state"), None).unwrap().into_owned();
+        assert_eq!((memory.context.length(), state), (3, json!({"a": 1})));
+        assert_eq!(
+            [0, 1, 2, 3, 4].map(place),
+            [0, 1, 2, 2, 3],
+            "what came after the write comes after the first words"
+        );
     }
 }

@@ -217,3 +217,113 @@ fn risky_fields(call: &Value, tool: &Tool) -> Vec<String> {
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::inbox::{AskedCall, Draft, Ruled, Terms};
+    use super::super::settings::ManagedFields;
+    use super::*;
+
+    const TERMS: Terms = Terms { now: Time(1_000), remind_after: None, expire_after: 10, asked_after: 0 };
+
+    fn context() -> Context {
+        let entity = json!({"name": "deal", "id": "id"});
+        Context::from_value(json!([{"type": "tool", "tool": {
+            "t": {"x-effect": "update", "x-risky": ["fields.SUM"], "x-entity": entity, "properties": {"id": {}, "fields": {}}},
+        }}]))
+        .unwrap()
+    }
+
+    fn settings() -> Settings {
+        let managed = ManagedFields { confirmations: Some("confirmations".to_owned()), ..ManagedFields::default() };
+        Settings { managed, question_seconds: 60, ..Settings::default() }
+    }
+
+    fn change() -> Value {
+        json!({"_tool": "t", "id": 4, "fields": {"SUM": 5, "TITLE": "x"}})
+    }
+
+    /// Asks about calls, each bound to its hash, and names them.
+    fn ask(projection: &mut StateProjection, inbox: &mut Inbox, hashes: &[&str]) -> QuestionNumber {
+        let call = |hash: &&str| AskedCall::new(Arc::new(change()), (*hash).to_owned(), Vec::new());
+        let draft = Draft::new(About::Call, hashes.iter().map(call).collect(), String::new());
+        let number = inbox.add(draft, TERMS);
+        projection.name_confirmations(number, inbox, &context(), &settings());
+        number
+    }
+
+    fn confirmations(projection: &StateProjection, inbox: &Inbox) -> Value {
+        projection.confirmations(inbox, Naming { context: &context(), language: None })
+    }
+
+    fn report(status: CallStatus, rule: &str) -> CallReport {
+        CallReport { place: (0, 0), call: Arc::new(change()), status, error: Some(json!({"rule": rule})) }
+    }
+
+    #[test]
+    fn a_confirmation_is_named_by_what_changes_and_by_a_number_where_that_is_taken() {
+        let (mut projection, mut inbox) = (StateProjection::default(), Inbox::default());
+        let number = ask(&mut projection, &mut inbox, &["a", "b"]);
+        assert_eq!(projection.confirmation("deal_4_sum"), Some((number, 0)));
+        assert_eq!(projection.confirmation("deal_4_sum_2"), Some((number, 1)));
+    }
+
+    #[test]
+    fn a_question_from_elsewhere_keeps_its_key_its_date_and_its_words() {
+        let (mut projection, mut inbox) = (StateProjection::default(), Inbox::default());
+        projection.adopted.insert("mine".to_owned(), json!({"status": "requested"}));
+        projection.expect("a".to_owned(), "mine".to_owned(), Some(Time(500)), Some("Raise the sum".to_owned()));
+        assert!(projection.expects(|| "a".to_owned()));
+        let number = ask(&mut projection, &mut inbox, &["a"]);
+        let question = inbox.get(number).unwrap();
+        assert_eq!((question.requested_at, question.expires_at), (Time(500), Time(60_500)));
+        assert!(!projection.expects(|| "a".to_owned()) && projection.adopted.is_empty(), "it is asked here now");
+        assert_eq!(confirmations(&projection, &inbox)["mine"]["description"], "Raise the sum");
+    }
+
+    #[test]
+    fn a_confirmation_says_what_was_decided_when_and_why() {
+        let (mut projection, mut inbox) = (StateProjection::default(), Inbox::default());
+        let number = ask(&mut projection, &mut inbox, &["a", "b", "c"]);
+        let ruled = |status, reason| Ruled { status, at: Time(2_000), by: "ann", reason };
+        inbox.decide_calls(number, &[0], true, ruled(QuestionStatus::Approved, None));
+        inbox.decide_calls(number, &[1], false, ruled(QuestionStatus::Denied, Some("too much")));
+        let all = confirmations(&projection, &inbox);
+        let at = Time(2_000).to_string();
+        assert_eq!((&all["deal_4_sum"]["status"], &all["deal_4_sum"]["approved_at"]), (&json!("approved"), &json!(at)));
+        assert_eq!(
+            (&all["deal_4_sum_2"]["status"], &all["deal_4_sum_2"]["reason"]),
+            (&json!("denied"), &json!("too much"))
+        );
+        let waiting = &all["deal_4_sum_3"];
+        assert_eq!(
+            (&waiting["status"], &waiting["action"]["requires_confirmation"]),
+            (&json!("requested"), &json!(true))
+        );
+    }
+
+    #[test]
+    fn a_step_that_the_mode_refused_stays_planned_and_one_that_a_rule_refused_does_not() {
+        let projection = StateProjection::default();
+        let kept = |rule: &str| projection.kept_back(&[report(CallStatus::Refused, rule)], &context()).len();
+        assert_eq!((kept("POL-1"), kept("POL-2")), (1, 0));
+    }
+
+    #[test]
+    fn a_step_is_planned_once_whatever_is_said_beside_it() {
+        let mut projection = StateProjection::default();
+        projection.plan = projection.kept_back(&[report(CallStatus::Refused, "POL-1")], &context());
+        let planned = projection.planned(&[report(CallStatus::Waiting, "")], &context());
+        assert_eq!(planned.as_array().unwrap().len(), 1, "{planned}");
+    }
+
+    #[test]
+    fn the_latest_events_are_known_and_the_oldest_is_forgotten() {
+        let mut projection = StateProjection::default();
+        (0..=MOST_EVENTS).for_each(|id| projection.note_event(id.to_string()));
+        assert!(!projection.knows_event("0") && projection.knows_event("1"));
+        assert!(projection.knows_event(&MOST_EVENTS.to_string()));
+    }
+}

@@ -165,7 +165,7 @@ impl CallNode {
         } else if !is_tool(&self.tool) {
             fault(format!("call._tool: there is no tool `{}`", self.tool));
         }
-        if let Err(error) = crate::Template::parse(&self.params) {
+        if let Err(error) = crate::template::Template::parse(&self.params) {
             fault(format!("call.params: {}", error.words()));
         }
     }

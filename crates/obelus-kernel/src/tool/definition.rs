@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 
-use super::{Effect, METAS, Meta, Part, SideWrite, Tool, before, trust, wrong};
+use super::{Effect, METAS, Meta, ResultPart, SideWrite, Tool, before, trust, wrong};
 use crate::expr::OutputPath;
 use crate::fault::Fault;
 use crate::fold::Method;
@@ -42,8 +42,8 @@ pub(super) fn read(name: &str, schema: &Value) -> Result<Tool, Fault> {
     let all_trusted = trust.iter().all(|(_, trusted)| *trusted) && trusted;
     let keeps_digest = keeps_digest(definition, metas.iter().any(|(meta, _)| *meta == "_delegate"))?;
     let origin_of = |trusted: bool| Origins::of(Origin::Tool { name: name.into(), trusted });
-    let part = |(path, trusted, issued)| Part { path, origin: origin_of(trusted), issued };
-    let mut parts: Vec<Part> = trust::parts(&trust, &issued).into_iter().map(part).collect();
+    let part = |(path, trusted, issued)| ResultPart { path, origin: origin_of(trusted), issued };
+    let mut parts: Vec<ResultPart> = trust::parts(&trust, &issued).into_iter().map(part).collect();
     if keeps_digest && !parts.is_empty() {
         // The digest stands for the whole result, so it is trusted only if all of that is.
         parts.push(part(("digest".to_owned(), all_trusted, false)));

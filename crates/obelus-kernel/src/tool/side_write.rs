@@ -14,7 +14,7 @@ use crate::path::Path;
 
 /// One write of a successful call.
 #[derive(Debug)]
-pub struct SideWrite {
+pub(crate) struct SideWrite {
     /// Where.
     pub to: Path,
     /// How it joins what is there.

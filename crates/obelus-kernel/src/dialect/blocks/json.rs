@@ -23,19 +23,19 @@ pub(super) struct ParsedJson {
 
 /// Reads the value that begins at this byte.
 pub(super) fn parse(text: &str, start: usize) -> Result<ParsedJson, FormatError> {
-    let mut parser = Parser { text, at: start, elements: Vec::new() };
+    let mut parser = JsonParser { text, at: start, elements: Vec::new() };
     let value = parser.value(0)?;
     Ok(ParsedJson { value, elements: parser.elements, end: parser.at })
 }
 
-struct Parser<'a> {
+struct JsonParser<'a> {
     text: &'a str,
     at: usize,
     /// Where the elements of the outermost array begin.
     elements: Vec<usize>,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> JsonParser<'a> {
     fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }

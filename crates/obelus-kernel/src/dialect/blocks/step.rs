@@ -70,7 +70,7 @@ impl Step {
     }
 
     /// The step as a call, which has parameters and other fields on one level.
-    pub fn into_call(self) -> Value {
+    pub(crate) fn into_call(self) -> Value {
         let mut call = Map::with_capacity(1 + self.params.len() + self.beside.len());
         call.insert("_tool".to_owned(), self.method.into());
         call.extend(self.params);

@@ -10,11 +10,11 @@ const MOST_LINE: usize = 64 * 1024;
 pub(super) struct BlocksReader {
     /// The line under way, before the words begin.
     line: String,
-    place: Place,
+    section: Section,
 }
 
 #[derive(Default, PartialEq)]
-enum Place {
+enum Section {
     /// Before ACTION, where ASSISTANT is prose.
     #[default]
     Before,
@@ -27,7 +27,7 @@ enum Place {
 impl BlocksReader {
     pub(super) fn push(&mut self, text: &str, piece: &mut impl FnMut(Piece)) {
         let mut rest = text;
-        while self.place != Place::Words && !rest.is_empty() {
+        while self.section != Section::Words && !rest.is_empty() {
             let Some(end) = rest.find('\n') else {
                 if self.line.len() + rest.len() <= MOST_LINE {
                     self.line.push_str(rest);
@@ -49,9 +49,9 @@ impl BlocksReader {
         let line = std::mem::take(&mut self.line);
         let Some(heading) = of_line(&line, 0) else { return };
         match heading.block {
-            Block::Action => self.place = Place::Action,
-            Block::Assistant if self.place == Place::Action => {
-                self.place = Place::Words;
+            Block::Action => self.section = Section::Action,
+            Block::Assistant if self.section == Section::Action => {
+                self.section = Section::Words;
                 let beside = line[heading.content..].trim();
                 if !beside.is_empty() {
                     piece(Piece::Words(format!("{beside}\n")));

@@ -12,7 +12,7 @@ const LONGEST_ESCAPE: usize = 12;
 
 #[derive(Default)]
 pub(super) struct JsonReader {
-    at: At,
+    at: Position,
     /// The key under way, or the latest.
     key: Vec<u8>,
     key_escaped: bool,
@@ -31,7 +31,7 @@ pub(super) struct JsonReader {
 
 /// Where in the answer the reader is.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum At {
+enum Position {
     /// Before the object; a code fence may stand there.
     #[default]
     Start,
@@ -96,14 +96,14 @@ impl JsonReader {
         let mut at = 0;
         while at < bytes.len() {
             at += match self.at {
-                At::Done => break,
-                At::Say => self.say(&text[at..]),
-                At::Call => self.in_call(&bytes[at..], piece),
-                At::Other => self.in_other(&bytes[at..]),
+                Position::Done => break,
+                Position::Say => self.say(&text[at..]),
+                Position::Call => self.in_call(&bytes[at..], piece),
+                Position::Other => self.in_other(&bytes[at..]),
                 _ => {
                     self.step(bytes[at]);
                     // A call or another value begins with this byte.
-                    usize::from(!matches!(self.at, At::Call | At::Other))
+                    usize::from(!matches!(self.at, Position::Call | Position::Other))
                 }
             };
         }
@@ -114,50 +114,50 @@ impl JsonReader {
 
     /// A byte between values.
     fn step(&mut self, byte: u8) {
-        if self.at != At::Key && is_space(byte) {
+        if self.at != Position::Key && is_space(byte) {
             return;
         }
         self.at = match (self.at, byte) {
-            (At::Start, b'{') => At::Members,
+            (Position::Start, b'{') => Position::Members,
             // A code fence and its language.
-            (At::Start, b'`' | b'j' | b's' | b'o' | b'n') => At::Start,
-            (At::Members, b',') => At::Members,
-            (At::Members, b'"') => {
+            (Position::Start, b'`' | b'j' | b's' | b'o' | b'n') => Position::Start,
+            (Position::Members, b',') => Position::Members,
+            (Position::Members, b'"') => {
                 self.key.clear();
                 self.key_escaped = false;
-                At::Key
+                Position::Key
             }
-            (At::Key, b'"') if !self.key_escaped => At::Colon,
-            (At::Key, byte) => {
+            (Position::Key, b'"') if !self.key_escaped => Position::Colon,
+            (Position::Key, byte) => {
                 self.key_escaped = byte == b'\\' && !self.key_escaped;
                 if self.key.len() <= MOST_KEY {
                     self.key.push(byte);
                 }
-                At::Key
+                Position::Key
             }
-            (At::Colon, b':') => At::Value,
-            (At::Value, byte) => self.begin_value(byte),
-            (At::Calls, b',') => At::Calls,
-            (At::Calls, b']') => At::Members,
-            (At::Calls, _) => {
+            (Position::Colon, b':') => Position::Value,
+            (Position::Value, byte) => self.begin_value(byte),
+            (Position::Calls, b',') => Position::Calls,
+            (Position::Calls, b']') => Position::Members,
+            (Position::Calls, _) => {
                 self.nest = Nest::default();
                 self.call.clear();
-                At::Call
+                Position::Call
             }
-            _ => At::Done,
+            _ => Position::Done,
         };
     }
 
-    fn begin_value(&mut self, byte: u8) -> At {
+    fn begin_value(&mut self, byte: u8) -> Position {
         match (self.key.as_slice(), byte) {
             // Of two members with one name the second counts, but the first was told.
-            (b"say", _) if std::mem::replace(&mut self.said, true) => At::Done,
-            (b"calls", _) if std::mem::replace(&mut self.called, true) => At::Done,
-            (b"say", b'"') => At::Say,
-            (b"calls", b'[') => At::Calls,
+            (b"say", _) if std::mem::replace(&mut self.said, true) => Position::Done,
+            (b"calls", _) if std::mem::replace(&mut self.called, true) => Position::Done,
+            (b"say", b'"') => Position::Say,
+            (b"calls", b'[') => Position::Calls,
             _ => {
                 self.nest = Nest::default();
-                At::Other
+                Position::Other
             }
         }
     }
@@ -165,7 +165,7 @@ impl JsonReader {
     fn in_other(&mut self, bytes: &[u8]) -> usize {
         match self.nest.pass(bytes) {
             Some(end) => {
-                self.at = At::Members;
+                self.at = Position::Members;
                 end
             }
             None => bytes.len(),
@@ -179,12 +179,12 @@ impl JsonReader {
             self.call.extend_from_slice(&bytes[..taken]);
         }
         if end.is_some() {
-            self.at = At::Calls;
+            self.at = Position::Calls;
             if self.call.len() <= MOST_CALL {
                 let opened = |mut call| entries::open(&mut call).ok().map(|()| call);
                 match serde_json::from_slice(&self.call).ok().and_then(opened) {
                     Some(call) => piece(Piece::Call { index: self.calls, call }),
-                    None => self.at = At::Done,
+                    None => self.at = Position::Done,
                 }
             }
             self.calls += 1;
@@ -200,7 +200,7 @@ impl JsonReader {
                 self.words.push_str(&decoded);
                 self.escape.clear();
             } else if self.escape.len() >= LONGEST_ESCAPE {
-                self.at = At::Done;
+                self.at = Position::Done;
             }
             return c.len_utf8();
         }
@@ -208,7 +208,7 @@ impl JsonReader {
         self.words.push_str(&text[..end]);
         match text.as_bytes().get(end) {
             None => return end,
-            Some(b'"') => self.at = At::Members,
+            Some(b'"') => self.at = Position::Members,
             Some(_) => self.escape.push('\\'),
         }
         end + 1

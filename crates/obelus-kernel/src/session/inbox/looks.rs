@@ -55,8 +55,8 @@ impl Looks {
         self.queue.is_empty() && self.open.is_empty()
     }
 
-    pub(in crate::session) fn add(&mut self, looks: impl Iterator<Item = Look>) {
-        self.queue.extend(looks.take(MOST_LOOKS));
+    pub(in crate::session) fn add(&mut self, looks: Vec<Look>) {
+        self.queue.extend(looks);
     }
 
     /// The next look, if fewer than so many are under way.

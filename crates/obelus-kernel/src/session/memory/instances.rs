@@ -56,3 +56,46 @@ impl Memory {
         Ok(None)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::call::Call;
+    use crate::context::Context;
+    use crate::origin::Origins;
+
+    /// Writes rows to a path; the code of the failure, or the instances that there are.
+    fn written(path: &str, rows: Value) -> Result<Vec<String>, String> {
+        let context = json!([
+            {"type": "tool", "tool": {"t": {"x-instances": "id", "properties": {}}}},
+            {"type": "state", "data": {}},
+        ]);
+        let mut memory = Memory::new(Context::from_value(context).unwrap());
+        let call = Arc::new(Call::read(&Arc::new(json!({"_tool": "t", "_outputPath": path})), &memory.context).0);
+        let author = Author { call: &call, instance: None, made_of: Origins::NONE, own: Origins::NONE, mints: true };
+        match memory.write_instances(&author, rows.as_array().unwrap().clone()) {
+            Ok(_) => Ok(memory.context.instances().iter().cloned().collect()),
+            Err(Failure::Runtime(error)) => Err(error.code),
+            Err(_) => Err("another failure".to_owned()),
+        }
+    }
+
+    #[test]
+    fn each_row_is_an_instance_of_the_kind_and_a_connectors_mark_is_none() {
+        let rows = json!([{"id": 1}, {"id": "two"}, {"_more": 5}]);
+        assert_eq!(written("†rows", rows), Ok(vec!["rows 1".to_owned(), "rows two".to_owned()]));
+    }
+
+    #[test]
+    fn rows_that_cannot_be_told_apart_or_placed_are_an_error() {
+        let code = |code: &str| Err(code.to_owned());
+        assert_eq!(written("†rows", json!([{"id": 1}, {"name": 2}])), code("bad_row"));
+        assert_eq!(written("†state.rows", json!([{"id": 1}])), code("no_kind"));
+        assert_eq!(written("†state", json!([{"id": 1}])), code("kind_in_use"));
+        assert_eq!(written("†rows", (0..=MOST).map(|id| json!({"id": id})).collect()), code("too_many"));
+    }
+}

@@ -215,3 +215,97 @@ fn permitted<'a>(allowed: &'a OutputPath, kind: &str, data: &'a Value) -> Option
         (path.kind == kind).then_some((index, path, value))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::origin::Origin;
+
+    fn memory_with(state: Value, properties: Value) -> Memory {
+        let schema = json!({"type": "object", "properties": properties});
+        let tool = json!({"type": "tool", "tool": {"t": {"properties": {}}}});
+        let context = json!([tool, {"type": "state", "data": state, "schema": schema}]);
+        Memory::new(Context::from_value(context).unwrap())
+    }
+
+    fn memory() -> Memory {
+        memory_with(json!({}), json!({"n": {"type": "integer"}}))
+    }
+
+    /// The result of a call that writes to a path is written by one of the functions under test.
+    fn writes<T>(memory: &mut Memory, path: &str, write: impl FnOnce(&mut Memory, &Author<'_>) -> T) -> T {
+        let (call, faults) = Call::read(&Arc::new(json!({"_tool": "t", "_outputPath": path})), &memory.context);
+        assert!(faults.is_empty(), "{faults:?}");
+        let (made_of, own) = (Origins::of(Origin::User), Origins::of(Origin::Author));
+        let author = Author { call: &Arc::new(call), instance: None, made_of: &made_of, own: &own, mints: true };
+        write(memory, &author)
+    }
+
+    fn state(memory: &Memory) -> Value {
+        memory.context.read(&Path::root("state"), None).unwrap().into_owned()
+    }
+
+    #[test]
+    fn a_value_goes_to_every_path_of_a_group_or_to_none() {
+        let mut memory = memory();
+        assert!(writes(&mut memory, "†state.a && †state.n", |memory, author| {
+            memory.write_value(author, json!("text"), None).is_err()
+        }));
+        assert_eq!(state(&memory), json!({}), "one of them breaks the schema");
+        writes(&mut memory, "†state.a && †state.n", |memory, author| {
+            memory.write_value(author, json!(5), None).unwrap();
+        });
+        assert_eq!(state(&memory), json!({"a": 5, "n": 5}));
+    }
+
+    #[test]
+    fn a_result_carries_what_it_was_made_of_and_who_brought_it() {
+        let mut memory = memory();
+        writes(&mut memory, "†state.a", |memory, author| memory.write_value(author, json!("x"), None).unwrap());
+        let origins = memory.context.origins(&Path::field("state", "a"), None);
+        assert_eq!(origins, Origins::of(Origin::User).joined(&Origins::of(Origin::Author)));
+    }
+
+    #[test]
+    fn the_last_alternative_takes_an_error_and_without_one_the_call_fails() {
+        let mut memory = memory();
+        let error = || CallError::new("broken", "it is broken");
+        writes(&mut memory, "†state.a || †state.b", |memory, author| {
+            assert!(memory.write_error(author, error()).is_ok());
+        });
+        assert_eq!(state(&memory), json!({"b": {"code": "broken", "message": "it is broken"}}));
+        writes(&mut memory, "†state.a", |memory, author| {
+            assert!(matches!(memory.write_error(author, error()), Err(Failure::Runtime(_))));
+        });
+    }
+
+    #[test]
+    fn messages_stay_within_one_alternative() {
+        let message = |name: &str| json!({"type": "data", "kind": "state", "data": {name: 1}});
+        for (messages, fits) in [
+            (vec![message("b"), message("c")], true),
+            (vec![message("a"), message("b")], false),
+            (vec![message("x")], false),
+            (vec![json!({"type": "text", "role": "user", "text": "hi"})], false),
+        ] {
+            let mut memory = memory();
+            let written = writes(&mut memory, "†state.a || †state.b && †state.c", |memory, author| {
+                memory.write_messages(author, messages.clone())
+            });
+            assert_eq!(written.is_ok(), fits, "{messages:?}");
+            assert_eq!(state(&memory) == json!({}), !fits);
+        }
+    }
+
+    #[test]
+    fn a_push_is_judged_by_the_new_element_alone() {
+        let list = json!({"list": {"type": "array", "items": {"type": "integer"}}});
+        let mut memory = memory_with(json!({"list": ["old"]}), list);
+        let call = json!({"_tool": "t", "_outputPath": "†state.list", "_outputMethod": "push"});
+        let call = Arc::new(Call::read(&Arc::new(call), &memory.context).0);
+        let author = Author { call: &call, instance: None, made_of: Origins::NONE, own: Origins::NONE, mints: true };
+        memory.write_value(&author, json!(1), None).unwrap();
+        assert!(memory.write_value(&author, json!("new"), None).is_err());
+        assert_eq!(state(&memory), json!({"list": ["old", 1]}));
+    }
+}

@@ -40,3 +40,35 @@ impl Memory {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Context;
+    use crate::expr::Expr;
+
+    fn shown(scopes: &[Scope]) -> Value {
+        let context = json!([
+            {"type": "text", "role": "user", "text": "hi"},
+            {"type": "state", "data": {"a": 1, "b": {"c": 2}}},
+            {"type": "data", "kind": "seen", "_instance": "one", "data": {"n": 1}},
+            {"type": "data", "kind": "seen", "_instance": "two", "data": {"n": 2}},
+        ]);
+        let memory = Memory::new(Context::from_value(context).unwrap());
+        memory.scope_messages(scopes, Some("two")).into()
+    }
+
+    #[test]
+    fn a_call_is_shown_what_its_scopes_name_and_nothing_else() {
+        let Ok(Expr::Ref(path)) = Expr::parse("†state.b.c") else { panic!("a reference") };
+        let scopes = [Scope::Kind("text".into()), Scope::Path((*path).clone().into()), Scope::Kind("nosuch".into())];
+        let shown = shown(&scopes);
+        assert_eq!(shown.as_array().unwrap().len(), 2, "{shown}");
+        assert_eq!((&shown[0]["text"], &shown[1]["data"]), (&json!("hi"), &json!({"b": {"c": 2}})));
+    }
+
+    #[test]
+    fn a_kind_is_narrowed_to_the_instance_of_the_call() {
+        assert_eq!(shown(&[Scope::Kind("seen".into())])[0]["data"], json!({"n": 2}));
+    }
+}

@@ -62,3 +62,37 @@ impl Memory {
         Ok(true)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::call::Call;
+    use crate::context::Context;
+    use crate::origin::Origins;
+
+    #[test]
+    fn a_declaration_that_cannot_be_written_takes_nothing_back() {
+        let sides = json!([
+            {"to": "†state.last", "value": ".result.id"},
+            {"to": "†state.count", "value": ".result.id | error(\"no\")"},
+            {"to": "†state.none", "value": "null"},
+            {"to": "†state.log", "method": "push", "value": "[.was, .call.q]"},
+        ]);
+        let context = json!([
+            {"type": "tool", "tool": {"t": {"properties": {"q": {}}, "x-leaves": sides}}},
+            {"type": "state", "data": {"log": []}},
+        ]);
+        let mut memory = Memory::new(Context::from_value(context).unwrap());
+        let frozen = Arc::new(json!({"_tool": "t", "q": 1}));
+        let call = Arc::new(Call::read(&frozen, &memory.context).0);
+        let author = Author { call: &call, instance: None, made_of: Origins::NONE, own: Origins::NONE, mints: false };
+        let (written, failed) = memory.write_side_writes(&author, &frozen, &json!({"id": 7}));
+        assert_eq!(written.iter().map(ToString::to_string).collect::<Vec<_>>(), ["†state.last", "†state.log"]);
+        assert_eq!(failed.len(), 1);
+        assert!(failed[0].contains("†state.count"), "{failed:?}");
+        let state = memory.context.read(&Path::root("state"), None).unwrap().into_owned();
+        assert_eq!(state, json!({"log": [[[], 1]], "last": 7}));
+    }
+}

@@ -72,19 +72,19 @@ impl EarlyCalls {
         Some(Claimed::Running(LocalCall::Early { request, index }, std::mem::take(&mut early.elicitations)))
     }
 
-    /// An early call asks a person something: the job it belongs to, if that is known. Hands the request back if it is
-    /// to be asked now, or if there is no such call.
+    /// An early call asks a person something. Kept until a job claims the call; handed back, with the job if there is
+    /// one, where that has happened or there is no such call.
     pub(in crate::session) fn elicit(
         &mut self,
         place: Place,
         asked: ElicitationRequest,
-    ) -> Result<(), (Option<JobRef>, ElicitationRequest)> {
+    ) -> Option<(Option<JobRef>, ElicitationRequest)> {
         match self.0.get_mut(&place) {
-            None => Err((None, asked)),
-            Some(EarlyCall { job: Some(at), .. }) => Err((Some(*at), asked)),
+            None => Some((None, asked)),
+            Some(EarlyCall { job: Some(at), .. }) => Some((Some(*at), asked)),
             Some(early) => {
                 early.elicitations.push(asked);
-                Ok(())
+                None
             }
         }
     }
@@ -114,5 +114,73 @@ impl EarlyCalls {
             early.job.is_some()
         });
         unanswered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const JOB: JobRef = JobRef { step: 0, job: 0 };
+    const PLACE: Place = (1, 0);
+
+    /// One early call of the tool `t`.
+    fn early() -> EarlyCalls {
+        let mut early = EarlyCalls::default();
+        early.add(PLACE, Arc::new(json!({"_tool": "t"})));
+        early
+    }
+
+    fn request() -> ElicitationRequest {
+        ElicitationRequest { key: "k".to_owned(), words: "?".to_owned(), schema: json!({}) }
+    }
+
+    #[test]
+    fn a_job_claims_only_the_call_that_is_its_own_and_only_once() {
+        let mut early = early();
+        assert!(early.claim(JOB, &json!({"_tool": "u"})).is_none());
+        assert!(matches!(early.claim(JOB, &json!({"_tool": "t"})), Some(Claimed::Running(..))));
+        assert_eq!(early.unclaimed(), 0);
+        assert!(early.claim(JobRef { step: 0, job: 1 }, &json!({"_tool": "t"})).is_none());
+    }
+
+    #[test]
+    fn an_outcome_waits_for_the_job_that_claims_the_call() {
+        let mut early = early();
+        assert!(early.end(PLACE, Outcome::Value(json!(1))).is_none());
+        assert!(early.end(PLACE, Outcome::Value(json!(2))).is_none(), "the first end counts");
+        let Some(Claimed::Ended(outcome)) = early.claim(JOB, &json!({"_tool": "t"})) else { panic!("it has ended") };
+        assert_eq!(outcome, Outcome::Value(json!(1)));
+        assert!(early.is_empty());
+    }
+
+    #[test]
+    fn an_outcome_of_a_claimed_call_is_for_its_job() {
+        let mut early = early();
+        early.claim(JOB, &json!({"_tool": "t"}));
+        assert_eq!(early.end(PLACE, Outcome::Value(json!(1))), Some((JOB, Outcome::Value(json!(1)))));
+        assert_eq!(early.end(PLACE, Outcome::Value(json!(1))), None);
+    }
+
+    #[test]
+    fn nobody_is_asked_before_it_is_known_whose_call_it_is() {
+        let mut early = early();
+        assert!(early.elicit(PLACE, request()).is_none());
+        let Some(Claimed::Running(_, asked)) = early.claim(JOB, &json!({"_tool": "t"})) else { panic!("it runs") };
+        assert_eq!(asked.len(), 1);
+        assert!(matches!(early.elicit(PLACE, request()), Some((Some(JOB), _))));
+        assert!(matches!(early.elicit((9, 9), request()), Some((None, _))));
+    }
+
+    #[test]
+    fn a_call_that_no_job_claims_is_dropped_and_its_elicitations_are_unanswered() {
+        let mut early = early();
+        early.add((1, 1), Arc::new(json!({"_tool": "u"})));
+        early.claim(JOB, &json!({"_tool": "u"}));
+        early.elicit(PLACE, request());
+        assert_eq!(early.drop_unclaimed(), [(LocalCall::Early { request: 1, index: 0 }, "k".to_owned())]);
+        assert!(!early.contains(PLACE) && early.contains((1, 1)));
     }
 }

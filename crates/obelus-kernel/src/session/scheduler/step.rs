@@ -173,8 +173,10 @@ impl Step {
                 Who::Each => jobs.extend(instances.iter().map(|name| Job::new(index, Some((*name).clone())))),
             }
         }
-        let node =
-            |job: &Job| plan::Node { call: &calls[job.call], who: job.instance.clone().map_or(Who::Once, Who::One) };
+        let node = |job: &Job| plan::PlanNode {
+            call: &calls[job.call],
+            who: job.instance.clone().map_or(Who::Once, Who::One),
+        };
         let nodes: Vec<_> = jobs.iter().map(node).collect();
         // In a sequence, what is written later cannot be waited for: the earlier value is read.
         let may_feed = |from: usize, to: usize| !sequential || jobs[from].call < jobs[to].call;

@@ -61,7 +61,7 @@ const BESIDE: [&str; 6] =
     ["requires_confirmation", "confirmed", "confirmation_decision", "confirmation_reason", "comment", "http_method"];
 
 /// Whether a step only says what the user decided about an earlier one: it joined that one, and came out as it did.
-fn repeats_a_decision(report: &CallReport, calls: &[CallReport]) -> bool {
+fn repeats_a_decision(report: &CallReport, steps: &[StepView]) -> bool {
     let says = |name: &str| report.call.get(name).is_some_and(|said| !said.is_null() && *said != Value::Bool(false));
     let is_own =
         |name: &str| name == "_tool" || name == "_instance" || !(name.starts_with('_') || BESIDE.contains(&name));
@@ -72,7 +72,7 @@ fn repeats_a_decision(report: &CallReport, calls: &[CallReport]) -> bool {
     let is_same = |other: &CallReport| {
         other.place < report.place && other.status == report.status && own(&other.call) == own(&report.call)
     };
-    (says("confirmed") || says("confirmation_decision")) && calls.iter().any(is_same)
+    (says("confirmed") || says("confirmation_decision")) && steps.iter().any(|step| is_same(&step.report))
 }
 
 /// A step, or the same step over many instances.
@@ -95,7 +95,7 @@ impl Steps {
 
     /// How the calls stand now.
     pub(crate) fn see(&mut self, steps: &[StepView], name: &dyn Fn(&StepView) -> Named) {
-        for step in steps {
+        for step in steps.iter().filter(|step| !repeats_a_decision(&step.report, steps)) {
             let report = &step.report;
             let text = |name: &str| report.call.get(name).and_then(Value::as_str);
             let known = self.shown.get(&report.place);
