@@ -29,6 +29,11 @@ impl Expr {
         parse::expression(text)
     }
 
+    /// Reads the reference that stands in a longer text from `start` to `end` (CTX-13).
+    pub(crate) fn reference_in(text: &str, start: usize, end: usize) -> Result<Self, Fault> {
+        parse::reference_in(text, start, end).map(|path| Expr::Ref(Arc::new(path)))
+    }
+
     /// The value, if there is one; `read` reads a reference.
     pub fn value<'a>(&self, read: &impl Fn(&Path) -> Option<Cow<'a, Value>>) -> Option<Cow<'a, Value>> {
         match self {

@@ -1,10 +1,8 @@
 //! The library in a program of your own: an activity in Rust, and a plan that uses it.
 
-use std::sync::Arc;
-
-use obelus_kernel::Context;
-use obelus_kernel::session::{CallError, Input, Mode, Session, Settings};
-use obelus_runtime::{Activities, Driver, NoModel, system_clock};
+use obelus_kernel::session::{CallError, Mode, Settings};
+use obelus_kernel::{Context, Expr};
+use obelus_runtime::{Activities, Connections, Host, SessionSpec};
 use serde_json::{Value, json};
 
 #[tokio::main(flavor = "current_thread")]
@@ -35,14 +33,16 @@ async fn twice_the_length(text: &str) -> Result<Value, Box<dyn std::error::Error
     });
     activities.register("double", |work| async move { Ok(json!(work.call["n"].as_i64().unwrap_or(0) * 2)) });
 
-    let settings = Settings { mode: Mode::Full, activities: activities.names(), ..Settings::default() };
-    let session = Session::new("embed", context, None, Arc::new(settings))?;
-    let mut driver = Driver::new(session, Arc::new(activities), Arc::new(NoModel), system_clock);
-    driver.turn(Input::RunPlan).await?;
+    let settings = Settings { mode: Mode::Full, ..Settings::default() };
+    let spec = SessionSpec { context, settings, ..SessionSpec::default() };
+    let host = Host::new(Connections::new(activities));
+    let session = host.create_temporary("embed", spec).await?;
+    session.run_plan().await?;
+    session.rested().await?;
 
-    let twice = obelus_kernel::Expr::parse("†state.twice")?;
-    let found = driver.session().context().resolve(&twice, None);
-    Ok(found.ok_or("nothing was written")?.into_owned())
+    let twice = Expr::parse("†state.twice")?;
+    let found = session.inspect(move |session| session.context().resolve(&twice, None).map(|value| value.into_owned()));
+    Ok(found.await?.ok_or("nothing was written")?)
 }
 
 #[tokio::test]

@@ -132,13 +132,13 @@ pub struct Driver {
 }
 
 /// The code of a refusal because the journal could not be written: nothing has happened, and nothing may.
-pub const NOT_DURABLE: &str = "not_durable";
+pub(crate) const NOT_DURABLE: &str = "not_durable";
 
 /// The code of a refusal because the session is paused.
 pub const PAUSED: &str = "paused";
 
 /// The code of a refusal because an earlier part of the session, which was needed, cannot be read.
-pub const DAMAGED: &str = "damaged";
+pub(crate) const DAMAGED: &str = "damaged";
 
 /// Ends when inputs are durable, or with the reason why nothing of them was kept.
 pub type Durable = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;

@@ -127,5 +127,14 @@ pub(crate) fn check_name(id: &str) -> Result<(), StoreError> {
     }
 }
 
+/// Checks that no two records to be written have the same id.
+fn check_ids(session: &str, records: &[Record]) -> Result<(), StoreError> {
+    let mut ids = BTreeSet::new();
+    match records.iter().filter_map(|record| record.id.as_ref()).find(|id| !ids.insert(*id)) {
+        None => Ok(()),
+        Some(id) => Err(StoreError::TwoOfOneId { session: session.to_owned(), input: id.to_string() }),
+    }
+}
+
 #[cfg(test)]
 mod tests;

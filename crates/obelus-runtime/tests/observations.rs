@@ -3,7 +3,7 @@
 mod common;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use common::{Folder, Small, journal, kill, say, snapshot};

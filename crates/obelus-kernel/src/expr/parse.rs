@@ -29,6 +29,16 @@ pub(super) fn expression(text: &str) -> Result<Expr, Fault> {
     }
 }
 
+/// One reference that stands in a longer text from `start` to `end`. Columns are counted in the whole text.
+pub(crate) fn reference_in(text: &str, start: usize, end: usize) -> Result<Path, Fault> {
+    let mut parser = ExprParser { text: &text[..end], rest: &text[start..end], depth: 0 };
+    let path = parser.reference()?;
+    match parser.peek() {
+        None => Ok(path),
+        Some(_) => Err(parser.expected("one reference and `}`")),
+    }
+}
+
 const STATE: &str = "state";
 
 /// The common case: one reference of plain names.

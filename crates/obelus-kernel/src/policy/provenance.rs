@@ -14,7 +14,7 @@ use crate::names::alike;
 use crate::origin::{Origin, Origins};
 use crate::path::{Path, Segment};
 use crate::quote::word;
-use crate::template::Template;
+use crate::template::{Template, TextPart};
 
 /// The origins of a call's parameters, looked up when they are needed.
 pub(crate) struct Provenance<'a> {
@@ -80,11 +80,20 @@ impl Provenance<'_> {
         match template {
             Template::Literal(value) => self.of_literal(call, path, value),
             Template::Expr(expr) => self.of_expr(expr, &[]),
+            Template::Text(parts) => self.of_text(call, path, parts),
             Template::Array(items) => union(items.iter().map(|item| self.of_template(call, path, item))),
             Template::Object(fields) => {
                 union(fields.iter().map(|(name, value)| self.of_template(call, &self.deeper(path, name), value)))
             }
         }
+    }
+
+    /// A text carries what is put in, and the words between.
+    fn of_text(&self, call: &Call, path: &str, parts: &[TextPart]) -> Origins {
+        union(parts.iter().map(|part| match part {
+            TextPart::Words(words) => self.of_literal(call, path, &words.as_str().into()),
+            TextPart::Reference(expr) => self.of_expr(expr, &[]),
+        }))
     }
 
     /// A literal carries everything that whoever proposed it had been shown, unless the user named it.
@@ -105,6 +114,7 @@ impl Provenance<'_> {
             let inner = match template {
                 Template::Literal(value) => return self.of_literal_at(call, path, value, rest),
                 Template::Expr(expr) => return self.of_expr(expr, rest),
+                Template::Text(parts) => return self.of_text(call, &path, parts),
                 Template::Array(items) => step.element(items.len()).and_then(|index| items.get(index)),
                 Template::Object(fields) => {
                     path = self.deeper(&path, &step.key()).into_owned();
@@ -154,6 +164,8 @@ impl Provenance<'_> {
                 let parts = values_at(value, path).into_iter();
                 join_all(parts.map(|(path, part)| self.of_literal(call, &self.deeper(above, &path), part)))
             }
+            // There is nothing below a text.
+            Template::Text(_) => None,
             Template::Expr(expr) => Some(self.of_names(expr, &path.split('.').collect::<Vec<_>>())),
             Template::Array(items) => {
                 join_all(items.iter().filter_map(|item| self.below(call, above, item, Some(path))))

@@ -84,6 +84,14 @@ pub enum StoreError {
         /// The record with which it was taken.
         seq: u64,
     },
+    /// Two of the records to be written have the same id.
+    #[error("session `{session}`: two inputs have the id `{input}`")]
+    TwoOfOneId {
+        /// The session.
+        session: String,
+        /// The id of the inputs.
+        input: String,
+    },
     /// A text that is no name of a session.
     #[error("`{0}` is no name for a session: letters, digits, `-` and `_`, at most 64")]
     BadName(String),

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     Durable, InboxRow, InputId, Journaled, Locks, Record, Rest, SessionLock, SessionRow, Snapshot, Store, StoreError,
-    check_name,
+    check_ids, check_name,
 };
 
 /// Sessions in memory.
@@ -36,6 +36,7 @@ impl MemorySession {
     }
 
     fn append(&mut self, session: &str, records: Vec<Record>) -> Result<(), StoreError> {
+        check_ids(session, &records)?;
         if let Some((id, seq)) = records.iter().find_map(|record| self.taken.get_key_value(record.id.as_ref()?)) {
             return Err(StoreError::Taken { session: session.to_owned(), input: id.to_string(), seq: *seq });
         }

@@ -28,6 +28,7 @@ mod writer;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 
 use obelus_kernel::Time;
@@ -58,6 +59,8 @@ struct OpenStore {
     /// None where the store is only read.
     writer: Option<StoreWriter>,
     locks: Locks,
+    /// Whether a damaged index was made anew.
+    is_rebuilt: AtomicBool,
     folder: PathBuf,
     /// Holds the lock as long as the store is open; after the writer, which must be done first.
     _lock: Option<File>,
@@ -99,7 +102,16 @@ impl SqliteStore {
 
     fn of(folder: &Path, reader: SharedReader, writer: Option<StoreWriter>, lock: Option<File>) -> Self {
         let (folder, locks) = (folder.to_owned(), Locks::default());
-        Self { inner: Arc::new(OpenStore { reader, writer, locks, folder, _lock: lock }) }
+        Self {
+            inner: Arc::new(OpenStore {
+                reader,
+                writer,
+                locks,
+                is_rebuilt: AtomicBool::new(false),
+                folder,
+                _lock: lock,
+            }),
+        }
     }
 
     /// The same store, for whoever does not care which engine it is.
@@ -112,8 +124,20 @@ impl SqliteStore {
         &self.inner.folder
     }
 
-    /// Reads the store as it is at one moment.
-    fn read<T>(&self, work: impl FnOnce(&Connection, &RecordIndex) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    /// Reads the store as it is at one moment. An index that is found to be damaged is made anew, once.
+    fn read<T>(&self, work: impl Fn(&Connection, &RecordIndex) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        match self.read_once(&work) {
+            Err(StoreError::DamagedIndex)
+                if self.inner.writer.is_some() && !self.inner.is_rebuilt.swap(true, Ordering::Relaxed) =>
+            {
+                self.write(OpenFile::rebuild_index)?;
+                self.read_once(&work)
+            }
+            read => read,
+        }
+    }
+
+    fn read_once<T>(&self, work: impl Fn(&Connection, &RecordIndex) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let mut reader = self.inner.reader.get();
         match &mut *reader {
             Some(reader) => reader.read(work),
@@ -123,6 +147,17 @@ impl SqliteStore {
                 }
                 closed.insert(StoreReader::new(schema::look(&self.inner.folder)?)).read(work)
             }
+        }
+    }
+
+    /// If records are still missing when the index was made anew, the session is damaged and not the index.
+    fn missing_records(&self, id: &str, error: StoreError) -> StoreError {
+        match error {
+            StoreError::DamagedIndex if self.inner.writer.is_some() => {
+                let problem = "records of it are missing".to_owned();
+                StoreError::Damaged { session: id.to_owned(), seq: 0, problem }
+            }
+            error => error,
         }
     }
 
@@ -218,7 +253,8 @@ impl Store for SqliteStore {
     }
 
     fn load(&self, id: &str, after: u64, upto: Option<u64>) -> Result<Journaled, StoreError> {
-        self.read(|connection, index| journal::load(connection, index, id, after, upto))
+        let loaded = self.read(|connection, index| journal::load(connection, index, id, after, upto));
+        loaded.map_err(|error| self.missing_records(id, error))
     }
 
     fn taken(&self, id: &str, input: &InputId) -> Result<Option<u64>, StoreError> {
@@ -226,7 +262,8 @@ impl Store for SqliteStore {
     }
 
     fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, StoreError> {
-        self.read(|connection, index| rest::snapshot(connection, index, id))
+        let found = self.read(|connection, index| rest::snapshot(connection, index, id));
+        found.map_err(|error| self.missing_records(id, error))
     }
 
     fn keep_rest(&self, id: &str, seq: u64, rest: Rest) {
@@ -287,5 +324,7 @@ fn last_record(connection: &Connection, index: &RecordIndex, session: i64) -> Re
     Ok((seq, at.map(Time)))
 }
 
+#[cfg(test)]
+mod damage_tests;
 #[cfg(test)]
 mod tests;

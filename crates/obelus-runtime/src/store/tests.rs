@@ -118,7 +118,10 @@ fn an_input_of_an_id_is_taken_once_in_a_session() {
         assert_eq!(store.taken("s", &id("a")).unwrap(), Some(2));
         let again = append(store, "s", [sent("b"), sent("a")].concat()).unwrap_err();
         assert!(again.to_string().contains("taken with record 2"), "{again}");
-        assert_eq!(records(store, "s").len(), 2, "nothing of the batch");
+        let twice = append(store, "s", [sent("b"), sent("b")].concat()).unwrap_err();
+        assert!(twice.to_string().contains("two inputs have the id `b`"), "{twice}");
+        assert!(store.create("u", Time(0), &json!({}), [sent("b"), sent("b")].concat()).is_err());
+        assert_eq!((records(store, "s").len(), store.genesis("u").unwrap()), (2, None), "nothing of the batch");
         assert_eq!(append(store, "s", sent("b")).unwrap(), 3);
         assert_eq!(append(store, "t", sent("a")).unwrap(), 1, "another session");
         store.cut("s", 2).unwrap();

@@ -15,7 +15,6 @@ struct Case {
     proposer: Origins,
     params: Origins,
     may_follow: bool,
-    grounding: None,
 }
 
 fn case(tool: Value) -> Case {

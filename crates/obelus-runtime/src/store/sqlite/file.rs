@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use rusqlite::{Connection, ErrorCode, ffi};
 
-use super::index::RecordIndex;
+use super::index::{self, RecordIndex};
 use super::writer::{PutOff, WriteJob};
 use super::{rest, schema, sessions};
 use crate::store::StoreError;
@@ -45,6 +45,13 @@ impl OpenFile {
     pub(super) fn cut(&mut self, session: i64, from: i64) -> Result<(), StoreError> {
         self.index.cut(&self.connection, session, from)?;
         rest::cut(&self.connection, session, from)
+    }
+
+    /// Makes the index anew.
+    pub(super) fn rebuild_index(&mut self) -> Result<(), StoreError> {
+        index::rebuild(&self.connection)?;
+        self.index = RecordIndex::read(&self.connection)?;
+        Ok(())
     }
 
     /// Removes a session. Its number may be given to another one.

@@ -3,11 +3,13 @@
 //! Records lie in one table in the order in which they came, whatever session they are of, so a commit touches few
 //! pages. An index of SQLite's own would have to be written with every commit, a page for each session in it. The table
 //! `register` is such an index, written once in some thousand records and when the store is closed. The records since
-//! then are found by reading the end of the table of records, and are held in memory.
+//! then are found by reading the end of the table of records, and are held in memory. How far the register goes stands in
+//! `registered`, and how many records of each session it has in `registered_of`, both with sums: so a damaged register is
+//! found, and made anew from the records.
 
 use std::collections::BTreeMap;
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{StoreError, sum};
 
@@ -115,8 +117,7 @@ impl RecordIndex {
         if let Some((seq, _)) = self.recent(session).last() {
             return Ok(*seq);
         }
-        let mut select = connection.prepare_cached("SELECT coalesce(max(seq), 0) FROM register WHERE session = ?1")?;
-        Ok(select.query_row([session], |row| row.get(0))?)
+        registered_of(connection, session)
     }
 
     /// Removes the records of a session from `from` on.
@@ -126,6 +127,11 @@ impl RecordIndex {
             [session, from],
         )?;
         connection.execute("DELETE FROM register WHERE session = ?1 AND seq >= ?2", [session, from])?;
+        let registered = registered_of(connection, session).unwrap_or(from - 1);
+        match registered.min(from - 1) {
+            ..1 => drop(connection.execute("DELETE FROM registered_of WHERE session = ?1", [session])?),
+            left => set_registered_of(connection, session, left)?,
+        }
         let recent = self.sessions.entry(session).or_default();
         let mut delete = connection.prepare_cached("DELETE FROM record WHERE place = ?1")?;
         for (_, place) in recent.iter().filter(|(seq, _)| *seq >= from) {
@@ -158,6 +164,9 @@ impl RecordIndex {
             for (seq, place) in records {
                 insert.execute(params![session, seq, place])?;
             }
+            if let Some((last, _)) = records.last() {
+                set_registered_of(connection, *session, *last)?;
+            }
         }
         self.covered.upto = self.end;
         self.covered.write(connection)?;
@@ -167,21 +176,45 @@ impl RecordIndex {
     }
 }
 
-/// Writes the sum of what the register covers, where there was none.
-pub(super) fn add_sum(connection: &Connection) -> Result<(), StoreError> {
-    let upto = connection.query_row("SELECT upto FROM registered", [], |row| row.get(0))?;
-    Covered { upto, removals: 0 }.write(connection)
-}
-
-/// Makes the register anew from the records.
-fn rebuild(connection: &Connection) -> Result<(), StoreError> {
+/// Makes the register anew from the records. A session that is known to have had more records than are found keeps
+/// that number, so that it is found to be damaged.
+pub(super) fn rebuild(connection: &Connection) -> Result<(), StoreError> {
     connection.execute_batch(
         "DELETE FROM register;
          INSERT OR IGNORE INTO register (session, seq, place)
              SELECT session, seq, place FROM record ORDER BY session, seq;",
     )?;
-    let mut end = connection.prepare("SELECT coalesce(max(place), 0) FROM record")?;
-    let removals = connection.query_row("SELECT removals FROM registered", [], |row| row.get::<_, i64>(0))?;
-    let upto = end.query_row([], |row| row.get(0))?;
+    let mut lasts = connection.prepare("SELECT session, max(seq) FROM register GROUP BY session")?;
+    let lasts: Vec<(i64, i64)> =
+        lasts.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+    for (session, last) in lasts {
+        let known = registered_of(connection, session).unwrap_or(0);
+        set_registered_of(connection, session, last.max(known))?;
+    }
+    let upto = connection.query_row("SELECT coalesce(max(place), 0) FROM record", [], |row| row.get(0))?;
+    let removals: i64 = connection.query_row("SELECT removals FROM registered", [], |row| row.get(0))?;
+    // Whoever has read the old one must read it all again.
     Covered { upto, removals: removals.wrapping_add(1) }.write(connection)
+}
+
+/// How many records of a session are in the register, or should be.
+pub(super) fn registered_of(connection: &Connection, session: i64) -> Result<i64, StoreError> {
+    let row = connection
+        .prepare_cached("SELECT records, sum FROM registered_of WHERE session = ?1")?
+        .query_row([session], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))
+        .optional()?;
+    match row {
+        None => Ok(0),
+        Some((records, kept)) if kept == sum::with_numbers(0, &[session, records]) => Ok(records),
+        Some(_) => Err(StoreError::DamagedIndex),
+    }
+}
+
+fn set_registered_of(connection: &Connection, session: i64, records: i64) -> Result<(), StoreError> {
+    connection.prepare_cached("REPLACE INTO registered_of (session, records, sum) VALUES (?1, ?2, ?3)")?.execute([
+        session,
+        records,
+        sum::with_numbers(0, &[session, records]),
+    ])?;
+    Ok(())
 }

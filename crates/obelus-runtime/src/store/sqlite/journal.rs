@@ -7,9 +7,9 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::Deserialize;
 
 use super::file::OpenFile;
-use super::index::RecordIndex;
+use super::index::{RecordIndex, registered_of};
 use super::{sessions, sum};
-use crate::store::{Cut, Digest, InputId, Journaled, Record, StoreError};
+use crate::store::{Cut, Digest, InputId, Journaled, Record, StoreError, check_ids};
 
 /// The form of the records that are written today.
 const FORM: i64 = 4;
@@ -31,6 +31,7 @@ pub(super) struct Encoded {
 
 impl Encoded {
     pub(super) fn all(session: &str, records: Vec<Record>) -> Result<Vec<Self>, StoreError> {
+        check_ids(session, &records)?;
         records.into_iter().map(|record| Self::of(session, record)).collect()
     }
 
@@ -102,15 +103,23 @@ pub(super) fn load(
 ) -> Result<Journaled, StoreError> {
     let session = sessions::number(connection, id)?;
     let (first, last) = (signed(after), upto.map_or(i64::MAX, signed));
+    let registered = registered_of(connection, session)?;
     let journaled = Journaled { after, records: Vec::new(), cut: None };
     let mut reading = Reading { id, session, expected: first, journaled };
     let mut select = connection.prepare_cached(&format!(
-        "SELECT {COLUMNS}, register.seq FROM register LEFT JOIN record USING (place)
+        "SELECT {COLUMNS}, register.seq, record.session, record.seq FROM register LEFT JOIN record USING (place)
          WHERE register.session = ?1 AND register.seq > ?2 AND register.seq <= ?3 ORDER BY register.seq"
     ))?;
     let mut rows = select.query(params![session, first, last])?;
     while let Some(row) = rows.next()? {
-        reading.take(row, row.get(6)?)?;
+        let (seq, found) = (row.get(6)?, (row.get::<_, Option<i64>>(7)?, row.get::<_, Option<i64>>(8)?));
+        if found != (Some(session), Some(seq)) {
+            return Err(StoreError::DamagedIndex);
+        }
+        reading.take(row, seq)?;
+    }
+    if reading.expected != registered.min(last).max(first) {
+        return Err(StoreError::DamagedIndex);
     }
     let mut select = connection.prepare_cached(&format!("SELECT {COLUMNS} FROM record WHERE place = ?1"))?;
     for (seq, place) in index.recent(session).iter().filter(|(seq, _)| *seq > first && *seq <= last) {
@@ -136,7 +145,7 @@ impl Reading<'_> {
         self.expected += 1;
         let damaged = |seq, problem| StoreError::Damaged { session: self.id.to_owned(), seq, problem };
         if seq != self.expected {
-            return Err(damaged(number(seq), "a record before it is missing".to_owned()));
+            return Err(StoreError::DamagedIndex);
         }
         match (decode(row, self.session, seq), &mut self.journaled.cut) {
             (Ok(record), None) => self.journaled.records.push(record),

@@ -24,11 +24,11 @@ pub(super) fn snapshot(connection: &Connection, index: &RecordIndex, id: &str) -
         })
         .optional()?;
     let Some((seq, FORM, state, kept)) = row else { return Ok(None) };
-    // It must not know more than the journal.
-    if index.last(connection, session)? < seq {
-        return Ok(None);
-    }
     let state = String::from_utf8(state).ok().filter(|state| sum_of(session, seq, state) == kept);
+    // It was written after the records that it knows.
+    if state.is_some() && index.last(connection, session)? < seq {
+        return Err(StoreError::DamagedIndex);
+    }
     Ok(state.map(|state| Snapshot { seq: number(seq), state }))
 }
 

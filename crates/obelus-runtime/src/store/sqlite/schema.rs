@@ -45,7 +45,8 @@ const STEPS: [&str; FORM as usize] = [
      INSERT INTO registered (upto) SELECT coalesce(max(place), 0) FROM record;
      DROP TABLE record_of_form_2;",
     // A record has a digest of what it led to, and the id of an input from outside. A session has sums of its name and
-    // of its beginning, and what covers the register has one (all made by `bring_up`). Open questions are kept.
+    // of its beginning, and so has what the register covers, for all sessions and for each (all made by `bring_up`).
+    // Open questions are kept.
     "ALTER TABLE record ADD COLUMN digest INTEGER;
      ALTER TABLE record ADD COLUMN input_id TEXT;
      CREATE UNIQUE INDEX taken ON record (session, input_id) WHERE input_id IS NOT NULL;
@@ -54,6 +55,7 @@ const STEPS: [&str; FORM as usize] = [
      CREATE INDEX session_by_name_sum ON session (name_sum);
      ALTER TABLE registered ADD COLUMN removals INTEGER NOT NULL DEFAULT 0;
      ALTER TABLE registered ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;
+     CREATE TABLE registered_of (session INTEGER PRIMARY KEY, records INTEGER NOT NULL, sum INTEGER NOT NULL);
      CREATE TABLE inbox (
          session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, questions TEXT NOT NULL, sum INTEGER NOT NULL);",
 ];
@@ -91,7 +93,7 @@ fn bring_up(connection: &mut Connection, found: i64) -> Result<(), StoreError> {
         transaction.execute_batch(step)?;
     }
     sessions::add_sums(&transaction)?;
-    index::add_sum(&transaction)?;
+    index::rebuild(&transaction)?;
     transaction.pragma_update(None, "user_version", FORM)?;
     Ok(transaction.commit()?)
 }

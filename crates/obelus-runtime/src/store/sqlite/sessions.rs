@@ -8,13 +8,19 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{StoreError, sum};
 
-/// The number of a session, by its name alone.
+/// The number of a session. What it was begun with is not read.
 pub(super) fn number(connection: &Connection, id: &str) -> Result<i64, StoreError> {
-    let found = connection
+    let number = connection
         .prepare_cached("SELECT number FROM session WHERE id = ?1")?
         .query_row([id], |row| row.get(0))
+        .optional()?
+        .ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
+    // The row has the name too, and the index by which it was found may be damaged.
+    let name = connection
+        .prepare_cached("SELECT id FROM session WHERE number = ?1")?
+        .query_row([number], |row| text(row, 0))
         .optional()?;
-    found.ok_or_else(|| StoreError::Unknown(id.to_owned()))
+    if name.flatten().as_deref() == Some(id) { Ok(number) } else { Err(damaged(id)) }
 }
 
 /// The number of a session and what it was begun with, held against their sums.
@@ -28,13 +34,15 @@ pub(super) fn find(connection: &Connection, id: &str) -> Result<Option<(i64, Str
             Some((name, genesis)) if name == id => return Ok(Some((number, genesis))),
             // Another name with the same sum.
             Some(_) => {}
-            None => {
-                let problem = "its name or what it was begun with is damaged".to_owned();
-                return Err(StoreError::Damaged { session: id.to_owned(), seq: 0, problem });
-            }
+            None => return Err(damaged(id)),
         }
     }
     Ok(None)
+}
+
+fn damaged(id: &str) -> StoreError {
+    let problem = "its name or what it was begun with is damaged".to_owned();
+    StoreError::Damaged { session: id.to_owned(), seq: 0, problem }
 }
 
 /// Name and beginning of a session; none where they do not match their sums.

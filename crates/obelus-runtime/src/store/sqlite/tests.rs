@@ -6,17 +6,12 @@ use obelus_kernel::session::Outcome;
 use proptest::prelude::*;
 use serde_json::json;
 
-fn open(folder: &Folder) -> SqliteStore {
+pub(super) fn open(folder: &Folder) -> SqliteStore {
     SqliteStore::open(&folder.0).unwrap()
 }
 
-fn create(store: &SqliteStore, id: &str, records: Vec<Record>) {
+pub(super) fn create(store: &SqliteStore, id: &str, records: Vec<Record>) {
     store.create(id, Time(0), &json!({}), records).unwrap();
-}
-
-/// Changes the file past the store.
-fn spoil(folder: &Folder, sql: &str) {
-    assert!(Connection::open(folder.0.join("obelus.db")).unwrap().execute(sql, []).unwrap() > 0, "{sql}");
 }
 
 #[test]
@@ -84,98 +79,6 @@ fn the_file_is_readable_by_its_owner_only() {
     let _store = open(&folder);
     let rights = fs::metadata(folder.0.join("obelus.db")).unwrap().permissions().mode();
     assert_eq!(rights & 0o777, 0o600);
-}
-
-#[test]
-fn damage_in_the_middle_of_one_journal_refuses_that_session_and_no_other() {
-    let folder = Folder::new("damage");
-    let store = open(&folder);
-    for id in ["a", "b"] {
-        create(&store, id, ticks(1..4));
-    }
-    // Words that can be read, and are not those that were written.
-    spoil(&folder, "UPDATE record SET input = '\"stop\"' WHERE session = 1 AND seq = 2");
-    assert!(matches!(store.load("a", 0, None), Err(StoreError::Damaged { seq: 2, .. })));
-    spoil(&folder, "DELETE FROM record WHERE session = 1 AND seq = 1");
-    assert!(matches!(store.load("a", 0, None), Err(StoreError::Damaged { .. })));
-    assert_eq!(store.journal("b").unwrap().len(), 3);
-}
-
-#[test]
-fn every_field_of_a_record_has_a_part_in_its_sum() {
-    let folder = Folder::new("fields");
-    let store = open(&folder);
-    let record = || Record {
-        id: Some("x".parse().unwrap()),
-        digest: Some(crate::store::Digest(7)),
-        ..Record::new(Time(1), Input::Start)
-    };
-    for (index, change) in
-        ["at = at + 1", "digest = 8", "digest = NULL", "input_id = 'y'", "input_id = NULL", "input = '\"tick\"'"]
-            .iter()
-            .enumerate()
-    {
-        let id = format!("s-{index}");
-        create(&store, &id, vec![record()]);
-        assert_eq!(store.journal(&id).unwrap(), [record()]);
-        spoil(&folder, &format!("UPDATE record SET {change} WHERE session = {}", index + 1));
-        assert!(matches!(store.journal(&id), Err(StoreError::Damaged { seq: 1, .. })), "{change}");
-    }
-}
-
-#[test]
-fn a_damaged_end_is_left_out_and_reported_and_the_journal_goes_on_before_it() {
-    let folder = Folder::new("tail");
-    let store = open(&folder);
-    create(&store, "a", ticks(1..4));
-    spoil(&folder, "UPDATE record SET input = '{' WHERE seq = 2");
-    spoil(&folder, "UPDATE record SET input = x'ff' WHERE seq = 3");
-    let read = store.load("a", 0, None).unwrap();
-    let cut = read.cut.unwrap();
-    assert_eq!((read.records.len(), cut.seq, cut.records), (1, 2, 2));
-    assert!(store.journal("a").is_err(), "nothing is left out in silence");
-    store.cut("a", cut.seq).unwrap();
-    append(&store, "a", ticks(4..5)).unwrap();
-    assert_eq!(store.journal("a").unwrap(), [ticks(1..2), ticks(4..5)].concat());
-}
-
-#[test]
-fn a_session_whose_name_or_beginning_is_damaged_is_stopped_and_none_is_begun_in_its_place() {
-    for damage in [
-        "UPDATE session SET id = 'x' WHERE id = 'a'",
-        "UPDATE session SET genesis = '{\"n\":2}' WHERE id = 'a'",
-        "UPDATE session SET created = 7 WHERE id = 'a'",
-        "UPDATE session SET genesis = x'ff' WHERE id = 'a'",
-    ] {
-        let folder = Folder::new("names");
-        let store = open(&folder);
-        store.create("a", Time(0), &json!({"n": 1}), ticks(0..1)).unwrap();
-        create(&store, "b", ticks(0..1));
-        drop(store);
-        spoil(&folder, damage);
-        let store = open(&folder);
-        assert!(matches!(store.genesis("a"), Err(StoreError::Damaged { seq: 0, .. })), "{damage}");
-        let begun = store.create("a", Time(0), &json!({}), Vec::new());
-        assert!(matches!(begun, Err(StoreError::Damaged { seq: 0, .. })), "{damage}");
-        assert!(wait(store.append("a", 1, ticks(1..2))).is_err(), "{damage}");
-        assert_eq!(store.genesis("b").unwrap(), Some(json!({})), "{damage}");
-        assert_eq!(append(&store, "b", ticks(1..2)).unwrap(), 2, "{damage}");
-    }
-}
-
-#[test]
-fn a_damaged_index_is_made_anew_by_whoever_opens_the_store_to_write() {
-    let folder = Folder::new("index");
-    let store = open(&folder);
-    create(&store, "a", ticks(0..30));
-    drop(store);
-    spoil(&folder, "UPDATE registered SET upto = upto + 1000");
-    let looker = SqliteStore::look(&folder.0).unwrap();
-    assert!(matches!(looker.load("a", 0, None), Err(StoreError::DamagedIndex)));
-    let store = open(&folder);
-    append(&store, "a", ticks(30..31)).unwrap();
-    assert_eq!(store.journal("a").unwrap(), ticks(0..31));
-    assert_eq!(looker.journal("a").unwrap(), ticks(0..31));
 }
 
 #[test]
@@ -282,6 +185,7 @@ fn a_store_that_is_closed_has_everything_in_its_register() {
     };
     assert_eq!((places("record"), places("register")), (3, 0));
     drop(store);
+    assert!(!folder.0.join("obelus.db-wal").exists(), "the log is carried over");
     assert_eq!((places("record"), places("register")), (3, 3));
     assert_eq!(open(&folder).journal("a").unwrap(), ticks(0..3));
 }

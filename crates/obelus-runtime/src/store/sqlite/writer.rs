@@ -62,8 +62,9 @@ struct WriterShared {
     queue: Mutex<WriteQueue>,
     came: Condvar,
     file: Mutex<WriterFile>,
-    /// Called when a sync has failed, before the file is opened again.
-    on_unknown: Box<dyn Fn() + Send + Sync>,
+    /// Closes the connection that reads. After a failed sync nobody may have the file open when it is opened again, and
+    /// at the end the connection that closes last carries the log over.
+    close_reader: Box<dyn Fn() + Send + Sync>,
 }
 
 #[derive(Default)]
@@ -97,10 +98,10 @@ impl WriteQueue {
 
 impl StoreWriter {
     /// Opens the file in a folder and starts the thread.
-    pub(super) fn start(folder: PathBuf, on_unknown: impl Fn() + Send + Sync + 'static) -> Result<Self, StoreError> {
+    pub(super) fn start(folder: PathBuf, close_reader: impl Fn() + Send + Sync + 'static) -> Result<Self, StoreError> {
         let file = Mutex::new(WriterFile::new(folder.clone())?);
-        let (queue, came, on_unknown) = (Mutex::default(), Condvar::new(), Box::new(on_unknown));
-        let shared = Arc::new(WriterShared { queue, came, file, on_unknown });
+        let (queue, came, close_reader) = (Mutex::default(), Condvar::new(), Box::new(close_reader));
+        let shared = Arc::new(WriterShared { queue, came, file, close_reader });
         let own = Arc::clone(&shared);
         let thread = thread::Builder::new().name("store".to_owned()).spawn(move || own.serve());
         let thread = Some(thread.map_err(|error| StoreError::Folder(folder, error))?);
@@ -181,6 +182,7 @@ impl WriterShared {
             drop(file);
             self.tell(tells, committed);
         }
+        (self.close_reader)();
         self.file().close();
     }
 
@@ -188,7 +190,7 @@ impl WriterShared {
         match committed {
             Ok(outcomes) => tells.into_iter().zip(outcomes).for_each(|(tell, outcome)| tell(outcome)),
             Err(StoreError::OutcomeUnknown(why)) => {
-                (self.on_unknown)();
+                (self.close_reader)();
                 tells.into_iter().for_each(|tell| tell(Err(StoreError::OutcomeUnknown(why.clone()))));
             }
             Err(error) => {

@@ -1,0 +1,73 @@
+//! Two sessions in one program: both are watched, and a question of either is answered from another task.
+
+use obelus_kernel::Context;
+use obelus_kernel::session::{Decision, Mode, Settings};
+use obelus_runtime::{Activities, Connections, EventBody, Host, SessionHandle, SessionSpec};
+use serde_json::json;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+#[tokio::main(flavor = "current_thread")]
+#[expect(clippy::print_stdout, reason = "it is what the example shows")]
+async fn main() -> Result<(), Failure> {
+    for line in lend_two_books().await? {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+/// Lends a book in each of two sessions. Lending needs a person, who is a task of this program.
+async fn lend_two_books() -> Result<Vec<String>, Failure> {
+    let mut activities = Activities::new();
+    activities.register("lend_book", |work| async move { Ok(json!(format!("{} is lent", work.call["title"]))) });
+    let host = Host::new(Connections::new(activities));
+
+    let mut people = Vec::new();
+    let mut sessions = Vec::new();
+    for title in ["Emma", "Ulysses"] {
+        let session = host.create_temporary(title, spec(title)?).await?;
+        people.push(tokio::spawn(answer_and_note(session.clone())));
+        session.run_plan().await?;
+        sessions.push(session);
+    }
+    let mut lines = Vec::new();
+    for person in people {
+        lines.extend(person.await??);
+    }
+    Ok(lines)
+}
+
+/// A plan with one call, about which the policy asks.
+fn spec(title: &str) -> Result<SessionSpec, Failure> {
+    let context = Context::from_value(json!([
+        {"type": "tool", "tool": {"lend_book": {"properties": {"title": {"type": "string"}}, "x-effect": "update"}}},
+        {"type": "plan", "plan": [{"_tool": "lend_book", "title": title, "_outputPath": "†state.lent"}]},
+    ]))?;
+    let policy = serde_json::from_value(json!({"confirm": ["lend_book"]}))?;
+    let settings = Settings { mode: Mode::Full, policy, ..Settings::default() };
+    Ok(SessionSpec { context, settings, ..SessionSpec::default() })
+}
+
+/// Watches a session until its turn has ended, says yes to what it asks, and notes what it saw.
+async fn answer_and_note(session: SessionHandle) -> Result<Vec<String>, Failure> {
+    let mut events = session.subscribe(Some(obelus_runtime::EventNumber::START));
+    let mut lines = Vec::new();
+    while let Some(event) = events.next().await {
+        match &event.body {
+            EventBody::QuestionAsked { question } => {
+                lines.push(format!("{} asks: {}", session.id(), question.id));
+                session.answer(question.id.clone(), Decision::Approve { only: None }, "the librarian").await?;
+            }
+            EventBody::CallEnded { id, .. } => lines.push(format!("{}: call {id} has ended", session.id())),
+            EventBody::Rested { reply } if reply.waiting.is_empty() => break,
+            _ => {}
+        }
+    }
+    Ok(lines)
+}
+
+#[tokio::test]
+async fn both_books_are_lent_after_a_yes_from_another_task() {
+    let lines = lend_two_books().await.unwrap();
+    assert_eq!(lines, ["Emma asks: q1", "Emma: call 0.0 has ended", "Ulysses asks: q1", "Ulysses: call 0.0 has ended"]);
+}
