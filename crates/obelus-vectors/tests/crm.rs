@@ -113,7 +113,9 @@ fn questions_modes_and_the_loop_hold_in_conversation_too() {
     {
         holds(rule, at_least);
     }
-    for (rule, at_least) in [("POL-5", 2), ("POL-6", 3), ("LOOP-2", 1), ("LOOP-3", 1), ("LOOP-4", 5), ("PLAN-4", 1)] {
+    for (rule, at_least) in
+        [("POL-5", 2), ("POL-6", 3), ("POL-7", 7), ("LOOP-2", 1), ("LOOP-3", 1), ("LOOP-4", 5), ("PLAN-4", 1)]
+    {
         holds(rule, at_least);
     }
 }

@@ -156,6 +156,11 @@ pub(crate) struct Because {
     pub(crate) elsewhere: &'static str,
     pub(crate) runtime: &'static str,
     pub(crate) as_proposed: &'static str,
+    /// How a value was found: in the user's words, in a result, by the name of its record, among what was created.
+    pub(crate) in_words: &'static str,
+    pub(crate) in_result: &'static str,
+    pub(crate) by_name: &'static str,
+    pub(crate) created: &'static str,
     pub(crate) was_shown: &'static str,
     pub(crate) earlier: &'static str,
     pub(crate) told_already: &'static str,

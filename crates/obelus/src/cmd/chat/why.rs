@@ -1,6 +1,8 @@
 //! `/why`: where a value comes from.
 
-use obelus_kernel::policy::{Because, Why, Writer};
+use std::collections::BTreeSet;
+
+use obelus_kernel::policy::{Because, Found, Letter, Why, Writer};
 use serde_json::Value;
 
 use super::phrases::{Phrases, fill};
@@ -58,6 +60,17 @@ impl Told<'_> {
         }
     }
 
+    /// Why a value counts as named by the user.
+    fn found(&self, found: &Found) -> String {
+        let words = &self.phrases.because;
+        match found.by {
+            Letter::A => words.in_words.to_owned(),
+            Letter::B => fill(words.in_result, &[&self.titles.tool(found.tool.as_deref().unwrap_or_default())]),
+            Letter::C => words.by_name.to_owned(),
+            Letter::D => words.created.to_owned(),
+        }
+    }
+
     /// One write, and the values it was made from.
     fn write(&mut self, one: &Because, depth: usize) {
         let words = &self.phrases.because;
@@ -79,7 +92,11 @@ impl Told<'_> {
             let line = Line::new().shown(PLAIN, &label.unwrap_or_else(|| given.name.clone()));
             let line = line.own(PLAIN, ": ").shown(PLAIN, &cut(&given.value));
             let proposed = if given.from.is_empty() { format!("  {}", words.as_proposed) } else { String::new() };
-            self.push(depth + 1, line.own(DIM, proposed));
+            // Values of a list are often found in the same way.
+            let found: BTreeSet<String> =
+                given.grounded.iter().map(|one| format!("  {}", self.found(&one.found))).collect();
+            let notes: String = std::iter::once(proposed).chain(found).collect();
+            self.push(depth + 1, line.shown(DIM, &notes));
             given.from.iter().for_each(|why| self.place(why, depth + 2, ""));
         }
         one.shown.iter().for_each(|why| self.place(why, depth + 1, words.was_shown));
