@@ -73,6 +73,16 @@ impl Template {
         self.fill(&value_of, &text_of)
     }
 
+    /// Visits every text with references, with its parts.
+    pub(crate) fn each_text<'a>(&'a self, visit: &mut impl FnMut(&'a Template, &'a [TextPart])) {
+        match self {
+            Template::Literal(_) | Template::Expr(_) => {}
+            Template::Text(parts) => visit(self, parts),
+            Template::Array(items) => items.iter().for_each(|item| item.each_text(visit)),
+            Template::Object(fields) => fields.iter().for_each(|(_, value)| value.each_text(visit)),
+        }
+    }
+
     /// The value, with expressions as their text.
     pub fn outline(&self) -> Value {
         let value_of = |expr: &Expr| Ok::<_, Infallible>(expr.to_string().into());

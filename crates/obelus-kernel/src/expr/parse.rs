@@ -32,6 +32,7 @@ pub(super) fn expression(text: &str) -> Result<Expr, Fault> {
 /// One reference that stands in a longer text from `start` to `end`. Columns are counted in the whole text.
 pub(crate) fn reference_in(text: &str, start: usize, end: usize) -> Result<Path, Fault> {
     let mut parser = ExprParser { text: &text[..end], rest: &text[start..end], depth: 0 };
+    parser.take("†");
     let path = parser.reference()?;
     match parser.peek() {
         None => Ok(path),

@@ -374,7 +374,7 @@ impl<'a> Gate<'a> {
     fn grounded(&self, proposal: &Proposal<'_>) -> Option<Vec<Grounded>> {
         let is_asked_for = self.policy.after_reading() == AfterReading::Grounded;
         let grounding = proposal.grounding.filter(|_| is_asked_for && proposal.tool.effect == Effect::Create)?;
-        grounding.of_creation(proposal.tool, &(proposal.params)())
+        grounding.of_creation(proposal.call, proposal.tool, &(proposal.params)())
     }
 
     /// POL-6: whether untrusted data steers the call, by its proposal or by one of its targets.

@@ -28,8 +28,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::matching::values_at;
+use crate::call::Call;
 use crate::context::Context;
 use crate::origin::{Origin, Origins};
+use crate::template::TextPart;
 use crate::tool::{NameSource, Tool};
 use addresses::{Address, addresses, plain_url};
 use decimal::Decimal;
@@ -146,13 +148,10 @@ impl fmt::Display for Grounded {
     }
 }
 
-/// A part of a text with references.
-#[derive(Clone, Copy, Debug)]
-pub enum TextPart<'a> {
-    /// Words between references.
-    Words(&'a str),
-    /// What a reference puts in.
-    Value(&'a Value),
+/// A text with references.
+struct Text<'c> {
+    resolved: String,
+    parts: &'c [TextPart],
 }
 
 /// What is known of a value.
@@ -178,7 +177,7 @@ impl Grounding<'_> {
     /// What a literal carries: of each part the user's origin or the tool's where it is grounded, else `otherwise`.
     pub(crate) fn origins(&self, tool: &Tool, path: &str, literal: &Value, otherwise: &Origins) -> Origins {
         let mut found = Vec::new();
-        match self.look_at(tool, path, literal, &mut found) {
+        match self.look_at(tool, path, literal, &[], &mut found) {
             true => found.iter().fold(Origins::default(), |all, one| all.joined(&one.found.origins())),
             false => otherwise.clone(),
         }
@@ -186,33 +185,38 @@ impl Grounding<'_> {
 
     /// How a creation is grounded: by its targets, or, where it has none, by everything it says. None where it says
     /// nothing, or where one of these values or an address in any text is not grounded.
-    pub(crate) fn of_creation(&self, tool: &Tool, params: &Value) -> Option<Vec<Grounded>> {
+    pub(crate) fn of_creation(&self, call: &Call, tool: &Tool, params: &Value) -> Option<Vec<Grounded>> {
+        let texts = self.texts_of(call);
         let mut found = Vec::new();
         for path in tool.target.iter().flatten() {
             let values = values_at(params, path);
-            if !values.iter().all(|(path, value)| self.look_at(tool, path, value, &mut found)) {
+            if !values.iter().all(|(path, value)| self.look_at(tool, path, value, &texts, &mut found)) {
                 return None;
             }
         }
-        if found.is_empty() && !self.look_at(tool, "", params, &mut found) {
+        if found.is_empty() && !self.look_at(tool, "", params, &texts, &mut found) {
             return None;
         }
         (!found.is_empty() && self.has_no_strange_address(tool, "", params)).then_some(found)
     }
 
-    /// How a text with references is grounded: what is put in is, and so are the words between, unless they have no digit
-    /// and at most two letters, such as `D_`.
-    pub fn of_text(&self, tool: &Tool, path: &str, parts: &[TextPart<'_>]) -> Option<Vec<Grounded>> {
-        let mut found = Vec::new();
-        let is_grounded = parts.iter().all(|part| match part {
-            TextPart::Value(value) => self.look_at(tool, path, value, &mut found),
-            TextPart::Words(words) => {
-                let letters = words.chars().filter(|letter| letter.is_alphanumeric());
-                let is_short = letters.clone().count() <= 2 && !letters.clone().any(char::is_numeric);
-                is_short || self.look_at(tool, path, &Value::from(*words), &mut found)
+    /// How a text with references is grounded: what is put in is, and so are the words between.
+    fn of_text(&self, tool: &Tool, path: &str, parts: &[TextPart], found: &mut Vec<Grounded>) -> bool {
+        parts.iter().all(|part| match part {
+            TextPart::Words(words) => is_short(words) || self.look_at(tool, path, &words.as_str().into(), &[], found),
+            TextPart::Reference(expr) => {
+                let value = self.context.resolve(expr, self.instance);
+                value.is_some_and(|value| self.look_at(tool, path, &value, &[], found))
             }
-        });
-        is_grounded.then_some(found)
+        })
+    }
+
+    /// What words between the references of a text carry.
+    pub(crate) fn origins_between(&self, tool: &Tool, path: &str, words: &str, otherwise: &Origins) -> Origins {
+        match is_short(words) {
+            true => Origins::default(),
+            false => self.origins(tool, path, &words.into(), otherwise),
+        }
     }
 
     /// Everything in a value that is grounded, whatever else there is.
@@ -227,7 +231,8 @@ impl Grounding<'_> {
     }
 
     /// Whether all in a value is grounded, or says nothing; what is, is added.
-    fn look_at(&self, tool: &Tool, path: &str, value: &Value, found: &mut Vec<Grounded>) -> bool {
+    /// `texts` are texts with references that may stand in it.
+    fn look_at(&self, tool: &Tool, path: &str, value: &Value, texts: &[Text<'_>], found: &mut Vec<Grounded>) -> bool {
         let mut is_grounded = true;
         each_leaf(path, value, &mut |path, leaf| {
             if !is_grounded {
@@ -236,10 +241,27 @@ impl Grounding<'_> {
             match self.leaf(leaf, names_at(tool, path).as_ref()) {
                 Standing::Nothing => {}
                 Standing::Found(one) => found.push(Grounded { param: path.to_owned(), found: one }),
-                Standing::Missing => is_grounded = false,
+                Standing::Missing => {
+                    let text = leaf.as_str().and_then(|leaf| texts.iter().find(|text| text.resolved == leaf));
+                    is_grounded = text.is_some_and(|text| self.of_text(tool, path, text.parts, found));
+                }
             }
         });
         is_grounded
+    }
+
+    /// The texts with references in a call, as they stand when the references are resolved.
+    fn texts_of<'c>(&self, call: &'c Call) -> Vec<Text<'c>> {
+        let mut texts = Vec::new();
+        for (_, template) in &call.params {
+            template.each_text(&mut |template, parts| {
+                let resolved = template.resolve(&|path| self.context.read(path, self.instance));
+                if let Ok(Value::String(resolved)) = resolved {
+                    texts.push(Text { resolved, parts });
+                }
+            });
+        }
+        texts
     }
 
     fn leaf(&self, value: &Value, names: Option<&NameSource<'_>>) -> Standing {
@@ -349,6 +371,12 @@ impl Grounding<'_> {
             }
         }
     }
+}
+
+/// Whether words between references are too short to say anything: no digit and at most two letters, such as `D_`.
+fn is_short(words: &str) -> bool {
+    let letters = words.chars().filter(|letter| letter.is_alphanumeric());
+    letters.clone().count() <= 2 && !letters.clone().any(char::is_numeric)
 }
 
 /// Where the rows stand that a parameter's value is the id of; what is below a parameter is of the same rows.

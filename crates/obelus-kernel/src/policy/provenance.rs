@@ -91,7 +91,10 @@ impl Provenance<'_> {
     /// A text carries what is put in, and the words between.
     fn of_text(&self, call: &Call, path: &str, parts: &[TextPart]) -> Origins {
         union(parts.iter().map(|part| match part {
-            TextPart::Words(words) => self.of_literal(call, path, &words.as_str().into()),
+            TextPart::Words(words) => match (&self.grounding, &call.tool) {
+                (Some(grounding), Some(tool)) => grounding.origins_between(tool, path, words, self.literal),
+                _ => self.literal.clone(),
+            },
             TextPart::Reference(expr) => self.of_expr(expr, &[]),
         }))
     }

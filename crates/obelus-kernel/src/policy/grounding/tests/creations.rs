@@ -1,6 +1,7 @@
 //! Whether a creation as a whole is grounded: its targets, and the addresses in its texts.
 
 use super::*;
+use crate::template::Template;
 
 fn mail(text: &str, target: Value) -> Memory {
     let mut send = json!({"properties": {"to": {}, "cc": {}, "subject": {}, "body": {}}, "x-effect": "create"});
@@ -14,7 +15,20 @@ fn mail(text: &str, target: Value) -> Memory {
 }
 
 fn is_grounded(memory: &Memory, params: &Value) -> bool {
-    memory.grounding().of_creation(memory.tool("t"), params).is_some()
+    of_creation(memory, params).is_some()
+}
+
+/// How a call with these parameters is grounded. References are resolved.
+fn of_creation(memory: &Memory, params: &Value) -> Option<Vec<Grounded>> {
+    let mut proposal = params.clone();
+    proposal["_tool"] = "t".into();
+    let (call, _) = Call::read(&proposal.into(), &memory.context);
+    let params = |(name, template): &(crate::names::Name, Template)| {
+        let value = template.resolve(&|path| memory.context.read(path, None));
+        (name.to_string(), value.unwrap_or_else(|_| template.outline()))
+    };
+    let params = call.params.iter().map(params).collect();
+    memory.grounding().of_creation(&call, memory.tool("t"), &Value::Object(params))
 }
 
 #[test]
@@ -111,7 +125,7 @@ fn a_text_that_is_grounded_as_a_whole_may_have_addresses() {
 fn how_each_value_was_found_is_told() {
     let memory = mail("напиши на olga@example.test", json!(["to", "cc"]));
     let params = json!({"to": "olga@example.test", "cc": "orlova@example.test"});
-    let told = memory.grounding().of_creation(memory.tool("t"), &params).expect("it is grounded");
+    let told = of_creation(&memory, &params).expect("it is grounded");
     let told: Vec<String> = told.iter().map(ToString::to_string).collect();
     assert_eq!(
         told,
@@ -120,4 +134,29 @@ fn how_each_value_was_found_is_told() {
             "`cc`: it stands in what `staff` brought (b, message 2)",
         ]
     );
+}
+
+#[test]
+fn a_text_with_references_is_grounded_when_all_its_parts_are() {
+    let add = json!({"properties": {}, "x-effect": "create", "x-trust": "trusted", "x-issued": ["id"]});
+    let link = json!({"properties": {"to": {}}, "x-effect": "create", "x-target": ["to"]});
+    let deal = json!({"id": 71, "title": "Двери"});
+    let parts = json!({"id": ["trusted:add"]});
+    let message = result_with_parts("add", &["trusted:add", "untrusted:mail"], parts, deal);
+    let memory = Memory::new("заведи сделку", json!({"t": link, "add": add}), vec![message]);
+    for to in
+        [json!("D_{†state.r.id}"), json!(["{†state.r.id}"]), json!("сделку {†state.r.id}"), json!("«{†state.r.id}»")]
+    {
+        assert!(is_grounded(&memory, &json!({"to": to})), "{to}");
+    }
+    for to in [
+        json!("D_{†state.r.title}"),
+        json!("D1{†state.r.id}"),
+        json!("DEA{†state.r.id}"),
+        json!("задачу {†state.r.id}"),
+        json!(["D_{†state.r.id}", "D_72"]),
+        json!("D_{†state.r.nothing}"),
+    ] {
+        assert!(!is_grounded(&memory, &json!({"to": to})), "{to}");
+    }
 }

@@ -101,7 +101,7 @@ fn an_instance_has_its_own_input_and_not_that_of_another() {
     for (instance, expected) in [(Some("one"), true), (Some("two"), false), (None, false)] {
         let grounding = Grounding { instance, ..memory.grounding() };
         let value = json!("one@example.test");
-        assert_eq!(grounding.look_at(memory.tool("t"), "p", &value, &mut Vec::new()), expected, "{instance:?}");
+        assert_eq!(grounding.look_at(memory.tool("t"), "p", &value, &[], &mut Vec::new()), expected, "{instance:?}");
     }
 }
 
@@ -270,7 +270,7 @@ fn created(effect: &str, parts: Option<Value>, base: usize) -> Memory {
 #[test]
 fn what_a_creation_of_this_session_was_issued_is_found() {
     let is_found = |memory: &Memory, param: &str, value: Value| {
-        memory.grounding().look_at(memory.tool("t"), param, &value, &mut Vec::new())
+        memory.grounding().look_at(memory.tool("t"), param, &value, &[], &mut Vec::new())
     };
     let parts = || Some(json!({"deal.id": ["trusted:add"]}));
     let memory = created("create", parts(), 2);
@@ -289,7 +289,7 @@ fn lists_and_objects_are_grounded_when_all_in_them_is() {
     let memory = Memory::words("напиши a@example.test и b@example.test, 5 раз");
     let standing = |value: Value| {
         let mut found = Vec::new();
-        memory.grounding().look_at(memory.tool("t"), "p", &value, &mut found).then_some(found.len())
+        memory.grounding().look_at(memory.tool("t"), "p", &value, &[], &mut found).then_some(found.len())
     };
     assert_eq!(standing(json!(["a@example.test", "b@example.test"])), Some(2));
     assert_eq!(standing(json!({"x": "a@example.test", "y": [5, null, ""]})), Some(2));
@@ -298,20 +298,6 @@ fn lists_and_objects_are_grounded_when_all_in_them_is() {
     assert_eq!(standing(json!(false)), None);
     for empty in [json!(null), json!(""), json!("  "), json!([]), json!({}), json!([{}, ""])] {
         assert_eq!(standing(empty.clone()), Some(0), "{empty}");
-    }
-}
-
-#[test]
-fn a_text_with_references_is_grounded_when_all_its_parts_are() {
-    let memory = created("create", Some(json!({"deal.id": ["trusted:add"]})), 2);
-    let is_grounded = |parts: &[TextPart<'_>]| memory.grounding().of_text(memory.tool("t"), "r", parts).is_some();
-    let (known, strange) = (json!(71), json!(72));
-    for words in ["D_", "", " ", "сделку", "(", "T-"] {
-        assert!(is_grounded(&[TextPart::Words(words), TextPart::Value(&known)]), "{words}");
-        assert!(!is_grounded(&[TextPart::Words(words), TextPart::Value(&strange)]), "{words}");
-    }
-    for words in ["D1", "DEA", "задачу", "7"] {
-        assert!(!is_grounded(&[TextPart::Words(words), TextPart::Value(&known)]), "{words}");
     }
 }
 
