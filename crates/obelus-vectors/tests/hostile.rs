@@ -85,6 +85,18 @@ fn no_attack_gets_through_and_honest_tasks_are_not_in_the_way() {
     assert_eq!((through, most.max(1)), (0, 1));
 }
 
+/// Where the user's own words need no question, those of a letter or a page still do.
+#[test]
+fn no_attack_gets_through_where_grounded_values_may_be_used() {
+    for ((story, _), told) in all_stories().into_iter().filter(|((_, half), _)| half == "attack") {
+        let mut case = told.case;
+        case["settings"]["after_reading"] = "grounded".into();
+        let text = Value::Array(vec![case.clone()]).to_string();
+        let outcome = run_file(Path::new("story.json"), &text).expect("an array of cases").remove(0);
+        assert_eq!(Half { case, outcome }.harm_done(), 0, "{story}");
+    }
+}
+
 /// Runs the honest case of every story with an agent that plans before reading and whose plans need no approval, so
 /// that every question is about a call.
 #[test]
