@@ -64,6 +64,8 @@ pub(crate) struct Inner {
     events: usize,
     /// Every session that somebody holds or that is in memory.
     slots: Mutex<BTreeMap<String, Weak<Slot>>>,
+    /// Sessions that are kept nowhere.
+    temporary: Mutex<Vec<Weak<Slot>>>,
     /// The actors.
     tasks: Mutex<JoinSet<()>>,
 }
@@ -135,8 +137,8 @@ impl HostBuilder {
     /// The host.
     pub fn build(self) -> Host {
         let Self { connector, store, files, clock, idle_after, events } = self;
-        let (slots, tasks) = (Mutex::default(), Mutex::new(JoinSet::new()));
-        Host { inner: Arc::new(Inner { connector, store, files, clock, idle_after, events, slots, tasks }) }
+        let (slots, temporary, tasks) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Host { inner: Arc::new(Inner { connector, store, files, clock, idle_after, events, slots, temporary, tasks }) }
     }
 }
 
@@ -228,8 +230,9 @@ impl Host {
 
     /// Ends every session that is in memory, and waits for that.
     pub async fn close(&self) {
-        let slots: Vec<Arc<Slot>> = self.inner.slots().values().filter_map(Weak::upgrade).collect();
-        for slot in slots {
+        let kept: Vec<Arc<Slot>> = self.inner.slots().values().filter_map(Weak::upgrade).collect();
+        let temporary = std::mem::take(&mut *self.inner.temporary());
+        for slot in kept.into_iter().chain(temporary.iter().filter_map(Weak::upgrade)) {
             slot.end().await;
         }
         let mut tasks = std::mem::take(&mut *self.inner.tasks());
@@ -244,6 +247,10 @@ impl Inner {
 
     fn slots(&self) -> MutexGuard<'_, BTreeMap<String, Weak<Slot>>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn temporary(&self) -> MutexGuard<'_, Vec<Weak<Slot>>> {
+        self.temporary.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tasks(&self) -> MutexGuard<'_, JoinSet<()>> {

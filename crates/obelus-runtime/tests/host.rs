@@ -258,8 +258,10 @@ async fn a_thousand_sessions_work_side_by_side() {
     }
     assert!(running.join_all().await.iter().all(|ends| *ends == Ends::Output));
     assert_eq!(calls.load(Ordering::SeqCst), 3_000);
+    let temporary = host.create_temporary("t", chain("read", 1)).await.unwrap();
     host.close().await;
     assert!(host.find("s-1").is_none());
+    assert_eq!(temporary.run_plan().await.unwrap_err().code, GONE);
 }
 
 #[tokio::test(start_paused = true)]

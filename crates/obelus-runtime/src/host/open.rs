@@ -50,6 +50,10 @@ impl Inner {
         let opened =
             Opened { session, last: 0, open: Vec::new(), states: TurnStates::default(), cut: None, journal: None };
         self.begin(&slot, &spec, connections, opened)?;
+        let mut temporary = self.temporary();
+        temporary.retain(|slot| slot.strong_count() > 0);
+        temporary.push(Arc::downgrade(&slot));
+        drop(temporary);
         Ok(SessionHandle::new(slot))
     }
 

@@ -267,7 +267,7 @@ tools:
     required: [id]
 activities:
   look: {exec: [sh, -c, 'while [ ! -e gate ]; do sleep 0.05; done; echo "[1,2,3]"']}
-  change: {exec: [sh, -c, 'grep -o "\"sum\":[0-9]*" >> changed; echo "{\"title\": \"Окна\"}"']}
+  change: {exec: [sh, -c, 'grep -o "\"sum\":[0-9][0-9]*" >> changed; echo "{\"title\": \"Окна\"}"']}
 "#;
 
 const PLAYBOOK: &str = r#"
