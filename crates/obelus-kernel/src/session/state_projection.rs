@@ -278,7 +278,8 @@ mod tests {
         assert!(projection.expects(|| "a".to_owned()));
         let number = ask(&mut projection, &mut inbox, &["a"]);
         let question = inbox.get(number).unwrap();
-        assert_eq!((question.requested_at, question.expires_at), (Time(500), Time(60_500)));
+        assert_eq!(question.requested_at, Time(500));
+        assert!(question.expires_at > Time(60_000), "it lapses by the time of the import");
         assert!(!projection.expects(|| "a".to_owned()) && projection.adopted.is_empty(), "it is asked here now");
         assert_eq!(confirmations(&projection, &inbox)["mine"]["description"], "Raise the sum");
     }

@@ -59,7 +59,7 @@ fn what_was_denied_is_asked_anew_once_the_user_has_spoken() {
 #[test]
 fn words_that_consent_are_the_yes_that_a_call_waits_for() {
     let mut story = waiting();
-    story.user_says("да, давай").call_ends(Outcome::Value(json!(true)));
+    story.user_says("да, пожалуйста").call_ends(Outcome::Value(json!(true)));
     assert_eq!(story.ends().1, Some("done"));
     let question = story.session.questions().remove(0);
     assert_eq!(
