@@ -10,9 +10,9 @@ use tokio::sync::oneshot;
 use crate::actor::{Command, GONE, Tell, WaitFor};
 use crate::connector::Services;
 use crate::events::{EventNumber, Subscription};
-use crate::host::Slot;
+use crate::host::{Reopened, Slot};
 use crate::images::ImageError;
-use crate::store::{Cut, InputId};
+use crate::store::InputId;
 use obelus_kernel::session::QuestionId;
 
 /// A session. Clones of a handle lead to the same session, from any task.
@@ -159,9 +159,9 @@ impl SessionHandle {
         self.ask(|answer| Command::Services { answer }).await
     }
 
-    /// A damaged end of the journal that was cut off when the session was opened.
-    pub fn cut(&self) -> Option<Cut> {
-        self.slot.cut()
+    /// What was found when the session was last opened.
+    pub fn reopened(&self) -> Reopened {
+        self.slot.reopened()
     }
 
     async fn ask<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Refused> {

@@ -27,6 +27,7 @@ use crate::restore::RestoreError;
 use crate::spec::{SessionSpec, SpecError};
 use crate::store::{SessionRow, Store, StoreError};
 pub use carry::{Export, Forked};
+pub use slot::Reopened;
 pub(crate) use slot::Slot;
 
 /// Events of a live session that are held for those who come later.

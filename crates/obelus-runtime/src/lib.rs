@@ -63,7 +63,7 @@ mod handle;
 pub use handle::SessionHandle;
 
 mod host;
-pub use host::{Export, Forked, Host, HostBuilder, HostError};
+pub use host::{Export, Forked, Host, HostBuilder, HostError, Reopened};
 
 mod iteration_log;
 pub use iteration_log::{IterationLog, Rotation};

@@ -74,6 +74,12 @@ impl SessionFiles {
         written.into_iter().chain(logged).collect()
     }
 
+    /// The state was put in place from outside: it is written.
+    pub(crate) fn put(&mut self, session: &Session) -> Vec<FileNews> {
+        self.is_put = true;
+        self.if_put(session)
+    }
+
     /// The state is written if it was put in place from outside.
     pub(crate) fn if_put(&mut self, session: &Session) -> Vec<FileNews> {
         match std::mem::take(&mut self.is_put) {

@@ -7,7 +7,7 @@ use obelus_kernel::Time;
 use obelus_kernel::session::{Input, Session, Task};
 use tokio::sync::{mpsc, watch};
 
-use super::{HostError, Inner, Slot};
+use super::{HostError, Inner, Reopened, Slot};
 use crate::actor::{Actor, Begin, End, Journal};
 use crate::connector::Connections;
 use crate::handle::SessionHandle;
@@ -26,12 +26,14 @@ struct Opened {
     states: TurnStates,
     cut: Option<Cut>,
     journal: Option<Journal>,
+    /// Whether its state was put in place from elsewhere.
+    is_put: bool,
 }
 
 impl Opened {
     fn restored(restored: Restored, journal: Journal) -> Self {
         let Restored { session, last, open, states, cut, .. } = restored;
-        Self { session, last, open, states, cut, journal: Some(journal) }
+        Self { session, last, open, states, cut, journal: Some(journal), is_put: false }
     }
 }
 
@@ -47,8 +49,15 @@ impl Inner {
             Ok(session) => session,
             Err(error) => return Err(closed(&connections, error.into()).await),
         };
-        let opened =
-            Opened { session, last: 0, open: Vec::new(), states: TurnStates::default(), cut: None, journal: None };
+        let opened = Opened {
+            session,
+            last: 0,
+            open: Vec::new(),
+            states: TurnStates::default(),
+            cut: None,
+            journal: None,
+            is_put: false,
+        };
         self.begin(&slot, &spec, connections, opened)?;
         let mut temporary = self.temporary();
         temporary.retain(|slot| slot.strong_count() > 0);
@@ -71,7 +80,10 @@ impl Inner {
             return Err(StoreError::Exists(id.to_owned()).into());
         }
         let connections = self.connector.begin(&mut spec, self.pictures(id).as_deref()).await?;
-        let created = self.keep(id, &spec, &connections, first).and_then(|()| self.restore(id, &spec, &connections));
+        let is_put = !first.is_empty();
+        let created = self.keep(id, &spec, &connections, first);
+        let created = created.and_then(|()| self.restore(id, &spec, &connections));
+        let created = created.map(|opened| Opened { is_put, ..opened });
         match created.and_then(|opened| self.begin(&slot, &spec, connections.clone(), opened)) {
             Ok(()) => Ok(SessionHandle::new(Arc::clone(&slot))),
             Err(error) => Err(closed(&connections, error).await),
@@ -147,7 +159,9 @@ impl Inner {
         connections: Connections,
         opened: Opened,
     ) -> Result<(), HostError> {
-        let Opened { session, last, open, states, cut, journal } = opened;
+        let Opened { session, last, open, states, cut, journal, is_put } = opened;
+        let is_under_way = |task: &&Task| matches!(task, Task::Call(_) | Task::AskModel { .. });
+        let reopened = Reopened { cut, under_way: open.iter().filter(is_under_way).count() };
         let is_kept = journal.is_some();
         let folder = self.files.as_ref().filter(|_| is_kept);
         let images = folder.map(|folder| ImageStore::of(folder, slot.id())).transpose()?.unwrap_or_default();
@@ -156,6 +170,10 @@ impl Inner {
         let mut files = files.map(|folder| SessionFiles::open(folder, slot.id())).transpose()?;
         if let Some(files) = &mut files {
             files.begin(&session, states);
+            if is_put {
+                // Trouble with it is told when the file is looked at next.
+                let _ = files.put(&session);
+            }
         }
         slot.feed().begin(last);
         let (sender, commands) = mpsc::unbounded_channel();
@@ -173,7 +191,7 @@ impl Inner {
             idle_after: self.idle_after.filter(|_| is_kept),
         };
         let actor = Actor::new(begin, spec, commands);
-        slot.begin(sender, ended, cut);
+        slot.begin(sender, ended, reopened);
         match is_kept {
             true => self.spawn(live_kept(actor, Arc::clone(slot), over, Arc::downgrade(self))),
             false => self.spawn(live_temporary(actor, Arc::downgrade(slot), over)),

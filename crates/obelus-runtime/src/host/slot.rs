@@ -22,13 +22,22 @@ pub(crate) struct Slot {
     pub(super) opening: tokio::sync::Mutex<()>,
 }
 
+/// What was found when a session was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reopened {
+    /// A damaged end of its journal, which was cut off.
+    pub cut: Option<Cut>,
+    /// How many calls and requests were under way when the journal ended.
+    pub under_way: usize,
+}
+
 #[derive(Default)]
 struct State {
     /// To the actor, if there is one.
     sender: Option<mpsc::UnboundedSender<Command>>,
     /// Changes when the actor has ended.
     ended: Option<watch::Receiver<bool>>,
-    cut: Option<Cut>,
+    reopened: Reopened,
 }
 
 impl Slot {
@@ -65,8 +74,8 @@ impl Slot {
         &self.feed
     }
 
-    pub(crate) fn cut(&self) -> Option<Cut> {
-        self.state().cut.clone()
+    pub(crate) fn reopened(&self) -> Reopened {
+        self.state().reopened.clone()
     }
 
     pub(super) fn is_live(&self) -> bool {
@@ -74,8 +83,13 @@ impl Slot {
     }
 
     /// An actor begins to live here.
-    pub(super) fn begin(&self, sender: mpsc::UnboundedSender<Command>, ended: watch::Receiver<bool>, cut: Option<Cut>) {
-        *self.state() = State { sender: Some(sender), ended: Some(ended), cut };
+    pub(super) fn begin(
+        &self,
+        sender: mpsc::UnboundedSender<Command>,
+        ended: watch::Receiver<bool>,
+        reopened: Reopened,
+    ) {
+        *self.state() = State { sender: Some(sender), ended: Some(ended), reopened };
     }
 
     /// Closes the way to the actor, unless somebody has just said something.

@@ -43,7 +43,6 @@ pub(crate) fn adopt(
             Err(HostError::Refused(refused)) => bail!("{name}: {refused}"),
             adopted => adopted?,
         };
-        handle.rested().await?;
         let is_open = |question: &Question| question.is_open();
         let look =
             move |session: &Session| (session.state(), session.questions().into_iter().filter(is_open).collect());

@@ -99,7 +99,7 @@ pub(crate) fn viewer(store: &SqliteStore) -> Host {
 
 /// Says so where the end of a session's journal was damaged.
 pub(crate) fn tell_cut(handle: &SessionHandle) {
-    let Some(cut) = handle.cut() else { return };
+    let Some(cut) = handle.reopened().cut else { return };
     let records = if cut.records == 1 { "record is" } else { "records are" };
     output::warning(&format!(
         "{}: the end of its journal was damaged from record {} on ({}), and was cut off: {} {records} lost. \

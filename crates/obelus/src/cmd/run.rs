@@ -100,7 +100,7 @@ fn run(spec: SessionSpec, begin: Input, how: &How, images: &[PathBuf], shown: Sh
                 let handle = host.open_with(id, told(kept, &How { mode: None, ..how.clone() })?).await?;
                 tell_cut(&handle);
                 tell_changes(&handle).await?;
-                let begin = Begin::GoingOn(unless_said(&store, &handle, begin).await?);
+                let begin = Begin::GoingOn(unless_said(&store, &handle, begin)?);
                 (handle, begin)
             }
             None => {
@@ -131,10 +131,9 @@ pub(crate) fn on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
 
 /// What is to be said, unless the journal ends with just that under way. The same words once more are an echo while
 /// they are at work, and words once that is done.
-async fn unless_said(store: &SqliteStore, handle: &SessionHandle, input: Input) -> Result<Option<Input>> {
+fn unless_said(store: &SqliteStore, handle: &SessionHandle, input: Input) -> Result<Option<Input>> {
     let is_said = store.last_word(handle.id())?.as_ref() == Some(&input);
-    let is_at_rest = handle.inspect(|session| session.is_at_rest()).await?;
-    let is_echo = is_said && (!is_at_rest || !matches!(input, Input::User { .. }));
+    let is_echo = is_said && (handle.reopened().under_way > 0 || !matches!(input, Input::User { .. }));
     Ok(Some(input).filter(|_| !is_echo))
 }
 

@@ -359,7 +359,7 @@ fn an_agent_that_is_faulty_is_told_line_by_line() {
         ("name: x\ntools:\n  t: {x-effect: boom}", "agent.yaml:3:6: TOOL-1: `x-effect` is one of read,"),
         (
             "name: x\ntools:\n  t:\n    properties: {a: {}}\n    x-names: {a: [list]}",
-            "agent.yaml:5:14: TOOL-1: `x-names`, `a`: it is written as {in: [TOOL, …], id: FIELD, name: [FIELD, …]}, not as an array",
+            "agent.yaml:5:14: TOOL-1: `x-names`, `a`: it is written as {in: [TOOL, …], id: FIELD, name: [FIELD, …], as: [WORD, …]}, not as an array",
         ),
         ("name: x\ntools: [nowhere.yaml]", "nowhere.yaml: there is no such file"),
         ("name: x\ncontext:\n  - {type: nonsense}", "agent.yaml:3:5: CTX-3: message 0: unknown type `nonsense`"),
