@@ -41,7 +41,8 @@ async fn twice_the_length(text: &str) -> Result<Value, Box<dyn std::error::Error
     session.rested().await?;
 
     let twice = Expr::parse("†state.twice")?;
-    let found = session.inspect(move |session| session.context().resolve(&twice, None).map(|value| value.into_owned()));
+    let found =
+        session.inspect(move |session| session.context().resolve(&twice, None).map(std::borrow::Cow::into_owned));
     Ok(found.await?.ok_or("nothing was written")?)
 }
 

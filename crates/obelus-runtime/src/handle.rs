@@ -105,7 +105,7 @@ impl SessionHandle {
             let text = "only the runtime itself tells a session what came of its work".to_owned();
             return Err(Refused { code: "not_from_outside", text });
         }
-        let tell = |answer| Command::Tell(Tell { input: input.clone(), id: self.input.clone(), answer });
+        let tell = |answer| Command::Tell(Box::new(Tell { input: input.clone(), id: self.input.clone(), answer }));
         match self.ask(tell).await.and_then(|taken| taken) {
             // It ended before it took anything: it is restored.
             Err(refused) if refused.code == GONE => self.ask(tell).await?,

@@ -198,7 +198,7 @@ async fn after_a_crash_the_old_question_is_closed_and_the_call_is_in_doubt() {
     let second = host(connections(Asks), store);
     let again = second.open("s").await.unwrap();
     assert_eq!(again.rested().await.unwrap().unwrap().ends, Ends::Waiting);
-    let questions = again.inspect(|session| session.questions()).await.unwrap();
+    let questions = again.inspect(obelus_kernel::session::Session::questions).await.unwrap();
     assert_eq!((questions[0].status, questions[1].about), (QuestionStatus::Expired, About::InDoubt));
     let refused = decide(&again, ada()).await.unwrap_err();
     assert!(refused.text.contains("not at work any more"), "{refused}");

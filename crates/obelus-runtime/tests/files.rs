@@ -132,7 +132,7 @@ fn read(path: &Path) -> Value {
 }
 
 async fn state_of(handle: &SessionHandle) -> Value {
-    handle.inspect(|session| session.state()).await.unwrap()
+    handle.inspect(obelus_kernel::session::Session::state).await.unwrap()
 }
 
 /// What was told of the files since the session was opened.

@@ -113,7 +113,7 @@ async fn told(handle: &SessionHandle) -> String {
     let all = std::iter::from_fn(|| events.try_next());
     let mut told: String = all.map(|event| serde_json::to_string(&*event).unwrap() + "\n").collect();
     told.push_str(&snapshot(handle).await);
-    let checkpoint = handle.inspect(|session| session.checkpoint()).await.unwrap();
+    let checkpoint = handle.inspect(obelus_kernel::session::Session::checkpoint).await.unwrap();
     told + &checkpoint.unwrap_or_default()
 }
 
@@ -161,7 +161,7 @@ async fn after_a_restart_a_request_under_way_is_asked_anew_without_it() {
     let handle = first.create("s", spec()).await.unwrap();
     handle.say("look").await.unwrap();
     world.eye.looks.notified().await;
-    assert!(handle.inspect(|session| session.has_observations()).await.unwrap());
+    assert!(handle.inspect(obelus_kernel::session::Session::has_observations).await.unwrap());
     kill(first).await;
 
     world.eye = Eye::default();

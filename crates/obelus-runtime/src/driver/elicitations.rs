@@ -93,7 +93,7 @@ pub enum Idle {
     /// Something that was under way has set the session to work, and it has come to rest anew.
     Rested(Box<Reply>),
     /// Somebody tells it something.
-    Told(Command),
+    Told(Box<Command>),
 }
 
 impl Driver {
@@ -121,7 +121,7 @@ impl Driver {
     pub async fn idle(&mut self) -> Idle {
         match self.rest_anew().await {
             Some(reply) => Idle::Rested(Box::new(reply)),
-            None => Idle::Told(self.heard().await),
+            None => Idle::Told(Box::new(self.heard().await)),
         }
     }
 

@@ -319,7 +319,7 @@ fn the_least(all: impl Iterator<Item = CallStatus>) -> CallStatus {
     all.min_by_key(|status| ORDER.iter().position(|known| known == status)).unwrap_or(CallStatus::Done)
 }
 
-fn mark<'a>(status: CallStatus, spinner: Option<&'a str>) -> (&'a str, Style) {
+fn mark(status: CallStatus, spinner: Option<&str>) -> (&str, Style) {
     match status {
         CallStatus::Done => ("✓", GREEN),
         CallStatus::Failed => ("✗", RED),

@@ -259,7 +259,9 @@ impl Talk {
             Command::Plan => self.plan().await,
             Command::State => self.state().await,
             Command::Inbox => self.inbox().await,
-            Command::Cost => Ok(cost::lines(self.handle.inspect(|session| session.spent()).await?, self.phrases)),
+            Command::Cost => {
+                Ok(cost::lines(self.handle.inspect(obelus_kernel::session::Session::spent).await?, self.phrases))
+            }
             Command::Help => Ok(self.help()),
             Command::Why(path) => self.why(path).await,
             Command::Mode(_) => self.mode_lines().await,

@@ -322,7 +322,7 @@ impl Terminal {
 
     /// Waits for the keyboard while the session's detached work continues.
     async fn meanwhile<T>(&mut self, mut reading: tokio::task::JoinHandle<T>, interrupt: &AtomicBool) -> Result<T> {
-        let due = self.talk.handle.inspect(|session| session.timeout()).await?;
+        let due = self.talk.handle.inspect(obelus_kernel::session::Session::timeout).await?;
         let wait = due.map_or(Duration::from_secs(u32::MAX.into()), |due| {
             Duration::from_millis(u64::try_from(due.0 - system_clock().0).unwrap_or(0))
         });

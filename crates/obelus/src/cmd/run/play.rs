@@ -144,7 +144,7 @@ async fn is_asked(handle: &SessionHandle) -> Result<bool, Refused> {
 /// What came of asking at the terminal.
 enum Typed {
     /// A decision, or none.
-    Decided(Option<Input>),
+    Decided(Option<Box<Input>>),
     /// The session has moved by itself.
     Overtaken,
     /// Somebody wants to leave.
