@@ -73,7 +73,7 @@ pub(crate) async fn play(stage: Stage, begin: Begin, shown: Shown) -> Result<Exi
 async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Reply, bool)> {
     let handle = watch.handle.clone();
     let begun = match begin {
-        Begin::With(input) => watch.until(told(&handle, input)).await?,
+        Begin::With(input) => watch.until(told(&handle, *input)).await?,
         Begin::Resumed(input) => {
             handle.tell(input).await?;
             let reply = watch.until(handle.finished()).await?;
@@ -89,7 +89,7 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Rep
         Begin::GoingOn(then) => {
             let rested = watch.until(handle.rested()).await?;
             match then {
-                Some(input) => watch.until(told(&handle, input)).await?,
+                Some(input) => watch.until(told(&handle, *input)).await?,
                 None => rested,
             }
         }
@@ -108,7 +108,7 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Rep
         // In a thread of its own, because a terminal blocks whoever reads from it.
         let reading = tokio::task::spawn_blocking(move || people::decide(&open));
         match watch.at_terminal(reading).await? {
-            Typed::Decided(Some(input)) => match watch.until(told(&handle, input)).await {
+            Typed::Decided(Some(input)) => match watch.until(told(&handle, *input)).await {
                 Ok(Some(next)) => reply = next,
                 Ok(None) => {}
                 Err(refused) => output::warning(&refused.to_string()),
@@ -202,7 +202,7 @@ impl Watch {
     async fn at_terminal(&mut self, mut reading: JoinHandle<Result<Option<Input>>>) -> Result<Typed> {
         loop {
             tokio::select! {
-                decided = &mut reading => return Ok(Typed::Decided(decided??)),
+                decided = &mut reading => return Ok(Typed::Decided(decided??.map(Box::new))),
                 Some(event) = self.events.next() => {
                     self.shown.event(&event.body, self.elsewhere.as_deref());
                     if event.body.is_from_outside() || matches!(event.body, EventBody::Rested { .. }) {
