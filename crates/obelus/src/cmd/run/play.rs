@@ -73,7 +73,7 @@ pub(crate) async fn play(stage: Stage, begin: Begin, shown: Shown) -> Result<Exi
 async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Reply, bool)> {
     let handle = watch.handle.clone();
     let begun = match begin {
-        Begin::With(input) => watch.until(told(&handle, *input)).await?,
+        Begin::With(input) => watch.until(told(&handle, input)).await?,
         Begin::Resumed(input) => {
             handle.tell(input).await?;
             let reply = watch.until(handle.finished()).await?;
@@ -89,7 +89,7 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Rep
         Begin::GoingOn(then) => {
             let rested = watch.until(handle.rested()).await?;
             match then {
-                Some(input) => watch.until(told(&handle, *input)).await?,
+                Some(input) => watch.until(told(&handle, input)).await?,
                 None => rested,
             }
         }
