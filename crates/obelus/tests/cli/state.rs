@@ -58,9 +58,9 @@ fn b24_7_a_state_of_another_program_becomes_a_session() {
     }
     assert_eq!(read(&folder.path("store/states/ivan.json")), adopted["state"], "and is a file of ours");
     obelus(&args).exits(2).says("there is a session `ivan` already").says("--session");
-    // The imported session continues like any conversation.
+    // The imported session continues like any conversation, and its question waits from the import on.
     let chat = ["chat", "--session", "ivan", "--store", &store];
-    obelus_reading("/state\n", &chat).exits(0).prints("current_deal_id: 123");
+    obelus_reading("/state\n", &chat).exits(3).prints("current_deal_id: 123");
 }
 
 #[test]
