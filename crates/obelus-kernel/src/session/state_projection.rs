@@ -279,7 +279,7 @@ mod tests {
         let number = ask(&mut projection, &mut inbox, &["a"]);
         let question = inbox.get(number).unwrap();
         assert_eq!(question.requested_at, Time(500));
-        assert!(question.expires_at > Time(60_000), "it lapses by the time of the import");
+        assert_eq!(question.expires_at, Time(11_000), "it lapses by the time of the import");
         assert!(!projection.expects(|| "a".to_owned()) && projection.adopted.is_empty(), "it is asked here now");
         assert_eq!(confirmations(&projection, &inbox)["mine"]["description"], "Raise the sum");
     }
