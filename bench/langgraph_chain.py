@@ -1,7 +1,7 @@
-"""Trivial steps of LangGraph without a checkpointer: what `chain` of obelus-runtime is measured against.
+"""Trivial steps of LangGraph without a checkpointer, to compare with `chain` of obelus-runtime.
 
-`chain` is a chain of as many nodes as steps, which is the shape of a plan of calls; `loop` is one node that is run
-again and again. Prints the CPU time per step in microseconds, the best of some rounds; compiling is not counted.
+`chain` has one node per step, which is the shape of a plan of calls; `loop` runs one node repeatedly. Prints the CPU
+time per step in microseconds, the best of the rounds; compiling is not counted.
 
     python langgraph_chain.py chain|loop STEPS ROUNDS
 """

@@ -1,22 +1,22 @@
-//! Inputs for decoders that nobody thought of: every seed of a target's corpus, and then what chance makes of them.
+//! A small fuzzer: runs a decoder on every seed of its corpus, and then on random mutations of the seeds.
 //!
-//! A target is a test that calls [`fuzz`] with its name; its seeds are the files in `fuzz/corpus/NAME/`. In a usual run
-//! it tries a few thousand inputs, always the same. `cargo xtask fuzz` sets `OBELUS_FUZZ_SECONDS` and a new
-//! `OBELUS_FUZZ_SEED`. An input that makes a decoder panic is kept in a file, which the message names: put it into the
-//! corpus, and it is tried first from then on.
+//! A target is a test that calls [`fuzz`] with its name; its seeds are the files in `fuzz/corpus/NAME/`. A usual run
+//! tries a few thousand inputs, always the same. `cargo xtask fuzz` sets `OBELUS_FUZZ_SECONDS` and a new
+//! `OBELUS_FUZZ_SEED`. An input that causes a panic is saved to a file named in the message. Move it to the corpus, so
+//! that it is tried first from then on.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Inputs of a usual run.
-const USUAL: u64 = 3_000;
+/// The number of mutations in a usual run.
+const DEFAULT_INPUTS: u64 = 3_000;
 
-/// Longer inputs find little that shorter ones do not.
-const LONGEST: usize = 8 * 1024;
+/// The length of an input. Longer inputs find little more.
+const MAX_LENGTH: usize = 8 * 1024;
 
-/// Pieces that mean something to one decoder or another.
+/// Pieces that are special to some decoder.
 const PIECES: [&[u8]; 48] = [
     b"{",
     b"}",
@@ -68,38 +68,38 @@ const PIECES: [&[u8]; 48] = [
     b"_outputPath",
 ];
 
-/// Tries a decoder with the seeds of its corpus, then with what chance makes of them. It must panic at none, and says
-/// of each whether it took it: a target that takes nothing tries nothing.
+/// Runs a decoder on the seeds of its corpus and on mutations of them. The decoder must not panic, and returns whether
+/// it accepted the input; too few accepted inputs mean that the seeds are bad.
 pub(crate) fn fuzz(target: &str, mut decode: impl FnMut(&[u8]) -> bool) {
     let seeds = seeds(target);
-    let mut taken = 0_u64;
-    let mut tried = |input: &[u8]| match catch_unwind(AssertUnwindSafe(|| decode(input))) {
-        Ok(is_taken) => taken += u64::from(is_taken),
+    let mut accepted = 0_u64;
+    let mut run = |input: &[u8]| match catch_unwind(AssertUnwindSafe(|| decode(input))) {
+        Ok(is_accepted) => accepted += u64::from(is_accepted),
         Err(panic) => {
-            let kept = keep(target, input);
-            eprintln!("{target}: {:?}\nkept in {}; move it to fuzz/corpus/{target}/", lossy(input), kept.display());
+            let file = save_input(target, input);
+            eprintln!("{target}: {:?}\nsaved to {}; move it to fuzz/corpus/{target}/", lossy(input), file.display());
             resume_unwind(panic);
         }
     };
-    seeds.iter().for_each(|seed| tried(seed));
+    seeds.iter().for_each(|seed| run(seed));
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     let end = number("OBELUS_FUZZ_SECONDS").map(|seconds| Instant::now() + Duration::from_secs(seconds));
-    let mut chance = Chance(number("OBELUS_FUZZ_SEED").unwrap_or(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut random = Random(number("OBELUS_FUZZ_SEED").unwrap_or(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut count = 0;
-    while end.map_or(count < USUAL, |end| Instant::now() < end) {
-        tried(&chance.changed(&seeds));
+    while end.map_or(count < DEFAULT_INPUTS, |end| Instant::now() < end) {
+        run(&random.mutated(&seeds));
         count += 1;
     }
-    eprintln!("{target}: {} seeds, {count} inputs made of them, {taken} taken", seeds.len());
-    assert!(taken > count / 50, "{target}: of {count} inputs the decoder took {taken}; the seeds are of no use");
+    eprintln!("{target}: {} seeds, {count} mutations, {accepted} accepted", seeds.len());
+    assert!(accepted > count / 50, "{target}: the decoder accepted {accepted} of {count} inputs; the seeds are bad");
 }
 
-/// The same text for decoders of text.
+/// The input as text.
 pub(crate) fn lossy(input: &[u8]) -> std::borrow::Cow<'_, str> {
     String::from_utf8_lossy(input)
 }
 
-/// An input in pieces of up to so many bytes, as a network would deliver it. The first byte of the input says how many.
+/// The size of the pieces for streaming decoders, 1 to 16, taken from the first byte of the input.
 pub(crate) fn piece_of(input: &[u8]) -> usize {
     usize::from(input.first().copied().unwrap_or_default() % 16) + 1
 }
@@ -113,8 +113,8 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
     files.iter().map(|file| fs::read(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))).collect()
 }
 
-/// Writes an input where it outlives the test.
-fn keep(target: &str, input: &[u8]) -> PathBuf {
+/// Saves an input to a temporary file.
+fn save_input(target: &str, input: &[u8]) -> PathBuf {
     let sum = input
         .iter()
         .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
@@ -125,29 +125,29 @@ fn keep(target: &str, input: &[u8]) -> PathBuf {
     file
 }
 
-/// Chance that comes out the same for the same seed (xorshift64*).
-struct Chance(u64);
+/// A random number generator (xorshift64*).
+struct Random(u64);
 
-impl Chance {
+impl Random {
     fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
-        let drawn = self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33;
-        usize::try_from(drawn).unwrap_or_default() % end.max(1)
+        let number = self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33;
+        usize::try_from(number).unwrap_or_default() % end.max(1)
     }
 
     /// A seed with a few changes.
-    fn changed(&mut self, seeds: &[Vec<u8>]) -> Vec<u8> {
+    fn mutated(&mut self, seeds: &[Vec<u8>]) -> Vec<u8> {
         let mut input = seeds[self.below(seeds.len())].clone();
         for _ in 0..=self.below(6) {
-            self.change(&mut input, seeds);
+            self.mutate(&mut input, seeds);
         }
-        input.truncate(LONGEST);
+        input.truncate(MAX_LENGTH);
         input
     }
 
-    fn change(&mut self, input: &mut Vec<u8>, seeds: &[Vec<u8>]) {
+    fn mutate(&mut self, input: &mut Vec<u8>, seeds: &[Vec<u8>]) {
         let at = self.below(input.len() + 1);
         let to = at + self.below((input.len() - at).min(64) + 1);
         match self.below(16) {
@@ -176,7 +176,7 @@ impl Chance {
                 input.truncate(at);
                 input.extend_from_slice(&other[from..]);
             }
-            // Depth is what breaks decoders that recurse.
+            // Deep nesting, for recursive decoders.
             _ => {
                 let times = self.below(1_500);
                 let piece = PIECES[self.below(PIECES.len())];

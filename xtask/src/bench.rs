@@ -1,11 +1,10 @@
-//! What things cost: in instructions, which are the same on every run however busy the machine, and beside LangGraph.
+//! Benchmarks. Most count instructions, which do not depend on how busy the machine is.
 //!
 //! # Layout
 //!
-//! Here the rows in instructions; [`durable`] measures what durability costs beside a plain file; [`operator`] a step of
-//! the operator agent beside a snapshot of the browser; [`peer`] compares
-//! the CPU time of a call with that of a step of LangGraph, [`stream`] an answer that is read as it comes with one that
-//! is read at once.
+//! This file has the rows in instructions. [`durable`] compares durability with a plain file, [`operator`] a step of the
+//! operator agent with a snapshot by the browser, [`peer`] the CPU time of a call with a step of LangGraph, [`stream`]
+//! the reading of a streamed answer with reading it at once.
 
 mod durable;
 mod operator;
@@ -20,7 +19,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::step::{cargo, step, target};
 
-/// One comparison: the same work on little and on much.
+/// One comparison: the same work on a small and a large input.
 struct Row {
     what: &'static str,
     /// The example that does the work.
@@ -29,9 +28,9 @@ struct Row {
     subject: &'static str,
     sizes: [u64; 2],
     repetitions: u64,
-    /// Pieces of work in one repetition; the cost of one is shown.
+    /// Units of work in one repetition; the cost of one unit is printed.
     pieces: u64,
-    /// The most that the cost may grow by from the first size to the second.
+    /// The largest permitted growth of the cost from the first size to the second.
     target: f64,
 }
 
@@ -48,7 +47,7 @@ const fn calls(what: &'static str, subject: &'static str, sizes: [u64; 2], piece
     Row { what, program: "chain", subject, sizes, repetitions: 1, pieces, target }
 }
 
-/// What a policy says of a call that one of its rules is about.
+/// The verdict of a policy on a call that one of its rules matches.
 const fn verdict(what: &'static str, subject: &'static str) -> Row {
     Row { what, program: "cost", subject, sizes: [5, 200], repetitions: 1_000, pieces: 1, target: 3.0 }
 }
@@ -57,10 +56,10 @@ const ROWS: [Row; 14] = [
     memory("read, by messages", "read"),
     memory("append, by messages", "append"),
     plan("plan check, a chain", "plan-chain"),
-    plan("plan check, out and in", "plan-fan"),
+    plan("plan check, a fan", "plan-fan"),
     plan("plan check, independent", "plan-independent"),
-    plan("plan check, at random", "plan-random"),
-    plan("plan check, rivals", "plan-rivals"),
+    plan("plan check, random", "plan-random"),
+    plan("plan check, same path", "plan-rivals"),
     verdict("verdict, by names", "verdict-names"),
     verdict("verdict, by patterns", "verdict-patterns"),
     verdict("verdict, by parameters", "verdict-params"),
@@ -70,13 +69,13 @@ const ROWS: [Row; 14] = [
     calls("a fan-out of calls", "fan", [1_000, 10_000], 1, 12.0),
 ];
 
-/// The rows of answers in streams alone.
+/// Only the rows of streamed answers.
 pub(crate) fn run_stream() -> Result<()> {
     needs_valgrind()?;
     build("obelus-kernel", "cost")?;
     match stream::compare(&target()?.join("release/examples/cost"))? {
         true => Ok(()),
-        false => bail!("target missed: answers in streams"),
+        false => bail!("target missed: streamed answers"),
     }
 }
 
@@ -112,7 +111,7 @@ pub(crate) fn run() -> Result<()> {
         }
     }
     if !stream::compare(&programs.join("cost"))? {
-        missed.push("answers in streams");
+        missed.push("streamed answers");
     }
     missed.extend(peer::missed(&programs.join("chain"))?);
     if !durable::measure()? {
@@ -124,13 +123,13 @@ pub(crate) fn run() -> Result<()> {
     passed(&missed)
 }
 
-/// The comparison with LangGraph alone.
+/// Only the comparison with LangGraph.
 pub(crate) fn run_peer() -> Result<()> {
     build("obelus-runtime", "chain")?;
     passed(&peer::missed(&programs()?.join("chain"))?)
 }
 
-/// Where the examples are built.
+/// The folder with the built examples.
 fn programs() -> Result<PathBuf> {
     Ok(target()?.join("release/examples"))
 }
@@ -142,16 +141,16 @@ fn passed(missed: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Figures by their names.
+/// Figures by name.
 type Figures = BTreeMap<String, f64>;
 
-/// Reads lines of a name and a number.
+/// Reads lines with a name and a number.
 fn figures_of(text: &str) -> Figures {
     let read = |line: &str| Some((line.split_once(' ')?.0.to_owned(), line.split_once(' ')?.1.parse().ok()?));
     text.lines().filter_map(read).collect()
 }
 
-/// A step of the operator agent beside a snapshot, alone.
+/// Only a step of the operator agent.
 pub(crate) fn operator() -> Result<()> {
     match operator::measure()? {
         true => Ok(()),
@@ -159,7 +158,7 @@ pub(crate) fn operator() -> Result<()> {
     }
 }
 
-/// What durability costs, alone.
+/// Only the cost of durability.
 pub(crate) fn durable() -> Result<()> {
     match durable::measure()? {
         true => Ok(()),
@@ -172,7 +171,7 @@ fn build(package: &str, example: &str) -> Result<()> {
     step(&format!("building `{example}`"), &mut cargo(&build))
 }
 
-/// Instructions for one piece of work. Only what happens inside of `counted_work` counts, not the making of its input.
+/// Instructions for one unit of work. Only the function `counted_work` is counted, not the preparation of its input.
 fn count(program: &Path, row: &Row, size: u64) -> Result<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*counted_work*"])

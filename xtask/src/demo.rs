@@ -1,4 +1,4 @@
-//! The CRM agent at work, by the binary: `obelus demo`. No key, no network.
+//! Builds the binary and runs `obelus demo`.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::step::{cargo, root, step, target};
 
-/// Builds the program and hands over to its demo, with whatever else was said.
+/// Passes its arguments on to the demo.
 pub(crate) fn run(arguments: &[&str]) -> Result<()> {
     step("building", &mut cargo(&["build", "--quiet", "--package", "obelus"]))?;
     let program = target()?.join("debug/obelus");

@@ -1,4 +1,4 @@
-//! Every decoder with inputs that nobody thought of, for longer than the tests do.
+//! Runs the fuzz tests for longer than `cargo test` does.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -6,13 +6,13 @@ use anyhow::{Context, Result, bail};
 
 use crate::step::{cargo, root, step};
 
-/// The tests that are targets, by the arguments that select them.
+/// The arguments that select the fuzz tests.
 const TARGETS: [&[&str]; 2] = [
     &["test", "--package", "obelus-kernel", "--test", "fuzz"],
     &["test", "--package", "obelus-connect", "--lib", "fuzz_"],
 ];
 
-/// Shares the minutes out among the targets; each has a folder of seeds.
+/// Divides the minutes among the targets; each has a folder of seeds.
 pub(crate) fn run(minutes: &str) -> Result<()> {
     let minutes: f64 =
         minutes.parse().ok().filter(|minutes| *minutes > 0.0).context("--minutes is a number, such as 5")?;
@@ -25,7 +25,7 @@ pub(crate) fn run(minutes: &str) -> Result<()> {
     let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs());
     for target in TARGETS {
         let mut run = cargo(target);
-        // One after the other, so that each has the machine for its share of the time.
+        // One after the other, so that each has the whole machine for its share of the time.
         run.args(["--", "--test-threads=1", "--nocapture"]);
         run.env("OBELUS_FUZZ_SECONDS", seconds.to_string()).env("OBELUS_FUZZ_SEED", seed.to_string());
         step(&format!("{}, {seconds} s for each decoder, OBELUS_FUZZ_SEED={seed}", target[2]), &mut run)?;

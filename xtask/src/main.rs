@@ -1,8 +1,8 @@
-//! What the project does to itself: `cargo xtask test`, `bench`, `fuzz`, `sim`, `demo`.
+//! Development commands: `cargo xtask test`, `bench`, `fuzz`, `sim`, `demo`.
 //!
 //! # Layout
 //!
-//! One file for each command; [`step`] runs other programs and says how it went.
+//! One file for each command; [`step`] runs other programs and reports how they ended.
 
 mod bench;
 mod demo;
@@ -16,14 +16,14 @@ const HELP: &str = "\
 usage: cargo xtask COMMAND
 
   test [--long]   formatting, lints, tests, vectors; --long tries many more random inputs
-  bench           cost of memory, plans and calls in instructions (needs valgrind), and of a call beside LangGraph
-  bench peer      of these, a call beside LangGraph alone (needs python3 and the network, the first time)
-  bench stream    of these, only the cost of reading an answer as it comes
-  bench durable   only what durability costs, beside a plain append and sync
-  bench operator  only a step of the operator agent beside a snapshot (needs node, npm and chromium)
-  fuzz [--minutes N]   every decoder with inputs that chance makes of fuzz/corpus, for so long in all; 10 if not said
-  sim SEED        plays one seed of the simulation of crashes again
-  demo [--tour]   an agent at work in a CRM: sandbox portal, offline model; no key, no network
+  bench           all benchmarks: memory, plans and calls in instructions (needs valgrind), and those below
+  bench peer      only a call compared with LangGraph (needs python3 and, the first time, the network)
+  bench stream    only the reading of a streamed answer (needs valgrind)
+  bench durable   only the cost of durability, compared with a plain append and sync
+  bench operator  only a step of the operator agent, compared with a snapshot (needs node, npm and chromium)
+  fuzz [--minutes N]   runs every decoder on random mutations of fuzz/corpus; N minutes in all, 10 by default
+  sim SEED        repeats one seed of the crash simulation
+  demo [--tour]   an agent in a CRM: sandbox portal, offline model; no key, no network
 ";
 
 fn main() -> ExitCode {

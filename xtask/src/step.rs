@@ -1,4 +1,4 @@
-//! Running other programs, with a headline before and the time it took after.
+//! Runs other programs, with a headline before and the time after.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-/// Runs a command that speaks for itself. A failure is an error that names the step.
+/// Runs a command that prints its own output. A failure is an error that names the step.
 pub(crate) fn step(headline: &str, command: &mut Command) -> Result<()> {
     eprintln!("── {headline}");
     let start = Instant::now();
@@ -33,10 +33,10 @@ pub(crate) fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
-/// Where cargo builds: this program lies in `TARGET/PROFILE/`.
+/// The target folder of cargo: this program is in `TARGET/PROFILE/`.
 pub(crate) fn target() -> Result<PathBuf> {
-    let program = std::env::current_exe().context("this program does not know where it lies")?;
-    let target = program.parent().and_then(Path::parent).context("this program does not lie in a target folder")?;
+    let program = std::env::current_exe().context("the path of this program is unknown")?;
+    let target = program.parent().and_then(Path::parent).context("this program is not in a target folder")?;
     Ok(target.to_owned())
 }
 

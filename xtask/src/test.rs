@@ -1,4 +1,4 @@
-//! Everything that must hold before a change is taken.
+//! All checks that must pass before a change is merged.
 
 use anyhow::Result;
 
@@ -22,7 +22,7 @@ pub(crate) fn run(long: bool) -> Result<()> {
     Ok(())
 }
 
-/// Whoever embeds the library takes the connectors that are needed: each of them builds by itself.
+/// Checks that each connector builds alone, because embedders choose the connectors they need.
 fn connectors() -> Result<()> {
     for feature in ["", "bitrix24", "exec", "http", "jq", "mcp", "openai"] {
         let what = if feature.is_empty() { "no connector".to_owned() } else { format!("`{feature}` alone") };
@@ -32,13 +32,13 @@ fn connectors() -> Result<()> {
     Ok(())
 }
 
-/// One seed of the simulation, as a failing run names it.
+/// Repeats one seed of the simulation; a failing run prints its seed.
 pub(crate) fn simulate(seed: &str) -> Result<()> {
     let mut simulation = cargo(&["test", "--package", "obelus-runtime", "--test", "simulation", "--", "--nocapture"]);
     step(&format!("seed {seed}"), simulation.env("OBELUS_SEED", seed))
 }
 
-/// The project's own vectors, and those that lie beside the repository, where there are any.
+/// The project's vectors, and those beside the repository if there are any.
 fn vectors() -> Result<()> {
     let mut runner = cargo(&["test", "--package", "obelus-vectors", "--test", "vectors"]);
     let others = root().join("../shared/vectors");

@@ -169,7 +169,7 @@ impl Decider {
             let progress = json!({"item": 1, "done": [], "blocked": null});
             json!({"step": step, "words": "On", "progress": progress, "facts": facts})
         };
-        match (number, &prompt.seen) {
+        match (number, &prompt.observation) {
             (ACTIONS.., _) => json!({"output": output("done", json!([]))}),
             (_, None) => json!({"output": output("observe", json!([]))}),
             _ => {

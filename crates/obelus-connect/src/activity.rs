@@ -1,20 +1,21 @@
 //! Activities bound in a file, so that they need no Rust.
 //!
 //! A binding is a JSON object: `{exec: [program, args…]}`, `{http: {method, url, headers, body}}`,
-//! `{bitrix24: {webhook: $NAME}}` or `{jq: FILTER}`, with a `timeout` and what else its kind knows. [`bind`] makes activities of them; everything
-//! that can be wrong with a binding is found there, before any call. `docs/activities.md` tells users about it.
+//! `{bitrix24: {webhook: $NAME}}` or `{jq: FILTER}`, with a `timeout` and other fields of its kind. [`bind`] makes
+//! activities from them and reports all errors, before any call. `docs/activities.md` is the manual.
 //!
 //! # Layout
 //!
 //! | module | subject |
 //! |---|---|
-//! | `binding` | from JSON to activities, and what is wrong with the JSON |
+//! | `binding` | making activities from JSON, and errors in the JSON |
 //! | `exec` | programs: one JSON object in, one JSON value out |
 //! | `http` | requests made from templates |
 //! | `jq` | pure filters |
-//! | `mask` | secrets, and keeping them out of what an activity tells |
-//! | `retry` | when to try a read again |
-//! | `text` | excerpts of what others wrote |
+//! | `messages` | results as messages for chosen paths |
+//! | `retry` | retries of reads |
+//! | `secret_name` | names of variables that hold secrets |
+//! | `text` | excerpts of foreign text |
 
 #![cfg_attr(
     not(all(feature = "bitrix24", feature = "exec", feature = "http", feature = "jq")),
@@ -38,16 +39,15 @@ pub(crate) use http::innermost;
 #[cfg(feature = "jq")]
 mod jq;
 
-mod mask;
-#[cfg(any(feature = "bitrix24", feature = "mcp"))]
-pub(crate) use mask::Mask;
-#[cfg(feature = "mcp")]
-pub(crate) use mask::looks_secret;
+mod messages;
 
 mod retry;
 
+mod secret_name;
+#[cfg(feature = "mcp")]
+pub(crate) use secret_name::looks_secret;
+
 mod text;
 
-/// Results beyond this are an error: a result becomes part of the agent's memory, and that is for people and
-/// models to read.
+/// The largest result. A result becomes part of the agent's memory, which people and models read.
 pub(crate) const MOST_OUTPUT: usize = 8 * 1024 * 1024;

@@ -1,15 +1,15 @@
-//! Models: what answers a session's requests, and the words in which a request is put to them.
+//! Models, which answer a session's requests, and the prompts that they get.
 //!
 //! # Layout
 //!
 //! | item | subject |
 //! |---|---|
 //! | [`Playbook`] | rules that answer by pattern: demos, tests, fixed procedures |
-//! | [`Recorder`], [`Replay`] | a conversation with a model, kept and played again |
-//! | [`openai`] | models on any server that speaks OpenAI's protocol |
+//! | [`Recorder`], [`Replay`] | recording a conversation with a model, and replaying it |
+//! | [`openai`] | models on any server with OpenAI's protocol |
 //! | [`render`] | a request as chat messages |
 //! | [`ModelSpec`], [`open`] | a model by its name, such as `playbook:FILE` |
-//! | `jinja` | templates, as this crate uses them |
+//! | `jinja` | the template engine's settings |
 
 mod calendar;
 mod jinja;
@@ -33,7 +33,7 @@ fn last_words(prompt: &obelus_kernel::session::Prompt) -> Option<&str> {
     prompt.texts.iter().rev().find(|(role, _)| role == "user").map(|(_, text)| text.as_str())
 }
 
-/// What the agent has said since the user's last message.
+/// The agent's words since the user's last message.
 fn said_since(prompt: &obelus_kernel::session::Prompt) -> impl Iterator<Item = &str> {
     let start = prompt.texts.iter().rposition(|(role, _)| role == "user").map_or(0, |last| last + 1);
     prompt.texts[start..].iter().map(|(_, text)| text.as_str())

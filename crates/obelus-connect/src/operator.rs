@@ -24,7 +24,7 @@ const PARTS: [&str; 4] = ["record", "observe", "aim", "act"];
 /// Binds one part of an operator.
 pub(crate) fn bind(activities: &mut Activities, name: &str, fields: &Fields<'_>) -> Result<(), BindingError> {
     match fields.text("operator")? {
-        Some("record") => drop(activities.add(name, record::Record)),
+        Some("record") => drop(activities.add(name, record::Record::default())),
         Some("observe") => drop(activities.add(name, alone::Observe)),
         Some("aim") => drop(activities.add(name, alone::Aim)),
         Some("act") => drop(activities.add(name, alone::Act)),

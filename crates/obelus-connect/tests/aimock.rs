@@ -121,7 +121,7 @@ async fn a_server_that_others_have_written_is_understood_and_its_failures_are_su
     let reply = say(&live, "привет").await;
     assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Здравствуйте!")));
     assert_eq!(live.written().concat(), "Здравствуйте!", "its stream is read as it comes");
-    assert!(live.look(|session| session.spent()).await.1.tokens > 0, "it says what it took");
+    assert!(live.look(obelus_kernel::session::Session::spent).await.1.tokens > 0, "it says what it took");
 
     let reply = say(&live, "сделка").await;
     assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Сумма прежняя")));

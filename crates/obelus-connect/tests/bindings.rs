@@ -20,11 +20,11 @@ fn problem(binding: &Value) -> String {
 fn a_mistake_is_named_with_its_binding_its_field_and_a_way_out() {
     for (binding, expected) in [
         (json!([]), "activity `greet`: a binding is an object"),
-        (json!({}), "activity `greet`: it says nothing to do: give one of exec, http, jq"),
+        (json!({}), "activity `greet`: it needs one of exec, http, jq"),
         (json!({"exe": ["a"]}), "did you mean `exec`?"),
         (json!({"exec": ["a"], "http": {"url": "http://h/"}}), "`exec` and `http` exclude each other"),
         (json!({"exec": ["a"], "jq": "."}), "`exec` and `jq` exclude each other"),
-        (json!({"mcp": {"server": "s", "tool": "t"}}), "activity `greet`, field `mcp`: servers are no activities"),
+        (json!({"mcp": {"server": "s", "tool": "t"}}), "activity `greet`, field `mcp`: servers are not activities"),
         (json!({"exec": ["a"], "time_out": 1}), "field `time_out`: unknown; did you mean `timeout`?"),
         (json!({"exec": ["a"], "whatever": 1}), "the fields here are exec, timeout, retry, cwd, env, reconcile"),
         (json!({"jq": ".", "cwd": "x"}), "field `cwd`: unknown; it goes with exec only"),

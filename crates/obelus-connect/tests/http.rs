@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use hands::{error, reading, run, work};
 use obelus_kernel::session::Outcome;
 use serde_json::{Value, json};
-use server::{Reply, Server, answer, json as reply_json, redirect};
+use server::{Reply, Server, answer, json as reply_json, redirect, redirect_by};
 
 fn get(url: &str) -> Value {
     json!({"http": {"url": url}, "timeout": 20})
@@ -51,6 +51,30 @@ async fn a_body_keeps_the_types_of_json() {
         "words": "say \"he\"y\n\"",
     });
     assert_eq!(serde_json::from_str::<Value>(&asked.body).unwrap(), expected);
+}
+
+#[tokio::test]
+async fn tool_7_a_request_sees_the_schema_of_its_tool() {
+    let server = Server::start(|_, _| reply_json("{}")).await;
+    let binding =
+        json!({"http": {"url": server.url, "body": {"schema": "{{ tool }}", "does": "{{ tool['x-effect'] }}"}}});
+    run(binding, work(json!({}), "create")).await;
+    let sent: Value = serde_json::from_str(&server.asked()[0].body).unwrap();
+    assert_eq!(sent, json!({"schema": {"type": "object", "x-effect": "create"}, "does": "create"}));
+}
+
+#[tokio::test]
+async fn call_5_an_answer_may_be_messages() {
+    let server = Server::start(|asked, _| match asked.target.as_str() {
+        "/late" => reply_json(r#"{"_messages": [{"state": {"late": 7}}]}"#),
+        "/wrong" => reply_json(r#"{"_messages": 7}"#),
+        _ => reply_json(r#"{"_messages": [], "more": 1}"#),
+    })
+    .await;
+    let at = |path: &str| get(&format!("{}{path}", server.url));
+    assert_eq!(run(at("/late"), reading(json!({}))).await, Outcome::Messages(vec![json!({"state": {"late": 7}})]));
+    assert_eq!(run(at("/"), reading(json!({}))).await, Outcome::Value(json!({"_messages": [], "more": 1})));
+    assert_eq!(error(at("/wrong"), reading(json!({}))).await.code, "bad_output");
 }
 
 #[tokio::test]
@@ -154,6 +178,57 @@ async fn a_circle_of_redirects_ends() {
 
     let server = Server::start(|_, before| if before < 5 { redirect("/next") } else { reply_json("1") }).await;
     assert_eq!(run(get(&server.url), reading(json!({}))).await, Outcome::Value(json!(1)));
+}
+
+#[tokio::test]
+async fn a_request_that_acts_is_not_turned_into_a_get() {
+    for (method, effect, status) in [
+        ("POST", "create", "301 Moved Permanently"),
+        ("POST", "create", "302 Found"),
+        ("POST", "update", "303 See Other"),
+        ("DELETE", "delete", "302 Found"),
+        ("GET", "update", "302 Found"),
+        ("POST", "read", "302 Found"),
+    ] {
+        let server = Server::start(move |asked, _| match asked.target.as_str() {
+            "/a" => redirect_by(status, "/b"),
+            _ => reply_json("1"),
+        })
+        .await;
+        let binding = json!({"http": {"method": method, "url": format!("{}/a", server.url)}});
+        let failed = error(binding, work(json!({}), effect)).await;
+        assert_eq!(failed.code, "redirected", "{method} {effect} {status}");
+        assert!(failed.message.contains(status), "{}", failed.message);
+        assert_eq!(server.asked().len(), 1, "{method} {effect} {status}: nothing was sent elsewhere");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_acts_keeps_its_method_and_body_on_the_same_host() {
+    for status in ["307 Temporary Redirect", "308 Permanent Redirect"] {
+        let server = Server::start(move |asked, _| match asked.target.as_str() {
+            "/a" => redirect_by(status, "/b?c=1"),
+            _ => reply_json("1"),
+        })
+        .await;
+        let binding = json!({"http": {"url": format!("{}/a", server.url), "body": {"n": "{{ call.n }}"}}});
+        assert_eq!(run(binding, work(json!({"n": 5}), "create")).await, Outcome::Value(json!(1)), "{status}");
+        let asked = server.asked();
+        assert_eq!((asked[1].method.as_str(), asked[1].target.as_str()), ("POST", "/b?c=1"));
+        assert_eq!((asked[1].body.as_str(), asked[1].header("idempotency-key")), ("{\"n\":5}", Some("key-1")));
+    }
+    let other = Server::start(|_, _| reply_json("1")).await;
+    let target = other.url.clone();
+    let server = Server::start(move |_, _| redirect_by("307 Temporary Redirect", &target)).await;
+    let binding = json!({"http": {"method": "POST", "url": server.url}});
+    assert_eq!(error(binding, work(json!({}), "create")).await.code, "redirected_away");
+    assert!(other.asked().is_empty());
+}
+
+#[tokio::test]
+async fn a_redirect_without_an_address_is_an_error() {
+    let server = Server::start(|_, _| answer("302 Found", "text/plain", "")).await;
+    assert_eq!(error(get(&server.url), reading(json!({}))).await.code, "http_302");
 }
 
 #[tokio::test]

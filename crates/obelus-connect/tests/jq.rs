@@ -16,6 +16,23 @@ async fn a_filter_sees_the_call_and_the_scope() {
 }
 
 #[tokio::test]
+async fn tool_7_a_filter_gets_the_schema_of_its_tool() {
+    let binding = json!({"jq": ".tool | {effect: .[\"x-effect\"], type}"});
+    assert_eq!(run(binding, reading(json!({}))).await, Outcome::Value(json!({"effect": "read", "type": "object"})));
+}
+
+#[tokio::test]
+async fn call_5_a_filter_may_answer_with_messages() {
+    let binding = json!({"jq": "if .call.late then {_messages: [{state: {late: .call.n}}]} else .call.n end"});
+    let late = run(binding.clone(), reading(json!({"late": true, "n": 7}))).await;
+    assert_eq!(late, Outcome::Messages(vec![json!({"state": {"late": 7}})]));
+    assert_eq!(run(binding, reading(json!({"n": 7}))).await, Outcome::Value(json!(7)));
+    let more = json!({"jq": "{_messages: [], more: 1}"});
+    assert_eq!(run(more, reading(json!({}))).await, Outcome::Value(json!({"_messages": [], "more": 1})));
+    assert_eq!(error(json!({"jq": "{_messages: 1}"}), reading(json!({}))).await.code, "bad_output");
+}
+
+#[tokio::test]
 async fn what_goes_wrong_has_a_code() {
     assert_eq!(error(json!({"jq": ".call.a.b"}), reading(json!({"a": 1}))).await.code, "jq");
     assert!(error(json!({"jq": "1, 2"}), reading(json!({}))).await.message.contains("collect them"));

@@ -168,7 +168,7 @@ async fn a_picture_that_cannot_be_sent_is_said_to_be_missing() {
     let asked = server.asked();
     assert_eq!(pictures(&asked[1]), 0);
     let body = asked[1].json().to_string();
-    assert!(body.contains("it is no PNG, JPEG, WebP or GIF") && !body.contains("CANARY-IN-A-FILE"), "{body}");
+    assert!(body.contains("it is not a PNG, JPEG, WebP or GIF") && !body.contains("CANARY-IN-A-FILE"), "{body}");
 }
 
 #[tokio::test]
@@ -213,7 +213,7 @@ async fn a_server_that_repeats_what_it_was_sent_brings_none_of_it_into_the_sessi
         let reply = say(&live).await;
         let reason = reply.reason.unwrap().message;
         assert!(reason.contains("Failed to parse"), "{reason}");
-        let everything = format!("{reason} {}", live.look(|session| session.snapshot()).await);
+        let everything = format!("{reason} {}", live.look(obelus_kernel::session::Session::snapshot).await);
         for canary in ["CANARY", "heading", "iVBORw0KGgp"] {
             assert!(!everything.contains(canary), "{canary}: {reason}");
         }

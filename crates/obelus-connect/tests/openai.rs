@@ -68,7 +68,7 @@ async fn tokens_and_cost_are_told_of_each_request() {
     for _ in 0..2 {
         say(&live, "a").await;
     }
-    let (turn, session) = live.look(|session| session.spent()).await;
+    let (turn, session) = live.look(obelus_kernel::session::Session::spent).await;
     assert_eq!((turn.tokens, session.tokens, session.requests), (1100, 2200, 2));
     let mut told = Used::default();
     for event in live.events() {

@@ -21,7 +21,8 @@ async fn a_procedure_goes_on_where_its_results_are() {
     let reply = say(&live, "Измени сумму сделки 1 на 100 000").await;
     assert_eq!((reply.ends, reply.output), (Ends::Output, json!("Сумма сделки «Окна» теперь 100 000.")));
     assert_eq!(reply.said, ["Смотрю сделку 1."]);
-    let calls: Vec<_> = reply.calls.iter().map(|report| (report.call["_tool"].as_str(), report.status)).collect();
+    let calls: Vec<_> =
+        reply.calls.iter().map(|report| (report.call["_tool"].as_str(), report.status.name())).collect();
     assert_eq!(calls, [(Some("deal_get"), "done"), (Some("deal_update"), "done")]);
     assert_eq!(reply.calls[1].call["sum"], json!(100_000));
     assert_eq!(reply.calls[1].call["id"], json!(1), "the reference was resolved");

@@ -37,7 +37,8 @@ async fn a_second_program_looks_with_the_same_call_and_key() {
     let script = "read -r line; echo \"{\\\"happened\\\": [\\\"$OBELUS_IDEMPOTENCY_KEY\\\", $line]}\"";
     let binding = json!({"exec": ["false"], "reconcile": ["sh", "-c", script]});
     let found = look(binding, creating(json!({"n": 1}))).await;
-    assert_eq!(found, Reconciled::Happened(Outcome::Value(json!(["key-1", {"n": 1}]))));
+    let Reconciled::Happened(Outcome::Value(found)) = found else { panic!("{found:?}") };
+    assert_eq!((&found[0], &found[1]["n"]), (&json!("key-1"), &json!(1)));
 }
 
 #[tokio::test]
@@ -102,4 +103,32 @@ async fn a_second_request_looks() {
     assert_eq!(look(binding.clone(), creating(json!({}))).await, Reconciled::DidNot);
     assert_eq!(look(binding.clone(), creating(json!({}))).await, Reconciled::DidNot);
     assert!(matches!(look(binding, creating(json!({}))).await, Reconciled::Unknown(words) if words.contains("500")));
+}
+
+#[tokio::test]
+async fn dur_8_the_words_of_a_look_come_without_secrets() {
+    let secret = "hush-7c1f90ab";
+    let script = "echo \"bad key $LOOK_TOKEN\" >&2; exit 3";
+    let binding = json!({
+        "exec": ["false"], "reconcile": ["sh", "-c", script], "env": {"LOOK_TOKEN": secret},
+    });
+    let found = look(binding, creating(json!({}))).await;
+    assert_eq!(found, Reconciled::Unknown("the look at it failed: bad key ***".to_owned()));
+    let script = "echo \"{\\\"happened\\\": {\\\"by $LOOK_TOKEN\\\": 1}}\"";
+    let binding = json!({
+        "exec": ["false"], "reconcile": ["sh", "-c", script], "env": {"LOOK_TOKEN": secret},
+    });
+    assert_eq!(look(binding, creating(json!({}))).await, Reconciled::Happened(Outcome::Value(json!({"by ***": 1}))));
+
+    let variable = "CARGO_MANIFEST_DIR";
+    let server = Server::start(|asked, _| {
+        answer("403 Forbidden", "text/plain", &format!("no rights for {}", asked.header("x-key").unwrap_or_default()))
+    })
+    .await;
+    let binding = json!({
+        "http": {"url": server.url, "method": "POST"}, "secrets": [variable],
+        "reconcile": {"url": server.url, "headers": {"X-Key": format!("{{{{ env.{variable} }}}}")}},
+    });
+    let found = look(binding, creating(json!({}))).await;
+    assert!(matches!(&found, Reconciled::Unknown(words) if words.contains("no rights for ***")), "{found:?}");
 }

@@ -30,7 +30,7 @@ async fn converse(model: Arc<dyn Model>, lazy: bool, words: &[&str]) -> (Vec<Val
         let reply: Reply = say(&live, words).await;
         replies.push(serde_json::to_value(reply).unwrap());
     }
-    (replies, live.look(|session| session.snapshot()).await)
+    (replies, live.look(obelus_kernel::session::Session::snapshot).await)
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::dialect::stream::Reader;
 use obelus_kernel::plan::check;
-use obelus_kernel::session::{Mode, Policy, Verdict};
+use obelus_kernel::policy::{Gate, Mode, Place, Policy, Proposal, Ruling};
 use obelus_kernel::{Call, Context, Expr, Message, Origins, PlanMode};
 use serde_json::{Value, json};
 
@@ -204,12 +204,21 @@ fn verdict(count: usize, repetitions: usize, matching: fn(usize) -> Value) {
     assert!(faults.is_empty(), "{faults:?}");
     let tool = call.tool.clone().expect("the tool is known");
     let from = Origins::from_json(&json!(["user", "untrusted:source3"]));
-    let origins = |_: Option<&str>| from.clone();
-    let expected = Verdict::Confirm(vec!["it is ours to check".to_owned()]);
-    assert_eq!(policy.verdict(&call, &tool, &params, Mode::Full, &origins), expected);
-    counted_work(repetitions, &mut |_| {
-        black_box(policy.verdict(black_box(&call), &tool, &params, Mode::Full, &origins));
-    });
+    let nobody = Origins::default();
+    let proposal = Proposal {
+        call: &call,
+        tool: &tool,
+        params: &|| params.clone(),
+        origins: &|_: Place<'_>| Some(from.clone()),
+        proposer: &nobody,
+        may_follow: &|_| true,
+        grounding: None,
+    };
+    let gate = Gate::new(&policy, Mode::Full);
+    assert_eq!(gate.judge(&proposal).ruling(), Ruling::Confirm);
+    for _ in 0..repetitions {
+        black_box(gate.judge(black_box(&proposal)));
+    }
 }
 
 fn call(reads: &[String], writes: &str) -> Value {

@@ -1,6 +1,5 @@
 //! The one schema that the model answers in: words, calls, output.
 
-mod absent;
 mod limits;
 mod offered;
 mod strict;
@@ -15,23 +14,22 @@ use crate::context::Context;
 use crate::dialect::entries::ENTRIES;
 use crate::fold::Method;
 use crate::message::PlanMode;
+pub use crate::schema::without_nulls;
 use crate::tool::{Effect, Tool};
-pub(crate) use absent::without_null_members;
-pub use absent::without_nulls;
 use offered::OfferedTool;
 pub(crate) use offered::{Latest, Offered};
 use strict::{Notes, Strict, described, nullable};
 
-/// The objects that stand around a parameter: the answer, and the call.
+/// The objects around a parameter: the answer and the call.
 const LEVELS: usize = 2;
 
-/// The schema of an answer. What is composed here is read by [`crate::dialect`]: entries become properties (see
-/// [`crate::dialect::entries`]), and null where something may be left out means that it is.
+/// The schema of an answer. In an answer, entries are properties (see [`crate::dialect::entries`]), and null in an
+/// optional place means absent.
 #[derive(Clone, Debug, Serialize)]
 pub struct Composed {
     /// The schema.
     pub schema: Value,
-    /// Why it cannot be sent in a provider's strict mode; empty if it can. It is valid JSON Schema either way.
+    /// Why it cannot be sent in a strict mode; empty if it can.
     pub loose: Vec<String>,
     #[serde(skip)]
     text: OnceLock<String>,
@@ -43,7 +41,7 @@ impl Composed {
         Self { schema, loose, text: OnceLock::new() }
     }
 
-    /// The schema as JSON, written once: it is long, and one request after another shows it.
+    /// The schema as JSON text, written once.
     pub fn text(&self) -> &str {
         self.text.get_or_init(|| self.schema.to_string())
     }
@@ -52,37 +50,36 @@ impl Composed {
 /// What the model may do with a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// Nothing: it does not see it.
+    /// Nothing: the model does not see it.
     No,
     /// Call it.
     Call,
-    /// Plan one call of it, for another step to carry out.
+    /// Plan one call of it for another step.
     Plan,
 }
 
 /// Composes the schema of an answer for the tools of a context.
 ///
-/// `offer` says what the model may do with each tool now. `is_latent` says which tools the model carries out itself:
-/// those bring their `_output` along, unless the plan is lazy. `output` is the schema of the request's result.
+/// `offer` says what the model may do with each tool. `by_model` tells which tools the model carries out itself: their
+/// calls bring `_output` along, unless the plan is lazy. `output` is the schema of the request's result.
 pub fn compose(
     context: &Context,
     output: Option<&Value>,
     mode: PlanMode,
     offer: impl Fn(&Tool) -> Offer,
-    is_latent: impl Fn(&Tool) -> bool,
+    by_model: impl Fn(&Tool) -> bool,
 ) -> Composed {
-    composed(&Offered::new(context, output, mode, offer, is_latent))
+    composed(&Offered::new(context, output, mode, offer, by_model))
 }
 
 fn composed(offered: &Offered) -> Composed {
     let mut notes = Notes::default();
-    let mut calls = Vec::new();
-    for OfferedTool { tool, is_called, brings_output } in &offered.tools {
-        calls.push(match is_called {
-            true => call(tool, &offered.instances, *brings_output, &mut notes),
-            false => planned(tool, &mut notes),
-        });
-    }
+    let call_of = |OfferedTool { tool, is_called, brings_output }: &OfferedTool| match is_called {
+        true => call(tool, &offered.instances, *brings_output, &mut notes),
+        // Another step decides about the result of a planned call.
+        false => about(tool, closed(named_params(tool, &mut notes))),
+    };
+    let calls: Vec<Value> = offered.tools.iter().map(call_of).collect();
     let runs = offered.tools.iter().filter(|offered| offered.is_called).count();
     let plans = calls.len() > runs;
     let items = if calls.is_empty() { closed(Map::new()) } else { json!({"anyOf": calls}) };
@@ -97,15 +94,17 @@ fn composed(offered: &Offered) -> Composed {
         Some(schema) => nullable(Strict::new(schema, "output", 1, &mut notes).plain(schema)),
         None => json!({"type": ["string", "number", "boolean", "null"]}),
     };
-    let mut properties = Map::new();
     let say = "Words for the user, shown at once. Null if there is nothing to say yet.";
-    properties.insert("say".to_owned(), described(json!({"type": ["string", "null"]}), say));
-    properties.insert("calls".to_owned(), list);
     let result = match plans {
         true => "The result of this step, along with the call that is to be carried out next.",
         false => "The result of the whole request. Null while calls still have to bring something.",
     };
-    properties.insert("output".to_owned(), described(output, result));
+    let properties = [
+        ("say", described(json!({"type": ["string", "null"]}), say)),
+        ("calls", list),
+        ("output", described(output, result)),
+    ];
+    let properties = properties.into_iter().map(|(name, schema)| (name.to_owned(), schema)).collect();
     let mut definitions = Map::new();
     if runs > 0 {
         let methods = Method::ALL.iter().map(|(name, _)| (*name).into());
@@ -117,15 +116,21 @@ fn composed(offered: &Offered) -> Composed {
     finished(closed(properties), definitions, notes)
 }
 
-/// Composes the schema of an answer that is the result of one call of a tool, which the model carries out itself.
-pub(crate) fn compose_result(tool: &Tool) -> Composed {
+/// Composes the schema of an answer that is the result of one model call. Of several alternatives the model chooses the
+/// path of the result.
+pub(crate) fn compose_result(tool: &Tool, alternatives: &[String]) -> Composed {
     let mut notes = Notes::default();
     let schema = tool.output().unwrap_or(&Value::Bool(true));
     let output = Strict::new(schema, &tool.name, 1, &mut notes).plain(schema);
-    finished(closed(Map::from_iter([("output".to_owned(), output)])), Map::new(), notes)
+    let mut properties = Map::from_iter([("output".to_owned(), output)]);
+    if alternatives.len() > 1 {
+        let chosen = one_of(alternatives.iter().map(|path| path.as_str().into()));
+        properties.insert("_outputPath".to_owned(), described(chosen, "Where the result goes."));
+    }
+    finished(closed(properties), Map::new(), notes)
 }
 
-/// What is common to several places is said once: a strict mode counts what a schema lists.
+/// Adds the definitions that several places share, for a strict mode limits the size of a schema.
 fn finished(mut schema: Value, mut definitions: Map<String, Value>, mut notes: Notes) -> Composed {
     if notes.has_anything {
         definitions.extend(strict::definitions().map(|(name, schema)| (name.to_owned(), schema)));
@@ -137,7 +142,7 @@ fn finished(mut schema: Value, mut definitions: Map<String, Value>, mut notes: N
     Composed::new(schema, notes.loose)
 }
 
-/// A tool's name and its parameters, as they are written in a call.
+/// The properties of a call that name the tool and its parameters.
 fn named_params(tool: &Tool, notes: &mut Notes) -> Map<String, Value> {
     let mut properties = Map::new();
     let mut put = |name: &str, schema: Value| properties.insert(name.to_owned(), schema);
@@ -149,7 +154,7 @@ fn named_params(tool: &Tool, notes: &mut Notes) -> Map<String, Value> {
         if tool.prescribed().iter().any(|(prescribed, _)| prescribed == name) {
             continue;
         }
-        put(name, strict.member(tool.params(), name, schema));
+        put(name, strict.member(tool.params(), name, schema, true));
     }
     if let Some(entries) = strict.free_params(tool.params()) {
         put(ENTRIES, entries);
@@ -167,21 +172,15 @@ fn about(tool: &Tool, schema: Value) -> Value {
     }
 }
 
-/// The schema of a call that another step carries out: what becomes of its result is that step's to say.
-fn planned(tool: &Tool, notes: &mut Notes) -> Value {
-    about(tool, closed(named_params(tool, notes)))
-}
-
 /// The schema of one call of a tool.
 fn call(tool: &Tool, instances: &BTreeSet<String>, brings_output: bool, notes: &mut Notes) -> Value {
     let mut properties = named_params(tool, notes);
     let mut put = |name: &str, schema: Value| properties.insert(name.to_owned(), schema);
 
     let acts = tool.effect != Effect::Read && !brings_output;
-    for aside in ["requires_confirmation", "confirmed"] {
-        if acts && tool.param(aside).is_none() {
-            put(aside, json!({"type": ["boolean", "null"]}));
-        }
+    for aside in ["requires_confirmation", "confirmed"].into_iter().filter(|aside| acts && tool.param(aside).is_none())
+    {
+        put(aside, json!({"type": ["boolean", "null"]}));
     }
     if acts && tool.param("confirmation_decision").is_none() {
         put("confirmation_decision", json!({"type": ["string", "null"], "enum": ["deny", null]}));
@@ -208,7 +207,7 @@ fn call(tool: &Tool, instances: &BTreeSet<String>, brings_output: bool, notes: &
             Some(schema) => Strict::new(schema, &tool.name, LEVELS, notes).plain(schema),
             None => json!({"type": ["string", "number", "boolean"]}),
         };
-        put("_output", schema);
+        put("_output", nullable(schema));
     }
     about(tool, closed(properties))
 }
@@ -240,7 +239,7 @@ fn output_method(tool: &Tool) -> Value {
     }
 }
 
-/// An object of which every property is required and no other is permitted.
+/// An object with exactly these properties.
 fn closed(properties: Map<String, Value>) -> Value {
     let required: Vec<&String> = properties.keys().collect();
     json!({"type": "object", "required": required, "properties": properties, "additionalProperties": false})
@@ -250,14 +249,14 @@ fn closed(properties: Map<String, Value>) -> Value {
 mod tests {
     use super::*;
 
-    fn composed(tools: Value, mode: PlanMode, latent: &[&str]) -> Composed {
+    fn composed(tools: Value, mode: PlanMode, by_model: &[&str]) -> Composed {
         let context = Context::from_value(json!([{"type": "tool", "tool": tools}])).unwrap();
         compose(
             &context,
             Some(&json!({"type": "string"})),
             mode,
             |_| Offer::Call,
-            |tool| latent.contains(&tool.name.as_str()),
+            |tool| by_model.contains(&tool.name.as_str()),
         )
     }
 
@@ -288,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_latent_tool_brings_its_output_only_where_planning_is_execution() {
+    fn a_model_call_brings_its_output_only_where_planning_is_execution() {
         let tools = json!({"sum_up": {"type": "object", "properties": {"text": {}, "_output": {"type": "string"}}}});
         assert!(first_call(&composed(tools.clone(), PlanMode::Eager, &["sum_up"])).get("_output").is_some());
         assert!(first_call(&composed(tools.clone(), PlanMode::Lazy, &["sum_up"])).get("_output").is_none());

@@ -1,4 +1,4 @@
-//! The context: an append-only list of messages, and what it adds up to.
+//! The context: an append-only list of messages, and its fold.
 
 mod past;
 mod view;
@@ -19,35 +19,36 @@ pub(crate) use view::named;
 
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
-use crate::fold::{self, Method, Undo};
+use crate::fold::{self, Undo};
 use crate::message::{Data, Message, Parsed, Plan, Text};
 use crate::names::Name;
 use crate::origin::Origins;
 use crate::path::Path;
 use crate::tool::Tool;
+use crate::wording::type_name;
 
 /// An agent's memory.
 ///
-/// The list of messages is the truth; beside it the fold of every kind is kept materialised, so that a read
-/// costs the depth of its path and not the length of the list. [`Context::refolded`] builds it anew.
+/// The list of messages is the truth. The fold of every kind is kept beside it, so that a read costs the depth of its
+/// path and not the length of the list; [`Context::refolded`] builds it anew.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     messages: Vec<Message>,
-    /// What is missing in that list, because nobody has asked for it yet.
+    /// Messages that are missing in the list until somebody asks for them.
     past: Option<Past>,
     views: BTreeMap<Name, View>,
     tools: BTreeMap<String, Arc<Tool>>,
-    /// Names of tools in the order of their first definition, which is the order the model sees.
+    /// Names of tools in the order of their first definition, as the model sees them.
     tool_order: Vec<String>,
     instances: BTreeSet<String>,
     /// Index of the latest plan message.
     plan: Option<usize>,
-    /// The latest plan of before the context was taken up.
+    /// The latest plan from before the context was restored.
     plan_before: Option<Plan>,
     ignored: Vec<(usize, String)>,
 }
 
-/// Messages that are appended together. Most often it is the one result of a call, which takes no list.
+/// Messages that are appended together. Most often it is one result, which needs no allocation.
 pub(crate) type Batch = SmallVec<[Message; 1]>;
 
 impl Context {
@@ -66,7 +67,7 @@ impl Context {
     /// Reads a context from a JSON array of messages.
     pub fn from_value(value: Value) -> Result<Self, Fault> {
         let Value::Array(messages) = value else {
-            let text = format!("a context is an array of messages, not {}", fold::type_name(&value));
+            let text = format!("a context is an array of messages, not {}", type_name(&value));
             return Err(Fault::new(Rule::Ctx3, text));
         };
         Self::collect(messages.into_iter().map(Message::from_value))
@@ -87,13 +88,12 @@ impl Context {
         self.append_checked(batch.into(), |_| Ok(()))
     }
 
-    /// Appends a batch if, with all of it in place, `check` has no objection; otherwise nothing changes.
+    /// Appends a batch if `check` accepts the context with all of it; otherwise nothing changes.
     pub(crate) fn append_checked(
         &mut self,
         mut batch: Batch,
         check: impl FnOnce(&Context) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        // Most batches are the one result of a call.
         let appended = match (batch.len(), batch.pop()) {
             (1, Some(message)) => self.append_one(message, 0, check),
             (_, last) => {
@@ -102,7 +102,7 @@ impl Context {
             }
         };
         if appended.is_err() {
-            // A kind that only the rejected batch has written is not a kind of this context.
+            // Kinds that only the rejected batch wrote go.
             self.views.retain(|_, view| !view.is_empty());
         }
         appended
@@ -125,16 +125,10 @@ impl Context {
 
     fn append_several(&mut self, batch: Batch, check: impl FnOnce(&Context) -> Result<(), Fault>) -> Result<(), Fault> {
         let mut taken = Vec::with_capacity(batch.len());
-        let mut outcome = Ok(());
-        for (index, message) in batch.iter().enumerate() {
-            match self.take_in(message) {
-                Ok(one) => taken.push(one),
-                Err(fault) => {
-                    outcome = Err(fault.in_message(index));
-                    break;
-                }
-            }
-        }
+        let outcome = batch.iter().enumerate().try_for_each(|(index, message)| {
+            taken.push(self.take_in(message).map_err(|fault| fault.in_message(index))?);
+            Ok(())
+        });
         if let Err(fault) = outcome.and_then(|()| check(self)) {
             batch.iter().zip(taken).rev().for_each(|(message, one)| self.take_out(message, one));
             return Err(fault);
@@ -145,7 +139,7 @@ impl Context {
         Ok(())
     }
 
-    /// Folds a message into memory, or reads the tools in it: what may fail, and can be taken back.
+    /// Does what may fail: folds a message, or reads the tools in it.
     fn take_in(&mut self, message: &Message) -> Result<Taken, Fault> {
         match message {
             Message::Data(data) => self.fold_in(data).map(Taken::Folded).map_err(|text| Fault::new(Rule::Ctx4, text)),
@@ -169,18 +163,25 @@ impl Context {
         fold::write(view.slot(data.instance.as_deref()), path, method, value.clone())
     }
 
-    /// Takes back what a message of a rejected batch has brought about. The latest comes first.
+    /// Undoes a message of a rejected batch, the latest first.
     fn take_out(&mut self, message: &Message, taken: Taken) {
         let (Message::Data(data), Taken::Folded(undo)) = (message, taken) else { return };
         if let Some(view) = self.views.get_mut(&data.kind) {
-            fold::take_back(view.slot(data.instance.as_deref()), data.operation().0, undo);
+            fold::undo_write(view.slot(data.instance.as_deref()), data.operation().0, undo);
         }
     }
 
-    /// Takes note of what was taken in, and keeps the message.
+    /// Does the rest, which cannot fail, and appends the message to the list.
     fn remember(&mut self, message: Message, taken: Taken) {
         match (&message, taken) {
-            (Message::Data(data), Taken::Folded(undo)) => self.label(data, undo.made_the_place()),
+            (Message::Data(data), Taken::Folded(undo)) => {
+                if let Some(view) = self.views.get_mut(&data.kind) {
+                    view.note(data, undo.created_place());
+                }
+                if let Some(instance) = data.instance.as_ref().filter(|name| !self.instances.contains(*name)) {
+                    self.instances.insert(instance.clone());
+                }
+            }
             (Message::Tool(_), Taken::Tools(tools)) => {
                 for tool in tools {
                     if !self.tools.contains_key(&tool.name) {
@@ -195,32 +196,7 @@ impl Context {
         self.push(message);
     }
 
-    /// Notes where data comes from, and what else it says of its kind. `is_new` where nothing was at its place.
-    fn label(&mut self, data: &Data, is_new: bool) {
-        let instance = data.instance.as_deref();
-        let Some(view) = self.views.get_mut(&data.kind) else { return };
-        if let (path, method, Some(value)) = data.operation() {
-            let sources = data.sources();
-            view.label(instance, path, method, value, &sources);
-            if is_new && matches!(method, Method::Push | Method::Concat) {
-                // Labels of what was here long ago must not pass for those of the first elements.
-                view.label_below(instance, path, &sources);
-            }
-            for (dotted, origins) in data.parts.iter().flat_map(|parts| parts.iter()) {
-                view.label_part(instance, path, method, value, dotted, origins);
-            }
-        }
-        if data.schema.is_some() || data.description.is_some() {
-            view.describe(instance, data.schema.as_deref(), data.description.as_ref());
-        }
-        if let Some(instance) = &data.instance
-            && !self.instances.contains(instance)
-        {
-            self.instances.insert(instance.clone());
-        }
-    }
-
-    /// The value at a path: the instance's own lies over the global. Without an instance, global data only.
+    /// The value at a path: the instance's data over the global, or without an instance the global data.
     pub fn read(&self, path: &Path, instance: Option<&str>) -> Option<Cow<'_, Value>> {
         self.views.get(&path.kind)?.read(&path.segments, instance)
     }
@@ -230,16 +206,12 @@ impl Context {
         self.views.get(&path.kind).map(|view| view.origins(&path.segments, instance)).unwrap_or_default()
     }
 
-    /// Where everything in the context comes from, as whoever sees all of it is told.
+    /// Where everything in the context comes from.
     pub(crate) fn all_origins(&self) -> Origins {
-        let mut all = Origins::default();
-        for view in self.views.values() {
-            all.join(&view.all_origins());
-        }
-        all
+        self.views.values().fold(Origins::default(), |all, view| all.joined(&view.all_origins()))
     }
 
-    /// Whose words the conversation is made of.
+    /// Who speaks in the conversation.
     pub(crate) fn text_origins(&self) -> Origins {
         let texts = self.messages.iter().filter_map(|message| match message {
             Message::Text(text) => Some(Origins::of(text.role.into())),
@@ -263,12 +235,12 @@ impl Context {
         self.views.get(kind)
     }
 
-    /// The tool of this name: its last definition.
+    /// The latest definition of a tool.
     pub fn tool(&self, name: &str) -> Option<&Arc<Tool>> {
         self.tools.get(name)
     }
 
-    /// Every tool, in the order in which the names first came.
+    /// Every tool, in the order of first definition.
     pub fn tools(&self) -> impl Iterator<Item = &Arc<Tool>> {
         self.tool_order.iter().filter_map(|name| self.tools.get(name))
     }
@@ -294,12 +266,12 @@ impl Context {
         })
     }
 
-    /// Fields of the input that nothing reads: index of the message and name of the field.
+    /// Fields that nothing reads: index of the message and name of the field.
     pub fn ignored(&self) -> &[(usize, String)] {
         &self.ignored
     }
 
-    /// The same memory with its fold built anew from the list.
+    /// The same context with its fold built anew.
     pub fn refolded(&self) -> Result<Self, Fault> {
         let mut again = Self::new();
         for (index, message) in self.messages().iter().enumerate() {
@@ -314,11 +286,11 @@ impl Context {
     }
 }
 
-/// What a message has brought about that may still be taken back.
+/// What a message brought, which may still be undone.
 enum Taken {
     /// A write to the fold.
     Folded(Undo),
-    /// The tools it defines, none of them on offer yet.
+    /// The tools that it defines.
     Tools(Vec<Tool>),
     Nothing,
 }

@@ -1,12 +1,14 @@
-//! Dialects: the ways in which a model writes its answers.
+//! Dialects: how a model writes its answers.
 
 pub mod blocks;
-pub mod entries;
+pub(crate) mod entries;
+mod solution;
 pub mod stream;
 
 use serde::{Deserialize, Serialize};
 
-use crate::session::Solution;
+use blocks::Blocks;
+pub use solution::Solution;
 
 /// How an answer is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,19 +22,16 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Whether it is the plain one.
+    /// Whether it is the default.
     pub fn is_json(&self) -> bool {
         *self == Dialect::Json
     }
 
-    /// Reads an answer. What is wrong with it is said in words for the model.
+    /// Reads an answer. The error is for the model.
     pub fn read(self, text: &str) -> Result<Solution, String> {
         match self {
             Dialect::Json => Solution::from_text(text),
-            Dialect::Blocks => match blocks::read(text) {
-                Ok(blocks) => Ok(blocks.into_solution()),
-                Err(error) => Err(error.to_string()),
-            },
+            Dialect::Blocks => blocks::read(text).map(Blocks::into_solution).map_err(|error| error.to_string()),
         }
     }
 }

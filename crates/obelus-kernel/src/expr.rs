@@ -12,9 +12,7 @@ use smallvec::{SmallVec, smallvec};
 use crate::fault::{Fault, Rule};
 use crate::path::Path;
 
-/// An expression as it stands in a call: where a value comes from, or where it goes.
-///
-/// `Any` and `All` have two terms or more; what is written in parentheses is a term of its own.
+/// An expression: where a value comes from, or where it goes. `Any` and `All` have two terms or more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expr {
     /// `†state.deal.id`
@@ -26,12 +24,17 @@ pub enum Expr {
 }
 
 impl Expr {
-    /// Reads an expression. The fault points at the column, counted in characters from 1.
+    /// Reads an expression. A fault names the column, counted in characters from 1.
     pub fn parse(text: &str) -> Result<Self, Fault> {
         parse::expression(text)
     }
 
-    /// The value when every reference is read by `read`; absent if there is none.
+    /// Reads the reference that stands in a longer text from `start` to `end` (CTX-13).
+    pub(crate) fn reference_in(text: &str, start: usize, end: usize) -> Result<Self, Fault> {
+        parse::reference_in(text, start, end).map(|path| Expr::Ref(Arc::new(path)))
+    }
+
+    /// The value, if there is one; `read` reads a reference.
     pub fn value<'a>(&self, read: &impl Fn(&Path) -> Option<Cow<'a, Value>>) -> Option<Cow<'a, Value>> {
         match self {
             Expr::Ref(path) => read(path),
@@ -57,7 +60,7 @@ impl Expr {
         found
     }
 
-    /// The references whose value the expression can take: all but those that only guard another.
+    /// The references whose value the expression can have: all but guards of another.
     pub fn sources(&self) -> Vec<&Arc<Path>> {
         match self {
             Expr::Ref(path) => vec![path],
@@ -66,8 +69,8 @@ impl Expr {
         }
     }
 
-    /// Whether the expression can have a value, given which references can.
-    pub fn can_have(&self, can: &impl Fn(&Path) -> bool) -> bool {
+    /// Whether the expression can have a value if these references can.
+    pub(crate) fn can_have(&self, can: &impl Fn(&Path) -> bool) -> bool {
         match self {
             Expr::Ref(path) => can(path),
             Expr::Any(terms) => terms.iter().any(|term| term.can_have(can)),
@@ -103,15 +106,15 @@ impl fmt::Display for Expr {
     }
 }
 
-/// Where a call's result goes: alternatives, of which one is written, each a group of paths written together.
+/// Where a result goes: one of several alternatives, each a group of paths that are written together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutputPath {
-    /// The groups in order; the last one takes an activity's error when there are several.
-    pub alternatives: SmallVec<[Group; 1]>,
+    /// The groups in order. With several, the last one takes an activity's error.
+    pub(crate) alternatives: SmallVec<[Group; 1]>,
 }
 
-/// Paths that are written together. Nearly always it is one, and the only alternative: that takes no list.
-pub type Group = SmallVec<[Arc<Path>; 1]>;
+/// Paths that are written together. Most often it is one, which needs no allocation.
+pub(crate) type Group = SmallVec<[Arc<Path>; 1]>;
 
 /// Kinds that no call may write.
 const READ_ONLY: [&str; 4] = ["input", "tool", "plan", "error"];
@@ -122,8 +125,8 @@ impl OutputPath {
         Self::from_expr(Expr::parse(text)?)
     }
 
-    /// An expression taken as a place to write.
-    pub fn from_expr(expr: Expr) -> Result<Self, Fault> {
+    /// An expression as a place to write.
+    pub(crate) fn from_expr(expr: Expr) -> Result<Self, Fault> {
         let alternatives: SmallVec<[Group; 1]> = match expr {
             Expr::Any(terms) => terms.into_iter().map(group).collect::<Result<_, _>>()?,
             single => smallvec![group(single)?],
@@ -166,4 +169,10 @@ impl fmt::Display for OutputPath {
         let group = |paths: &Group| paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(" && ");
         f.write_str(&self.alternatives.iter().map(group).collect::<Vec<_>>().join(" || "))
     }
+}
+
+/// The segments of a path, for tests.
+#[cfg(test)]
+pub(crate) fn segments_of(path: &str) -> crate::path::Segments {
+    Expr::parse(path).unwrap().refs()[0].segments.clone()
 }

@@ -1,78 +1,68 @@
-//! What is wrong, where, and which rule says so.
+//! Faults: what is wrong, where, and which rule says so.
 
 use std::fmt;
 
-/// A rule of the behaviour that an input broke. Its name is stable: programs and models act on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Rule {
-    /// A message of an unknown type, of the wrong shape, or nested too deep.
-    Ctx3,
-    /// A write that cannot be folded into what is there.
-    Ctx4,
-    /// A written value that breaks the schema of its kind.
-    Ctx7,
-    /// A path that may not be written.
-    Ctx11,
-    /// An expression that cannot be read.
-    Ctx12,
-    /// A latent call without its output.
-    Call1,
-    /// A call that does not fit its tool: name, parameters, scopes or instance.
-    Call3,
-    /// An activity's message outside of what its call may write.
-    Call5,
-    /// Calls that wait for each other.
-    Plan2,
-    /// A reference that nobody feeds and nobody has.
-    Plan4,
-    /// Several writers of one path at the same time.
-    Plan5,
-    /// A latent call that has not chosen its path.
-    Plan8,
-    /// A lazy plan that carries results.
-    Plan9,
-    /// A value written as one type and read as another.
-    Plan11,
-    /// A tool that is not well defined.
-    Tool1,
-    /// A tool that names an activity which does not exist.
-    Tool3,
-    /// An output that breaks the schema of the request.
-    Loop1,
-    /// A call that the mode does not permit.
-    Pol1,
-    /// A call that the policy does not permit.
-    Pol2,
-    /// A delegate that is not allowed.
-    Del1,
+/// Declares the rules, each with its meaning and its stable name.
+macro_rules! rules {
+    ($($(#[$doc:meta])* $rule:ident = $name:literal,)*) => {
+        /// A rule that an input broke. Programs and models act on its name.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Rule {
+            $($(#[$doc])* $rule,)*
+        }
+
+        impl Rule {
+            /// The stable name, such as `CTX-3`.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Rule::$rule => $name,)*
+                }
+            }
+        }
+    };
 }
 
-impl Rule {
-    /// The name by which the rule is known, such as `CTX-3`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Rule::Ctx3 => "CTX-3",
-            Rule::Ctx4 => "CTX-4",
-            Rule::Ctx7 => "CTX-7",
-            Rule::Ctx11 => "CTX-11",
-            Rule::Ctx12 => "CTX-12",
-            Rule::Call1 => "CALL-1",
-            Rule::Call3 => "CALL-3",
-            Rule::Call5 => "CALL-5",
-            Rule::Plan2 => "PLAN-2",
-            Rule::Plan4 => "PLAN-4",
-            Rule::Plan5 => "PLAN-5",
-            Rule::Plan8 => "PLAN-8",
-            Rule::Plan9 => "PLAN-9",
-            Rule::Plan11 => "PLAN-11",
-            Rule::Tool1 => "TOOL-1",
-            Rule::Tool3 => "TOOL-3",
-            Rule::Loop1 => "LOOP-1",
-            Rule::Pol1 => "POL-1",
-            Rule::Pol2 => "POL-2",
-            Rule::Del1 => "DEL-1",
-        }
-    }
+rules! {
+    /// A message of an unknown type, of the wrong shape, or nested too deep.
+    Ctx3 = "CTX-3",
+    /// A write that cannot be folded into what is there.
+    Ctx4 = "CTX-4",
+    /// A written value that breaks the schema of its kind.
+    Ctx7 = "CTX-7",
+    /// A path that may not be written.
+    Ctx11 = "CTX-11",
+    /// An expression that cannot be read.
+    Ctx12 = "CTX-12",
+    /// A model call without its output.
+    Call1 = "CALL-1",
+    /// A call that does not fit its tool: name, parameters, scopes or instance.
+    Call3 = "CALL-3",
+    /// An activity's message outside of what its call may write.
+    Call5 = "CALL-5",
+    /// Calls that wait for each other.
+    Plan2 = "PLAN-2",
+    /// A reference that has no value and that no call writes.
+    Plan4 = "PLAN-4",
+    /// Several writers of one path at the same time.
+    Plan5 = "PLAN-5",
+    /// A model call that has not chosen its path.
+    Plan8 = "PLAN-8",
+    /// A lazy plan that carries results.
+    Plan9 = "PLAN-9",
+    /// A value written as one type and read as another.
+    Plan11 = "PLAN-11",
+    /// A tool that is not well defined.
+    Tool1 = "TOOL-1",
+    /// A tool that names an activity which does not exist.
+    Tool3 = "TOOL-3",
+    /// An output that breaks the schema of the request.
+    Loop1 = "LOOP-1",
+    /// A call that the mode does not permit.
+    Pol1 = "POL-1",
+    /// A call that the policy does not permit.
+    Pol2 = "POL-2",
+    /// A delegate that is not allowed.
+    Del1 = "DEL-1",
 }
 
 impl fmt::Display for Rule {
@@ -97,31 +87,31 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault whose place is filled in by the callers that know it.
+    /// A fault without a place: callers that know the place add it.
     pub fn new(rule: Rule, text: impl Into<String>) -> Self {
         Self { rule, message: None, call: None, field: String::new(), text: text.into() }
     }
 
-    /// What is wrong and at which field, for whoever knows the rule and the call already.
+    /// The text with its field, without rule, message and call.
     pub fn words(&self) -> String {
         if self.field.is_empty() { self.text.clone() } else { format!("`{}`: {}", self.field, self.text) }
     }
 
-    /// The same fault, in the message of this index.
+    /// Sets the index of the message, unless it is set.
     #[must_use]
     pub fn in_message(mut self, index: usize) -> Self {
         self.message.get_or_insert(index);
         self
     }
 
-    /// The same fault, in the call of this index.
+    /// Sets the index of the call, unless it is set.
     #[must_use]
-    pub fn in_call(mut self, index: usize) -> Self {
+    pub(crate) fn in_call(mut self, index: usize) -> Self {
         self.call.get_or_insert(index);
         self
     }
 
-    /// The same fault, at this field; an outer field is put before an inner one.
+    /// Puts this field before the field at fault.
     #[must_use]
     pub fn at(mut self, field: &str) -> Self {
         if self.field.is_empty() {

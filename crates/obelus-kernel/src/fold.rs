@@ -1,14 +1,15 @@
-//! The fold: how one write changes what is there, and how it is taken back.
+//! The fold: how a write changes a value, and how it is undone.
 
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
-use crate::path::Segment;
+use crate::path::{Segment, nested};
+use crate::wording::type_name;
 
-/// How a written value joins what is already at its path.
+/// How a written value joins what is at its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
-    /// Replaces whatever is there.
+    /// Replaces what is there.
     Set,
     /// Merges objects deeply; anything else replaces.
     Merge,
@@ -40,7 +41,7 @@ impl Method {
         Self::ALL.iter().find(|(_, method)| *method == self).map_or("", |&(name, _)| name)
     }
 
-    /// What the method leaves where nothing was.
+    /// What the method writes where nothing is.
     fn first(self, value: Value) -> Result<Value, String> {
         match self {
             Method::Push => Ok(Value::Array(vec![value])),
@@ -52,65 +53,65 @@ impl Method {
     }
 }
 
-/// What a write has changed, so that it can be taken back. It holds what was replaced, never a copy of the rest.
+/// What a write changed, to undo it: only what was replaced, no copy of the rest.
 #[derive(Debug)]
 pub(crate) struct Undo {
-    /// How many segments of the written path lead to what has changed.
+    /// How many segments of the written path lead to the change.
     depth: usize,
-    change: Change,
+    change: Replaced,
 }
 
 #[derive(Debug)]
-enum Change {
+enum Replaced {
     /// There was nothing.
     Absent,
-    /// This was there.
+    /// This value was there.
     Was(Value),
     /// An array or a string was this long.
     Len(usize),
-    /// Fields of an object have changed.
-    Fields(Vec<(String, Change)>),
+    /// Fields of an object changed.
+    Fields(Vec<(String, Replaced)>),
 }
 
 impl Undo {
-    fn here(change: Change) -> Self {
+    fn here(change: Replaced) -> Self {
         Self { depth: 0, change }
     }
 
-    /// The same, seen from one segment further up.
-    fn seen_from_above(self) -> Self {
+    /// The same, from one segment further up.
+    fn one_up(self) -> Self {
         Self { depth: self.depth + 1, ..self }
     }
 
-    /// Whether nothing was at the written place before.
-    pub(crate) fn made_the_place(&self) -> bool {
-        matches!(self.change, Change::Absent)
+    /// Whether the write created its place.
+    pub(crate) fn created_place(&self) -> bool {
+        matches!(self.change, Replaced::Absent)
     }
 }
 
-/// Writes `value` at `path` below `root`. On an error nothing has changed.
+/// Writes `value` at `path` below `root`. An error changes nothing.
 pub(crate) fn write(root: &mut Option<Value>, path: &[Segment], method: Method, value: Value) -> Result<Undo, String> {
     match root {
         Some(node) => write_below(node, path, method, value),
         None => {
             *root = Some(build(path, method, value)?);
-            Ok(Undo::here(Change::Absent))
+            Ok(Undo::here(Replaced::Absent))
         }
     }
 }
 
-/// Takes back the latest write to `root`, which was at `path`.
-pub(crate) fn take_back(root: &mut Option<Value>, path: &[Segment], undo: Undo) {
+/// Undoes the latest write to `root`, which was at `path`.
+pub(crate) fn undo_write(root: &mut Option<Value>, path: &[Segment], undo: Undo) {
     match (undo.change, path[..undo.depth].split_last()) {
-        (Change::Absent, None) => *root = None,
-        (Change::Absent, Some((last, above))) => {
+        (Replaced::Absent, None) => *root = None,
+        (Replaced::Absent, Some((last, above))) => {
             if let Some(Value::Object(map)) = node_at(root, above) {
                 map.shift_remove(last.key().as_ref());
             }
         }
         (change, _) => {
             if let Some(node) = node_at(root, &path[..undo.depth]) {
-                take_back_at(node, change);
+                undo_at(node, change);
             }
         }
     }
@@ -137,49 +138,47 @@ fn write_below(node: &mut Value, path: &[Segment], method: Method, value: Value)
                 Entry::Occupied(mut child) => write_below(child.get_mut(), rest, method, value)?,
                 Entry::Vacant(place) => {
                     place.insert(build(rest, method, value)?);
-                    Undo::here(Change::Absent)
+                    Undo::here(Replaced::Absent)
                 }
             };
-            Ok(undo.seen_from_above())
+            Ok(undo.one_up())
         }
         Value::Array(items) => {
             let len = items.len();
             let Some(index) = segment.element(len) else {
                 return Err(format!("there is an array of {len} elements, and `{}` is none of them", segment.key()));
             };
-            Ok(write_below(&mut items[index], rest, method, value)?.seen_from_above())
+            Ok(write_below(&mut items[index], rest, method, value)?.one_up())
         }
         scalar => Ok(Undo::here(replace(scalar, build(path, method, value)?))),
     }
 }
 
-/// The value that a write leaves where nothing was: parents are made as objects.
+/// The value that a write creates where nothing is: its parents become objects.
 fn build(path: &[Segment], method: Method, value: Value) -> Result<Value, String> {
     if let Some(segment) = path.iter().find(|segment| segment.counts_from_the_end()) {
         return Err(no_array(segment));
     }
-    Ok(path.iter().rev().fold(method.first(value)?, |inner, segment| {
-        Value::Object(std::iter::once((segment.key().into_owned(), inner)).collect())
-    }))
+    Ok(nested(path, method.first(value)?))
 }
 
-fn join(node: &mut Value, method: Method, value: Value) -> Result<Change, String> {
+fn join(node: &mut Value, method: Method, value: Value) -> Result<Replaced, String> {
     match (method, node, value) {
         (Method::Merge, Value::Object(into), Value::Object(from)) => Ok(merge(into, from, merge_value)),
         (Method::Assign, Value::Object(into), Value::Object(from)) => Ok(merge(into, from, replace)),
         (Method::Push, Value::Array(items), value) => {
             items.push(value);
-            Ok(Change::Len(items.len() - 1))
+            Ok(Replaced::Len(items.len() - 1))
         }
         (Method::Concat, Value::Array(items), Value::Array(more)) => {
             let len = items.len();
             items.extend(more);
-            Ok(Change::Len(len))
+            Ok(Replaced::Len(len))
         }
         (Method::Concat, Value::String(text), Value::String(more)) => {
             let len = text.len();
             text.push_str(&more);
-            Ok(Change::Len(len))
+            Ok(Replaced::Len(len))
         }
         (Method::Push, node, _) => Err(format!("push needs an array, and there is {}", type_name(node))),
         (Method::Concat, node, value) => {
@@ -189,44 +188,44 @@ fn join(node: &mut Value, method: Method, value: Value) -> Result<Change, String
     }
 }
 
-fn merge(into: &mut Map<String, Value>, from: Map<String, Value>, each: fn(&mut Value, Value) -> Change) -> Change {
+fn merge(into: &mut Map<String, Value>, from: Map<String, Value>, each: fn(&mut Value, Value) -> Replaced) -> Replaced {
     let mut changes = Vec::with_capacity(from.len());
     for (key, value) in from {
         let change = match into.get_mut(&key) {
             Some(child) => each(child, value),
             None => {
                 into.insert(key.clone(), value);
-                Change::Absent
+                Replaced::Absent
             }
         };
         changes.push((key, change));
     }
-    Change::Fields(changes)
+    Replaced::Fields(changes)
 }
 
-fn merge_value(node: &mut Value, value: Value) -> Change {
+fn merge_value(node: &mut Value, value: Value) -> Replaced {
     match (node, value) {
         (Value::Object(into), Value::Object(from)) => merge(into, from, merge_value),
         (node, value) => replace(node, value),
     }
 }
 
-fn replace(node: &mut Value, value: Value) -> Change {
-    Change::Was(std::mem::replace(node, value))
+fn replace(node: &mut Value, value: Value) -> Replaced {
+    Replaced::Was(std::mem::replace(node, value))
 }
 
-fn take_back_at(node: &mut Value, change: Change) {
+fn undo_at(node: &mut Value, change: Replaced) {
     match (change, node) {
-        (Change::Was(old), node) => *node = old,
-        (Change::Len(len), Value::Array(items)) => items.truncate(len),
-        (Change::Len(len), Value::String(text)) => text.truncate(len),
-        (Change::Fields(changes), Value::Object(map)) => {
+        (Replaced::Was(old), node) => *node = old,
+        (Replaced::Len(len), Value::Array(items)) => items.truncate(len),
+        (Replaced::Len(len), Value::String(text)) => text.truncate(len),
+        (Replaced::Fields(changes), Value::Object(map)) => {
             for (key, change) in changes.into_iter().rev() {
                 match (change, map.get_mut(&key)) {
-                    (Change::Absent, _) => {
+                    (Replaced::Absent, _) => {
                         map.shift_remove(&key);
                     }
-                    (change, Some(child)) => take_back_at(child, change),
+                    (change, Some(child)) => undo_at(child, change),
                     (_, None) => {}
                 }
             }
@@ -235,7 +234,7 @@ fn take_back_at(node: &mut Value, change: Change) {
     }
 }
 
-/// `over` laid on `under`, as an instance's data lies on the global: objects merge deeply, anything else covers.
+/// An instance's data over the global data: objects merge deeply, anything else covers.
 pub(crate) fn overlay(under: &Value, over: &Value) -> Value {
     let mut result = under.clone();
     merge_value(&mut result, over.clone());
@@ -246,30 +245,14 @@ fn no_array(segment: &Segment) -> String {
     format!("index {} counts from the end of an array, and there is none", segment.key())
 }
 
-/// What a value is called in messages to people and models.
-pub fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::expr::segments_of as at;
     use serde_json::json;
 
-    fn at(path: &str) -> crate::Segments {
-        let crate::Expr::Ref(path) = crate::Expr::parse(path).unwrap() else { unreachable!() };
-        path.segments.clone()
-    }
-
     #[test]
-    fn a_write_changes_its_path_and_can_be_taken_back() {
+    fn a_write_changes_its_path_and_can_be_undone() {
         let before = json!({"a": {"b": [1, 2], "s": "x"}, "n": null});
         for (path, method, value, after) in [
             ("†k.a.b[1]", Method::Set, json!(9), json!({"a": {"b": [1, 9], "s": "x"}, "n": null})),
@@ -284,13 +267,13 @@ mod tests {
             let mut root = Some(before.clone());
             let undo = write(&mut root, &at(path), method, value).unwrap();
             assert_eq!(root, Some(after), "{path}");
-            take_back(&mut root, &at(path), undo);
-            assert_eq!(root, Some(before.clone()), "{path} taken back");
+            undo_write(&mut root, &at(path), undo);
+            assert_eq!(root, Some(before.clone()), "{path} undone");
         }
     }
 
     #[test]
-    fn a_write_that_cannot_be_leaves_everything_as_it_was() {
+    fn a_failed_write_changes_nothing() {
         let before = json!({"list": [1], "text": "x", "obj": {}});
         for (path, method, value) in [
             ("†k.list[1]", Method::Set, json!(1)),

@@ -1,6 +1,6 @@
-//! Names with `*` in them, for whole families of tools.
+//! Patterns of names.
 
-/// Whether a name fits a pattern; `*` stands for any letters.
+/// Whether a name fits a pattern, in which `*` stands for any text.
 pub fn fits(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,

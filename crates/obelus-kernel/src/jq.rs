@@ -1,6 +1,6 @@
 //! Filters in the language of jq: predicates of graphs, conditions of playbooks, pure activities.
 //!
-//! The language is cut down to what is pure: no clock, no environment, no files, no input of its own.
+//! Only the pure part of the language: no clock, no environment, no files, no input of its own.
 
 mod json;
 mod library;
@@ -16,8 +16,8 @@ use serde_json::Value;
 use json::{from_fields, from_json, to_json};
 use library::Definition;
 
-type Data = data::JustLut<Val>;
-type Compiled = jaq_core::compile::Filter<jaq_core::Native<Data>>;
+type FilterData = data::JustLut<Val>;
+type Compiled = jaq_core::compile::Filter<jaq_core::Native<FilterData>>;
 
 /// A filter, ready to run.
 pub struct Filter {
@@ -25,15 +25,17 @@ pub struct Filter {
     compiled: Compiled,
 }
 
-/// Results beyond this many are an error: a filter that never ends must not take all memory.
+/// More results are an error, so that an endless filter cannot take all memory.
 const MOST_RESULTS: usize = 100_000;
 
-type Pattern = native::Filter<jaq_core::RunPtr<Data>>;
+type Pattern = native::Filter<jaq_core::RunPtr<FilterData>>;
 
-/// The functions that `library::PATTERNS` is made of.
+/// The native functions behind `library::PATTERNS`.
 fn patterns() -> [Pattern; 3] {
     [
-        ("match_test", native::v(1), |cv| native::unary(cv, |text, pattern| on_match(&text, &pattern, is_match))),
+        ("match_test", native::v(1), |cv| {
+            native::unary(cv, |text, pattern| on_match(&text, &pattern, |pattern, text| pattern.is_match(text).into()))
+        }),
         ("match_scan", native::v(1), |cv| native::unary(cv, |text, pattern| on_match(&text, &pattern, scan))),
         ("match_capture", native::v(1), |cv| native::unary(cv, |text, pattern| on_match(&text, &pattern, capture))),
     ]
@@ -46,10 +48,6 @@ fn on_match(text: &Val, pattern: &Val, what: fn(&Regex, &str) -> Value) -> Resul
     };
     let pattern = Regex::new(&words(pattern)?).map_err(|error| jaq_core::Error::str(error.to_string()))?;
     Ok(from_json(&what(&pattern, &words(text)?)))
-}
-
-fn is_match(pattern: &Regex, text: &str) -> Value {
-    pattern.is_match(text).into()
 }
 
 fn scan(pattern: &Regex, text: &str) -> Value {
@@ -69,25 +67,25 @@ fn capture(pattern: &Regex, text: &str) -> Value {
     pattern.captures(text).map(named).into_iter().collect()
 }
 
-/// An input that several filters are asked about, read once.
+/// An input for filters, converted once.
 #[derive(Clone, Debug)]
 pub struct Read(Val);
 
 impl Read {
-    /// Reads an input.
+    /// Converts an input.
     pub fn new(input: &Value) -> Self {
         Self(from_json(input))
     }
 
-    /// Reads the fields of an input. Of two of the same name the later counts.
-    pub fn of_fields<'a>(fields: impl Iterator<Item = (&'a str, Read)>) -> Self {
+    /// An object of converted fields. Of two with one name the later counts.
+    pub(crate) fn of_fields<'a>(fields: impl Iterator<Item = (&'a str, Read)>) -> Self {
         Self(from_fields(fields.map(|(name, Read(value))| (name, value))))
     }
 }
 
 fn compile<'a>(text: &str, defs: impl Iterator<Item = &'a Definition>) -> Result<Compiled, String> {
     let funs = jaq_core::funs().chain(jaq_std::base_funs()).chain(jaq_json::funs());
-    let funs = funs.filter(|(name, ..)| *name != "halt").chain(patterns().map(native::run::<Data>));
+    let funs = funs.filter(|(name, ..)| *name != "halt").chain(patterns().map(native::run::<FilterData>));
     let arena = Arena::default();
     let modules = Loader::new(defs.cloned()).load(&arena, File { code: text, path: () });
     let modules = modules.map_err(|errors| load_error(text, errors))?;
@@ -102,22 +100,21 @@ impl Filter {
     /// Reads a filter. The error says what is wrong and where.
     pub fn compile(text: &str) -> Result<Self, String> {
         if let Some(column) = definition(text) {
-            // A definition could call itself without end, and take the whole program down with its stack.
+            // A definition could recurse without end and overflow the stack.
             return Err(format!("column {column}: a filter is one expression; `def` is not supported"));
         }
-        // What the text does not name it does not need; and reading all definitions takes longer than all the rest. Where
-        // something is amiss, or a name hides where names are not looked for, everything is there.
+        // Loading all definitions takes most of the time, so those that the text names are tried first.
         let compiled = compile(text, library::named_in(text)).or_else(|_| compile(text, library::whole()))?;
         Ok(Self { text: text.to_owned(), compiled })
     }
 
-    /// Every result of the filter for an input.
+    /// All results for an input.
     pub fn run(&self, input: &Value) -> Result<Vec<Value>, String> {
         self.run_read(&Read::new(input))
     }
 
     fn run_read(&self, Read(input): &Read) -> Result<Vec<Value>, String> {
-        let ctx = Ctx::<Data>::new(&self.compiled.lut, Vars::new([]));
+        let ctx = Ctx::<FilterData>::new(&self.compiled.lut, Vars::new([]));
         let mut results = Vec::new();
         for result in self.compiled.id.run((ctx, input.clone())).map(unwrap_valr) {
             let value = result.map_err(|error| error.to_string())?;
@@ -129,13 +126,13 @@ impl Filter {
         Ok(results)
     }
 
-    /// The one result of the filter; none is null, several are an error.
+    /// The one result; none is null, several are an error.
     pub fn one(&self, input: &Value) -> Result<Value, String> {
         self.one_read(&Read::new(input))
     }
 
-    /// The same for an input that was read before.
-    pub fn one_read(&self, input: &Read) -> Result<Value, String> {
+    /// The same for a converted input.
+    pub(crate) fn one_read(&self, input: &Read) -> Result<Value, String> {
         let mut results = self.run_read(input)?;
         match results.len() {
             0 => Ok(Value::Null),
@@ -144,7 +141,7 @@ impl Filter {
         }
     }
 
-    /// Whether the filter says yes: as in jq, everything but false and null does.
+    /// Whether the result is neither false nor null.
     pub fn holds(&self, input: &Value) -> Result<bool, String> {
         Ok(!matches!(self.one(input)?, Value::Null | Value::Bool(false)))
     }
@@ -156,7 +153,7 @@ impl fmt::Debug for Filter {
     }
 }
 
-/// The column of a `def`, outside of texts, comments and names.
+/// The column of a `def` outside of texts and names.
 fn definition(text: &str) -> Option<usize> {
     let (mut in_text, mut escaped, mut word, mut before) = (false, false, String::new(), ' ');
     for (index, c) in text.chars().chain([' ']).enumerate() {
@@ -182,24 +179,16 @@ fn definition(text: &str) -> Option<usize> {
 
 fn load_error(text: &str, errors: jaq_core::load::Errors<&str, ()>) -> String {
     use jaq_core::load::Error;
-    let at = |rest: &str| text.len().saturating_sub(rest.len());
-    let column = |part: &str| {
-        let start = part.as_ptr() as usize;
-        let base = text.as_ptr() as usize;
-        let offset = if start >= base && start <= base + text.len() { start - base } else { at(part) };
-        text.get(..offset).map_or(1, |before| before.chars().count() + 1)
+    let found = match errors.into_iter().next() {
+        Some((_, Error::Lex(found))) => found.first().map(|(expected, rest)| (expected.as_str(), *rest)),
+        Some((_, Error::Parse(found))) => found.first().map(|(expected, rest)| (expected.as_str(), *rest)),
+        _ => return "it needs a module, and there are none".to_owned(),
     };
-    match errors.into_iter().next() {
-        Some((_, Error::Lex(found))) => match found.first() {
-            Some((expected, rest)) => format!("column {}: expected {}", column(rest), expected.as_str()),
-            None => "it cannot be read".to_owned(),
-        },
-        Some((_, Error::Parse(found))) => match found.first() {
-            Some((expected, rest)) => format!("column {}: expected {}", column(rest), expected.as_str()),
-            None => "it cannot be parsed".to_owned(),
-        },
-        _ => "it needs a module, and there are none".to_owned(),
-    }
+    let Some((expected, rest)) = found else { return "it cannot be read".to_owned() };
+    // The rest is a part of the text, but not always all of what follows.
+    let offset = (rest.as_ptr() as usize).checked_sub(text.as_ptr() as usize).filter(|offset| *offset <= text.len());
+    let before = text.get(..offset.unwrap_or(text.len().saturating_sub(rest.len()))).unwrap_or_default();
+    format!("column {}: expected {expected}", before.chars().count() + 1)
 }
 
 #[cfg(test)]

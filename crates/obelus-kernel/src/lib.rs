@@ -1,82 +1,61 @@
-//! The pure core of Obelus.
+//! The core of Obelus: a state machine without I/O, clock, randomness or async.
 //!
-//! No I/O, no clock, no randomness, no async: everything here is data and functions over it, so that what
-//! passes a test in microseconds is what runs in production.
+//! # Layers
 //!
-//! # Layout
+//! Each module uses only those above it; `tests/layers.rs` holds this.
 //!
-//! | module | subject |
-//! |---|---|
-//! | [`Message`] | what a context is made of, and the forms in which it is accepted |
-//! | [`Context`] | the append-only memory and its materialised fold |
-//! | [`Path`], [`Expr`], [`OutputPath`], [`Template`] | references into memory: read, written, and found in parameters |
-//! | [`Tool`], [`Call`] | what can be called, and what a proposal says |
-//! | [`plan`] | data-flow graphs: edges, waves, and everything wrong before anything runs |
-//! | [`compose`] | the one schema that the model answers in |
-//! | [`session`] | the machine: events in, tasks out |
-//! | [`jq`] | pure filters |
-//! | [`steps`] | an agent's loop as a graph |
-//! | [`dialect`] | how a model writes its answers |
-//! | [`draw`] | boxes and arrows as Mermaid, DOT and SVG |
-//! | [`Origins`] | where values come from |
-//! | [`Fault`] | what is wrong, where, and which rule says so |
+//! | layer | modules | subject |
+//! |---|---|---|
+//! | values | `path`, `expr`, `template`, `schema`, `time`, [`jq`], … | references into memory, and other values |
+//! | memory | `fold`, `origin`, `message`, `tool`, `context` | messages, their fold, and the tools that they define |
+//! | offer | `call`, [`dialect`], [`compose`] | what a model may answer, and what it answers |
+//! | plan | [`plan`], [`steps`] | data-flow graphs of calls, and graphs of steps |
+//! | policy | [`policy`] | what may happen |
+//! | session | [`session`] | the machine: inputs in, tasks out |
 
 mod call;
-pub use call::{Call, Params, Scope, closest};
+mod context;
+mod expr;
+mod fault;
+mod fold;
+mod glob;
+mod message;
+mod names;
+mod origin;
+mod path;
+mod quote;
+mod schema;
+mod template;
+mod time;
+mod tool;
+mod visible;
+mod wording;
 
 pub mod compose;
-
-mod context;
-pub use context::{Context, LoadPast, View};
-
 pub mod dialect;
-
-pub mod draw;
-
-mod expr;
-pub use expr::{Expr, Group, OutputPath};
-
-mod fault;
-pub use fault::{Fault, Rule};
-
-mod fold;
-pub use fold::{Method, type_name};
-
-mod glob;
-
 pub mod jq;
-
-mod side_write;
-pub use side_write::SideWrite;
-
-mod message;
-pub use message::{Data, Message, Output, Parsed, Parts, Plan, PlanMode, Role, Text, depth_of_text};
-
-mod names;
-pub use names::Name;
-
-mod origin;
-pub use origin::{Origin, Origins};
-
-mod path;
-pub use path::{MAX_DEPTH, Path, Segment, Segments};
-
 pub mod plan;
-
-mod schema;
-
+pub mod policy;
 pub mod session;
-
 pub mod steps;
 
-mod template;
-pub use template::{Missing, Template};
+// Memory, and where values come from.
+pub use context::{Context, LoadPast, View};
+pub use message::{Data, Message, PlanMode, Role};
+pub use origin::{Origin, Origins};
 
-mod time;
+// References into memory, and how they are written.
+pub use expr::{Expr, OutputPath};
+pub use fold::Method;
+pub use path::{MAX_DEPTH, Path, Segment};
+
+// What can be called.
+pub use call::Call;
+pub use tool::{Effect, Tool, in_language};
+
+// Time, faults, and words for messages.
+pub use fault::{Fault, Rule};
+pub use message::depth_of_text;
 pub use time::Time;
-
-mod tool;
-pub use tool::{Before, Effect, Meta, Tool, in_language};
-
-mod visible;
 pub use visible::visible;
+pub use wording::{closest, type_name};

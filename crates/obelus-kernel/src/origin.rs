@@ -1,7 +1,5 @@
-//! Where values come from. Plans are explicit data flow, so the origin of every value is known.
-//!
-//! An origin joins and never leaves: a value made from others carries all of theirs. Only writing over a place
-//! with `set` begins it anew.
+//! Where values come from. A value made of others has all of their origins; only overwriting a place with `set`
+//! begins it anew.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,7 +9,6 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::fold::Method;
-use crate::message::Role;
 use crate::names::{ByName, Name};
 use crate::path::Segment;
 
@@ -22,13 +19,13 @@ pub enum Origin {
     User,
     /// The agent's author.
     Author,
-    /// The model's own thinking, on whatever it was shown.
+    /// The model.
     Model,
-    /// A tool's result, and whether it is believed.
+    /// A tool's result.
     Tool {
         /// The tool's name.
         name: Arc<str>,
-        /// What its definition says of what it returns.
+        /// Whether its definition says that its results are trusted.
         trusted: bool,
     },
 }
@@ -45,20 +42,10 @@ impl fmt::Display for Origin {
     }
 }
 
-impl From<Role> for Origin {
-    fn from(role: Role) -> Self {
-        match role {
-            Role::System => Origin::Author,
-            Role::User => Origin::User,
-            Role::Assistant => Origin::Model,
-        }
-    }
-}
-
-/// All the sources of a value. Cheap to copy and, in the common case, to join.
+/// All sources of a value. Cheap to clone, and most often to join.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origins(
-    /// In order, each once, and never empty: that is `None`, which costs nothing to make.
+    /// Sorted and never empty; no source is `None`.
     Option<Arc<[Origin]>>,
 );
 
@@ -93,7 +80,7 @@ impl Origins {
         self.0.iter().flat_map(|all| all.iter())
     }
 
-    /// The tools among the sources that are not believed.
+    /// The untrusted tools among the sources.
     pub fn untrusted(&self) -> impl Iterator<Item = &str> {
         self.iter().filter_map(|origin| match origin {
             Origin::Tool { name, trusted: false } => Some(name.as_ref()),
@@ -101,12 +88,12 @@ impl Origins {
         })
     }
 
-    /// Whether nothing among the sources is disbelieved.
+    /// Whether no source is untrusted.
     pub fn is_trusted(&self) -> bool {
         self.untrusted().next().is_none()
     }
 
-    /// The sources without the tools that are not believed.
+    /// The sources without untrusted tools.
     #[must_use]
     pub(crate) fn believed(self) -> Self {
         if self.is_trusted() {
@@ -116,12 +103,12 @@ impl Origins {
         self.iter().filter(is_believed).cloned().collect()
     }
 
-    /// The form in which a message carries it.
+    /// The form in messages.
     pub fn to_json(&self) -> Value {
         self.iter().map(ToString::to_string).collect()
     }
 
-    /// Reads what a message carries. What is not understood is left out: it can only add, never take away.
+    /// Reads the form in messages. Unknown sources are left out.
     pub fn from_json(value: &Value) -> Self {
         let read = |text: &str| match text.split_once(':') {
             Some(("trusted", name)) => Some(Origin::Tool { name: name.into(), trusted: true }),
@@ -136,7 +123,7 @@ impl Origins {
     }
 }
 
-/// Whether all of these are among those, which are in order.
+/// Whether all of these are among those, which are sorted.
 fn are_among(these: &[Origin], those: &[Origin]) -> bool {
     these.iter().all(|origin| those.binary_search(origin).is_ok())
 }
@@ -163,15 +150,15 @@ impl<'de> Deserialize<'de> for Origins {
 /// The origins of one kind's values, path by path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Labels {
-    /// What writes at this very place have brought, for everything below that has none of its own.
+    /// The origins of writes at this place; they hold for everything below without own labels.
     own: Origins,
-    /// Whether what is above does not reach here, because this place was written over as a whole.
+    /// Whether this place was overwritten as a whole, so that labels above do not hold here.
     anew: bool,
-    /// Looked up by name with every read and write. Most places have nothing below.
+    /// Most places have nothing below.
     children: Option<Box<ByName<Name, Labels>>>,
 }
 
-/// Written as a list: what is here, whether it is anew, and what is below by name.
+/// Stored as a list: own labels, `anew`, the children by name, and whether there are any.
 impl Serialize for Labels {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let below: Vec<(&Name, &Labels)> = self.children.iter().flat_map(|children| children.iter()).collect();
@@ -187,16 +174,16 @@ impl<'de> Deserialize<'de> for Labels {
 }
 
 impl Labels {
-    /// Takes note of a write.
+    /// Labels a write.
     pub(crate) fn write(&mut self, path: &[Segment], method: Method, value: &Value, origins: &Origins) {
         match path.split_first() {
-            // An index from the end may be any element, so the whole list gets it, and each element with a label.
+            // An index from the end may be any element, so the list and all its elements get the label.
             Some((segment, _)) if segment.counts_from_the_end() => self.join_everywhere(origins),
             Some((segment, rest)) => {
                 self.child(segment.name()).write(rest, method, value, origins);
             }
             None => match (method, value) {
-                // An object that brings no field is still somebody's, where there was nothing before.
+                // An empty object at a new place has an origin too.
                 (Method::Merge | Method::Assign, Value::Object(fields)) if fields.is_empty() && self.is_blank() => {
                     self.own = origins.clone();
                 }
@@ -213,7 +200,7 @@ impl Labels {
         }
     }
 
-    /// All that reaches a path: what lies on the way since it was last written over, and all below.
+    /// The labels of a path: on the way since the last overwrite, and of everything below.
     pub(crate) fn at(&self, path: &[Segment]) -> Origins {
         let mut found = self.own.clone();
         let mut node = self;
@@ -235,7 +222,7 @@ impl Labels {
         found
     }
 
-    /// Adds origins to a place and to everything below it that has labels.
+    /// Adds origins to a place and to all labels below it.
     pub(crate) fn join_below(&mut self, path: &[Segment], origins: &Origins) {
         match path.split_first() {
             Some((segment, rest)) if !segment.counts_from_the_end() => {
@@ -271,12 +258,8 @@ impl Labels {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::expr::segments_of as at;
     use serde_json::json;
-
-    fn at(path: &str) -> crate::Segments {
-        let crate::Expr::Ref(path) = crate::Expr::parse(path).unwrap() else { unreachable!() };
-        path.segments.clone()
-    }
 
     fn page() -> Origins {
         Origins::of(Origin::Tool { name: "page".into(), trusted: false })

@@ -1,4 +1,4 @@
-//! Paths into an agent's memory: a kind, and the way below it.
+//! Paths into memory: a kind, and the segments below it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,17 +8,17 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::names::Name;
 
-/// Nothing in a context is nested deeper than this; paths are no longer either.
+/// The deepest nesting in a context, and the longest path.
 pub const MAX_DEPTH: usize = 64;
 
-/// One step of a path, as it was written.
+/// One segment of a path, as it was written.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Segment {
-    /// `.name`: a key of an object, or, if all digits, an element of an array.
+    /// `.name`: a key of an object; of an array, if all digits, an element.
     Field(Name),
-    /// `["name"]`: a key of an object, whatever its letters.
+    /// `["name"]`: a key of an object.
     Key(Name),
-    /// `[0]`, `[-1]`: an element of an array, negative ones from the end.
+    /// `[0]`, `[-1]`: an element of an array; negative indexes count from the end.
     Index(i64),
 }
 
@@ -32,7 +32,7 @@ impl Segment {
         }
     }
 
-    /// The element of an array of `len` that this segment names, if it is in range.
+    /// The index that this segment names in an array of `len`, if it is in range.
     pub(crate) fn element(&self, len: usize) -> Option<usize> {
         let index = match self {
             Segment::Field(text) if is_digits(text) => text.parse().ok()?,
@@ -43,7 +43,7 @@ impl Segment {
         (index < len).then_some(index)
     }
 
-    /// The key under which this segment is spelled in an object.
+    /// The key of this segment in an object.
     pub(crate) fn key(&self) -> Cow<'_, str> {
         match self {
             Segment::Field(key) | Segment::Key(key) => Cow::Borrowed(key),
@@ -51,7 +51,7 @@ impl Segment {
         }
     }
 
-    /// The same, to be kept.
+    /// The same as [`Segment::key`], owned.
     pub(crate) fn name(&self) -> Name {
         match self {
             Segment::Field(key) | Segment::Key(key) => key.clone(),
@@ -74,20 +74,20 @@ impl Segment {
     }
 }
 
-/// Digits as an index is written: no sign, no leading zero.
+/// Whether a text is an index: digits, without a sign or a leading zero.
 pub(crate) fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'))
 }
 
-/// The way below a kind. Most often it is one step, which takes no list.
-pub type Segments = SmallVec<[Segment; 1]>;
+/// The segments below a kind. Most paths have one, which needs no allocation.
+pub(crate) type Segments = SmallVec<[Segment; 1]>;
 
 /// A place in the context: `†state.deal.items[0]["unit price"]`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Path {
     /// The kind of data.
     pub kind: Name,
-    /// The way below it, outermost first.
+    /// The segments below it, outermost first.
     pub segments: Segments,
 }
 
@@ -102,7 +102,7 @@ impl Path {
         Self { kind: kind.into(), segments: smallvec![Segment::Key(name.into())] }
     }
 
-    /// The value at this path in a message's `data`, which spells it as nested objects.
+    /// The value at this path in the `data` of a message, which has it as nested objects.
     pub(crate) fn spelled_in<'a>(&self, data: &'a Value) -> Option<&'a Value> {
         self.segments.iter().try_fold(data, |value, segment| match value {
             Value::Object(map) => map.get(segment.key().as_ref()),
@@ -111,15 +111,12 @@ impl Path {
         })
     }
 
-    /// The nested object that spells this path, with `value` at its end.
+    /// Nested objects along this path, with `value` at its end.
     pub(crate) fn spell(&self, value: Value) -> Value {
-        self.segments
-            .iter()
-            .rev()
-            .fold(value, |inner, segment| Value::Object(std::iter::once((segment.key().into_owned(), inner)).collect()))
+        nested(&self.segments, value)
     }
 
-    /// Whether `data` spells this path and holds nothing beside it.
+    /// Whether `data` is nested objects along this path with nothing beside it.
     pub(crate) fn spells(&self, data: &Value) -> bool {
         let below = self.segments.iter().try_fold(data, |value, segment| match value {
             Value::Object(map) if map.len() == 1 => map.get(segment.key().as_ref()),
@@ -128,7 +125,7 @@ impl Path {
         below.is_some()
     }
 
-    /// What is at the end of a `data` that spells this path and holds nothing beside it.
+    /// The value at the end of such `data`.
     pub(crate) fn within(&self, data: Value) -> Value {
         self.segments.iter().fold(data, |value, segment| match value {
             Value::Object(mut map) => map.swap_remove(segment.key().as_ref()).unwrap_or_default(),
@@ -136,10 +133,23 @@ impl Path {
         })
     }
 
-    /// Whether one path is a prefix of the other, so that a write to one can be seen by a read of the other.
+    /// Whether one path can be a prefix of the other, so that a read of one sees a write to the other.
     pub fn meets(&self, other: &Path) -> bool {
         self.kind == other.kind && self.segments.iter().zip(&other.segments).all(|(a, b)| a.may_meet(b))
     }
+
+    /// Whether a write here replaces or makes what the other path reads: it is the same path, or lies above it.
+    pub(crate) fn covers(&self, other: &Path) -> bool {
+        self.segments.len() <= other.segments.len() && self.meets(other)
+    }
+}
+
+/// Nested objects along these segments, with `value` at the end.
+pub(crate) fn nested(segments: &[Segment], value: Value) -> Value {
+    segments
+        .iter()
+        .rev()
+        .fold(value, |inner, segment| Value::Object(std::iter::once((segment.key().into_owned(), inner)).collect()))
 }
 
 impl fmt::Display for Path {

@@ -1,29 +1,34 @@
-//! JSON Schema: what a value must look like, and what is wrong with one that does not.
+//! JSON Schema: validation, and finding parts of a schema.
+
+mod nulls;
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
 use crate::path::Segment;
+use crate::wording::short;
+pub(crate) use nulls::without_null_members;
+pub use nulls::without_nulls;
 
 /// One way in which a value breaks its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Breach {
-    /// Where in the value, as keys and indexes.
+    /// Keys and indexes to the place in the value.
     pub(crate) place: Vec<String>,
     /// The keyword that was broken, such as `type` or `required`.
     pub(crate) keyword: String,
-    /// Whether an undecided part of the value could have led the validator there.
+    /// Whether it is below a conditional keyword, such as `if` or `not`.
     pub(crate) conditional: bool,
-    /// What is wrong, in words.
+    /// What is wrong.
     pub(crate) text: String,
 }
 
-/// Makes a schema ready to validate. Nothing is ever fetched: a reference to elsewhere is an error.
+/// Compiles a schema. Nothing is fetched: a reference to another document is an error.
 pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
     jsonschema::options().offline().build(schema).map_err(|error| short(&error.to_string()))
 }
 
-/// The part of `root` at a JSON pointer, ready to validate, its own references still meaning what they meant.
+/// Compiles the part of `root` at a JSON pointer; its references still point into `root`.
 pub(crate) fn compile_at(root: &Value, pointer: &str) -> Result<Validator, String> {
     if pointer.is_empty() {
         return compile(root);
@@ -37,7 +42,6 @@ pub(crate) fn compile_at(root: &Value, pointer: &str) -> Result<Validator, Strin
 
 /// All the ways in which `value` breaks the schema.
 pub(crate) fn breaches(validator: &Validator, value: &Value) -> Vec<Breach> {
-    // The common case first: a valid value costs no collecting.
     if validator.is_valid(value) {
         return Vec::new();
     }
@@ -54,7 +58,7 @@ pub(crate) fn breaches(validator: &Validator, value: &Value) -> Vec<Breach> {
     validator.iter_errors(value).map(breach).collect()
 }
 
-/// The JSON pointer of the schema that governs what lies at `path` below `root`, if it can be told.
+/// The JSON pointer of the schema for what lies at `path`, if `root` tells.
 pub(crate) fn pointer_at(root: &Value, path: &[Segment]) -> Option<String> {
     let mut pointer = followed(root, String::new())?;
     for segment in path {
@@ -74,7 +78,7 @@ pub(crate) fn pointer_at(root: &Value, path: &[Segment]) -> Option<String> {
     Some(pointer)
 }
 
-/// Follows local references, a bounded number of times, for they may go in a circle.
+/// Follows local references, a bounded number of times, for they may form a circle.
 pub(crate) fn followed(root: &Value, mut pointer: String) -> Option<String> {
     for _ in 0..16 {
         match root.pointer(&pointer)?.get("$ref").and_then(Value::as_str) {
@@ -85,12 +89,35 @@ pub(crate) fn followed(root: &Value, mut pointer: String) -> Option<String> {
     None
 }
 
-/// Whether the schema says in so many words that null is a value.
+/// The schema itself, or what its local reference leads to.
+pub(crate) fn resolved<'a>(schema: &'a Value, root: &'a Value) -> Option<&'a Value> {
+    let Some(target) = schema.get("$ref").and_then(Value::as_str) else { return Some(schema) };
+    root.pointer(&followed(root, target.strip_prefix('#')?.to_owned())?)
+}
+
+/// The type of a value, as schemas name it.
+pub(crate) fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// The types that a schema names.
+pub(crate) fn named_types(schema: &Value) -> impl Iterator<Item = &str> {
+    let types = schema.get("type").map(|named| named.as_array().map_or(std::slice::from_ref(named), Vec::as_slice));
+    types.into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// Whether the schema lists null among its types or values.
 pub(crate) fn admits_null(schema: &Value) -> bool {
     match schema.get("type") {
         Some(Value::String(name)) => name == "null",
         Some(Value::Array(names)) => {
-            // A list of values counts too, whatever the types are.
             let listed = schema.get("enum").and_then(Value::as_array);
             names.iter().any(|name| name == "null") && listed.is_none_or(|values| values.contains(&Value::Null))
         }
@@ -110,23 +137,10 @@ fn unescape(key: &str) -> String {
     key.replace("~1", "/").replace("~0", "~")
 }
 
-/// Words for people and models never carry a whole document.
-pub(crate) fn short(text: &str) -> String {
-    const MOST: usize = 300;
-    match text.char_indices().nth(MOST) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn segments(path: &str) -> crate::Segments {
-        let crate::Expr::Ref(path) = crate::Expr::parse(path).unwrap() else { unreachable!() };
-        path.segments.clone()
-    }
+    use crate::expr::segments_of as segments;
 
     #[test]
     fn the_part_of_a_schema_is_found_through_properties_items_and_references() {

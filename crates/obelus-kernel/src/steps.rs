@@ -1,14 +1,13 @@
 //! Graphs of steps: an agent's loop as data. The plain loop is the graph with one node.
 
+mod check;
 mod filter;
-mod picture;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::expr::{Expr, OutputPath};
 use crate::glob;
 pub use filter::StepFilter;
 
@@ -60,23 +59,127 @@ impl Start {
     }
 }
 
-/// One step: exactly one of `request`, `call`, `ask` and `end`.
+/// One step of a graph.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "NodeForm", into = "NodeForm")]
+pub enum StepNode {
+    /// A request to the model.
+    Request {
+        /// What is asked.
+        request: RequestNode,
+        /// Where its output is written.
+        output_path: Option<String>,
+        /// Where to go from here.
+        next: Vec<Next>,
+    },
+    /// One tool call.
+    Call {
+        /// The call.
+        call: CallNode,
+        /// Where to go from here.
+        next: Vec<Next>,
+    },
+    /// A question to a person.
+    Ask {
+        /// The question.
+        ask: AskNode,
+        /// Where the answer is written.
+        output_path: Option<String>,
+        /// Where to go from here.
+        next: Vec<Next>,
+    },
+    /// A named end.
+    End(EndNode),
+    /// A node that is none of these, or several, or an end with ways out; `Steps::check` says what is wrong with it.
+    Faulty(Box<FaultyNode>),
+}
+
+/// A node that cannot be run, as it stands in its file.
+#[derive(Clone, Debug)]
+pub struct FaultyNode(NodeForm);
+
+impl StepNode {
+    /// Where to go from here: the first way whose predicate holds; the last has none.
+    pub fn next(&self) -> &[Next] {
+        match self {
+            StepNode::Request { next, .. } | StepNode::Call { next, .. } | StepNode::Ask { next, .. } => next,
+            StepNode::End(_) => &[],
+            StepNode::Faulty(node) => &node.0.next,
+        }
+    }
+
+    /// The request to the model, if it is one.
+    pub fn request(&self) -> Option<&RequestNode> {
+        match self {
+            StepNode::Request { request, .. } => Some(request),
+            _ => None,
+        }
+    }
+
+    /// Where the output of a request, or the answer to a question, is written.
+    pub fn output_path(&self) -> Option<&str> {
+        match self {
+            StepNode::Request { output_path, .. } | StepNode::Ask { output_path, .. } => output_path.as_deref(),
+            StepNode::Call { .. } | StepNode::End(_) | StepNode::Faulty(_) => None,
+        }
+    }
+
+    /// The end, if it is one.
+    pub fn end(&self) -> Option<&EndNode> {
+        match self {
+            StepNode::End(end) => Some(end),
+            StepNode::Faulty(node) => node.0.end.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+/// A node as it stands in a file: one of `request`, `call`, `ask` and `end`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct StepNode {
-    /// A request to the model.
-    pub request: Option<RequestNode>,
-    /// One tool call.
-    pub call: Option<CallNode>,
-    /// A question to a person.
-    pub ask: Option<AskNode>,
-    /// A named end.
-    pub end: Option<EndNode>,
-    /// Where the output of a request, or the answer to a question, is written.
+struct NodeForm {
+    request: Option<RequestNode>,
+    call: Option<CallNode>,
+    ask: Option<AskNode>,
+    end: Option<EndNode>,
     #[serde(rename = "_outputPath")]
-    pub output_path: Option<String>,
-    /// Where to go from here: the first whose predicate holds; the last has none.
-    pub next: Vec<Next>,
+    output_path: Option<String>,
+    next: Vec<Next>,
+}
+
+impl From<NodeForm> for StepNode {
+    fn from(form: NodeForm) -> Self {
+        match form {
+            NodeForm { request: Some(request), call: None, ask: None, end: None, output_path, next } => {
+                StepNode::Request { request, output_path, next }
+            }
+            NodeForm { request: None, call: Some(call), ask: None, end: None, next, .. } => {
+                StepNode::Call { call, next }
+            }
+            NodeForm { request: None, call: None, ask: Some(ask), end: None, output_path, next } => {
+                StepNode::Ask { ask, output_path, next }
+            }
+            NodeForm { request: None, call: None, ask: None, end: Some(end), next, .. } if next.is_empty() => {
+                StepNode::End(end)
+            }
+            faulty => StepNode::Faulty(Box::new(FaultyNode(faulty))),
+        }
+    }
+}
+
+impl From<StepNode> for NodeForm {
+    fn from(node: StepNode) -> Self {
+        let form = Self::default();
+        match node {
+            StepNode::Request { request, output_path, next } => {
+                Self { request: Some(request), output_path, next, ..form }
+            }
+            StepNode::Call { call, next } => Self { call: Some(call), next, ..form },
+            StepNode::Ask { ask, output_path, next } => Self { ask: Some(ask), output_path, next, ..form },
+            StepNode::End(end) => Self { end: Some(end), ..form },
+            StepNode::Faulty(node) => node.0,
+        }
+    }
 }
 
 /// A request to the model, with instructions and an output of its own.
@@ -179,168 +282,4 @@ pub struct Next {
     pub when: Option<StepFilter>,
     /// The node to go to.
     pub to: String,
-}
-
-impl StepNode {
-    fn kinds(&self) -> [(&'static str, bool); 4] {
-        [
-            ("request", self.request.is_some()),
-            ("call", self.call.is_some()),
-            ("ask", self.ask.is_some()),
-            ("end", self.end.is_some()),
-        ]
-    }
-}
-
-impl Steps {
-    /// Everything that is wrong with the graph, each with the node at fault.
-    pub fn check(&self, is_tool: impl Fn(&str) -> bool) -> Vec<String> {
-        let mut faults = Vec::new();
-        match &self.start {
-            Start::Node(name) if !self.nodes.contains_key(name) => {
-                faults.push(format!("start: there is no node `{name}`"));
-            }
-            Start::Node(_) => {}
-            Start::Ways(ways) => self.check_ways("start", ways, &mut |text| faults.push(text)),
-        }
-        for (field, name) in self.forced_ends() {
-            match self.nodes.get(name) {
-                None => faults.push(format!("{field}: there is no node `{name}`")),
-                Some(node) if node.end.is_none() => faults.push(format!("{field}: `{name}` is no end")),
-                Some(_) => {}
-            }
-        }
-        for (name, node) in &self.nodes {
-            let mut fault = |text: String| faults.push(format!("nodes.{name}: {text}"));
-            let kinds: Vec<_> = node.kinds().into_iter().filter(|(_, is)| *is).map(|(kind, _)| kind).collect();
-            if kinds.len() != 1 {
-                fault(format!(
-                    "a node is one of request, call, ask and end; this one is {}",
-                    if kinds.is_empty() { "none".to_owned() } else { kinds.join(" and ") }
-                ));
-            }
-            node.check_parts(&is_tool, &mut fault);
-            self.check_next(node, &mut fault);
-        }
-        let reached = self.reached();
-        for name in self.nodes.keys().filter(|name| !reached.contains(&name.as_str())) {
-            faults.push(format!("nodes.{name}: no way leads here"));
-        }
-        faults
-    }
-
-    fn check_next(&self, node: &StepNode, fault: &mut impl FnMut(String)) {
-        if node.end.is_some() {
-            if !node.next.is_empty() {
-                fault("an end has no `next`".to_owned());
-            }
-            return;
-        }
-        self.check_ways("next", &node.next, fault);
-    }
-
-    fn check_ways(&self, field: &str, ways: &[Next], fault: &mut impl FnMut(String)) {
-        match ways.last() {
-            None => fault(format!("`{field}` is missing: where does it go from here?")),
-            Some(last) if last.when.is_some() => {
-                fault(format!("{field}: the last way has no `when`, so that there is always one"));
-            }
-            Some(_) => {}
-        }
-        for (index, way) in ways.iter().enumerate() {
-            if !self.nodes.contains_key(&way.to) {
-                fault(format!("{field}[{index}]: there is no node `{}`", way.to));
-            }
-            match &way.when {
-                Some(filter) => {
-                    if let Err(error) = filter.compiled() {
-                        fault(format!("{field}[{index}].when: {error}"));
-                    }
-                }
-                None if index + 1 < ways.len() => {
-                    fault(format!("{field}[{index}]: without `when`, what follows is never looked at"));
-                }
-                None => {}
-            }
-        }
-    }
-
-    /// The ends that a turn comes to without a way that leads there, each with the field that names it.
-    fn forced_ends(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let named = [("at_limit", &self.at_limit), ("at_stop", &self.at_stop)];
-        named.into_iter().filter_map(|(field, name)| Some((field, name.as_deref()?)))
-    }
-
-    fn reached(&self) -> Vec<&str> {
-        let mut reached: Vec<&str> = self.start.nodes();
-        reached.extend(self.forced_ends().map(|(_, name)| name));
-        let mut at = 0;
-        while at < reached.len() {
-            for next in self.nodes.get(reached[at]).into_iter().flat_map(|node| &node.next) {
-                if !reached.contains(&next.to.as_str()) {
-                    reached.push(&next.to);
-                }
-            }
-            at += 1;
-        }
-        reached
-    }
-}
-
-impl StepNode {
-    fn check_parts(&self, is_tool: &impl Fn(&str) -> bool, fault: &mut impl FnMut(String)) {
-        if let Some(path) = &self.output_path
-            && let Err(error) = OutputPath::parse(path)
-        {
-            fault(format!("_outputPath: {}", error.text));
-        }
-        if let Some(request) = &self.request {
-            if self.output_path.is_none() {
-                fault("`_outputPath` is missing: where does the output go?".to_owned());
-            }
-            // What a pattern stands for may come from a server, and only when a session begins.
-            let is_known = |tool: &str| tool.contains('*') || is_tool(tool);
-            for tool in request.tools.iter().filter(|tool| !is_known(tool)) {
-                fault(format!("request.tools: there is no tool `{tool}`"));
-            }
-            if let Some(plans) = &request.plans {
-                for tool in plans.tools.iter().filter(|tool| !is_known(tool)) {
-                    fault(format!("request.plans.tools: there is no tool `{tool}`"));
-                }
-                for tool in plans.tools.iter().filter(|tool| request.offers(tool)) {
-                    fault(format!("request.plans.tools: `{tool}` is among `request.tools`, and would run at once"));
-                }
-                if let Err(error) = OutputPath::parse(&plans.to) {
-                    fault(format!("request.plans.to: {}", error.text));
-                }
-            }
-            if let Some(Err(error)) = request.schema.as_ref().map(crate::schema::compile) {
-                fault(format!("request.schema: {error}"));
-            }
-        }
-        if let Some(call) = &self.call {
-            if call.tool.starts_with('†') {
-                if let Err(error) = Expr::parse(&call.tool) {
-                    fault(format!("call._tool: {}", error.text));
-                }
-            } else if !is_tool(&call.tool) {
-                fault(format!("call._tool: there is no tool `{}`", call.tool));
-            }
-            if let Err(error) = crate::Template::parse(&call.params) {
-                fault(format!("call.params: {}", error.words()));
-            }
-        }
-        let words =
-            self.ask.iter().map(|ask| &ask.question).chain(self.end.iter().filter_map(|end| end.reply.as_ref()));
-        for words in words {
-            let wrong = match words {
-                Words::Text(text) if text.starts_with('†') => Expr::parse(text).err().map(|error| error.text),
-                Words::Text(_) => None,
-                Words::Made { jq } => jq.compiled().err(),
-            };
-            if let Some(error) = wrong {
-                fault(format!("words: {error}"));
-            }
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! Moments, as drivers pass them in. The kernel never asks what time it is.
+//! Time, as drivers pass it in: the kernel reads no clock.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 pub struct Time(pub i64);
 
 impl Time {
-    /// This much later.
+    /// So many seconds later.
     #[must_use]
     pub fn plus_seconds(self, seconds: u64) -> Self {
         Self(self.0.saturating_add(i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(1000)))
     }
 
-    /// Reads RFC 3339 in UTC, as [`Time`] is printed; fractions of a second are kept to the millisecond.
+    /// Reads RFC 3339 in UTC, as [`Time`] is printed, to the millisecond.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.strip_suffix('Z')?;
         let (date, clock) = text.split_once('T')?;
@@ -30,13 +30,13 @@ impl Time {
 }
 
 impl fmt::Display for Time {
-    /// RFC 3339 in UTC with `Z`; milliseconds only where there are some.
+    /// RFC 3339 in UTC with `Z`, with milliseconds unless they are zero.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (seconds, millis) = (self.0.div_euclid(1000), self.0.rem_euclid(1000));
         let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
         let (year, month, day) = civil_from_days(days);
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        // Every result bears a date, and the machinery of `format!` costs several times as much.
+        // Every result has a date, and `format!` costs several times as much.
         let mut text = String::with_capacity(24);
         let parts = [(year, 4, '-'), (month, 2, '-'), (day, 2, 'T'), (hour, 2, ':'), (minute, 2, ':')];
         for (number, digits, sign) in parts {
@@ -53,7 +53,7 @@ impl fmt::Display for Time {
     }
 }
 
-/// Writes a number with so many digits, or more where it takes them.
+/// Writes a number with at least so many digits.
 fn push_digits(text: &mut String, number: i64, digits: u32) {
     if number < 0 {
         text.push('-');
@@ -65,7 +65,7 @@ fn push_digits(text: &mut String, number: i64, digits: u32) {
     text.push(char::from(b'0' + (number % 10) as u8));
 }
 
-/// Days since 1970 → year, month, day. Eras of 400 years make it exact without tables.
+/// Year, month and day of a day counted from 1970. Eras of 400 years make it exact.
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);

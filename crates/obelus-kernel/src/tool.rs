@@ -1,40 +1,42 @@
-//! Tools: what can be called, what it does to the world, and what a call of it must look like.
+//! Tools: what can be called, what it does, and what a call must look like.
 
 mod before;
+mod definition;
+mod side_write;
 mod trust;
 mod words;
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use jsonschema::Validator;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::expr::OutputPath;
 use crate::fault::{Fault, Rule};
-use crate::fold::type_name;
+use crate::message::PartOrigins;
 use crate::names::Name;
 use crate::origin::{Origin, Origins};
 use crate::schema::{self, Breach};
-use crate::side_write::SideWrite;
 use crate::template::Template;
-pub use before::Before;
+pub(crate) use before::Before;
+pub(crate) use side_write::SideWrite;
+pub(crate) use trust::within as lies_within;
 pub(crate) use words::NameSource;
 pub use words::in_language;
 
-/// What a tool does to the world. Unknown means dangerous.
+/// What a tool does to the world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effect {
-    /// Looks and leaves no trace.
+    /// Changes nothing.
     Read,
     /// Adds something new.
     Create,
     /// Changes what is there.
     #[default]
     Update,
-    /// Removes.
+    /// Removes what is there.
     Delete,
-    /// Changes how things behave from now on.
+    /// Changes how something works.
     Configure,
 }
 
@@ -58,16 +60,16 @@ impl Effect {
     }
 }
 
-/// A meta-property of a tool: what a call may say there, and what it says when it is silent.
+/// A meta-property of a tool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meta {
-    /// The schema of what a call may say.
+    /// The schema of what a call may say there.
     pub schema: Value,
-    /// What holds when the call is silent, and the only thing it may say.
+    /// The fixed value, if there is one: the default, and all that a call may say.
     pub fixed: Option<Value>,
 }
 
-/// A capability offered to the model.
+/// A tool that the model can call.
 #[derive(Debug)]
 pub struct Tool {
     /// Its name.
@@ -76,49 +78,49 @@ pub struct Tool {
     pub schema: Value,
     /// What it does to the world.
     pub effect: Effect,
-    /// Whether doing it twice is doing it once.
+    /// Whether a repeated call has the same effect as one.
     pub idempotent: bool,
-    /// Whether what it returns is believed, as far as nothing is said of its parts.
+    /// Whether its results are trusted, unless stated for a part.
     pub trusted: bool,
-    /// Parameters that always deserve a person, as dotted paths.
-    pub risky: Vec<String>,
-    /// Parameters that say who or where; `None` if the tool does not say which they are.
+    /// Parameters that need a person, as dotted paths.
+    pub(crate) risky: Vec<String>,
+    /// Parameters that say who or where; `None` if the tool does not tell.
     pub target: Option<Vec<String>>,
-    /// Paths of the result that the tool itself mints.
-    pub issued: Vec<String>,
+    /// Paths of the result that the tool itself issues.
+    pub(crate) issued: Vec<String>,
     /// How to read what a call is about to change.
     pub before: Option<Before>,
-    /// The field that names each row of the result, where every row becomes an instance of its own.
-    pub instances: Option<String>,
-    /// What a successful call leaves in memory beside its result.
-    pub side_writes: Vec<SideWrite>,
-    /// Whether what it brings is shown to the model and not kept: of it there is a digest only (`x-keep`).
+    /// The field that names each row of the result, if every row becomes an instance.
+    pub(crate) instances: Option<String>,
+    /// What a successful call writes beside its result.
+    pub(crate) side_writes: Vec<SideWrite>,
+    /// Whether only a digest of its results is kept (`x-keep`).
     pub keeps_digest: bool,
     /// The schema of the parameters alone.
     params: Value,
     metas: Vec<(&'static str, Meta)>,
-    /// Parameters that are prescribed references, filled in where a call leaves them out.
+    /// References that fill parameters which a call leaves out.
     prescribed: Vec<(String, Value)>,
     validator: OnceLock<Result<Validator, String>>,
     plain: OnceLock<Option<PlainParams>>,
     output_validator: OnceLock<Result<Validator, String>>,
-    /// Where its own words come from: itself.
+    /// The tool as the origin of its results.
     origin: Origins,
-    /// Where the words of its errors come from: itself, believed only if all of it is.
+    /// The tool as the origin of its errors, trusted only if all of its results are.
     error_origin: Origins,
-    /// Parts of the result with labels of their own, upper ones first.
-    parts: Vec<Part>,
+    /// Parts of the result with other origins, upper ones first.
+    parts: Vec<ResultPart>,
 }
 
-/// A part of a result that is believed otherwise than the rest, or that the tool itself mints.
+/// A part of a result that is trusted differently, or that the tool issues.
 #[derive(Debug)]
-struct Part {
+struct ResultPart {
     /// A dotted path.
     path: String,
-    /// The tool, as it is believed there.
+    /// The tool, as it is trusted there.
     origin: Origins,
-    /// Whether it has nothing of what the call was made of.
-    minted: bool,
+    /// Whether it has no origin but the tool.
+    issued: bool,
 }
 
 /// The meta-properties a tool may define. `_tool` is its name.
@@ -128,96 +130,7 @@ pub(crate) const METAS: [&str; 7] =
 impl Tool {
     /// Reads a tool's definition.
     pub fn parse(name: &str, schema: &Value) -> Result<Self, Fault> {
-        Self::read(name, schema).map_err(|fault| fault.at(&format!("tool.{name}")))
-    }
-
-    fn read(name: &str, schema: &Value) -> Result<Self, Fault> {
-        let Value::Object(definition) = schema else {
-            return Err(wrong(format!("a tool is a JSON Schema object, not {}", type_name(schema))));
-        };
-        if name.is_empty() {
-            return Err(wrong("a tool needs a name"));
-        }
-        let properties = match definition.get("properties") {
-            None => Map::new(),
-            Some(Value::Object(properties)) => properties.clone(),
-            Some(other) => return Err(wrong(format!("`properties` is an object, not {}", type_name(other)))),
-        };
-        if let Some(own) = meta_of(definition, &properties, "_tool").fixed
-            && own != name
-        {
-            return Err(wrong(format!("`_tool` says {own}, the name is `{name}`")));
-        }
-        let metas: Vec<_> = METAS
-            .into_iter()
-            .filter(|meta| definition.contains_key(*meta) || properties.contains_key(*meta))
-            .map(|meta| (meta, meta_of(definition, &properties, meta)))
-            .collect();
-        for (meta, rule) in &metas {
-            check_fixed(meta, rule)?;
-        }
-        let effect = match definition.get("x-effect") {
-            None => Effect::default(),
-            Some(said) => Effect::ALL
-                .iter()
-                .find(|(name, _)| said == name)
-                .map(|&(_, effect)| effect)
-                .ok_or_else(|| wrong("`x-effect` is one of read, create, update, delete, configure"))?,
-        };
-        let idempotent = match definition.get("x-idempotent") {
-            None => effect == Effect::Read,
-            Some(said) => {
-                said.as_bool().ok_or_else(|| wrong("`x-idempotent` is true or false"))? || effect == Effect::Read
-            }
-        };
-        let trust = trust::read(definition.get("x-trust"))?;
-        let issued = names(definition, "x-issued")?.unwrap_or_default();
-        let trusted = trust::at(&trust, "");
-        let origin_of = |trusted: bool| Origins::of(Origin::Tool { name: name.into(), trusted });
-        let all_trusted = trust.iter().all(|(_, trusted)| *trusted) && trusted;
-        let parts = trust::parts(&trust, &issued).map(|(path, trusted, minted)| Part {
-            path,
-            origin: origin_of(trusted),
-            minted,
-        });
-        let mut parts: Vec<Part> = parts.collect();
-        let keeps_digest = keeps_digest(definition, metas.iter().any(|(meta, _)| *meta == "_delegate"))?;
-        if keeps_digest && !parts.is_empty() {
-            // The digest stands for all that the model was shown, so it is believed only if all of it is.
-            parts.push(Part { path: "digest".to_owned(), origin: origin_of(all_trusted), minted: false });
-        }
-        let prescribed = properties
-            .iter()
-            .filter_map(|(name, schema)| Some((name.clone(), schema.get("const")?.clone())))
-            .filter(|(name, value)| !name.starts_with('_') && value.as_str().is_some_and(|text| text.starts_with('†')))
-            .collect::<Vec<_>>();
-        Ok(Self {
-            name: name.to_owned(),
-            schema: schema.clone(),
-            effect,
-            idempotent,
-            trusted,
-            risky: names(definition, "x-risky")?.unwrap_or_default(),
-            target: names(definition, "x-target")?,
-            instances: match definition.get("x-instances") {
-                None => None,
-                Some(Value::String(field)) => Some(field.clone()),
-                Some(_) => return Err(wrong("`x-instances` is the name of the field that tells rows apart")),
-            },
-            side_writes: SideWrite::parse_all(definition.get("x-leaves"))?,
-            keeps_digest,
-            parts,
-            before: before::read(definition.get("x-before"))?,
-            issued,
-            params: params_schema(definition, properties, &prescribed),
-            metas,
-            prescribed,
-            validator: OnceLock::new(),
-            plain: OnceLock::new(),
-            output_validator: OnceLock::new(),
-            origin: origin_of(trusted),
-            error_origin: origin_of(all_trusted),
-        })
+        definition::read(name, schema).map_err(|fault| fault.at(&format!("tool.{name}")))
     }
 
     /// The schema of the parameters, without meta-properties.
@@ -245,12 +158,12 @@ impl Tool {
         self.meta(meta)?.fixed.as_ref()?.as_str().filter(|name| !name.is_empty())
     }
 
-    /// The origin of the tool's own words.
+    /// The tool as the origin of its results.
     pub(crate) fn origin(&self) -> &Origins {
         &self.origin
     }
 
-    /// The origin of the words of its errors.
+    /// The tool as the origin of its errors.
     pub(crate) fn error_origin(&self) -> &Origins {
         &self.error_origin
     }
@@ -261,28 +174,38 @@ impl Tool {
         part.map_or(&self.origin, |part| &part.origin)
     }
 
-    /// The labels of the parts of a result that was made of this; none where all of it is alike.
-    pub(crate) fn parts_of_result(&self, made_of: &Origins) -> Option<crate::message::Parts> {
-        let origins = |part: &Part| match part.minted {
-            true => part.origin.clone(),
-            false => made_of.clone().joined(&part.origin),
-        };
-        let parts = || self.parts.iter().map(|part| (part.path.clone(), origins(part))).collect();
-        (!self.parts.is_empty()).then(|| std::sync::Arc::new(parts()))
+    /// Whether the tool itself issues what lies at a dotted path of its result.
+    pub(crate) fn issues(&self, path: &str) -> bool {
+        self.issued.iter().any(|upper| trust::within(path, upper))
     }
 
-    /// Paths in annotations that lead nowhere in the tool's own schemas: the annotation, and what is wrong in words.
-    pub fn stray_paths(&self) -> Vec<(&'static str, String)> {
-        let of_params = [("x-risky", self.risky.as_slice()), ("x-target", self.target.as_deref().unwrap_or_default())];
-        let of_params = of_params.map(|(name, paths)| (name, paths, Some(&self.params), true));
-        let trusted: Vec<String> = match self.schema.get("x-trust") {
-            Some(Value::Object(paths)) => paths.keys().cloned().collect(),
-            _ => Vec::new(),
+    /// The origin of a result of which every value is issued: the tool, trusted.
+    pub(crate) fn origin_if_all_issued(&self, result: &Value) -> Option<Origins> {
+        let is_all_issued = !self.issued.is_empty() && trust::is_all_issued(result, "", &self.issued);
+        is_all_issued.then(|| Origins::of(Origin::Tool { name: self.name.as_str().into(), trusted: true }))
+    }
+
+    /// The origins of the parts of a result that was made of this; none if they are all alike.
+    pub(crate) fn parts_of_result(&self, made_of: &Origins) -> Option<PartOrigins> {
+        let labelled = |part: &ResultPart| match part.issued {
+            true => (part.path.clone(), part.origin.clone()),
+            false => (part.path.clone(), made_of.clone().joined(&part.origin)),
         };
-        let of_result = [("x-issued", self.issued.as_slice()), ("x-trust", trusted.as_slice())];
-        let of_result = of_result.map(|(name, paths)| (name, paths, self.output(), false));
+        (!self.parts.is_empty()).then(|| Arc::new(self.parts.iter().map(labelled).collect()))
+    }
+
+    /// Paths in annotations that the tool's schemas do not have: the annotation, and what is wrong.
+    pub fn stray_paths(&self) -> Vec<(&'static str, String)> {
+        let trusted = self.schema.get("x-trust").and_then(Value::as_object).into_iter().flat_map(|paths| paths.keys());
+        let trusted: Vec<String> = trusted.cloned().collect();
+        let annotations = [
+            ("x-risky", self.risky.as_slice(), Some(&self.params), true),
+            ("x-target", self.target.as_deref().unwrap_or_default(), Some(&self.params), true),
+            ("x-issued", &self.issued, self.output(), false),
+            ("x-trust", &trusted, self.output(), false),
+        ];
         let mut stray = Vec::new();
-        for (name, paths, schema, is_closed) in of_params.into_iter().chain(of_result) {
+        for (name, paths, schema, is_closed) in annotations {
             for path in paths {
                 if let Some(words) = schema.and_then(|schema| trust::stray(schema, path, is_closed)) {
                     stray.push((name, format!("`{name}` names `{path}`: {words}")));
@@ -293,7 +216,7 @@ impl Tool {
     }
 
     /// Parameters that the tool itself fills in with a reference.
-    pub fn prescribed(&self) -> &[(String, Value)] {
+    pub(crate) fn prescribed(&self) -> &[(String, Value)] {
         &self.prescribed
     }
 
@@ -306,8 +229,8 @@ impl Tool {
         }
     }
 
-    /// Whether parameters, some of them references, fit for sure as far as they are literal. A quick yes for
-    /// the common case, a schema that is no more than a list of parameters; no means that a closer look is due.
+    /// Whether parameters with references certainly fit as far as they are literal. A quick yes for a schema that is a
+    /// plain list of parameters; after a no, the schema decides.
     pub(crate) fn surely_fits(&self, params: &[(Name, Template)]) -> bool {
         let Some(plain) = self.plain.get_or_init(|| PlainParams::of(&self.params)) else { return false };
         let is_given = |name: &String| params.iter().any(|(given, _)| *given == *name);
@@ -320,7 +243,7 @@ impl Tool {
             })
     }
 
-    /// Whether these parameters fit for sure: the same quick yes, when every value is there.
+    /// The same for parameters without references.
     pub(crate) fn surely_takes<'a>(&self, params: impl Iterator<Item = (&'a String, &'a Value)> + Clone) -> bool {
         let Some(plain) = self.plain.get_or_init(|| PlainParams::of(&self.params)) else { return false };
         plain.required.iter().all(|name| params.clone().any(|(given, _)| given == name))
@@ -332,12 +255,12 @@ impl Tool {
 
     /// All the ways in which parameters break the tool's schema.
     pub(crate) fn breaches(&self, params: &Value) -> Vec<Breach> {
-        judged(self.validator(), params)
+        breaches(self.validator(), params)
     }
 
     /// All the ways in which a result breaks the tool's `_output`.
     pub(crate) fn output_breaches(&self, result: &Value) -> Vec<Breach> {
-        self.output_validator().map(|validator| judged(validator, result)).unwrap_or_default()
+        self.output_validator().map(|validator| breaches(validator, result)).unwrap_or_default()
     }
 
     fn validator(&self) -> Result<&Validator, &String> {
@@ -350,7 +273,7 @@ impl Tool {
     }
 }
 
-/// A schema of parameters that says nothing of how they go together.
+/// A schema that is a plain list of parameters.
 #[derive(Debug)]
 struct PlainParams {
     each: BTreeMap<String, Validator>,
@@ -383,8 +306,8 @@ impl PlainParams {
     }
 }
 
-/// A schema that cannot be used lets nothing through.
-fn judged(validator: Result<&Validator, &String>, value: &Value) -> Vec<Breach> {
+/// All breaches of a schema. A schema that is not valid permits nothing.
+fn breaches(validator: Result<&Validator, &String>, value: &Value) -> Vec<Breach> {
     match validator {
         Ok(validator) => schema::breaches(validator, value),
         Err(error) => vec![Breach {
@@ -398,73 +321,6 @@ fn judged(validator: Result<&Validator, &String>, value: &Value) -> Vec<Breach> 
 
 fn wrong(text: impl Into<String>) -> Fault {
     Fault::new(Rule::Tool1, text)
-}
-
-/// A meta-property stands among the properties, or plainly on the tool.
-fn meta_of(definition: &Map<String, Value>, properties: &Map<String, Value>, name: &str) -> Meta {
-    match (properties.get(name), definition.get(name)) {
-        (Some(schema), _) => Meta { schema: schema.clone(), fixed: schema.get("const").cloned() },
-        (None, Some(plain)) if name == "_output" => Meta { schema: plain.clone(), fixed: None },
-        (None, Some(schema @ Value::Object(_))) => Meta { schema: schema.clone(), fixed: schema.get("const").cloned() },
-        (None, Some(plain)) => Meta { schema: serde_json::json!({"const": plain}), fixed: Some(plain.clone()) },
-        (None, None) => Meta::default(),
-    }
-}
-
-fn check_fixed(meta: &str, rule: &Meta) -> Result<(), Fault> {
-    let Some(fixed) = &rule.fixed else { return Ok(()) };
-    match (meta, fixed) {
-        ("_outputPath", Value::String(text)) => OutputPath::parse(text).map(drop).map_err(|fault| fault.at(meta)),
-        ("_outputMethod", Value::String(name)) if crate::Method::parse(name).is_none() => {
-            Err(crate::message::unknown_method(name))
-        }
-        ("_scopes", Value::Array(_)) | ("_output", _) => Ok(()),
-        ("_scopes", _) => Err(wrong("`_scopes` is an array of kinds and paths")),
-        (_, Value::String(_) | Value::Null) => Ok(()),
-        (meta, other) => Err(wrong(format!("`{meta}` is a string, not {}", type_name(other)))),
-    }
-}
-
-/// What `x-keep` says.
-fn keeps_digest(definition: &Map<String, Value>, is_delegated: bool) -> Result<bool, Fault> {
-    match definition.get("x-keep") {
-        None => Ok(false),
-        Some(Value::String(what)) if what == "digest" && !is_delegated => Ok(true),
-        Some(Value::String(what)) if what == "digest" => {
-            Err(wrong("`x-keep` is for tools that an activity carries out, not a delegate"))
-        }
-        Some(_) => Err(wrong("`x-keep` is `digest`, or is left out")),
-    }
-}
-
-fn names(definition: &Map<String, Value>, field: &str) -> Result<Option<Vec<String>>, Fault> {
-    let Some(said) = definition.get(field) else { return Ok(None) };
-    let list = said.as_array().and_then(|all| all.iter().map(|name| name.as_str().map(str::to_owned)).collect());
-    match list {
-        Some(names) => Ok(Some(names)),
-        None => Err(wrong(format!("`{field}` is an array of dotted paths"))),
-    }
-}
-
-/// What remains of the definition when everything that is not about parameters is taken off.
-fn params_schema(
-    definition: &Map<String, Value>,
-    mut properties: Map<String, Value>,
-    prescribed: &[(String, Value)],
-) -> Value {
-    properties.retain(|name, _| !name.starts_with('_'));
-    for (name, _) in prescribed {
-        // What the reference leads to is the author's business: it is not held against the `const`.
-        properties.insert(name.clone(), Value::Bool(true));
-    }
-    let keep = |name: &&String| !name.starts_with('_') && !name.starts_with("x-") && *name != "properties";
-    let mut params: Map<String, Value> =
-        definition.iter().filter(|(name, _)| keep(name)).map(|(name, value)| (name.clone(), value.clone())).collect();
-    if let Some(Value::Array(required)) = params.get_mut("required") {
-        required.retain(|name| name.as_str().is_some_and(|name| !name.starts_with('_')));
-    }
-    params.insert("properties".to_owned(), Value::Object(properties));
-    Value::Object(params)
 }
 
 #[cfg(test)]

@@ -1,15 +1,16 @@
-//! Text from models and from the world, shown so that what a person reads is what is there.
+//! Text from models and from the world, made safe to show.
 
-/// The text with every character that would hide or mislead shown as an escape such as `\u{202e}`.
+/// The text with every character that is invisible, steers a terminal, reorders text or is not allowed in XML
+/// shown as an escape such as `\u{202e}`.
 pub fn visible(text: &str) -> String {
-    text.chars().map(shown).collect()
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if misleads(c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out
 }
 
-pub(crate) fn shown(c: char) -> String {
-    if misleads(c) { c.escape_default().to_string() } else { c.to_string() }
-}
-
-/// Whether a character is invisible, steers a terminal, reorders text, or is not allowed in XML.
+/// Whether a character hides or misleads.
 pub(crate) fn misleads(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -20,4 +21,15 @@ pub(crate) fn misleads(c: char) -> bool {
             | '\u{2060}'..='\u{206f}'
             | '\u{fff9}'..='\u{fffb}'
             | '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_mislead_is_shown_as_an_escape() {
+        assert_eq!(visible("a\u{202e}b\0c\nd"), "a\\u{202e}b\\u{0}c\\nd");
+        assert_eq!(visible("†state.сделка 取引 👩‍💻"), "†state.сделка 取引 👩‍💻");
+    }
 }

@@ -65,7 +65,10 @@ fn result(i: usize) -> Value {
 
 /// What one step leaves in the journal.
 fn record(i: usize) -> Record {
-    Record::new(Time(1), Input::Ended { id: format!("0.{i}"), outcome: Outcome::Value(result(i)) })
+    Record::new(
+        Time(1),
+        Input::Ended { id: format!("0.{i}").parse().expect("an id"), outcome: Outcome::Value(result(i)) },
+    )
 }
 
 /// Appends to a plain file with one sync for so many records; records a second.
@@ -275,7 +278,7 @@ fn age(folder: &Path, records: usize) {
         for _ in 0..records / 2 {
             run(&handle).await;
         }
-        handle.inspect(|session| session.checkpoint()).await.expect("it is there")
+        handle.inspect(obelus_kernel::session::Session::checkpoint).await.expect("it is there")
     });
     // Through the store itself every turn would wait for the disk.
     let genesis = memory.genesis("s").expect("it is there").expect("a genesis");

@@ -24,8 +24,6 @@ async fn twice_the_length(text: &str) -> Result<Value, Box<dyn std::error::Error
             {"_tool": "measure", "text": text, "_outputPath": "†state.length"},
         ]},
     ]))?;
-    let settings = Settings { mode: Mode::Full, ..Settings::default() };
-    let spec = SessionSpec { context, settings, ..SessionSpec::default() };
 
     // How it is done: any async function will do.
     let mut activities = Activities::new();
@@ -35,13 +33,16 @@ async fn twice_the_length(text: &str) -> Result<Value, Box<dyn std::error::Error
     });
     activities.register("double", |work| async move { Ok(json!(work.call["n"].as_i64().unwrap_or(0) * 2)) });
 
+    let settings = Settings { mode: Mode::Full, ..Settings::default() };
+    let spec = SessionSpec { context, settings, ..SessionSpec::default() };
     let host = Host::new(Connections::new(activities));
     let session = host.create_temporary("embed", spec).await?;
     session.run_plan().await?;
     session.rested().await?;
 
     let twice = Expr::parse("†state.twice")?;
-    let found = session.inspect(move |session| session.context().resolve(&twice, None).map(|it| it.into_owned()));
+    let found =
+        session.inspect(move |session| session.context().resolve(&twice, None).map(std::borrow::Cow::into_owned));
     Ok(found.await?.ok_or("nothing was written")?)
 }
 

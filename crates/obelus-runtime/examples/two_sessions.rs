@@ -1,83 +1,73 @@
-//! Two sessions of one host: their events are read by one task each, and their questions answered by another one.
+//! Two sessions in one program: both are watched, and a question of either is answered from another task.
 
 use obelus_kernel::Context;
-use obelus_kernel::session::{Decision, Ends, Mode, Settings};
-use obelus_runtime::{Activities, Connections, EventBody, Host, SessionHandle, SessionSpec, Subscription};
+use obelus_kernel::session::{Decision, Mode, Settings};
+use obelus_runtime::{Activities, Connections, EventBody, Host, SessionHandle, SessionSpec};
 use serde_json::json;
-use tokio::sync::mpsc;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 #[tokio::main(flavor = "current_thread")]
 #[expect(clippy::print_stdout, reason = "it is what the example shows")]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    for line in both().await? {
+async fn main() -> Result<(), Failure> {
+    for line in lend_two_books().await? {
         println!("{line}");
     }
     Ok(())
 }
 
-/// Deletes a file in each of two sessions, once a person has said yes.
-async fn both() -> Result<Vec<String>, Box<dyn std::error::Error>> {
+/// Lends a book in each of two sessions. Lending needs a person, who is a task of this program.
+async fn lend_two_books() -> Result<Vec<String>, Failure> {
     let mut activities = Activities::new();
-    activities.register("delete", |work| async move { Ok(work.call["file"].clone()) });
+    activities.register("lend_book", |work| async move { Ok(json!(format!("{} is lent", work.call["title"]))) });
     let host = Host::new(Connections::new(activities));
 
-    // The person: a task of its own, which hears of questions and answers them by the session's handle.
-    let (ask, mut asked) = mpsc::unbounded_channel::<(SessionHandle, String)>();
-    tokio::spawn(async move {
-        while let Some((session, question)) = asked.recv().await {
-            let yes = Decision::Approve { only: None };
-            session.answer(question, yes, "a person in this example").await.expect("it waits");
-        }
-    });
-
-    let mut watching = Vec::new();
-    for (name, file) in [("left", "a.txt"), ("right", "b.txt")] {
-        let session = host.create_temporary(name, spec(file)?).await?;
-        let events = session.subscribe(None);
+    let mut people = Vec::new();
+    let mut sessions = Vec::new();
+    for title in ["Emma", "Ulysses"] {
+        let session = host.create_temporary(title, spec(title)?).await?;
+        people.push(tokio::spawn(answer_and_note(session.clone())));
         session.run_plan().await?;
-        watching.push(tokio::spawn(watch(session, events, ask.clone())));
+        sessions.push(session);
     }
     let mut lines = Vec::new();
-    for watching in watching {
-        lines.extend(watching.await?);
+    for person in people {
+        lines.extend(person.await??);
     }
     Ok(lines)
 }
 
-/// Reads events until the session has done what it was to do.
-async fn watch(
-    session: SessionHandle,
-    mut events: Subscription,
-    ask: mpsc::UnboundedSender<(SessionHandle, String)>,
-) -> Vec<String> {
-    let mut lines = Vec::new();
-    while let Some(event) = events.next().await {
-        let (id, number) = (session.id(), event.number);
-        match &event.body {
-            EventBody::QuestionAsked { question } => {
-                lines.push(format!("{id} {number}: {}", question.description));
-                let _ = ask.send((session.clone(), question.id.clone()));
-            }
-            EventBody::CallEnded { outcome, .. } => lines.push(format!("{id} {number}: {outcome:?}")),
-            EventBody::Rested { reply } if reply.ends == Ends::Output => break,
-            _ => {}
-        }
-    }
-    lines
-}
-
-fn spec(file: &str) -> Result<SessionSpec, Box<dyn std::error::Error>> {
+/// A plan with one call, about which the policy asks.
+fn spec(title: &str) -> Result<SessionSpec, Failure> {
     let context = Context::from_value(json!([
-        {"type": "tool", "tool": {"delete": {"properties": {"file": {"type": "string"}}, "x-effect": "delete"}}},
-        {"type": "plan", "plan": [{"_tool": "delete", "file": file, "_outputPath": "†state.gone"}]},
+        {"type": "tool", "tool": {"lend_book": {"properties": {"title": {"type": "string"}}, "x-effect": "update"}}},
+        {"type": "plan", "plan": [{"_tool": "lend_book", "title": title, "_outputPath": "†state.lent"}]},
     ]))?;
-    let settings = Settings { mode: Mode::Full, ..Settings::default() };
+    let policy = serde_json::from_value(json!({"confirm": ["lend_book"]}))?;
+    let settings = Settings { mode: Mode::Full, policy, ..Settings::default() };
     Ok(SessionSpec { context, settings, ..SessionSpec::default() })
 }
 
+/// Watches a session until its turn has ended, says yes to what it asks, and notes what it saw.
+async fn answer_and_note(session: SessionHandle) -> Result<Vec<String>, Failure> {
+    let mut events = session.subscribe(Some(obelus_runtime::EventNumber::START));
+    let mut lines = Vec::new();
+    while let Some(event) = events.next().await {
+        match &event.body {
+            EventBody::QuestionAsked { question } => {
+                lines.push(format!("{} asks: {}", session.id(), question.id));
+                session.answer(question.id.clone(), Decision::Approve { only: None }, "the librarian").await?;
+            }
+            EventBody::CallEnded { id, .. } => lines.push(format!("{}: call {id} has ended", session.id())),
+            EventBody::Rested { reply } if reply.waiting.is_empty() => break,
+            _ => {}
+        }
+    }
+    Ok(lines)
+}
+
 #[tokio::test]
-async fn each_session_asks_and_does_its_own() {
-    let lines = both().await.unwrap();
-    assert_eq!(lines.len(), 4, "{lines:?}");
-    assert!(lines.iter().any(|line| line.starts_with("right 3-") && line.contains("b.txt")), "{lines:?}");
+async fn both_books_are_lent_after_a_yes_from_another_task() {
+    let lines = lend_two_books().await.unwrap();
+    assert_eq!(lines, ["Emma asks: q1", "Emma: call 0.0 has ended", "Ulysses asks: q1", "Ulysses: call 0.0 has ended"]);
 }

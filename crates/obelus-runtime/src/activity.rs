@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::elicitor::Elicitor;
 use crate::observation::ObservationSlot;
+use crate::secret::{mask_value, without_secrets};
 
 /// A call to be carried out.
 #[derive(Clone, Debug)]
@@ -95,9 +96,10 @@ impl Activities {
         Self::default()
     }
 
-    /// Adds an activity; one of the same name is replaced.
+    /// Adds an activity; one of the same name is replaced. What it brings, and what its looks find, comes without the
+    /// secrets of this process: a service may repeat in any answer what it was sent (DUR-8).
     pub fn add(&mut self, name: impl Into<String>, activity: impl Activity) -> &mut Self {
-        self.by_name.insert(name.into(), Arc::new(activity));
+        self.by_name.insert(name.into(), Arc::new(Masked(activity)));
         self
     }
 
@@ -128,6 +130,48 @@ impl Activities {
     /// The names of all activities.
     pub fn names(&self) -> BTreeSet<String> {
         self.by_name.keys().cloned().collect()
+    }
+}
+
+/// An activity whose words come in without secrets.
+struct Masked<A>(A);
+
+impl<A: Activity> Activity for Masked<A> {
+    fn run(&self, work: Work) -> ActivityFuture {
+        let running = self.0.run(work);
+        Box::pin(async move { masked(running.await) })
+    }
+
+    fn time_limit(&self) -> Option<Duration> {
+        self.0.time_limit()
+    }
+
+    fn reconcile(&self, work: Work) -> Option<ReconcileFuture> {
+        let looking = self.0.reconcile(work)?;
+        Some(Box::pin(async move {
+            match looking.await {
+                Reconciled::Happened(outcome) => Reconciled::Happened(masked(outcome)),
+                Reconciled::DidNot => Reconciled::DidNot,
+                Reconciled::Unknown(words) => Reconciled::Unknown(without_secrets(&words).into_owned()),
+            }
+        }))
+    }
+}
+
+fn masked(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Value(mut value) => {
+            mask_value(&mut value);
+            Outcome::Value(value)
+        }
+        Outcome::Messages(mut messages) => {
+            messages.iter_mut().for_each(mask_value);
+            Outcome::Messages(messages)
+        }
+        Outcome::Error(CallError { code, message }) => {
+            Outcome::Error(CallError::new(without_secrets(&code), without_secrets(&message)))
+        }
+        Outcome::Lost { message } => Outcome::Lost { message: without_secrets(&message).into_owned() },
     }
 }
 

@@ -311,7 +311,7 @@ impl Actor {
                 self.wake().await;
                 self.waiters.add(what, answer);
             }
-            Command::Tell(tell) => self.hear(tell).await,
+            Command::Tell(tell) => self.hear(*tell).await,
             Command::End => return Some(End::Told),
         }
         self.answer_waiters();

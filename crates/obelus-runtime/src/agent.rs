@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use obelus_kernel::dialect::Dialect;
+use obelus_kernel::policy::Policy;
 use obelus_kernel::session::{
-    Approval, ConsentWords, FollowUp, ManagedFields, Mode, ModelMayConfirm, Planning, Policy, Session, Settings,
+    Approval, ConsentWords, FollowUp, ManagedFields, Mode, ModelMayConfirm, Planning, Session, Settings,
 };
 use obelus_kernel::steps::Steps;
 use obelus_kernel::{Context, Data, Fault, Message, Role, Tool};

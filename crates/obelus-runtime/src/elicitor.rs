@@ -7,9 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use obelus_kernel::session::CallId;
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
+
+use crate::secret::{mask_value, without_secrets};
 
 /// A call's way to ask a person something. Cheap to clone, and usable from any task.
 #[derive(Clone, Default)]
@@ -28,14 +31,14 @@ pub enum Elicited {
 
 /// Something that a call asks.
 pub(crate) struct Asking {
-    pub(crate) call: String,
+    pub(crate) call: CallId,
     pub(crate) words: String,
     pub(crate) schema: Value,
     pub(crate) answer: oneshot::Sender<Elicited>,
 }
 
 struct Line {
-    call: String,
+    call: CallId,
     to: mpsc::UnboundedSender<Asking>,
     /// How many answers the call waits for, and a word whenever that changes.
     waits: AtomicU32,
@@ -59,30 +62,26 @@ impl Elicitor {
         self.0.is_none()
     }
 
-    pub(crate) fn of(call: &str, to: mpsc::UnboundedSender<Asking>) -> Self {
-        let line = Line {
-            call: call.to_owned(),
-            to,
-            waits: AtomicU32::new(0),
-            changed: Notify::new(),
-            times: AtomicU32::new(0),
-        };
+    pub(crate) fn of(call: &CallId, to: mpsc::UnboundedSender<Asking>) -> Self {
+        let line =
+            Line { call: call.clone(), to, waits: AtomicU32::new(0), changed: Notify::new(), times: AtomicU32::new(0) };
         Self(Some(Arc::new(line)))
     }
 
     /// Makes it the way of another call, if nobody else has it any more: most calls never ask, and need not pay for
     /// one of their own.
-    pub(crate) fn renewed(&mut self, call: &str) -> bool {
+    pub(crate) fn renewed(&mut self, call: &CallId) -> bool {
         let Some(line) = self.0.as_mut().and_then(Arc::get_mut) else { return false };
-        line.call.clear();
-        line.call.push_str(call);
+        line.call.clone_from(call);
         *line.times.get_mut() = 0;
         true
     }
 
     /// Asks a person, and waits for what they say. The words are shown as the call's own; the answer fits the schema.
-    pub async fn ask(&self, words: String, schema: Value) -> Elicited {
+    pub async fn ask(&self, words: String, mut schema: Value) -> Elicited {
         let Some(line) = &self.0 else { return Elicited::Gone };
+        let words = without_secrets(&words).into_owned();
+        mask_value(&mut schema);
         if line.times.fetch_add(1, Ordering::Relaxed) >= MOST_TIMES {
             return Elicited::Declined(format!("one call may not ask more than {MOST_TIMES} times"));
         }

@@ -21,8 +21,8 @@ use serde_json::Value;
 pub(crate) use feed::Feed;
 pub use feed::Subscription;
 
-use crate::ids::{CallId, QuestionId, RequestId};
 use crate::state_file::FileNews;
+use obelus_kernel::session::{CallId, QuestionId, RequestId};
 
 /// Where an event stands among all events of its session: `RECORD-PART`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -11,9 +11,9 @@ use crate::actor::{Command, GONE, Tell, WaitFor};
 use crate::connector::Services;
 use crate::events::{EventNumber, Subscription};
 use crate::host::{HostError, Reopened, Slot};
-use crate::ids::QuestionId;
 use crate::images::ImageError;
 use crate::store::InputId;
+use obelus_kernel::session::QuestionId;
 
 /// A session. Clones of a handle lead to the same session, from any task.
 ///
@@ -105,7 +105,7 @@ impl SessionHandle {
             let text = "only the runtime itself tells a session what came of its work".to_owned();
             return Err(Refused { code: "not_from_outside", text });
         }
-        let tell = |answer| Command::Tell(Tell { input: input.clone(), id: self.input.clone(), answer });
+        let tell = |answer| Command::Tell(Box::new(Tell { input: input.clone(), id: self.input.clone(), answer }));
         match self.ask(tell).await.and_then(|taken| taken) {
             // It ended before it took anything: it is restored.
             Err(refused) if refused.code == GONE => self.ask(tell).await?,

@@ -79,7 +79,7 @@ impl IterationLog {
     pub(crate) fn heard(&mut self, at: Time, input: &Input) {
         let told = match input {
             Input::Answer { answer, .. } => return self.answered(at, answer),
-            Input::Ended { id, outcome } => return self.ended(id, outcome),
+            Input::Ended { id, outcome } => return self.ended(&id.to_string(), outcome),
             Input::Used { used, .. } => return self.current.used.add(*used),
             Input::Loaded { .. } | Input::Tick => return,
             Input::User { text } => json!({"user": text}),
@@ -105,7 +105,7 @@ impl IterationLog {
 
     /// A call that really goes out.
     pub(crate) fn began(&mut self, start: &Start) {
-        self.current.open.insert(start.id.clone(), self.current.requests.len());
+        self.current.open.insert(start.id.to_string(), self.current.requests.len());
         let mut params = (*start.call).clone();
         let method = params.as_object_mut().and_then(|params| params.shift_remove("_tool"));
         let mut request = json!({"method": method.unwrap_or_default(), "params": null, "attempt": start.attempt});

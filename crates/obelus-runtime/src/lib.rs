@@ -53,7 +53,6 @@ mod events;
 mod fork;
 mod handle;
 mod host;
-mod ids;
 mod images;
 mod iteration_log;
 mod mask;
@@ -89,7 +88,7 @@ pub use elicitor::{Elicited, Elicitor};
 pub use model::{AnswerFuture, Model, NoModel, Part, Parts, Used};
 pub use obelus_kernel::session::Observation;
 pub use observation::ObservationSlot;
-pub use secret::{MASKED, Secret, without_secrets};
+pub use secret::{MASKED, Secret, mask_bytes, mask_value, without_secrets};
 
 // Where they are kept.
 pub use restore::RestoreError;

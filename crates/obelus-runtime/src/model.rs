@@ -2,11 +2,10 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 
 use obelus_kernel::dialect::stream::Piece;
 pub use obelus_kernel::session::Used;
-use obelus_kernel::session::{Answer, Prompt};
+use obelus_kernel::session::{Answer, Prompt, RequestId};
 use tokio::sync::mpsc::UnboundedSender;
 
 /// What a model returns while it thinks. Dropping it must stop the request.
@@ -36,10 +35,10 @@ pub enum Part {
 
 /// Where parts of an answer are told.
 #[derive(Clone, Debug, Default)]
-pub struct Parts(Option<(Arc<str>, Listener)>);
+pub struct Parts(Option<(RequestId, Listener)>);
 
 /// Whoever is told parts, each with the id of its request.
-type Listener = UnboundedSender<(Arc<str>, Part)>;
+type Listener = UnboundedSender<(RequestId, Part)>;
 
 impl Parts {
     /// Where nobody listens.
@@ -48,8 +47,8 @@ impl Parts {
     }
 
     /// Tells them with the id of the request.
-    pub fn to(id: impl Into<Arc<str>>, listener: Listener) -> Self {
-        Self(Some((id.into(), listener)))
+    pub fn to(id: RequestId, listener: Listener) -> Self {
+        Self(Some((id, listener)))
     }
 
     /// Whether somebody listens.
@@ -61,7 +60,7 @@ impl Parts {
     pub fn tell(&self, part: Part) {
         if let Some((id, listener)) = &self.0 {
             // Whoever listened may have gone; the answer comes all the same.
-            let _ = listener.send((Arc::clone(id), part));
+            let _ = listener.send((id.clone(), part));
         }
     }
 }

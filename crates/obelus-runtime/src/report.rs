@@ -1,6 +1,6 @@
 //! What a turn did, step by step, in words for the user: a numbered plan with a result for each step.
 
-use obelus_kernel::session::{CallReport, Ends, Reply, Session};
+use obelus_kernel::session::{CallReport, CallStatus, Ends, Reply, Session};
 use obelus_kernel::visible;
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ pub fn render_report(session: &Session, reply: &Reply, language: Language) -> St
 fn steps(session: &Session, reply: &Reply, language: Language) -> Vec<String> {
     let is_read = |report: &CallReport| {
         let tool = report.call["_tool"].as_str().and_then(|name| session.context().tool(name));
-        report.status == "done" && tool.is_some_and(|tool| tool.effect == obelus_kernel::Effect::Read)
+        report.status == CallStatus::Done && tool.is_some_and(|tool| tool.effect == obelus_kernel::Effect::Read)
     };
     if reply.ends == Ends::Output && reply.calls.iter().all(is_read) {
         return Vec::new();
@@ -41,7 +41,8 @@ pub fn undone(session: &Session, reply: &Reply, language: Language) -> Vec<Strin
         tool.is_some_and(|tool| tool.is_quiet())
     };
     let is_undone = |report: &&CallReport| {
-        matches!(report.status, "refused" | "denied" | "failed" | "skipped") && !is_quiet(report)
+        matches!(report.status, CallStatus::Refused | CallStatus::Denied | CallStatus::Failed | CallStatus::Skipped)
+            && !is_quiet(report)
     };
     reply.calls.iter().filter(is_undone).map(|report| line(report, session, language)).collect()
 }
@@ -57,14 +58,16 @@ fn line(report: &CallReport, session: &Session, language: Language) -> String {
 fn outcome(report: &CallReport, session: &Session, language: Language) -> (char, String) {
     let error = report.error.as_ref();
     match report.status {
-        "done" => ('✓', language.choose("сделано", "done").to_owned()),
-        "failed" => ('✗', failure(report, session, language)),
-        "waiting" => ('?', language.choose("ждёт вашего подтверждения", "waits for your confirmation").to_owned()),
-        "denied" => {
+        CallStatus::Done => ('✓', language.choose("сделано", "done").to_owned()),
+        CallStatus::Failed => ('✗', failure(report, session, language)),
+        CallStatus::Waiting => {
+            ('?', language.choose("ждёт вашего подтверждения", "waits for your confirmation").to_owned())
+        }
+        CallStatus::Denied => {
             let reason = error.and_then(|error| error["message"].as_str()).unwrap_or_default();
             ('✗', format!("{}: {}", language.choose("отклонено", "denied"), visible(reason)))
         }
-        "refused" if error.is_some_and(|error| error["rule"] == "POL-1") => {
+        CallStatus::Refused if error.is_some_and(|error| error["rule"] == "POL-1") => {
             let mode = session.settings().mode.name();
             let words = match language {
                 Language::Russian => format!("не выполнено: режим {mode} этого не позволяет, шаг остаётся в плане"),
@@ -72,16 +75,18 @@ fn outcome(report: &CallReport, session: &Session, language: Language) -> (char,
             };
             ('·', words)
         }
-        "refused" => {
+        CallStatus::Refused => {
             let reason = error.and_then(|error| error["message"].as_str()).unwrap_or_default();
             ('✗', format!("{}: {}", language.choose("запрещено", "refused"), visible(reason)))
         }
-        "skipped" => {
+        CallStatus::Skipped => {
             let words =
                 language.choose("пропущено: нет данных от другого шага", "skipped: another step brought no data");
             ('·', words.to_owned())
         }
-        _ => ('…', language.choose("в работе", "under way").to_owned()),
+        CallStatus::Blocked | CallStatus::Ready | CallStatus::Running => {
+            ('…', language.choose("в работе", "under way").to_owned())
+        }
     }
 }
 

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+
+use serde_json::{Map, Value};
 
 /// What stands where a secret would stand.
 pub const MASKED: &str = "***";
@@ -14,6 +16,9 @@ static KNOWN: RwLock<Vec<Arc<str>>> = RwLock::new(Vec::new());
 
 /// Shorter texts are no secrets that could be told from other words.
 const SHORTEST: usize = 4;
+
+/// Shorter secrets are masked in errors and logs only: in a result, every other word would be taken for one.
+const SHORTEST_IN_RESULTS: usize = 8;
 
 /// A shorter part of an address is no secret: the name of a path, the number of a user.
 const SHORTEST_PART: usize = 10;
@@ -69,16 +74,76 @@ fn remember(text: &str) {
     }
 }
 
+fn known() -> RwLockReadGuard<'static, Vec<Arc<str>>> {
+    KNOWN.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Those that are masked in results too.
+fn long(known: &[Arc<str>]) -> &[Arc<str>] {
+    &known[..known.partition_point(|secret| secret.len() >= SHORTEST_IN_RESULTS)]
+}
+
 /// A text with every secret of this process blotted out.
 pub fn without_secrets(text: &str) -> Cow<'_, str> {
-    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    without(text, &known())
+}
+
+fn without<'a>(text: &'a str, secrets: &[Arc<str>]) -> Cow<'a, str> {
     let mut clean = Cow::Borrowed(text);
-    for secret in known.iter() {
+    for secret in secrets {
         if clean.contains(&**secret) {
             clean = Cow::Owned(clean.replace(&**secret, MASKED));
         }
     }
     clean
+}
+
+/// Blots the secrets of this process out of bytes that a service sent, before anything is cut out of them: half a secret
+/// would not be recognised.
+pub fn mask_bytes(bytes: &mut Vec<u8>) {
+    for secret in long(&known()) {
+        let find = |from: &[u8]| from.windows(secret.len()).position(|part| part == secret.as_bytes());
+        let mut rest = bytes.as_slice();
+        let mut masked = Vec::new();
+        while let Some(at) = find(rest) {
+            masked.extend_from_slice(&rest[..at]);
+            masked.extend_from_slice(MASKED.as_bytes());
+            rest = &rest[at + secret.len()..];
+        }
+        if !masked.is_empty() {
+            masked.extend_from_slice(rest);
+            *bytes = masked;
+        }
+    }
+}
+
+/// Blots the secrets of this process out of JSON that a service sent, names of fields included.
+pub fn mask_value(value: &mut Value) {
+    let known = known();
+    let secrets = long(&known);
+    if !secrets.is_empty() {
+        mask_with(secrets, value);
+    }
+}
+
+fn mask_with(secrets: &[Arc<str>], value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(clean) = without(text, secrets) {
+                *text = clean;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| mask_with(secrets, item)),
+        Value::Object(fields) => {
+            fields.values_mut().for_each(|field| mask_with(secrets, field));
+            if fields.keys().any(|name| matches!(without(name, secrets), Cow::Owned(_))) {
+                let renamed = std::mem::take(fields).into_iter();
+                *fields =
+                    renamed.map(|(name, field)| (without(&name, secrets).into_owned(), field)).collect::<Map<_, _>>();
+            }
+        }
+        _ => {}
+    }
 }
 
 impl fmt::Debug for Secret {
@@ -110,5 +175,20 @@ mod tests {
         assert_eq!(without_secrets("a zq81-xk-longer b zq81-xk."), "a *** b ***.");
         let _tiny = Secret::new("the");
         assert_eq!(without_secrets("the end"), "the end");
+    }
+
+    #[test]
+    fn a_secret_is_masked_wherever_it_stands_in_a_result() {
+        let _secrets = [Secret::new("mq-abcdefgh"), Secret::new("mq-abcdefghij"), Secret::new("mq-abc")];
+        let mut value = serde_json::json!({"a": ["x mq-abcdefghij y", 1], "mq-abcdefgh": "mq-abc"});
+        mask_value(&mut value);
+        assert_eq!(value, serde_json::json!({"a": ["x *** y", 1], "***": "mq-abc"}));
+        for (text, masked) in
+            [("mq-abcdefghijmq-abcdefgh-", "******-"), ("-mq-abcdefgh", "-***"), ("mq-abcdefg", "mq-abcdefg"), ("", "")]
+        {
+            let mut bytes = text.as_bytes().to_vec();
+            mask_bytes(&mut bytes);
+            assert_eq!(String::from_utf8(bytes).unwrap(), masked, "{text}");
+        }
     }
 }

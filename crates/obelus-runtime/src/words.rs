@@ -2,7 +2,7 @@
 
 mod degraded;
 
-use obelus_kernel::session::{CallReport, Ends, Reply};
+use obelus_kernel::session::{CallReport, CallStatus, Ends, Reply};
 use obelus_kernel::visible;
 use serde_json::Value;
 
@@ -104,14 +104,14 @@ fn in_words_of(language: Language, reason: String) -> String {
 pub fn why_it_ended(reply: &Reply, language: Language) -> String {
     let Some(Ending { what, advice }) = how_it_ended(reply, language) else { return String::new() };
     let mut lines = vec![what];
-    lines.extend(listed(language.choose("Сделано", "Done"), &reply.calls, "done"));
-    lines.extend(listed(language.choose("Не сделано", "Not done"), &reply.calls, "skipped"));
-    lines.extend(listed(language.choose("Не вышло", "Failed"), &reply.calls, "failed"));
+    lines.extend(listed(language.choose("Сделано", "Done"), &reply.calls, CallStatus::Done));
+    lines.extend(listed(language.choose("Не сделано", "Not done"), &reply.calls, CallStatus::Skipped));
+    lines.extend(listed(language.choose("Не вышло", "Failed"), &reply.calls, CallStatus::Failed));
     lines.extend(advice.map(str::to_owned));
     lines.join("\n")
 }
 
-fn listed(title: &str, calls: &[CallReport], status: &str) -> Option<String> {
+fn listed(title: &str, calls: &[CallReport], status: CallStatus) -> Option<String> {
     let of: Vec<&CallReport> = calls.iter().filter(|report| report.status == status).collect();
     if of.is_empty() {
         return None;

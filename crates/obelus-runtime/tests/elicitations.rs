@@ -60,7 +60,7 @@ async fn open(spec: SessionSpec) -> (Host, SessionHandle) {
 }
 
 async fn decide(handle: &SessionHandle, decision: Decision) -> Result<Ends, Refused> {
-    handle.answer("q1".to_owned(), decision, "ann").await?;
+    handle.answer("q1".parse().unwrap(), decision, "ann").await?;
     Ok(handle.rested().await?.unwrap().ends)
 }
 
@@ -78,11 +78,11 @@ async fn the_answer_reaches_the_call_and_the_call_goes_on() {
     let host = host(connections(Asks), store.clone());
     let handle = host.create("s", asking("create", 3600)).await.unwrap();
     let reply = run_plan(&handle).await;
-    assert_eq!((reply.ends, reply.waiting), (Ends::Waiting, vec!["q1".to_owned()]));
+    assert_eq!((reply.ends, reply.waiting), (Ends::Waiting, vec!["q1".parse().unwrap()]));
     assert_eq!(decide(&handle, ada()).await, Ok(Ends::Output));
     assert_eq!(brought(&handle).await, json!({"value": {"name": "Ada"}}));
     let journal = journal(&*store, "s");
-    let asks = journal.iter().filter(|input| matches!(input, Input::Asks { .. })).count();
+    let asks = journal.iter().filter(|input| matches!(input, Input::Elicit { .. })).count();
     assert_eq!((asks, journal.len()), (1, 4), "what is asked is in the journal: {journal:?}");
 }
 
@@ -126,7 +126,7 @@ async fn a_no_is_an_answer_too() {
 async fn whoever_waits_for_everything_to_end_waits_for_the_answer() {
     let (_host, handle) = open(asking("create", 3600)).await;
     assert_eq!(run_plan(&handle).await.ends, Ends::Waiting);
-    let (reply, taken) = tokio::join!(handle.finished(), handle.answer("q1".to_owned(), ada(), "ann"));
+    let (reply, taken) = tokio::join!(handle.finished(), handle.answer("q1".parse().unwrap(), ada(), "ann"));
     taken.unwrap();
     assert_eq!(reply.unwrap().unwrap().ends, Ends::Output);
     assert_eq!(brought(&handle).await, json!({"value": {"name": "Ada"}}));
@@ -198,7 +198,7 @@ async fn after_a_crash_the_old_question_is_closed_and_the_call_is_in_doubt() {
     let second = host(connections(Asks), store);
     let again = second.open("s").await.unwrap();
     assert_eq!(again.rested().await.unwrap().unwrap().ends, Ends::Waiting);
-    let questions = again.inspect(|session| session.questions()).await.unwrap();
+    let questions = again.inspect(obelus_kernel::session::Session::questions).await.unwrap();
     assert_eq!((questions[0].status, questions[1].about), (QuestionStatus::Expired, About::InDoubt));
     let refused = decide(&again, ada()).await.unwrap_err();
     assert!(refused.text.contains("not at work any more"), "{refused}");

@@ -132,7 +132,7 @@ fn read(path: &Path) -> Value {
 }
 
 async fn state_of(handle: &SessionHandle) -> Value {
-    handle.inspect(|session| session.state()).await.unwrap()
+    handle.inspect(obelus_kernel::session::Session::state).await.unwrap()
 }
 
 /// What was told of the files since the session was opened.
@@ -265,7 +265,7 @@ async fn every_iteration_is_a_line_of_the_log_and_all_of_it_goes_with_the_sessio
     let host = kept.host();
     let handle = host.open("s").await.unwrap();
     say(&handle, "500").await;
-    handle.answer("q1".to_owned(), Decision::Approve { only: None }, "ann").await.unwrap();
+    handle.answer("q1".parse().unwrap(), Decision::Approve { only: None }, "ann").await.unwrap();
     handle.rested().await.unwrap();
     let log = kept.log();
     assert_eq!(log.len(), 2);

@@ -43,9 +43,9 @@ async fn a_command_returns_when_it_is_taken_and_a_rest_says_how_the_turn_ended()
     assert!(handle.rested().await.unwrap().is_none(), "nothing has begun");
     assert_eq!(run(&handle).await, Ends::Output);
     assert_eq!((calls.load(Ordering::SeqCst), read(&handle, "†state.v4").await), (5, Some(json!(5))));
-    let refused = handle.answer("q9".to_owned(), Decision::DidNot, "ann").await.unwrap_err();
+    let refused = handle.answer("q9".parse().unwrap(), Decision::DidNot, "ann").await.unwrap_err();
     assert_eq!(refused.code, "unknown_question");
-    let known = Input::Ended { id: "0.0".to_owned(), outcome: obelus_kernel::session::Outcome::Value(json!(9)) };
+    let known = Input::Ended { id: "0.0".parse().unwrap(), outcome: obelus_kernel::session::Outcome::Value(json!(9)) };
     assert_eq!(handle.tell(known).await.unwrap_err().code, "not_from_outside");
 }
 
@@ -108,7 +108,7 @@ async fn a_client_that_comes_back_to_another_process_misses_nothing_and_sees_not
     handle.run_plan().await.unwrap();
     handle.rested().await.unwrap();
     let mut seen = told(&mut live);
-    handle.answer("q1".to_owned(), Decision::Approve { only: None }, "ann").await.unwrap();
+    handle.answer("q1".parse().unwrap(), Decision::Approve { only: None }, "ann").await.unwrap();
     handle.rested().await.unwrap();
     seen.extend(told(&mut live));
     assert!(seen.len() > 4 && seen.iter().any(|event| event.contains("question_asked")), "{seen:?}");

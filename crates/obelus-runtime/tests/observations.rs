@@ -30,9 +30,9 @@ struct Eye {
 
 impl Model for Eye {
     fn ask(&self, prompt: Prompt) -> AnswerFuture {
-        self.shown.lock().unwrap().push(prompt.seen.clone());
+        self.shown.lock().unwrap().push(prompt.observation.clone());
         self.prompts.lock().unwrap().push(serde_json::to_value(&prompt).unwrap());
-        let has_looked = prompt.seen.is_some();
+        let has_looked = prompt.observation.is_some();
         if has_looked && self.dies {
             self.looks.notify_one();
             return Box::pin(std::future::pending());
@@ -113,7 +113,7 @@ async fn told(handle: &SessionHandle) -> String {
     let all = std::iter::from_fn(|| events.try_next());
     let mut told: String = all.map(|event| serde_json::to_string(&*event).unwrap() + "\n").collect();
     told.push_str(&snapshot(handle).await);
-    let checkpoint = handle.inspect(|session| session.checkpoint()).await.unwrap();
+    let checkpoint = handle.inspect(obelus_kernel::session::Session::checkpoint).await.unwrap();
     told + &checkpoint.unwrap_or_default()
 }
 
@@ -161,19 +161,19 @@ async fn after_a_restart_a_request_under_way_is_asked_anew_without_it() {
     let handle = first.create("s", spec()).await.unwrap();
     handle.say("look").await.unwrap();
     world.eye.looks.notified().await;
-    assert!(handle.inspect(|session| session.has_observations()).await.unwrap());
+    assert!(handle.inspect(obelus_kernel::session::Session::has_observations).await.unwrap());
     kill(first).await;
 
     world.eye = Eye::default();
     let second = world.host(store.shared());
     let handle = second.open("s").await.unwrap();
-    assert!(!journal(&store, "s").contains(&Input::Forgotten));
+    assert!(!journal(&store, "s").contains(&Input::ProcessLost));
     assert_eq!(handle.rested().await.unwrap().unwrap().ends, Ends::Output);
     let shown = world.eye.shown.lock().unwrap().clone();
     assert!(matches!(shown.as_slice(), [None, Some(_)]), "first without it, then it looks again: {shown:?}");
     let inputs = journal(&store, "s");
     let forgotten: Vec<usize> =
-        inputs.iter().enumerate().filter(|(_, input)| **input == Input::Forgotten).map(|(at, _)| at).collect();
+        inputs.iter().enumerate().filter(|(_, input)| **input == Input::ProcessLost).map(|(at, _)| at).collect();
     assert_eq!(forgotten, [3], "once, and before anything else went on");
     assert_eq!(second.look("s", None).unwrap().snapshot().to_string(), snapshot(&handle).await);
 }
@@ -195,7 +195,7 @@ async fn a_session_at_rest_is_told_with_the_next_words_and_looking_at_it_writes_
     handle.rested().await.unwrap();
     assert_eq!(journal(&store, "s").len(), before);
     say(&handle, "look").await;
-    assert_eq!(journal(&store, "s")[before], Input::Forgotten);
+    assert_eq!(journal(&store, "s")[before], Input::ProcessLost);
     let shown = world.eye.shown.lock().unwrap()[3..].to_vec();
     assert!(matches!(shown.as_slice(), [None, Some(_)]), "{shown:?}");
 }

@@ -1,4 +1,4 @@
-//! `batch`: up to fifty commands in one request, where later ones may use what earlier ones answered.
+//! `batch`: up to fifty commands in one request. A command may refer to the results of earlier ones.
 
 use serde_json::{Map, Value, json};
 
@@ -6,19 +6,20 @@ use crate::entity::text;
 use crate::wire::answer::php_map;
 use crate::wire::{Answer, Fault, Params};
 
-const MOST: usize = 50;
+const MAX_COMMANDS: usize = 50;
 
-/// What one command came to, with its times.
-pub(crate) type Done = (Result<Answer, Fault>, Option<Value>);
+/// The result of one command and the `time` object of its answer.
+pub(crate) type CommandOutcome = (Result<Answer, Fault>, Option<Value>);
 
-/// Runs the commands in their order; `run` does one. The answer has a map for each kind of outcome.
-pub(crate) fn batch(params: &Params, mut run: impl FnMut(&str, Params) -> Done) -> Result<Answer, Fault> {
+/// Runs the commands in order; `run` performs one. The answer has one map each for results, errors, totals, next
+/// pages and times.
+pub(crate) fn batch(params: &Params, mut run: impl FnMut(&str, Params) -> CommandOutcome) -> Result<Answer, Fault> {
     let commands = params.object("cmd")?.unwrap_or_default();
     let halt = params.get("halt").is_some_and(is_true);
-    let mut all = Maps::default();
+    let mut all = Outcomes::default();
     for (at, (key, command)) in commands.iter().enumerate() {
-        let (outcome, time) = match at < MOST {
-            true => one(command, &all.result, &mut run),
+        let (outcome, time) = match at < MAX_COMMANDS {
+            true => run_command(command, &all.result, &mut run),
             false => (Err(Fault::new(400, "ERROR_BATCH_LENGTH_EXCEEDED", "Max batch length exceeded")), None),
         };
         if let Some(time) = time {
@@ -50,7 +51,7 @@ pub(crate) fn batch(params: &Params, mut run: impl FnMut(&str, Params) -> Done) 
 }
 
 #[derive(Default)]
-struct Maps {
+struct Outcomes {
     result: Map<String, Value>,
     error: Map<String, Value>,
     total: Map<String, Value>,
@@ -58,7 +59,11 @@ struct Maps {
     time: Map<String, Value>,
 }
 
-fn one(command: &Value, earlier: &Map<String, Value>, run: &mut impl FnMut(&str, Params) -> Done) -> Done {
+fn run_command(
+    command: &Value,
+    earlier: &Map<String, Value>,
+    run: &mut impl FnMut(&str, Params) -> CommandOutcome,
+) -> CommandOutcome {
     let Some(command) = command.as_str() else {
         return (Err(Fault::new(404, "ERROR_METHOD_NOT_FOUND", "Method not found!")), None);
     };
@@ -81,18 +86,19 @@ fn is_true(value: &Value) -> bool {
     }
 }
 
-/// Puts what earlier commands answered in place of `$result[…]`.
+/// Replaces `$result[…]` by the results of earlier commands.
 fn resolve(value: &mut Value, earlier: &Map<String, Value>) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| resolve(item, earlier)),
         Value::Object(members) => members.values_mut().for_each(|member| resolve(member, earlier)),
-        Value::String(text) if text.contains("$result[") => *value = resolved(text, earlier),
+        Value::String(text) if text.contains("$result[") => *value = resolve_text(text, earlier),
         _ => {}
     }
 }
 
-/// A text that is one reference becomes what it refers to, of any type; within more text it becomes text.
-fn resolved(given: &str, earlier: &Map<String, Value>) -> Value {
+/// A text that is exactly one reference becomes the referenced value, of any type. A reference inside a longer text
+/// is replaced by text.
+fn resolve_text(given: &str, earlier: &Map<String, Value>) -> Value {
     let mut out = String::new();
     let mut rest = given;
     while let Some(at) = rest.find("$result[") {
@@ -112,8 +118,8 @@ fn resolved(given: &str, earlier: &Map<String, Value>) -> Value {
     Value::String(out)
 }
 
-/// Follows `[key][0][ID]` through the earlier results. Where a key leads nowhere, the walk stays at the deepest value
-/// it has reached: portals do so, and call it no error.
+/// Follows `[key][0][ID]` through the earlier results. If a key is missing, the result is the deepest value reached,
+/// as on real portals; it is not an error.
 fn look_up<'a>(path: &'a str, earlier: &Map<String, Value>) -> (Value, &'a str) {
     let mut value = Value::Object(earlier.clone());
     let mut lost = false;
@@ -165,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_that_leads_nowhere_is_the_deepest_value_reached() {
+    fn a_broken_reference_becomes_the_deepest_value_reached() {
         for (given, expected) in [
             ("$result[deals][49][ID]", json!([{"ID": "7", "TITLE": "Окна"}])),
             ("$result[deals][0][NOPE][ID]", json!({"ID": "7", "TITLE": "Окна"})),

@@ -1,7 +1,7 @@
-//! The portal's time: a clock that can be set, and dates as the portal reads and writes them.
+//! The portal's clock, which can be set, and the formats of dates and times.
 //!
-//! Times are kept as seconds since 1970 in UTC. A plain date is kept as its midnight in UTC, and shown, as portals
-//! do, as that moment in the portal's zone: `2026-11-15T03:00:00+03:00`.
+//! Times are stored as seconds since 1970 in UTC. A plain date is stored as its midnight in UTC and shown, as on real
+//! portals, as that moment in the portal's time zone: `2026-11-15T03:00:00+03:00`.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -10,12 +10,12 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time, time};
 use jiff::tz::Offset;
 
-/// The portal lives in Moscow.
+/// The portal's time zone is Moscow.
 const ZONE: Offset = Offset::constant(3);
 pub(crate) const ZONE_SECONDS: i64 = 3 * 3600;
 pub(crate) const DAY: i64 = 86_400;
 
-/// The machine's clock, moved by what someone set.
+/// The machine's clock plus an offset.
 #[derive(Debug, Default)]
 pub(crate) struct Clock {
     ahead: AtomicI64,
@@ -32,14 +32,14 @@ impl Clock {
         self.precise() as i64
     }
 
-    /// Makes it `now` at this moment; time goes on from there.
+    /// Sets the current time; the clock goes on from there.
     pub(crate) fn set(&self, now: i64) {
         let machine = Clock::default().now();
         self.ahead.store(now - machine, Ordering::Relaxed);
     }
 }
 
-/// A moment as the portal's wall clock shows it. What no calendar has is its first or last moment.
+/// A moment in the portal's time zone. Values outside the calendar's range become its first or last moment.
 fn local(seconds: i64) -> DateTime {
     let moment = Timestamp::from_second(seconds);
     ZONE.to_datetime(moment.unwrap_or(if seconds < 0 { Timestamp::MIN } else { Timestamp::MAX }))
@@ -50,19 +50,19 @@ pub(crate) fn iso(seconds: i64) -> String {
     local(seconds).strftime("%Y-%m-%dT%H:%M:%S+03:00").to_string()
 }
 
-/// `15.11.2026 10:30`, or `15.11.2026` for a midnight: for people.
+/// The format for people: `15.11.2026 10:30`, or `15.11.2026` for a midnight.
 pub(crate) fn plain(seconds: i64) -> String {
     let local = local(seconds);
     let is_date = [time(0, 0, 0, 0), time(3, 0, 0, 0)].contains(&local.time());
     local.strftime(if is_date { "%d.%m.%Y" } else { "%d.%m.%Y %H:%M" }).to_string()
 }
 
-/// The start of the day, in the portal's zone, that this moment is in.
+/// The start of this moment's day in the portal's time zone.
 pub(crate) fn midnight(seconds: i64) -> i64 {
     (seconds + ZONE_SECONDS).div_euclid(DAY) * DAY - ZONE_SECONDS
 }
 
-/// The plain date of a moment in the portal's zone, as it is kept.
+/// The plain date of a moment in the portal's time zone, in its stored form.
 pub(crate) fn date_of(seconds: i64) -> i64 {
     (seconds + ZONE_SECONDS).div_euclid(DAY) * DAY
 }
@@ -82,7 +82,7 @@ pub(crate) fn parse(text: &str) -> Option<i64> {
     Some(date + read_time(clock.trim())? - offset)
 }
 
-/// Reads a plain date, as it is kept. A moment counts as the day it is in, in the portal's zone.
+/// Reads a plain date into its stored form. A moment is read as its day in the portal's time zone.
 pub(crate) fn parse_date(text: &str) -> Option<i64> {
     let (date, rest) = read_date(text.trim())?;
     match rest.is_empty() {
@@ -91,7 +91,7 @@ pub(crate) fn parse_date(text: &str) -> Option<i64> {
     }
 }
 
-/// The date at the front, in seconds as if it were UTC, and what follows it.
+/// The date at the start of the text, in seconds as if it were UTC, and the rest of the text.
 fn read_date(text: &str) -> Option<(i64, &str)> {
     let front = text.get(..10)?;
     let (year, month, day) = match front.as_bytes().get(4)? {
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_is_refused() {
+    fn invalid_moments_are_refused() {
         for text in ["", "завтра", "2026-02-30", "2026-13-01", "2026-11-15T25:00:00", "2026/11/15", "1-1-1", "20261115"]
         {
             assert_eq!(parse(text), None, "{text}");
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn every_day_of_four_centuries_goes_there_and_back() {
+    fn dates_round_trip() {
         for days in (-150_000..150_000_i64).step_by(7) {
             let midnight = days * DAY;
             assert_eq!(parse(&iso(midnight)), Some(midnight));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_that_no_calendar_has_is_shown_as_the_last_one() {
+    fn moments_out_of_range_become_the_first_or_last() {
         assert_eq!(iso(i64::MAX), iso(Timestamp::MAX.as_second()));
         assert_eq!(iso(i64::MIN), iso(Timestamp::MIN.as_second()));
     }

@@ -1,6 +1,6 @@
-//! What the portal keeps, as data: each kind of record is a list of fields with their types.
+//! The kinds of records, as data: each is a list of fields with their types.
 //!
-//! One implementation of adding, reading, listing and changing serves them all; a new field is a line here.
+//! One implementation of adding, reading, listing and changing serves them all. To add a field, add a line here.
 
 mod crm;
 mod office;
@@ -14,27 +14,27 @@ pub(crate) use task::{CHECK_ITEM, TASK, TASK_COMMENT};
 
 use crate::clock;
 
-/// The type of a field: how it is kept, compared and shown.
+/// The type of a field: how it is stored, compared and shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Kind {
     Id,
     Int,
     /// A user's id.
     User,
-    /// The id of a record of the CRM, by the name of its type.
+    /// The id of a CRM record; the text is the name of its type.
     Link(&'static str),
     Money,
     Text,
-    /// A code of a directory, by the directory's name.
+    /// A code from a directory; the text is the directory's name.
     Status(&'static str),
     /// `Y` or `N`.
     Flag,
-    /// True or false: users have it.
+    /// True or false; used by users.
     Bool,
     Date,
     DateTime,
     List,
-    /// Anything, kept as it came.
+    /// Any JSON, stored unchanged.
     Any,
 }
 
@@ -43,7 +43,7 @@ impl Kind {
         matches!(self, Kind::Id | Kind::Int | Kind::User | Kind::Link(_) | Kind::Money | Kind::Bool)
     }
 
-    /// The type's name as `crm.*.fields` tells it.
+    /// The type's name in `crm.*.fields`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Id | Kind::Int => "integer",
@@ -70,8 +70,8 @@ impl Kind {
         }
     }
 
-    /// A value as it came in, as it is kept; nothing if it is not of this type.
-    pub(crate) fn take(self, value: &Value) -> Option<Value> {
+    /// Converts a received value to its stored form; `None` if it does not fit the type.
+    pub(crate) fn parse(self, value: &Value) -> Option<Value> {
         if is_unset(value) && !matches!(self, Kind::Flag | Kind::Bool | Kind::List) {
             return Some(Value::Null);
         }
@@ -93,29 +93,29 @@ impl Kind {
         }
     }
 
-    /// A kept value as lists and records show it: scalars as text.
-    pub(crate) fn show(self, kept: &Value) -> Value {
-        match (self, kept) {
-            (Kind::Bool, kept) => json!(kept.as_i64() == Some(1)),
+    /// A stored value as most methods return it: scalars as text.
+    pub(crate) fn show(self, stored: &Value) -> Value {
+        match (self, stored) {
+            (Kind::Bool, stored) => json!(stored.as_i64() == Some(1)),
             (Kind::List, Value::Null) => json!([]),
             (_, Value::Null) => Value::Null,
-            (Kind::Money, kept) => json!(format!("{:.2}", kept.as_f64().unwrap_or_default())),
-            (Kind::Date | Kind::DateTime, kept) => json!(clock::iso(kept.as_i64().unwrap_or_default())),
+            (Kind::Money, stored) => json!(format!("{:.2}", stored.as_f64().unwrap_or_default())),
+            (Kind::Date | Kind::DateTime, stored) => json!(clock::iso(stored.as_i64().unwrap_or_default())),
             (kind, Value::Number(number)) if kind.is_number() => json!(number.to_string()),
-            (_, kept) => kept.clone(),
+            (_, stored) => stored.clone(),
         }
     }
 
-    /// A kept value as `crm.item.*` shows it: numbers are numbers.
-    pub(crate) fn show_typed(self, kept: &Value) -> Value {
+    /// A stored value as `crm.item.*` returns it: numbers as numbers.
+    pub(crate) fn show_typed(self, stored: &Value) -> Value {
         match self {
-            kind if kind.is_number() && kind != Kind::Bool => kept.clone(),
-            kind => kind.show(kept),
+            kind if kind.is_number() && kind != Kind::Bool => stored.clone(),
+            kind => kind.show(stored),
         }
     }
 }
 
-/// What PHP takes for empty, and a filter for "not set".
+/// Whether PHP treats the value as empty. In a filter such a value means "not set".
 pub(crate) fn is_unset(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
@@ -159,14 +159,14 @@ pub(crate) fn text(value: &Value) -> Option<String> {
 pub(crate) struct Field {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    /// Its label for people.
+    /// The label shown to people.
     pub(crate) title: &'static str,
-    /// Set by the portal only.
+    /// Only the portal sets it.
     pub(crate) read_only: bool,
-    /// Set when the record is added, and never again.
+    /// It can be set only when the record is added.
     pub(crate) immutable: bool,
     pub(crate) required: bool,
-    /// It holds several values, and `*` leaves it out.
+    /// It holds several values; `*` in `select` does not include it.
     pub(crate) multiple: bool,
 }
 
@@ -200,25 +200,25 @@ pub(crate) const fn field(name: &'static str, kind: Kind, title: &'static str) -
 #[derive(Debug)]
 pub(crate) struct Entity {
     pub(crate) table: &'static str,
-    /// Its name for people.
+    /// The name shown to people.
     pub(crate) what: &'static str,
-    /// Its number in `entityTypeId` and `OWNER_TYPE_ID`; 0 has none.
+    /// Its number in `entityTypeId` and `OWNER_TYPE_ID`; 0 if it has none.
     pub(crate) type_id: i64,
-    /// The middle of its events' names: `CRMDEAL` in `ONCRMDEALADD`; empty has none.
+    /// The middle part of its events' names: `CRMDEAL` in `ONCRMDEALADD`; empty if it has no events.
     pub(crate) event: &'static str,
     pub(crate) fields: &'static [Field],
-    /// Other names that filters and orders use.
+    /// Other names for fields in filters and orders.
     pub(crate) aliases: &'static [(&'static str, &'static str)],
-    /// The field that names a record for people.
+    /// The field used as the record's name for people.
     pub(crate) title: &'static str,
     pub(crate) newest_first: bool,
-    /// Whether it has phones, e-mails and the like.
+    /// Whether it has multi-value fields: phones, e-mails, sites, messengers.
     pub(crate) has_multi: bool,
-    /// Whether it has fields of the user's own.
-    pub(crate) has_own: bool,
+    /// Whether users can add custom fields (`UF_CRM_…`).
+    pub(crate) has_custom_fields: bool,
 }
 
-/// What most kinds of record are; each says where it differs.
+/// The defaults of an entity.
 pub(crate) const PLAIN: Entity = Entity {
     table: "",
     what: "",
@@ -229,7 +229,7 @@ pub(crate) const PLAIN: Entity = Entity {
     title: "TITLE",
     newest_first: false,
     has_multi: false,
-    has_own: false,
+    has_custom_fields: false,
 };
 
 impl Entity {
@@ -245,10 +245,10 @@ impl Entity {
     }
 }
 
-/// The fields that may hold several values, each with its type.
+/// The multi-value fields.
 pub(crate) const MULTI_TYPES: [&str; 4] = ["PHONE", "EMAIL", "WEB", "IM"];
 
-/// Every table there is.
+/// All tables.
 pub(crate) static ALL: [&Entity; 18] = [
     &DEAL,
     &CONTACT,
@@ -286,7 +286,7 @@ pub(crate) fn camel(name: &str) -> String {
     out
 }
 
-/// `createdBy` as `CREATED_BY`; what is upper case already stays.
+/// `createdBy` as `CREATED_BY`; names in upper case stay unchanged.
 pub(crate) fn upper_snake(name: &str) -> String {
     if !name.contains(|c: char| c.is_ascii_lowercase()) {
         return name.to_owned();
@@ -319,17 +319,17 @@ mod tests {
     #[test]
     fn values_are_kept_by_their_type_and_shown_as_text() {
         let money = Kind::Money;
-        assert_eq!(money.take(&json!("100000|RUB")), Some(json!(100_000.0)));
+        assert_eq!(money.parse(&json!("100000|RUB")), Some(json!(100_000.0)));
         assert_eq!(money.show(&json!(100_000.0)), json!("100000.00"));
-        assert_eq!(money.take(&json!("сто тысяч")), None);
-        assert_eq!(money.take(&json!("")), Some(Value::Null));
+        assert_eq!(money.parse(&json!("сто тысяч")), None);
+        assert_eq!(money.parse(&json!("")), Some(Value::Null));
         assert_eq!(Kind::User.show(&json!(7)), json!("7"));
         assert_eq!(Kind::User.show_typed(&json!(7)), json!(7));
-        assert_eq!(Kind::Flag.take(&json!(true)), Some(json!("Y")));
-        assert_eq!(Kind::Flag.take(&json!("N")), Some(json!("N")));
+        assert_eq!(Kind::Flag.parse(&json!(true)), Some(json!("Y")));
+        assert_eq!(Kind::Flag.parse(&json!("N")), Some(json!("N")));
         assert_eq!(Kind::Bool.show(&json!(1)), json!(true));
-        assert_eq!(Kind::Date.take(&json!("скоро")), None);
-        assert_eq!(Kind::List.take(&json!("D_7")), Some(json!(["D_7"])));
+        assert_eq!(Kind::Date.parse(&json!("скоро")), None);
+        assert_eq!(Kind::List.parse(&json!("D_7")), Some(json!(["D_7"])));
     }
 
     #[test]

@@ -1,15 +1,15 @@
-//! Events: telling the handlers what happened, by a form with the ids only, once.
+//! Events: a form with the record's id is sent to each bound handler, once.
 
 use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// A handler that does not answer within this time has missed the event.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// A handler that does not answer within this time misses the event.
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Something that happened to a record.
+/// An event about a record.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Happening {
+pub(crate) struct RecordEvent {
     /// In upper case: `ONCRMDEALADD`.
     pub(crate) event: String,
     pub(crate) id: i64,
@@ -17,7 +17,7 @@ pub(crate) struct Happening {
     pub(crate) task: Option<i64>,
 }
 
-/// What handlers are told of the portal.
+/// What the forms say about the portal.
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
     pub(crate) domain: String,
@@ -26,55 +26,56 @@ pub(crate) struct Sender {
     pub(crate) application_token: String,
 }
 
-/// A form on its way to a handler.
+/// A form to be sent to a handler.
 pub(crate) struct Delivery {
     pub(crate) handler: String,
     pub(crate) form: String,
 }
 
-/// Takes deliveries and sends them in their order.
+/// Sends deliveries in order, in a background task.
 #[derive(Clone)]
-pub(crate) struct Courier(UnboundedSender<Delivery>);
+pub(crate) struct EventQueue(UnboundedSender<Delivery>);
 
-impl Courier {
-    pub(crate) fn start() -> (Courier, tokio::task::JoinHandle<()>) {
+impl EventQueue {
+    pub(crate) fn start() -> (EventQueue, tokio::task::JoinHandle<()>) {
         let (sender, receiver) = unbounded_channel();
-        (Courier(sender), tokio::spawn(deliver(receiver)))
+        (EventQueue(sender), tokio::spawn(deliver(receiver)))
     }
 
     pub(crate) fn send(&self, delivery: Delivery) {
-        // After the portal has stopped nobody is told any more.
+        // The channel is closed after the portal has stopped; later events are dropped.
         let _ = self.0.send(delivery);
     }
 }
 
 async fn deliver(mut receiver: UnboundedReceiver<Delivery>) {
-    // It fails where the program has chosen a provider before, and that one is as good.
+    // This fails if the program has installed another provider, which serves as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut client = None;
     while let Some(delivery) = receiver.recv().await {
-        // Made when the first event needs it: loading the machine's certificates takes time.
-        let client = client.get_or_insert_with(|| reqwest::Client::builder().timeout(PATIENCE).no_proxy().build().ok());
+        // Created for the first event, because loading the system's certificates takes time.
+        let client =
+            client.get_or_insert_with(|| reqwest::Client::builder().timeout(DELIVERY_TIMEOUT).no_proxy().build().ok());
         let Some(client) = client else { continue };
         let request = client
             .post(&delivery.handler)
             .header("content-type", "application/x-www-form-urlencoded")
             .header("user-agent", "Bitrix24 Webhook Engine")
             .body(delivery.form);
-        // An event is sent once; whether it arrived is not asked.
+        // An event is sent once, without retries.
         let _ = request.send().await;
     }
 }
 
-/// The form that tells of an event.
-pub(crate) fn form(sender: &Sender, happening: &Happening, handler: i64, now: i64) -> String {
+/// The body of an event's form.
+pub(crate) fn form(sender: &Sender, happening: &RecordEvent, handler: i64, now: i64) -> String {
     let id = happening.id.to_string();
     let mut pairs: Vec<(&str, String)> = vec![
         ("event", happening.event.clone()),
         ("event_handler_id", handler.to_string()),
         ("data[FIELDS][ID]", id.clone()),
     ];
-    // Tasks tell of themselves in a way of their own as well.
+    // Events of tasks also carry the ids before and after the change.
     if happening.event.starts_with("ONTASK") {
         match happening.event.ends_with("DELETE") {
             true => pairs.extend([("data[FIELDS_BEFORE][ID]", id), ("data[FIELDS_AFTER]", "undefined".to_owned())]),
@@ -123,12 +124,12 @@ mod tests {
             user: 1,
             application_token: "t&1".to_owned(),
         };
-        let happening = Happening { event: "ONCRMDEALADD".to_owned(), id: 7, task: None };
+        let happening = RecordEvent { event: "ONCRMDEALADD".to_owned(), id: 7, task: None };
         let read = Params::of_query(&form(&sender, &happening, 3, 100));
         assert_eq!(read.value()["data"], json!({"FIELDS": {"ID": "7"}}));
         assert_eq!(read.value()["auth"]["application_token"], "t&1");
         assert_eq!((&read.value()["event_handler_id"], &read.value()["ts"]), (&json!("3"), &json!("100")));
-        let task = Happening { event: "ONTASKCOMMENTADD".to_owned(), id: 9, task: Some(4) };
+        let task = RecordEvent { event: "ONTASKCOMMENTADD".to_owned(), id: 9, task: Some(4) };
         let read = Params::of_query(&form(&sender, &task, 3, 100));
         assert_eq!(
             read.value()["data"],

@@ -1,15 +1,15 @@
-//! Filters: a key such as `>=OPPORTUNITY` and its value as a condition of the database.
+//! Filters: turns keys such as `>=OPPORTUNITY` and their values into an SQL condition.
 
 use rusqlite::types::Value as Sql;
 use serde_json::{Map, Value};
 
 use crate::entity::{Entity, Field, Kind, MULTI_TYPES, is_unset, is_yes, number, text};
-use crate::store::{OwnField, fold};
+use crate::store::{CustomField, fold};
 
-/// Conditions nested deeper than this are left out.
-const DEEPEST: usize = 8;
+/// Groups nested deeper than this are ignored.
+const MAX_DEPTH: usize = 8;
 
-/// What is compared, before the name of the field.
+/// The operator before the name of the field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Op {
     Equal,
@@ -21,13 +21,13 @@ enum Op {
     /// Contains the text.
     Contains,
     NotContains,
-    /// Fits a mask with `%`.
+    /// Matches a pattern with `%`.
     Mask,
     Between,
     NotBetween,
 }
 
-/// Longer prefixes stand before those that begin them.
+/// A prefix stands before every shorter prefix of itself.
 const PREFIXES: [(&str, Op); 18] = [
     ("!><", Op::NotBetween),
     ("><", Op::Between),
@@ -49,7 +49,7 @@ const PREFIXES: [(&str, Op); 18] = [
     ("", Op::Equal),
 ];
 
-/// A condition with its arguments, for `WHERE`.
+/// An SQL condition with its arguments; empty means "all records".
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Condition {
     pub(crate) sql: String,
@@ -57,7 +57,7 @@ pub(crate) struct Condition {
 }
 
 impl Condition {
-    /// With `WHERE` before it, unless it lets everything pass.
+    /// The `WHERE` clause; empty for all records.
     pub(crate) fn clause(&self) -> String {
         if self.sql.is_empty() { String::new() } else { format!("WHERE {}", self.sql) }
     }
@@ -66,7 +66,7 @@ impl Condition {
         Condition { sql, args }
     }
 
-    /// One of them holds; of none, none does.
+    /// The `OR` of the parts; false if there are none.
     fn any(parts: Vec<Condition>) -> Condition {
         if parts.is_empty() { Condition::new("0".to_owned(), vec![]) } else { Condition::join(parts, " OR ") }
     }
@@ -81,24 +81,24 @@ impl Condition {
     }
 }
 
-/// The condition of a filter. Fields that the kind of record does not have are passed over, as the portal does.
-pub(crate) fn condition(entity: &Entity, own: &[OwnField], filter: &Map<String, Value>) -> Condition {
-    group(entity, own, filter, DEEPEST)
+/// The condition of a filter. Unknown fields are ignored, as on real portals.
+pub(crate) fn condition(entity: &Entity, own: &[CustomField], filter: &Map<String, Value>) -> Condition {
+    group(entity, own, filter, MAX_DEPTH)
 }
 
-/// The first name in a filter that means nothing here.
-pub(crate) fn unknown_name(entity: &Entity, own: &[OwnField], filter: &Map<String, Value>) -> Option<String> {
+/// The first unknown field name in a filter.
+pub(crate) fn unknown_name(entity: &Entity, own: &[CustomField], filter: &Map<String, Value>) -> Option<String> {
     filter.iter().find_map(|(key, value)| match value {
         _ if key.eq_ignore_ascii_case("logic") => None,
         Value::Object(inner) if is_group(key) => unknown_name(entity, own, inner),
         _ => {
             let (_, name) = split(key);
-            place(entity, own, name).is_none().then(|| name.to_owned())
+            find_target(entity, own, name).is_none().then(|| name.to_owned())
         }
     })
 }
 
-fn group(entity: &Entity, own: &[OwnField], filter: &Map<String, Value>, left: usize) -> Condition {
+fn group(entity: &Entity, own: &[CustomField], filter: &Map<String, Value>, left: usize) -> Condition {
     let logic = filter.iter().find(|(key, _)| key.eq_ignore_ascii_case("logic")).and_then(|(_, value)| value.as_str());
     let word = if logic.is_some_and(|logic| logic.eq_ignore_ascii_case("or")) { " OR " } else { " AND " };
     let parts =
@@ -106,7 +106,7 @@ fn group(entity: &Entity, own: &[OwnField], filter: &Map<String, Value>, left: u
             Value::Object(inner) if is_group(key) && left > 0 => Some(group(entity, own, inner, left - 1)),
             _ => {
                 let (op, name) = split(key);
-                place(entity, own, name).map(|place| compare(entity, &place, op, value))
+                find_target(entity, own, name).map(|find_target| compare(entity, &find_target, op, value))
             }
         });
     Condition::join(parts.collect(), word)
@@ -121,35 +121,35 @@ fn split(key: &str) -> (Op, &str) {
     found.unwrap_or((Op::Equal, key))
 }
 
-/// Where a named value lies.
-enum Place {
+/// What a name in a filter refers to.
+enum Target {
     Field(&'static Field),
     Own(String, Kind),
-    /// Phones, e-mails and the like, in their own table.
+    /// A multi-value field, stored in a table of its own.
     Multi(&'static str),
 }
 
-fn place(entity: &Entity, own: &[OwnField], name: &str) -> Option<Place> {
+fn find_target(entity: &Entity, own: &[CustomField], name: &str) -> Option<Target> {
     if let Some(field) = entity.field(name) {
-        return Some(Place::Field(field));
+        return Some(Target::Field(field));
     }
     let upper = crate::entity::upper_snake(name);
     if let Some(field) = own.iter().find(|field| field.name == name || field.name == upper) {
-        return Some(Place::Own(field.name.clone(), field.kind));
+        return Some(Target::Own(field.name.clone(), field.kind));
     }
     let multi = MULTI_TYPES.iter().find(|multi| **multi == upper);
-    multi.filter(|_| entity.has_multi).map(|multi| Place::Multi(multi))
+    multi.filter(|_| entity.has_multi).map(|multi| Target::Multi(multi))
 }
 
-fn compare(entity: &Entity, place: &Place, op: Op, value: &Value) -> Condition {
-    match place {
-        Place::Field(field) if field.kind == Kind::List => in_list(field, op, value),
-        Place::Field(field) => compare_column(&format!("\"{}\"", field.name), field.kind, op, value),
-        Place::Own(name, kind) => {
-            // The name is one that the portal gave, of letters, digits and lines only.
+fn compare(entity: &Entity, find_target: &Target, op: Op, value: &Value) -> Condition {
+    match find_target {
+        Target::Field(field) if field.kind == Kind::List => in_list(field, op, value),
+        Target::Field(field) => compare_column(&format!("\"{}\"", field.name), field.kind, op, value),
+        Target::Own(name, kind) => {
+            // Safe to put into SQL: `custom_field` permits only letters, digits and `_` in names.
             compare_column(&format!("json_extract(\"OWN\", '$.{name}')"), *kind, op, value)
         }
-        Place::Multi(kind) => {
+        Target::Multi(kind) => {
             let (op, negated) = match op {
                 Op::Not => (Op::Equal, "NOT "),
                 Op::NotContains => (Op::Contains, "NOT "),
@@ -161,7 +161,7 @@ fn compare(entity: &Entity, place: &Place, op: Op, value: &Value) -> Condition {
                 false => compare_column("\"VALUE\"", Kind::Text, op, value),
             };
             let and = if inner.sql.is_empty() { String::new() } else { format!(" AND ({})", inner.sql) };
-            // No value at all is what an unset one asks for.
+            // An unset value matches records that have no value of this type.
             let negated = if unset && negated.is_empty() {
                 "NOT "
             } else if unset {
@@ -255,8 +255,8 @@ fn each(value: &Value) -> Vec<&Value> {
     }
 }
 
-/// A value as the database compares it. What is no number counts as PHP has it: a list that holds something is 1,
-/// and text that is none is 0. What is no date fits no record.
+/// A value as an SQL argument. Where a number is expected, PHP's conversions apply: a non-empty list is 1, and text
+/// that is not a number is 0. A value that is not a date becomes null, which matches no record.
 fn argument(kind: Kind, value: &Value) -> Sql {
     match kind {
         Kind::Bool => Sql::Integer(i64::from(is_yes(value))),
@@ -269,7 +269,9 @@ fn argument(kind: Kind, value: &Value) -> Sql {
             },
         },
         Kind::Flag => Sql::Text(if is_yes(value) { "Y" } else { "N" }.to_owned()),
-        Kind::Date | Kind::DateTime => kind.take(value).and_then(|kept| kept.as_i64()).map_or(Sql::Null, Sql::Integer),
+        Kind::Date | Kind::DateTime => {
+            kind.parse(value).and_then(|stored| stored.as_i64()).map_or(Sql::Null, Sql::Integer)
+        }
         _ => Sql::Text(fold(&text(value).unwrap_or_default())),
     }
 }

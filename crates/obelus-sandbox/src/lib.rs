@@ -1,5 +1,5 @@
-//! A Bitrix24 portal to practise on: the REST surface of a portal over an embedded database, with made-up companies
-//! and people, on this machine only.
+//! A sandbox Bitrix24 portal: its REST methods over an embedded database with made-up companies and people. It runs
+//! on this machine only.
 //!
 //! ```
 //! # async fn example() -> Result<(), obelus_sandbox::StartError> {
@@ -14,10 +14,10 @@
 //!
 //! # Layout
 //!
-//! A request goes this way: `portal` (HTTP) → `wire` (encodings) → `server` (who may, limits, transactions) → `batch`
-//! or one of `methods` → `list` and `filter` → `store`. What is kept is data in `entity`: a list of fields for each
-//! kind of record, served by one implementation. `events` tells handlers, `log` remembers requests, `page` shows
-//! both to people; `seed` is what a new portal has.
+//! The path of a request: `portal` (HTTP) → `wire` (encodings) → `server` (access, limits, transactions) → `batch`
+//! or one of `methods` → `list` and `filter` → `store`. `entity` describes each kind of record as a list of fields;
+//! one implementation serves them all. `events` notifies handlers, `log` keeps the latest requests, `page` shows
+//! records and requests in a browser, `seed` fills a new portal.
 
 mod batch;
 mod clock;

@@ -1,4 +1,4 @@
-//! The portal's limits: how many requests, and how much time a method may take.
+//! The portal's limits: the rate of requests, and the working time of each method.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 use crate::clock;
 use crate::wire::Fault;
 
-/// So many requests may come at once …
+/// Requests that may come at once.
 const BUCKET: f64 = 50.0;
-/// … and so many a second after that.
+/// Requests per second after that.
 const LEAK: f64 = 2.0;
-/// So many seconds of work a method may take …
+/// Seconds that a method may work within [`WINDOW`].
 const OPERATING: f64 = 480.0;
-/// … within so many seconds.
+/// The length of the window, in seconds.
 const WINDOW: f64 = 600.0;
 
-/// A bucket that each request fills by one and that leaks all the time.
+/// A leaky bucket: each request adds one.
 #[derive(Debug, Default)]
 struct Bucket {
     level: f64,
@@ -25,7 +25,7 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// Whether one more request fits in at this moment.
+    /// Counts a request; false if the bucket is full.
     fn take(&mut self, now: f64) -> bool {
         self.level = (self.level - (now - self.at).max(0.0) * LEAK).max(0.0);
         self.at = now;
@@ -37,7 +37,7 @@ impl Bucket {
     }
 }
 
-/// The work that a method has taken within the window.
+/// A method's working time within the window.
 #[derive(Debug, Default)]
 struct Operating {
     taken: VecDeque<(f64, f64)>,
@@ -59,7 +59,7 @@ impl Operating {
         self.taken.front().map_or(now, |(at, _)| *at) + WINDOW
     }
 
-    /// Adds work to the piece of its minute, so that a busy method does not make a long list.
+    /// Adds working time. Entries within a minute are joined, so that the list stays short.
     fn add(&mut self, now: f64, cost: f64) {
         match self.taken.back_mut().filter(|(at, _)| now - *at < 60.0) {
             Some((_, sum)) => *sum += cost,
@@ -68,7 +68,7 @@ impl Operating {
     }
 }
 
-/// What has been used of the limits.
+/// The use of all limits so far.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
     buckets: BTreeMap<IpAddr, Bucket>,
@@ -76,7 +76,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Lets a request in, or not.
+    /// Counts a request from an address, or refuses it.
     pub(crate) fn request(&mut self, from: IpAddr, now: f64) -> Result<(), Fault> {
         match self.buckets.entry(from).or_default().take(now) {
             true => Ok(()),
@@ -84,7 +84,7 @@ impl Limits {
         }
     }
 
-    /// Whether a method may work now.
+    /// Refuses a method that has used up its working time.
     pub(crate) fn method(&mut self, name: &str, now: f64) -> Result<(), Fault> {
         let operating = self.operating.entry(name.to_owned()).or_default();
         operating.forget(now);
@@ -94,7 +94,7 @@ impl Limits {
         }
     }
 
-    /// Counts the work of a call, and tells its times as answers carry them.
+    /// Counts the working time of a call and returns the `time` object of its answer.
     pub(crate) fn worked(&mut self, name: &str, start: f64, finish: f64, cost: f64) -> Value {
         let operating = self.operating.entry(name.to_owned()).or_default();
         operating.forget(finish);
@@ -106,7 +106,7 @@ impl Limits {
     }
 }
 
-/// When something began and ended.
+/// The `time` object of an answer.
 pub(crate) fn times(start: f64, finish: f64) -> Value {
     let duration = (finish - start).max(0.0);
     json!({

@@ -1,31 +1,31 @@
-//! Lists: which rows, in which order, which page, which fields.
+//! Lists: filter, order, pages and selected fields.
 
 use serde_json::Value;
 
 use crate::entity::{Entity, Field, MULTI_TYPES, upper_snake};
 use crate::filter;
-use crate::store::{OwnField, Row, Store};
+use crate::store::{CustomField, Row, Store};
 use crate::wire::{Answer, Fault, Params};
 
 pub(crate) const PAGE: i64 = 50;
 
-/// The fields that are asked for.
+/// The selected fields.
 #[derive(Debug)]
 pub(crate) struct Selection {
     pub(crate) fields: Vec<&'static Field>,
-    pub(crate) own: Vec<OwnField>,
+    pub(crate) own: Vec<CustomField>,
     pub(crate) multi: Vec<&'static str>,
 }
 
 impl Selection {
-    pub(crate) fn everything(entity: &'static Entity, own: Vec<OwnField>) -> Self {
+    pub(crate) fn everything(entity: &'static Entity, own: Vec<CustomField>) -> Self {
         let multi = if entity.has_multi { MULTI_TYPES.to_vec() } else { Vec::new() };
         Selection { fields: entity.fields.iter().collect(), own, multi }
     }
 
-    /// `select` read: `*` is every plain field, `UF_*` every one of the user's own; the id always comes along.
-    pub(crate) fn read(entity: &'static Entity, own: Vec<OwnField>, params: &Params) -> Result<Self, Fault> {
-        // A query can say "no names" only as `select[]=`, with one name that is empty.
+    /// Reads `select`: `*` means every plain field, `UF_*` every custom field; `ID` is always included.
+    pub(crate) fn read(entity: &'static Entity, own: Vec<CustomField>, params: &Params) -> Result<Self, Fault> {
+        // A query can write an empty list only as `select[]=`, which is one empty name.
         let names = |wanted: Vec<Value>| {
             wanted.iter().filter_map(Value::as_str).filter(|name| !name.is_empty()).map(str::to_owned).collect()
         };
@@ -48,7 +48,7 @@ impl Selection {
     }
 }
 
-/// A page of rows with its counts.
+/// One page of rows.
 pub(crate) struct Page {
     pub(crate) rows: Vec<Row>,
     pub(crate) total: Option<i64>,
@@ -62,12 +62,12 @@ impl Page {
     }
 }
 
-/// The page that `filter`, `order` and `start` ask for. `start=-1` counts nothing and always begins at the front.
+/// The page for `filter`, `order` and `start`. With `start=-1` the rows are not counted and the first page is returned.
 pub(crate) fn page(
     store: &Store,
     entity: &'static Entity,
     selection: &Selection,
-    own: &[OwnField],
+    own: &[CustomField],
     params: &Params,
 ) -> Result<Page, Fault> {
     let filter = params.object("filter")?.unwrap_or_default();
@@ -87,7 +87,7 @@ pub(crate) fn page(
     Ok(Page { rows, total: Some(total), next })
 }
 
-/// `ORDER BY` of a list; names that mean nothing are passed over. The id settles what is equal.
+/// The `ORDER BY` of a list. Unknown names are ignored; the id is the last criterion.
 fn order(entity: &Entity, params: &Params) -> Result<String, Fault> {
     let wanted = params.object("order")?.unwrap_or_default();
     let mut parts: Vec<String> = wanted

@@ -1,11 +1,11 @@
-//! The latest requests, for people who want to see what a program did.
+//! The latest requests, for the portal's page.
 
 use std::collections::VecDeque;
 
 use crate::methods::Change;
 
-/// So many are kept.
-const MOST: usize = 200;
+/// Older entries are dropped.
+const CAPACITY: usize = 200;
 
 /// One request.
 #[derive(Clone, Debug)]
@@ -15,12 +15,12 @@ pub(crate) struct Entry {
     pub(crate) method: String,
     /// The commands of a batch, in short.
     pub(crate) commands: Vec<String>,
-    /// What was asked for by a call that changed nothing, and how much came back.
+    /// The parameters and the number of rows returned, for a call that changed nothing.
     pub(crate) asked: String,
-    /// The HTTP status and the error's code, where it went wrong.
+    /// HTTP status, code and description of an error.
     pub(crate) fault: Option<(u16, String, String)>,
     pub(crate) changes: Vec<Change>,
-    /// It was done, but its answer was dropped on purpose.
+    /// The request was carried out, but its answer was dropped on purpose.
     pub(crate) dropped: bool,
 }
 
@@ -35,15 +35,15 @@ impl Log {
         self.count += 1;
         entry.number = self.count;
         self.entries.push_front(entry);
-        self.entries.truncate(MOST);
+        self.entries.truncate(CAPACITY);
     }
 
-    /// How many there have been in all.
+    /// The number of requests since the start.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// The latest first.
+    /// Newest first.
     pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter()
     }

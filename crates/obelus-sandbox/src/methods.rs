@@ -3,13 +3,13 @@
 mod activity;
 mod comment;
 mod crm;
+mod custom_field;
 mod deal;
 mod directory;
 mod event;
 mod group;
 mod info;
 mod item;
-mod own_field;
 mod task;
 mod task_parts;
 mod user;
@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::clock;
 use crate::entity::{Entity, Field, Kind, STATUS, USER};
-use crate::events::Happening;
+use crate::events::RecordEvent;
 use crate::page;
 use crate::portal::Settings;
 use crate::store::{Row, Store};
@@ -29,17 +29,17 @@ use crate::wire::{Answer, Fault, Params};
 pub(crate) use event::KNOWN_EVENTS;
 pub(crate) use task::status_word;
 
-/// What a method comes to.
+/// The result of a method.
 pub(crate) type Outcome = Result<Answer, Fault>;
 
-/// One method: what it needs and what it does.
+/// A REST method.
 pub(crate) struct Method {
-    /// The permission that a webhook needs for it; empty for none.
+    /// The scope that the webhook needs; empty if it needs none.
     pub(crate) scope: &'static str,
     pub(crate) run: Box<dyn Fn(&mut Call<'_>) -> Outcome + Send + Sync>,
 }
 
-/// Every method by its name in lower case.
+/// All methods, by name in lower case.
 pub(crate) struct Methods(BTreeMap<String, Method>);
 
 impl Methods {
@@ -48,7 +48,7 @@ impl Methods {
         info::add_to(&mut methods);
         user::add_to(&mut methods);
         crm::add_to(&mut methods);
-        own_field::add_to(&mut methods);
+        custom_field::add_to(&mut methods);
         deal::add_to(&mut methods);
         item::add_to(&mut methods);
         activity::add_to(&mut methods);
@@ -70,7 +70,7 @@ impl Methods {
         self.0.insert(name.into(), Method { scope, run: Box::new(run) });
     }
 
-    /// A method by its name, whatever its case; names that people write for others are known too.
+    /// Finds a method, ignoring case. Common misspellings with dots are accepted.
     pub(crate) fn get(&self, name: &str) -> Option<(&str, &Method)> {
         let lower = name.to_lowercase();
         let wire = match lower.as_str() {
@@ -88,7 +88,7 @@ impl Methods {
     }
 }
 
-/// A call at work: what it may use, and what it leaves behind.
+/// A call in progress: its environment, and the changes and events it has recorded.
 pub(crate) struct Call<'a> {
     pub(crate) store: &'a Store,
     pub(crate) settings: &'a Settings,
@@ -97,10 +97,10 @@ pub(crate) struct Call<'a> {
     pub(crate) now: i64,
     pub(crate) params: Params,
     pub(crate) changes: Vec<Change>,
-    pub(crate) events: Vec<Happening>,
+    pub(crate) events: Vec<RecordEvent>,
 }
 
-/// What became different by a call, for people.
+/// A change made by a call, described for people.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) verb: Verb,
@@ -111,7 +111,7 @@ pub(crate) struct Change {
     pub(crate) fields: Vec<(String, String, String)>,
 }
 
-/// How a record became different.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Verb {
     Added,
@@ -120,62 +120,69 @@ pub(crate) enum Verb {
 }
 
 impl Call<'_> {
-    /// The record that `id` names.
+    /// The record with this id.
     pub(crate) fn record(&self, entity: &Entity, id: i64) -> Result<Row, Fault> {
         self.store.get(entity, id)?.ok_or_else(Fault::not_found)
     }
 
-    /// The id that the call is about.
+    /// The parameter `id`.
     pub(crate) fn id(&self) -> Result<i64, Fault> {
         self.params.int("id").filter(|id| *id > 0).ok_or_else(Fault::no_id)
     }
 
     pub(crate) fn added(&mut self, entity: &Entity, id: i64, row: &Row) {
-        self.leave(Verb::Added, entity, id, row, Vec::new());
+        self.record_change(Verb::Added, entity, id, row, Vec::new());
     }
 
     pub(crate) fn deleted(&mut self, entity: &Entity, id: i64, row: &Row) {
-        self.leave(Verb::Deleted, entity, id, row, Vec::new());
+        self.record_change(Verb::Deleted, entity, id, row, Vec::new());
     }
 
-    /// Notes which fields a change has made different; what the portal sets by itself is left out.
+    /// Records which fields changed, except those that the portal sets by itself.
     pub(crate) fn changed(&mut self, entity: &Entity, id: i64, before: &Row, change: &Row) {
         let fields = entity.fields.iter().filter(|field| !field.read_only).filter_map(|field| {
             let (before, after) = (before.get(field.name).unwrap_or(&Value::Null), change.get(field.name)?);
             (before != after).then(|| (field.title.to_owned(), self.plain(field, before), self.plain(field, after)))
         });
         let fields = fields.collect();
-        self.leave(Verb::Changed, entity, id, before, fields);
+        self.record_change(Verb::Changed, entity, id, before, fields);
     }
 
-    /// A kept value for people: names instead of codes and numbers.
-    fn plain(&self, field: &Field, kept: &Value) -> String {
-        let name = match (field.kind, kept) {
+    /// A stored value for people: names instead of codes and ids.
+    fn plain(&self, field: &Field, stored: &Value) -> String {
+        let name = match (field.kind, stored) {
             (_, Value::Null) => return "—".to_owned(),
-            (Kind::Date | Kind::DateTime, kept) => return clock::plain(kept.as_i64().unwrap_or_default()),
-            (Kind::Money, kept) => return page::amount(kept.as_f64().unwrap_or_default()),
+            (Kind::Date | Kind::DateTime, stored) => return clock::plain(stored.as_i64().unwrap_or_default()),
+            (Kind::Money, stored) => return page::amount(stored.as_f64().unwrap_or_default()),
             (Kind::Status(directory), Value::String(code)) => {
                 let rows = self.store.find(&STATUS, "STATUS_ID", code.clone()).unwrap_or_default();
-                // The stages of each funnel are a directory of their own: `DEAL_STAGE_1`.
+                // Each further funnel has its own directory of stages: `DEAL_STAGE_1`.
                 rows.iter().find(|row| text_of(row, "ENTITY_ID").starts_with(directory)).map(|row| title(&STATUS, row))
             }
-            (Kind::User, kept) => {
-                let row = self.store.get(&USER, kept.as_i64().unwrap_or_default()).ok().flatten();
+            (Kind::User, stored) => {
+                let row = self.store.get(&USER, stored.as_i64().unwrap_or_default()).ok().flatten();
                 row.map(|row| title(&USER, &row))
             }
             (Kind::Int, Value::Number(_)) if field.name == "STATUS" => {
-                Some(status_word(kept.as_i64().unwrap_or_default()).to_owned())
+                Some(status_word(stored.as_i64().unwrap_or_default()).to_owned())
             }
             _ => None,
         };
-        name.unwrap_or_else(|| match field.kind.show(kept) {
+        name.unwrap_or_else(|| match field.kind.show(stored) {
             Value::String(text) if text.is_empty() => "—".to_owned(),
             Value::String(text) => text,
             other => other.to_string(),
         })
     }
 
-    fn leave(&mut self, verb: Verb, entity: &Entity, id: i64, row: &Row, fields: Vec<(String, String, String)>) {
+    fn record_change(
+        &mut self,
+        verb: Verb,
+        entity: &Entity,
+        id: i64,
+        row: &Row,
+        fields: Vec<(String, String, String)>,
+    ) {
         let title = title(entity, row);
         self.changes.push(Change { verb, what: entity.what, id, title, fields });
         if !entity.event.is_empty() {
@@ -185,7 +192,7 @@ impl Call<'_> {
                 Verb::Deleted => "DELETE",
             };
             let about_task = row.get("TASK_ID").and_then(Value::as_i64);
-            self.events.push(Happening { event: format!("ON{}{end}", entity.event), id, task: about_task });
+            self.events.push(RecordEvent { event: format!("ON{}{end}", entity.event), id, task: about_task });
         }
     }
 }
@@ -199,25 +206,29 @@ pub(crate) fn title(entity: &Entity, row: &Row) -> String {
     }
 }
 
-/// The values of `fields` that this kind of record takes, as they are kept. Names it does not have are passed over.
-pub(crate) fn take_fields(entity: &Entity, given: &serde_json::Map<String, Value>, adding: bool) -> Result<Row, Fault> {
+/// Converts `fields` to their stored form. Unknown and read-only fields are ignored.
+pub(crate) fn parse_fields(
+    entity: &Entity,
+    given: &serde_json::Map<String, Value>,
+    adding: bool,
+) -> Result<Row, Fault> {
     let mut row = Row::new();
     for (name, value) in given {
         let Some(field) = entity.field(name).filter(|field| !field.read_only && (adding || !field.immutable)) else {
             continue;
         };
-        let kept = field.kind.take(value).ok_or_else(|| invalid(field.name))?;
-        row.insert(field.name.to_owned(), kept);
+        let stored = field.kind.parse(value).ok_or_else(|| invalid(field.name))?;
+        row.insert(field.name.to_owned(), stored);
     }
     Ok(row)
 }
 
-/// A field that is missing or makes no sense.
+/// The error for a missing or invalid field.
 pub(crate) fn invalid(name: &str) -> Fault {
     Fault::crm(format!("The field {name} is not defined or invalid."))
 }
 
-/// Sets what the call left open.
+/// Sets a field that the call has not set.
 pub(crate) fn default(row: &mut Row, name: &str, value: impl Into<Value>) {
     let open = row.get(name).is_none_or(Value::is_null);
     if open {
@@ -225,12 +236,12 @@ pub(crate) fn default(row: &mut Row, name: &str, value: impl Into<Value>) {
     }
 }
 
-/// A kept whole number of a row; 0 where there is none.
+/// An integer field of a row; 0 if it is not set.
 pub(crate) fn int_of(row: &Row, name: &str) -> i64 {
     row.get(name).and_then(Value::as_i64).unwrap_or_default()
 }
 
-/// Kept text of a row; empty where there is none.
+/// A text field of a row; empty if it is not set.
 pub(crate) fn text_of<'a>(row: &'a Row, name: &str) -> &'a str {
     row.get(name).and_then(Value::as_str).unwrap_or_default()
 }

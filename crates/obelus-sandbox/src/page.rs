@@ -1,7 +1,6 @@
-//! The page that shows people what is in the portal, and what programs did to it.
+//! The page that shows the portal's records and the latest requests in a browser.
 //!
-//! Plain HTML without anything from elsewhere. It asks now and then whether there were new requests, and loads itself
-//! again only then.
+//! It is plain HTML without external resources. It polls for new requests and reloads when there are any.
 
 mod feed;
 mod tables;
@@ -20,7 +19,7 @@ use tables::TABS;
 const STYLE: &str = include_str!("page/style.css");
 const SCRIPT: &str = include_str!("page/refresh.js");
 
-/// The page, with the table that the address asks for.
+/// The page with the table selected in the query.
 pub(crate) fn html(server: &Server, wanted: &Params) -> String {
     let state = server.state();
     let asked = wanted.get("show").and_then(Value::as_str).unwrap_or_default();
@@ -51,7 +50,7 @@ pub(crate) fn html(server: &Server, wanted: &Params) -> String {
     )
 }
 
-/// Text for HTML. Characters that steer a terminal or turn the direction of writing are shown, not obeyed.
+/// Escapes text for HTML. Control characters and characters that change the direction of writing are shown as codes.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! The portal as a server: it is started with options, has an address, and is stopped.
+//! The portal as a server: options, start, stop.
 
 mod http;
 mod lenient;
@@ -12,57 +12,56 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use crate::clock::Clock;
-use crate::events::{Courier, Sender};
+use crate::events::{EventQueue, Sender};
 use crate::server::Server;
 use crate::store::{Opened, Store};
 use crate::{seed, tls};
 
-/// The webhook's secret where none is chosen. It guards nothing: the portal holds made-up people only.
+/// The default token of the webhook. It protects nothing: all data in the portal is made up.
 pub const DEFAULT_TOKEN: &str = "sandbox0token";
 
-/// What handlers of events get to know the portal by, where nothing else is chosen.
+/// The default application token, by which event handlers recognise the portal.
 pub const DEFAULT_APPLICATION_TOKEN: &str = "sandbox-application-token";
 
 /// Whether a webhook may bind handlers of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Events {
-    /// It may, so that there is something to practise on.
+    /// It may. This is for practice; real portals do not permit it.
     #[default]
     Open,
-    /// It may not: real portals let applications do it only.
+    /// It may not, as on real portals, which permit it to applications only.
     Strict,
 }
 
-/// How a portal is started. The default is a portal in memory, at a free port of this machine.
+/// Options of a portal. The default is a portal in memory at a free local port.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where it listens.
+    /// The address to listen at.
     pub listen: SocketAddr,
-    /// The user whose webhook it is; one of those that the seed has (1 to 8).
+    /// The owner of the webhook, one of the users 1 to 8.
     pub user: i64,
-    /// The webhook's secret: letters and digits.
+    /// The token of the webhook: letters, digits, `-` and `_`.
     pub token: String,
-    /// A file that survives; without one the portal lives in memory.
+    /// The database file; without it the database is in memory.
     pub db: Option<PathBuf>,
     /// Whether a webhook may bind handlers of events.
     pub events: Events,
-    /// What handlers of events get to know the portal by.
+    /// The token by which event handlers recognise the portal.
     pub application_token: String,
-    /// Whether requests are limited as on a real portal: 50 at once, 2 a second after that, and the time of methods.
+    /// Whether the limits of a real portal apply: 50 requests at once, then 2 per second, and the time of methods.
     pub rate: bool,
-    /// Whether it speaks https, with a certificate to throw away.
+    /// Whether to use https, with a temporary certificate.
     pub tls: bool,
-    /// The chance, 0 to 1, that a request is done but its answer dropped with the connection. The same requests in
-    /// the same order are dropped in every run.
+    /// The probability, 0 to 1, that a request is carried out but its connection is closed without an answer. Which
+    /// answers are dropped is the same in every run.
     pub drop_answers: f64,
-    /// What time it is when the portal starts, for data that looks current; by default the machine's time.
+    /// The portal's time at its start; by default the machine's time. The dates of a new portal's data are around it.
     pub now: Option<SystemTime>,
-    /// The permissions of the webhook; by default all there are.
+    /// The scopes of the webhook; by default all.
     pub scopes: Vec<String>,
-    /// The seconds of work that each call counts for, for practising with the limit of methods; by default what it
-    /// really takes.
+    /// The working time, in seconds, that each call counts for in the limit of methods; by default the real time.
     pub operating_cost: Option<f64>,
-    /// How many deals a new portal has.
+    /// The number of deals in a new portal.
     pub deals: usize,
 }
 
@@ -86,7 +85,7 @@ impl Default for Options {
     }
 }
 
-/// What calls need to know of the options.
+/// The options that calls need.
 pub(crate) struct Settings {
     pub(crate) user: i64,
     pub(crate) token: String,
@@ -100,33 +99,33 @@ pub(crate) struct Settings {
 /// Why a portal does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The address is taken, or not one of this machine.
+    /// The address is in use, or is not an address of this machine.
     #[error("cannot listen at {address}: {error}; choose another address, or port 0 for any free one")]
     Listen {
-        /// Where it was to listen.
+        /// The address in question.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         error: std::io::Error,
     },
     /// The file cannot be opened or written.
     #[error("the database {}: {error}", file(.path))]
     Database {
-        /// The file, if it is one.
+        /// The file; none for a database in memory.
         path: Option<PathBuf>,
-        /// What the database says.
+        /// The database's error.
         error: rusqlite::Error,
     },
-    /// The file is something else.
-    #[error("{} is no portal of this version; choose another file, or delete it to begin anew", .0.display())]
+    /// The file was made by another program or version.
+    #[error("{} is not a portal of this version; choose another file, or delete it to start anew", .0.display())]
     Foreign(PathBuf),
-    /// The token would not stand in an address as it is.
-    #[error("the token may have letters of the Latin alphabet, digits, - and _ only, and must have one of them")]
+    /// The token cannot be part of an address.
+    #[error("the token must not be empty and may contain only Latin letters, digits, - and _")]
     Token,
     /// There is no such user.
     #[error("there is no user {0}; the portal has the users 1 to {1}")]
     User(i64, i64),
-    /// The chance is none.
-    #[error("the chance to drop an answer is {0}; it must be from 0 to 1")]
+    /// The probability is out of range.
+    #[error("the probability to drop an answer is {0}; it must be from 0 to 1")]
     Chance(f64),
     /// The certificate could not be made.
     #[error("TLS cannot be set up: {0}")]
@@ -137,7 +136,7 @@ fn file(path: &Option<PathBuf>) -> String {
     path.as_ref().map_or_else(|| "in memory".to_owned(), |path| path.display().to_string())
 }
 
-/// A portal at work. It stops when it is dropped.
+/// A running portal. It stops when it is dropped.
 pub struct Portal {
     address: SocketAddr,
     base_url: String,
@@ -148,11 +147,11 @@ pub struct Portal {
 }
 
 impl Portal {
-    /// Starts a portal on the tokio runtime that this is called in.
+    /// Starts a portal on the current tokio runtime.
     ///
     /// # Errors
     ///
-    /// [`StartError`] says what to do about it.
+    /// See [`StartError`].
     pub async fn start(options: Options) -> Result<Portal, StartError> {
         if options.token.is_empty() || !options.token.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
             return Err(StartError::Token);
@@ -171,13 +170,13 @@ impl Portal {
         let listening = |error| StartError::Listen { address: options.listen, error };
         let listener = TcpListener::bind(options.listen).await.map_err(listening)?;
         let address = listener.local_addr().map_err(listening)?;
-        let tls = if options.tls { Some(tls::throw_away(address.ip())?) } else { None };
+        let tls = if options.tls { Some(tls::temporary(address.ip())?) } else { None };
 
         let scheme = if options.tls { "https" } else { "http" };
         let domain = reachable(address).to_string();
         let page_url = format!("{scheme}://{domain}/");
         let base_url = format!("{page_url}rest/{}/{}/", options.user, options.token);
-        let (courier, delivering) = Courier::start();
+        let (courier, delivering) = EventQueue::start();
         let sender = Sender {
             domain: domain.clone(),
             base: format!("{scheme}://{domain}"),
@@ -199,7 +198,7 @@ impl Portal {
         Ok(Portal { address, base_url, page_url, certificate, server, work: vec![accepting, delivering] })
     }
 
-    /// Where it listens.
+    /// The address it listens at.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -211,39 +210,39 @@ impl Portal {
         &self.base_url
     }
 
-    /// The page that shows people what is there and what was done.
+    /// The address of the page with the portal's records and the latest requests.
     #[must_use]
     pub fn page_url(&self) -> &str {
         &self.page_url
     }
 
-    /// The certificate that clients must trust, as PEM, where the portal speaks https.
+    /// The certificate that clients must trust, as PEM; none without https.
     #[must_use]
     pub fn certificate(&self) -> Option<&str> {
         self.certificate.as_deref()
     }
 
-    /// Writes that certificate to a new file in this folder and tells its path; nothing where there is none.
+    /// Writes the certificate to a new file in this folder and returns its path; `None` without https.
     ///
     /// # Errors
     ///
-    /// Where the file cannot be written.
+    /// The file cannot be written.
     pub fn write_certificate(&self, folder: &Path) -> std::io::Result<Option<PathBuf>> {
-        self.certificate.as_deref().map(|pem| tls::write_down(pem, folder, self.address.port())).transpose()
+        self.certificate.as_deref().map(|pem| tls::write_pem(pem, folder, self.address.port())).transpose()
     }
 
-    /// What handlers of events get to know the portal by.
+    /// The token by which event handlers recognise the portal.
     #[must_use]
     pub fn application_token(&self) -> &str {
         &self.server.sender.application_token
     }
 
-    /// Sets the portal's clock; it goes on from there.
+    /// Sets the portal's clock, which goes on from there.
     pub fn set_now(&self, now: SystemTime) {
         self.server.clock.set(seconds(now));
     }
 
-    /// How many requests it has had.
+    /// The number of requests served.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.server.state().log.count()
@@ -253,7 +252,7 @@ impl Portal {
     pub async fn stop(mut self) {
         for work in std::mem::take(&mut self.work) {
             work.abort();
-            // Whether it was stopped or had ended by itself is all one.
+            // The error of an aborted task is expected.
             let _ = work.await;
         }
     }
@@ -269,7 +268,7 @@ fn seconds(time: SystemTime) -> i64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
 }
 
-/// An address that listens everywhere is reached at this machine's own.
+/// The address for clients: the loopback address if the portal listens at all addresses.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::from([127, 0, 0, 1]),
@@ -283,12 +282,12 @@ fn open(path: Option<&Path>, now: i64, deals: usize) -> Result<Store, StartError
     let failed = |error| StartError::Database { path: path.map(Path::to_owned), error };
     let (store, opened) = Store::open(path).map_err(failed)?;
     match opened {
-        Opened::Kept => {}
+        Opened::Existing => {}
         Opened::Foreign => return Err(StartError::Foreign(path.map(Path::to_owned).unwrap_or_default())),
         Opened::New => {
             let transaction = store.db.unchecked_transaction().map_err(failed)?;
             store.create().map_err(failed)?;
-            seed::plant(&store, now, deals).map_err(failed)?;
+            seed::fill(&store, now, deals).map_err(failed)?;
             store.mark().map_err(failed)?;
             transaction.commit().map_err(failed)?;
         }

@@ -1,6 +1,6 @@
-//! What a new portal has: made-up companies, people and deals, the same in every run, with dates around today.
+//! The data of a new portal: made-up companies, people and deals, the same in every run, with dates around today.
 //!
-//! Nobody here exists: addresses end in `example.test`, and no telephone has the code 000.
+//! E-mail addresses end in `example.test`, and telephone numbers have the code 000, which is not assigned.
 
 #[cfg(test)]
 mod tests;
@@ -23,7 +23,7 @@ pub(crate) const USERS: i64 = words::USERS.len() as i64;
 const COMPANIES: i64 = words::COMPANIES.len() as i64;
 const CONTACTS: i64 = 64;
 
-/// Numbers that look random and are the same in every run.
+/// A random number generator with a fixed seed.
 struct Dice(Cell<u64>);
 
 impl Dice {
@@ -41,31 +41,31 @@ impl Dice {
 }
 
 /// Fills a new portal.
-pub(crate) fn plant(store: &Store, now: i64, deals: usize) -> Result<()> {
-    let ground = Ground { store, now, today: clock::midnight(now), dice: Dice(Cell::new(24)) };
-    ground.directories()?;
-    ground.people()?;
-    ground.companies()?;
-    ground.contacts()?;
-    ground.leads()?;
-    ground.deals(deals)?;
-    ground.activities(deals as i64)?;
-    ground.tasks(deals as i64)
+pub(crate) fn fill(store: &Store, now: i64, deals: usize) -> Result<()> {
+    let seeder = Seeder { store, now, today: clock::midnight(now), dice: Dice(Cell::new(24)) };
+    seeder.directories()?;
+    seeder.people()?;
+    seeder.companies()?;
+    seeder.contacts()?;
+    seeder.leads()?;
+    seeder.deals(deals)?;
+    seeder.activities(deals as i64)?;
+    seeder.tasks(deals as i64)
 }
 
-struct Ground<'a> {
+struct Seeder<'a> {
     store: &'a Store,
     now: i64,
     today: i64,
     dice: Dice,
 }
 
-impl Ground<'_> {
-    fn put(&self, entity: &Entity, row: &Value) -> Result<i64> {
+impl Seeder<'_> {
+    fn insert(&self, entity: &Entity, row: &Value) -> Result<i64> {
         self.store.insert(entity, row.as_object().unwrap_or(&Row::new()))
     }
 
-    /// A moment so many days from today, in working hours, and not after now if it is past.
+    /// A moment `days` from today, in working hours; for today and past days it is before now.
     fn moment(&self, days: i64) -> i64 {
         let at = self.today + days * DAY + (9 + self.dice.roll(9)) * 3600 + self.dice.roll(4) * 900;
         if days <= 0 { at.min(self.now - 60) } else { at }
@@ -73,7 +73,7 @@ impl Ground<'_> {
 
     fn directories(&self) -> Result<()> {
         let category = json!({"ID": 1, "NAME": words::SECOND_FUNNEL, "SORT": 200, "CREATED_DATE": self.today - 400 * DAY, "IS_LOCKED": "N"});
-        self.put(&CATEGORY, &category)?;
+        self.insert(&CATEGORY, &category)?;
         let mut last = "";
         let mut sort = 0;
         for (directory, code, name, meaning, color) in words::STATUSES {
@@ -87,14 +87,14 @@ impl Ground<'_> {
                 Value::Null
             };
             let meaning = if meaning.is_empty() { Value::Null } else { json!(meaning) };
-            self.put(&STATUS, &json!({
+            self.insert(&STATUS, &json!({
                 "ENTITY_ID": directory, "STATUS_ID": code, "NAME": name, "NAME_INIT": name, "SORT": sort,
                 "SYSTEM": if code.contains("UC_") { "N" } else { "Y" }, "CATEGORY_ID": category, "COLOR": color,
                 "SEMANTICS": meaning, "EXTRA": {"SEMANTICS": if meaning.is_null() { json!("process") } else { meaning.clone() }, "COLOR": color}
             }))?;
         }
         for (name, kind, label) in words::OWN_FIELDS {
-            self.put(
+            self.insert(
                 &USER_FIELD,
                 &json!({
                     "ENTITY_ID": "CRM_DEAL", "FIELD_NAME": name, "USER_TYPE_ID": kind, "EDIT_FORM_LABEL": label,
@@ -107,11 +107,14 @@ impl Ground<'_> {
 
     fn people(&self) -> Result<()> {
         for (at, (name, parent, head)) in words::DEPARTMENTS.iter().enumerate() {
-            self.put(&DEPARTMENT, &json!({"NAME": name, "SORT": (at + 1) * 100, "PARENT": parent, "UF_HEAD": head}))?;
+            self.insert(
+                &DEPARTMENT,
+                &json!({"NAME": name, "SORT": (at + 1) * 100, "PARENT": parent, "UF_HEAD": head}),
+            )?;
         }
         for (at, (name, second, last, gender, position, department, login)) in words::USERS.iter().enumerate() {
             let last_login = self.moment(-(at as i64 % 3));
-            self.put(&USER, &json!({
+            self.insert(&USER, &json!({
                 "ACTIVE": if *login == "gorelov" { 0 } else { 1 }, "NAME": name, "SECOND_NAME": second, "LAST_NAME": last,
                 "EMAIL": format!("{login}@example.test"), "PERSONAL_GENDER": gender,
                 "PERSONAL_MOBILE": phone(9000 + at as i64), "WORK_PHONE": phone(100), "WORK_POSITION": position,
@@ -123,7 +126,7 @@ impl Ground<'_> {
         for (at, (name, about, members)) in words::GROUPS.iter().enumerate() {
             let created = self.today - (300 - 60 * at as i64) * DAY;
             let seen = self.moment(-(at as i64));
-            let group = self.put(
+            let group = self.insert(
                 &GROUP,
                 &json!({
                     "SITE_ID": "s1", "NAME": name, "DESCRIPTION": about, "DATE_CREATE": created, "DATE_UPDATE": created,
@@ -134,7 +137,7 @@ impl Ground<'_> {
             )?;
             for (place, member) in members.iter().enumerate() {
                 let role = ["A", "E"].get(place).unwrap_or(&"K");
-                self.put(&GROUP_USER, &json!({"GROUP_ID": group, "USER_ID": member, "ROLE": role}))?;
+                self.insert(&GROUP_USER, &json!({"GROUP_ID": group, "USER_ID": member, "ROLE": role}))?;
             }
         }
         Ok(())
@@ -149,21 +152,21 @@ impl Ground<'_> {
             let assigned = 2 + self.dice.roll(3);
             let employees = *self.dice.pick(&["EMPLOYEES_1", "EMPLOYEES_2", "EMPLOYEES_3"]);
             let revenue = ((1 + self.dice.roll(90)) * 1_000_000) as f64;
-            let id = self.put(&COMPANY, &json!({
+            let id = self.insert(&COMPANY, &json!({
                 "TITLE": title, "COMPANY_TYPE": if at % 7 == 6 { "PARTNER" } else { "CUSTOMER" }, "INDUSTRY": industry,
                 "EMPLOYEES": employees, "REVENUE": revenue, "CURRENCY_ID": "RUB", "ADDRESS_CITY": city, "OPENED": "Y",
                 "IS_MY_COMPANY": "N", "HAS_PHONE": "Y", "HAS_EMAIL": "Y", "ASSIGNED_BY_ID": assigned, "CREATED_BY_ID": 1,
                 "MODIFY_BY_ID": assigned, "DATE_CREATE": created, "DATE_MODIFY": changed, "LAST_ACTIVITY_TIME": changed,
                 "LAST_ACTIVITY_BY": assigned
             }))?;
-            self.reach(&COMPANY, id, "PHONE", "WORK", &phone(2000 + at))?;
-            self.reach(&COMPANY, id, "EMAIL", "WORK", &format!("info@company{}.example.test", at + 1))?;
+            self.contact_detail(&COMPANY, id, "PHONE", "WORK", &phone(2000 + at))?;
+            self.contact_detail(&COMPANY, id, "EMAIL", "WORK", &format!("info@company{}.example.test", at + 1))?;
         }
         Ok(())
     }
 
-    fn reach(&self, entity: &Entity, id: i64, kind: &str, purpose: &str, value: &str) -> Result<i64> {
-        self.put(
+    fn contact_detail(&self, entity: &Entity, id: i64, kind: &str, purpose: &str, value: &str) -> Result<i64> {
+        self.insert(
             &MULTI,
             &json!({"OWNER": entity.table, "OWNER_ID": id, "TYPE_ID": kind, "VALUE_TYPE": purpose, "VALUE": value}),
         )
@@ -176,23 +179,23 @@ impl Ground<'_> {
             let name = *self.dice.pick(names);
             let second = *self.dice.pick(seconds);
             let (his, hers, latin) = words::FAMILIES[at as usize % words::FAMILIES.len()];
-            // Two people of a company, then the next; the last ones are private customers.
+            // Two people for each company; the rest are private customers.
             let company = if at < 2 * COMPANIES { json!(1 + at / 2) } else { Value::Null };
             let post = if company.is_null() { Value::Null } else { json!(self.dice.pick(words::POSTS)) };
             let days = 360 - at * 5;
             let created = self.moment(-days);
             let assigned = 2 + self.dice.roll(3);
-            let id = self.put(&CONTACT, &json!({
+            let id = self.insert(&CONTACT, &json!({
                 "NAME": name, "SECOND_NAME": second, "LAST_NAME": if woman { hers } else { his }, "TYPE_ID": "CLIENT",
                 "SOURCE_ID": self.dice.pick(&["CALL", "WEB", "RECOMMENDATION"]), "POST": post, "OPENED": "Y", "EXPORT": "Y",
                 "HAS_PHONE": "Y", "HAS_EMAIL": "Y", "ASSIGNED_BY_ID": assigned, "CREATED_BY_ID": 1, "MODIFY_BY_ID": assigned,
                 "DATE_CREATE": created, "DATE_MODIFY": created, "COMPANY_ID": company, "LAST_ACTIVITY_TIME": created,
                 "LAST_ACTIVITY_BY": assigned
             }))?;
-            self.reach(&CONTACT, id, "PHONE", "WORK", &phone(4000 + at))?;
-            self.reach(&CONTACT, id, "EMAIL", "WORK", &format!("{latin}{id}@example.test"))?;
+            self.contact_detail(&CONTACT, id, "PHONE", "WORK", &phone(4000 + at))?;
+            self.contact_detail(&CONTACT, id, "EMAIL", "WORK", &format!("{latin}{id}@example.test"))?;
             if at % 3 == 0 {
-                self.reach(&CONTACT, id, "PHONE", "MOBILE", &phone(7000 + at))?;
+                self.contact_detail(&CONTACT, id, "PHONE", "MOBILE", &phone(7000 + at))?;
             }
         }
         Ok(())
@@ -204,13 +207,13 @@ impl Ground<'_> {
             let (_, family, _) = words::FAMILIES[(at * 7 + 3) % words::FAMILIES.len()];
             let created = self.moment(-(at as i64));
             let status = ["NEW", "NEW", "IN_PROCESS", "PROCESSED"][at % 4];
-            let id = self.put(&LEAD, &json!({
+            let id = self.insert(&LEAD, &json!({
                 "TITLE": format!("Заявка с сайта: {}", work.0.to_lowercase()), "NAME": self.dice.pick(words::WOMEN),
                 "LAST_NAME": family, "STATUS_ID": status, "STATUS_SEMANTIC_ID": "P", "SOURCE_ID": "WEB", "CURRENCY_ID": "RUB",
                 "OPPORTUNITY": 0.0, "OPENED": "Y", "HAS_PHONE": "Y", "HAS_EMAIL": "N", "ASSIGNED_BY_ID": 2 + at % 3,
                 "CREATED_BY_ID": 1, "MODIFY_BY_ID": 1, "DATE_CREATE": created, "DATE_MODIFY": created
             }))?;
-            self.reach(&LEAD, id, "PHONE", "MOBILE", &phone(6000 + at as i64))?;
+            self.contact_detail(&LEAD, id, "PHONE", "MOBILE", &phone(6000 + at as i64))?;
         }
         Ok(())
     }
@@ -225,7 +228,7 @@ impl Ground<'_> {
             let (what, from, to) = words::WORKS[(at * 7) % words::WORKS.len()];
             let category = usize::from(at % 4 == 3);
             let funnel = &funnels[category];
-            // The first deals are open ones, so that there is something to try at once.
+            // The first deals are open, so that a demo can use them.
             let stage = if at < 6 { at % 4 } else { self.dice.roll(funnel.len() as i64) as usize };
             let (code, meaning) = funnel[stage.min(funnel.len() - 1)];
             let days = if at < 20 { 5 + self.dice.roll(40) } else { 1 + self.dice.roll(220) };
@@ -251,7 +254,7 @@ impl Ground<'_> {
             };
             let assigned = if category == 1 { 5 + self.dice.roll(2) } else { 2 + self.dice.roll(3) };
             let city = *self.dice.pick(words::CITIES);
-            self.put(&DEAL, &json!({
+            self.insert(&DEAL, &json!({
                 "TITLE": title, "TYPE_ID": if category == 1 { "SERVICES" } else { "SALE" }, "CATEGORY_ID": category,
                 "STAGE_ID": code, "STAGE_SEMANTIC_ID": if meaning.is_empty() { "P" } else { meaning },
                 "IS_NEW": if stage == 0 { "Y" } else { "N" }, "IS_RECURRING": "N",
@@ -278,22 +281,22 @@ impl Ground<'_> {
             let start = self.moment(if done { -self.dice.roll(30) } else { self.dice.roll(12) - 2 });
             let planned = (start - DAY).min(self.now - (1 + at) * 3600);
             let contact = record["CONTACT_ID"].clone();
-            let reach = phone(4000 + contact.as_i64().unwrap_or(1) - 1);
-            self.put(&ACTIVITY, &json!({
+            let contact_detail = phone(4000 + contact.as_i64().unwrap_or(1) - 1);
+            self.insert(&ACTIVITY, &json!({
                 "OWNER_ID": deal, "OWNER_TYPE_ID": 2, "TYPE_ID": kind, "PROVIDER_ID": provider, "PROVIDER_TYPE_ID": provider.trim_start_matches("CRM_"),
                 "SUBJECT": subject, "START_TIME": start, "END_TIME": start + 1800, "DEADLINE": start,
                 "COMPLETED": if done { "Y" } else { "N" }, "STATUS": if done { 2 } else { 1 }, "RESPONSIBLE_ID": record["ASSIGNED_BY_ID"],
                 "PRIORITY": 2, "NOTIFY_TYPE": 1, "NOTIFY_VALUE": 15, "DESCRIPTION": "", "DESCRIPTION_TYPE": 1,
                 "DIRECTION": if kind == 2 { 2 } else { 0 }, "CREATED": planned, "AUTHOR_ID": record["ASSIGNED_BY_ID"],
                 "LAST_UPDATED": planned, "EDITOR_ID": record["ASSIGNED_BY_ID"],
-                "COMMUNICATIONS": [{"TYPE": "PHONE", "VALUE": reach, "ENTITY_ID": contact, "ENTITY_TYPE_ID": 3}]
+                "COMMUNICATIONS": [{"TYPE": "PHONE", "VALUE": contact_detail, "ENTITY_ID": contact, "ENTITY_TYPE_ID": 3}]
             }))?;
         }
         for (at, text) in words::COMMENTS.iter().cycle().take(30.min(deals as usize)).enumerate() {
             let deal = 1 + (at as i64 * 4) % deals;
             let record = self.store.get(&DEAL, deal)?.unwrap_or_default();
             let created = self.moment(-self.dice.roll(20));
-            self.put(&COMMENT, &json!({
+            self.insert(&COMMENT, &json!({
                 "ENTITY_ID": deal, "ENTITY_TYPE": "deal", "CREATED": created, "AUTHOR_ID": record["ASSIGNED_BY_ID"], "COMMENT": text
             }))?;
         }
@@ -308,7 +311,7 @@ impl Ground<'_> {
             let status = [2, 3, 2, 5, 2, 3, 4, 2, 6][at % 9];
             let responsible = 2 + self.dice.roll(6);
             let created = self.moment(-(3 + self.dice.roll(25)));
-            // Three of the open ones are late.
+            // Three open tasks are late.
             let ahead = if status == 5 {
                 -1 - self.dice.roll(10)
             } else if at % 12 == 2 {
@@ -318,7 +321,7 @@ impl Ground<'_> {
             };
             let deadline = self.today + ahead * DAY + 19 * 3600;
             let closed = if status == 5 { json!(deadline - 5 * 3600) } else { Value::Null };
-            let task = self.put(&TASK, &json!({
+            let task = self.insert(&TASK, &json!({
                 "PARENT_ID": 0, "TITLE": title, "DESCRIPTION": about, "MARK": "", "PRIORITY": if at % 6 == 0 { 2 } else { 1 },
                 "STATUS": status, "MULTITASK": "N", "NOT_VIEWED": "N", "GROUP_ID": if at % 3 == 0 { 1 + (at as i64 / 3) % 4 } else { 0 },
                 "STAGE_ID": 0, "CREATED_BY": 1 + at as i64 % 2, "CREATED_DATE": created, "RESPONSIBLE_ID": responsible,
@@ -331,14 +334,14 @@ impl Ground<'_> {
             }))?;
             if at % 4 == 0 {
                 let text = words::COMMENTS[at % words::COMMENTS.len()];
-                self.put(&TASK_COMMENT, &json!({"TASK_ID": task, "AUTHOR_ID": responsible, "POST_DATE": created + 3600, "POST_MESSAGE": text}))?;
+                self.insert(&TASK_COMMENT, &json!({"TASK_ID": task, "AUTHOR_ID": responsible, "POST_DATE": created + 3600, "POST_MESSAGE": text}))?;
             }
             if at % 5 == 0 {
-                let list = self.put(&CHECK_ITEM, &check(task, 0, "Чек-лист", 0, responsible))?;
+                let list = self.insert(&CHECK_ITEM, &check(task, 0, "Чек-лист", 0, responsible))?;
                 for (place, point) in
                     ["Связаться с клиентом", "Согласовать смету", "Отправить документы"].iter().enumerate()
                 {
-                    self.put(&CHECK_ITEM, &check(task, list, point, place as i64, responsible))?;
+                    self.insert(&CHECK_ITEM, &check(task, list, point, place as i64, responsible))?;
                 }
             }
         }
@@ -353,7 +356,7 @@ fn check(task: i64, parent: i64, title: &str, place: i64, by: i64) -> Value {
     })
 }
 
-/// A number that no telephone has: the code 000 is given to nobody.
+/// A telephone number with the unassigned code 000.
 fn phone(number: i64) -> String {
     format!("+7 000 555-{:02}-{:02}", number / 100 % 100, number % 100)
 }

@@ -1,4 +1,4 @@
-//! Where requests are dealt with: who asks, whether they may, what it comes to, and what is left behind.
+//! Serves requests: access, limits, the call itself, the log and the events.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::batch::batch;
 use crate::clock::Clock;
 use crate::entity::{HANDLER, USER};
-use crate::events::{Courier, Delivery, Happening, Sender, form};
+use crate::events::{Delivery, EventQueue, RecordEvent, Sender, form};
 use crate::limits::{Limits, times};
 use crate::log::{Entry, Log};
 use crate::methods::{Call, Change, Methods, int_of, text_of};
@@ -18,28 +18,28 @@ use crate::store::Store;
 use crate::wire::{Answer, Fault, Params};
 
 /// Parameters longer than this are cut on the page.
-const LONGEST_LINE: usize = 140;
+const MAX_LINE: usize = 140;
 
 pub(crate) struct Server {
     pub(crate) settings: Settings,
     pub(crate) methods: Methods,
     pub(crate) clock: Clock,
     pub(crate) sender: Sender,
-    pub(crate) courier: Courier,
+    pub(crate) courier: EventQueue,
     state: Mutex<State>,
     served: AtomicU64,
 }
 
-/// What one request at a time may touch.
+/// The state that one request at a time may use.
 pub(crate) struct State {
     pub(crate) store: Store,
     pub(crate) log: Log,
     limits: Limits,
 }
 
-/// A request as it came in.
+/// A request.
 pub(crate) struct Request<'a> {
-    /// What stands after `/rest/`.
+    /// The path after `/rest/`.
     pub(crate) path: &'a str,
     pub(crate) params: Params,
     pub(crate) from: IpAddr,
@@ -50,31 +50,31 @@ pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) body: Value,
     pub(crate) as_xml: bool,
-    /// The connection is to be dropped instead.
+    /// Close the connection instead of answering.
     pub(crate) dropped: bool,
 }
 
-/// What a call leaves behind beside its answer.
+/// Changes and events of the calls of a request.
 #[derive(Default)]
-struct Left {
+struct SideEffects {
     changes: Vec<Change>,
-    events: Vec<Happening>,
+    events: Vec<RecordEvent>,
 }
 
 impl Server {
-    pub(crate) fn new(settings: Settings, clock: Clock, store: Store, sender: Sender, courier: Courier) -> Server {
+    pub(crate) fn new(settings: Settings, clock: Clock, store: Store, sender: Sender, courier: EventQueue) -> Server {
         let state = Mutex::new(State { store, log: Log::default(), limits: Limits::default() });
         Server { settings, methods: Methods::all(), clock, sender, courier, state, served: AtomicU64::new(0) }
     }
 
-    /// A panic in one request does not spoil the next: what it had begun was rolled back.
+    /// Ignores poisoning: a panic rolls its transaction back, so the state is consistent.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn serve(&self, request: Request<'_>) -> Reply {
         let start = self.clock.precise();
-        let (user, token, name) = parts(request.path);
+        let (user, token, name) = split_path(request.path);
         let (name, as_xml) = match (name.strip_suffix(".json"), name.strip_suffix(".xml")) {
             (Some(name), _) => (name, false),
             (_, Some(name)) => (name, true),
@@ -85,26 +85,26 @@ impl Server {
             return Reply { status: fault.status, body: fault.json(), as_xml, dropped: false };
         }
         let mut state = self.state();
-        let asked = asked(&request.params);
+        let asked = describe_params(&request.params);
         let mut commands = Vec::new();
-        let mut left = Left::default();
-        let let_in = self.is_at_work(&state.store).and_then(|()| match self.settings.rate {
+        let mut effects = SideEffects::default();
+        let admitted = self.check_user_active(&state.store).and_then(|()| match self.settings.rate {
             true => state.limits.request(request.from, start),
             false => Ok(()),
         });
-        let (outcome, time) = match let_in {
+        let (outcome, time) = match admitted {
             Err(fault) => (Err(fault), None),
             Ok(()) if name.eq_ignore_ascii_case("batch") => {
                 let outcome = batch(&request.params, |name, params| {
                     commands.push(name.to_owned());
-                    self.call(&mut state, name, params, &mut left)
+                    self.call(&mut state, name, params, &mut effects)
                 });
                 (outcome, None)
             }
-            Ok(()) => self.call(&mut state, name, request.params, &mut left),
+            Ok(()) => self.call(&mut state, name, request.params, &mut effects),
         };
         let finish = self.clock.precise();
-        let dropped = self.drops(self.served.fetch_add(1, Ordering::Relaxed));
+        let dropped = self.drops_answer(self.served.fetch_add(1, Ordering::Relaxed));
         let (status, body) = match &outcome {
             Ok(answer) => (200, body(answer, time.unwrap_or_else(|| times(start, finish)))),
             Err(fault) => (fault.status, fault.json()),
@@ -114,20 +114,22 @@ impl Server {
             at: finish as i64,
             method: name.to_owned(),
             asked: match &outcome {
-                Ok(answer) if left.changes.is_empty() && commands.is_empty() => format!("{asked} {}", came(answer)),
+                Ok(answer) if effects.changes.is_empty() && commands.is_empty() => {
+                    format!("{asked} {}", row_count(answer))
+                }
                 Ok(_) => String::new(),
                 Err(_) => asked,
             },
             commands,
             fault: outcome.err().map(|fault| (fault.status, fault.code, fault.words)),
-            changes: left.changes,
+            changes: effects.changes,
             dropped,
         });
-        self.tell(&state.store, &left.events);
+        self.send_events(&state.store, &effects.events);
         Reply { status, body, as_xml, dropped }
     }
 
-    /// Whether this is the webhook's address.
+    /// Checks the user and the token of the webhook.
     fn check(&self, user: &str, token: &str, params: &Params) -> Result<(), Fault> {
         if user.is_empty() {
             return Err(match params.get("auth").and_then(Value::as_str) {
@@ -144,8 +146,8 @@ impl Server {
         }
     }
 
-    /// The webhook of someone who has left opens nothing.
-    fn is_at_work(&self, store: &Store) -> Result<(), Fault> {
+    /// Refuses the webhook of a user who is no longer active.
+    fn check_user_active(&self, store: &Store) -> Result<(), Fault> {
         let user = store.get(&USER, self.settings.user)?.unwrap_or_default();
         match int_of(&user, "ACTIVE") {
             1 => Ok(()),
@@ -153,13 +155,13 @@ impl Server {
         }
     }
 
-    /// Does one method, whole or not at all.
+    /// Runs one method in a transaction.
     fn call(
         &self,
         state: &mut State,
         name: &str,
         params: Params,
-        left: &mut Left,
+        effects: &mut SideEffects,
     ) -> (Result<Answer, Fault>, Option<Value>) {
         let start = self.clock.precise();
         let name = name.trim_end_matches(".json");
@@ -185,10 +187,10 @@ impl Server {
             changes: Vec::new(),
             events: Vec::new(),
         };
-        let outcome = whole(&state.store, || (method.run)(&mut call));
+        let outcome = in_transaction(&state.store, || (method.run)(&mut call));
         if outcome.is_ok() {
-            left.changes.append(&mut call.changes);
-            left.events.append(&mut call.events);
+            effects.changes.append(&mut call.changes);
+            effects.events.append(&mut call.events);
         }
         let finish = self.clock.precise();
         let cost = self.settings.operating_cost.unwrap_or(finish - start);
@@ -196,8 +198,8 @@ impl Server {
         (outcome, Some(time))
     }
 
-    /// Sends what happened to those who asked for it.
-    fn tell(&self, store: &Store, events: &[Happening]) {
+    /// Sends events to their handlers.
+    fn send_events(&self, store: &Store, events: &[RecordEvent]) {
         for happening in events {
             for handler in store.find(&HANDLER, "EVENT", happening.event.clone()).unwrap_or_default() {
                 self.courier.send(Delivery {
@@ -208,8 +210,8 @@ impl Server {
         }
     }
 
-    /// Whether this answer is one to drop: by chance, but the same chance in every run.
-    fn drops(&self, number: u64) -> bool {
+    /// Whether to drop this answer: pseudo-random, the same in every run.
+    fn drops_answer(&self, number: u64) -> bool {
         let mut mixed = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -218,18 +220,18 @@ impl Server {
     }
 }
 
-/// `1/token/crm.deal.list` as its parts; without a webhook only the method is there.
-fn parts(path: &str) -> (&str, &str, &str) {
-    let mut parts = path.trim_end_matches('/').splitn(3, '/');
-    match (parts.next(), parts.next(), parts.next()) {
+/// Splits `1/token/crm.deal.list` into user, token and method; a path of one part is only a method.
+fn split_path(path: &str) -> (&str, &str, &str) {
+    let mut split_path = path.trim_end_matches('/').splitn(3, '/');
+    match (split_path.next(), split_path.next(), split_path.next()) {
         (Some(user), Some(token), Some(name)) => (user, token, name),
         (Some(user), Some(token), None) => (user, token, ""),
         (name, ..) => ("", "", name.unwrap_or_default()),
     }
 }
 
-/// Parameters in one short line: `id 1`, `filter {"CLOSED":"N"}`.
-fn asked(params: &Params) -> String {
+/// The parameters in one short line: `id 1`, `filter {"CLOSED":"N"}`.
+fn describe_params(params: &Params) -> String {
     let shown = |value: &Value| match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
@@ -240,14 +242,14 @@ fn asked(params: &Params) -> String {
         _ => Vec::new(),
     };
     let line = all.join(", ");
-    match line.char_indices().nth(LONGEST_LINE) {
+    match line.char_indices().nth(MAX_LINE) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
 }
 
-/// How much came back, where it is a list: `→ 50 из 150`.
-fn came(answer: &Answer) -> String {
+/// The number of rows of a list: `→ 50 из 150`; empty if the answer is not a list.
+fn row_count(answer: &Answer) -> String {
     let nested = ["tasks", "items"].iter().find_map(|name| answer.result.get(name));
     let Some(rows) = nested.unwrap_or(&answer.result).as_array() else { return String::new() };
     match answer.total {
@@ -256,7 +258,7 @@ fn came(answer: &Answer) -> String {
     }
 }
 
-fn whole(store: &Store, work: impl FnOnce() -> Result<Answer, Fault>) -> Result<Answer, Fault> {
+fn in_transaction(store: &Store, work: impl FnOnce() -> Result<Answer, Fault>) -> Result<Answer, Fault> {
     let transaction = store.db.unchecked_transaction()?;
     let answer = work()?;
     transaction.commit()?;
@@ -281,19 +283,19 @@ mod tests {
 
     #[test]
     fn what_was_asked_and_came_is_said_in_one_short_line() {
-        assert_eq!(asked(&Params::of_query("id=1&filter[CLOSED]=N")), "id 1, filter {\"CLOSED\":\"N\"}");
-        let long = asked(&Params::of_query(&format!("x={}", "ы".repeat(500))));
-        assert_eq!(long.chars().count(), LONGEST_LINE + 1);
-        assert_eq!(came(&Answer { result: json!([1, 2]), total: Some(150), next: None }), "→ 2 из 150");
-        assert_eq!(came(&json!({"tasks": [1]}).into()), "→ 1");
-        assert_eq!(came(&json!({"ID": "1"}).into()), "");
+        assert_eq!(describe_params(&Params::of_query("id=1&filter[CLOSED]=N")), "id 1, filter {\"CLOSED\":\"N\"}");
+        let long = describe_params(&Params::of_query(&format!("x={}", "ы".repeat(500))));
+        assert_eq!(long.chars().count(), MAX_LINE + 1);
+        assert_eq!(row_count(&Answer { result: json!([1, 2]), total: Some(150), next: None }), "→ 2 из 150");
+        assert_eq!(row_count(&json!({"tasks": [1]}).into()), "→ 1");
+        assert_eq!(row_count(&json!({"ID": "1"}).into()), "");
     }
 
     #[test]
     fn a_path_is_a_webhook_and_a_method() {
-        assert_eq!(parts("1/tok/crm.deal.list"), ("1", "tok", "crm.deal.list"));
-        assert_eq!(parts("crm.deal.list"), ("", "", "crm.deal.list"));
-        assert_eq!(parts("1/tok/"), ("1", "tok", ""));
-        assert_eq!(parts("api/1/tok/x"), ("api", "1", "tok/x"));
+        assert_eq!(split_path("1/tok/crm.deal.list"), ("1", "tok", "crm.deal.list"));
+        assert_eq!(split_path("crm.deal.list"), ("", "", "crm.deal.list"));
+        assert_eq!(split_path("1/tok/"), ("1", "tok", ""));
+        assert_eq!(split_path("api/1/tok/x"), ("api", "1", "tok/x"));
     }
 }

@@ -9,29 +9,29 @@ use serde_json::{Map, Value, json};
 
 use crate::entity::{ALL, Entity, Field, Kind};
 
-/// A record as it is kept: numbers as numbers, times as seconds.
+/// A record in its stored form: numbers as numbers, times as seconds.
 pub(crate) type Row = Map<String, Value>;
 
-/// Files of another layout are refused rather than misread.
+/// The version of the tables. Files with another version are refused.
 const LAYOUT: i64 = 1;
 
 pub(crate) struct Store {
     pub(crate) db: Connection,
 }
 
-/// A field of the user's own.
+/// A custom field.
 #[derive(Clone, Debug)]
-pub(crate) struct OwnField {
+pub(crate) struct CustomField {
     pub(crate) name: String,
     pub(crate) kind: Kind,
     pub(crate) title: String,
 }
 
-/// The name under which a row holds its own fields.
+/// The column with the values of custom fields.
 pub(crate) const OWN: &str = "OWN";
 
 impl Store {
-    /// Opens a file, or a database in memory; says whether it is new and wants its seed.
+    /// Opens a file or a database in memory, and says whether it is new.
     pub(crate) fn open(path: Option<&Path>) -> rusqlite::Result<(Store, Opened)> {
         let db = match path {
             Some(path) => Connection::open(path)?,
@@ -52,18 +52,18 @@ impl Store {
         let layout: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
         let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
         let opened = match (layout, tables) {
-            (LAYOUT, _) => Opened::Kept,
+            (LAYOUT, _) => Opened::Existing,
             (0, 0) => Opened::New,
             _ => Opened::Foreign,
         };
         Ok((Store { db }, opened))
     }
 
-    /// Makes the tables. The layout is marked with [`Store::mark`] once the seed is in.
+    /// Creates the tables. The caller sets the layout version with [`Store::mark`] after the seed data is in.
     pub(crate) fn create(&self) -> rusqlite::Result<()> {
         for entity in ALL {
             let columns: Vec<String> = entity.fields.iter().map(column).collect();
-            let own = if entity.has_own { ", \"OWN\" TEXT NOT NULL DEFAULT '{}'" } else { "" };
+            let own = if entity.has_custom_fields { ", \"OWN\" TEXT NOT NULL DEFAULT '{}'" } else { "" };
             self.db.execute_batch(&format!("CREATE TABLE \"{}\" ({}{own})", entity.table, columns.join(", ")))?;
         }
         self.db.execute_batch(
@@ -75,7 +75,7 @@ impl Store {
         self.db.pragma_update(None, "user_version", LAYOUT)
     }
 
-    /// Adds a record and tells its id. A row may bring its id along.
+    /// Adds a record and returns its id. A row may contain its id.
     pub(crate) fn insert(&self, entity: &Entity, row: &Row) -> rusqlite::Result<i64> {
         let (names, values) = columns_of(entity, row);
         let marks = vec!["?"; names.len()].join(", ");
@@ -113,13 +113,13 @@ impl Store {
         Ok(self.select(entity, &fields, "WHERE \"ID\" = ?", vec![Sql::Integer(id)])?.pop())
     }
 
-    /// Every record with this value in this field, in the order of ids.
+    /// All records with this value in this field, by id.
     pub(crate) fn find(&self, entity: &Entity, name: &str, value: impl Into<Sql>) -> rusqlite::Result<Vec<Row>> {
         let fields: Vec<&Field> = entity.fields.iter().collect();
         self.select(entity, &fields, &format!("WHERE \"{name}\" = ? ORDER BY \"ID\""), vec![value.into()])
     }
 
-    /// The records that `rest` of the statement picks, with these fields, and their own ones where there are any.
+    /// Runs `SELECT` with these fields and the custom fields; `rest` is the rest of the statement.
     pub(crate) fn select(
         &self,
         entity: &Entity,
@@ -128,7 +128,7 @@ impl Store {
         args: Vec<Sql>,
     ) -> rusqlite::Result<Vec<Row>> {
         let mut columns: Vec<String> = fields.iter().map(|field| format!("\"{}\"", field.name)).collect();
-        if entity.has_own {
+        if entity.has_custom_fields {
             columns.push("\"OWN\"".to_owned());
         }
         let sql = format!("SELECT {} FROM \"{}\" {rest}", columns.join(", "), entity.table);
@@ -138,10 +138,10 @@ impl Store {
         while let Some(at) = found.next()? {
             let mut row = Row::new();
             for (column, field) in fields.iter().enumerate() {
-                row.insert(field.name.to_owned(), kept(at.get_ref(column)?, field.kind));
+                row.insert(field.name.to_owned(), read_value(at.get_ref(column)?, field.kind));
             }
-            if entity.has_own {
-                row.insert(OWN.to_owned(), kept(at.get_ref(fields.len())?, Kind::Any));
+            if entity.has_custom_fields {
+                row.insert(OWN.to_owned(), read_value(at.get_ref(fields.len())?, Kind::Any));
             }
             rows.push(row);
         }
@@ -153,39 +153,39 @@ impl Store {
         self.db.prepare_cached(&sql)?.query_row(params_from_iter(args), |row| row.get(0))
     }
 
-    /// The fields of the user's own that a kind of record has.
-    pub(crate) fn own_fields(&self, entity: &Entity) -> rusqlite::Result<Vec<OwnField>> {
-        if !entity.has_own {
+    /// The custom fields of an entity.
+    pub(crate) fn custom_fields(&self, entity: &Entity) -> rusqlite::Result<Vec<CustomField>> {
+        if !entity.has_custom_fields {
             return Ok(Vec::new());
         }
-        let rows = self.find(&crate::entity::USER_FIELD, "ENTITY_ID", own_entity(entity))?;
+        let rows = self.find(&crate::entity::USER_FIELD, "ENTITY_ID", custom_field_owner(entity))?;
         let of = |row: &Row, name: &str| row.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         Ok(rows
             .iter()
-            .map(|row| OwnField {
+            .map(|row| CustomField {
                 name: of(row, "FIELD_NAME"),
-                kind: own_kind(&of(row, "USER_TYPE_ID")),
+                kind: custom_field_kind(&of(row, "USER_TYPE_ID")),
                 title: of(row, "EDIT_FORM_LABEL"),
             })
             .collect())
     }
 }
 
-/// What a database was found to be.
+/// The state of a database when it was opened.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Opened {
     New,
-    Kept,
-    /// Made by something else.
+    Existing,
+    /// Made by another program or version.
     Foreign,
 }
 
-/// The directory of own fields that a kind of record uses: `CRM_DEAL`.
-pub(crate) fn own_entity(entity: &Entity) -> String {
+/// The `ENTITY_ID` of an entity's custom fields: `CRM_DEAL`.
+pub(crate) fn custom_field_owner(entity: &Entity) -> String {
     format!("CRM_{}", entity.table.to_uppercase())
 }
 
-fn own_kind(name: &str) -> Kind {
+fn custom_field_kind(name: &str) -> Kind {
     match name {
         "integer" => Kind::Int,
         "double" | "money" => Kind::Money,
@@ -196,7 +196,7 @@ fn own_kind(name: &str) -> Kind {
     }
 }
 
-/// Text as the portal's database compares it: without regard to case, and ё as е.
+/// Text for comparison: lower case, with ё as е.
 pub(crate) fn fold(text: &str) -> String {
     text.to_lowercase().replace('ё', "е")
 }
@@ -210,7 +210,8 @@ fn column(field: &Field) -> String {
 
 /// The columns that a row sets, with their values.
 fn columns_of(entity: &Entity, row: &Row) -> (Vec<String>, Vec<Sql>) {
-    let known = |name: &str| (name == OWN && entity.has_own) || entity.fields.iter().any(|field| field.name == name);
+    let known =
+        |name: &str| (name == OWN && entity.has_custom_fields) || entity.fields.iter().any(|field| field.name == name);
     row.iter().filter(|(name, _)| known(name)).map(|(name, value)| (format!("\"{name}\""), to_sql(value))).unzip()
 }
 
@@ -227,7 +228,7 @@ fn to_sql(value: &Value) -> Sql {
     }
 }
 
-fn kept(value: ValueRef<'_>, kind: Kind) -> Value {
+fn read_value(value: ValueRef<'_>, kind: Kind) -> Value {
     match value {
         ValueRef::Null => Value::Null,
         ValueRef::Integer(whole) => json!(whole),
@@ -255,9 +256,9 @@ mod tests {
         let row = json!({"TITLE": "Окна", "OPPORTUNITY": 5.5, "OWN": {"UF_CRM_X": 1}, "UNKNOWN\"": 1});
         let id = store.insert(&DEAL, row.as_object().unwrap_or(&Row::new()))?;
         store.update(&DEAL, id, json!({"TITLE": "Двери"}).as_object().unwrap_or(&Row::new()))?;
-        let kept = store.get(&DEAL, id)?.unwrap_or_default();
+        let read_value = store.get(&DEAL, id)?.unwrap_or_default();
         assert_eq!(
-            (&kept["TITLE"], &kept["OPPORTUNITY"], &kept[OWN]),
+            (&read_value["TITLE"], &read_value["OPPORTUNITY"], &read_value[OWN]),
             (&json!("Двери"), &json!(5.5), &json!({"UF_CRM_X": 1}))
         );
         store.delete(&DEAL, id)?;

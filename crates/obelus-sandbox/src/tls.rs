@@ -1,4 +1,4 @@
-//! A certificate to throw away, for clients that insist on https.
+//! A temporary certificate, for clients that require https.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -16,9 +16,8 @@ pub(crate) struct Tls {
     pub(crate) pem: String,
 }
 
-/// Makes a certificate of an authority that exists nowhere else, and with it one for this address. The key stays in
-/// memory and is gone with the process.
-pub(crate) fn throw_away(address: IpAddr) -> Result<Tls, StartError> {
+/// Makes a temporary certificate authority and a certificate for this address. The keys exist only in memory.
+pub(crate) fn temporary(address: IpAddr) -> Result<Tls, StartError> {
     make(address).map_err(|problem| StartError::Tls(problem.to_string()))
 }
 
@@ -51,8 +50,8 @@ fn make(address: IpAddr) -> Result<Tls, Box<dyn std::error::Error + Send + Sync>
     Ok(Tls { acceptor: TlsAcceptor::from(Arc::new(config)), pem: authority_certificate.pem() })
 }
 
-/// Writes the certificate to a file that did not exist before, in the folder for temporary files.
-pub(crate) fn write_down(pem: &str, folder: &Path, port: u16) -> std::io::Result<PathBuf> {
+/// Writes the certificate to a new file in this folder.
+pub(crate) fn write_pem(pem: &str, folder: &Path, port: u16) -> std::io::Result<PathBuf> {
     let mut attempt = 0;
     loop {
         let name = format!("obelus-sandbox-{}-{port}-{attempt}.pem", std::process::id());

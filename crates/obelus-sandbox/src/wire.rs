@@ -1,4 +1,4 @@
-//! Encodings in, typed answers out.
+//! Encodings of requests and answers.
 
 pub(crate) mod answer;
 pub(crate) mod params;

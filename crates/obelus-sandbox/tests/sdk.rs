@@ -1,7 +1,7 @@
-//! Libraries that people really use, installed as they are, against the portal.
+//! Tests of the portal with unmodified Bitrix24 client libraries.
 //!
-//! They come from their registries once and stay in the target folder; the versions are pinned beside the scripts.
-//! Without a way to the registries these tests fail and say so.
+//! The libraries are installed once from their registries into the target folder; their versions are pinned beside
+//! the scripts. Without access to the registries these tests fail and say so.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sdk")
 }
 
-/// A folder that holds what the pins ask for. It is made anew when they change, or when the last try failed.
+/// A folder with the pinned versions installed. It is made anew when the pins change or the last attempt failed.
 fn installed(name: &str, pins: &str, install: impl FnOnce(&Path)) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sandbox-sdk").join(name);
     let mark = folder.join("installed-pins");
@@ -28,7 +28,7 @@ fn installed(name: &str, pins: &str, install: impl FnOnce(&Path)) -> PathBuf {
     folder
 }
 
-/// Runs a program to its end; what it said is shown when it fails.
+/// Runs a program to its end and returns its output; a failure shows the output.
 fn run(what: &str, command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{what}: {command:?} does not start: {error}"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -37,7 +37,7 @@ fn run(what: &str, command: &mut Command) -> String {
     stdout
 }
 
-/// Several tests use it, and it is made once.
+/// A Python environment, made once for all tests.
 static PYTHON: LazyLock<PathBuf> = LazyLock::new(|| {
     let folder = installed("python", "requirements.txt", |folder| {
         run("a virtual environment needs python3 with venv", Command::new("python3").args(["-m", "venv"]).arg(folder));
@@ -62,7 +62,7 @@ fn node_modules() -> PathBuf {
     })
 }
 
-/// A portal, and the script against it with these settings of the environment.
+/// Starts a portal and runs the script against it.
 fn check(tls: bool, mut program: Command, script: &str) -> String {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");

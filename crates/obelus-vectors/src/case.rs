@@ -1,4 +1,4 @@
-//! Finding cases, running each by its kind, and counting.
+//! Finds cases, runs them and counts the outcomes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// One case: its fields as text, so that a context that must be refused can be handed over unread.
+/// One case. Its fields are kept as raw text, so that an invalid context reaches the code under test unchanged.
 pub struct Case<'a> {
     fields: BTreeMap<String, &'a RawValue>,
 }
@@ -18,7 +18,7 @@ impl<'a> Case<'a> {
         self.fields.get(name).map(|raw| raw.get()).ok_or_else(|| format!("the case has no `{name}`"))
     }
 
-    /// A field, or null where there is none.
+    /// A field; null if it is missing.
     pub(crate) fn get(&self, name: &str) -> Result<Value, String> {
         match self.fields.get(name) {
             Some(raw) => serde_json::from_str(raw.get()).map_err(|error| format!("`{name}`: {error}")),
@@ -26,32 +26,32 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// A field that is text; empty where there is none.
+    /// A text field; empty if it is missing.
     pub(crate) fn text(&self, name: &str) -> String {
         self.get(name).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
     }
 }
 
 impl Case<'_> {
-    /// Its name, or its place among the others.
+    /// Its name, or its number in the file.
     pub(crate) fn name(&self, index: usize) -> String {
         let name = self.text("name");
         if name.is_empty() { format!("case {index}") } else { name }
     }
 }
 
-/// How a case went.
+/// The outcome of a case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// The file it stands in.
+    /// The file that contains it.
     pub file: PathBuf,
     /// Its name.
     pub name: String,
-    /// What differed from what was expected; empty if nothing did.
+    /// Differences from the expected result; empty if the case passed.
     pub why: Vec<String>,
-    /// Set where this version cannot run cases of that kind.
+    /// Whether this version cannot run cases of this kind.
     pub unsupported: bool,
-    /// What a run was seen to do, for whoever wants to count it.
+    /// The calls, questions and end of the run, for statistics.
     pub seen: Value,
 }
 
@@ -62,10 +62,10 @@ impl Outcome {
     }
 }
 
-/// How all the cases went.
+/// The outcomes of all cases.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Every case, in order of file and place.
+    /// Every case, by file and position.
     pub outcomes: Vec<Outcome>,
 }
 
@@ -85,7 +85,7 @@ impl Report {
         self.outcomes.iter().filter(|outcome| outcome.unsupported).count()
     }
 
-    /// The form in which other programs read it.
+    /// The report as JSON for other programs.
     pub fn to_json(&self) -> Value {
         let case = |outcome: &Outcome| {
             let mut case = json!({
@@ -110,7 +110,7 @@ impl Report {
         })
     }
 
-    /// A line for each case that did not pass, and the count last.
+    /// The report as text: a line for each case that did not pass, then the totals.
     pub fn to_text(&self) -> String {
         let mut lines = Vec::new();
         for outcome in self.outcomes.iter().filter(|outcome| !outcome.ok()) {
@@ -144,7 +144,7 @@ pub fn find_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
         let before = files.len();
         find(path, &mut files)?;
         if files.len() == before {
-            return Err(format!("{}: no *.json file is there", path.display()));
+            return Err(format!("{}: there is no *.json file", path.display()));
         }
     }
     Ok(files)

@@ -1,5 +1,5 @@
-//! Conversation cases: whole turns with an agent, its real dialect and its real state. Who answers the requests and
-//! the calls is a [`Peers`]: the script of the case, or a real model; the clock is given.
+//! Conversation cases: whole turns with an agent, its real dialect and its real state. A [`Peers`] answers model
+//! requests and calls: the script of the case, or a real model. The case sets the clock.
 
 mod expect;
 pub(crate) mod peers;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use obelus_connect::model::{PromptOptions, render};
 use obelus_kernel::Time;
-use obelus_kernel::session::{Decision, Ends, Input, Question, Session, Settings, Start, Task};
+use obelus_kernel::session::{Decision, Ends, Input, Question, RequestId, Session, Settings, Start, Task};
 use obelus_runtime::{Agent, Language, ObservationSlot, bundled_agent, render_report};
 use serde_json::{Value, json};
 
@@ -20,69 +20,69 @@ pub(crate) use expect::same_method;
 use peers::{Called, Peers};
 use script::Script;
 
-/// A conversation at work.
-pub(crate) struct Talk<P> {
+/// A conversation in progress.
+pub(crate) struct Conversation<P> {
     session: Session,
     now: Time,
     pub(crate) peers: P,
-    /// What the model has before its eyes.
+    /// The latest observation, which the model is shown.
     slot: ObservationSlot,
-    seen: TurnRecord,
+    observed: TurnRecord,
     all_calls: Vec<Value>,
     questions: usize,
-    trouble: Vec<String>,
+    problems: Vec<String>,
 }
 
-/// What one turn was seen to do.
+/// What happened in one turn.
 #[derive(Default)]
 struct TurnRecord {
     calls: Vec<Called>,
     words: Vec<String>,
-    /// The first request of the turn, as it would be sent.
+    /// The rendered prompt of the turn's first request.
     prompt: Option<String>,
 }
 
-/// Plays a case by its script.
+/// Runs a case by its script.
 pub(crate) fn run(case: &Case<'_>) -> Result<(Vec<String>, Value), String> {
     let name = case.get("agent")?.as_str().unwrap_or("crm").to_owned();
     let agent = agent(&name)?;
     let settings = with_settings(agent.settings.clone(), &case.get("settings")?)?;
-    let mut talk = Talk::new(case, agent, settings, Script::default())?;
-    let why = talk.play_all(case)?;
-    Ok((why, talk.seen()))
+    let mut conversation = Conversation::new(case, agent, settings, Script::default())?;
+    let why = conversation.play_all(case)?;
+    Ok((why, conversation.observed()))
 }
 
-impl<P: Peers> Talk<P> {
-    /// A conversation that has not begun.
+impl<P: Peers> Conversation<P> {
+    /// Prepares a conversation; no turn is played yet.
     pub(crate) fn new(case: &Case<'_>, agent: Agent, mut settings: Settings, peers: P) -> Result<Self, String> {
         settings.activities = agent.activities.keys().cloned().collect();
-        // A portal answers what a case has written down, and nobody wrote down what is read for people's eyes only.
+        // Cases do not script the reads that only show a person the values before a change.
         settings.before = false;
         let mut session = Session::new("conversation", agent.context, agent.schema, Arc::new(settings))
             .map_err(|fault| fault.to_string())?;
         if let Some(steps) = agent.steps {
             session = session.with_steps(steps);
         }
-        let mut talk = Self {
+        let mut conversation = Self {
             session,
             now: Time::default(),
             peers,
             slot: ObservationSlot::default(),
-            seen: TurnRecord::default(),
+            observed: TurnRecord::default(),
             all_calls: Vec::new(),
             questions: 0,
-            trouble: Vec::new(),
+            problems: Vec::new(),
         };
         let state = case.get("state")?;
         if !state.is_null() {
             let first = case.get("turns")?[0]["now"].as_str().and_then(Time::parse);
-            talk.now = first.unwrap_or_default();
-            talk.tell(Input::State { state, by: "the case".to_owned() });
+            conversation.now = first.unwrap_or_default();
+            conversation.handle(Input::State { state, by: "the case".to_owned() });
         }
-        Ok(talk)
+        Ok(conversation)
     }
 
-    /// Plays the turns of a case up to the first that is otherwise than expected, and says what differs.
+    /// Plays the turns of a case up to the first that differs from its expectation, and returns the differences.
     pub(crate) fn play_all(&mut self, case: &Case<'_>) -> Result<Vec<String>, String> {
         let turns = case.get("turns")?.as_array().cloned().ok_or("the case has no `turns`")?;
         for (index, turn) in turns.iter().enumerate() {
@@ -94,37 +94,37 @@ impl<P: Peers> Talk<P> {
         Ok(Vec::new())
     }
 
-    /// What was seen of the whole conversation.
-    pub(crate) fn seen(&self) -> Value {
+    /// The end, questions and calls of the whole conversation.
+    pub(crate) fn observed(&self) -> Value {
         let open = self.session.questions().into_iter().filter(Question::is_open);
         let waiting: Vec<Value> =
             open.flat_map(|question| question.calls.into_iter().map(|asked| (*asked.call).clone())).collect();
         json!({"ends": self.ends(), "questions": self.questions, "calls": self.all_calls, "waiting": waiting})
     }
 
-    /// Plays one turn, and says what was otherwise than expected.
+    /// Plays one turn and returns the differences from its expectation.
     fn play(&mut self, turn: &Value) -> Result<Vec<String>, String> {
         self.now =
-            turn["now"].as_str().and_then(Time::parse).ok_or("a turn has a `now` such as 2024-05-01T10:00:00Z")?;
+            turn["now"].as_str().and_then(Time::parse).ok_or("a turn needs a `now` such as 2024-05-01T10:00:00Z")?;
         self.peers.begin(turn);
-        self.seen = TurnRecord::default();
+        self.observed = TurnRecord::default();
         if self.session.timeout().is_some_and(|due| due <= self.now) {
-            self.tell(Input::Tick);
+            self.handle(Input::Tick);
         }
         match (turn["user"].as_str(), &turn["answer"]) {
-            (Some(text), _) => self.tell(Input::User { text: text.to_owned() }),
+            (Some(text), _) => self.handle(Input::User { text: text.to_owned() }),
             (None, answer) => self.answer(answer),
         }
-        let mut why = std::mem::take(&mut self.trouble);
-        why.extend(self.peers.left());
+        let mut why = std::mem::take(&mut self.problems);
+        why.extend(self.peers.unused());
         why.extend(expect::differences(self, &turn["expect"]));
         Ok(why)
     }
 
-    /// A person's answer to the confirmation of a key.
+    /// Answers the confirmation with the given key as a person.
     fn answer(&mut self, answer: &Value) {
         let Some((verb, key)) = answer.as_object().into_iter().flatten().next() else {
-            return self.fail("a turn has `user` or `answer`");
+            return self.fail("a turn needs `user` or `answer`");
         };
         let Some((question, index)) = key.as_str().and_then(|key| self.session.confirmation(key)) else {
             return self
@@ -137,38 +137,38 @@ impl<P: Peers> Talk<P> {
                 Decision::DenySome { only: vec![index], reason }
             }
             "edit" => Decision::Edit { params: answer["params"].as_object().cloned().unwrap_or_default() },
-            other => return self.fail(format!("`{other}` is no answer: use approve, deny or edit")),
+            other => return self.fail(format!("unknown answer `{other}`: use approve, deny or edit")),
         };
-        self.tell(Input::Decide { question, decision, by: "a person".to_owned() });
+        self.handle(Input::Decide { question, decision, by: "a person".to_owned() });
     }
 
-    /// How the session rests. An answer that is refused leaves it as it was.
+    /// How the last turn ended. A refused answer does not change it.
     fn ends(&self) -> &'static str {
         self.session.reply().map_or("never", |reply| ends(reply.ends))
     }
 
     fn fail(&mut self, why: impl Into<String>) {
-        self.trouble.push(why.into());
+        self.problems.push(why.into());
     }
 
-    fn tell(&mut self, input: Input) {
+    fn handle(&mut self, input: Input) {
         if let Err(refused) = self.session.handle(self.now, input) {
-            self.seen.words.push(refused.to_string());
+            self.observed.words.push(refused.to_string());
         }
         while let Some(task) = self.session.poll() {
             match task {
                 Task::AskModel { id } => self.ask_model(&id),
                 Task::Call(start) => self.call(*start),
-                Task::Say(words) => self.seen.words.push(words),
+                Task::Say(words) => self.observed.words.push(words),
                 Task::Ask { .. } => self.questions += 1,
                 Task::AskAgain { .. } | Task::AnswerElicitation { .. } => {}
                 Task::Rest(reply) => {
                     let language = self.language();
-                    self.seen.words.push(render_report(&self.session, &reply, language));
+                    self.observed.words.push(render_report(&self.session, &reply, language));
                 }
                 Task::Load { id, path } => {
                     let request = Err(format!("no file `{path}` in a vector"));
-                    self.tell(Input::Loaded { id, request });
+                    self.handle(Input::Loaded { id, request });
                 }
             }
         }
@@ -179,36 +179,36 @@ impl<P: Peers> Talk<P> {
         Language::of(words)
     }
 
-    fn ask_model(&mut self, id: &str) {
+    fn ask_model(&mut self, id: &RequestId) {
         let Some(mut prompt) = self.session.prompt(id) else { return };
-        prompt.seen = self.slot.latest().filter(|seen| self.session.shows_observation(id, &seen.digest));
-        // Only the first request of a turn is looked at.
-        if self.seen.prompt.is_none() {
+        prompt.observation = self.slot.latest().filter(|latest| self.session.shows_observation(id, &latest.digest));
+        // Expectations look at the first request of a turn only.
+        if self.observed.prompt.is_none() {
             match render(&prompt, &PromptOptions::default()) {
                 Ok(messages) => {
                     let texts: Vec<&str> = messages.iter().map(|message| message.content.as_str()).collect();
-                    self.seen.prompt = Some(texts.join("\n"));
+                    self.observed.prompt = Some(texts.join("\n"));
                 }
                 Err(error) => self.fail(error.to_string()),
             }
         }
-        let answer = self.peers.answer(prompt, &mut self.trouble);
-        self.tell(Input::Answer { id: id.to_owned(), answer });
+        let answer = self.peers.answer(prompt, &mut self.problems);
+        self.handle(Input::Answer { id: id.clone(), answer });
     }
 
     fn call(&mut self, start: Start) {
         let called = Called::new(&start);
         self.all_calls.push((*start.call).clone());
-        let mut outcome = self.peers.outcome(&called, &mut self.trouble);
+        let mut outcome = self.peers.outcome(&called, &mut self.problems);
         if start.tool.keeps_digest {
             outcome = self.slot.take_off(&start.tool, outcome);
         }
-        self.seen.calls.push(called);
-        self.tell(Input::Ended { id: start.id, outcome });
+        self.observed.calls.push(called);
+        self.handle(Input::Ended { id: start.id, outcome });
     }
 }
 
-/// A bundled agent, read once: many cases talk to the same one.
+/// A bundled agent. It is cached, because many cases use the same one.
 fn agent(name: &str) -> Result<Agent, String> {
     thread_local! { static KNOWN: RefCell<BTreeMap<String, Agent>> = const { RefCell::new(BTreeMap::new()) } }
     if let Some(agent) = KNOWN.with_borrow(|known| known.get(name).cloned()) {
@@ -221,18 +221,19 @@ fn agent(name: &str) -> Result<Agent, String> {
     Ok(agent)
 }
 
-/// The agent's own settings, with those of the case in their place.
+/// The agent's settings, overridden by those of the case.
 pub(crate) fn with_settings(own: Settings, given: &Value) -> Result<Settings, String> {
     let mut fields = serde_json::to_value(own).map_err(|error| error.to_string())?;
-    // The names of activities are found out, not set.
+    // The names of activities are derived, not set.
     fields.as_object_mut().and_then(|fields| fields.shift_remove("activities"));
     for (name, value) in given.as_object().into_iter().flatten() {
-        // A case may set things that this version does not know; those are left alone.
+        // Settings that this version does not know are ignored.
         if fields.get(name).is_some() {
             fields[name] = value.clone();
         }
     }
-    serde_json::from_value(fields).map_err(|error| format!("settings: {error}"))
+    let settings = serde_json::from_value(fields).map_err(|error| format!("settings: {error}"))?;
+    crate::run::with_after_reading(settings, given.get("after_reading"))
 }
 
 fn ends(ends: Ends) -> &'static str {

@@ -1,7 +1,7 @@
-//! Conversation cases put to a real model. The people and the portal are those of the case; what its script has for
-//! the model is not used.
+//! Runs conversation cases with a real model. People and portal are scripted by the case; the scripted answers of the
+//! model are not used.
 //!
-//! A model goes its own ways, so the portal answers by method and parameters and not by order; reads may come again.
+//! A real model may call in another order, so the portal answers by method and parameters. Reads may be repeated.
 
 use std::path::{Path, PathBuf};
 
@@ -12,57 +12,57 @@ use serde_json::{Value, json};
 
 use crate::case::{Case, read_cases};
 use crate::conversation::peers::{Called, Peers, names, outcome_of};
-use crate::conversation::{Talk, same_method, with_settings};
+use crate::conversation::{Conversation, same_method, with_settings};
 
-/// What was asked of a model, and what that took.
+/// A model's answer and its cost.
 pub struct Asked {
     /// The answer.
     pub answer: Answer,
-    /// What the request took, as far as the model says.
+    /// What the request used, as reported by the model.
     pub used: Used,
 }
 
-/// How a case went.
+/// The result of a case.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// Everything was as expected.
+    /// Every expectation was met.
     Passed,
-    /// Something was not.
+    /// Some expectation was not met.
     Failed,
-    /// It was not put to the model, for this reason.
+    /// The case was not run, for this reason.
     Skipped(String),
 }
 
-/// A case that was put to a model.
+/// A case run with a model.
 #[derive(Clone, Debug)]
 pub struct Evaluated {
-    /// The file it stands in.
+    /// The file that contains it.
     pub file: PathBuf,
     /// Its name.
     pub name: String,
-    /// How it went.
+    /// The result.
     pub verdict: Verdict,
-    /// What differed from what was expected.
+    /// Differences from the expectations.
     pub why: Vec<String>,
-    /// Answers that could not be read. One that was mended when the model was asked again fails nothing by itself.
+    /// Answers that could not be read. A case still passes if the model repaired its answer.
     pub out_of_format: Vec<String>,
-    /// What each turn took.
+    /// The cost of each turn.
     pub turns: Vec<Spent>,
-    /// Set where the model could not be asked, and would not be the next time either.
+    /// Why the model cannot be asked at all, if retrying would not help.
     pub hopeless: Option<String>,
-    /// What the conversation was seen to do.
+    /// The end, questions and calls of the conversation.
     pub seen: Value,
 }
 
 impl Evaluated {
-    /// What the whole case took.
+    /// The cost of the whole case.
     pub fn spent(&self) -> Spent {
         let mut all = Spent::default();
         self.turns.iter().for_each(|turn| all.add(*turn));
         all
     }
 
-    /// The form in which other programs read it.
+    /// The result as JSON for other programs.
     pub fn to_json(&self) -> Value {
         let (verdict, reason) = match &self.verdict {
             Verdict::Passed => ("passed", None),
@@ -88,8 +88,8 @@ impl Evaluated {
     }
 }
 
-/// Puts the cases of a file to a model, one after the other, and tells of each as soon as it is done. Stops where the
-/// model cannot be asked at all.
+/// Runs the cases of a file with a model, one after the other; `done` is called after each. Stops if the model cannot
+/// be asked at all.
 pub fn evaluate(
     file: &Path,
     text: &str,
@@ -109,7 +109,7 @@ pub fn evaluate(
             hopeless: None,
             seen: Value::Null,
         };
-        if let Err(error) = put(case, agent, &mut model, &mut evaluated) {
+        if let Err(error) = evaluate_case(case, agent, &mut model, &mut evaluated) {
             evaluated.why.push(error);
         }
         if !evaluated.why.is_empty() {
@@ -125,32 +125,32 @@ pub fn evaluate(
     Ok(all)
 }
 
-fn put(
+fn evaluate_case(
     case: &Case<'_>,
     agent: &Agent,
     model: &mut dyn FnMut(Prompt) -> Asked,
     into: &mut Evaluated,
 ) -> Result<(), String> {
     let settings = with_settings(agent.settings.clone(), &case.get("settings")?)?;
-    if let Some(reason) = unfit(case, agent, settings.dialect)? {
+    if let Some(reason) = skip_reason(case, agent, settings.dialect)? {
         into.verdict = Verdict::Skipped(reason);
         return Ok(());
     }
-    let peers = Asking { model, portal: Vec::new(), turns: Vec::new(), out_of_format: Vec::new(), hopeless: None };
-    let mut talk = Talk::new(case, agent.clone(), settings, peers)?;
-    let why = talk.play_all(case);
-    into.seen = talk.seen();
-    (into.turns, into.out_of_format) = (talk.peers.turns, talk.peers.out_of_format);
-    into.hopeless = talk.peers.hopeless;
+    let peers = ModelPeers { model, portal: Vec::new(), turns: Vec::new(), out_of_format: Vec::new(), hopeless: None };
+    let mut conversation = Conversation::new(case, agent.clone(), settings, peers)?;
+    let why = conversation.play_all(case);
+    into.seen = conversation.observed();
+    (into.turns, into.out_of_format) = (conversation.peers.turns, conversation.peers.out_of_format);
+    into.hopeless = conversation.peers.hopeless;
     into.why = why?;
     Ok(())
 }
 
-/// Why a case says nothing about a model.
-fn unfit(case: &Case<'_>, agent: &Agent, dialect: Dialect) -> Result<Option<String>, String> {
+/// Why a case cannot be used to evaluate a model.
+fn skip_reason(case: &Case<'_>, agent: &Agent, dialect: Dialect) -> Result<Option<String>, String> {
     match case.text("kind").as_str() {
         "conversation" | "" => {}
-        other => return Ok(Some(format!("it is of the kind `{other}`, and only conversations are put to a model"))),
+        other => return Ok(Some(format!("its kind is `{other}`; only conversations are run with a model"))),
     }
     let named = case.text("agent");
     if !named.is_empty() && named != agent.name {
@@ -168,8 +168,8 @@ fn unfit(case: &Case<'_>, agent: &Agent, dialect: Dialect) -> Result<Option<Stri
     Ok(None)
 }
 
-/// A real model, and a portal that answers what the case has written down, in whatever order.
-struct Asking<'a> {
+/// A real model, and a portal with the case's answers in any order.
+struct ModelPeers<'a> {
     model: &'a mut dyn FnMut(Prompt) -> Asked,
     portal: Vec<Scripted>,
     turns: Vec<Spent>,
@@ -177,36 +177,36 @@ struct Asking<'a> {
     hopeless: Option<String>,
 }
 
-/// What the portal answers to a method.
+/// An answer of the portal.
 struct Scripted {
     answer: Value,
     is_used: bool,
 }
 
-/// Failures that asking again does not mend.
-const HOPELESS: [&str; 8] =
+/// Failures that a retry does not help with.
+const FATAL_CODES: [&str; 8] =
     ["no_model", "no_key", "no_secret", "bad_settings", "unauthorised", "forbidden", "unknown_model", "quota"];
 
-impl Peers for Asking<'_> {
+impl Peers for ModelPeers<'_> {
     fn begin(&mut self, turn: &Value) {
         let answers = turn["portal"].as_array().cloned().unwrap_or_default();
         self.portal = answers.into_iter().map(|answer| Scripted { answer, is_used: false }).collect();
         self.turns.push(Spent::default());
     }
 
-    fn answer(&mut self, prompt: Prompt, trouble: &mut Vec<String>) -> Answer {
+    fn answer(&mut self, prompt: Prompt, problems: &mut Vec<String>) -> Answer {
         let Asked { answer, used } = (self.model)(prompt);
         let turn = self.turns.len();
         let tokens = match &answer {
             Answer::Solution { tokens, .. } => *tokens,
             Answer::OutOfFormat { text, error, tokens } => {
                 let request = self.turns.last().map_or(0, |spent| spent.requests) + 1;
-                self.out_of_format.push(format!("turn {turn}, answer {request}: {error}: {}", beginning(text)));
+                self.out_of_format.push(format!("turn {turn}, answer {request}: {error}: {}", excerpt(text)));
                 *tokens
             }
             Answer::Failed { code, message } => {
-                trouble.push(format!("the model did not answer: {message} ({code})"));
-                if HOPELESS.contains(&code.as_str()) {
+                problems.push(format!("the model did not answer: {message} ({code})"));
+                if FATAL_CODES.contains(&code.as_str()) {
                     self.hopeless = Some(message.clone());
                 }
                 0
@@ -218,10 +218,10 @@ impl Peers for Asking<'_> {
         answer
     }
 
-    fn outcome(&mut self, called: &Called, trouble: &mut Vec<String>) -> Outcome {
+    fn outcome(&mut self, called: &Called, problems: &mut Vec<String>) -> Outcome {
         let fits = |one: &Scripted| called.is_for(&one.answer) && called.fits(&one.answer);
         let fresh = self.portal.iter().position(|one| fits(one) && !one.is_used);
-        // Looking twice changes nothing; doing twice does.
+        // Only reads may be repeated.
         let again = || self.portal.iter().rposition(fits).filter(|_| called.is_read);
         if let Some(index) = fresh.or_else(again) {
             self.portal[index].is_used = true;
@@ -229,22 +229,22 @@ impl Peers for Asking<'_> {
         }
         let method = &called.method;
         let known = self.portal.iter().find(|one| called.is_for(&one.answer));
-        trouble.push(match known {
+        problems.push(match known {
             Some(one) if !called.fits(&one.answer) => {
                 format!("{method} was called with {} instead of {}", called.call, one.answer["params"])
             }
             Some(_) => format!("{method} was called once more, with {}", called.call),
-            None => format!("{method} was called, which is not in this case, with {}", called.call),
+            None => format!("{method} is not in this case, but was called with {}", called.call),
         });
         Outcome::Error(CallError::new("not_in_this_case", "not in this case"))
     }
 
-    fn left(&mut self) -> Vec<String> {
-        // What had to be called stands in the expectations; there may be another way to know what a read tells.
+    fn unused(&mut self) -> Vec<String> {
+        // The expectations name the required calls; a model may get the same information by other reads.
         Vec::new()
     }
 
-    /// Writes must be those that were expected, in that order. Every read that was expected must be there; others may.
+    /// Writes must be exactly the expected ones, in order. All expected reads must occur; other reads are permitted.
     fn calls_differ(&self, made: &[Called], expected: &[&str]) -> Option<String> {
         let (reads, writes): (Vec<&Called>, Vec<&Called>) = made.iter().partition(|called| called.is_read);
         let was_read = |method: &&&str| reads.iter().any(|called| same_method(&called.method, method));
@@ -255,10 +255,10 @@ impl Peers for Asking<'_> {
     }
 }
 
-/// The first line or so of what a model wrote.
-fn beginning(text: &str) -> String {
-    const MOST: usize = 120;
-    let line: String = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).take(MOST).collect();
-    let more = if text.trim().chars().count() > MOST { "…" } else { "" };
+/// The start of a model's answer, for messages.
+fn excerpt(text: &str) -> String {
+    const MAX_CHARS: usize = 120;
+    let line: String = text.trim().chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_CHARS).collect();
+    let more = if text.trim().chars().count() > MAX_CHARS { "…" } else { "" };
     format!("«{line}{more}»")
 }

@@ -1,12 +1,12 @@
-//! Conformance vectors: cases as data, and the runner that holds the implementation against them.
+//! Conformance vectors: test cases as data, and their runner.
 //!
 //! # Layout
 //!
-//! A file is a JSON array of cases ([`Case`]); each has a `kind` that says how it is run:
-//! `resolve` (a context and what expressions are worth in it), `plan` (a plan and what the check says of it),
+//! A file is a JSON array of cases ([`Case`]). The `kind` of a case says how it is run:
+//! `resolve` (a context and the values of expressions in it), `plan` (a plan and the result of its check),
 //! `run` (a request with scripted activities, model and people), `conversation` (whole turns with a bundled agent).
-//! A conversation can also be put to a real model ([`evaluate`]).
-//! A kind that this version cannot run is reported as such and never counted as passed.
+//! Conversations can also be run with a real model ([`evaluate`]).
+//! Kinds that this version cannot run are reported and never counted as passed.
 
 mod case;
 pub use case::{Case, Outcome, Report, find_files, run_file, run_paths};

@@ -1,4 +1,4 @@
-//! Plan cases: a plan, and what the check says of it.
+//! Plan cases: a plan and the result of its check.
 
 use std::collections::BTreeSet;
 

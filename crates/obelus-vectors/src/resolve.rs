@@ -1,4 +1,4 @@
-//! Resolve cases: a context, and what expressions are worth in it.
+//! Resolve cases: a context and the values of expressions in it.
 
 use obelus_kernel::{Context, Expr};
 use serde_json::Value;
@@ -9,16 +9,16 @@ pub(crate) fn run(case: &Case<'_>) -> Result<Vec<String>, String> {
     let context = Context::from_json(case.raw("context")?);
     if case.get("rejected")? == Value::Bool(true) {
         return Ok(match context {
-            Ok(_) => vec!["the context was accepted, and should be refused".to_owned()],
+            Ok(_) => vec!["the context was accepted but should be refused".to_owned()],
             Err(_) => Vec::new(),
         });
     }
     let context = context.map_err(|fault| format!("the context was refused: {fault}"))?;
     let checks = case.get("checks")?;
-    Ok(checks.as_array().into_iter().flatten().filter_map(|check| look(check, &context)).collect())
+    Ok(checks.as_array().into_iter().flatten().filter_map(|check| check_expression(check, &context)).collect())
 }
 
-fn look(check: &Value, context: &Context) -> Option<String> {
+fn check_expression(check: &Value, context: &Context) -> Option<String> {
     let text = check["expr"].as_str().unwrap_or_default();
     let expr = match Expr::parse(text) {
         Ok(_) if check["error"] == true => return Some(format!("{text}: no error")),

@@ -1,4 +1,4 @@
-//! Run cases: a request with scripted activities, model and people, and what must come of it.
+//! Run cases: a request with scripted activities, model and people, and the expected result.
 
 mod expect;
 mod script;
@@ -7,29 +7,31 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use obelus_kernel::Context;
-use obelus_kernel::session::{About, CallReport, Decision, Ends, Input, Mode, Reply, Session, Settings, Task};
+use obelus_kernel::session::{
+    About, CallReport, Decision, Ends, Input, Mode, QuestionId, Reply, RequestId, Session, Settings, Task,
+};
 use serde_json::{Value, json};
 
 use crate::case::Case;
 use script::{Activities, contains};
 
-/// What a run was seen to do.
+/// A run in progress and its record.
 pub(crate) struct Run {
     pub(crate) session: Session,
     activities: Activities,
     solutions: std::vec::IntoIter<Value>,
     requests: u64,
-    /// Calls that activities received, each with the moments it began and ended.
+    /// Calls that activities received, with the moments of start and end.
     received: Vec<Received>,
-    /// What runs, in the order in which it began.
+    /// Running calls and requests, in the order of their start.
     pending: Vec<Pending>,
-    /// Counts completions, which are the only clock here.
+    /// The number of completions; a run has no other clock.
     completions: u64,
     moment: u64,
     asked: BTreeSet<Vec<String>>,
     reply: Option<Box<Reply>>,
     history: Vec<CallReport>,
-    trouble: Option<String>,
+    problems: Option<String>,
 }
 
 struct Received {
@@ -46,7 +48,7 @@ struct Pending {
 
 enum Work {
     Call { start: Box<obelus_kernel::session::Start>, received: usize },
-    Request(String),
+    Request(RequestId),
 }
 
 pub(crate) fn run(case: &Case<'_>) -> Result<(Vec<String>, Value), String> {
@@ -73,9 +75,9 @@ pub(crate) fn run(case: &Case<'_>) -> Result<(Vec<String>, Value), String> {
         asked: BTreeSet::new(),
         reply: None,
         history: Vec::new(),
-        trouble: None,
+        problems: None,
     };
-    run.tell(Input::Start);
+    run.handle(Input::Start);
     run.play();
     for decision in case.get("decisions")?.as_array().into_iter().flatten() {
         if !run.decide(decision) {
@@ -83,37 +85,49 @@ pub(crate) fn run(case: &Case<'_>) -> Result<(Vec<String>, Value), String> {
         }
         run.play();
     }
-    let why = match run.trouble.take() {
-        Some(trouble) => vec![trouble],
+    let why = match run.problems.take() {
+        Some(problems) => vec![problems],
         None => expect::differences(&run, &case.get("expect")?),
     };
-    Ok((why, run.seen()))
+    Ok((why, run.observed()))
 }
 
-/// A case may set things that this version does not know; those are left to their defaults.
+/// Reads the settings of a case. Settings that this version does not know are ignored.
 fn settings(given: Value) -> Result<Settings, String> {
     let known = serde_json::to_value(Settings::default()).map_err(|error| error.to_string())?;
     let Value::Object(mut fields) = given else { return Err("`settings` is not an object".to_owned()) };
+    let after_reading = fields.shift_remove("after_reading");
     fields.retain(|name, _| known.get(name).is_some());
     fields.entry("mode").or_insert_with(|| "full".into());
-    // A case that says nothing of it is about something else.
+    // Reads before a change are off unless the case sets them.
     fields.entry("before").or_insert(Value::Bool(false));
-    serde_json::from_value(Value::Object(fields)).map_err(|error| format!("settings: {error}"))
+    let settings = serde_json::from_value(Value::Object(fields)).map_err(|error| format!("settings: {error}"))?;
+    with_after_reading(settings, after_reading.as_ref())
+}
+
+/// A case may say `after_reading` by itself, the same as in its policy.
+pub(crate) fn with_after_reading(mut settings: Settings, given: Option<&Value>) -> Result<Settings, String> {
+    if let Some(given) = given {
+        let read = serde_json::from_value(given.clone());
+        let after_reading = read.map_err(|error| format!("settings.after_reading: {error}"))?;
+        settings.policy = settings.policy.with_after_reading(after_reading);
+    }
+    Ok(settings)
 }
 
 impl Run {
-    fn tell(&mut self, input: Input) {
-        // A fixed moment: nothing in these cases depends on the time of day.
+    fn handle(&mut self, input: Input) {
+        // A fixed time, because these cases do not depend on it.
         let now = obelus_kernel::Time(1_768_467_600_000);
         if let Err(refused) = self.session.handle(now, input) {
-            self.trouble.get_or_insert(refused.to_string());
+            self.problems.get_or_insert(refused.to_string());
         }
         while let Some(task) = self.session.poll() {
-            self.take(task);
+            self.perform(task);
         }
     }
 
-    fn take(&mut self, task: Task) {
+    fn perform(&mut self, task: Task) {
         match task {
             Task::AskModel { id } => {
                 self.requests += 1;
@@ -128,7 +142,7 @@ impl Run {
             }
             Task::Load { id, path } => {
                 let request = Err(format!("no file `{path}` in a vector"));
-                self.tell(Input::Loaded { id, request });
+                self.handle(Input::Loaded { id, request });
             }
             Task::Ask { id } => {
                 let question = self.session.question(&id).filter(|question| question.about == About::Call);
@@ -140,40 +154,40 @@ impl Run {
         }
     }
 
-    /// Lets everything complete that runs, in the order the script wants.
+    /// Completes everything that runs, in the order of the script.
     fn play(&mut self) {
-        while !self.pending.is_empty() && self.trouble.is_none() {
+        while !self.pending.is_empty() && self.problems.is_none() {
             let free = |pending: &Pending| self.completions - pending.began >= pending.takes;
             let next = self.pending.iter().position(free).unwrap_or(0);
             let Pending { what, .. } = self.pending.remove(next);
             self.completions += 1;
             match what {
                 Work::Request(id) => match self.solutions.next() {
-                    Some(solution) => self.tell(Input::Answer { id, answer: script::answer(solution) }),
-                    None => self.trouble = Some("the model was asked more often than there are solutions".to_owned()),
+                    Some(solution) => self.handle(Input::Answer { id, answer: script::answer(solution) }),
+                    None => self.problems = Some("the model was asked more often than there are solutions".to_owned()),
                 },
                 Work::Call { start, received } => {
                     self.moment += 1;
                     self.received[received].ended = Some(self.moment);
                     let outcome = self.activities.run(&start);
-                    self.tell(Input::Ended { id: start.id, outcome });
+                    self.handle(Input::Ended { id: start.id, outcome });
                 }
             }
         }
     }
 
-    /// Applies a decision; false if nothing is there that it fits.
+    /// Applies a decision; false if no open question fits it.
     fn decide(&mut self, decision: &Value) -> bool {
         if let Some(text) = decision["user"].as_str() {
             self.history.extend(self.session.calls());
-            self.tell(Input::User { text: text.to_owned() });
+            self.handle(Input::User { text: text.to_owned() });
             return true;
         }
         let open: Vec<_> =
             self.session.questions().into_iter().filter(obelus_kernel::session::Question::is_open).collect();
         if decision["approve_plan"] == true {
             let Some(question) = open.iter().find(|question| question.about == About::Plan) else { return false };
-            self.tell(decided(&question.id, Decision::Approve { only: None }));
+            self.handle(decided(&question.id, Decision::Approve { only: None }));
             return true;
         }
         for question in open.iter().filter(|question| question.about == About::Call) {
@@ -195,10 +209,10 @@ impl Run {
                 },
                 None => continue,
             };
-            // An edit that is refused leaves the question as it was, which is an outcome like any other.
-            let before = self.trouble.take();
-            self.tell(decided(&question.id, chosen));
-            self.trouble = before;
+            // A refused edit leaves the question open; it is not a problem of the case.
+            let before = self.problems.take();
+            self.handle(decided(&question.id, chosen));
+            self.problems = before;
             return true;
         }
         false
@@ -222,7 +236,7 @@ impl Run {
         calls.map(|call| (*call.call).clone()).collect()
     }
 
-    fn seen(&self) -> Value {
+    fn observed(&self) -> Value {
         json!({
             "ends": self.ends(),
             "questions": self.asked.len(),
@@ -232,6 +246,6 @@ impl Run {
     }
 }
 
-fn decided(question: &str, decision: Decision) -> Input {
-    Input::Decide { question: question.to_owned(), decision, by: "a person".to_owned() }
+fn decided(question: &QuestionId, decision: Decision) -> Input {
+    Input::Decide { question: question.clone(), decision, by: "a person".to_owned() }
 }

@@ -1,4 +1,4 @@
-//! The project's own vectors, and those of the folder named in `OBELUS_VECTORS`, all pass.
+//! Runs the project's vectors, and those of the folder in `OBELUS_VECTORS`.
 
 use std::path::PathBuf;
 

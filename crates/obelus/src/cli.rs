@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The arguments of the command line.
 
 mod agents;
 mod people;
@@ -18,7 +18,7 @@ pub(crate) use sessions::Sessions;
 #[derive(Parser)]
 #[command(name = "obelus", version, arg_required_else_help = true, propagate_version = true, after_help = EXAMPLES)]
 pub(crate) struct Cli {
-    /// When to colour what is printed.
+    /// When to use colours.
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
     pub(crate) color: Color,
     #[command(subcommand)]
@@ -28,8 +28,8 @@ pub(crate) struct Cli {
 const EXAMPLES: &str = "\
 Examples:
   obelus run request.yaml --model playbook:answers.yaml
-  obelus plan check plan.json            is the plan sound, and in which order would it run?
-  obelus plan run plan.yaml              run it as it is
+  obelus plan check plan.json            check the plan and print its order
+  obelus plan run plan.yaml              run the plan
   obelus plan graph plan.json --format svg > plan.svg
   obelus resolve context.json '†state.deal.title || †input.title'
   obelus vectors vectors/
@@ -45,7 +45,7 @@ pub(crate) enum Color {
 }
 
 impl Color {
-    /// `auto` honours `NO_COLOR` and whether there is a terminal.
+    /// `auto` uses colours at a terminal, unless `NO_COLOR` is set.
     pub(crate) fn write_global(self) {
         let choice = match self {
             Color::Auto => anstream::ColorChoice::Auto,
@@ -97,7 +97,7 @@ pub(crate) struct Resolve {
     pub(crate) context: PathBuf,
     /// An expression, such as `†state.deal.title || †input.title`.
     pub(crate) expr: String,
-    /// Read for this instance: its own values over the global ones.
+    /// Read as this instance: its values over the global ones.
     #[arg(long, value_name = "I")]
     pub(crate) instance: Option<String>,
     /// Print `{"value": …}`, `{"absent": true}` or `{"error": …}`.
@@ -107,8 +107,8 @@ pub(crate) struct Resolve {
 
 /// Run a request, or an agent, to its result.
 ///
-/// Questions for a person are asked at the terminal where there is one; elsewhere the command prints them and
-/// exits with 3. Nothing is ever approved by default.
+/// At a terminal, questions are asked there; otherwise the command prints them and exits with 3. Nothing is approved
+/// by default.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -126,10 +126,10 @@ pub(crate) struct Run {
     /// The parameters of the request: JSON, or @FILE.
     #[arg(long, value_name = "JSON|@FILE")]
     pub(crate) input: Option<String>,
-    /// Words of the user.
+    /// The user's message.
     #[arg(long, value_name = "TEXT")]
     pub(crate) say: Option<String>,
-    /// A picture that goes with it: PNG, JPEG, WebP or GIF, up to 4 MB. May be given several times.
+    /// A picture for the message: PNG, JPEG, WebP or GIF, up to 4 MB. May be given several times.
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Vec<PathBuf>,
     #[command(flatten)]
@@ -141,65 +141,66 @@ pub(crate) struct Run {
 
 /// Talk with an agent in the terminal.
 ///
-/// Words and steps appear as they come, and what needs a person is asked when it does: `y` is yes to just what is
-/// shown, `e` changes it first, `n` is no, with a reason. Enter approves nothing. Commands begin with `/`: /help
-/// lists them. Ctrl-C stops the turn, twice leaves; Ctrl-D leaves.
+/// Words and steps appear as they come. Questions are answered by a key: `y` approves exactly what is shown, `e` edits
+/// it first, `n` denies it with a reason. Enter approves nothing. Commands begin with `/`; /help lists them. Ctrl-C
+/// stops the turn, Ctrl-C again or Ctrl-D exits.
 ///
-/// Without a terminal every line of stdin is a message, and nothing is ever approved: exit code 3 if something
-/// still waits for a person at the end.
+/// Without a terminal every line of stdin is a message, and nothing is approved. The exit code is 3 if a question is
+/// still open at the end.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   obelus chat --agent notes
-  obelus chat --agent notes --session monday      kept: the same command goes on where it was
+  obelus chat --agent notes --session monday      saved: the same command continues it
   obelus chat --agent agents/crm --mode canary --model playbook:answers.yaml
   obelus chat --agent crm --session monday --events 127.0.0.1:8090
   obelus chat --agent operator --site shop.example.test
   echo 'What did we decide?' | obelus chat --agent notes")]
 pub(crate) struct Chat {
-    /// An agent's name, folder or file. By default the agent of the session, `crm`, or the only one there is.
+    /// An agent's name, folder or file. By default the agent of the session, else `crm`, else the only agent.
     #[arg(long, value_name = "A")]
     pub(crate) agent: Option<String>,
     #[command(flatten)]
     pub(crate) how: How,
-    /// Listen here for events of the portal, such as 127.0.0.1:8090. The application's token must be in the environment.
+    /// Listen for the portal's events at this address, such as 127.0.0.1:8090. The application token must be in the
+    /// environment.
     #[arg(long, value_name = "ADDR")]
     pub(crate) events: Option<std::net::SocketAddr>,
 }
 
-/// How a request, a plan or a conversation is run.
+/// Options for running a request, a plan or a conversation.
 #[derive(Args, Clone)]
 pub(crate) struct How {
-    /// The model to ask: playbook:FILE, replay:FILE or openai:NAME. Wins over what the file says.
+    /// The model: playbook:FILE, replay:FILE or openai:NAME. Overrides the file.
     #[arg(long, value_name = "M")]
     pub(crate) model: Option<String>,
-    /// How far it may go: shadow executes nothing, canary reads and creates, full does everything allowed.
+    /// The mode: shadow executes nothing, canary only reads and safe creations, full everything that is allowed.
     #[arg(long, value_enum)]
     pub(crate) mode: Option<Mode>,
-    /// A file that binds names of activities to programs, HTTP requests or jq filters.
+    /// A file that binds activities to programs, HTTP requests or jq filters.
     #[arg(long, value_name = "FILE")]
     pub(crate) activities: Option<PathBuf>,
-    /// A file that names MCP servers, in place of those that the agent's file names.
+    /// A file with MCP servers, which replace those in the agent's file.
     #[arg(long, value_name = "FILE")]
     pub(crate) mcp: Option<PathBuf>,
-    /// A site that the agent's browser may be on without a question, beside those of its file, such as
+    /// A site that the agent's browser may visit without a question, in addition to those in its file, such as
     /// shop.example.test or 127.0.0.1:8477. May be given several times.
     #[arg(long = "site", value_name = "SITE")]
     pub(crate) sites: Vec<String>,
     /// Write every exchange with the model to this file, for `--model replay:FILE`.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// Keep the session under this name: the same command goes on where it was, also after a crash.
+    /// Save the session under this name. The same command continues it, also after a crash.
     #[arg(long, value_name = "S")]
     pub(crate) session: Option<String>,
     #[command(flatten)]
     pub(crate) store: StoreAt,
 }
 
-/// Where sessions are kept.
+/// The store of the sessions.
 #[derive(Args, Clone)]
 pub(crate) struct StoreAt {
-    /// The folder of the store. By default OBELUS_HOME, else `obelus` in the user's data folder.
+    /// The folder of the store. By default OBELUS_HOME, else `obelus` in your data folder.
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) store: Option<PathBuf>,
 }
@@ -221,7 +222,7 @@ impl From<Mode> for obelus_kernel::session::Mode {
     }
 }
 
-/// Say what works on this machine and what is missing.
+/// Check what works on this machine and what is missing.
 #[derive(Args)]
 #[command(after_help = "Example:\n  obelus doctor --json | jq '.[] | select(.ok | not)'")]
 pub(crate) struct Doctor {
@@ -232,7 +233,7 @@ pub(crate) struct Doctor {
 
 /// Run conformance vectors.
 ///
-/// Prints a line for each case that did not pass and, last, `N passed, N failed`. Exit 1 if one failed.
+/// Prints a line for each case that did not pass, then `N passed, N failed`. Exit 1 if a case failed.
 #[derive(Args)]
 #[command(after_help = "Example:\n  obelus vectors vectors/ --json | jq '.cases[] | select(.ok | not)'")]
 pub(crate) struct Vectors {

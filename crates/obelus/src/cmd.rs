@@ -25,7 +25,7 @@ use obelus_kernel::session::Decision;
 use crate::cli::{Command, Plan};
 use crate::output::Exit;
 
-/// Runs a command. An error is wrong usage or unreadable input; work that failed is an exit code.
+/// Runs a command. An error means wrong usage or unreadable input; failed work is an exit code.
 pub(crate) fn run(command: Command) -> Result<Exit> {
     match command {
         Command::Run(args) => run::request(&args),

@@ -1,4 +1,4 @@
-//! Reading files, with the place at fault in every complaint.
+//! Reads files; every error names the place at fault.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub(crate) fn text(path: &Path) -> Result<String> {
     text.with_context(|| name(path))
 }
 
-/// What a file is called in messages.
+/// The name of a file in messages.
 pub(crate) fn name(path: &Path) -> String {
     if path == Path::new("-") { "stdin".to_owned() } else { output::visible(&path.display().to_string()) }
 }
@@ -23,10 +23,10 @@ pub(crate) fn request(path: &Path) -> Result<Request> {
     let text = text(path)?;
     let request = Request::parse(Path::new(&name(path)), &text)?;
     for field in &request.ignored {
-        output::warning(&format!("{}: nothing reads the field `{field}`", name(path)));
+        output::warning(&format!("{}: the field `{field}` is not used", name(path)));
     }
     for (index, field) in request.context.ignored() {
-        output::warning(&format!("{}: message {index}: nothing reads the field `{field}`", name(path)));
+        output::warning(&format!("{}: message {index}: the field `{field}` is not used", name(path)));
     }
     Ok(request)
 }

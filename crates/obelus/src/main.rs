@@ -1,9 +1,9 @@
-//! The `obelus` binary: the library from the command line.
+//! The `obelus` binary: the library as a command line program.
 //!
 //! # Layout
 //!
-//! `cli` is what can be typed; each file of `cmd` is one command; `input` reads files that may hold anything;
-//! `output` is how answers, words and exit codes leave.
+//! `cli` has the arguments, each file of `cmd` one command, `input` reads files, `output` prints answers and messages
+//! and defines the exit codes.
 
 mod cli;
 mod cmd;
@@ -12,7 +12,7 @@ mod output;
 
 use clap::Parser;
 
-/// Sessions make many small values; this allocator is made for them.
+/// Faster than the system's allocator for the many small values of sessions.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! How answers, words and exit codes leave: answers on stdout, words about them on stderr.
+//! Output: answers go to stdout, messages about them to stderr. Exit codes.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
-/// How a command ended, as other programs see it.
+/// The exit code of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done = 0,
@@ -28,7 +28,7 @@ pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 pub(crate) const GREEN: Style = AnsiColor::Green.on_default().bold();
 
-/// Prints an answer. A reader that has gone away, such as `head`, is no error.
+/// Prints an answer. A closed pipe, as with `head`, is not an error.
 pub(crate) fn answer(text: &str) {
     let _ = writeln!(anstream::stdout(), "{text}");
 }
@@ -38,8 +38,8 @@ pub(crate) fn json(value: &Value) {
     answer(&value.to_string().chars().map(escaped).collect::<String>());
 }
 
-/// A character as it stands in a JSON document. JSON lets some through that steer a terminal; beyond ASCII they
-/// can only be part of a string, where an escape means the same.
+/// A character of a JSON document. JSON permits some characters that control a terminal. Beyond ASCII they occur only
+/// in strings, where an escape means the same.
 fn escaped(c: char) -> String {
     let is_plain = c < '\u{7f}' || c.is_alphanumeric() || !obelus_kernel::visible(&c.to_string()).starts_with('\\');
     if is_plain {
@@ -48,23 +48,23 @@ fn escaped(c: char) -> String {
     c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect()
 }
 
-/// Prints words for a person.
+/// Prints a message for a person.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(anstream::stderr(), "{text}");
 }
 
-/// Says what went wrong.
+/// Prints an error.
 pub(crate) fn error(error: &anyhow::Error) {
     note(&format!("{RED}error{RED:#}: {}", visible(&format!("{error:#}"))));
 }
 
-/// Says what may be meant, and may not.
+/// Prints a warning.
 pub(crate) fn warning(text: &str) {
     note(&format!("{YELLOW}warning{YELLOW:#}: {}", visible(text)));
 }
 
-/// Text from files and models, shown so that it cannot steer the terminal or change its own direction.
-/// Line breaks and tabs stay what they are.
+/// Escapes text from files and models, so that it cannot control the terminal or change the direction of writing.
+/// Line breaks and tabs stay.
 pub(crate) fn visible(text: &str) -> String {
     let kept = |c: char| c == '\n' || c == '\t';
     text.split_inclusive(kept)

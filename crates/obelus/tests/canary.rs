@@ -1,4 +1,4 @@
-//! DUR-8: a secret in every place where one can enter, and a look at every place where something is written.
+//! DUR-8: puts a secret into every possible place, and checks that no output contains it.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The secrets, each with the place where it enters.
+/// The secrets, each with its place.
 const SECRETS: [(&str, &str); 5] = [
     ("CRM_TOKEN", "canary-exec-7f3a91c2"),
     ("API_TOKEN", "canary-header-55d0b6e8"),
@@ -15,7 +15,7 @@ const SECRETS: [(&str, &str); 5] = [
     ("UNUSED_PASSWORD", "canary-unused-0b8e6f35"),
 ];
 
-/// A peer that sends back whatever it was sent, secrets included, as an error the first time.
+/// A peer that echoes everything, including secrets; the first time as an error.
 fn parrot() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -112,7 +112,7 @@ fn no_secret_is_written_anywhere() {
         let output = obelus(args);
         said.push((args.join(" "), [output.stdout, output.stderr].concat()));
     }
-    // The peers have seen what was theirs to see, or this would prove nothing.
+    // The peers must have received the secrets, or the test proves nothing.
     let everything: Vec<u8> = said.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
     assert!(String::from_utf8_lossy(&everything).contains("Bearer ***"), "{}", String::from_utf8_lossy(&everything));
     assert!(String::from_utf8_lossy(&everything).contains("looked with ***"));

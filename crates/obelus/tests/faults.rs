@@ -1,4 +1,4 @@
-//! What is done about each fault of a disk, a process or a peer.
+//! Faults of disks, processes and peers, and where each is tested.
 //!
 //! | fault | tested by |
 //! |---|---|
@@ -35,8 +35,8 @@ activities:
   mark: {exec: [./mark.sh]}
 "#;
 
-/// Leaves a mark. Where there is a file `break-MARK`, the disk breaks in the way that it says; where there is a file
-/// `kill-MARK`, whoever started it dies.
+/// Writes a mark. A file `break-MARK` makes the disk fail in the way that it names; a file `kill-MARK` kills the parent
+/// process.
 const MARK: &str = "#!/bin/sh\nread -r line\nid=${line#*\\\"id\\\":\\\"}\nid=${id%%\\\"*}\nhere=${0%/*}\n\
     echo \"$id\" >> \"$here/marks\"\n\
     if [ -e \"$here/break-$id\" ]; then mv \"$here/break-$id\" \"$here/$(cat \"$here/break-$id\")\"; fi\n\
@@ -87,7 +87,7 @@ impl Harness {
         self.does(&["plan", "run", "plan.yaml", "--session", "s", "--json"])
     }
 
-    /// The same on a disk that can fail.
+    /// Runs on a disk that can fail.
     fn run_on_bad_disk(&self) -> Output {
         let mut command = self.obelus(&["plan", "run", "plan.yaml", "--session", "s", "--json"]);
         command.env("LD_PRELOAD", shim()).output().unwrap()
@@ -108,7 +108,7 @@ impl Harness {
         fs::write(self.folder.join(name), text).unwrap();
     }
 
-    /// Goes on to the end; a person answers truly what is asked.
+    /// Continues to the end; questions are answered correctly.
     fn finish(&self) -> Value {
         for _ in 0..10 {
             let output = self.run();
@@ -229,7 +229,7 @@ fn a_torn_file_is_cut_to_the_last_whole_commit() {
         before = now;
     }
     assert!(before < Some(2), "nothing was cut off");
-    // What was acknowledged is torn only by damage; a crash tears what was not.
+    // A crash can damage only records that were not acknowledged.
     tear(0);
     harness.finish();
     assert_eq!(harness.marks(), ["a", "b", "c"]);

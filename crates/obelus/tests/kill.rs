@@ -1,4 +1,4 @@
-//! The plug is pulled, again and again, and nothing is lost and nothing done twice.
+//! The process is killed repeatedly: nothing is lost, and nothing is done twice.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// How many calls the plan has (requirement: 200).
+/// The number of calls in the plan (requirement: 200).
 const CALLS: usize = 200;
 
 struct Harness {
@@ -19,7 +19,7 @@ impl Harness {
         let folder = std::env::temp_dir().join(format!("obelus-kill-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
-        // Each call appends its number to a file. For every third one a second time is said to be harmless.
+        // Each call appends its number to a file. Every third call is declared idempotent.
         let calls: Vec<String> = (0..CALLS)
             .map(|i| {
                 let after = if i == 0 { "0".to_owned() } else { format!("†state.v{}", i - 1) };
@@ -35,7 +35,7 @@ impl Harness {
             calls.concat()
         );
         fs::write(folder.join("plan.yaml"), plan).unwrap();
-        // The number is all digits after `"id":`; no other program is started for it.
+        // The number is all digits after `"id":`, found without starting another program.
         let script = "#!/bin/sh\nread -r line\nid=${line#*\\\"id\\\":}\nid=${id%%[!0-9]*}\n\
                       echo \"$id\" >> \"${0%/*}/marks\"\necho \"$id\"\n";
         fs::write(folder.join("mark.sh"), script).unwrap();
@@ -65,7 +65,7 @@ impl Harness {
         serde_json::from_slice::<Value>(&output.stdout).unwrap().as_array().cloned().unwrap()
     }
 
-    /// A person looks whether it happened, and says so.
+    /// Answers as a person who checked whether the call happened.
     fn answer(&self, question: &Value) -> Command {
         let id = question["call"]["id"].as_u64().unwrap() as usize;
         let name = question["id"].as_str().unwrap();
@@ -81,7 +81,7 @@ fn is_harmless(id: usize) -> bool {
     id % 3 == 2
 }
 
-/// Random moments that can be had again: `OBELUS_SEED=N`.
+/// Random moments, reproducible with `OBELUS_SEED=N`.
 struct Moments(u64);
 
 impl Moments {
@@ -106,7 +106,7 @@ impl Drop for Harness {
     }
 }
 
-/// The context without what depends on the time of day.
+/// The context without times.
 fn timeless(document: &Value) -> Vec<Value> {
     let messages = document["context"].as_array().cloned().unwrap();
     let without = |mut message: Value| {
@@ -130,13 +130,13 @@ fn killed_at_any_moment_every_effect_happens_and_none_twice_that_may_not() {
     let harness = Harness::new("storm");
     let mut moments = Moments::new();
     let (mut kills, mut asked) = (0, 0);
-    // Runs a command until it ends or its moment has come.
+    // Runs a command until it ends or until it is killed.
     let mut live = |mut command: Command| {
-        // Files, for nobody reads while the work is watched.
+        // Output goes to files, because pipes are not read meanwhile.
         let (said, complained) = (harness.folder.join("out"), harness.folder.join("err"));
         command.stdout(fs::File::create(&said).unwrap()).stderr(fs::File::create(&complained).unwrap());
         let mut child = command.spawn().unwrap();
-        // So many marks further, and a moment more, so that the work is cut everywhere however fast it goes.
+        // Kill after a random number of marks and a random delay, so that every point is hit on any machine.
         let (marks, moment) = (harness.marks().len() + moments.next(30) as usize, moments.next(8_000));
         while harness.marks().len() < marks && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(1));
@@ -149,7 +149,7 @@ fn killed_at_any_moment_every_effect_happens_and_none_twice_that_may_not() {
         }
         let status = child.wait().unwrap();
         let output = Output { status, stdout: fs::read(&said).unwrap(), stderr: fs::read(&complained).unwrap() };
-        // What a killed process had started goes on by itself for a moment.
+        // Children of a killed process run a little longer.
         std::thread::sleep(Duration::from_millis(if is_over { 0 } else { 100 }));
         assert!(kills < 2000, "it never ends");
         is_over.then_some(output)

@@ -1,4 +1,4 @@
-//! Sessions that are kept: looked at, carried elsewhere, forked, paused, cleared away, and answered from outside.
+//! Saved sessions: show, export, import, fork, pause, prune, and answers from other processes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// A folder with a plan of three calls that each leave a mark; the second one deletes, and so a person is asked.
+/// A folder with a plan of three calls that each write a mark; the second deletes, so a person is asked.
 struct Harness {
     folder: PathBuf,
 }
@@ -28,7 +28,7 @@ activities:
   wipe: {exec: [./mark.sh]}
 "#;
 
-/// Waits as long as a file `wait-ID` is there, leaves a mark, and says what it was.
+/// Waits while a file `wait-ID` exists, writes a mark, and returns its id.
 const MARK: &str = "#!/bin/sh\nread -r line\nid=${line#*\\\"id\\\":\\\"}\nid=${id%%\\\"*}\n\
     echo \"began-$id\" >> \"${0%/*}/marks\"\nwhile [ -e \"${0%/*}/wait-$id\" ]; do sleep 0.02; done\n\
     echo \"$id\" >> \"${0%/*}/marks\"\necho \"\\\"$id\\\"\"\n";
@@ -55,7 +55,7 @@ impl Harness {
         self.obelus(args).output().unwrap()
     }
 
-    /// What a command prints; it must end well.
+    /// The JSON printed by a command that must succeed.
     fn json(&self, args: &[&str]) -> Value {
         let output = self.does(args);
         assert_eq!(output.status.code(), Some(0), "{args:?}: {}", words(&output));
@@ -125,7 +125,7 @@ fn a_question_is_answered_from_another_process_while_one_holds_the_store() {
     let other = harness.obelus(&["plan", "run", "short.yaml", "--session", "t", "--json"]).spawn().unwrap();
     harness.wait_for("began-a");
     eventually("the second run holds at its first call", || harness.marks().len() == 3);
-    // Reading needs nobody's leave.
+    // Reading works while another process holds the store.
     assert_eq!(harness.json(&["sessions", "list", "--json"]).as_array().unwrap().len(), 2);
     assert_eq!(harness.json(&["inbox", "--json"])[0]["id"], "s:q1");
     let taken = harness.json(&["approve", "s:q1", "--json"]);
@@ -133,7 +133,7 @@ fn a_question_is_answered_from_another_process_while_one_holds_the_store() {
     eventually("the holder goes on with the session that was answered", || harness.done().ends_with(&["c".to_owned()]));
     let twice = harness.does(&["approve", "s:q1"]);
     assert!(words(&twice).contains("approved already"), "{}", words(&twice));
-    // The session that the holder itself has at work is paused and let go on.
+    // Pause and resume the session that the holder itself runs.
     harness.does(&["sessions", "pause", "t"]);
     fs::remove_file(gate).unwrap();
     let shown = || harness.json(&["sessions", "show", "t", "--json"]);
@@ -159,7 +159,7 @@ fn a_paused_session_starts_nothing_until_it_is_let_go_on() {
     let run = harness.run();
     assert_eq!(run.status.code(), Some(3));
     assert!(words(&run).contains("obelus sessions resume s"), "{}", words(&run));
-    // The answer is taken, and waits.
+    // The answer is accepted; the paused session acts on it later.
     let _ = harness.does(&["approve", "s:q1"]);
     assert!(harness.json(&["inbox", "--json"]).as_array().unwrap().is_empty());
     assert_eq!(harness.done(), ["a"]);
@@ -214,21 +214,21 @@ fn a_fork_begins_where_the_original_was_and_repeats_nothing() {
     assert_eq!(harness.run().status.code(), Some(3));
     assert_eq!(harness.does(&["approve", "s:q1"]).status.code(), Some(0));
     let original = harness.json(&["sessions", "show", "s", "--json"]);
-    // Record 1 has the first call under way, of which the original knows the end.
+    // At record 1 the first call is running; the original knows its outcome.
     assert_eq!(harness.does(&["sessions", "fork", "s", "early", "--at", "1"]).status.code(), Some(0));
     let early = harness.json(&["sessions", "show", "early", "--json"]);
     assert_eq!((state(&early), early["paused"].clone()), (json!([{"a": "a"}]), json!("the fork of `s` at 1")));
     assert_eq!(harness.does(&["sessions", "resume", "early"]).status.code(), Some(3));
     assert_eq!(harness.json(&["inbox", "--json"])[0]["id"], "early:q1");
     assert_eq!(harness.done(), ["a", "b", "c"], "nothing was done again");
-    // At rest there is nothing to pause for.
+    // A fork at the end of a turn is not paused.
     assert_eq!(harness.does(&["sessions", "fork", "s", "late"]).status.code(), Some(0));
     let mut late = harness.json(&["sessions", "show", "late", "--json"]);
     late["id"] = "s".into();
     assert_eq!(late, original);
     assert_eq!(harness.json(&["sessions", "show", "s", "--json"]), original);
-    assert!(words(&harness.does(&["sessions", "fork", "s", "x", "--at", "99"])).contains("and not 99"));
-    assert!(words(&harness.does(&["sessions", "show", "s", "--at", "99"])).contains("and not 99"));
+    assert!(words(&harness.does(&["sessions", "fork", "s", "x", "--at", "99"])).contains("records, not 99"));
+    assert!(words(&harness.does(&["sessions", "show", "s", "--at", "99"])).contains("records, not 99"));
     let at_two = harness.json(&["sessions", "show", "s", "--at", "2", "--json"]);
     assert_eq!(state(&at_two), json!([{"a": "a"}]));
 }

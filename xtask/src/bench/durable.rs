@@ -1,4 +1,4 @@
-//! What durability costs: beside a plain append and `fdatasync`, by sessions, and by age.
+//! The cost of durability, compared with a plain append and `fdatasync`, by number of sessions and of records.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use super::Figures;
 use crate::step::target;
 
-/// Prints the figures; whether every target is met.
+/// Prints the figures; returns whether every target is met.
 pub(super) fn measure() -> Result<bool> {
     super::build("obelus-runtime", "durable")?;
     let target = target()?;
@@ -32,68 +32,94 @@ pub(super) fn measure() -> Result<bool> {
     let (young, old) = (aged("1000")?, aged("100000")?);
     std::fs::remove_dir_all(&folder)?;
 
-    let megabytes = (all["resident_kb"] - few["resident_kb"]) / 1024.0;
-    let rows = [
-        ("one session, steps a second", one["rate"], one["raw"], one["ratio"], At::Least(0.35)),
-        ("64 sessions, steps a second", many["rate"], many["raw"], many["ratio"], At::Least(0.25)),
-        ("  records, the store alone", many["store_rate"], many["raw"], many["store_ratio"], At::Shown),
-        ("bytes on disk, by JSON", bytes["ratio"] * bytes["json"], bytes["json"], bytes["ratio"], At::Most(3.0)),
+    let met = print_throughput(&one, &many, &bytes);
+    Ok(met & print_growth([&few, &all], [&young, &old]))
+}
+
+/// Steps per second and bytes on disk.
+fn print_throughput(one: &Figures, many: &Figures, bytes: &Figures) -> bool {
+    print(["durability", "this", "compared", "ratio", "target"].map(str::to_owned));
+    print_rows(&[
+        ("one session, steps a second", one["rate"], one["raw"], one["ratio"], Target::Least(0.35)),
+        ("64 sessions, steps a second", many["rate"], many["raw"], many["ratio"], Target::Least(0.25)),
+        ("  records, the store alone", many["store_rate"], many["raw"], many["store_ratio"], Target::Shown),
+        ("bytes on disk, by JSON", bytes["ratio"] * bytes["json"], bytes["json"], bytes["ratio"], Target::Most(3.0)),
         (
-            "  while the store is held",
+            "  while the store is open",
             bytes["while_held"] * bytes["json"],
             bytes["json"],
             bytes["while_held"],
-            At::Shown,
+            Target::Shown,
         ),
+    ])
+}
+
+/// How opening and restoring grow with the number of sessions and records.
+fn print_growth([few, all]: [&Figures; 2], [young, old]: [&Figures; 2]) -> bool {
+    let megabytes = (all["resident_kb"] - few["resident_kb"]) / 1024.0;
+    print_rows(&[
         (
             "opening, 100,000 sessions, ms",
             all["milliseconds"],
             few["milliseconds"],
             all["milliseconds"] / few["milliseconds"],
-            At::Most(2.0),
+            Target::Most(2.0),
         ),
-        ("memory for them, MB", all["resident_kb"] / 1024.0, few["resident_kb"] / 1024.0, megabytes, At::Most(20.0)),
         (
-            "taking up 100,000 records, ms",
+            "memory for them, MB",
+            all["resident_kb"] / 1024.0,
+            few["resident_kb"] / 1024.0,
+            megabytes,
+            Target::Most(20.0),
+        ),
+        (
+            "restoring 100,000 records, ms",
             old["milliseconds"],
             young["milliseconds"],
             old["milliseconds"] / young["milliseconds"],
-            At::Most(3.0),
+            Target::Most(3.0),
         ),
         (
             "  without a snapshot, ms",
             old["without_snapshot"],
             young["without_snapshot"],
             old["without_snapshot"] / young["without_snapshot"],
-            At::Shown,
+            Target::Shown,
         ),
-    ];
-    print(["durability", "this", "beside", "ratio", "target"].map(str::to_owned));
+    ])
+}
+
+/// What is measured, the figure, what it is compared with, the ratio, the target.
+type Measure = (&'static str, f64, f64, f64, Target);
+
+/// Prints the rows; returns whether every target is met.
+fn print_rows(rows: &[Measure]) -> bool {
     let mut met = true;
     for (what, this, beside, ratio, target) in rows {
         let (words, holds) = match target {
-            At::Least(least) => (format!("≥ {least:.2}"), ratio >= least),
-            At::Most(most) => (format!("≤ {most}"), ratio <= most),
-            At::Shown => (String::new(), true),
+            Target::Least(least) => (format!("≥ {least:.2}"), ratio >= least),
+            Target::Most(most) => (format!("≤ {most}"), ratio <= most),
+            Target::Shown => (String::new(), true),
         };
         met &= holds;
-        print([what.to_owned(), format!("{this:.1}"), format!("{beside:.1}"), format!("{ratio:.2}"), words]);
+        print([(*what).to_owned(), format!("{this:.1}"), format!("{beside:.1}"), format!("{ratio:.2}"), words]);
     }
-    Ok(met)
+    met
 }
 
-/// What a ratio has to be.
+/// The target of a ratio.
 #[derive(Clone, Copy)]
-enum At {
+enum Target {
     Least(f64),
     Most(f64),
-    /// It is only shown.
+    /// No target.
     Shown,
 }
 
 fn figures(program: &Path, folder: &Path, arguments: &[&str]) -> Result<Figures> {
     let (figure, rest) = arguments.split_first().context("a figure")?;
-    let output = Command::new(program).arg(figure).arg(folder).args(rest).output().context("it cannot be run")?;
+    let output =
+        Command::new(program).arg(figure).arg(folder).args(rest).output().context("`durable` cannot be run")?;
     if !output.status.success() {
         bail!("`durable {}` failed:\n{}", arguments.join(" "), String::from_utf8_lossy(&output.stderr));
     }

@@ -1,7 +1,6 @@
-//! The CPU time of a trivial call beside that of a step of LangGraph, measured in turn on the same machine.
+//! The CPU time of a trivial call compared with a step of LangGraph, measured alternately on the same machine.
 //!
-//! What else the machine does comes and goes, so that only what was measured side by side is compared: each round has a
-//! ratio of its own, and the median of them counts.
+//! The load of the machine changes over time, so each round has its own ratio; the median of the ratios counts.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,34 +9,34 @@ use anyhow::{Context, Result, bail};
 
 use crate::step::{root, step, target};
 
-/// The version that is measured against.
+/// The version compared with.
 const LANGGRAPH: &str = "langgraph==1.2.20";
-/// An odd number, so that the median is one of them.
+/// Odd, so that the median is one of the rounds.
 const ROUNDS: usize = 9;
 const CALLS: &str = "1000";
 /// A call costs at least this many times less than a step of every graph.
 const TARGET: f64 = 100.0;
 
-/// A graph of LangGraph, by the name that the script knows.
+/// A graph of LangGraph, by its name in the script.
 struct Peer {
     what: &'static str,
     shape: &'static str,
 }
 
-/// The chain has the shape of a plan of calls. The loop is the least that LangGraph can do.
+/// The chain has the shape of a plan of calls. The loop is the smallest graph.
 const PEERS: [Peer; 2] = [
     Peer { what: "LangGraph's chain of 1,000 nodes", shape: "chain" },
     Peer { what: "LangGraph's loop of one node", shape: "loop" },
 ];
 
-/// The comparisons that miss the target. What could not be measured has not met it.
+/// The comparisons that miss the target. A comparison that cannot be measured counts as missed.
 pub(super) fn missed(chain: &Path) -> Result<Vec<&'static str>> {
     let Some(python) = python()? else { return Ok(vec!["LangGraph, which could not be measured"]) };
     let script = root().join("bench/langgraph_chain.py");
     let mut ours = Vec::new();
     let mut theirs = PEERS.map(|_| Vec::new());
     for _ in 0..ROUNDS {
-        // Within a round the best of several runs counts on both sides, for noise only ever adds.
+        // On both sides the best of several runs counts, because noise only adds time.
         ours.push(microseconds(Command::new(chain).args(["chain", CALLS, "50"]))?);
         for (all, peer) in theirs.iter_mut().zip(&PEERS) {
             all.push(microseconds(Command::new(&python).arg(&script).args([peer.shape, CALLS, "3"]))?);
@@ -70,16 +69,16 @@ fn median(mut numbers: Vec<f64>) -> f64 {
     numbers[numbers.len() / 2]
 }
 
-/// A Python that has LangGraph, in a place of its own below the target folder; none if it cannot be made.
+/// A Python environment with LangGraph below the target folder; none if it cannot be made.
 fn python() -> Result<Option<PathBuf>> {
     let folder = target()?.join("bench-venv");
     let python = folder.join("bin/python");
     let (name, version) = LANGGRAPH.split_once("==").context("the version is pinned")?;
-    let has_it = format!("import importlib.metadata as m, sys; sys.exit(m.version('{name}') != '{version}')");
-    if Command::new(&python).args(["-c", &has_it]).output().is_ok_and(|output| output.status.success()) {
+    let version_check = format!("import importlib.metadata as m, sys; sys.exit(m.version('{name}') != '{version}')");
+    if Command::new(&python).args(["-c", &version_check]).output().is_ok_and(|output| output.status.success()) {
         return Ok(Some(python));
     }
-    let made = step("a place for LangGraph", Command::new("python3").args(["-m", "venv"]).arg(&folder));
+    let made = step("a Python environment for LangGraph", Command::new("python3").args(["-m", "venv"]).arg(&folder));
     if made.is_err() {
         report("LangGraph is not measured: it needs Python; on Debian and Ubuntu, `apt-get install python3-venv`");
         return Ok(None);

@@ -1,4 +1,4 @@
-//! An answer that is read as it comes, in pieces of 16 bytes, beside the same answer read at once by serde_json.
+//! Reading an answer in pieces of 16 bytes, compared with reading it at once by serde_json.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use super::{Row, count, grouped};
 
 const SMALL: u64 = 1_000_000;
 const LARGE: u64 = 10_000_000;
-/// The most that reading as it comes may cost of reading at once.
-const MOST: f64 = 3.0;
-/// The most that ten times the bytes may cost.
+/// The largest permitted cost of streaming, relative to reading at once.
+const MAX_RATIO: f64 = 3.0;
+/// The largest permitted growth of the cost for ten times the bytes.
 const MOST_GROWTH: f64 = 11.0;
 
 const fn row(subject: &'static str) -> Row {
     Row { what: "", program: "cost", subject, sizes: [SMALL, LARGE], repetitions: 1, pieces: 1, target: MOST_GROWTH }
 }
 
-/// Whether the targets are met.
+/// Prints the figures; returns whether the targets are met.
 #[expect(clippy::print_stdout, reason = "the figures are what the command is for")]
 pub(super) fn compare(cost: &Path) -> Result<bool> {
     let small = count(cost, &row("stream"), SMALL)?;
@@ -32,6 +32,9 @@ pub(super) fn compare(cost: &Path) -> Result<bool> {
         grouped(LARGE),
         grouped(large)
     );
-    println!("  serde_json at once {:>14}, the stream costs {times:.2} times that, target ≤ {MOST}", grouped(whole));
-    Ok(growth <= MOST_GROWTH && times <= MOST)
+    println!(
+        "  serde_json at once {:>14}, the stream costs {times:.2} times that, target ≤ {MAX_RATIO}",
+        grouped(whole)
+    );
+    Ok(growth <= MOST_GROWTH && times <= MAX_RATIO)
 }

@@ -1,4 +1,4 @@
-//! From JSON to activities, and what is wrong with the JSON.
+//! Makes activities from bindings in JSON, and reports errors in the JSON.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,13 +7,13 @@ use obelus_kernel::{closest, type_name};
 use obelus_runtime::Activities;
 use serde_json::{Map, Value};
 
-/// How long a call may take where its binding does not say.
+/// The default time limit of a call.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// More tries than this hide that something is down.
-const MOST_RETRIES: u64 = 10;
+/// The largest number of retries; more would hide an outage.
+const MAX_RETRIES: u64 = 10;
 
-/// The kinds of bindings, each with the fields that may stand beside it.
+/// The kinds of bindings, each with its fields.
 const KINDS: [(&str, &[&str]); 6] = [
     ("bitrix24", &["bitrix24", "timeout"]),
     ("exec", &["exec", "timeout", "retry", "cwd", "env", "reconcile"]),
@@ -27,15 +27,15 @@ const KINDS: [(&str, &[&str]); 6] = [
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{field}: {problem}", place(binding, field))]
 pub struct BindingError {
-    /// The name that is bound.
+    /// The name of the activity.
     pub binding: String,
-    /// The field at fault, as a dotted path; empty where it is the binding as a whole.
+    /// The field at fault, as a dotted path; empty for the binding as a whole.
     pub field: String,
-    /// What is wrong, and what would be right.
+    /// What is wrong, and what would be correct.
     pub problem: String,
 }
 
-/// What is bound, with a comma if a field of it follows: servers stand under `mcp.` and are no activities.
+/// The subject of the error, with a comma if a field follows. Names that begin with `mcp.` are servers.
 fn place(binding: &str, field: &str) -> String {
     let what = match binding.strip_prefix("mcp.") {
         Some(server) => format!("MCP server `{server}`"),
@@ -44,20 +44,19 @@ fn place(binding: &str, field: &str) -> String {
     if field.is_empty() { what } else { format!("{what}, field ") }
 }
 
-/// Makes activities of bindings. Relative paths in them begin at `base`, the folder of the file they stand in.
+/// Makes activities from bindings. Paths are relative to `base`, the folder of their file.
 pub fn bind(bindings: &Map<String, Value>, base: &Path) -> Result<Activities, BindingError> {
     let mut activities = Activities::new();
     bind_into(&mut activities, bindings, base)?;
     Ok(activities)
 }
 
-/// Adds activities made of bindings to others; those of the same name are replaced. After an error, nothing was
-/// added.
+/// Adds activities from bindings to others; those with the same name are replaced. After an error nothing is added.
 pub fn bind_into(activities: &mut Activities, bindings: &Map<String, Value>, base: &Path) -> Result<(), BindingError> {
     bind_all(activities, bindings, Shared::new(base))
 }
 
-/// The same, with a browser for bindings `{operator: observe}`, `{operator: aim}` and `{operator: act}`.
+/// Like [`bind_into`], with a browser for the bindings `{operator: observe}`, `{operator: aim}` and `{operator: act}`.
 #[cfg(feature = "mcp")]
 pub fn bind_with(
     activities: &mut Activities,
@@ -81,7 +80,7 @@ fn bind_all(
     Ok(())
 }
 
-/// What the bindings of one file have in common.
+/// What the bindings of one file share.
 struct Shared<'a> {
     base: &'a Path,
     #[cfg(feature = "http")]
@@ -114,11 +113,11 @@ fn bind_one(all: &mut Activities, name: &str, binding: &Value, shared: &Shared<'
         [] => {
             let guess = map.keys().find_map(|field| closest(field, &KINDS.map(|(kind, _)| kind)));
             let guess = guess.map_or_else(String::new, |kind| format!("; did you mean `{kind}`?"));
-            return Err(whole(format!("it says nothing to do: give one of exec, http, jq, bitrix24, operator{guess}")));
+            return Err(whole(format!("it needs one of exec, http, jq, bitrix24, operator{guess}")));
         }
         [(first, _), (second, _), ..] => {
             return Err(whole(format!(
-                "`{first}` and `{second}` exclude each other: keep one, bind the other to a name of its own"
+                "`{first}` and `{second}` exclude each other: keep one, and bind the other to another name"
             )));
         }
     };
@@ -133,7 +132,7 @@ fn bind_one(all: &mut Activities, name: &str, binding: &Value, shared: &Shared<'
         #[cfg(feature = "jq")]
         "jq" => drop(all.add(name, super::jq::Jq::parse(&fields)?)),
         "mcp" => {
-            return Err(fields.wrong("mcp", "servers are no activities: they stand under `mcp` of the agent's file"));
+            return Err(fields.wrong("mcp", "servers are not activities: they belong under `mcp` in the agent's file"));
         }
         "operator" => {
             #[cfg(feature = "mcp")]
@@ -149,10 +148,10 @@ fn bind_one(all: &mut Activities, name: &str, binding: &Value, shared: &Shared<'
     Ok(())
 }
 
-/// The fields of a binding, or of an object in it. A field that is null is absent.
+/// The fields of a binding, or of an object in it. A null field counts as absent.
 pub(crate) struct Fields<'a> {
     binding: &'a str,
-    /// Where the object stands in the binding: empty, or a path that ends with a dot.
+    /// The path of the object in the binding: empty, or a path that ends with a dot.
     prefix: &'static str,
     map: &'a Map<String, Value>,
 }
@@ -179,7 +178,7 @@ impl<'a> Fields<'a> {
         Ok(fields)
     }
 
-    /// The fields of something that is no activity, such as a server.
+    /// The fields of something other than an activity, such as a server.
     #[cfg(feature = "mcp")]
     pub(crate) fn of(binding: &'a str, map: &'a Map<String, Value>, known: &[&str]) -> Result<Self, BindingError> {
         let fields = Self { binding, prefix: "", map };
@@ -205,18 +204,18 @@ impl<'a> Fields<'a> {
         BindingError { binding: self.binding.to_owned(), field, problem: problem.into() }
     }
 
-    /// An error about a field that holds something else.
+    /// An error about a field with the wrong type.
     pub(crate) fn mistyped(&self, field: &str, expected: &str, found: Option<&Value>) -> BindingError {
         let found = found.map_or("missing", type_name);
         self.wrong(field, format!("it must be {expected}; it is {found}"))
     }
 
-    /// A field, if it is there.
+    /// A field, if it is given.
     pub(crate) fn get(&self, name: &str) -> Option<&'a Value> {
         self.map.get(name).filter(|value| !value.is_null())
     }
 
-    /// A field that is a text, if it is there.
+    /// A text field, if it is given.
     pub(crate) fn text(&self, name: &str) -> Result<Option<&'a str>, BindingError> {
         match self.get(name) {
             None => Ok(None),
@@ -225,7 +224,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A field that is a list of texts; empty if it is not there.
+    /// A field with a list of texts; empty if it is not given.
     pub(crate) fn texts(&self, name: &str) -> Result<Vec<String>, BindingError> {
         let value = match self.get(name) {
             None => return Ok(Vec::new()),
@@ -235,17 +234,17 @@ impl<'a> Fields<'a> {
         value.ok_or_else(|| self.mistyped(name, "a list of texts", self.get(name)))
     }
 
-    /// The time limit of calls, where the binding says one: else it is the session's.
+    /// The binding's time limit of calls; `None` means the session's.
     pub(super) fn own_time_limit(&self) -> Result<Option<Duration>, BindingError> {
         self.get("timeout").map(|_| self.time_limit()).transpose()
     }
 
-    /// The time limit of calls, for those who have to know one.
+    /// The time limit of calls, or the default.
     pub(crate) fn time_limit(&self) -> Result<Duration, BindingError> {
         self.seconds("timeout", TIMEOUT)
     }
 
-    /// A field that is a number of seconds.
+    /// A field with a number of seconds.
     pub(crate) fn seconds(&self, name: &str, usual: Duration) -> Result<Duration, BindingError> {
         let Some(value) = self.get(name) else { return Ok(usual) };
         let seconds = value.as_f64().filter(|seconds| *seconds > 0.0);
@@ -253,13 +252,13 @@ impl<'a> Fields<'a> {
         limit.ok_or_else(|| self.wrong(name, format!("it must be a number of seconds above 0; it is {value}")))
     }
 
-    /// How often a read is tried again.
+    /// How often a read is retried.
     pub(super) fn retry(&self) -> Result<super::retry::Retry, BindingError> {
-        let times = self.get("retry").map_or(Some(0), Value::as_u64).filter(|times| *times <= MOST_RETRIES);
+        let times = self.get("retry").map_or(Some(0), Value::as_u64).filter(|times| *times <= MAX_RETRIES);
         let times = times.and_then(|times| u32::try_from(times).ok());
         times.map(super::retry::Retry).ok_or_else(|| {
             let found = self.get("retry").map_or_else(String::new, Value::to_string);
-            self.wrong("retry", format!("it must be a whole number from 0 to {MOST_RETRIES}; it is {found}"))
+            self.wrong("retry", format!("it must be a whole number from 0 to {MAX_RETRIES}; it is {found}"))
         })
     }
 }

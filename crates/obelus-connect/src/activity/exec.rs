@@ -1,7 +1,7 @@
 //! Programs as activities: the call as one JSON object on stdin, the result as one JSON value on stdout.
 //!
-//! A program runs without a shell, in a process group of its own. When it ends, or nobody waits for it any more,
-//! what is left of the group is killed: nothing that it started outlives the call.
+//! A program runs without a shell, in its own process group. When it ends or the call is abandoned, the rest of the
+//! group is killed, so that nothing outlives the call.
 
 mod environment;
 mod output;
@@ -13,7 +13,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-use obelus_kernel::session::Outcome;
+use obelus_kernel::session::{CallError, Outcome};
 use obelus_runtime::{Activity, ActivityFuture, ReconcileFuture, Reconciled, Work};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
@@ -22,26 +22,26 @@ use tokio::process::{ChildStdin, Command};
 use self::environment::Environment;
 use self::output::Output;
 use super::binding::{BindingError, Fields};
-use super::mask::Mask;
+use super::messages;
 use super::retry::{Failure, Retry};
 use super::text::read_json;
 use crate::group::Group;
 
-/// How long the ends of pipes are waited for after the program has ended: what it wrote is there already, but
-/// something that left its group may hold a pipe open for ever.
+/// How long to wait for the pipes to close after the program has ended. A process that left the group may hold a pipe
+/// open for ever.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A program that carries out calls.
 pub(super) struct Exec {
     program: Arc<Program>,
-    /// Looks whether a call happened whose answer was lost.
+    /// Reconciles a call whose answer was lost.
     look: Option<Arc<Program>>,
     retry: Retry,
     limit: Option<Duration>,
 }
 
 struct Program {
-    /// A whole path, or a bare name that is looked up in `PATH`.
+    /// An absolute path, or a name that is looked up in `PATH`.
     path: PathBuf,
     args: Vec<String>,
     cwd: PathBuf,
@@ -63,15 +63,12 @@ impl Activity for Exec {
         let retry = self.retry;
         Box::pin(async move {
             let input = input_of(&work);
-            let mask = program.environment.mask();
-            let result = retry.run(work.tool.effect, || program.run(&work, &input, &mask)).await;
-            let outcome = mask.outcome(result);
-            match outcome {
-                // It was cut off in the middle, and may have done everything by then.
-                Outcome::Error(error) if error.code.starts_with("signal_") && !work.tool.idempotent => {
+            match retry.run(work.tool.effect, || program.run(&work, &input)).await {
+                // The program was killed and may have had its effect before.
+                Err(error) if error.code.starts_with("signal_") && !work.tool.idempotent => {
                     Outcome::Lost { message: error.message }
                 }
-                outcome => outcome,
+                result => result.unwrap_or_else(Outcome::Error),
             }
         })
     }
@@ -79,13 +76,10 @@ impl Activity for Exec {
     fn reconcile(&self, work: Work) -> Option<ReconcileFuture> {
         let look = Arc::clone(self.look.as_ref()?);
         Some(Box::pin(async move {
-            let mask = look.environment.mask();
-            let looked = look.run(&work, &input_of(&work), &mask).await.map_err(|failure| failure.error);
-            match mask.outcome(looked) {
-                Outcome::Value(said) => found(said),
-                Outcome::Messages(_) => found(Value::Null),
-                Outcome::Error(error) => Reconciled::Unknown(format!("the look at it failed: {}", error.message)),
-                Outcome::Lost { message } => Reconciled::Unknown(message),
+            match look.run(&work, &input_of(&work)).await {
+                Ok(Outcome::Value(said)) => found(said),
+                Ok(_) => found(Value::Null),
+                Err(failure) => Reconciled::Unknown(format!("the look at it failed: {}", failure.error.message)),
             }
         }))
     }
@@ -95,7 +89,7 @@ impl Activity for Exec {
     }
 }
 
-/// What a program that looked says: `{"happened": RESULT}`, `{"did_not": true}` or `{"unknown": "WORDS"}`.
+/// The answer of a reconciling program: `{"happened": RESULT}`, `{"did_not": true}` or `{"unknown": "WORDS"}`.
 fn found(said: Value) -> Reconciled {
     let plain = match said {
         Value::Object(fields) if fields.len() == 1 => fields.into_iter().next(),
@@ -103,7 +97,7 @@ fn found(said: Value) -> Reconciled {
     };
     match plain {
         Some((word, result)) if word == "happened" => match result {
-            // A result that nobody knows is not written, and breaks no schema: the effect is there all the same.
+            // The effect happened, but its result is unknown: nothing is written and no schema is checked.
             Value::Null => Reconciled::Happened(Outcome::Messages(Vec::new())),
             result => Reconciled::Happened(Outcome::Value(result)),
         },
@@ -116,19 +110,20 @@ fn found(said: Value) -> Reconciled {
     }
 }
 
-/// What the program reads: the call, and what it may see of the context if that is anything.
+/// The program's input: the call, the tool's schema, and the messages in the call's scopes if there are any.
 fn input_of(work: &Work) -> Vec<u8> {
     let mut call = Value::clone(&work.call);
-    if let Value::Object(fields) = &mut call
-        && !work.scope.is_empty()
-    {
-        fields.insert("_scope".to_owned(), json!(work.scope));
+    if let Value::Object(fields) = &mut call {
+        fields.insert("_schema".to_owned(), work.tool.schema.clone());
+        if !work.scope.is_empty() {
+            fields.insert("_scope".to_owned(), json!(work.scope));
+        }
     }
     call.to_string().into_bytes()
 }
 
 impl Program {
-    /// Reads the words of a command from a field; where and with what it runs is the same for all of a binding.
+    /// Reads a command from a field. Folder and environment are the same for all commands of a binding.
     fn parse(fields: &Fields<'_>, field: &str, base: &Path) -> Result<Self, BindingError> {
         let words = fields.texts(field)?;
         let Some((name, args)) = words.split_first().filter(|(name, _)| !name.is_empty()) else {
@@ -137,7 +132,7 @@ impl Program {
         if words.iter().any(|word| word.contains('\0')) {
             return Err(fields.wrong(field, "no program or argument can hold a zero byte"));
         }
-        // Whole paths, because a program's own relative path would otherwise begin at `cwd`.
+        // Absolute paths, because a relative path of the program would otherwise be relative to `cwd`.
         let base = std::path::absolute(if base.as_os_str().is_empty() { Path::new(".") } else { base })
             .map_err(|error| fields.wrong(field, format!("{}: {error}", base.display())))?;
         let path = if name.contains('/') { base.join(name) } else { PathBuf::from(name) };
@@ -146,16 +141,17 @@ impl Program {
     }
 
     /// Runs the program once. Dropping the future kills it.
-    async fn run(&self, work: &Work, input: &[u8], mask: &Mask) -> Result<Outcome, Failure> {
+    async fn run(&self, work: &Work, input: &[u8]) -> Result<Outcome, Failure> {
         let mut command = Command::new(&self.path);
         command.args(&self.args).current_dir(&self.cwd);
+        self.environment.declare_secrets();
         self.environment.apply(&mut command);
         command.env("OBELUS_IDEMPOTENCY_KEY", &work.key).env("OBELUS_ATTEMPT", work.attempt.to_string());
         let (mut group, pipes) = Group::spawn(&mut command).map_err(|error| self.not_started(&error))?;
 
         let mut output = Output::default();
         let status = {
-            // A program that has said too much may not have read its input, and never will.
+            // A program with too much output may never read its input.
             let talk = async { tokio::try_join!(feed(pipes.stdin, input), output.read(pipes.stdout, pipes.stderr)) };
             tokio::pin!(talk);
             tokio::select! {
@@ -172,7 +168,7 @@ impl Program {
             }
         };
         let status = status.map_err(|error| Failure::lasting("exec", format!("{}: {error}", self.name())))?;
-        output.mask(mask);
+        output.mask();
         if !status.success() {
             return Err(self.failed(status, &output));
         }
@@ -206,7 +202,7 @@ impl Program {
         }
     }
 
-    /// The words of a program that failed: its own, if it left any.
+    /// The error of a failed program, with its stderr if there is any.
     fn failed(&self, status: ExitStatus, output: &Output) -> Failure {
         let (code, what) = match (status.code(), status.signal()) {
             (Some(code), _) => (format!("exit_{code}"), format!("ended with exit code {code}")),
@@ -220,24 +216,17 @@ impl Program {
     }
 }
 
-/// Writes the call and closes the pipe. A program that does not read it is free not to.
+/// Writes the call and closes the pipe. The program need not read it.
 async fn feed(mut stdin: ChildStdin, input: &[u8]) -> Result<(), Failure> {
     let _ = stdin.write_all(input).await;
     Ok(())
 }
 
-/// What the program's output stands for.
+/// The outcome in the program's output.
 fn outcome_of(stdout: &[u8]) -> Result<Outcome, Failure> {
     if stdout.trim_ascii().is_empty() {
         return Ok(Outcome::Value(Value::Null));
     }
-    let value = read_json(stdout, "stdout").map_err(|error| Failure::lasting(error.code, error.message))?;
-    let Value::Object(mut fields) = value else { return Ok(Outcome::Value(value)) };
-    if fields.len() != 1 || !fields.contains_key("_messages") {
-        return Ok(Outcome::Value(Value::Object(fields)));
-    }
-    match fields.remove("_messages") {
-        Some(Value::Array(messages)) => Ok(Outcome::Messages(messages)),
-        _ => Err(Failure::lasting("bad_output", "`_messages` must be a list of data messages")),
-    }
+    let lasting = |error: CallError| Failure::lasting(error.code, error.message);
+    read_json(stdout, "stdout").and_then(messages::outcome_of).map_err(lasting)
 }

@@ -1,21 +1,21 @@
-//! HTTP requests as activities, made from templates over `{call, scope, key}`.
+//! HTTP requests as activities, made from templates over `{call, tool, scope, key}`.
 //!
-//! The host is fixed by the binding: neither a value of the call nor a redirect leads elsewhere.
+//! The binding fixes the host: neither a value of the call nor a redirect can change it.
 
 mod address;
 mod answer;
 mod body;
 mod client;
+mod redirect;
 mod template;
 
-use std::env;
 use std::sync::Arc;
 use std::time::Duration;
 
 use minijinja::value::{Serde, Value as Given};
 use obelus_kernel::Effect;
 use obelus_kernel::session::{CallError, Outcome};
-use obelus_runtime::{Activity, ActivityFuture, ReconcileFuture, Reconciled, Work};
+use obelus_runtime::{Activity, ActivityFuture, ReconcileFuture, Reconciled, Secret, Work};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, Url};
 use serde_json::Value;
@@ -25,9 +25,10 @@ use self::address::Address;
 pub(crate) use self::answer::cause as innermost;
 use self::body::Body;
 pub(super) use self::client::Client;
+use self::redirect::Redirects;
 use self::template::Template;
 use super::binding::{BindingError, Fields};
-use super::mask::Mask;
+use super::messages;
 use super::retry::{Failure, Retry};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -35,7 +36,7 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// A request that carries out calls.
 pub(super) struct Http {
     endpoint: Arc<Endpoint>,
-    /// Looks whether a call happened whose answer was lost: a request, and where in its answer the result stands.
+    /// Reconciles a call whose answer was lost: a request, and the place of the result in its answer.
     look: Option<Arc<(Endpoint, String)>>,
     retry: Retry,
     limit: Option<Duration>,
@@ -51,12 +52,14 @@ struct Endpoint {
     secrets: Vec<String>,
 }
 
-/// A request, ready to be sent as often as need be.
+/// A request that can be sent several times.
 struct Request {
     method: Method,
     url: Url,
     headers: HeaderMap,
     body: Option<Vec<u8>>,
+    /// Whether the tool only reads.
+    is_read: bool,
 }
 
 impl Http {
@@ -85,17 +88,13 @@ impl Activity for Http {
         let endpoint = Arc::clone(&self.endpoint);
         let retry = self.retry;
         Box::pin(async move {
-            let (secrets, missing) = endpoint.secrets();
-            let mask = Mask::new(secrets.iter().map(|(_, value)| value.clone()));
-            let result = match missing {
-                None => endpoint.run(&work, &secrets, &mask, retry).await,
-                Some(name) => Err(CallError::new("no_secret", format!("the environment has no `{name}`; set it"))),
+            let result = match endpoint.secrets() {
+                Ok(secrets) => endpoint.run(&work, &secrets, retry).await,
+                Err(name) => Err(CallError::new("no_secret", format!("the environment has no `{name}`; set it"))),
             };
-            match mask.outcome(result.map(Outcome::Value)) {
-                Outcome::Error(error) if is_lost(&error) && !work.tool.idempotent => {
-                    Outcome::Lost { message: error.message }
-                }
-                outcome => outcome,
+            match result.and_then(messages::outcome_of) {
+                Err(error) if is_lost(&error) && !work.tool.idempotent => Outcome::Lost { message: error.message },
+                result => result.unwrap_or_else(Outcome::Error),
             }
         })
     }
@@ -105,25 +104,26 @@ impl Activity for Http {
         let retry = self.retry;
         Some(Box::pin(async move {
             let (endpoint, found) = &*look;
-            let (secrets, missing) = endpoint.secrets();
-            let mask = Mask::new(secrets.iter().map(|(_, value)| value.clone()));
-            if let Some(name) = missing {
-                return Reconciled::Unknown(format!("the look at it needs `{name}`, which the environment has not"));
-            }
-            let looked = match endpoint.request(&work, &secrets) {
-                // Whatever the call did, looking is reading.
-                Ok(request) => retry.run(Effect::Read, || endpoint.send(&request, &mask)).await,
+            let secrets = match endpoint.secrets() {
+                Ok(secrets) => secrets,
+                Err(name) => {
+                    let words = format!("the look at it needs `{name}`, which the environment has not");
+                    return Reconciled::Unknown(words);
+                }
+            };
+            // Reconciling is a read, whatever the call's effect.
+            let looked = match endpoint.request(&work, &secrets, true) {
+                Ok(request) => retry.run(Effect::Read, || endpoint.send(&request)).await,
                 Err(error) => Err(error),
             };
-            match mask.outcome(looked.map(Outcome::Value)) {
-                Outcome::Value(answer) => match answer.pointer(found) {
+            match looked {
+                Ok(answer) => match answer.pointer(found) {
                     None | Some(Value::Null | Value::Bool(false)) => Reconciled::DidNot,
                     Some(Value::Array(items)) if items.is_empty() => Reconciled::DidNot,
                     Some(result) => Reconciled::Happened(Outcome::Value(result.clone())),
                 },
-                Outcome::Error(error) if error.code == "http_404" => Reconciled::DidNot,
-                Outcome::Error(error) => Reconciled::Unknown(format!("the look at it failed: {}", error.message)),
-                Outcome::Messages(_) | Outcome::Lost { .. } => Reconciled::Unknown("the look at it failed".to_owned()),
+                Err(error) if error.code == "http_404" => Reconciled::DidNot,
+                Err(error) => Reconciled::Unknown(format!("the look at it failed: {}", error.message)),
             }
         }))
     }
@@ -133,8 +133,7 @@ impl Activity for Http {
     }
 }
 
-/// Whether the request may have been carried out though its answer never came: the line broke, or something between
-/// here and there gave up.
+/// Whether the request may have been carried out without an answer: the connection broke, or a gateway gave up.
 fn is_lost(error: &CallError) -> bool {
     ["lost_answer", "http_502", "http_504"].contains(&error.code.as_str())
 }
@@ -174,29 +173,21 @@ impl Endpoint {
         Ok(Self { client: client.clone(), method, address, headers, body, secrets: secrets.to_vec() })
     }
 
-    /// The secrets with their values, read when they are needed so that they are kept nowhere; and the first that
-    /// has none.
-    fn secrets(&self) -> (Vec<(&str, String)>, Option<&str>) {
-        let value = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-        let found = self.secrets.iter().filter_map(|name| Some((name.as_str(), value(name)?))).collect();
-        let missing = self.secrets.iter().find(|name| value(name).is_none());
-        (found, missing.map(String::as_str))
+    /// The secrets by name, read for each request and not stored; or the name of one that is not set.
+    fn secrets(&self) -> Result<Vec<(&str, Secret)>, &str> {
+        let secret = |name| Secret::from_env(name).map(|secret| (name, secret)).ok_or(name);
+        self.secrets.iter().map(|name| secret(name.as_str())).collect()
     }
 
-    async fn run(
-        &self,
-        work: &Work,
-        secrets: &[(&str, String)],
-        mask: &Mask,
-        retry: Retry,
-    ) -> Result<Value, CallError> {
-        let request = self.request(work, secrets)?;
-        retry.run(work.tool.effect, || self.send(&request, mask)).await
+    async fn run(&self, work: &Work, secrets: &[(&str, Secret)], retry: Retry) -> Result<Value, CallError> {
+        let request = self.request(work, secrets, work.tool.effect == Effect::Read)?;
+        retry.run(work.tool.effect, || self.send(&request)).await
     }
 
-    fn request(&self, work: &Work, secrets: &[(&str, String)]) -> Result<Request, CallError> {
+    fn request(&self, work: &Work, secrets: &[(&str, Secret)], is_read: bool) -> Result<Request, CallError> {
         let given = minijinja::context! {
             call => Given::from(Serde(&*work.call)),
+            tool => Given::from(Serde(&work.tool.schema)),
             scope => Given::from(Serde(&work.scope)),
             key => work.key.as_str(),
         };
@@ -216,8 +207,8 @@ impl Endpoint {
         if let Some((kind, _)) = &body {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         }
-        // Only headers see the secrets.
-        let secrets = Given::from_pairs(secrets.iter().map(|(name, value)| (*name, value.as_str())));
+        // Only headers can use secrets.
+        let secrets = Given::from_pairs(secrets.iter().map(|(name, secret)| (*name, secret.expose())));
         let given = minijinja::context! { env => secrets, ..given };
         for (name, text) in &self.headers {
             let text = text.render(&given)?;
@@ -225,17 +216,25 @@ impl Endpoint {
                 headers.insert(name, header(name, &text)?);
             }
         }
-        Ok(Request { method, url, headers, body: body.map(|(_, bytes)| bytes) })
+        Ok(Request { method, url, headers, body: body.map(|(_, bytes)| bytes), is_read })
     }
 
-    async fn send(&self, request: &Request, mask: &Mask) -> Result<Value, Failure> {
+    async fn send(&self, request: &Request) -> Result<Value, Failure> {
         let client = self.client.get()?;
-        let mut builder = client.request(request.method.clone(), request.url.clone()).headers(request.headers.clone());
-        if let Some(body) = &request.body {
-            builder = builder.body(body.clone());
+        let is_get = [Method::GET, Method::HEAD].contains(&request.method);
+        let mut redirects = Redirects::new(&request.url, request.is_read && is_get);
+        let mut url = request.url.clone();
+        loop {
+            let mut builder = client.request(request.method.clone(), url.clone()).headers(request.headers.clone());
+            if let Some(body) = &request.body {
+                builder = builder.body(body.clone());
+            }
+            let answer = builder.send().await.map_err(|error| answer::not_sent(&error, &url))?;
+            match redirects.next(answer.status(), answer.headers(), &url)? {
+                Some(next) => url = next,
+                None => return answer::read(answer).await,
+            }
         }
-        let answer = builder.send().await.map_err(|error| answer::not_sent(&error, &request.url))?;
-        answer::read(answer, mask).await
     }
 }
 

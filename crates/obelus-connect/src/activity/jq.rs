@@ -11,15 +11,16 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, oneshot};
 
 use super::binding::{BindingError, Fields};
+use super::messages;
 
-/// How many runs of one filter may be under way. A filter that never ends cannot be stopped; this bounds how
-/// many of its kind are left behind.
+/// The number of concurrent runs of one filter. A filter that never ends cannot be stopped, so this limits how many
+/// threads it can occupy.
 const MOST_AT_ONCE: usize = 4;
 
-/// A filter that recurses too deep takes the whole program down, so it is given room; unused room costs nothing.
+/// The stack of a filter's thread. A stack overflow would end the whole program; unused stack costs nothing.
 const STACK: usize = 32 * 1024 * 1024;
 
-/// A filter over `{call, scope}`.
+/// A filter over `{call, tool, scope}`.
 pub(super) struct Jq {
     filter: Arc<Filter>,
     running: Arc<Semaphore>,
@@ -30,8 +31,9 @@ impl Jq {
     pub(super) fn parse(fields: &Fields<'_>) -> Result<Self, BindingError> {
         let limit = fields.own_time_limit()?;
         let text = fields.text("jq")?.ok_or_else(|| fields.mistyped("jq", "a filter", None))?;
-        let filter = Filter::compile(text)
-            .map_err(|problem| fields.wrong("jq", format!("{problem}; it must be a jq filter over {{call, scope}}")))?;
+        let filter = Filter::compile(text).map_err(|problem| {
+            fields.wrong("jq", format!("{problem}; it must be a jq filter over {{call, tool, scope}}"))
+        })?;
         Ok(Self { filter: Arc::new(filter), running: Arc::new(Semaphore::new(MOST_AT_ONCE)), limit })
     }
 }
@@ -41,10 +43,8 @@ impl Activity for Jq {
         let filter = Arc::clone(&self.filter);
         let running = Arc::clone(&self.running);
         Box::pin(async move {
-            match evaluate(filter, running, work).await {
-                Ok(value) => Outcome::Value(value),
-                Err(problem) => Outcome::Error(CallError::new("jq", problem)),
-            }
+            let result = evaluate(filter, running, work).await.map_err(|problem| CallError::new("jq", problem));
+            result.and_then(messages::outcome_of).unwrap_or_else(Outcome::Error)
         })
     }
 
@@ -53,14 +53,14 @@ impl Activity for Jq {
     }
 }
 
-/// Runs a filter on a thread of its own, and not on the runtime's pool for blocking work: a runtime that shuts
-/// down waits for that pool, and a filter that never ends would keep the program from ending.
+/// Runs a filter on its own thread and not on the runtime's blocking pool: at shutdown the runtime waits for that pool,
+/// and an endless filter would keep the program from ending.
 async fn evaluate(filter: Arc<Filter>, running: Arc<Semaphore>, work: Work) -> Result<Value, String> {
     let permit = running.acquire_owned().await.map_err(|error| error.to_string())?;
     let (sender, receiver) = oneshot::channel();
     let run = move || {
-        let input = json!({"call": &*work.call, "scope": work.scope});
-        // Nobody may be waiting any more.
+        let input = json!({"call": &*work.call, "tool": work.tool.schema, "scope": work.scope});
+        // The call may have been abandoned.
         let _ = sender.send(filter.one(&input));
         drop(permit);
     };

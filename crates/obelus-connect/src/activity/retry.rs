@@ -1,4 +1,4 @@
-//! When to try a read again.
+//! Retries of reads.
 
 use std::future::Future;
 use std::time::Duration;
@@ -7,46 +7,46 @@ use obelus_kernel::Effect;
 use obelus_kernel::session::CallError;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
-/// Whatever a peer asks for, and however often it has failed: a call has a time limit to keep.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// The longest pause, even if the peer asks for more, because a call has a time limit.
+const MAX_PAUSE: Duration = Duration::from_secs(30);
 
-/// How often a read is tried again after a failure that may pass.
+/// How often a read is retried after a temporary failure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Retry(pub(super) u32);
 
-/// A failure, and whether trying again makes sense.
+/// A failure, and whether a retry makes sense.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) error: CallError,
     pub(super) again: Again,
 }
 
-/// Whether trying again makes sense.
+/// Whether a retry makes sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Again {
-    /// It would fail again.
+    /// No, it would fail again.
     Never,
-    /// It may have passed soon.
+    /// Yes, after a short pause.
     Soon,
-    /// The peer said when.
+    /// Yes, after the pause that the peer asks for.
     After(Duration),
 }
 
 impl Failure {
-    /// A failure that stays.
+    /// A permanent failure.
     pub(super) fn lasting(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self { error: CallError::new(code, message), again: Again::Never }
     }
 
-    /// A failure that may pass.
+    /// A temporary failure.
     pub(super) fn passing(code: impl Into<String>, message: impl Into<String>) -> Self {
         Self { error: CallError::new(code, message), again: Again::Soon }
     }
 }
 
 impl Retry {
-    /// Tries until it succeeds, fails for good, or was tried often enough. What is not a read is tried once: only
-    /// the session knows what to do about an effect in doubt.
+    /// Tries until it succeeds, fails permanently, or has no retries left. Only reads are retried; the session handles
+    /// effects in doubt.
     pub(super) async fn run<T, F>(self, effect: Effect, mut attempt: impl FnMut() -> F) -> Result<T, CallError>
     where
         F: Future<Output = Result<T, Failure>>,
@@ -60,7 +60,7 @@ impl Retry {
                 Err(failure) => failure,
             };
             let asked = if let Again::After(asked) = failure.again { asked } else { pause };
-            tokio::time::sleep(asked.min(LONGEST_PAUSE)).await;
+            tokio::time::sleep(asked.min(MAX_PAUSE)).await;
             left -= 1;
             pause *= 2;
         }

@@ -1,16 +1,16 @@
-//! Excerpts of what others wrote: short, on one line, and from the right place.
+//! Short excerpts of foreign text for error messages.
 
 use obelus_kernel::session::CallError;
 use serde_json::Value;
 
-/// How many characters of a foreign text an error shows.
-const SHOWN: usize = 300;
+/// The number of characters shown of a foreign text.
+const MAX_CHARS: usize = 300;
 
-/// How many bytes around a mistake an error shows.
+/// The number of bytes shown before and after an error.
 const BEFORE: usize = 20;
 const AFTER: usize = 60;
 
-/// Reads JSON. An error says where it is wrong and what stands there.
+/// Reads JSON. An error names the place and quotes the text there.
 pub(super) fn read_json(bytes: &[u8], what: &str) -> Result<Value, CallError> {
     serde_json::from_slice(bytes).map_err(|error| {
         let line = bytes.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
@@ -22,18 +22,18 @@ pub(super) fn read_json(bytes: &[u8], what: &str) -> Result<Value, CallError> {
     })
 }
 
-/// The beginning of a text, on one line.
+/// The start of a text, on one line.
 pub(super) fn excerpt(bytes: &[u8]) -> String {
-    // Four bytes make a character at most.
-    let cut = &bytes[..bytes.len().min(SHOWN * 4)];
+    // A character has at most four bytes.
+    let cut = &bytes[..bytes.len().min(MAX_CHARS * 4)];
     let text = one_line(&String::from_utf8_lossy(cut));
-    match text.char_indices().nth(SHOWN) {
+    match text.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
     }
 }
 
-/// A text on one line, without what could disturb a terminal.
+/// A text on one line, without control characters.
 fn one_line(text: &str) -> String {
     let words = text.split(|letter: char| letter.is_whitespace() || letter.is_control());
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
@@ -55,6 +55,6 @@ mod tests {
     #[test]
     fn an_excerpt_is_short_and_on_one_line() {
         assert_eq!(excerpt(b"<html>\n\n  <b>no\x07</b>"), "<html> <b>no </b>");
-        assert_eq!(excerpt("ж".repeat(5000).as_bytes()).chars().count(), SHOWN + 1);
+        assert_eq!(excerpt("ж".repeat(5000).as_bytes()).chars().count(), MAX_CHARS + 1);
     }
 }

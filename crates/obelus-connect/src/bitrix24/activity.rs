@@ -16,7 +16,7 @@ use super::plant;
 use super::portal::Line;
 use super::webhook::Webhook;
 use super::wire::{self, Request, Verb};
-use crate::activity::{BindingError, Fields, Mask};
+use crate::activity::{BindingError, Fields};
 
 /// How long a call may take, waiting for its turn included.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
@@ -147,9 +147,9 @@ impl Bitrix24 {
     fn job(&self, work: &Work) -> Result<Job, CallError> {
         let webhook = self.webhook()?;
         let annotation = Annotation::of(&work.tool).map_err(|error| CallError::new("bad_tool", error))?;
-        let method = annotation.method.clone().unwrap_or_else(|| work.tool.name.clone());
         let is_read = work.tool.effect == Effect::Read;
-        let mut params = params_of(work);
+        let (annotation, mut params) = annotation.for_call(params_of(work));
+        let method = annotation.method.clone().unwrap_or_else(|| work.tool.name.clone());
         let verb = verb_of(work)?;
         if !is_read && wire::mentions_results(&params) {
             let text =
@@ -158,6 +158,10 @@ impl Bitrix24 {
         }
         if let Some(name) = wire::misread_name(&params) {
             let text = format!("`{name}` is no name of a parameter: the portal would read it as another one");
+            return Err(CallError::new("bad_name", text));
+        }
+        if let Some((one, other)) = wire::doubled_name(&params).filter(|_| !is_read) {
+            let text = format!("`{one}` and `{other}` are one name to the portal: give it once");
             return Err(CallError::new("bad_name", text));
         }
         let key = plant::key_of(&work.key, &params);
@@ -221,8 +225,7 @@ struct Job {
 
 impl Job {
     async fn run(self) -> Outcome {
-        let mask = Mask::new(self.line.webhook.secrets());
-        let outcome = match self.result().await {
+        match self.result().await {
             Ok(value) => Outcome::Value(value),
             Err(Failure::Lost(cause)) if !self.is_read => {
                 let words = pick(
@@ -233,8 +236,7 @@ impl Job {
                 Outcome::Lost { message: format!("{}: {words}: {cause}", self.line.webhook.portal()) }
             }
             Err(failure) => Outcome::Error(self.error(failure)),
-        };
-        mask.outcome(Ok(outcome))
+        }
     }
 
     fn error(&self, failure: Failure) -> CallError {
@@ -252,7 +254,10 @@ impl Job {
             true => line.tried(&request.method, true, patience, || line.read(request)).await?,
             false => line.tried(&request.method, false, patience, || line.send(request)).await?,
         };
-        Ok(answer.result)
+        Ok(match &self.annotation.result {
+            Some(field) => answer.result.get(field).cloned().unwrap_or_default(),
+            None => answer.result,
+        })
     }
 
     /// Looks whether it happened. What is not there yet may still be under way, so it is looked for until the portal

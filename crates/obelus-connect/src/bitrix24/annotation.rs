@@ -4,6 +4,8 @@ use obelus_kernel::Tool;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::plant;
+
 /// Rows beyond this are not fetched, whatever is asked for.
 const MOST_ROWS: usize = 10_000;
 
@@ -13,6 +15,8 @@ const MOST_ROWS: usize = 10_000;
 pub(super) struct Annotation {
     /// The name of the method on the wire, where it is not the tool's.
     pub(super) method: Option<String>,
+    /// Parameters that are always sent, whatever the call says.
+    pub(super) params: Map<String, Value>,
     list: Listed,
     /// What is added to a creation, by the dotted path of the parameter, so that it can be found again.
     pub(super) plant: Map<String, Value>,
@@ -20,6 +24,22 @@ pub(super) struct Annotation {
     pub(super) find: Option<Find>,
     /// How an update is told to have happened: what it set is there.
     pub(super) same: Option<Same>,
+    /// The field of the portal's result that is the result of the call, where it is not all of it.
+    pub(super) result: Option<String>,
+    /// Another method for calls that lack a parameter.
+    instead: Option<Box<Instead>>,
+}
+
+/// A method that carries out what the tool's own cannot do without a certain parameter.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Instead {
+    /// The dotted path of the parameter.
+    without: String,
+    /// Its parameters, in which `{path.of.a.parameter}` is filled in; one that is not given is left out.
+    fill: Map<String, Value>,
+    /// The method, with what else there is to say of it.
+    by: Annotation,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -49,6 +69,8 @@ pub(super) struct List {
     pub(super) by: By,
     /// Rows beyond this are not fetched, whatever a call asks for.
     pub(super) most: usize,
+    /// Whether all rows come unless the call limits them: for short lists that nobody wants a part of.
+    pub(super) whole: bool,
 }
 
 /// How the next page is found.
@@ -64,7 +86,7 @@ pub(super) enum By {
 
 impl Default for List {
     fn default() -> Self {
-        Self { rows: None, id: "ID".to_owned(), by: By::Id, most: MOST_ROWS }
+        Self { rows: None, id: "ID".to_owned(), by: By::Id, most: MOST_ROWS, whole: false }
     }
 }
 
@@ -135,16 +157,33 @@ impl Annotation {
         let Some(said) = tool.schema.get("x-bitrix24").filter(|said| !said.is_null()) else {
             return Ok(Self::default());
         };
-        let read = Self::deserialize(said).map_err(|error| error.to_string()).and_then(|mut annotation| {
-            if let Some(find) = &mut annotation.find {
-                find.write_out();
-            }
-            match annotation.plant.is_empty() || annotation.find.is_some() {
-                true => Ok(annotation),
-                false => Err("`plant` without `find`: nobody would look for what is planted".to_owned()),
-            }
-        });
+        let read = Self::deserialize(said).map_err(|error| error.to_string()).and_then(Self::checked);
         read.map_err(|error| format!("the tool `{}`: `x-bitrix24` cannot be read: {error}", tool.name))
+    }
+
+    fn checked(mut self) -> Result<Self, String> {
+        if let Some(find) = &mut self.find {
+            find.write_out();
+        }
+        if let Some(mut instead) = self.instead.take() {
+            instead.by = instead.by.checked()?;
+            self.instead = Some(instead);
+        }
+        match self.plant.is_empty() || self.find.is_some() {
+            true => Ok(self),
+            false => Err("`plant` without `find`: nobody would look for what is planted".to_owned()),
+        }
+    }
+
+    /// What holds for a call with these parameters, and what is sent: of the method itself, or of the one instead of it.
+    pub(super) fn for_call(mut self, mut params: Map<String, Value>) -> (Self, Map<String, Value>) {
+        if let Some(instead) = self.instead.take().filter(|instead| plant::at(&params, &instead.without).is_none()) {
+            let filled = |(name, value): (&String, &Value)| Some((name.clone(), plant::filled(value, "", &params)?));
+            params = instead.fill.iter().filter_map(filled).collect();
+            self = instead.by;
+        }
+        params.extend(self.params.clone());
+        (self, params)
     }
 
     /// How the method lists, if it does.
@@ -172,7 +211,7 @@ mod tests {
         let said = read(json!({"method": "crm.dealcategory.list", "list": true})).unwrap();
         assert_eq!((said.method.as_deref(), said.list()), (Some("crm.dealcategory.list"), Some(List::default())));
         let tasks = read(json!({"list": {"rows": "tasks", "id": "id", "by": "start", "most": 100}})).unwrap();
-        let list = List { rows: Some("tasks".to_owned()), id: "id".to_owned(), by: By::Start, most: 100 };
+        let list = List { rows: Some("tasks".to_owned()), id: "id".to_owned(), by: By::Start, most: 100, whole: false };
         assert_eq!(tasks.list(), Some(list));
         let short =
             read(json!({"list": "tasks", "find": {"method": "m", "filter": {"A": 1}, "wrap": "task"}})).unwrap();
@@ -182,11 +221,37 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_lacks_a_parameter_goes_to_the_method_instead() {
+        let said = read(json!({
+            "method": "crm.activity.add", "plant": {"fields.ORIGIN_ID": "{key}"}, "find": {"method": "crm.activity.list"},
+            "instead": {
+                "without": "fields.COMMUNICATIONS",
+                "by": {"method": "crm.activity.todo.add", "result": "id", "params": {"colorId": "1"}},
+                "fill": {"title": "{fields.SUBJECT}", "responsibleId": "{fields.RESPONSIBLE_ID}"},
+            },
+        }))
+        .unwrap();
+        let params = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let full = params(json!({"fields": {"SUBJECT": "Звонок", "communications": [{"VALUE": "1"}]}}));
+        let (own, sent) = said.clone().for_call(full.clone());
+        assert_eq!((own.method.as_deref(), sent), (Some("crm.activity.add"), full));
+        let (other, sent) = said.for_call(params(json!({"fields": {"SUBJECT": "Звонок", "COMMUNICATIONS": null}})));
+        assert_eq!((other.method.as_deref(), other.result.as_deref()), (Some("crm.activity.todo.add"), Some("id")));
+        assert_eq!(sent, params(json!({"title": "Звонок", "colorId": "1"})));
+        assert!(other.plant.is_empty() && other.find.is_none());
+    }
+
+    #[test]
     fn a_mistake_in_it_is_told_with_the_tool() {
         for (said, words) in [
             (json!({"lst": true}), "unknown field `lst`"),
             (json!({"find": {"methd": "x"}}), "methd"),
             (json!({"plant": {"fields.X": "{key}"}}), "`plant` without `find`"),
+            (
+                json!({"instead": {"without": "a", "fill": {}, "by": {"plant": {"b": "{key}"}}}}),
+                "`plant` without `find`",
+            ),
+            (json!({"instead": {"without": "a", "fill": {}, "by": {"metod": "b"}}}), "metod"),
             (json!(true), "x-bitrix24"),
         ] {
             let error = read(said.clone()).unwrap_err();

@@ -45,7 +45,10 @@ pub(super) struct Lister<'a> {
 impl Lister<'_> {
     /// Lists as the call asks. The result has the portal's own shape; where rows are left out, it says so.
     pub(super) async fn run(&self, mut request: Request) -> Result<Value, Failure> {
-        let limit = take_limit(&mut request.params)?;
+        let limit = match take_limit(&mut request.params)? {
+            Limit::Page if self.list.whole => Limit::All,
+            limit => limit,
+        };
         match limit {
             _ if request.params.contains_key("start") => self.one_page(&request, usize::MAX).await,
             Limit::Page => self.one_page(&request, usize::MAX).await,
@@ -273,10 +276,11 @@ impl Lister<'_> {
         Ok(std::iter::once(first).chain(rest).collect())
     }
 
+    /// The rows of a result. Methods that took the place of others have them in a field; the others had them bare.
     fn rows_of<'a>(&self, result: &'a mut Value) -> Option<&'a mut Vec<Value>> {
         match &self.list.rows {
-            Some(rows) => result.get_mut(rows)?.as_array_mut(),
-            None => result.as_array_mut(),
+            Some(rows) if result.is_object() => result.get_mut(rows)?.as_array_mut(),
+            _ => result.as_array_mut(),
         }
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::annotation::{Annotation, Find, Same};
-use super::wire::{field, whole};
+use super::wire::{field, folded, whole};
 
 /// What tells one call from all others, short enough to stand in a text. The call itself is part of it: a session of
 /// the same name that was removed long ago may have had another call under the same key.
@@ -59,9 +59,10 @@ fn plant_one(path: &str, value: &Value, key: &str, params: &mut Map<String, Valu
     Some(())
 }
 
-/// The field of this name, however the call spells it: `fields` or `FIELDS`.
+/// The field of this name, however it is spelled: `fields` or `FIELDS`, `RESPONSIBLE_ID` or `responsibleId`.
 fn spelled(fields: &Map<String, Value>, name: &str) -> String {
-    fields.keys().find(|known| known.eq_ignore_ascii_case(name)).cloned().unwrap_or_else(|| name.to_owned())
+    let same = |known: &&String| known.as_str() == name || folded(known) == folded(name);
+    fields.keys().find(same).cloned().unwrap_or_else(|| name.to_owned())
 }
 
 /// A value with `{key}` and `{path.of.a.parameter}` filled in. None where a parameter is not there.
@@ -88,7 +89,8 @@ pub(super) fn filled_fields(
     fields.iter().map(|(name, value)| Some((name.clone(), filled(value, key, params)?))).collect()
 }
 
-fn at<'a>(params: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
+/// A parameter by its dotted path, however the call spells it; null is none.
+pub(super) fn at<'a>(params: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     let mut steps = path.split('.');
     let first = steps.next()?;
     let mut value = params.get(&spelled(params, first))?;
@@ -133,15 +135,9 @@ impl Same {
         };
         let record = record.as_object()?;
         let set = at(params, &self.fields)?.as_object()?;
-        let alike = |(name, value): (&String, &Value)| Some(alike(value, record.get(&spelled_as_camel(record, name))?));
+        let alike = |(name, value): (&String, &Value)| Some(alike(value, record.get(&spelled(record, name))?));
         set.iter().map(alike).try_fold(true, |all, alike| Some(all && alike?))
     }
-}
-
-/// Tasks are written with `DEADLINE` and `RESPONSIBLE_ID`, and read with `deadline` and `responsibleId`.
-fn spelled_as_camel(record: &Map<String, Value>, name: &str) -> String {
-    let plain = |name: &str| name.replace('_', "").to_ascii_lowercase();
-    record.keys().find(|known| plain(known) == plain(name)).cloned().unwrap_or_else(|| name.to_owned())
 }
 
 /// The portal answers with texts where numbers were sent.

@@ -67,11 +67,6 @@ impl Webhook {
         &self.portal
     }
 
-    /// What must never be shown.
-    pub(super) fn secrets(&self) -> [String; 2] {
-        [self.base.expose().to_owned(), self.token.expose().to_owned()]
-    }
-
     /// Where a method is called. The name is checked: it must not lead elsewhere on the host.
     pub(super) fn url_of(&self, method: &str) -> Result<Url, String> {
         let is_name =

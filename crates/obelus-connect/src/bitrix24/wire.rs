@@ -1,5 +1,6 @@
 //! What goes over the wire: parameters as PHP reads them, and what the portal answers.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde_json::{Map, Value};
@@ -90,6 +91,26 @@ pub(super) fn misread_name(params: &Map<String, Value>) -> Option<&str> {
     }
     let is_misread = |name: &str| is_odd(name) || name.contains([' ', '.']);
     params.iter().find_map(|(name, value)| if is_misread(name) { Some(name.as_str()) } else { inside(value) })
+}
+
+/// Two names in one place that are one to the portal, if there are such: which of the two values it would take, nobody
+/// could tell a person.
+pub(super) fn doubled_name(params: &Map<String, Value>) -> Option<(&str, &str)> {
+    fn inside(value: &Value) -> Option<(&str, &str)> {
+        match value {
+            Value::Array(items) => items.iter().find_map(inside),
+            Value::Object(fields) => doubled_name(fields),
+            _ => None,
+        }
+    }
+    let mut seen: BTreeMap<String, &str> = BTreeMap::new();
+    let same = params.keys().find_map(|name| Some((seen.insert(folded(name), name)?, name.as_str())));
+    same.or_else(|| params.values().find_map(inside))
+}
+
+/// A name as the portal compares it: case and underscores do not count.
+pub(super) fn folded(name: &str) -> String {
+    name.chars().filter(|letter| *letter != '_').flat_map(char::to_lowercase).collect()
 }
 
 fn write_exactly(name: &str, value: &Value, query: &mut String) -> Option<()> {
@@ -240,6 +261,19 @@ mod tests {
     fn request(params: Value) -> Request {
         let Value::Object(params) = params else { panic!("parameters") };
         Request::post("crm.deal.list", params)
+    }
+
+    #[test]
+    fn b24_9_a_name_that_stands_twice_in_two_spellings_is_found() {
+        let params = |value: Value| value.as_object().cloned().unwrap_or_default();
+        for (given, expected) in [
+            (json!({"fields": {"STAGE_ID": "NEW", "stageId": "WON"}}), Some(("STAGE_ID", "stageId"))),
+            (json!({"fields": {"a": 1}, "FIELDS": {"b": 2}}), Some(("fields", "FIELDS"))),
+            (json!({"rows": [{"ID": 1}, {"Id": 2, "id": 3}]}), Some(("Id", "id"))),
+            (json!({"fields": {"STAGE_ID": "NEW", "TITLE": "x"}, "id": 5}), None),
+        ] {
+            assert_eq!(doubled_name(&params(given.clone())), expected, "{given}");
+        }
     }
 
     #[test]

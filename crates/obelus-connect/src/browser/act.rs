@@ -11,6 +11,7 @@ use super::guard;
 use super::intent::{Intent, arguments};
 use super::judge::{Class, Request};
 use super::page::{Ask, Failed, Reply, Told};
+use super::snapshot::Element;
 use super::{Browser, Memory, Seen};
 
 /// For how long a page may come to rest after an action, in milliseconds.
@@ -72,6 +73,20 @@ impl<'a> Order<'a> {
     }
 }
 
+/// The element at this place.
+fn placed<'p>(page: &'p Seen, role: &str, name: &str, nth: u64) -> Option<&'p Element> {
+    usize::try_from(nth).ok().and_then(|nth| page.snapshot.find(role, name, nth))
+}
+
+/// The element that the pointer goes to. Nobody agrees to that, so it need not be bound to its place: while the page that
+/// was observed lives, its id finds it wherever it was moved to.
+fn hovered<'p>(seen: Option<&Seen>, now: &'p Seen, role: &str, name: &str, nth: u64) -> Option<&'p Element> {
+    let was = seen.and_then(|seen| placed(seen, role, name, nth));
+    let same = |element: &&Element| element.role == role && element.label == name;
+    let moved = was.and_then(|was| now.snapshot.get(&was.id)).filter(same);
+    moved.or_else(|| placed(now, role, name, nth))
+}
+
 fn changed(what: &str) -> Failed {
     let words =
         format!("{what}; nothing was done. Observe, and plan it again: whoever agreed is asked again if need be");
@@ -109,10 +124,16 @@ impl Browser {
             }
             return self.run(&order, &intent, &[], Vec::new(), memory).await;
         }
-        self.act_on_elements(&order, &intent, memory).await
+        self.act_on_elements(&order, &intent, seen.as_ref(), memory).await
     }
 
-    async fn act_on_elements(&self, order: &Order<'_>, intent: &Intent, memory: &mut Memory) -> Result<Value, Failed> {
+    async fn act_on_elements(
+        &self,
+        order: &Order<'_>,
+        intent: &Intent,
+        seen: Option<&Seen>,
+        memory: &mut Memory,
+    ) -> Result<Value, Failed> {
         let mut now = self.look(memory).await?;
         if now.address == "about:blank" && now.modal.is_none() {
             self.open_again(order.address, memory).await?;
@@ -129,12 +150,15 @@ impl Browser {
             let element = match intent {
                 Intent::Key(_) if role == "page" => continue,
                 Intent::Key(_) => now.snapshot.active().filter(|element| element.role == role && element.label == name),
-                _ => usize::try_from(nth).ok().and_then(|nth| now.snapshot.find(role, name, nth)),
+                Intent::Hover => hovered(seen, &now, role, name, nth),
+                _ => placed(&now, role, name, nth),
             };
             found.push(element.ok_or_else(|| changed("the element is not on the page any more"))?);
         }
         let within = order.act.get("within").and_then(Value::as_str);
-        if found.first().is_some_and(|element| now.around(element).as_deref() != within) {
+        // The pointer over another row does no harm.
+        let is_bound = !matches!(intent, Intent::Hover);
+        if is_bound && found.first().is_some_and(|element| now.around(element).as_deref() != within) {
             return Err(changed("something else stands around the element by now"));
         }
         let ids: Vec<_> = found.iter().map(|element| element.id.clone()).collect();
@@ -330,4 +354,26 @@ impl Browser {
 
 fn with_dialog(before: &str, did: &str, modal: &Modal) -> Value {
     json!({"address": shown_text(before), "did": did, "changed": true, "dialog": modal.kind})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::browser::Snapshot;
+
+    fn page(text: &str) -> Seen {
+        Seen { text: text.to_owned(), snapshot: Snapshot::parse(text), ..Seen::default() }
+    }
+
+    #[test]
+    fn what_the_pointer_goes_to_is_found_when_the_page_is_wrapped_anew() {
+        let before = page("- generic [ref=e1]:\n  - generic [ref=e2]\n  - button \"Menu\" [ref=e3]");
+        let after =
+            page("- generic [ref=e1]:\n  - generic [ref=e9]:\n    - generic [ref=e2]\n    - button \"Menu\" [ref=e3]");
+        let find = |seen: Option<&Seen>, now| hovered(seen, now, "generic", "", 1).map(|element| element.id.as_str());
+        assert_eq!(find(Some(&before), &after), Some("e2"), "e9 is the second now");
+        assert_eq!(find(None, &before), Some("e2"));
+        let other = page("- generic [ref=e1]:\n  - link \"Menu\" [ref=e2]");
+        assert_eq!(find(Some(&before), &other), None, "an id of something else is not taken");
+    }
 }

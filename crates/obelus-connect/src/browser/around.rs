@@ -9,6 +9,9 @@ use super::snapshot::Element;
 /// A container with more lines than this is no row.
 const MOST_LINES: usize = 40;
 
+/// An element that only holds others.
+const WRAPPER: &str = "- generic";
+
 /// A digest of what stands around the element at a line of a page.
 pub(super) fn around(page: &str, element: &Element) -> Option<String> {
     let lines: Vec<&str> = page.lines().collect();
@@ -42,19 +45,25 @@ fn depth_of(line: &str) -> usize {
     line.len() - line.trim_start_matches(' ').len()
 }
 
-/// Lines without what is another each time: ids, and which element has the keyboard's attention.
+/// Lines without what is another each time: ids, which element has the keyboard's attention, and wrappers that say nothing,
+/// with the depth that they make.
 fn plain(lines: &[&str]) -> String {
     let mut plain = String::new();
     for line in lines {
+        let begins = plain.len();
         for (at, part) in line.split(" [").enumerate() {
             if at == 0 {
-                plain.push_str(part);
+                plain.push_str(part.trim_start());
             } else if !part.starts_with("ref=") && !part.starts_with("active]") && !part.starts_with("cursor=") {
                 plain.push_str(" [");
                 plain.push_str(part);
             } else if let Some((_, rest)) = part.split_once(']') {
                 plain.push_str(rest);
             }
+        }
+        if plain[begins..].trim_end_matches(':') == WRAPPER {
+            plain.truncate(begins);
+            continue;
         }
         plain.push('\n');
     }
@@ -80,6 +89,27 @@ mod tests {
         assert_ne!(kettle, pot);
         let later = "- list [ref=f1e1]:\n  - listitem [ref=f1e4]:\n    - text: Pot\n    - generic [ref=f1e9]:\n      - button \"Delete\" [ref=f1e5]";
         assert_eq!(arounds(later), [Some(pot.clone())]);
+    }
+
+    #[test]
+    fn a_row_that_is_wrapped_anew_is_the_same() {
+        let page = |button: &str, other: &str| {
+            format!(
+                "- list [ref=e1]:\n  - listitem [ref=e2]:\n    - text: Kettle\n{button}\n  - listitem [ref=e4]:\n    - text: Pot\n{other}"
+            )
+        };
+        let plain = page("    - button \"More\" [ref=e3]", "    - button \"More\" [ref=e5]");
+        let wrapped = page(
+            "    - generic [ref=e8] [cursor=pointer]:\n      - generic [ref=e9]:\n        - button \"More\" [ref=e3]",
+            "    - generic [ref=e6]:\n      - button \"More\" [ref=e5]",
+        );
+        assert_eq!(arounds(&plain), arounds(&wrapped));
+        assert_ne!(arounds(&plain)[0], arounds(&plain)[1]);
+        let named = page(
+            "    - generic \"Sale\" [ref=e8]:\n      - button \"More\" [ref=e3]",
+            "    - button \"More\" [ref=e5]",
+        );
+        assert_ne!(arounds(&plain)[0], arounds(&named)[0], "a wrapper with a name says something");
     }
 
     #[test]

@@ -138,14 +138,16 @@ impl Browser {
         let path = memory.shots.begin().ok()?;
         // A server on this machine writes the file itself; another one sends the picture.
         let ask = Ask { picture: path.to_str().map(str::to_owned), ..Ask::default() };
-        let told = match self.ask(memory, ask).await {
-            Ok(Reply::Told(told)) => told.picture,
-            _ => false,
-        };
-        if told && shots::is_taken(&path) {
+        if let Ok(Reply::Told(told)) = self.ask(memory, ask).await
+            && told.picture
+            && shots::is_taken(&path)
+        {
+            if told.cut {
+                notes.push("the picture does not show the end of the page, which is too long for one".to_owned());
+            }
             return Some(path);
         }
-        let arguments = Map::from_iter([("type".to_owned(), json!("png"))]);
+        let arguments = Map::from_iter([("type".to_owned(), json!("png")), ("fullPage".to_owned(), json!(true))]);
         let brought = self.server().ok()?.call("browser_take_screenshot", arguments, None).await.ok();
         let image: Option<Image> = brought.and_then(|brought| brought.images.into_iter().next());
         let written = image.filter(|image| shots::write(&path, &image.data).is_ok());
@@ -234,15 +236,31 @@ impl Seen {
         self.text.lines().filter(|line| line.to_lowercase().contains(&text)).count()
     }
 
-    /// The lines that have a text in them.
+    /// The lines that have a text in them, each with the id of an element: its own, or that of the one it stands in.
     fn found(&self, text: &str) -> String {
         let lower = text.to_lowercase();
-        let lines: Vec<_> = self.text.lines().filter(|line| line.to_lowercase().contains(&lower)).collect();
-        let mut found = format!("Lines with `{text}`: {}", lines.len());
-        for line in lines.iter().take(MOST_FOUND) {
-            found.push_str(&format!("\n{}", line.trim_start()));
+        let all: Vec<&str> = self.text.lines().collect();
+        let places: Vec<usize> = (0..all.len()).filter(|place| all[*place].to_lowercase().contains(&lower)).collect();
+        let mut found = format!("Lines with `{text}`: {}", places.len());
+        for place in places.into_iter().take(MOST_FOUND) {
+            found.push_str(&format!("\n{}", all[place].trim_start()));
+            if let Some(holder) = self.holder(&all, place) {
+                found
+                    .push_str(&format!(" (in {})", holder.trim_start().trim_start_matches("- ").trim_end_matches(':')));
+            }
         }
         found
+    }
+
+    /// The line of the nearest element with an id that a line without one stands in.
+    fn holder<'l>(&self, lines: &[&'l str], place: usize) -> Option<&'l str> {
+        let has_id = |at: usize| self.snapshot.elements().iter().any(|element| element.line == at);
+        let depth = |at: usize| lines[at].len() - lines[at].trim_start().len();
+        let mut from = place;
+        while !has_id(from) {
+            from = (0..from).rev().find(|above| depth(*above) < depth(from))?;
+        }
+        (from != place).then(|| lines[from])
     }
 }
 
@@ -303,8 +321,18 @@ mod tests {
     #[test]
     fn what_is_looked_for_is_found_in_what_is_not_shown() {
         let text = "- a:\n  - button \"Buy it\" [ref=e1]\n- text: buy\n- b";
-        let seen = Seen { text: text.to_owned(), ..Seen::default() };
+        let seen = Seen { text: text.to_owned(), snapshot: Snapshot::parse(text), ..Seen::default() };
         assert_eq!(seen.lines_with("BUY"), 2);
         assert_eq!(seen.found("BUY"), "Lines with `BUY`: 2\n- button \"Buy it\" [ref=e1]\n- text: buy");
+    }
+
+    #[test]
+    fn what_is_found_has_the_id_of_the_element_it_stands_in() {
+        let text = "- list [ref=e1]:\n  - link \"More\" [ref=e2] [cursor=pointer]:\n    - /url: /goods/7\n    - img\n    - text: Kettle\n  - text: Kettle soup";
+        let seen = Seen { text: text.to_owned(), snapshot: Snapshot::parse(text), ..Seen::default() };
+        assert_eq!(
+            seen.found("kettle"),
+            "Lines with `kettle`: 2\n- text: Kettle (in link \"More\" [ref=e2] [cursor=pointer])\n- text: Kettle soup (in list [ref=e1])"
+        );
     }
 }

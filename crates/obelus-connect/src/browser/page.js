@@ -114,7 +114,18 @@ for (const id of ask.elements) {
   answer.facts.push(await page.locator('aria-ref=' + id).evaluate(factsOf, ask.verbs, { timeout: 3000 }).catch(() => null));
 }
 if (ask.picture) {
-  answer.picture = await page.screenshot({ path: ask.picture, type: 'png', timeout: 10000 }).then(() => true, () => false);
+  // The whole page, as far as a picture of it can still be read; where that fails, what the window shows of it.
+  const tallest = 8000;
+  const size = await page.evaluate(() => {
+    const root = document.documentElement;
+    return { width: Math.max(root.scrollWidth, innerWidth), height: Math.max(root.scrollHeight, innerHeight) };
+  }).catch(() => null);
+  const shot = { path: ask.picture, type: 'png', timeout: 10000 };
+  const whole = { ...shot, fullPage: true };
+  answer.cut = size !== null && size.height > tallest;
+  if (answer.cut) whole.clip = { x: 0, y: 0, width: size.width, height: tallest };
+  const taken = (options) => page.screenshot(options).then(() => true, () => false);
+  answer.picture = await taken(whole) || await taken(shot);
 }
 answer.address = page.url();
 answer.tabs = context.pages().map((other) => other.url());

@@ -33,7 +33,7 @@ pub(super) struct Ask {
     pub(super) settle: u32,
     /// Where to go back to from a page that is not allowed.
     pub(super) home: Option<String>,
-    /// A file for a picture of the page.
+    /// A file for a picture of the page, from its top to its end.
     pub(super) picture: Option<String>,
 }
 
@@ -59,6 +59,8 @@ pub(super) struct Told {
     pub(super) closed: usize,
     /// Whether the picture was taken.
     pub(super) picture: bool,
+    /// Whether the end of the page is not in it.
+    pub(super) cut: bool,
 }
 
 /// A request that was held back.

@@ -14,7 +14,6 @@ use super::offer::difference;
 use super::round::Elicit;
 use super::server::Server;
 use super::shots;
-use crate::activity::Mask;
 
 /// What saying goodbye to a server that hangs, and getting another one ready, may take beyond the time of the call itself.
 const MORE_TIME: Duration = Duration::from_secs(30);
@@ -39,16 +38,14 @@ impl Activity for McpTool {
         let (server, tool) = (Arc::clone(&self.server), self.tool.clone());
         let (pinned, news) = (Arc::clone(&self.pinned), Arc::clone(&self.news));
         Box::pin(async move {
-            let mask = Mask::new(server.spec().secrets());
             let called = call(&server, &tool, &pinned, &news, &work).await;
-            let result = match called {
-                Ok(brought) => outcome_of(brought, server.name(), &tool),
+            match called {
+                Ok(brought) => outcome_of(brought, server.name(), &tool).unwrap_or_else(Outcome::Error),
                 Err(error) if error.trouble.leaves_doubt() && !work.tool.idempotent => {
-                    Ok(Outcome::Lost { message: error.to_string() })
+                    Outcome::Lost { message: error.to_string() }
                 }
-                Err(error) => Err(CallError::new(error.trouble.code(), error.to_string())),
-            };
-            mask.outcome(result)
+                Err(error) => Outcome::Error(CallError::new(error.trouble.code(), error.to_string())),
+            }
         })
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use reqwest::Url;
 use reqwest::header::{HeaderName, HeaderValue};
-use reqwest::redirect::Policy;
+use reqwest::redirect::{Attempt, Policy};
 use rmcp::service::ClientInitializeError;
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::{
@@ -60,7 +60,8 @@ pub(super) fn way(
         value.set_sensitive(true);
         filled.insert(name.clone(), value);
     }
-    let client = builder().build().map_err(|error| (Trouble::NoStart, web::no_tls(innermost(&error))))?;
+    let client =
+        builder().redirect(keeping()).build().map_err(|error| (Trouble::NoStart, web::no_tls(innermost(&error))))?;
     let config = StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(filled);
     let client = Bounded::new(client, auth.cloned());
     let (too_large, listens) = (client.too_large(), client.listens());
@@ -69,11 +70,24 @@ pub(super) fn way(
 
 /// A client that sends what it was given to one host only.
 pub(super) fn builder() -> reqwest::ClientBuilder {
-    web::client().redirect(Policy::custom(|attempt| {
-        // Headers may hold secrets, and they are for one host only.
-        let is_near = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
-        if is_near && attempt.previous().len() <= MOST_REDIRECTS { attempt.follow() } else { attempt.stop() }
+    web::client().redirect(Policy::custom(|attempt| match is_near(&attempt) {
+        true => attempt.follow(),
+        false => attempt.stop(),
     }))
+}
+
+/// Follows redirects that keep method and body: a call that became a GET would be lost on the way.
+fn keeping() -> Policy {
+    Policy::custom(|attempt| match is_near(&attempt) && matches!(attempt.status().as_u16(), 307 | 308) {
+        true => attempt.follow(),
+        false => attempt.stop(),
+    })
+}
+
+/// Headers may hold secrets, and they are for one host only.
+fn is_near(attempt: &Attempt<'_>) -> bool {
+    let is_same = attempt.previous().first().is_some_and(|first| first.origin() == attempt.url().origin());
+    is_same && attempt.previous().len() <= MOST_REDIRECTS
 }
 
 /// The innermost cause, which is the one that tells.

@@ -62,8 +62,6 @@ pub(super) struct Auth {
     place: Mutex<Option<Place>>,
     /// Held while tokens are renewed, so that it is done once.
     held: tokio::sync::Mutex<Held>,
-    /// For the mask, which cannot wait.
-    secrets: Mutex<Vec<String>>,
 }
 
 #[derive(Clone)]
@@ -91,8 +89,7 @@ impl std::fmt::Debug for Auth {
 
 impl Auth {
     pub(super) fn new(server: &str, url: Url, said: Said) -> Self {
-        let (place, secrets) = (Mutex::default(), Mutex::default());
-        Self { server: server.to_owned(), url, said, place, held: tokio::sync::Mutex::default(), secrets }
+        Self { server: server.to_owned(), url, said, place: Mutex::default(), held: tokio::sync::Mutex::default() }
     }
 
     /// Keeps tokens in a folder, for an agent. Without it they last as long as the process.
@@ -103,11 +100,6 @@ impl Auth {
 
     fn place(&self) -> Option<Place> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// The tokens that there are now, for the mask.
-    pub(super) fn secrets(&self) -> Vec<String> {
-        self.secrets.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The token to send. It is renewed if it has lapsed; where that fails the server may still take the old one.
@@ -199,7 +191,6 @@ impl Auth {
         let theirs = Kept::load(&place.file, &self.url);
         let theirs = theirs.filter(|theirs| theirs.access.as_ref() != used && theirs.fresh(now()).is_some());
         let Some(theirs) = theirs else { return false };
-        self.remember(&theirs);
         (held.kept, held.challenge) = (Some(theirs), None);
         true
     }
@@ -246,21 +237,12 @@ impl Auth {
         held.is_loaded = true;
         if held.kept.is_none() {
             held.kept = Kept::load(&place.file, &self.url);
-            held.kept.iter().for_each(|kept| self.remember(kept));
         }
     }
 
     fn save(&self, kept: &Kept) -> Result<(), String> {
-        self.remember(kept);
         let Some(place) = self.place() else { return Ok(()) };
         kept.save(&place.file).map_err(|error| format!("its token cannot be kept in {}: {error}", place.file.display()))
-    }
-
-    fn remember(&self, kept: &Kept) {
-        let mut secrets = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
-        secrets.extend(kept.secrets().map(|secret| secret.expose().to_owned()));
-        secrets.sort_unstable();
-        secrets.dedup();
     }
 
     fn how_to_log_in(&self) -> String {

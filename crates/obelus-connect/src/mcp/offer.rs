@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use obelus_kernel::Tool;
+use obelus_runtime::mask_value;
 use serde_json::{Map, Value};
 
 use super::error::{quoted, shortened};
@@ -38,7 +39,9 @@ impl Listed {
                 format!("MCP server `{}` has {} tools; all but {MOST_TOOLS} are left out", spec.name, tools.len());
             listed.notes.push(words);
         }
-        for tool in tools.into_iter().take(MOST_TOOLS) {
+        for mut tool in tools.into_iter().take(MOST_TOOLS) {
+            // The model reads it, and the journal keeps it.
+            mask_value(&mut tool);
             let name = tool.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
             match definition(spec, &name, &tool) {
                 Ok(_) if listed.tools.contains_key(&name) => {

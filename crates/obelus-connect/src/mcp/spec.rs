@@ -172,16 +172,6 @@ impl Spec {
     pub(super) fn named(&self) -> impl Iterator<Item = &String> {
         self.offer.iter().filter(|glob| !glob.contains('*')).chain(self.said.keys())
     }
-
-    /// The secrets that the server is given, as far as the environment has them.
-    pub(super) fn secrets(&self) -> Vec<String> {
-        let named: Vec<Secret> = match &self.reach {
-            Reach::Stdio(program) => program.secrets().collect(),
-            Reach::Http { headers, .. } => headers.iter().flat_map(|(_, words)| words.secrets()).collect(),
-        };
-        let tokens = self.auth().map(|auth| auth.secrets()).unwrap_or_default();
-        named.iter().map(|secret| secret.expose().to_owned()).chain(tokens).collect()
-    }
 }
 
 impl Spec {
@@ -246,15 +236,14 @@ impl Program {
                 command.env_remove(&name);
             }
         }
+        // What it is given is known as a secret from now on, and masked in what it says.
+        for name in self.passed.iter().filter(|name| looks_secret(name)) {
+            drop(Secret::from_env(name));
+        }
         for (name, words) in &self.set {
             command.env(name, words.filled()?.expose());
         }
         Ok(command)
-    }
-
-    fn secrets(&self) -> impl Iterator<Item = Secret> + '_ {
-        let passed = self.passed.iter().filter(|name| looks_secret(name)).filter_map(|name| Secret::from_env(name));
-        passed.chain(self.set.iter().flat_map(|(_, words)| words.secrets()))
     }
 }
 

@@ -61,14 +61,6 @@ impl Words {
         }
         Ok(if has_secret { Filled::Secret(Secret::new(text)) } else { Filled::Plain(text) })
     }
-
-    /// The secrets that it names and that the environment has.
-    pub(super) fn secrets(&self) -> impl Iterator<Item = Secret> + '_ {
-        self.0.iter().filter_map(|part| match part {
-            Part::Text(_) => None,
-            Part::Secret(name) => Secret::from_env(name),
-        })
-    }
 }
 
 /// A text that may be a secret now.

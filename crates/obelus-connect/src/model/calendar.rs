@@ -1,5 +1,5 @@
-//! The days around now, in the time zone of the people an agent works for, so that "tomorrow" and "by Friday" can
-//! be looked up instead of reckoned.
+//! The next days in the agent's time zone, so that the model can look up "tomorrow" and "by Friday" instead of
+//! calculating.
 
 use jiff::civil::Weekday;
 use jiff::tz::TimeZone;
@@ -7,10 +7,10 @@ use jiff::{Timestamp, ToSpan};
 use obelus_kernel::Time;
 use serde_json::{Value, json};
 
-/// Days shown, today included.
+/// The number of days shown, including today.
 const DAYS: i64 = 14;
 
-/// Now and the next days, as data for a prompt. A zone that is not known is taken for UTC, and so named.
+/// Now and the next days, as data for a prompt. An unknown time zone becomes UTC.
 pub(super) fn calendar(now: Time, zone: Option<&str>, language: Option<&str>) -> Value {
     let zone = zone.and_then(|name| TimeZone::get(name).ok()).unwrap_or(TimeZone::UTC);
     let Ok(moment) = Timestamp::from_millisecond(now.0) else { return Value::Null };
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn friday_can_be_looked_up_in_the_zone_of_the_portal() {
-        // Half past ten in the evening of Tuesday in UTC is Wednesday in Moscow.
+        // 22:30 on Tuesday in UTC is Wednesday in Moscow.
         let now = Time::parse("2024-04-30T22:30:00Z").unwrap();
         let calendar = calendar(now, Some("Europe/Moscow"), Some("ru"));
         assert_eq!((&calendar["now"], &calendar["day"]), (&json!("2024-05-01 01:30"), &json!("среда")));

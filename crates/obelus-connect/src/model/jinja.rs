@@ -1,5 +1,4 @@
-//! Templates, as this crate uses them: strict about what is missing, bounded in what they cost, and with
-//! JSON that stays on its line.
+//! The template engine: missing values are errors, time and output are limited, and JSON stays on one line.
 
 use std::borrow::Cow;
 use std::io;
@@ -8,20 +7,20 @@ use minijinja::value::{Serde, Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior};
 use serde::Serialize;
 
-/// Steps that one template may take. A loop over any reasonable data fits; one that never ends does not.
+/// The number of steps of one template, enough for a loop over any reasonable data.
 const FUEL: u64 = 200_000;
-/// Bytes that one template may write.
-const MOST_BYTES: usize = 1024 * 1024;
+/// The largest output of one template, in bytes.
+const MAX_BYTES: usize = 1024 * 1024;
 
 /// An environment without templates.
 pub(super) fn environment() -> Environment<'static> {
     let mut env = Environment::new();
     env.set_undefined_behavior(UndefinedBehavior::SemiStrict);
     env.set_fuel(Some(FUEL));
-    // The names of templates are places in files: a parameter named `html` must not switch escaping on.
+    // Template names are places in files; a parameter called `html` must not switch escaping on.
     env.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
     env.set_formatter(|out, state, value| match value.kind() {
-        // Null says nothing; the rest is JSON where the engine has a notation of its own, such as `True`.
+        // Null is empty; values that the engine would print in its own notation, such as `True`, are JSON.
         ValueKind::None => Ok(()),
         ValueKind::Bool | ValueKind::Seq | ValueKind::Map | ValueKind::Iterable => {
             Ok(out.write_str(&json_text(value)?)?)
@@ -41,14 +40,14 @@ pub(super) fn value(json: &serde_json::Value) -> Value {
 
 /// Renders a template of the environment.
 pub(super) fn render(env: &Environment<'_>, name: &str, data: Value) -> Result<String, String> {
-    let mut text = Bounded(Vec::new());
-    let template = env.get_template(name).map_err(|error| words(&error))?;
-    template.render_captured_to(data, &mut text).map_err(|error| words(&error))?;
+    let mut text = LimitedBuffer(Vec::new());
+    let template = env.get_template(name).map_err(|error| error_text(&error))?;
+    template.render_captured_to(data, &mut text).map_err(|error| error_text(&error))?;
     String::from_utf8(text.0).map_err(|error| error.to_string())
 }
 
-/// What is wrong with a template, on one line and without its name: callers know the place.
-pub(super) fn words(error: &Error) -> String {
+/// A template's error on one line, without the template's name, which callers add.
+pub(super) fn error_text(error: &Error) -> String {
     let mut text = error.kind().to_string();
     if let Some(detail) = error.detail() {
         text = format!("{text}: {detail}");
@@ -64,20 +63,19 @@ pub(super) fn words(error: &Error) -> String {
 
 fn json_text(value: &Value) -> Result<String, Error> {
     if value.is_undefined() {
-        return Err(Error::new(ErrorKind::UndefinedError, "there is nothing to show as JSON"));
+        return Err(Error::new(ErrorKind::UndefinedError, "there is no value to show as JSON"));
     }
     json_line(value)
 }
 
-/// JSON on one line, for what need not become a value of templates first.
+/// A value as JSON on one line, without converting it to a template value first.
 pub(super) fn json_line(value: &(impl Serialize + ?Sized)) -> Result<String, Error> {
     let text = serde_json::to_string(value)
         .map_err(|error| Error::new(ErrorKind::InvalidOperation, format!("not JSON: {error}")))?;
     Ok(on_one_line(text.into()).into_owned())
 }
 
-/// The separators that JSON leaves bare, and that some readers take for the end of a line, are escaped too, so that no
-/// value can pass for more than its line.
+/// Escapes the separators that JSON permits but some readers treat as line ends, so that a value stays on its line.
 pub(super) fn on_one_line(mut json: Cow<'_, str>) -> Cow<'_, str> {
     for (bare, escaped) in [("\u{85}", "\\u0085"), ("\u{2028}", "\\u2028"), ("\u{2029}", "\\u2029")] {
         if json.contains(bare) {
@@ -87,11 +85,11 @@ pub(super) fn on_one_line(mut json: Cow<'_, str>) -> Cow<'_, str> {
     json
 }
 
-/// `1234567.5` as `1 234 567,50`: thousands apart, a comma, kopecks only where there are some.
+/// `1234567.5` as `1 234 567,50`: grouped thousands, a decimal comma, and hundredths only if they are not zero.
 fn money(value: &Value) -> Result<String, Error> {
     let wrong = || Error::new(ErrorKind::InvalidOperation, format!("money takes a number, not `{value}`"));
     let amount: f64 = number(&value.to_string())?.to_string().parse().map_err(|_| wrong())?;
-    // Beyond this, hundredths of a floating-point number mean nothing.
+    // Larger floating-point numbers have no exact hundredths.
     if !amount.is_finite() || amount.abs() >= 1e15 {
         return Err(wrong());
     }
@@ -128,13 +126,13 @@ fn number(text: &str) -> Result<Value, Error> {
     }
 }
 
-/// Takes no more than [`MOST_BYTES`].
-struct Bounded(Vec<u8>);
+/// A buffer for at most [`MAX_BYTES`].
+struct LimitedBuffer(Vec<u8>);
 
-impl io::Write for Bounded {
+impl io::Write for LimitedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > MOST_BYTES {
-            return Err(io::Error::other(format!("more than {MOST_BYTES} bytes of text")));
+        if self.0.len() + bytes.len() > MAX_BYTES {
+            return Err(io::Error::other(format!("more than {MAX_BYTES} bytes of text")));
         }
         self.0.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -152,7 +150,7 @@ mod tests {
 
     fn shown(template: &str, data: &serde_json::Value) -> Result<String, String> {
         let mut env = environment();
-        env.add_template_owned("t.html", template.to_owned()).map_err(|error| words(&error))?;
+        env.add_template_owned("t.html", template.to_owned()).map_err(|error| error_text(&error))?;
         render(&env, "t.html", value(data))
     }
 

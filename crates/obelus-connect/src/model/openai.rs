@@ -1,17 +1,18 @@
-//! Models on any server that speaks OpenAI's Chat Completions.
+//! Models on any server with OpenAI's Chat Completions API.
 //!
 //! # Layout
 //!
 //! | file | subject |
 //! |---|---|
-//! | `options` | what an agent's file may say |
+//! | `options` | the options in an agent's file |
 //! | `access` | address, key, proxy, headers |
-//! | `wire` | the forms that are sent and received, and how strictly an answer is asked for |
-//! | `picture` | pictures that go along |
-//! | `sse` | events of a stream |
-//! | `collect` | from pieces to one answer |
-//! | `failure` | why there is no answer |
-//! | `patience` | when a request is sent again |
+//! | `client` | sending a request, with retries |
+//! | `wire` | the JSON that is sent and received, and how strictly the answer's format is requested |
+//! | `picture` | pictures in messages |
+//! | `sse` | parsing the event stream |
+//! | `collect` | joining the pieces of an answer |
+//! | `failure` | failures and their codes |
+//! | `retry` | when a request is sent again |
 
 #[cfg(feature = "openai")]
 mod access;
@@ -23,9 +24,9 @@ mod collect;
 mod failure;
 mod options;
 #[cfg(feature = "openai")]
-mod patience;
-#[cfg(feature = "openai")]
 mod picture;
+#[cfg(feature = "openai")]
+mod retry;
 #[cfg(feature = "openai")]
 mod sse;
 #[cfg(feature = "openai")]

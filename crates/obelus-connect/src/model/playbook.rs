@@ -1,17 +1,17 @@
-//! A playbook: rules that answer by pattern. The offline model of demos and tests, and a tool for fixed
-//! procedures in its own right. `docs/playbook.md` says how to write one.
+//! A playbook: rules that answer by pattern. It is the offline model for demos, tests and fixed procedures.
+//! `docs/playbook.md` says how to write one.
 //!
-//! It keeps nothing between requests: what a rule decides on is what the request shows, so that a session
-//! can be resumed anywhere and gets the same answers.
+//! It has no state between requests: a rule decides only by what the request shows, so that a resumed session gets the
+//! same answers.
 //!
 //! # Layout
 //!
 //! | file | subject |
 //! |---|---|
-//! | `form` | the file as it is written |
-//! | `compile` | from the file to rules, with every mistake named |
-//! | `facts` | what a rule can see of a request |
-//! | `rule` | one rule: whether it answers, and what |
+//! | `form` | the syntax of the file |
+//! | `compile` | compiling the file to rules, and its errors |
+//! | `facts` | the data of a request for conditions and templates |
+//! | `rule` | one rule: its condition and its answer |
 //! | `template` | values with templates in them |
 
 mod compile;
@@ -31,22 +31,22 @@ use facts::{Facts, Find};
 use rule::{Reply, Rule};
 use template::Templates;
 
-/// A model made of rules: the first one that matches answers.
+/// A model made of rules; the first rule that matches answers.
 #[derive(Clone)]
 pub struct Playbook(Arc<Rules>);
 
 struct Rules {
-    /// Where it was read, for messages.
+    /// Its file, for messages.
     path: PathBuf,
     templates: Templates,
-    /// What is looked for in every request.
+    /// Filters that run on every request.
     find: Vec<Find>,
     rules: Vec<Rule>,
-    /// What is answered when no rule matches.
+    /// The answer if no rule matches.
     otherwise: Option<Reply>,
 }
 
-/// Why a file is no playbook. Lines and columns count from 1.
+/// Why a file is not a playbook. Lines and columns count from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlaybookError {
     /// It is not YAML, or not of the right shape.
@@ -59,7 +59,7 @@ pub enum PlaybookError {
         /// What is wrong.
         message: String,
     },
-    /// A rule says something that cannot be understood.
+    /// A rule has an error.
     #[error("{}{}: {rule}, `{field}`: {message}", path.display(), At(*at))]
     Rule {
         /// The file.
@@ -84,20 +84,20 @@ impl fmt::Display for At {
     }
 }
 
-/// The code of every failure that the playbook itself is the cause of.
+/// The code of failures caused by the playbook.
 const CODE: &str = "playbook";
-/// Letters of the user's words that a message repeats.
-const MOST_QUOTED: usize = 200;
+/// The number of characters quoted from the user's message.
+const MAX_QUOTED: usize = 200;
 
 impl Playbook {
-    /// Reads a playbook. Patterns, conditions and templates are compiled here, so that a mistake in a rule
-    /// is found before the rule is needed. The path only serves messages.
+    /// Reads a playbook. Patterns, conditions and templates are compiled here, so that errors are found before a rule is
+    /// used. The path is used in messages only.
     pub fn parse(path: &Path, text: &str) -> Result<Self, PlaybookError> {
         let form = form::File::read(path, text)?;
         Ok(Self(Arc::new(compile::compile(path, form)?)))
     }
 
-    /// The answer to a request: always the same for the same request.
+    /// The answer to a request; the same request always gets the same answer.
     pub fn answer(&self, prompt: &Prompt) -> Answer {
         self.0.answer(prompt).unwrap_or_else(|text| Answer::Failed {
             code: CODE.to_owned(),
@@ -116,7 +116,7 @@ impl Model for Playbook {
 impl Rules {
     fn answer(&self, prompt: &Prompt) -> Result<Answer, String> {
         let mut facts = Facts::of(prompt);
-        facts.look(&self.find)?;
+        facts.run_filters(&self.find)?;
         for rule in &self.rules {
             let answer = rule.answer(&facts, &self.templates);
             if let Some(answer) = answer.map_err(|error| format!("{}, {error}", rule.label))? {
@@ -128,18 +128,18 @@ impl Rules {
                 .answer(&facts.view(None, &[])?, &self.templates, prompt.dialect)
                 .map_err(|error| format!("otherwise, {error}"));
         }
-        let message = format!("no rule of {} matches: {}", self.path.display(), asked(prompt));
+        let message = format!("no rule of {} matches: {}", self.path.display(), describe_request(prompt));
         Ok(Answer::Failed { code: CODE.to_owned(), message })
     }
 }
 
-/// What the request was about, for a message.
-fn asked(prompt: &Prompt) -> String {
-    match (super::last_words(prompt), facts::thought(prompt)) {
+/// Describes a request in a message.
+fn describe_request(prompt: &Prompt) -> String {
+    match (super::last_words(prompt), facts::latent_call(prompt)) {
         (_, Some(call)) => format!("a call of `{}` to be carried out", call["_tool"].as_str().unwrap_or_default()),
         (None, None) => "a request without words of the user".to_owned(),
         (Some(words), None) => {
-            let quoted: String = words.chars().take(MOST_QUOTED).collect();
+            let quoted: String = words.chars().take(MAX_QUOTED).collect();
             let rest = if quoted.len() < words.len() { "…" } else { "" };
             format!("«{quoted}{rest}»")
         }

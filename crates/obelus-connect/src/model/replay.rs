@@ -1,7 +1,7 @@
-//! A conversation with a model, kept in a file and played again.
+//! Records a conversation with a model in a file, and replays it.
 //!
-//! The file has one JSON object per line, an [`Exchange`]. Prompts themselves are not kept, only what tells
-//! them apart: a recording can be shown without showing what the agent knew.
+//! The file has one JSON object per line, an [`Exchange`]. Prompts are not stored, only their digests, so that a
+//! recording does not show the agent's state.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -24,14 +24,14 @@ struct Exchange {
     answer: Answer,
 }
 
-/// What tells requests apart.
+/// What identifies a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Request {
-    /// The same for the same prompt, today and tomorrow.
+    /// The digest of the prompt, without times.
     prompt_digest: String,
     /// `solve` or `think`.
     purpose: String,
-    /// The tool of the call to be carried out, where the purpose is `think`.
+    /// The tool of the call to be carried out, if the purpose is `think`.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
     /// The user's last message.
@@ -48,13 +48,13 @@ impl Request {
         Self { prompt_digest: digest(prompt), purpose: purpose.to_owned(), tool, user }
     }
 
-    /// Whether it asks for the same thing, though perhaps of another state.
+    /// Whether two requests are the same except for the digest.
     fn resembles(&self, other: &Self) -> bool {
         (&self.purpose, &self.tool, &self.user) == (&other.purpose, &other.tool, &other.user)
     }
 }
 
-/// SHA-256 of the prompt's JSON. The times of questions are left out: a recording is played at another hour.
+/// SHA-256 of the prompt's JSON, without the times of questions, because a recording is replayed at another time.
 fn digest(prompt: &Prompt) -> String {
     let mut prompt = prompt.clone();
     for question in prompt.questions.iter_mut().filter_map(|question| question.as_object_mut()) {
@@ -64,20 +64,20 @@ fn digest(prompt: &Prompt) -> String {
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A model whose answers are written to a file as they come.
+/// A model whose answers are recorded in a file.
 pub struct Recorder {
     inner: Arc<dyn Model>,
-    /// Shared with the answers under way.
+    /// Shared with running requests.
     file: Arc<Mutex<File>>,
 }
 
 impl Recorder {
-    /// Records what a model answers at the end of a file, which is created if it is not there.
+    /// Records answers at the end of a file, which is created if it does not exist.
     pub fn open(inner: Arc<dyn Model>, path: &Path) -> io::Result<Self> {
         Ok(Self::new(inner, OpenOptions::new().create(true).append(true).open(path)?))
     }
 
-    /// Records what a model answers into an open file.
+    /// Records answers in an open file.
     pub fn new(inner: Arc<dyn Model>, file: File) -> Self {
         Self { inner, file: Arc::new(Mutex::new(file)) }
     }
@@ -96,14 +96,14 @@ impl Model for Recorder {
             let exchange = Exchange { request, answer: answer.await };
             match append(&file, &exchange) {
                 Ok(()) => exchange.answer,
-                // A recording with a hole would play another conversation, and nobody would know why.
+                // A recording with a gap would replay another conversation.
                 Err(error) => failed("record", format!("the answer could not be recorded: {error}")),
             }
         })
     }
 }
 
-/// One line, whole or not at all as far as other writers are concerned.
+/// Appends one line; concurrent writers do not mix their lines.
 fn append(file: &Mutex<File>, exchange: &Exchange) -> io::Result<()> {
     let mut line = serde_json::to_vec(exchange)?;
     line.push(b'\n');
@@ -112,18 +112,18 @@ fn append(file: &Mutex<File>, exchange: &Exchange) -> io::Result<()> {
     file.flush()
 }
 
-/// A model that answers as it was recorded.
+/// A model that replays a recording.
 ///
-/// A request that was recorded gets its answer, each recording once, in order. One that was not, because
-/// something in the prompt has changed since, gets the next unused answer to the same words of the user.
+/// A recorded request gets its recorded answer; each answer is used once, in order. A request with another prompt, for
+/// example after a change of the agent, gets the next unused answer to the same message of the user.
 pub struct Replay {
     path: PathBuf,
-    /// Every digest of the file.
+    /// All digests of the file.
     known: BTreeSet<String>,
-    left: Mutex<Vec<Exchange>>,
+    unused: Mutex<Vec<Exchange>>,
 }
 
-/// Why a file is no recording.
+/// Why a file is not a recording.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}:{line}: {message}", path.display())]
 pub struct ReplayError {
@@ -136,7 +136,7 @@ pub struct ReplayError {
 }
 
 impl Replay {
-    /// Reads a recording. The path only serves messages.
+    /// Reads a recording. The path is used in messages only.
     pub fn parse(path: &Path, text: &str) -> Result<Self, ReplayError> {
         let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
         let read = |(index, line)| {
@@ -146,22 +146,22 @@ impl Replay {
                 message: format!("not an exchange of a recording: {error}"),
             })
         };
-        let left = lines.map(read).collect::<Result<Vec<Exchange>, _>>()?;
-        let known = left.iter().map(|exchange| exchange.request.prompt_digest.clone()).collect();
-        Ok(Self { path: path.to_owned(), known, left: Mutex::new(left) })
+        let unused = lines.map(read).collect::<Result<Vec<Exchange>, _>>()?;
+        let known = unused.iter().map(|exchange| exchange.request.prompt_digest.clone()).collect();
+        Ok(Self { path: path.to_owned(), known, unused: Mutex::new(unused) })
     }
 
     fn answer(&self, prompt: &Prompt) -> Answer {
         let asked = Request::of(prompt);
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unused = self.unused.lock().unwrap_or_else(PoisonError::into_inner);
         let place = if self.known.contains(&asked.prompt_digest) {
-            left.iter().position(|exchange| exchange.request.prompt_digest == asked.prompt_digest)
+            unused.iter().position(|exchange| exchange.request.prompt_digest == asked.prompt_digest)
         } else {
-            left.iter().position(|exchange| exchange.request.resembles(&asked))
+            unused.iter().position(|exchange| exchange.request.resembles(&asked))
         };
         match place {
-            Some(index) => left.remove(index).answer,
-            None => failed("replay", format!("{} has no recording left for {}", self.path.display(), asked.in_words())),
+            Some(index) => unused.remove(index).answer,
+            None => failed("replay", format!("{} has no recording left for {}", self.path.display(), asked.describe())),
         }
     }
 }
@@ -173,7 +173,7 @@ impl Model for Replay {
 }
 
 impl Request {
-    fn in_words(&self) -> String {
+    fn describe(&self) -> String {
         let what = match (&self.tool, &self.user) {
             (Some(tool), _) => format!("a call of `{tool}`"),
             (None, Some(words)) => format!("«{words}»"),

@@ -11,30 +11,30 @@ use serde_json::Value;
 use super::openai::{DEFAULT_MODEL, OpenAiOptions};
 use super::{Playbook, PlaybookError, Replay, ReplayError};
 
-/// Which model is meant.
+/// The name and options of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModelSpec {
     /// Rules in a file.
     Playbook(PathBuf),
     /// A recorded conversation.
     Replay(PathBuf),
-    /// A model on a server that speaks OpenAI's protocol.
+    /// A model on a server with OpenAI's protocol.
     OpenAi(Box<OpenAiOptions>),
 }
 
-/// Why a text names no model.
+/// Why a text does not name a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// It has no kind in front.
+    /// The kind is missing.
     #[error("`{0}` does not say what kind of model it is; write openai:NAME, playbook:FILE or replay:FILE")]
     NoKind(String),
-    /// The kind is not known.
+    /// The kind is unknown.
     #[error("there is no kind of model `{0}`; there are openai:NAME, playbook:FILE and replay:FILE")]
     UnknownKind(String),
     /// Nothing follows the kind.
     #[error("`{0}:` is not followed by {1}")]
     NoName(&'static str, &'static str),
-    /// What is said of it cannot be.
+    /// An option is invalid.
     #[error("model: {0}")]
     Options(String),
 }
@@ -50,13 +50,13 @@ pub enum OpenError {
         /// Why.
         error: Unreadable,
     },
-    /// Its file is no playbook.
+    /// Its file is not a playbook.
     #[error(transparent)]
     Playbook(#[from] PlaybookError),
-    /// Its file is no recording.
+    /// Its file is not a recording.
     #[error(transparent)]
     Replay(#[from] ReplayError),
-    /// This program was built without what it takes.
+    /// The program was built without the required feature.
     #[error("this program was built without the feature `{0}`, which `{1}` needs")]
     NotBuilt(&'static str, String),
 }
@@ -82,7 +82,7 @@ impl ModelSpec {
         Self::OpenAi(Box::new(OpenAiOptions::named(name)))
     }
 
-    /// Reads what a file says of a model: its name, or an object such as `{openai: NAME, temperature: 0}`.
+    /// Reads a model from a file: its name, or an object such as `{openai: NAME, temperature: 0}`.
     pub fn from_value(value: &Value) -> Result<Self, SpecError> {
         let wrong = |problem: String| SpecError::Options(problem);
         match value {
@@ -118,7 +118,7 @@ impl fmt::Display for ModelSpec {
     }
 }
 
-/// Opens a model. Files are looked for below `base`: the folder of whatever named the model.
+/// Opens a model. Paths are relative to `base`, the folder of the file that names the model.
 pub fn open(spec: &ModelSpec, base: &Path) -> Result<Arc<dyn Model>, OpenError> {
     let read = |file: &Path| {
         let path = if obelus_runtime::is_bundled(file) { file.to_owned() } else { base.join(file) };

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use obelus_kernel::Time;
 use obelus_kernel::compose::Composed;
 use obelus_kernel::dialect::Dialect;
-use obelus_kernel::session::{CallReport, Prompt, Purpose};
+use obelus_kernel::session::{CallReport, CallStatus, Prompt, Purpose};
 use serde_json::{Value, json};
 
-/// A request with nothing in it.
+/// An empty request.
 pub(super) fn bare() -> Prompt {
     Prompt {
         purpose: Purpose::Solve,
@@ -27,14 +27,14 @@ pub(super) fn bare() -> Prompt {
         language: None,
         now: Time(0),
         time_zone: None,
-        seen: None,
+        observation: None,
         pictures: Vec::new(),
         out_of_format: None,
         answer: Arc::new(Composed::new(json!({"type": "object"}), Vec::new())),
     }
 }
 
-/// A request in which the user says something.
+/// A request with a message of the user.
 pub(super) fn asked(words: &str) -> Prompt {
     Prompt { texts: vec![("user".to_owned(), words.to_owned())], ..bare() }
 }
@@ -46,7 +46,7 @@ pub(super) fn thinking(call: Value) -> Prompt {
 }
 
 /// A call of the plan.
-pub(super) fn report(call: Value, status: &'static str) -> CallReport {
-    let error = (status == "failed").then(|| json!({"code": "broken", "message": "it broke"}));
+pub(super) fn report(call: Value, status: CallStatus) -> CallReport {
+    let error = (status == CallStatus::Failed).then(|| json!({"code": "broken", "message": "it broke"}));
     CallReport { place: (0, 0), call: Arc::new(call), status, error }
 }

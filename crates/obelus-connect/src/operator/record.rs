@@ -3,18 +3,20 @@
 //! What lives longer than one step is made of generalised words. Pages, markup, ids of elements and long quotations
 //! never get in: what carries them is refused, with the place and the reason, and everything else is taken.
 
+mod answer;
 mod quote;
 mod words;
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use obelus_kernel::session::{CallError, Outcome};
-use obelus_runtime::{Activity, ActivityFuture, Work};
+use obelus_runtime::{Activity, ActivityFuture, ObservationSlot, Work};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 pub use words::Refusal;
-use words::{Looker, same};
+use words::{Looker, ids_in, same};
 
 /// The same action, or an unchanged page, this often in a row: the model is told to try something else.
 const NUDGE_AT: u64 = 5;
@@ -44,12 +46,14 @@ pub struct Recording<'a> {
     pub seen: &'a Value,
     /// What was shown, if it is still there.
     pub shown: Option<&'a str>,
+    /// Ids of elements that were shown before, as far as they are known.
+    pub earlier: Option<&'a BTreeSet<String>>,
 }
 
 /// Takes everything into the working state that may be in it. What a step says and may not be kept is told in
 /// `progress.refused`; a goal or a plan that may not be kept is an error, for there is no part of it to take.
 pub fn record(new: &Recording<'_>) -> Result<Value, CallError> {
-    let looker = Looker::new(new.shown);
+    let looker = Looker::new(new.shown, new.earlier);
     let mut state = Map::new();
     let goal = match new.goal {
         Value::Null => new.state["current_goal"].clone(),
@@ -87,7 +91,10 @@ fn plan(new: &Recording<'_>, looker: &Looker<'_>) -> Result<Value, CallError> {
     let mut plan = Vec::new();
     for (index, item) in items.enumerate() {
         let item = looker.take(item, LONGEST_ITEM).map_err(|why| refused("plan", &format!("plan[{index}]"), why))?;
-        plan.push(Value::from(item));
+        plan.push(item);
+    }
+    if let Some(answer) = answer::missing(&plan) {
+        plan.push(answer.into());
     }
     match plan.len() {
         3..=6 => Ok(plan.into()),
@@ -199,11 +206,35 @@ fn texts(list: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// The activity: parameters `state`, `goal`, `plan`, `step`, `action`, `seen`; what was shown lies on the slot.
-pub(super) struct Record;
+#[derive(Default)]
+pub(super) struct Record {
+    /// The ids that were shown on each slot, while its session lives.
+    shown: Mutex<Vec<(Weak<ObservationSlot>, BTreeSet<String>)>>,
+}
+
+impl Record {
+    /// The ids that were shown on this slot so far, with those of what lies there now.
+    fn ids_on(&self, slot: &Arc<ObservationSlot>) -> BTreeSet<String> {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.retain(|(slot, _)| slot.strong_count() > 0);
+        let this = Arc::downgrade(slot);
+        let at = shown.iter().position(|(slot, _)| slot.ptr_eq(&this)).unwrap_or_else(|| {
+            shown.push((this, BTreeSet::new()));
+            shown.len() - 1
+        });
+        let ids = &mut shown[at].1;
+        if let Some(latest) = slot.latest() {
+            // Those with a frame's number are known by their form.
+            ids.extend(ids_in(&latest.text).filter(|id| id.starts_with('e')).map(str::to_owned));
+        }
+        ids.clone()
+    }
+}
 
 impl Activity for Record {
     fn run(&self, work: Work) -> ActivityFuture {
         let shown = work.slot.latest();
+        let earlier = self.ids_on(&work.slot);
         let call = &work.call;
         let new = Recording {
             state: &call["state"],
@@ -213,6 +244,7 @@ impl Activity for Record {
             action: &call["action"],
             seen: &call["seen"],
             shown: shown.as_ref().map(|shown| shown.text.as_str()),
+            earlier: Some(&earlier),
         };
         let outcome = match record(&new) {
             Ok(state) => Outcome::Value(state),

@@ -2,16 +2,17 @@
 //! asked, and everything is there exactly once.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use obelus_connect::bitrix24::{Bitrix24, Options, Webhook};
-use obelus_kernel::Context;
-use obelus_kernel::session::{Ends, Mode, Settings};
-use obelus_runtime::{Activities, Connections, Host, SessionSpec};
+use obelus_kernel::session::{CallStatus, Ends, Mode, Outcome, Settings};
+use obelus_kernel::{Context, Tool};
+use obelus_runtime::{Activities, Connections, Elicitor, Host, Reconciled, SessionSpec, Work};
 use obelus_sandbox::Portal;
 use serde_json::{Map, Value, json};
 
-use super::{run, value, work};
+use super::{activity, run, value, work};
 
 fn tools() -> Map<String, Value> {
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../agents/crm/tools"));
@@ -21,13 +22,78 @@ fn tools() -> Map<String, Value> {
     ["deals.yaml", "tasks.yaml", "activities.yaml"].into_iter().flat_map(read).collect()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn creations_of_the_agent_happen_once_though_answers_are_lost() {
-    let options = obelus_sandbox::Options { rate: false, drop_answers: 0.4, ..obelus_sandbox::Options::default() };
+/// A call of one of the agent's tools.
+fn call(tool: &str, call: Value) -> Work {
+    let tool = Tool::parse(tool, &tools()[tool]).unwrap();
+    let (key, elicitor, slot) = ("s:1.0".to_owned(), Elicitor::nobody(), Arc::default());
+    Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, elicitor, slot }
+}
+
+async fn office(drop_answers: f64) -> (Portal, Bitrix24) {
+    let options = obelus_sandbox::Options { rate: false, drop_answers, ..obelus_sandbox::Options::default() };
     let portal = Portal::start(options).await.unwrap();
     let quick = Options { rate: None, settle: Duration::ZERO, ..Options::default() };
     let client = Bitrix24::new(Webhook::parse(portal.base_url()).unwrap(), quick);
+    (portal, client)
+}
 
+/// A call that somebody is to make, as an activity of deal 1.
+fn phone_call(more: &Value) -> Work {
+    let mut fields = json!({
+        "SUBJECT": "Позвонить директору", "TYPE_ID": 2, "OWNER_TYPE_ID": 2, "OWNER_ID": 1,
+        "START_TIME": "2026-11-20T12:00:00+03:00", "RESPONSIBLE_ID": 3,
+    });
+    for (name, value) in more.as_object().into_iter().flatten() {
+        fields[name] = value.clone();
+    }
+    call("crm.activity.add", json!({ "fields": fields }))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_phone_call_is_planned_with_and_without_a_number() {
+    let (_portal, client) = office(0.0).await;
+    let number = json!({"COMMUNICATIONS": [{"VALUE": "+7 000 555-00-01", "ENTITY_ID": 1, "ENTITY_TYPE_ID": 3}]});
+    for (more, provider) in
+        [(json!({}), "CRM_TODO"), (json!({"DESCRIPTION": "О договоре"}), "CRM_TODO"), (number, "CRM_CALL")]
+    {
+        let id = value(run(&client, phone_call(&more)).await);
+        assert!(id.is_u64(), "{more}: {id}");
+        let made = value(run(&client, work("crm.activity.get", "read", json!({}), json!({"id": id}))).await);
+        for (name, expected) in [
+            ("SUBJECT", "Позвонить директору"),
+            ("PROVIDER_ID", provider),
+            ("OWNER_ID", "1"),
+            ("RESPONSIBLE_ID", "3"),
+            ("DEADLINE", "2026-11-20T12:00:00+03:00"),
+        ] {
+            assert_eq!(made[name], expected, "{name} of {more}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_planned_phone_call_is_found_again() {
+    let (_portal, client) = office(0.0).await;
+    let id = value(run(&client, phone_call(&json!({}))).await);
+    let found = activity(&client).reconcile(phone_call(&json!({}))).expect("it can tell").await;
+    assert_eq!(found, Reconciled::Happened(Outcome::Value(id)));
+    let other = Work { key: "s:2.0".to_owned(), ..phone_call(&json!({})) };
+    let found = activity(&client).reconcile(other).expect("it can tell").await;
+    assert_eq!(found, Reconciled::DidNot);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_funnel_is_listed_the_main_one_too() {
+    let (_portal, client) = office(0.0).await;
+    let funnels = value(run(&client, call("crm.deal.category.list", json!({}))).await);
+    let names: Vec<&str> =
+        funnels["categories"].as_array().unwrap().iter().map(|funnel| funnel["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["Продажи", "Сервис и монтаж"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn creations_of_the_agent_happen_once_though_answers_are_lost() {
+    let (portal, client) = office(0.4).await;
     let deals = (0..8).map(|n| json!({"_tool": "crm.deal.add", "fields": {"TITLE": format!("Сделка-{n}")}}));
     let tasks = (0..8).map(|n| {
         let fields = json!({"TITLE": format!("Задача-{n}"), "RESPONSIBLE_ID": 1, "DESCRIPTION": "Позвонить"});
@@ -49,10 +115,10 @@ async fn creations_of_the_agent_happen_once_though_answers_are_lost() {
     handle.run_plan().await.unwrap();
     let reply = handle.rested().await.unwrap().unwrap();
 
-    let questions = handle.inspect(|session| session.questions()).await.unwrap();
+    let questions = handle.inspect(obelus_kernel::session::Session::questions).await.unwrap();
     let reasons: Vec<_> = questions.into_iter().map(|question| question.reasons).collect();
     assert_eq!((reply.ends, reasons), (Ends::Output, Vec::new()));
-    assert!(reply.calls.iter().all(|call| call.status == "done"), "{:?}", reply.calls);
+    assert!(reply.calls.iter().all(|call| call.status == CallStatus::Done), "{:?}", reply.calls);
     // Twenty calls, and more requests than that: some answers were lost.
     assert!(portal.requests() > 20, "{}", portal.requests());
 

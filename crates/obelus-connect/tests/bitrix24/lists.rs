@@ -43,6 +43,15 @@ async fn a_list_that_is_whole_is_the_portals_own_result() {
 }
 
 #[tokio::test]
+async fn a_list_that_nobody_wants_a_part_of_comes_whole() {
+    let server = portal(Deals::up_to(97)).await;
+    let short = json!({"list": {"by": "start", "whole": true}});
+    let rows = list(&server, short.clone(), json!({"filter": {"ENTITY_ID": "SOURCE"}})).await;
+    assert_eq!((rows.as_array().unwrap().len(), ids(&rows).len()), (97, 97), "no mark of more");
+    assert_eq!(ids(&list(&server, short, json!({"limit": 5})).await).len(), 5);
+}
+
+#[tokio::test]
 async fn all_rows_come_by_id_with_many_pages_in_a_request() {
     for count in [51, 99, 100, 101, 1250, 3123] {
         let server = portal(Deals::up_to(count)).await;

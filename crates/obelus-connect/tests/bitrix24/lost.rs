@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::portal::{called, refusal, result};
 use super::server::{Reply, Server, answer};
-use super::{client, run, work};
+use super::{TOKEN, activity, client, run, work};
 
 fn deal() -> Value {
     json!({
@@ -48,7 +48,7 @@ async fn losing(does: bool) -> Server {
 }
 
 async fn reconciled(server: &Server, work: Work) -> Reconciled {
-    client(server).reconcile(work).expect("it can tell").await
+    activity(&client(server)).reconcile(work).expect("it can tell").await
 }
 
 #[tokio::test]
@@ -87,6 +87,39 @@ async fn a_look_that_fails_leaves_it_to_a_person() {
     let server = Server::start(|_, _| refusal("403 Forbidden", "ACCESS_DENIED", "")).await;
     let found = reconciled(&server, creation()).await;
     assert!(matches!(&found, Reconciled::Unknown(words) if words.contains("ACCESS_DENIED")), "{found:?}");
+}
+
+#[tokio::test]
+async fn dur_8_the_words_of_a_look_come_without_the_token() {
+    let server = Server::start(|asked, _| {
+        let words = format!("no rights at http://portal.example.test{}", asked.target);
+        refusal("403 Forbidden", &format!("DENIED_{TOKEN}"), &words)
+    })
+    .await;
+    let found = reconciled(&server, creation()).await;
+    let Reconciled::Unknown(words) = &found else { panic!("{found:?}") };
+    assert!(words.contains("no rights") && words.contains("***") && !words.contains(TOKEN), "{words}");
+
+    let same = json!({"same": {"method": "crm.deal.get", "params": {"id": "{id}"}, "fields": "fields"}});
+    let server = Server::start(|_, _| refusal("400 Bad Request", "", &format!("Not found: /rest/1/{TOKEN}/"))).await;
+    let update = work("crm.deal.update", "update", same, json!({"id": 5, "fields": {"OPPORTUNITY": 5}}));
+    let found = reconciled(&server, update).await;
+    assert!(matches!(&found, Reconciled::Unknown(words) if !words.contains(TOKEN)), "{found:?}");
+}
+
+#[tokio::test]
+async fn dur_8_what_the_portal_repeats_comes_without_the_token() {
+    let server = Server::start(|asked, before| match before {
+        0 => result(&json!({"link": asked.target, "deep": [{format!("by {TOKEN}"): 1}]})),
+        1 => refusal("400 Bad Request", &format!("E_{TOKEN}"), "x"),
+        _ => answer("502 Bad Gateway", "text/html", &format!("<a href='{}'>", asked.target)),
+    })
+    .await;
+    for _ in 0..3 {
+        let outcome = run(&client(&server), creation()).await;
+        assert!(!format!("{outcome:?}").contains(TOKEN), "{outcome:?}");
+    }
+    assert_eq!(server.asked().len(), 3);
 }
 
 #[tokio::test]

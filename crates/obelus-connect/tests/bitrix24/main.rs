@@ -19,7 +19,7 @@ use std::time::Duration;
 use obelus_connect::bitrix24::{Bitrix24, Options, Webhook};
 use obelus_kernel::Tool;
 use obelus_kernel::session::{CallError, Outcome};
-use obelus_runtime::{Activity, Elicitor, Work};
+use obelus_runtime::{Activities, Activity, Elicitor, Work};
 use serde_json::{Value, json};
 use server::Server;
 
@@ -65,7 +65,14 @@ pub(crate) fn value(outcome: Outcome) -> Value {
     }
 }
 
+/// The activity as a session has it.
+pub(crate) fn activity(client: &Bitrix24) -> Arc<dyn Activity> {
+    let mut activities = Activities::new();
+    activities.add("bitrix24", client.clone());
+    Arc::clone(activities.get("bitrix24").unwrap())
+}
+
 /// What a call brings.
 pub(crate) async fn run(client: &Bitrix24, work: Work) -> Outcome {
-    client.run(work).await
+    activity(client).run(work).await
 }

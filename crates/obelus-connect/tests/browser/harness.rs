@@ -182,6 +182,8 @@ fn page(asked: &Asked, other: &str) -> server::Reply {
             let lines: String = (0..1000).map(|n| format!("<p><a href=\"/i/{n}\">Item {n} of many</a></p>")).collect();
             html(&format!("<title>Big</title>{lines}<button>Last of all</button>"))
         }
+        "/tall" => html("<title>Tall</title><body style='margin:0'><div style='height:3000px'>Up</div><p>Down</p>"),
+        "/wrapped" => html(include_str!("wrapped.html")),
         path => html(&format!("<title>Page</title><h1>{path}</h1><a href=\"/\">Home</a>")),
     }
 }

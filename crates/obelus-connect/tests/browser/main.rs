@@ -3,6 +3,7 @@
 
 mod harness;
 mod installed;
+mod pages;
 #[path = "../common/server.rs"]
 #[expect(dead_code, reason = "some of its answers are for other tests")]
 mod server;

@@ -33,7 +33,7 @@ impl Live {
     }
 
     pub(crate) async fn state(&self) -> Value {
-        self.look(|session| session.state()).await
+        self.look(Session::state).await
     }
 
     /// What has happened since this was last asked.

@@ -39,7 +39,12 @@ pub(crate) fn json(body: &str) -> Reply {
 
 /// An answer that sends elsewhere.
 pub(crate) fn redirect(location: &str) -> Reply {
-    Reply::Raw(format!("HTTP/1.1 302 Found\r\nlocation: {location}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"))
+    redirect_by("302 Found", location)
+}
+
+/// An answer that sends elsewhere, in a way that is named.
+pub(crate) fn redirect_by(status: &str, location: &str) -> Reply {
+    Reply::Raw(format!("HTTP/1.1 {status}\r\nlocation: {location}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"))
 }
 
 impl Server {

@@ -142,7 +142,7 @@ impl Office {
     }
 
     pub(crate) async fn questions(&self) -> Vec<Question> {
-        self.look(|session| session.questions()).await
+        self.look(Session::questions).await
     }
 
     /// What lies at a kind of memory.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use harness::{CANARY, Office};
 
 fn decided(question: &str, decision: Decision) -> Input {
-    Input::Decide { question: question.to_owned(), decision, by: "a person".to_owned() }
+    Input::Decide { question: question.parse().unwrap(), decision, by: "a person".to_owned() }
 }
 
 #[tokio::test]

@@ -1,36 +1,35 @@
-//! How large a schema may be in a strict structured-output mode, by the published rules of OpenAI:
+//! The size of schemas in strict structured-output modes, by the published rules of OpenAI:
 //! <https://developers.openai.com/api/docs/guides/structured-outputs#supported-schemas>.
 
 use serde_json::Value;
 
-/// Formats of texts that are known there.
+/// Known formats of texts.
 pub(super) const FORMATS: [&str; 9] =
     ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
-/// 10 levels of objects are permitted. What is declared may take 7 of them: the list of entries of an object takes one
-/// more, and a free value in it two.
+/// Of 10 permitted levels of objects, 7 may be declared: a list of entries takes one more, and a free value in it two.
 pub(super) const DEEPEST_DECLARED: usize = 7;
-/// Instances that are listed by name; of more than that it is said that they have names.
+/// More instances are not listed by name.
 pub(super) const MOST_INSTANCES: usize = 250;
 
 const MOST_PROPERTIES: usize = 5_000;
 const MOST_ENUM_VALUES: usize = 1_000;
 const MOST_CHARACTERS: usize = 120_000;
-/// An enum with more values than this …
+/// An enum with more values …
 const LARGE_ENUM: usize = 250;
-/// … has no more characters than this.
+/// … may not have more characters.
 const MOST_LARGE_ENUM_CHARACTERS: usize = 15_000;
 
 #[derive(Default)]
-struct Size {
+struct SchemaSize {
     properties: usize,
     enum_values: usize,
     characters: usize,
     large_enums: usize,
 }
 
-/// Why a schema is too large; nothing if it is not.
+/// Why a schema is too large.
 pub(super) fn excess(schema: &Value) -> Vec<String> {
-    let mut size = Size::default();
+    let mut size = SchemaSize::default();
     size.add(schema);
     let counts = [
         ("properties", size.properties, MOST_PROPERTIES),
@@ -43,7 +42,7 @@ pub(super) fn excess(schema: &Value) -> Vec<String> {
         .collect()
 }
 
-impl Size {
+impl SchemaSize {
     fn add(&mut self, schema: &Value) {
         let Value::Object(fields) = schema else { return };
         for (keyword, inner) in fields {

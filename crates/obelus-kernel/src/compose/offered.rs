@@ -1,4 +1,4 @@
-//! What a schema of an answer is made of, and the latest one that was made.
+//! What the schema of an answer depends on, and a cache of the latest.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,14 +22,14 @@ pub(crate) struct Offered {
 #[derive(Debug)]
 pub(super) struct OfferedTool {
     pub(super) tool: Arc<Tool>,
-    /// Whether it may be called, or only planned for another step.
+    /// Whether it may be called; else it may be planned.
     pub(super) is_called: bool,
-    /// Whether a call of it brings its result along.
+    /// Whether its calls bring their results along.
     pub(super) brings_output: bool,
 }
 
 impl PartialEq for OfferedTool {
-    /// A tool never changes: another definition is another tool.
+    /// Definitions never change, so pointers tell.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.tool, &other.tool)
             && (self.is_called, self.brings_output) == (other.is_called, other.brings_output)
@@ -42,7 +42,7 @@ impl Offered {
         output: Option<&Value>,
         mode: PlanMode,
         offer: impl Fn(&Tool) -> Offer,
-        is_latent: impl Fn(&Tool) -> bool,
+        by_model: impl Fn(&Tool) -> bool,
     ) -> Self {
         let tools = context.tools().filter_map(|tool| {
             let is_called = match offer(tool) {
@@ -50,7 +50,7 @@ impl Offered {
                 Offer::Call => true,
                 Offer::Plan => false,
             };
-            let brings_output = is_called && mode == PlanMode::Eager && is_latent(tool);
+            let brings_output = is_called && mode == PlanMode::Eager && by_model(tool);
             Some(OfferedTool { tool: Arc::clone(tool), is_called, brings_output })
         });
         Self { tools: tools.collect(), instances: context.instances().clone(), output: output.cloned() }
@@ -62,7 +62,7 @@ impl Offered {
     }
 }
 
-/// The latest schema, with all that it was made of: one request after another offers the same.
+/// The latest schema, with what it was composed for.
 #[derive(Default)]
 pub(crate) struct Latest(Mutex<Option<(Offered, Arc<Composed>)>>);
 
@@ -95,9 +95,9 @@ mod tests {
             Context::from_value(messages.into()).unwrap()
         };
         let (plain, latest) = (context(json!([])), Latest::default());
-        let of = |context: &Context, output: Option<&Value>, mode, offer: fn(&Tool) -> Offer, is_latent: bool| {
-            let made = latest.composed(Offered::new(context, output, mode, offer, |_| is_latent));
-            let anew = composed(&Offered::new(context, output, mode, offer, |_| is_latent));
+        let of = |context: &Context, output: Option<&Value>, mode, offer: fn(&Tool) -> Offer, by_model: bool| {
+            let made = latest.composed(Offered::new(context, output, mode, offer, |_| by_model));
+            let anew = composed(&Offered::new(context, output, mode, offer, |_| by_model));
             assert_eq!((&made.schema, &made.loose), (&anew.schema, &anew.loose));
             made
         };

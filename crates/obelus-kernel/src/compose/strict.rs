@@ -1,7 +1,6 @@
-//! A schema in the form that strict structured-output modes take: every object closed, every property required, what
-//! is optional nullable, names that are free as entries, and only keywords that such modes know.
-//!
-//! What such a mode cannot say is left out: an answer is checked against the tool's own schema all the same.
+//! A schema for strict structured-output modes: every object closed, every property required, optional ones nullable,
+//! free names as entries, and only known keywords. Other keywords are left out: calls are checked against the tool's
+//! own schema anyway.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +9,7 @@ use super::limits::{DEEPEST_DECLARED, FORMATS};
 use crate::dialect::entries::{ENTRIES, NAME, VALUE};
 use crate::schema;
 
-/// Keywords that strict modes know and that are carried over as they are.
+/// Keywords that are carried over as they are.
 const KEPT: [&str; 10] = [
     "description",
     "enum",
@@ -24,14 +23,14 @@ const KEPT: [&str; 10] = [
     "maxItems",
 ];
 
-/// Where the composed schema defines what any value is, and what any list of entries is.
+/// The definitions of any value, and of any list of entries.
 pub(super) const ANY_VALUE: &str = "#/$defs/value";
 const ANY_ENTRIES: &str = "#/$defs/entries";
 
-/// Lists in lists in lists: from here on it is any value.
+/// Below this depth anything is any value.
 const DEEPEST_PLACE: usize = 24;
 
-/// What is found out about a schema while it is composed.
+/// What is noticed while a schema is composed.
 #[derive(Default)]
 pub(super) struct Notes {
     /// Why it cannot be sent in a strict mode.
@@ -43,39 +42,35 @@ pub(super) struct Notes {
 pub(super) struct Strict<'a> {
     /// The document that local references point into.
     root: &'a Value,
-    /// Where we are, for the reasons.
+    /// The place in the schema, for messages.
     place: Vec<String>,
-    /// How many objects stand around.
+    /// How many objects are around.
     levels: usize,
-    /// The references that were followed to get here.
+    /// The references that led here.
     following: Vec<String>,
     notes: &'a mut Notes,
 }
 
 impl<'a> Strict<'a> {
-    /// For a schema, or parts of it, that stands in the composed one with so many objects around it.
+    /// For parts of a schema, with so many objects around them in the composed one.
     pub(super) fn new(root: &'a Value, place: &str, levels: usize, notes: &'a mut Notes) -> Self {
         Self { root, place: vec![place.to_owned()], levels, following: Vec::new(), notes }
     }
 
-    /// A schema whose values are written out, never by reference into memory.
+    /// A schema without references into memory.
     pub(super) fn plain(&mut self, schema: &Value) -> Value {
         self.convert(schema, false)
     }
 
-    /// A member of an object, where a reference may stand instead; null if the object can do without it.
-    pub(super) fn member(&mut self, object: &Value, name: &str, schema: &Value) -> Value {
-        self.named_member(object, name, schema, true)
-    }
-
-    /// The entries of a tool's call, where the tool says that it takes parameters of any name.
+    /// The entries of a call, if the tool takes parameters of any name.
     pub(super) fn free_params(&mut self, params: &Value) -> Option<Value> {
         let fields = params.as_object()?;
         let values = fields.get("additionalProperties").filter(|values| **values != false)?;
         Some(self.entries(fields, values, true))
     }
 
-    fn named_member(&mut self, object: &Value, name: &str, schema: &Value, by_reference: bool) -> Value {
+    /// A member of an object: its value, a reference where permitted, or null if it is optional.
+    pub(super) fn member(&mut self, object: &Value, name: &str, schema: &Value, by_reference: bool) -> Value {
         let required = object.get("required").and_then(Value::as_array);
         let required = required.is_some_and(|names| names.iter().any(|known| known == name));
         self.place.push(name.to_owned());
@@ -101,7 +96,7 @@ impl<'a> Strict<'a> {
                 None => self.anything(fields.get("description")),
             };
         }
-        let mut result = kept(fields);
+        let mut result = carried_over(fields);
         if let Some(members) = fields.get("anyOf").or_else(|| fields.get("oneOf")).and_then(Value::as_array) {
             let members: Vec<Value> = members.iter().map(|member| self.convert(member, by_reference)).collect();
             result.insert("anyOf".to_owned(), members.into());
@@ -130,7 +125,7 @@ impl<'a> Strict<'a> {
         Value::Object(result)
     }
 
-    /// What a reference leads to, written out. What leads back to itself is any value from there on.
+    /// The target of a reference, inlined. A recursive reference is any value.
     fn referred(&mut self, target: &str, words: Option<&Value>, by_reference: bool) -> Value {
         let root = self.root;
         let pointer = target.strip_prefix('#').and_then(|pointer| schema::followed(root, pointer.to_owned()));
@@ -153,13 +148,10 @@ impl<'a> Strict<'a> {
         inlined
     }
 
-    /// One schema instead of several that hold together, where they speak of different things.
+    /// The members of `allOf` as one schema, if they do not overlap.
     fn joined(&self, fields: &Map<String, Value>, members: &[Value]) -> Option<Value> {
-        let mut whole: Map<String, Value> = fields
-            .iter()
-            .filter(|(name, _)| *name != "allOf")
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
+        let mut whole = fields.clone();
+        whole.shift_remove("allOf");
         for member in members {
             let pointer = member.get("$ref").and_then(Value::as_str).and_then(|target| target.strip_prefix('#'));
             let member = match pointer {
@@ -204,10 +196,10 @@ impl<'a> Strict<'a> {
         let object = Value::Object(fields.clone());
         let mut members: Map<String, Value> = properties
             .iter()
-            .map(|(name, schema)| (name.clone(), self.named_member(&object, name, schema, by_reference)))
+            .map(|(name, schema)| (name.clone(), self.member(&object, name, schema, by_reference)))
             .collect();
         if members.contains_key(ENTRIES) {
-            self.loosen(&format!("has a property `{ENTRIES}` of its own"));
+            self.notes.loose.push(format!("{} has a property `{ENTRIES}` of its own", self.place.join(".")));
         } else if let Some(values) = others {
             let entries = self.entries(fields, values, by_reference);
             members.insert(ENTRIES.to_owned(), entries);
@@ -218,7 +210,7 @@ impl<'a> Strict<'a> {
         }
     }
 
-    /// Properties of any name, with such values, as a list.
+    /// Properties of any name as a list of entries.
     fn entries(&mut self, fields: &Map<String, Value>, values: &Value, by_reference: bool) -> Value {
         self.levels += 1;
         self.place.push(ENTRIES.to_owned());
@@ -228,7 +220,7 @@ impl<'a> Strict<'a> {
         if by_reference {
             value = or_reference(value);
         }
-        let names = fields.get("propertyNames").and_then(Value::as_object).map(kept).unwrap_or_default();
+        let names = fields.get("propertyNames").and_then(Value::as_object).map(carried_over).unwrap_or_default();
         let mut counts = Map::new();
         if fields.get("properties").and_then(Value::as_object).is_none_or(Map::is_empty) {
             for (of_object, of_list) in [("minProperties", "minItems"), ("maxProperties", "maxItems")] {
@@ -252,13 +244,9 @@ impl<'a> Strict<'a> {
             None => any_value(),
         }
     }
-
-    fn loosen(&mut self, why: &str) {
-        self.notes.loose.push(format!("{} {why}", self.place.join(".")));
-    }
 }
 
-/// What any value is, and what any entries are, for the definitions of the composed schema.
+/// The definitions of any value and any entries.
 pub(super) fn definitions() -> [(&'static str, Value); 2] {
     let mut object = Map::new();
     object.insert(ENTRIES.to_owned(), json!({"$ref": ANY_ENTRIES}));
@@ -275,7 +263,7 @@ fn is_any_value(schema: &Value) -> bool {
     schema["$ref"] == ANY_VALUE || schema["anyOf"].as_array().is_some_and(|members| members.iter().any(is_any_value))
 }
 
-/// A list of entries, the names of which look so.
+/// A list of entries with such names.
 fn list_of(mut names: Map<String, Value>, value: Value) -> Value {
     names.insert("type".to_owned(), "string".into());
     let entry = Map::from_iter([(NAME.to_owned(), Value::Object(names)), (VALUE.to_owned(), value)]);
@@ -283,8 +271,8 @@ fn list_of(mut names: Map<String, Value>, value: Value) -> Value {
     json!({"description": words, "type": "array", "items": closed(entry)})
 }
 
-/// What can be carried over of a schema.
-fn kept(fields: &Map<String, Value>) -> Map<String, Value> {
+/// The keywords that are carried over.
+fn carried_over(fields: &Map<String, Value>) -> Map<String, Value> {
     let mut result: Map<String, Value> =
         KEPT.iter().filter_map(|name| Some(((*name).to_owned(), fields.get(*name)?.clone()))).collect();
     if !result.contains_key("description")
@@ -319,21 +307,15 @@ fn guessed_type(fields: &Map<String, Value>) -> Option<Value> {
     let one = fields.get("const").map(std::slice::from_ref);
     let values = one.or_else(|| fields.get("enum")?.as_array().map(Vec::as_slice))?;
     let mut types: Vec<&str> = Vec::new();
-    for value in values {
-        let name = match value {
-            Value::Null => "null",
-            Value::Bool(_) => "boolean",
-            Value::Number(_) => "number",
-            Value::String(_) => "string",
-            // An object or a list would need a shape of its own.
-            Value::Array(_) | Value::Object(_) => return None,
-        };
+    for name in values.iter().map(schema::type_of) {
         if !types.contains(&name) {
             types.push(name);
         }
     }
     match types.as_slice() {
         [] => None,
+        // An object or a list would need a shape of its own.
+        types if types.contains(&"object") || types.contains(&"array") => None,
         [one] => Some((*one).into()),
         several => Some(several.iter().copied().collect()),
     }
@@ -342,10 +324,8 @@ fn guessed_type(fields: &Map<String, Value>) -> Option<Value> {
 /// The schema, or a string that begins with `†`.
 fn or_reference(schema: Value) -> Value {
     let takes_any_string = schema.as_object().is_some_and(|fields| {
-        let is_string = fields.get("type").is_some_and(|names| {
-            names == "string" || names.as_array().is_some_and(|names| names.iter().any(|name| name == "string"))
-        });
-        is_string && !["enum", "const", "pattern", "format", "anyOf"].iter().any(|name| fields.contains_key(*name))
+        schema::named_types(&schema).any(|name| name == "string")
+            && !["enum", "const", "pattern", "format", "anyOf"].iter().any(|name| fields.contains_key(*name))
     });
     if takes_any_string || is_any_value(&schema) {
         return schema;
@@ -378,7 +358,7 @@ fn alternative(mut schema: Value, other: Value) -> Value {
     result
 }
 
-/// The schema with these words, first, as models read from the top.
+/// The schema with this description first, as models read from the top.
 pub(super) fn described(schema: Value, words: &str) -> Value {
     let mut result = Map::new();
     result.insert("description".to_owned(), words.into());

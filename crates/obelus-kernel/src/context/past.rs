@@ -1,4 +1,4 @@
-//! Messages of long ago, which are read only when somebody asks for them.
+//! Checkpoints of a context. Old messages are loaded only when somebody asks for them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,19 +10,19 @@ use serde_json::Value;
 use super::{Context, View};
 use crate::message::{Message, Role};
 
-/// Brings the messages that a kept context has left out, oldest first.
+/// Loads the messages that a checkpoint left out, oldest first.
 pub type LoadPast = Arc<dyn Fn() -> Result<Vec<Message>, String> + Send + Sync>;
 
-/// A hole in the list of messages, and how it is filled.
+/// A gap in the list of messages, and how to fill it.
 #[derive(Clone)]
 pub(super) struct Past {
-    /// Where in the list the hole is.
+    /// Where the gap is.
     at: usize,
     /// How many messages are missing there.
     count: usize,
     load: LoadPast,
     loaded: Arc<OnceLock<Result<Vec<Message>, String>>>,
-    /// The whole list, for whoever wants it in one piece; made anew after every append.
+    /// The whole list, built on demand after each append.
     whole: OnceLock<Vec<Message>>,
 }
 
@@ -45,26 +45,26 @@ impl Past {
     }
 }
 
-/// A context as it is kept: its fold, its end, and how much came before.
+/// A stored context: its fold and its latest messages.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct ContextCheckpoint<'a> {
     /// Messages in all.
     length: usize,
-    /// Messages at the beginning that whoever takes it up has already.
+    /// Messages at the beginning, which whoever restores it has already.
     opening: usize,
     /// The latest messages.
     recent: Vec<Value>,
     views: Vec<(Cow<'a, str>, Cow<'a, View>)>,
     instances: Vec<Cow<'a, str>>,
-    /// The latest plan, where it is among what is left out.
+    /// The latest plan.
     plan: Option<Value>,
 }
 
-/// So many of the latest messages are kept with the fold: what a prompt shows is most often among them.
+/// How many of the latest messages are stored: a prompt rarely shows older ones.
 const RECENT: usize = 64;
 
 impl Context {
-    /// Every message, oldest first. Where some were left out when the context was taken up, they are read now.
+    /// Every message, oldest first. Loads what was left out.
     pub fn messages(&self) -> &[Message] {
         match &self.past {
             None => &self.messages,
@@ -75,7 +75,7 @@ impl Context {
         }
     }
 
-    /// Makes room for so many messages more.
+    /// Reserves room for so many messages.
     pub(crate) fn expect(&mut self, messages: usize) {
         self.messages.reserve(messages);
     }
@@ -93,14 +93,14 @@ impl Context {
         self.messages.len() + self.past.as_ref().map_or(0, |past| past.count)
     }
 
-    /// Every message, newest first; what was left out is read only by whoever comes to it.
+    /// Every message, newest first. Loads what was left out only when it is reached.
     pub fn latest(&self) -> impl Iterator<Item = &Message> {
         let (opening, recent) = self.messages.split_at(self.past.as_ref().map_or(0, |past| past.at));
         let before = std::iter::once_with(|| self.past.as_ref().map_or(&[][..], Past::messages).iter().rev());
         recent.iter().rev().chain(before.flatten()).chain(opening.iter().rev())
     }
 
-    /// The words of the author. They stand at the beginning, which is never left out.
+    /// The author's texts, which are at the beginning and so never left out.
     pub(crate) fn system_texts(&self) -> impl Iterator<Item = &str> {
         self.messages.iter().filter_map(|message| match message {
             Message::Text(text) if text.role == Role::System => Some(text.text.as_str()),
@@ -108,18 +108,18 @@ impl Context {
         })
     }
 
-    /// Why what was left out cannot be read, if somebody needed it and it could not.
+    /// Why loading what was left out failed, if it did.
     pub fn unreadable(&self) -> Option<&str> {
         self.past.as_ref()?.loaded.get()?.as_ref().err().map(String::as_str)
     }
 
-    /// What is needed to go on with it: `opening` messages are known to whoever takes it up.
-    pub(crate) fn kept(&self, opening: usize) -> Option<ContextCheckpoint<'_>> {
+    /// What is needed to restore the context; the first `opening` messages are not stored.
+    pub(crate) fn checkpoint(&self, opening: usize) -> Option<ContextCheckpoint<'_>> {
         let length = self.length();
         let first = (length - RECENT.min(length)).max(opening);
         let recent: Vec<Value> = self.latest().take(length - first).map(Message::to_json).collect();
         let is_here = |message: &Message| !matches!(message, Message::Text(text) if text.role == Role::System);
-        // Tools and the author's words come with the request; a session that got more of them is not kept this way.
+        // Tools and the author's texts come with the request; a context that got more later has no checkpoint.
         let later = self.messages.iter().skip(opening);
         let is_plain = later.clone().all(|message| is_here(message) && !matches!(message, Message::Tool(_)));
         let is_open = self.past.as_ref().is_none_or(|past| past.at == opening);
@@ -134,7 +134,7 @@ impl Context {
         })
     }
 
-    /// Takes up what was kept, on the context that it began with.
+    /// Restores a checkpoint onto the opening messages.
     pub(crate) fn restore(&mut self, kept: ContextCheckpoint<'_>, load: LoadPast) -> Result<(), String> {
         let ContextCheckpoint { length, opening, recent, views, instances, plan } = kept;
         if self.past.is_some() || self.messages.len() != opening || opening + recent.len() > length {
@@ -157,7 +157,7 @@ impl Context {
         Ok(())
     }
 
-    /// The messages that [`Context::kept`] leaves out, of a context that has them all.
+    /// The messages that a checkpoint leaves out.
     pub fn left_out(&self, opening: usize) -> Vec<Message> {
         let length = self.length();
         let first = (length - RECENT.min(length)).max(opening);

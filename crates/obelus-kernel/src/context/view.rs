@@ -1,4 +1,4 @@
-//! One kind, folded: what is global, and what each instance lays over it.
+//! The fold of one kind: global data, and the data of each instance over it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::fold::{self, Method};
 use crate::jq::Read;
+use crate::message::Data;
 use crate::origin::{Labels, Origins};
 use crate::path::Segment;
 
@@ -21,10 +22,10 @@ pub struct View {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Layer {
-    /// A kind may be null, and that is something else than not being there.
+    /// Null is a value, and differs from none.
     #[serde(with = "present", default, skip_serializing_if = "Option::is_none")]
     value: Option<Value>,
-    /// The value as filters have it, from when one asks for it until it is written to.
+    /// The value as filters have it, cached until the next write.
     #[serde(skip)]
     for_filters: OnceLock<Read>,
     #[serde(with = "present", default, skip_serializing_if = "Option::is_none")]
@@ -34,7 +35,7 @@ struct Layer {
     labels: Labels,
 }
 
-/// What is written down is there, even if it is null.
+/// A stored null is a value.
 mod present {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use serde_json::Value;
@@ -50,9 +51,8 @@ mod present {
 }
 
 impl View {
-    /// The value at a path for an instance, own over global, or of global data only.
-    ///
-    /// Both trees are walked side by side, and merged only at the end of the path.
+    /// The value at a path: the instance's data over the global. Both are walked side by side, and merged only at the
+    /// end of the path.
     pub fn read(&self, path: &[Segment], instance: Option<&str>) -> Option<Cow<'_, Value>> {
         let mut under = self.global.value.as_ref();
         let mut over = instance.and_then(|name| self.instances.get(name)?.value.as_ref());
@@ -72,13 +72,13 @@ impl View {
         }
     }
 
-    /// All global data, as filters have it.
+    /// The global data as filters have it.
     pub(crate) fn for_filters(&self) -> Option<&Read> {
         let value = self.global.value.as_ref()?;
         Some(self.global.for_filters.get_or_init(|| Read::new(value)))
     }
 
-    /// Where the value at a path comes from, for an instance or of global data only.
+    /// Where the value at a path comes from.
     pub fn origins(&self, path: &[Segment], instance: Option<&str>) -> Origins {
         let mut found = self.global.labels.at(path);
         if let Some(layer) = instance.and_then(|name| self.instances.get(name)) {
@@ -91,25 +91,34 @@ impl View {
         found
     }
 
-    /// A part of what was just written comes from elsewhere than the rest of it. What stood there before, or is
-    /// written by others, is no such part.
-    pub(super) fn label_part(
-        &mut self,
-        instance: Option<&str>,
-        path: &[Segment],
-        method: Method,
-        value: &Value,
-        dotted: &str,
-        origins: &Origins,
-    ) {
-        for (place, part) in self.places(path, method, value, dotted, instance) {
-            // What is merged, and what was assigned as a whole, leaves alone what it did not bring.
-            let adds = method == Method::Merge || place == path;
-            self.label(instance, &place, if adds { method } else { Method::Set }, part, origins);
+    /// Notes the origins of data that was just written, and its schema and description. `is_new` if its place was empty.
+    pub(super) fn note(&mut self, data: &Data, is_new: bool) {
+        let instance = data.instance.as_deref();
+        if let (path, method, Some(value)) = data.operation() {
+            let sources = data.sources();
+            let labels = &mut self.layer(instance).labels;
+            labels.write(path, method, value, &sources);
+            if is_new && matches!(method, Method::Push | Method::Concat) {
+                // Labels of earlier data at this place must not remain for the first elements.
+                labels.join_below(path, &sources);
+            }
+            for (dotted, origins) in data.parts.iter().flat_map(|parts| parts.iter()) {
+                for (place, part) in self.places(path, method, value, dotted, instance) {
+                    // A merge, and an assign at the written path itself, keep what they do not write.
+                    let adds = method == Method::Merge || place == path;
+                    let method = if adds { method } else { Method::Set };
+                    self.layer(instance).labels.write(&place, method, part, origins);
+                }
+            }
+        }
+        if data.schema.is_some() || data.description.is_some() {
+            let layer = self.layer(instance);
+            layer.schema = data.schema.as_deref().cloned().or_else(|| layer.schema.take());
+            layer.description = data.description.clone().or_else(|| layer.description.take());
         }
     }
 
-    /// Where the parts of a value just written now lie that a dotted path names, and what they are.
+    /// The parts that a dotted path names in a value just written, each with its place.
     fn places<'v>(
         &self,
         path: &[Segment],
@@ -121,7 +130,7 @@ impl View {
         let added = match (method, value) {
             (Method::Push, _) => std::slice::from_ref(value),
             (Method::Concat, Value::Array(items)) => items,
-            // What joined a text is no part that could be told from the rest.
+            // Text that joined another text is no separate part.
             (Method::Concat, _) => &[],
             _ => {
                 let mut found = Vec::new();
@@ -139,27 +148,7 @@ impl View {
 
     /// Where everything of this kind comes from.
     pub(super) fn all_origins(&self) -> Origins {
-        let mut all = self.global.labels.at(&[]);
-        for layer in self.instances.values() {
-            all.join(&layer.labels.at(&[]));
-        }
-        all
-    }
-
-    /// Adds origins to a place and to everything below it that has labels.
-    pub(super) fn label_below(&mut self, instance: Option<&str>, path: &[Segment], origins: &Origins) {
-        self.layer(instance).labels.join_below(path, origins);
-    }
-
-    pub(super) fn label(
-        &mut self,
-        instance: Option<&str>,
-        path: &[Segment],
-        method: Method,
-        value: &Value,
-        origins: &Origins,
-    ) {
-        self.layer(instance).labels.write(path, method, value, origins);
+        self.instances.values().fold(self.global.labels.at(&[]), |all, layer| all.joined(&layer.labels.at(&[])))
     }
 
     /// The schema for an instance, else the global one.
@@ -173,7 +162,7 @@ impl View {
     }
 
     /// Whether this instance has data of this kind.
-    pub fn has_instance(&self, name: &str) -> bool {
+    pub(crate) fn has_instance(&self, name: &str) -> bool {
         self.instances.get(name).is_some_and(|layer| layer.value.is_some())
     }
 
@@ -190,21 +179,11 @@ impl View {
         instance.and_then(|name| get(self.instances.get(name)?)).or_else(|| get(&self.global))
     }
 
-    /// The place of a value, to write to it.
+    /// The value of a layer, to write to it.
     pub(super) fn slot(&mut self, instance: Option<&str>) -> &mut Option<Value> {
         let layer = self.layer(instance);
         layer.for_filters.take();
         &mut layer.value
-    }
-
-    pub(super) fn describe(&mut self, instance: Option<&str>, schema: Option<&Value>, description: Option<&String>) {
-        let layer = self.layer(instance);
-        if schema.is_some() {
-            layer.schema = schema.cloned();
-        }
-        if description.is_some() {
-            layer.description = description.cloned();
-        }
     }
 
     fn layer(&mut self, instance: Option<&str>) -> &mut Layer {
@@ -215,7 +194,7 @@ impl View {
     }
 }
 
-/// Everything in a value that a dotted path names. Arrays are looked through, an empty path is the value itself.
+/// Everything in a value that a dotted path names, through arrays; the empty path names the value itself.
 pub(crate) fn named<'v>(value: &'v Value, at: Vec<Segment>, dotted: &str, found: &mut Vec<(Vec<Segment>, &'v Value)>) {
     let (first, rest) = dotted.split_once('.').unwrap_or((dotted, ""));
     match value {
@@ -242,7 +221,7 @@ fn element(list: &[Segment], index: usize) -> Vec<Segment> {
     path
 }
 
-/// Whether the instance's value hides the global one instead of merging with it.
+/// Whether the instance's value covers the global one instead of merging with it.
 fn covers(under: Option<&Value>, over: Option<&Value>) -> bool {
     over.is_some_and(|over| !(over.is_object() && under.is_some_and(Value::is_object)))
 }

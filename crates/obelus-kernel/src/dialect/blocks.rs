@@ -1,8 +1,8 @@
 //! The dialect `blocks`: an answer as text with the blocks `THOUGHT:`, `ACTION:` and `ASSISTANT:`.
 //!
-//! Tolerant of how it is dressed: a preamble, code fences, headings in any case, bold or as Markdown headings, prose
-//! around the array. Strict in what is executed: ACTION holds exactly one array of valid JSON, every key is known
-//! and stands once, and nothing is mended by guessing. What is not understood is an error that names the place.
+//! The form may vary: a preamble, code fences, headings in any case, bold or as Markdown headings, prose around the
+//! array. What is executed may not: ACTION holds exactly one array of valid JSON, every key is known and stands once,
+//! and nothing is repaired by guessing. An error names the place.
 
 pub(super) mod headings;
 mod json;
@@ -11,10 +11,11 @@ mod step;
 use std::fmt;
 
 use headings::{Block, Heading, is_blank, is_fence, looks_like_heading};
-use json::Node;
+use json::ParsedJson;
+use serde_json::Value;
 pub use step::Step;
 
-use crate::session::Solution;
+use crate::dialect::Solution;
 
 /// The longest answer that is read, in bytes.
 pub const MAX_BYTES: usize = 1 << 20;
@@ -22,12 +23,12 @@ pub const MAX_BYTES: usize = 1 << 20;
 /// The most steps one answer may have.
 pub const MAX_STEPS: usize = 200;
 
-/// An answer, read.
+/// An answer in blocks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Blocks {
-    /// What the model thought; nobody is shown it but who looks at the log.
+    /// What the model thought; shown only in the log.
     pub thought: String,
-    /// What is to be done, in this order.
+    /// The steps in order.
     pub steps: Vec<Step>,
     /// Words for the user.
     pub words: String,
@@ -80,15 +81,14 @@ impl FormatError {
 }
 
 impl Blocks {
-    /// The same answer as a solution: its steps are calls that run in order and keep their results. Without steps the
-    /// words are the result.
+    /// The same answer as a solution: its steps are calls that run in order and keep their results. The words reach
+    /// the user at once; without steps they are the result as well.
     pub fn into_solution(self) -> Solution {
         let calls: Vec<_> = self.steps.into_iter().map(Step::into_call).collect();
         let words = Some(self.words).filter(|words| !words.is_empty());
-        // The words reach the user at once, whatever still waits; without steps they are the result as well.
         let output = words.clone().filter(|_| calls.is_empty()).map_or_else(Default::default, Into::into);
         let thought = Some(self.thought).filter(|thought| !thought.is_empty());
-        Solution { thought, say: words, calls, output, sequential: true, keeps_results: true }
+        Solution { thought, say: words, calls, output, sequential: true, keeps_results: true, output_path: None }
     }
 }
 
@@ -111,7 +111,7 @@ pub fn read(text: &str) -> Result<Blocks, FormatError> {
     let mut words = tidy(&text[assistant.content..]);
     let preamble = text[..thought.start].lines().rfind(|line| !is_blank(line));
     if preamble.is_some_and(is_fence) {
-        // The whole answer stood in a code fence.
+        // The whole answer is in a code fence.
         words = words.strip_suffix("```").map(tidy).unwrap_or(words);
     }
     if words.is_empty() && steps.is_empty() {
@@ -120,7 +120,7 @@ pub fn read(text: &str) -> Result<Blocks, FormatError> {
     Ok(Blocks { thought: tidy(&text[thought.content..action.start]), steps, words })
 }
 
-/// Writes an answer as `read` reads it, for showing the model its own earlier answers, and examples.
+/// Writes an answer as [`read`] reads it, to show the model its earlier answers.
 pub fn write(blocks: &Blocks) -> String {
     let steps: Vec<String> = blocks.steps.iter().map(|step| step.to_json().to_string()).collect();
     let action = match steps.is_empty() {
@@ -130,7 +130,7 @@ pub fn write(blocks: &Blocks) -> String {
     format!("THOUGHT:\n{}\nACTION:\n{action}\nASSISTANT:\n{}", escaped(&blocks.thought), escaped(&blocks.words))
 }
 
-/// Some models put what they think into a tag before their answer, drafts of blocks included.
+/// Where the answer begins after `<think>…</think>`, in which some models write drafts of blocks.
 fn after_thinking(text: &str) -> usize {
     let body = text.trim_start_matches(headings::is_space);
     match body.starts_with("<think>").then(|| text.find("</think>")).flatten() {
@@ -145,7 +145,7 @@ fn missing(block: Block) -> FormatError {
     FormatError::whole(format!("the block {name} is missing; {what}"))
 }
 
-/// The one heading ACTION that has an array below it, and where that begins.
+/// The one heading ACTION with JSON below it, and where that begins.
 fn find_action<'a>(text: &str, headings: &'a [Heading]) -> Result<(&'a Heading, usize), FormatError> {
     let mut first = None;
     let mut found = None;
@@ -164,7 +164,7 @@ fn find_action<'a>(text: &str, headings: &'a [Heading]) -> Result<(&'a Heading, 
         let message = "ACTION is a JSON array of steps; write [] where there is nothing to do";
         return Err(FormatError::at(text, first.content, message));
     };
-    // `Assistant:` in the prose of a thought is no heading; but what follows a whole answer is another one.
+    // `Assistant:` in the prose of a thought is no heading, but after ACTION it is.
     let is_spoken = |heading: &&Heading| {
         heading.block == Block::Assistant
             && heading.start < action.start
@@ -176,17 +176,20 @@ fn find_action<'a>(text: &str, headings: &'a [Heading]) -> Result<(&'a Heading, 
     Ok((action, payload))
 }
 
-/// Where something begins that is JSON or a code fence, at the start of the block or of one of its lines.
+/// Where the first line begins that starts with JSON or a code fence.
 fn payload(text: &str, from: usize, to: usize) -> Option<usize> {
-    let mut start = from;
-    for line in text[from..to].split_inclusive('\n') {
-        let body = line.trim_start_matches(headings::is_space);
-        if body.starts_with(['[', '{']) || is_fence(body) {
-            return Some(start + line.len() - body.len());
-        }
-        start += line.len();
-    }
-    None
+    let is_payload = |(_, line): &(usize, &str)| line.starts_with(['[', '{']) || is_fence(line);
+    trimmed_lines(text, from, to).find(is_payload).map(|(start, _)| start)
+}
+
+/// The lines of a part of the text without leading space, each with its place.
+fn trimmed_lines(text: &str, from: usize, to: usize) -> impl Iterator<Item = (usize, &str)> {
+    let mut next = from;
+    text[from..to].split_inclusive('\n').map(move |line| {
+        next += line.len();
+        let trimmed = line.trim_start_matches(headings::is_space);
+        (next - trimmed.len(), trimmed)
+    })
 }
 
 /// The steps, and where the array ends.
@@ -197,57 +200,51 @@ fn read_action(text: &str, payload: usize) -> Result<(Vec<Step>, usize), FormatE
         let body = fence.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
         start = text.len() - body.trim_start_matches(headings::is_space).len();
     }
-    let (value, end) = json::parse(text, start)?;
-    let elements = match value {
-        Node::Array(elements) => elements,
-        Node::Object(..) => {
+    let ParsedJson { value, elements, end } = json::parse(text, start)?;
+    let steps = match value {
+        Value::Array(steps) => steps,
+        Value::Object(_) => {
             let message = "ACTION is an array, not an object: put the step into brackets, [{…}]";
             return Err(FormatError::at(text, start, message));
         }
-        Node::Scalar(_) => return Err(FormatError::at(text, start, "ACTION is a JSON array of steps")),
+        _ => return Err(FormatError::at(text, start, "ACTION is a JSON array of steps")),
     };
-    if elements.len() > MAX_STEPS {
-        let message = format!("ACTION has {} steps, and at most {MAX_STEPS} are read", elements.len());
+    if steps.len() > MAX_STEPS {
+        let message = format!("ACTION has {} steps, and at most {MAX_STEPS} are read", steps.len());
         return Err(FormatError::at(text, start, message));
     }
-    let read = |(index, (offset, node))| {
-        Step::read(node).map_err(|message: String| FormatError::at(text, offset, message).in_step(index))
+    let read = |(index, (step, offset))| {
+        Step::read(step).map_err(|message: String| FormatError::at(text, offset, message).in_step(index))
     };
-    let steps = elements.into_iter().enumerate().map(read).collect::<Result<_, _>>()?;
+    let steps = steps.into_iter().zip(elements).enumerate().map(read).collect::<Result<_, _>>()?;
     Ok((steps, end))
 }
 
-/// The heading ASSISTANT after the array. Between them prose is passed over, but nothing that looks like more JSON.
+/// The heading ASSISTANT after the array. Prose between them is ignored; more JSON is an error.
 fn find_assistant(text: &str, headings: &[Heading], end: usize) -> Result<Heading, FormatError> {
     let line_end = text[end..].find('\n').map_or(text.len(), |newline| end + newline);
     let beside = headings::of_line(&text[end..line_end], end).filter(|heading| heading.block == Block::Assistant);
     let below = || headings.iter().find(|heading| heading.block == Block::Assistant && heading.start >= end);
     let found = beside.or_else(|| below().copied());
-    let between = end..found.map_or(text.len(), |heading| heading.start);
-    let mut start = end;
-    for line in text[between].split_inclusive('\n') {
-        let body = line.trim_start_matches(headings::is_space);
-        if body.starts_with(['[', '{', ']', '}', ',']) {
-            let message = "something stands after the end of the array; write one array that is valid JSON";
-            return Err(FormatError::at(text, start + line.len() - body.len(), message));
-        }
-        start += line.len();
+    let mut between = trimmed_lines(text, end, found.map_or(text.len(), |heading| heading.start));
+    if let Some((start, _)) = between.find(|(_, line)| line.starts_with(['[', '{', ']', '}', ','])) {
+        let message = "something stands after the end of the array; write one array that is valid JSON";
+        return Err(FormatError::at(text, start, message));
     }
     found.ok_or_else(|| missing(Block::Assistant))
 }
 
-/// Text of a block: line ends alike, nothing around it, and lines that were escaped as they were meant.
+/// The text of a block: trimmed, with `\n` as line ends, and without the backslashes of [`escaped`].
 fn tidy(text: &str) -> String {
     let lines: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches('\r')).collect();
-    let meant = |line: &str| match line.strip_prefix('\\') {
-        Some(rest) if looks_like_heading(line.trim_start_matches('\\')) => rest.to_owned(),
-        _ => line.to_owned(),
+    let meant = |line| match looks_like_heading(str::trim_start_matches(line, '\\')) {
+        true => line.strip_prefix('\\').unwrap_or(line),
+        false => line,
     };
-    let text = lines.join("\n");
-    text.trim().split('\n').map(meant).collect::<Vec<_>>().join("\n")
+    lines.join("\n").trim().split('\n').map(meant).collect::<Vec<_>>().join("\n")
 }
 
-/// Lines that would be taken for headings get a backslash.
+/// Puts a backslash before lines that would be read as headings.
 fn escaped(text: &str) -> String {
     let escape = |line: &str| match looks_like_heading(line.trim_start_matches('\\')) {
         true => format!("\\{line}"),

@@ -1,27 +1,26 @@
-//! Objects with properties of any name, in a form that strict structured-output modes can take.
+//! Objects with properties of any name, for strict structured-output modes.
 //!
-//! Such modes want every property named in the schema. So where names are free, the composed schema has one property,
-//! `_entries`, with a list of `{"name": …, "value": …}`; and wherever an answer has that list, its entries are taken
-//! for properties of the object it stands in. Beside it may stand properties that the schema does name. An answer that
-//! writes the plain object instead is as good: it is read as it is.
+//! Such modes want every property named in the schema. Where names are free, the composed schema has one property
+//! `_entries`, a list of `{"name": …, "value": …}`, beside the properties that it does name. Entries of an answer become
+//! properties of the object they stand in; an answer with the plain object is read as it is.
 
 use serde_json::{Map, Value};
 
-use crate::type_name;
+use crate::wording::type_name;
 
-/// The property that holds the others.
-pub const ENTRIES: &str = "_entries";
-/// What an entry says of itself.
+/// The property with the list of entries.
+pub(crate) const ENTRIES: &str = "_entries";
+/// The name of an entry's property.
 pub(crate) const NAME: &str = "name";
-/// What it stands for.
+/// The value of an entry's property.
 pub(crate) const VALUE: &str = "value";
 
-/// Makes properties of all entries, at every depth. What is wrong with one is said in words for the model.
-pub fn open(value: &mut Value) -> Result<(), String> {
+/// Makes properties of all entries, at every depth. The error is for the model.
+pub(crate) fn open(value: &mut Value) -> Result<(), String> {
     match value {
         Value::Array(items) => items.iter_mut().try_for_each(open),
         Value::Object(fields) => {
-            // To look through the names is cheaper than to hash one, and nearly always that is all.
+            // Comparing the names is cheaper than hashing one.
             let has_entries = fields.keys().any(|name| name == ENTRIES);
             let entries = if has_entries { fields.shift_remove(ENTRIES) } else { None };
             fields.values_mut().try_for_each(open)?;
@@ -39,7 +38,7 @@ fn put(fields: &mut Map<String, Value>, entry: Value) -> Result<(), String> {
     let (name, mut value) = pair(entry).ok_or_else(|| {
         format!("an entry of `{ENTRIES}` is an object with `{NAME}`, a string, and `{VALUE}`, and nothing else")
     })?;
-    // What is read twice could be understood in two ways; null is how an optional property is left out.
+    // A property may stand twice if the first is null, which means that it is left out.
     if fields.get(&name).is_some_and(|known| !known.is_null()) {
         return Err(format!("`{ENTRIES}`: `{name}` is given twice"));
     }

@@ -1,51 +1,53 @@
-//! An answer while it is still being written: words as they come, and calls as soon as they are whole.
+//! An answer while it is being written: words as they come, and calls once they are complete.
 //!
-//! What is told here is told ahead of time. The whole answer is read by [`Dialect::read`] when it is there, and that
-//! is what counts: where an answer turns out not to be in format, the reader just falls silent.
+//! [`Dialect::read`] reads the whole answer later, and that is what counts. After an error the reader is silent.
 
 mod blocks;
 mod json;
 
 use serde_json::Value;
 
+use blocks::BlocksReader;
+use json::JsonReader;
+
 use super::Dialect;
 
-/// A part of an answer that has come.
+/// A part of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Piece {
     /// More of the words for the user.
     Words(String),
-    /// A whole call.
+    /// A complete call.
     Call {
-        /// Its place among the calls of the answer.
+        /// Its index among the calls of the answer.
         index: usize,
         /// The call.
         call: Value,
     },
 }
 
-/// Reads an answer as it comes. Every character is looked at once, however small the pieces are.
-pub struct Reader(Inner);
+/// Reads an answer as it comes, each character once.
+pub struct Reader(ByDialect);
 
-enum Inner {
-    Json(json::Reader),
-    Blocks(blocks::Reader),
+enum ByDialect {
+    Json(JsonReader),
+    Blocks(BlocksReader),
 }
 
 impl Reader {
     /// A reader for an answer in this dialect.
     pub fn new(dialect: Dialect) -> Self {
         Self(match dialect {
-            Dialect::Json => Inner::Json(json::Reader::default()),
-            Dialect::Blocks => Inner::Blocks(blocks::Reader::default()),
+            Dialect::Json => ByDialect::Json(JsonReader::default()),
+            Dialect::Blocks => ByDialect::Blocks(BlocksReader::default()),
         })
     }
 
-    /// Takes more of the answer, and tells what that completes.
+    /// Takes more of the answer, and tells what it completes.
     pub fn push(&mut self, text: &str, mut piece: impl FnMut(Piece)) {
         match &mut self.0 {
-            Inner::Json(reader) => reader.push(text, &mut piece),
-            Inner::Blocks(reader) => reader.push(text, &mut piece),
+            ByDialect::Json(reader) => reader.push(text, &mut piece),
+            ByDialect::Blocks(reader) => reader.push(text, &mut piece),
         }
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn expression(text: &str) -> Result<Expr, Fault> {
     if let Some(path) = plain_reference(text) {
         return Ok(Expr::Ref(Arc::new(path)));
     }
-    let mut parser = Parser { text, rest: text, depth: 0 };
+    let mut parser = ExprParser { text, rest: text, depth: 0 };
     parser.space();
     let expr = parser.or()?;
     match parser.peek() {
@@ -29,9 +29,20 @@ pub(super) fn expression(text: &str) -> Result<Expr, Fault> {
     }
 }
 
+/// One reference that stands in a longer text from `start` to `end`. Columns are counted in the whole text.
+pub(crate) fn reference_in(text: &str, start: usize, end: usize) -> Result<Path, Fault> {
+    let mut parser = ExprParser { text: &text[..end], rest: &text[start..end], depth: 0 };
+    parser.take("†");
+    let path = parser.reference()?;
+    match parser.peek() {
+        None => Ok(path),
+        Some(_) => Err(parser.expected("one reference and `}`")),
+    }
+}
+
 const STATE: &str = "state";
 
-/// One reference of nothing but plain names, which is what nearly every expression is.
+/// The common case: one reference of plain names.
 fn plain_reference(text: &str) -> Option<Path> {
     let text = text.strip_prefix("†").filter(|text| begins_kind(text))?;
     let (kind, mut rest) = text.split_at(plain_letters(text));
@@ -45,42 +56,44 @@ fn plain_reference(text: &str) -> Option<Path> {
         segments.push(Segment::Field(name.into()));
         rest = after;
     }
-    // Most are about the state.
     let kind = if kind == STATE { const { Name::new_static(STATE) } } else { kind.into() };
     rest.is_empty().then_some(Path { kind, segments })
 }
 
-struct Parser<'a> {
+struct ExprParser<'a> {
     text: &'a str,
-    /// What has not been read yet.
+    /// The unread rest.
     rest: &'a str,
-    /// Parentheses open so far, bounded so that hostile text cannot exhaust the stack.
+    /// Open parentheses, bounded so that hostile text cannot exhaust the stack.
     depth: usize,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> ExprParser<'a> {
     fn or(&mut self) -> Result<Expr, Fault> {
-        let first = self.and()?;
-        if !self.operator("|")? {
-            return Ok(first);
-        }
-        let mut terms = vec![first, self.and()?];
-        while self.operator("|")? {
-            terms.push(self.and()?);
-        }
-        Ok(Expr::Any(terms))
+        self.joined("|", Self::and, Expr::Any)
     }
 
     fn and(&mut self) -> Result<Expr, Fault> {
-        let first = self.term()?;
-        if !self.operator("&")? {
+        self.joined("&", Self::term, Expr::All)
+    }
+
+    /// One term, or several between doubled signs.
+    fn joined(
+        &mut self,
+        sign: &str,
+        term: fn(&mut Self) -> Result<Expr, Fault>,
+        join: fn(Vec<Expr>) -> Expr,
+    ) -> Result<Expr, Fault> {
+        let first = term(self)?;
+        let mut terms = Vec::new();
+        while self.operator(sign)? {
+            terms.push(term(self)?);
+        }
+        if terms.is_empty() {
             return Ok(first);
         }
-        let mut terms = vec![first, self.term()?];
-        while self.operator("&")? {
-            terms.push(self.term()?);
-        }
-        Ok(Expr::All(terms))
+        terms.insert(0, first);
+        Ok(join(terms))
     }
 
     fn term(&mut self) -> Result<Expr, Fault> {
@@ -105,9 +118,9 @@ impl<'a> Parser<'a> {
         Ok(term)
     }
 
-    /// Takes a doubled operator sign; a single one is a mistake worth its own words.
+    /// Takes a doubled sign; a single one is an error.
     fn operator(&mut self, sign: &str) -> Result<bool, Fault> {
-        if self.rest.is_empty() || !self.take(sign) {
+        if !self.take(sign) {
             return Ok(false);
         }
         if !self.take(sign) {
@@ -124,9 +137,7 @@ impl<'a> Parser<'a> {
             if segments.len() > MAX_DEPTH {
                 return Err(self.expected(&format!("a path of at most {MAX_DEPTH} segments")));
             }
-            if self.rest.is_empty() {
-                return Ok(Path { kind, segments });
-            } else if self.take(".") {
+            if self.take(".") {
                 segments.push(self.segment()?);
             } else if self.take("[") {
                 segments.push(self.bracket()?);
@@ -173,22 +184,18 @@ impl<'a> Parser<'a> {
     }
 
     fn json_string(&mut self) -> Result<Segment, Fault> {
-        let rest = self.rest;
-        let mut escaped = false;
-        let close = rest.char_indices().skip(1).find(|&(_, c)| {
-            let closes = c == '"' && !escaped;
-            escaped = c == '\\' && !escaped;
-            closes
-        });
-        let Some((close, _)) = close else {
-            self.rest = "";
-            return Err(self.expected("the closing `\"` of the key"));
-        };
-        let Ok(key) = serde_json::from_str::<String>(&rest[..=close]) else {
-            return Err(self.expected("a key written as a JSON string"));
-        };
-        self.rest = &rest[close + 1..];
-        Ok(Segment::Key(key.into()))
+        let mut strings = serde_json::Deserializer::from_str(self.rest).into_iter::<String>();
+        match strings.next() {
+            Some(Ok(key)) => {
+                self.take_bytes(strings.byte_offset());
+                Ok(Segment::Key(key.into()))
+            }
+            Some(Err(error)) if error.is_eof() => {
+                self.rest = "";
+                Err(self.expected("the closing `\"` of the key"))
+            }
+            _ => Err(self.expected("a key written as a JSON string")),
+        }
     }
 
     fn peek(&self) -> Option<char> {
@@ -230,12 +237,12 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Letters of a kind's name after the first.
+/// Characters of a kind's name after the first.
 pub(crate) const fn is_kind_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
 }
 
-/// The letters of kinds, of which most other names are made too, by their bytes.
+/// The same by byte: most other names are made of these too.
 const PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
     let mut byte = 0_u8;
@@ -246,12 +253,12 @@ const PLAIN: [bool; 256] = {
     plain
 };
 
-/// Whether a text begins with a letter that a kind's name can begin with.
+/// Whether a text begins as a kind's name can begin.
 fn begins_kind(text: &str) -> bool {
     text.bytes().next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
 }
 
-/// How many such letters a text begins with.
+/// How many plain characters a text begins with.
 fn plain_letters(text: &str) -> usize {
     text.bytes().position(|byte| !PLAIN[byte as usize]).unwrap_or(text.len())
 }

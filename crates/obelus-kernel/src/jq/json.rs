@@ -1,9 +1,9 @@
-//! JSON values as filters have them, and back, without a text between the two.
+//! Conversion between JSON values and those of filters, without text in between.
 
 use jaq_json::{Num, Val, read};
 use serde_json::{Map, Value};
 
-/// What lies deeper in a result could be written as text, but not be read again.
+/// Deeper results could be written as text, but not read back.
 const DEEPEST: usize = 127;
 
 /// A value for a filter.
@@ -13,7 +13,7 @@ pub(super) fn from_json(value: &Value) -> Val {
         Value::Bool(is) => Val::Bool(*is),
         Value::Number(number) => match number.as_i64().and_then(|whole| isize::try_from(whole).ok()) {
             Some(whole) => Val::from(whole),
-            // Digits stay as they are written: what only passes through a filter is not rounded.
+            // Digits stay as written, so that numbers pass through a filter without rounding.
             None => read::parse_single_num(number.to_string().as_bytes()).map_or(Val::Null, Val::Num),
         },
         Value::String(text) => from_text(text),
@@ -31,7 +31,7 @@ fn from_text(text: &str) -> Val {
     Val::utf8_str(text.as_bytes().to_vec())
 }
 
-/// What a filter made, if it is JSON: filters can make bytes, infinities, and objects with keys that are no texts.
+/// A filter's result as JSON. Bytes, infinities and keys that are no texts are errors.
 pub(super) fn to_json(value: &Val) -> Result<Value, String> {
     within(value, DEEPEST).ok_or_else(|| "a result is not JSON".to_owned())
 }

@@ -1,6 +1,4 @@
-//! The definitions that filters can use: those of the language that are pure, and our own.
-//!
-//! They are read once. A filter is given those that it names, and those that these name in turn.
+//! The definitions that filters can use: the pure ones of the language, and our own. They are read once.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -11,62 +9,36 @@ use jaq_core::load::parse::Def;
 pub(super) type Definition = Def<&'static str>;
 
 /// Definitions that lead to a clock, to output, to an early end, or to functions that are left out with them.
-const IMPURE: [&str; 27] = [
-    "stderr",
-    "debug",
-    "halt",
-    "halt_error",
-    "logb",
-    "significand",
-    "pow10",
-    "drem",
-    "nexttoward",
-    "scalb",
-    "gamma",
-    "test",
-    "scan_",
-    "match",
-    "capture",
-    "splits",
-    "sub",
-    "gsub",
-    "scan",
-    "todate",
-    "fromdate",
-    "@html",
-    "@htmld",
-    "@uri",
-    "@urid",
-    "@base64",
-    "@base64d",
-];
+const IMPURE: &str = "stderr debug halt halt_error logb significand pow10 drem nexttoward scalb gamma \
+    test scan_ match capture splits sub gsub scan todate fromdate @html @htmld @uri @urid @base64 @base64d";
 
-/// What patterns are for: `test` says whether a text matches, `scan` gives every match (its groups, if the pattern has
-/// some), `capture` the named groups of the first. The time of each is linear in the length of the text.
+/// `test` tells whether a text matches, `scan` gives every match (its groups, if the pattern has some), `capture` the
+/// named groups of the first. Each takes time linear in the length of the text.
 const PATTERNS: &str = "\
     def test(re): match_test(re); \
     def scan(re): match_scan(re)[]; \
     def capture(re): match_capture(re)[];";
 
-/// A definition, and the places of those that it may need.
-struct Entry {
+/// A definition, and the indexes of those that it may need.
+struct LibraryEntry {
     definition: Definition,
     needs: Vec<usize>,
 }
 
-static LIBRARY: LazyLock<Vec<Entry>> = LazyLock::new(|| {
-    let pure = |def: &Definition| !IMPURE.contains(&def.name) && (def.name, def.args.len()) != ("split", 2);
+static LIBRARY: LazyLock<Vec<LibraryEntry>> = LazyLock::new(|| {
+    let is_impure = |name: &str| IMPURE.split_whitespace().any(|known| known == name);
+    let pure = |def: &Definition| !is_impure(def.name) && (def.name, def.args.len()) != ("split", 2);
     let theirs = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).filter(pure);
     let ours = jaq_core::load::parse(PATTERNS, |parser| parser.defs()).unwrap_or_default();
     let all: Vec<Definition> = theirs.chain(ours).collect();
     let names: Vec<String> = all.iter().map(|def| format!("{:?}", def.name)).collect();
     let needs = |def: &Definition| {
-        // A text of the same letters counts as well, which does no harm.
+        // A string of the same letters counts too, which does no harm.
         let body = format!("{:?}", def.body);
-        names.iter().enumerate().filter(|(_, name)| body.contains(name.as_str())).map(|(at, _)| at).collect()
+        (0..names.len()).filter(|&at| body.contains(&names[at])).collect()
     };
     let needs: Vec<Vec<usize>> = all.iter().map(needs).collect();
-    all.into_iter().zip(needs).map(|(definition, needs)| Entry { definition, needs }).collect()
+    all.into_iter().zip(needs).map(|(definition, needs)| LibraryEntry { definition, needs }).collect()
 });
 
 /// Every definition.
@@ -74,17 +46,12 @@ pub(super) fn whole() -> impl Iterator<Item = &'static Definition> {
     LIBRARY.iter().map(|entry| &entry.definition)
 }
 
-/// What a text may need: whatever has the name of a word in it, and what that needs in turn, in the order of all.
+/// The definitions that a text names, and those that they need in turn, in order.
 pub(super) fn named_in(text: &str) -> impl Iterator<Item = &'static Definition> {
     let words: BTreeSet<&str> =
         text.split(|letter: char| !(letter.is_alphanumeric() || letter == '_' || letter == '@')).collect();
     let mut wanted = BTreeSet::new();
-    let mut open: Vec<usize> = LIBRARY
-        .iter()
-        .enumerate()
-        .filter(|(_, entry)| words.contains(entry.definition.name))
-        .map(|(at, _)| at)
-        .collect();
+    let mut open: Vec<usize> = (0..LIBRARY.len()).filter(|&at| words.contains(LIBRARY[at].definition.name)).collect();
     while let Some(at) = open.pop() {
         if wanted.insert(at) {
             open.extend(&LIBRARY[at].needs);

@@ -1,4 +1,4 @@
-//! The check of a plan: everything that can be known to be wrong before anything runs.
+//! The check of a plan: what is wrong with it before anything runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::Manner;
-use super::graph::{Edge, Graph, Node, TooDense};
+use super::graph::{Edge, Graph, PlanNode, TooDense};
 use super::template::{Who, instances_of, who_runs};
 use super::types::{self, Shape};
 use crate::call::Call;
@@ -15,26 +15,27 @@ use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::fold::Method;
 use crate::message::PlanMode;
-use crate::path::Path;
+use crate::path::{Path, Segment};
+use crate::wording::closest;
 
-/// What is known of a plan without running it.
+/// The result of checking a plan.
 #[derive(Clone, Debug)]
 pub struct Check {
     /// The calls, as far as they could be read.
     pub calls: Vec<Call>,
     /// For whom each call runs.
     pub who: Vec<Who>,
-    /// Who feeds whom; empty if the plan is too dense to tell.
+    /// Who feeds whom; empty if the plan is too dense.
     pub graph: Graph,
-    /// Indexes of calls by earliest possible wave; empty if the calls wait for each other.
+    /// Indexes of calls by wave; empty if the calls wait for each other.
     pub waves: Vec<Vec<usize>>,
-    /// What must be mended before the plan can run.
+    /// What must be fixed before the plan can run.
     pub errors: Vec<Fault>,
-    /// What may be meant, and may not.
+    /// What may be a mistake.
     pub warnings: Vec<Warning>,
 }
 
-/// Something that may be meant, and may not.
+/// Something that may be a mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// The rule it is about.
@@ -51,14 +52,13 @@ impl Check {
         self.errors.is_empty()
     }
 
-    /// The form in which other programs read it.
+    /// The check as JSON.
     pub fn to_json(&self) -> Value {
         let edge = |edge: &Edge| json!([edge.from, edge.to, edge.path.to_string()]);
         let mut edges: Vec<_> = self.graph.edges().iter().collect();
         edges.sort();
         let error = |fault: &Fault| json!({"rule": fault.rule.name(), "call": fault.call, "message": fault.words()});
-        let warning =
-            |warning: &Warning| json!({"rule": warning.rule.name(), "call": warning.call, "message": warning.text});
+        let warning = |found: &Warning| json!({"rule": found.rule.name(), "call": found.call, "message": found.text});
         json!({
             "valid": self.is_valid(),
             "waves": self.waves,
@@ -74,7 +74,7 @@ pub fn check(proposals: &[Arc<Value>], mode: PlanMode, context: &Context) -> Che
     check_in_manner(proposals, mode, Manner::default(), context)
 }
 
-/// The same, for calls that are to be taken in another manner.
+/// The same, for calls that run in this manner.
 pub(crate) fn check_in_manner(proposals: &[Arc<Value>], mode: PlanMode, manner: Manner, context: &Context) -> Check {
     let mut errors = Vec::new();
     let mut calls = Vec::with_capacity(proposals.len());
@@ -92,7 +92,7 @@ pub(crate) fn check_in_manner(proposals: &[Arc<Value>], mode: PlanMode, manner: 
     }
     errors.extend(context.tools().filter_map(|tool| tool.check().err()));
     let who = who_runs(&calls, context);
-    let nodes: Vec<_> = calls.iter().zip(&who).map(|(call, who)| Node { call, who: who.clone() }).collect();
+    let nodes: Vec<_> = calls.iter().zip(&who).map(|(call, who)| PlanNode { call, who: who.clone() }).collect();
     let graph = Graph::with(&nodes, |from, to| !manner.sequential || from < to);
     drop(nodes);
     let mut check = Check { calls, who, graph: Graph::default(), waves: Vec::new(), errors, warnings: Vec::new() };
@@ -116,7 +116,7 @@ pub(crate) fn check_in_manner(proposals: &[Arc<Value>], mode: PlanMode, manner: 
 }
 
 impl Check {
-    /// An expression that nobody feeds and nobody has.
+    /// Finds expressions without a value that no call feeds.
     fn look_for_unfed(&mut self, context: &Context) {
         for (index, call) in self.calls.iter().enumerate() {
             let fed = |path: &Path| !self.graph.edges_by(index, path).is_empty();
@@ -140,23 +140,21 @@ impl Check {
                     let text = format!("{expr} has no value, and no call writes it{}", self.hint(expr));
                     self.errors.push(Fault::new(Rule::Plan4, text).at(&field).in_call(index));
                 } else {
-                    let names: Vec<_> = without.iter().filter_map(|who| **who).take(5).collect();
-                    let text = format!(
-                        "{expr} has no value for {}, and no call writes it; the other instances run",
-                        names.join(", ")
-                    );
+                    let names = without.iter().filter_map(|who| **who).take(5).collect::<Vec<_>>().join(", ");
+                    let text =
+                        format!("{expr} has no value for {names}, and no call writes it; the other instances run");
                     self.warnings.push(Warning { rule: Rule::Plan4, call: Some(index), text });
                 }
             }
         }
     }
 
-    /// A path that somebody writes and whose name is much like the one that nobody does.
+    /// A written path with a name like the one that is missing.
     fn hint(&self, expr: &Expr) -> String {
         for path in expr.refs() {
             let written = self.calls.iter().flat_map(Call::writes).filter(|other| other.kind == path.kind);
             for (meant, known) in written.filter_map(|other| Some((path.segments.first()?, other.segments.first()?))) {
-                if meant != known && crate::call::closest(&meant.key(), &[known.key().as_ref()]).is_some() {
+                if meant != known && closest(&meant.key(), &[known.key().as_ref()]).is_some() {
                     let near = Path { kind: path.kind.clone(), segments: [known.clone()].into() };
                     return format!("; did you mean {near}?");
                 }
@@ -165,13 +163,10 @@ impl Check {
         String::new()
     }
 
-    /// A value written as one type and read as another.
+    /// Finds values written as one type and read as another.
     fn look_for_clashes(&mut self, context: &Context) {
-        let outputs: Vec<Option<Value>> = self
-            .calls
-            .iter()
-            .map(|call| Some(types::written(call.tool.as_ref()?.output()?, call.output_method)))
-            .collect();
+        let output = |call: &Call| Some(types::written(call.tool.as_ref()?.output()?, call.output_method));
+        let outputs: Vec<Option<Value>> = self.calls.iter().map(output).collect();
         let mut found = Vec::new();
         for (index, call) in self.calls.iter().enumerate() {
             call.each_expr(&mut |place, expr| {
@@ -205,9 +200,8 @@ impl Check {
         self.errors.extend(found);
     }
 
-    /// Several writers of one path, in no order: the last to complete wins.
-    ///
-    /// Taken by wave, the writers are in order exactly when each of them waits for the one before.
+    /// Finds several writers of one path without an order. By wave, writers are in order if each waits for the one
+    /// before.
     fn look_for_rivals(&mut self) {
         let mut writers: BTreeMap<&Path, Vec<usize>> = BTreeMap::new();
         for &index in self.waves.iter().flatten() {
@@ -225,7 +219,7 @@ impl Check {
         let mut budget = 1_000_000;
         for (path, calls) in writers.into_iter().filter(|(_, calls)| calls.len() > 1) {
             let mut rivals = BTreeSet::new();
-            // The latest writer for each instance; a call for all of them follows on every one.
+            // The latest writer for each instance; a call for each instance follows on all of them.
             let mut latest: BTreeMap<&Who, usize> = BTreeMap::new();
             for index in calls {
                 let who = &self.who[index];
@@ -241,34 +235,27 @@ impl Check {
                 latest.insert(who, index);
             }
             if let Some(&first) = rivals.first() {
-                let names: Vec<_> = rivals.iter().take(5).map(ToString::to_string).collect();
+                let names = rivals.iter().take(5).map(ToString::to_string).collect::<Vec<_>>().join(", ");
                 let more = if rivals.len() > 5 { format!(" and {} more", rivals.len() - 5) } else { String::new() };
-                let text = format!(
-                    "calls {}{more} all write {path}, in no order: the last to complete wins",
-                    names.join(", ")
-                );
+                let text = format!("calls {names}{more} all write {path}, in no order: the last to complete wins");
                 self.warnings.push(Warning { rule: Rule::Plan5, call: Some(first), text });
             }
         }
     }
 }
 
-/// The paths that get the result itself. With alternatives, the last one may get an error instead.
+/// The paths that get the result: of several alternatives, the last may get an error instead.
 fn certain_writes(call: &Call) -> impl Iterator<Item = &Arc<Path>> {
-    let alternatives = call.output_path.iter().flat_map(|path| path.alternatives.iter());
-    let certain = match call.output_path.as_ref().map_or(0, |path| path.alternatives.len()) {
-        0 | 1 => 1,
-        several => several - 1,
-    };
-    alternatives.take(certain).flatten()
+    let alternatives = call.output_path.as_ref().map_or(&[][..], |path| &path.alternatives);
+    alternatives.iter().take(alternatives.len().saturating_sub(1).max(1)).flatten()
 }
 
 fn param_shape<'a>(params: &'a Value, place: &[String]) -> Option<Shape<'a>> {
-    let path: Vec<_> = place.iter().map(|step| crate::Segment::Field(step.into())).collect();
+    let path: Vec<_> = place.iter().map(|step| Segment::Field(step.into())).collect();
     Shape::new(params)?.below(&path)
 }
 
-/// One path is a prefix of the other: the longer one is looked for in the shorter one's schema.
+/// Compares the schemas where the longer path ends; one path is a prefix of the other.
 fn clash_between(output: Shape<'_>, written: &Path, read: Shape<'_>, path: &Path) -> Option<String> {
     if written.segments.len() <= path.segments.len() {
         types::clash(output.below(&path.segments[written.segments.len()..])?, read)

@@ -1,8 +1,10 @@
-//! The graph itself: an edge where one call may write what another reads.
+//! The graph of a plan: an edge where one call may write what another reads.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+use smallvec::SmallVec;
 
 use super::template::Who;
 use crate::call::Call;
@@ -21,11 +23,11 @@ pub struct Edge {
     pub path: Arc<Path>,
 }
 
-/// More edges than a person or a machine could make use of: most often everything reads what everything writes.
+/// The plan has too many edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooDense;
+pub(crate) struct TooDense;
 
-/// Bounds the memory that a hostile plan can take.
+/// Bounds the memory of a hostile plan.
 const MOST_EDGES: usize = 2_000_000;
 
 /// Calls that wait for each other: each edge feeds the next, and the last the first.
@@ -33,7 +35,7 @@ const MOST_EDGES: usize = 2_000_000;
 pub struct Cycle(pub Vec<Edge>);
 
 impl Cycle {
-    /// The cycle in words; `name` gives the index and the tool of the call behind a node.
+    /// The cycle in words; `name` gives the index and the tool of a node's call.
     pub(crate) fn fault<'a>(&self, name: impl Fn(usize) -> (usize, &'a str)) -> Fault {
         let named = |node| {
             let (call, tool) = name(node);
@@ -55,31 +57,30 @@ impl Cycle {
 /// Who feeds whom among the calls of a plan.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
-    /// All edges by reader, then by path; a pair stands once for each path that is read.
+    /// All edges by reader, then by path: one for each pair and path.
     edges: Vec<Edge>,
     /// Where the edges into each call begin in `edges`.
     starts: Vec<usize>,
-    /// The calls that each call feeds, each once, one call after the other.
-    feeds: Vec<usize>,
-    /// Where those that a call feeds begin in `feeds`.
-    feed_starts: Vec<usize>,
+    /// The calls that each call feeds, each once.
+    feeds: Vec<SmallVec<[usize; 4]>>,
     /// How many calls feed each call.
     feeders: Vec<usize>,
 }
 
 /// What the graph needs to know of a call.
-pub(crate) struct Node<'a> {
+pub(crate) struct PlanNode<'a> {
     pub(crate) call: &'a Call,
     pub(crate) who: Who,
 }
 
 impl Graph {
-    /// The graph of the edges that may be.
-    pub(crate) fn with(nodes: &[Node<'_>], may_feed: impl Fn(usize, usize) -> bool) -> Result<Self, TooDense> {
+    /// The graph with the edges that `may_feed` permits.
+    pub(crate) fn with(nodes: &[PlanNode<'_>], may_feed: impl Fn(usize, usize) -> bool) -> Result<Self, TooDense> {
         let writers = Writers::new(nodes);
         let mut edges = Vec::with_capacity(nodes.len());
         let mut starts = Vec::with_capacity(nodes.len() + 1);
-        let mut pairs = Pairs::new(nodes.len());
+        let mut feeds: Vec<SmallVec<[usize; 4]>> = vec![SmallVec::new(); nodes.len()];
+        let mut feeders = vec![0; nodes.len()];
         let mut into: Vec<(&Arc<Path>, usize)> = Vec::new();
         for (to, node) in nodes.iter().enumerate() {
             starts.push(edges.len());
@@ -97,13 +98,15 @@ impl Graph {
                 return Err(TooDense);
             }
             for (path, from) in into.drain(..) {
-                pairs.add(from, to);
+                if feeds[from].last() != Some(&to) {
+                    feeds[from].push(to);
+                    feeders[to] += 1;
+                }
                 edges.push(Edge { from, to, path: path.clone() });
             }
         }
         starts.push(edges.len());
-        let (feeds, feed_starts) = pairs.by_feeder();
-        Ok(Graph { edges, starts, feeds, feed_starts, feeders: pairs.feeders })
+        Ok(Graph { edges, starts, feeds, feeders })
     }
 
     /// The edges into a call, sorted by path.
@@ -112,9 +115,9 @@ impl Graph {
     }
 
     /// The edges into a call by one of the paths it reads.
-    pub fn edges_by(&self, call: usize, path: &Path) -> &[Edge] {
+    pub(crate) fn edges_by(&self, call: usize, path: &Path) -> &[Edge] {
         let edges = self.edges_into(call);
-        // An edge holds the very path of the call that reads, so that most often there is nothing to compare.
+        // An edge shares the path of the call that reads, so most often the pointers are equal.
         let is = |edge: &Edge| std::ptr::eq(&*edge.path, path) || *edge.path == *path;
         let start = edges.partition_point(|edge| !is(edge) && *edge.path < *path);
         let len = edges[start..].partition_point(is);
@@ -128,7 +131,7 @@ impl Graph {
 
     /// The calls that a call feeds, each once.
     pub fn fed_by(&self, call: usize) -> &[usize] {
-        &self.feeds[self.feed_starts[call]..self.feed_starts[call + 1]]
+        &self.feeds[call]
     }
 
     /// The number of calls that feed a call.
@@ -136,48 +139,41 @@ impl Graph {
         self.feeders[call]
     }
 
-    /// Calls that wait for each other, if there are some.
+    /// Calls that wait for each other, if there are any.
     pub(crate) fn any_cycle(&self) -> Option<Cycle> {
+        self.levels().err()
+    }
+
+    /// The calls by wave: each is one wave after the latest of those that feed it.
+    pub fn waves(&self) -> Result<Vec<Vec<usize>>, Cycle> {
+        let levels = self.levels()?;
+        let mut waves = vec![Vec::new(); levels.iter().max().map_or(0, |last| last + 1)];
+        for (call, level) in levels.into_iter().enumerate() {
+            waves[level].push(call);
+        }
+        Ok(waves)
+    }
+
+    /// The wave of each call.
+    fn levels(&self) -> Result<Vec<usize>, Cycle> {
         let mut open = self.feeders.clone();
+        let mut levels = vec![0; open.len()];
         let mut free: Vec<usize> = (0..open.len()).filter(|&call| open[call] == 0).collect();
         let mut placed = 0;
         while let Some(call) = free.pop() {
             placed += 1;
             for &fed in self.fed_by(call) {
+                levels[fed] = levels[fed].max(levels[call] + 1);
                 open[fed] -= 1;
                 if open[fed] == 0 {
                     free.push(fed);
                 }
             }
         }
-        (placed < open.len()).then(|| self.cycle(&open))
+        if placed < open.len() { Err(self.cycle(&open)) } else { Ok(levels) }
     }
 
-    /// The wave of every call: one more than the latest wave of what feeds it.
-    pub fn waves(&self) -> Result<Vec<Vec<usize>>, Cycle> {
-        let count = self.feeders.len();
-        let mut open = self.feeders.clone();
-        let mut wave: Vec<usize> = (0..count).filter(|&call| open[call] == 0).collect();
-        let mut waves = Vec::new();
-        let mut placed = 0;
-        while !wave.is_empty() {
-            placed += wave.len();
-            let mut next = Vec::new();
-            for &call in &wave {
-                for &fed in self.fed_by(call) {
-                    open[fed] -= 1;
-                    if open[fed] == 0 {
-                        next.push(fed);
-                    }
-                }
-            }
-            next.sort_unstable();
-            waves.push(std::mem::replace(&mut wave, next));
-        }
-        if placed < count { Err(self.cycle(&open)) } else { Ok(waves) }
-    }
-
-    /// Walks backwards among the calls that never became free; such a walk must come upon itself.
+    /// Walks backwards among the calls that never became free, until it meets itself.
     fn cycle(&self, open: &[usize]) -> Cycle {
         let stuck = |call: usize| self.edges_into(call).iter().find(|edge| open[edge.from] > 0);
         let mut at = open.iter().position(|&count| count > 0).unwrap_or_default();
@@ -214,53 +210,12 @@ impl Graph {
     }
 }
 
-/// Who feeds whom, whatever the path.
-struct Pairs {
-    /// Feeder and fed, each pair once, by the fed.
-    all: Vec<(usize, usize)>,
-    /// The latest call that each call was found to feed.
-    latest: Vec<Option<usize>>,
-    feeders: Vec<usize>,
-}
-
-impl Pairs {
-    fn new(calls: usize) -> Self {
-        Self { all: Vec::with_capacity(calls), latest: vec![None; calls], feeders: vec![0; calls] }
-    }
-
-    /// Takes note of a pair. Whatever feeds one call is told before whatever feeds the next.
-    fn add(&mut self, from: usize, to: usize) {
-        if self.latest[from].replace(to) != Some(to) {
-            self.all.push((from, to));
-            self.feeders[to] += 1;
-        }
-    }
-
-    /// The fed, one feeder after the other, and where those of each feeder begin.
-    fn by_feeder(&self) -> (Vec<usize>, Vec<usize>) {
-        let mut starts = vec![0; self.latest.len() + 1];
-        for (from, _) in &self.all {
-            starts[from + 1] += 1;
-        }
-        for call in 1..starts.len() {
-            starts[call] += starts[call - 1];
-        }
-        let mut next = starts.clone();
-        let mut fed = vec![0; self.all.len()];
-        for &(from, to) in &self.all {
-            fed[next[from]] = to;
-            next[from] += 1;
-        }
-        (fed, starts)
-    }
-}
-
-/// Writers by what they write, so that finding those of one path costs its depth and what is found.
+/// Writers by path: finding those of a path costs its depth and what is found.
 struct Writers<'a> {
     kinds: BTreeMap<&'a str, OfKind<'a>>,
 }
 
-/// The writers of one kind, by whom they run for.
+/// The writers of one kind, by instance.
 #[derive(Default)]
 struct OfKind<'a> {
     once: Trie<'a>,
@@ -269,7 +224,6 @@ struct OfKind<'a> {
 }
 
 impl OfKind<'_> {
-    /// With room for so many writers.
     fn with_room(calls: usize) -> Self {
         let below = Below { children: ByName::with_capacity_and_hasher(calls, Default::default()), ..Below::default() };
         Self { once: Trie { below: Some(Box::new(below)), ..Trie::default() }, ..Self::default() }
@@ -277,10 +231,10 @@ impl OfKind<'_> {
 }
 
 impl<'a> Writers<'a> {
-    fn new(nodes: &'a [Node<'_>]) -> Self {
+    fn new(nodes: &'a [PlanNode<'_>]) -> Self {
         let mut kinds: BTreeMap<&str, OfKind<'_>> = BTreeMap::new();
         for (index, node) in nodes.iter().enumerate() {
-            for path in node.call.writes() {
+            for path in node.call.all_writes() {
                 // Most plans write to one kind.
                 let room = if kinds.is_empty() { nodes.len() } else { 0 };
                 let of_kind = kinds.entry(&path.kind).or_insert_with(|| OfKind::with_room(room));
@@ -295,8 +249,8 @@ impl<'a> Writers<'a> {
         Self { kinds }
     }
 
-    /// Those whose writes a reader can see: global ones for all, those of an instance for that instance alone, and for
-    /// a call that runs for each.
+    /// Writers that a reader can see: global ones always, those of an instance for that instance, or if the reader
+    /// runs for each.
     fn of(&self, path: &Path, reader: &Who, found: &mut impl FnMut(usize)) {
         let Some(OfKind { once, each, one }) = self.kinds.get(path.kind.as_str()) else { return };
         once.collect(&path.segments, found);
@@ -313,7 +267,7 @@ impl<'a> Writers<'a> {
 
 #[derive(Default)]
 struct Trie<'a> {
-    /// Nearly every path has one writer, which takes no list.
+    /// Most paths have one writer, which needs no list.
     first: Option<usize>,
     others: Vec<usize>,
     below: Option<Box<Below<'a>>>,
@@ -322,7 +276,7 @@ struct Trie<'a> {
 #[derive(Default)]
 struct Below<'a> {
     children: ByName<Cow<'a, str>, Trie<'a>>,
-    /// Writes by an index from the end, which can be any element.
+    /// Writers by an index from the end, which can be any element.
     from_the_end: Trie<'a>,
 }
 

@@ -1,4 +1,4 @@
-//! A dry run: what a plan would do, in which order, what would need a person, and what each branch leaves out.
+//! A dry run of a plan.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,59 +9,50 @@ use super::check::Check;
 use super::template::Who;
 use crate::call::Call;
 use crate::context::Context;
-use crate::origin::{Origin, Origins};
+use crate::names::Name;
 use crate::path::Path;
-use crate::session::{Mode, Policy, Verdict};
+use crate::template::Template;
+use crate::tool::Tool;
 
-/// What a plan would do. Nothing is touched.
+/// What a plan would do.
 #[derive(Clone, Debug)]
 pub struct Simulation {
-    /// Each call with its parameters as far as they are known, its wave, and what the policy says of it.
+    /// Each call with its parameters as far as they are known, its wave and its verdict.
     pub calls: Vec<Value>,
-    /// For each alternative of a call, the calls that would be left out if the result went there.
+    /// For each alternative of a call, the calls that are left out if the result goes there.
     pub branches: Vec<Value>,
 }
 
-/// Runs a checked plan dry. `is_latent` says which tools the model carries out itself.
-pub fn simulate(
+/// Runs a checked plan dry. `by_model` says which tools the model carries out itself. `judge` gives the
+/// verdict on any other call for an instance with these parameters, as JSON.
+pub(crate) fn simulate(
     check: &Check,
     context: &Context,
-    mode: Mode,
-    policy: &Policy,
-    is_latent: impl Fn(&crate::Tool) -> bool,
+    by_model: impl Fn(&Tool) -> bool,
+    judge: impl Fn(&Call, &Tool, Option<&str>, &Value) -> Value,
 ) -> Simulation {
-    let wave_of = |index: usize| check.waves.iter().position(|wave| wave.contains(&index));
     let calls = check.calls.iter().enumerate().map(|(index, call)| {
-        let instance = match &check.who[index] {
-            Who::One(name) => Some(name.as_str()),
-            Who::Once | Who::Each => None,
+        let (instance, runs) = match &check.who[index] {
+            Who::Once => (None, 1),
+            Who::One(name) => (Some(name.as_str()), 1),
+            Who::Each => (None, super::instances_of(&check.calls, context).len()),
         };
-        let params = symbolic(check, index, context, instance);
+        let params = Value::Object(symbolic(check, index, context, instance));
+        let verdict = match &call.tool {
+            None => json!({"verdict": "faulty"}),
+            Some(tool) if call.delegate.is_none() && by_model(tool) => {
+                json!({"verdict": "allow", "by": "the model itself"})
+            }
+            Some(tool) => judge(call, tool, instance, &params),
+        };
         let mut shown = json!({
             "call": index,
             "tool": call.tool_name(),
-            "wave": wave_of(index),
+            "wave": check.waves.iter().position(|wave| wave.contains(&index)),
             "params": params,
             "outputPath": call.output_path.as_ref().map(ToString::to_string),
-            "runs": match &check.who[index] {
-                Who::Once => json!(1),
-                Who::One(_) => json!(1),
-                Who::Each => json!(super::instances_of(&check.calls, context).len()),
-            },
+            "runs": runs,
         });
-        let verdict = match &call.tool {
-            None => json!({"verdict": "faulty"}),
-            Some(tool) if call.delegate.is_none() && is_latent(tool) => {
-                json!({"verdict": "allow", "by": "the model itself"})
-            }
-            Some(tool) => {
-                match policy.verdict(call, tool, &Value::Object(params), mode, &|_| Origins::of(Origin::User)) {
-                    Verdict::Allow => json!({"verdict": "allow"}),
-                    Verdict::Confirm(reasons) => json!({"verdict": "confirm", "reasons": reasons}),
-                    Verdict::Refuse { reason, .. } => json!({"verdict": "refuse", "reasons": [reason]}),
-                }
-            }
-        };
         if let (Value::Object(shown), Value::Object(verdict)) = (&mut shown, verdict) {
             shown.extend(verdict);
         }
@@ -70,13 +61,13 @@ pub fn simulate(
     Simulation { calls: calls.collect(), branches: branches(check, context) }
 }
 
-/// Parameters with every reference resolved that no call of the plan will still change.
+/// Parameters with references resolved unless a call of the plan writes them.
 fn symbolic(check: &Check, index: usize, context: &Context, instance: Option<&str>) -> Map<String, Value> {
     let read = |path: &Path| match check.graph.edges_by(index, path).is_empty() {
         true => context.read(path, instance),
         false => None,
     };
-    let param = |(name, template): &(crate::Name, crate::Template)| {
+    let param = |(name, template): &(Name, Template)| {
         let value = template.resolve(&read).unwrap_or_else(|_| template.outline());
         (name.to_string(), value)
     };
@@ -97,7 +88,7 @@ fn branches(check: &Check, context: &Context) -> Vec<Value> {
     branches
 }
 
-/// The calls that cannot run if call `branching` writes this group and no other.
+/// The calls that cannot run if the call `branching` writes this group.
 fn skipped(check: &Check, context: &Context, branching: usize, group: &[Arc<Path>]) -> BTreeSet<usize> {
     let mut skipped = BTreeSet::new();
     for &index in check.waves.iter().flatten() {
@@ -116,35 +107,4 @@ fn skipped(check: &Check, context: &Context, branching: usize, group: &[Arc<Path
         }
     }
     skipped
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::message::PlanMode;
-
-    #[test]
-    fn each_branch_says_what_it_leaves_out_and_what_needs_a_person() {
-        let context = Context::from_value(json!([
-            {"type": "input", "city": "Сочи"},
-            {"type": "tool", "tool": {
-                "forecast": {"properties": {"city": {}}, "x-effect": "read"},
-                "walk": {"properties": {"f": {}}, "x-effect": "delete"},
-                "museum": {"properties": {"f": {}}, "x-effect": "create"},
-            }},
-        ]))
-        .unwrap();
-        let calls = [
-            json!({"_tool": "forecast", "city": "†input.city", "_outputPath": "†state.sunny || †state.rainy"}),
-            json!({"_tool": "walk", "f": "†state.sunny", "_outputPath": "†state.a"}),
-            json!({"_tool": "museum", "f": "†state.rainy"}),
-        ];
-        let check = super::super::check(&calls.map(Arc::new), PlanMode::Lazy, &context);
-        let dry = simulate(&check, &context, Mode::Full, &Policy::default(), |_| false);
-        assert_eq!(dry.calls[0]["params"], json!({"city": "Сочи"}));
-        assert_eq!(dry.calls[1]["params"], json!({"f": "†state.sunny"}));
-        assert_eq!((&dry.calls[1]["verdict"], &dry.calls[2]["verdict"]), (&json!("confirm"), &json!("allow")));
-        let skipped: Vec<_> = dry.branches.iter().map(|branch| branch["skipped"].clone()).collect();
-        assert_eq!(skipped, [json!([2]), json!([1])]);
-    }
 }

@@ -1,4 +1,4 @@
-//! One plan for many instances: which of its calls run once, and which once for each.
+//! Plans over instances: which calls run once, and which once for each.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,9 +17,9 @@ pub enum Who {
     One(String),
 }
 
-/// A call without an instance that touches an instanced kind runs for each instance, and so makes the kinds
-/// that it writes instanced in turn.
-pub fn who_runs(calls: &[impl Borrow<Call>], context: &Context) -> Vec<Who> {
+/// For whom each call runs. A call without an instance that touches an instanced kind runs for each instance, which
+/// makes the kinds that it writes instanced too.
+pub(crate) fn who_runs(calls: &[impl Borrow<Call>], context: &Context) -> Vec<Who> {
     let calls: Vec<&Call> = calls.iter().map(Borrow::borrow).collect();
     let named = |call: &Call| call.instance.clone().map_or(Who::Once, Who::One);
     let mut who: Vec<Who> = calls.iter().copied().map(named).collect();
@@ -51,8 +51,7 @@ pub fn who_runs(calls: &[impl Borrow<Call>], context: &Context) -> Vec<Who> {
     who
 }
 
-/// The instances that a plan is for: those that have data of a kind it touches, else all there are. So one list of
-/// records is treated apart from another.
+/// The instances that a plan is for: those with data of a kind that it touches, else all.
 pub(crate) fn instances_of<'a>(calls: &[impl Borrow<Call>], context: &'a Context) -> Vec<&'a String> {
     let all = context.instances();
     if all.is_empty() {

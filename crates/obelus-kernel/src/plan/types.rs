@@ -1,7 +1,4 @@
-//! Whether what one call writes can ever be what another reads.
-//!
-//! The question is only asked where both schemas are known, and only a certain no is reported: two schemas
-//! clash when no value, or no value worth the name, fits both.
+//! Whether what one call writes can be what another reads. Two schemas clash only if certainly no value fits both.
 
 use serde_json::{Map, Value};
 
@@ -24,20 +21,12 @@ impl<'a> Shape<'a> {
     }
 
     fn followed(self) -> Option<Self> {
-        let mut at = self.at;
-        for _ in 0..16 {
-            match at.get("$ref").and_then(Value::as_str) {
-                Some(target) => at = self.root.pointer(target.strip_prefix('#')?)?,
-                None => return Some(Self { at, ..self }),
-            }
-        }
-        None
+        Some(Self { at: schema::resolved(self.at, self.root)?, ..self })
     }
 
-    /// The schema of what lies below, if this one says.
+    /// The schema of what lies below, if this one tells.
     pub(super) fn below(self, path: &[Segment]) -> Option<Self> {
-        let pointer = schema::pointer_at(self.at, path);
-        match pointer {
+        match schema::pointer_at(self.at, path) {
             Some(pointer) => Self { at: self.at.pointer(&pointer)?, ..self }.followed(),
             None => path.iter().try_fold(self, Shape::step),
         }
@@ -104,15 +93,7 @@ fn bit(name: &str) -> u8 {
 }
 
 fn bit_of(value: &Value) -> u8 {
-    let index = match value {
-        Value::Null => 0,
-        Value::Bool(_) => 1,
-        Value::Number(_) => 2,
-        Value::String(_) => 3,
-        Value::Array(_) => 4,
-        Value::Object(_) => 5,
-    };
-    1 << index
+    bit(schema::type_of(value))
 }
 
 fn names(types: u8) -> String {
@@ -126,7 +107,7 @@ pub(super) fn written(output: &Value, method: Method) -> Value {
         Method::Push => {
             let mut schema = Map::new();
             schema.insert("type".to_owned(), "array".into());
-            // References inside keep their meaning only at the root, so a schema with some is left unknown.
+            // References point into the root, so a schema with references is left unknown.
             if !output.to_string().contains("\"$ref\"") {
                 schema.insert("items".to_owned(), output.clone());
             }
@@ -136,7 +117,7 @@ pub(super) fn written(output: &Value, method: Method) -> Value {
     }
 }
 
-/// Says why no value of `written` can be a value of `read`, or nothing if one could be.
+/// Why no value of `written` can be a value of `read`; nothing if one can.
 pub(super) fn clash(written: Shape<'_>, read: Shape<'_>) -> Option<String> {
     clash_at(written, read, 8)
 }

@@ -1,7 +1,7 @@
 //! A state that comes from elsewhere: the file of another program, or this session's own with a person's changes.
 //!
-//! What a person changed there counts as that person's word: data is written, a confirmation whose status was
-//! changed is decided. A question that came along is asked anew here, under the key and date it had.
+//! A person's changes count as that person's word: data is written, a confirmation whose status was changed is decided.
+//! A question that came along is asked anew here, under the key and date it had.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,12 +9,13 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::freeze::frozen_call;
+use super::ids::{QuestionNumber, Routed};
+use super::inbox::AskedCall;
 use super::input::Decision;
-use super::job::{Frozen, Origin as By};
-use super::question::AskedCall;
+use super::scheduler::Trigger;
 use super::settings::FollowUp;
-use super::turn::{Phase, Turn};
-use super::{Ends, Refused, Session};
+use super::turn::Phase;
+use super::{Refused, Session};
 use crate::call::Call;
 use crate::dialect::blocks::Step;
 use crate::path::Path;
@@ -51,12 +52,12 @@ impl Session {
     /// Takes up a state. One that does not fit is refused with the place at fault, and nothing has changed.
     pub(super) fn adopt(&mut self, state: Value, by: &str) -> Result<(), Refused> {
         let Incoming { fields, planned, entries } = self.incoming(state)?;
-        // A yes that comes too late is none, wherever it was written.
+        // Late approvals are ignored, wherever they were written.
         self.expire();
         let before = self.state();
         for (name, value) in fields {
             if before.get(&name) != Some(&value) {
-                self.write_state(Path::field("state", name), value);
+                self.memory.write_state(Path::field("state", name), value);
             }
         }
         let asked: Vec<&Value> = entries.iter().filter_map(|entry| entry.call.as_ref()).collect();
@@ -67,14 +68,14 @@ impl Session {
                 .into_iter()
                 .filter(|call| !is_asked(call))
                 .map(|call| Step::from_call(&call, |_| false).to_json());
-            self.projection.adopted_plan = steps.collect();
+            self.projection.plan = steps.collect();
         }
         entries.into_iter().try_for_each(|entry| self.adopt_entry(entry, by))
     }
 
     /// Reads a state and checks all of it, decisions included.
     fn incoming(&self, state: Value) -> Result<Incoming, Refused> {
-        self.must_not_be_at_work()?;
+        self.turn.must_be_at_rest()?;
         let Value::Object(mut fields) = state else {
             let text = format!("the state is an object, not {}", crate::type_name(&state));
             return Err(Refused::new("bad_state", text));
@@ -104,13 +105,13 @@ impl Session {
         if params.is_empty() {
             return Ok(());
         }
-        self.edited(&question, &params).map(drop).map_err(at_fault)
+        self.edited(question, &params).map(drop).map_err(at_fault)
     }
 
     /// The call that a confirmation of this key is about, while it waits.
-    fn waiting_for(&self, key: &str) -> Option<(String, &AskedCall)> {
-        let (question, index) = self.confirmation(key)?;
-        let open = self.questions.get(&question).filter(|question| question.is_open())?;
+    fn waiting_for(&self, key: &str) -> Option<(QuestionNumber, &AskedCall)> {
+        let (question, index) = self.projection.confirmation(key)?;
+        let open = self.inbox.get(question).filter(|question| question.is_open())?;
         let asked = open.calls.get(index).filter(|asked| asked.decided.is_none())?;
         Some((question, asked))
     }
@@ -122,7 +123,7 @@ impl Session {
         for (name, value) in fields {
             whole[name] = value.clone();
         }
-        let schema = self.context.view("state").and_then(|view| view.schema(None));
+        let schema = self.memory.context.view("state").and_then(|view| view.schema(None));
         match schema.map(schema::compile) {
             Some(Ok(validator)) => match schema::breaches(&validator, &whole).into_iter().next() {
                 Some(breach) => bad(format!("`{}`: {}", breach.place.join("."), breach.text)),
@@ -186,8 +187,8 @@ impl Session {
     }
 
     fn adopt_entry(&mut self, entry: Entry, by: &str) -> Result<(), Refused> {
-        if let Some((question, index)) = self.confirmation(&entry.key) {
-            return self.decide_as_written(&question, index, &entry, by);
+        if let Some((question, index)) = self.projection.confirmation(&entry.key) {
+            return self.decide_as_written(question, index, &entry, by);
         }
         if self.projection.adopted.get(&entry.key) == Some(&entry.whole) {
             return Ok(());
@@ -197,14 +198,11 @@ impl Session {
         self.projection.adopted.insert(entry.key.clone(), entry.whole);
         match (entry.status.as_str(), entry.call) {
             ("requested", Some(call)) if self.can_ask(&call) => {
-                if let Some(words) = words {
-                    self.projection.words.insert(entry.key.clone(), words);
-                }
-                self.ask_as_before(&entry.key, entry.requested_at, call);
+                self.ask_as_before(entry.key, entry.requested_at, words, call);
             }
             ("denied", Some(call)) => {
                 let hash = self.hash_of_proposal(&call);
-                self.questions.denied.insert(hash, self.context.length());
+                self.inbox.note_denial(hash, self.memory.context.length());
             }
             _ => {}
         }
@@ -212,7 +210,13 @@ impl Session {
     }
 
     /// A status that a person has changed is a decision; parameters too, with a yes.
-    fn decide_as_written(&mut self, id: &str, index: usize, entry: &Entry, by: &str) -> Result<(), Refused> {
+    fn decide_as_written(
+        &mut self,
+        number: QuestionNumber,
+        index: usize,
+        entry: &Entry,
+        by: &str,
+    ) -> Result<(), Refused> {
         let Some((_, asked)) = self.waiting_for(&entry.key) else { return Ok(()) };
         match entry.status.as_str() {
             "approved" => {
@@ -221,52 +225,45 @@ impl Session {
                     true => Decision::Approve { only: Some(vec![index]) },
                     false => Decision::Edit { params: other },
                 };
-                self.decide(id, decision, by)?;
+                self.decide(&Routed::own(number), decision, by)?;
             }
             // The others of the same question still wait.
-            "denied" => self.decide(id, Decision::DenySome { only: vec![index], reason: entry.reason.clone() }, by)?,
+            "denied" => {
+                let decision = Decision::DenySome { only: vec![index], reason: entry.reason.clone() };
+                self.decide(&Routed::own(number), decision, by)?;
+            }
             _ => {}
         }
         Ok(())
     }
 
     /// Asks what was asked elsewhere, under the same key and date.
-    fn ask_as_before(&mut self, key: &str, requested_at: Option<Time>, mut call: Value) {
+    fn ask_as_before(&mut self, key: String, requested_at: Option<Time>, words: Option<String>, mut call: Value) {
         call["requires_confirmation"] = true.into();
         let hash = self.hash_of_proposal(&call);
-        self.projection.expected.insert(hash, (key.to_owned(), requested_at));
-        match self.turn.phase {
-            Phase::Rested(Ends::Waiting) => self.reopen(),
-            // Already begun by another question of the same state.
-            Phase::Working => {}
-            _ => {
-                self.turn = Turn::new(&self.settings);
-                self.turn.asks_model = false;
-                self.turn.asks_when_decided = self.settings.follow_up == FollowUp::AfterReads;
-                self.turn.phase = Phase::Working;
-            }
+        self.projection.expect(hash, key, requested_at, words);
+        if self.turn.is_waiting() {
+            self.turn.reopen();
+        } else if self.turn.phase() != Phase::Working {
+            self.begin_without_model();
+            self.turn.asks_when_decided = self.settings.follow_up == FollowUp::AfterReads;
         }
-        let origin = By::Approved { by_person: true, before_reading: true };
-        self.start_step(&[Arc::new(call)], origin, Manner { sequential: true, keeps_results: true });
+        let trigger = Trigger::Approved { by_person: true, before_reading: true };
+        self.start_step(&[Arc::new(call)], trigger, Manner { sequential: true, keeps_results: true });
     }
 
     /// Whether a question about this can be answered here: a step that is no call of this agent is kept as it came.
     fn can_ask(&self, call: &Value) -> bool {
-        Call::read(&Arc::new(call.clone()), &self.context).1.is_empty()
-    }
-
-    /// Whether a call comes from a question that came along.
-    pub(super) fn was_asked_elsewhere(&self, call: &Call, frozen: &Frozen) -> bool {
-        !self.projection.expected.is_empty() && self.projection.expected.contains_key(&self.hash_of(call, frozen))
+        Call::read(&Arc::new(call.clone()), &self.memory.context).1.is_empty()
     }
 
     /// What a decision about a proposal without references is bound to.
     fn hash_of_proposal(&self, proposal: &Value) -> String {
-        let (mut call, _) = Call::read(&Arc::new(proposal.clone()), &self.context);
+        let (mut call, _) = Call::read(&Arc::new(proposal.clone()), &self.memory.context);
         call.keep_result();
         let params = call.params.iter().map(|(name, value)| (name.to_string(), value.outline())).collect();
         let frozen = frozen_call(&call, Value::Object(params), None);
-        self.hash_of_call(&call, &frozen)
+        self.hash_of(&call, &frozen)
     }
 }
 

@@ -1,22 +1,59 @@
-//! Calls carried out by a session of their own, which sees nothing but what it is given.
+//! Delegates: calls carried out by a session of their own, which sees nothing but what it is given.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::input::{CallError, Ends, Outcome, Task};
-use super::job::JobRef;
+use super::ids::JobRef;
+use super::input::{CallError, Input, Outcome};
+use super::output::{Ends, Reply, Task};
+use super::scheduler::{Status, call_id};
 use super::settings::Planning;
-use super::{Input, Refused, Session};
+use super::{Refused, Session};
 use crate::context::Context;
 use crate::message::Message;
 use crate::origin::{Origin, Origins};
 
+/// The delegates at work, by the job that each carries out.
+#[derive(Default)]
+pub(super) struct Delegates(BTreeMap<JobRef, Box<Session>>);
+
+impl Delegates {
+    pub(super) fn get(&self, at: JobRef) -> Option<&Session> {
+        self.0.get(&at).map(|child| &**child)
+    }
+
+    pub(super) fn get_mut(&mut self, at: JobRef) -> Option<&mut Session> {
+        self.0.get_mut(&at).map(|child| &mut **child)
+    }
+
+    pub(super) fn add(&mut self, at: JobRef, child: Session) {
+        self.0.insert(at, Box::new(child));
+    }
+
+    pub(super) fn remove(&mut self, at: JobRef) -> Option<Box<Session>> {
+        if self.0.is_empty() { None } else { self.0.remove(&at) }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (JobRef, &Session)> {
+        self.0.iter().map(|(at, child)| (*at, &**child))
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Session> {
+        self.0.values_mut().map(|child| &mut **child)
+    }
+
+    pub(super) fn jobs(&self) -> Vec<JobRef> {
+        self.0.keys().copied().collect()
+    }
+}
+
 impl Session {
-    /// Starts the child that carries out a call, or asks for the file that says what the child is.
+    /// Starts the delegate that carries out a call, or asks for the file that says what it is.
     pub(super) fn start_delegate(&mut self, at: JobRef, delegate: &str, scope: Vec<Value>) {
-        if let Some(step) = self.steps.get_mut(&at.step) {
-            step.jobs[at.job as usize].scope = scope;
+        if let Some(job) = self.scheduler.job_mut(at) {
+            job.scope = scope;
         }
         if delegate == "anonymous" {
             return self.start_child(at, Value::Null);
@@ -25,17 +62,16 @@ impl Session {
             let error = CallError::new("DEL-1", format!("the delegate `{delegate}` is refused: {why}"));
             return self.finish(at, Outcome::Error(error));
         }
-        self.tasks.push_back(Task::Load { id: at.to_string(), path: delegate.to_owned() });
+        self.tasks.push_back(Task::Load { id: call_id(at), path: delegate.to_owned() });
     }
 
-    pub(super) fn take_loaded(&mut self, id: &str, request: Result<Value, String>) {
-        if let Some((job, rest)) = id.split_once('/') {
-            return self.tell_child(job, Input::Loaded { id: rest.to_owned(), request });
-        }
-        let Some(at) = self.find(id) else { return };
-        let step = &self.steps[&at.step];
-        let (job, call) = (&step.jobs[at.job as usize], step.call(at.job as usize));
-        if job.status != super::job::Status::Running || job.child.is_some() || call.delegate.is_none() {
+    /// The saved request of a delegate was read, or could not be.
+    pub(super) fn take_loaded(&mut self, at: JobRef, request: Result<Value, String>) {
+        let Some(job) = self.scheduler.find(at) else { return };
+        let is_expected = job.status == Status::Running
+            && self.delegates.get(at).is_none()
+            && self.scheduler.call(at).delegate.is_some();
+        if !is_expected {
             return;
         }
         match request {
@@ -44,26 +80,23 @@ impl Session {
         }
     }
 
-    /// The child's context: the saved request's own, then what the scopes name, then the parameters as input.
     fn start_child(&mut self, at: JobRef, request: Value) {
         match self.make_child(at, request) {
             Err(error) => self.finish(at, Outcome::Error(error)),
             Ok(child) => {
-                if let Some(step) = self.steps.get_mut(&at.step) {
-                    step.jobs[at.job as usize].child = Some(Box::new(child));
-                }
-                self.tell_child(&at.to_string(), Input::Start);
+                self.delegates.add(at, child);
+                self.tell_child(at, Input::Start);
             }
         }
     }
 
+    /// The child's context: the saved request's own, then what the scopes name, then the parameters as input.
     fn make_child(&self, at: JobRef, request: Value) -> Result<Session, CallError> {
-        if self.depth >= self.settings.max_depth {
+        if self.brief.depth >= self.settings.max_depth {
             let text = format!("delegates are nested deeper than {} levels", self.settings.max_depth);
             return Err(CallError::new("too_deep", text));
         }
-        let step = &self.steps[&at.step];
-        let (job, call) = (&step.jobs[at.job as usize], step.call(at.job as usize));
+        let (job, call) = (self.scheduler.job(at), self.scheduler.call(at));
         let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else {
             return Err(CallError::new("delegate_unreadable", "the call is not there any more"));
         };
@@ -72,34 +105,19 @@ impl Session {
             Some(Value::Array(messages)) => messages.clone(),
             Some(_) => return Err(CallError::new("delegate_unreadable", "its `context` is not an array")),
         };
-        // Where plans are made before reading, whoever reads what is not trusted has no tools.
-        let reads_only = self.plans_before_reading() && !job.origins.is_trusted();
+        // Where plans are made before reading, whoever reads untrusted data has no tools.
+        let reads_only = self.settings.plans_before_reading() && !job.origins.is_trusted();
         let is_tool = |message: &Value| message["type"] == "tool";
         messages.retain(|message| !(reads_only && is_tool(message)));
         let expected =
             messages.iter().find(|message| message["type"] == "input").and_then(|message| message.get("schema"));
         let input = json!({"type": "input", "schema": expected.unwrap_or(tool.params()), "data": frozen.params(call)});
-        let unreadable = |fault: crate::Fault| CallError::new("delegate_unreadable", fault.to_string());
-        let given: Vec<Message> = job
-            .scope
-            .iter()
-            .filter(|message| !(reads_only && is_tool(message)))
-            .cloned()
-            .chain([input])
-            .map(|message| {
-                let mut message = Message::from_value(message)?.message;
-                if let Message::Data(data) = &mut message {
-                    // What the parent did not trust, the child does not trust either.
-                    data.origins = Some(job.origins.clone());
-                }
-                Ok(message)
-            })
-            .collect::<Result<_, _>>()
-            .map_err(unreadable)?;
+        let scope = job.scope.iter().filter(|message| !(reads_only && is_tool(message))).cloned();
+        let given = labelled(scope.chain([input]), &job.origins).map_err(unreadable)?;
         let mut context = Context::from_value(Value::Array(messages)).map_err(unreadable)?;
         context.append(given).map_err(unreadable)?;
         let schema = request.get("schema").filter(|schema| !schema.is_null()).or(tool.output()).cloned();
-        // A delegate may take half of what its caller may: without that, limits would multiply with every level.
+        // A delegate may take half of what its caller may; otherwise limits would multiply with every level.
         let mut settings = (*self.settings).clone();
         settings.max_requests = (settings.max_requests / 2).max(2);
         settings.max_calls = (settings.max_calls / 2).max(2);
@@ -108,78 +126,106 @@ impl Session {
         }
         let id = format!("{}/{at}", self.id);
         let mut child = Session::new(id, context, schema, Arc::new(settings)).map_err(unreadable)?;
-        child.depth = self.depth + 1;
+        child.brief.depth = self.brief.depth + 1;
         Ok(child)
     }
 
-    /// Passes an input on to a child, and takes up what it wants done.
-    pub(super) fn tell_child(&mut self, id: &str, input: Input) {
-        // A child refuses only what a person says, and that comes by `decide_in_child`.
-        let _ = self.with_child(id, input);
-    }
-
-    pub(super) fn decide_in_child(&mut self, id: &str, input: Input) -> Result<(), Refused> {
-        match self.with_child(id, input) {
-            Some(answer) => answer,
-            None => Err(Refused::new("unknown_question", format!("there is no question below `{id}` any more"))),
-        }
-    }
-
-    pub(super) fn with_child(&mut self, id: &str, input: Input) -> Option<Result<(), Refused>> {
-        let at = self.find(id)?;
-        let mut child = self.steps.get_mut(&at.step)?.jobs[at.job as usize].child.take()?;
-        let was_at_rest = child.is_waiting();
-        let answer = child.handle(self.now, input);
-        if answer.is_ok() && child.is_waiting() != was_at_rest {
-            self.set_resting(at, !was_at_rest);
-            if was_at_rest {
-                self.reopen();
+    /// Passes an input to the delegate of a job. One for a delegate that is gone is ignored, unless somebody waits for
+    /// an answer.
+    pub(super) fn pass_down(&mut self, at: JobRef, input: Input) -> Result<(), Refused> {
+        let elicited = match &input {
+            Input::Elicit { id, key, .. } => Some((id.clone().below(at), key.clone())),
+            _ => None,
+        };
+        let is_decision = matches!(input, Input::Decide { .. });
+        match (self.with_child(at, input), elicited) {
+            (Some(answer), _) => answer,
+            (None, Some((id, key))) => {
+                self.answer_elicitation_of(id, key, super::ElicitationAnswer::Gone);
+                Ok(())
             }
+            (None, None) if is_decision => {
+                Err(Refused::new("unknown_question", format!("there is no question below `{at}` any more")))
+            }
+            (None, None) => Ok(()),
         }
+    }
+
+    /// Tells the delegate of a job something that it cannot refuse.
+    pub(super) fn tell_child(&mut self, at: JobRef, input: Input) {
+        let _ = self.with_child(at, input);
+    }
+
+    /// Tells every delegate the same.
+    pub(super) fn tell_children(&mut self, input: &Input) {
+        for at in self.delegates.jobs() {
+            self.tell_child(at, input.clone());
+        }
+    }
+
+    /// Tells a delegate something, and takes up what it wants done. None where there is no such delegate.
+    fn with_child(&mut self, at: JobRef, input: Input) -> Option<Result<(), Refused>> {
+        let now = self.memory.now();
+        let child = self.delegates.get_mut(at)?;
+        let was_waiting = child.turn.is_waiting();
+        let answer = child.handle(now, input);
+        let is_waiting = child.turn.is_waiting();
         let mut reply = None;
         while let Some(task) = child.poll() {
             match task {
-                Task::AskModel { id: inner } => self.tasks.push_back(Task::AskModel { id: format!("{id}/{inner}") }),
-                Task::Load { id: inner, path } => {
-                    self.tasks.push_back(Task::Load { id: format!("{id}/{inner}"), path });
-                }
-                Task::Ask { id: inner } => self.tasks.push_back(Task::Ask { id: format!("{id}/{inner}") }),
-                Task::AskAgain { id: inner, because } => {
-                    self.tasks.push_back(Task::AskAgain { id: format!("{id}/{inner}"), because });
-                }
-                Task::Call(mut start) => {
-                    start.id = format!("{id}/{}", start.id);
-                    self.tasks.push_back(Task::Call(start));
-                }
-                Task::AnswerElicitation { id: inner, key, answer } => {
-                    self.tasks.push_back(Task::AnswerElicitation { id: format!("{id}/{inner}"), key, answer });
-                }
-                // A child speaks to whoever called it, by its output.
+                // A delegate speaks to whoever called it, by its output.
                 Task::Say(_) => {}
                 Task::Rest(rest) => reply = Some(rest),
+                task => self.tasks.push_back(task.below(at)),
             }
         }
-        self.steps.get_mut(&at.step)?.jobs[at.job as usize].child = Some(child);
-        if let Some(reply) = reply {
-            let shown = self.child(id).map(|child| child.shown.clone().joined(&child.output_origins()));
-            let shown = shown.unwrap_or_default();
-            self.add_origins(at, &shown.joined(&Origins::of(Origin::Model)));
-            match reply.ends {
-                // Somebody answered below, and something else waits there still.
-                Ends::Waiting if was_at_rest => self.reopen(),
-                Ends::Waiting => {}
-                Ends::Output => self.finish(at, Outcome::Value(reply.output)),
-                Ends::Degraded | Ends::Limit | Ends::Stopped => {
-                    let why = reply.reason.unwrap_or_else(|| CallError::new("ended", "it ended without a result"));
-                    // Said once, however many delegates it came through.
-                    let code = why.code.strip_prefix("delegate_").unwrap_or(&why.code);
-                    let error = CallError::new(format!("delegate_{code}"), crate::schema::short(&why.message));
-                    self.finish(at, Outcome::Error(error));
-                }
+        if answer.is_ok() && is_waiting != was_waiting {
+            self.scheduler.set_awaits_user(at, is_waiting);
+            if was_waiting {
+                self.turn.reopen();
             }
+        }
+        if let Some(reply) = reply {
+            self.take_reply(at, *reply, was_waiting);
         }
         Some(answer)
     }
+
+    /// A delegate has come to rest.
+    fn take_reply(&mut self, at: JobRef, reply: Reply, was_waiting: bool) {
+        let shown =
+            self.delegates.get(at).map(|child| child.transcript.shown().clone().joined(&child.output_origins()));
+        self.scheduler.add_origins(at, &shown.unwrap_or_default().joined(&Origins::of(Origin::Model)));
+        match reply.ends {
+            // Somebody answered below, and something else still waits there.
+            Ends::Waiting if was_waiting => self.turn.reopen(),
+            Ends::Waiting => {}
+            Ends::Output => self.finish(at, Outcome::Value(reply.output)),
+            Ends::Degraded | Ends::Limit | Ends::Stopped => {
+                let why = reply.reason.unwrap_or_else(|| CallError::new("ended", "it ended without a result"));
+                // Said once, however many delegates it came through.
+                let code = why.code.strip_prefix("delegate_").unwrap_or(&why.code);
+                let error = CallError::new(format!("delegate_{code}"), crate::wording::short(&why.message));
+                self.finish(at, Outcome::Error(error));
+            }
+        }
+    }
+}
+
+fn unreadable(fault: crate::Fault) -> CallError {
+    CallError::new("delegate_unreadable", fault.to_string())
+}
+
+/// Messages for a delegate. What the parent did not trust, the delegate does not trust either.
+fn labelled(messages: impl Iterator<Item = Value>, origins: &Origins) -> Result<Vec<Message>, crate::Fault> {
+    let read = |message| {
+        let mut message = Message::from_value(message)?.message;
+        if let Message::Data(data) = &mut message {
+            data.origins = Some(origins.clone());
+        }
+        Ok(message)
+    };
+    messages.map(read).collect()
 }
 
 /// A delegate's file lies in the agent's own folder.

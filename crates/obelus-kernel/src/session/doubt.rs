@@ -1,12 +1,10 @@
-//! DUR-4: effects of which nobody knows whether they happened.
+//! Effects of which nobody knows whether they happened (DUR-4).
 
+use super::Session;
+use super::ids::{JobRef, LocalCall, QuestionNumber};
+use super::inbox::{About, AskedCall, Draft, QuestionStatus};
 use super::input::{CallError, Outcome};
-use super::job::JobRef;
-use super::question::{About, AskedCall, QuestionStatus};
-use super::{Input, Session};
-
-/// Why a call is in doubt when nothing more is known.
-pub(super) const INTERRUPTED: &str = "the work was interrupted, and it is not known whether this happened";
+use crate::policy::Reason;
 
 /// A read whose answer gets lost is tried this often in all; then it is an error.
 const MOST_READS: u32 = 3;
@@ -15,26 +13,29 @@ const MOST_READS: u32 = 3;
 const MOST_ATTEMPTS: u32 = 10;
 
 impl Session {
-    /// Whether a call happened is not known, after a crash: what is harmless is done again, else a person is asked.
-    pub(super) fn doubt(&mut self, id: &str, why: &str) {
-        if let Some((job, rest)) = id.split_once('/') {
-            return self.tell_child(job, Input::InDoubt { id: rest.to_owned() });
+    /// After a crash it is not known whether a call happened: idempotent calls are made again, about others a person is
+    /// asked.
+    pub(super) fn take_doubt(&mut self, call: LocalCall) {
+        let at = match call {
+            LocalCall::Look { question, call } => return self.look_again(question, call),
+            // An early call starts as any other, when its time has come.
+            LocalCall::Early { request, index } => match self.scheduler.early.drop_call((request, index)) {
+                Some(at) => at,
+                None => return,
+            },
+            LocalCall::Job(at) => at,
+        };
+        let Some(at) = self.scheduler.in_hand(at) else { return };
+        match self.is_idempotent(at) {
+            true => self.start_again(at),
+            false => self.ask_about_doubt(at, Reason::Interrupted),
         }
-        if self.look_again(id) || self.doubt_early(id, why) {
-            return;
-        }
-        let Some(at) = self.in_hand(id) else { return };
-        if self.is_harmless(at) {
-            return self.start_again(at);
-        }
-        self.ask_about_doubt(at, why.to_owned());
     }
 
     /// A call went out and its answer was lost. Unlike after a crash, whatever loses it may go on losing it.
     pub(super) fn lose(&mut self, at: JobRef, message: &str) {
-        if !self.is_harmless(at) {
-            let why = format!("its answer was lost, and it is not known whether this happened: {message}");
-            return self.ask_about_doubt(at, crate::visible(&why));
+        if !self.is_idempotent(at) {
+            return self.ask_about_doubt(at, Reason::AnswerLost(crate::visible(message)));
         }
         if self.may_try_again(at, MOST_READS) {
             return self.start_again(at);
@@ -44,59 +45,51 @@ impl Session {
     }
 
     /// Somebody looked, and this attempt had no effect. Word of an earlier attempt says nothing about the latest.
-    pub(super) fn did_not(&mut self, id: &str, attempt: u32) {
-        if let Some((job, rest)) = id.split_once('/') {
-            return self.tell_child(job, Input::DidNot { id: rest.to_owned(), attempt });
-        }
-        let Some(at) = self.in_hand(id) else { return };
-        let job = &self.steps[&at.step].jobs[at.job as usize];
-        if job.attempt != attempt {
+    pub(super) fn take_did_not(&mut self, at: JobRef, attempt: u32) {
+        let Some(at) = self.scheduler.in_hand(at).filter(|at| self.scheduler.job(*at).attempt == attempt) else {
             return;
-        }
+        };
         let again = self.may_try_again(at, MOST_ATTEMPTS);
         let failed = || Outcome::Error(CallError::new("lost", "its answer was lost, and it has not happened"));
         match self.doubt_about(at) {
-            Some(question) => self.settle_doubt(&question, "a look", if again { None } else { Some(failed()) }),
+            Some(question) => self.settle_doubt(question, "a look", if again { None } else { Some(failed()) }),
             None if again => self.start_again(at),
             None => self.finish(at, failed()),
         }
     }
 
-    fn is_harmless(&self, at: JobRef) -> bool {
-        self.steps[&at.step].call(at.job as usize).tool.as_deref().is_some_and(|tool| tool.idempotent)
+    fn is_idempotent(&self, at: JobRef) -> bool {
+        self.scheduler.call(at).tool.as_deref().is_some_and(|tool| tool.idempotent)
     }
 
     fn may_try_again(&self, at: JobRef, most: u32) -> bool {
-        self.steps[&at.step].jobs[at.job as usize].attempt < most && !self.turn.stops()
+        self.scheduler.job(at).attempt < most && !self.turn.stops()
     }
 
     /// Asks a person whether a call has happened; once, however often the doubt is told.
-    fn ask_about_doubt(&mut self, at: JobRef, why: String) {
+    fn ask_about_doubt(&mut self, at: JobRef, known: Reason) {
         self.close_elicitations(at);
-        let step = &self.steps[&at.step];
-        let (job, call) = (&step.jobs[at.job as usize], step.call(at.job as usize));
-        let (Some(frozen), false) = (job.frozen.clone(), job.resting) else { return };
-        let described = self.described(at, call, &frozen);
+        let (job, call) = (self.scheduler.job(at), self.scheduler.call(at));
+        let (Some(frozen), false) = (&job.frozen, job.awaits_user) else { return };
+        let described = self.described(at, call, &frozen.call);
         let asked = AskedCall::new(frozen.call.clone(), String::new(), vec![at]);
-        self.ask(About::InDoubt, vec![asked], described, vec![why]);
-        self.set_resting(at, true);
+        self.ask(Draft::new(About::InDoubt, vec![asked], described).because(vec![known]));
+        self.scheduler.set_awaits_user(at, true);
     }
 
     /// The open question whether this job's effect has happened.
-    pub(super) fn doubt_about(&self, at: JobRef) -> Option<String> {
-        let mut doubts = self.questions.open().filter(|question| question.about == About::InDoubt);
-        doubts
-            .find(|question| question.calls.iter().any(|asked| asked.jobs == [at]))
-            .map(|question| question.id.clone())
+    pub(super) fn doubt_about(&self, at: JobRef) -> Option<QuestionNumber> {
+        let mut doubts = self.inbox.open().filter(|question| question.about == About::InDoubt);
+        doubts.find(|question| question.calls.iter().any(|asked| asked.jobs == [at])).map(super::Question::number)
     }
 
-    pub(super) fn settle_doubt(&mut self, id: &str, by: &str, outcome: Option<Outcome>) {
-        let Some(at) = self.questions.get(id).and_then(|question| question.calls.first()?.jobs.first().copied()) else {
-            return;
-        };
-        self.questions.decided(id, QuestionStatus::Answered, self.now, by, None);
-        self.set_resting(at, false);
-        self.reopen();
+    /// It is known whether an effect happened: it ended so, or it is done now.
+    pub(super) fn settle_doubt(&mut self, number: QuestionNumber, by: &str, outcome: Option<Outcome>) {
+        let job = self.inbox.get(number).and_then(|question| question.calls.first()?.jobs.first().copied());
+        let Some(at) = job else { return };
+        self.end_question(number, QuestionStatus::Answered, by, None);
+        self.scheduler.set_awaits_user(at, false);
+        self.turn.reopen();
         match outcome {
             Some(outcome) => self.finish(at, outcome),
             None => self.start_again(at),

@@ -1,94 +1,93 @@
 //! What people have said of a call before: a question that waits, a no, a yes, words in conversation.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::Session;
-use super::job::{JobRef, Status};
-use super::naming::Said;
-use super::question::{Approved, Question};
+use super::ids::{JobRef, QuestionNumber, Routed};
+use super::inbox::{Approved, Said};
+use super::scheduler::Status;
 use super::settings::ModelMayConfirm;
 use crate::call::Call;
-use crate::message::{Message, Role};
 
 impl Session {
     /// Whether people have spoken of exactly this call before, or are being asked; then that settles it.
     pub(super) fn settle_by_earlier_word(&mut self, at: JobRef, call: &Call) -> bool {
-        let says = |name: &str| call.aside(name) == Some(&Value::Bool(true));
         let refuses = call.aside("confirmation_decision").is_some_and(|said| said == "deny");
-        if self.questions.is_blank() && !refuses {
+        if self.inbox.is_blank() && !refuses {
             return false;
         }
-        let Some(frozen) = self.frozen(at).cloned() else { return false };
+        let Some(frozen) = self.scheduler.frozen(at).map(|frozen| Arc::clone(&frozen.call)) else { return false };
         let hash = self.hash_of(call, &frozen);
         if refuses {
-            let silent = Said::Declined.words(self.settings.language.as_deref());
-            let reason = call.aside("confirmation_reason").and_then(Value::as_str).unwrap_or(silent);
-            if let Some((id, index)) = self.questions.about(&hash) {
-                self.deny(&id, &[index], reason, "the agent, for the user");
-            } else {
-                self.record_denial(&frozen.call, &hash, reason);
-            }
-            self.deny_job(at, &hash, reason);
+            self.take_claimed_denial(at, call, &frozen, &hash);
             return true;
         }
-        if let Some(&since) = self.questions.denied.get(&hash) {
-            // A graph has no words of its own to ask by: that the user has spoken since is enough.
-            let asks = says("requires_confirmation") || self.walk.is_some();
-            let asked_anew = asks && self.words_since(since).is_some();
-            if !asked_anew {
-                self.drop_denied(at, Said::DeniedBefore.words(self.settings.language.as_deref()));
-                return true;
-            }
-            self.questions.denied.remove(&hash);
+        self.settle_by_denial(at, call, &hash)
+            || self.settle_by_question(at, call, &hash)
+            || self.settle_by_approval(at, call, &hash)
+    }
+
+    /// The model reports that the user declined: that is always honoured.
+    fn take_claimed_denial(&mut self, at: JobRef, call: &Call, frozen: &Arc<Value>, hash: &str) {
+        let silent = Said::Declined.words(self.settings.language.as_deref());
+        let reason = call.aside("confirmation_reason").and_then(Value::as_str).unwrap_or(silent);
+        match self.inbox.about(hash) {
+            Some((number, index)) => self.deny(number, &[index], reason, "the agent, for the user"),
+            None => self.record_denial(frozen, hash, reason),
         }
-        let confirmed = says("confirmed");
-        if let Some((id, index)) = self.questions.about(&hash) {
-            if let Some(question) = self.questions.get_mut(&id) {
-                question.calls[index].jobs.push(at);
-            }
-            self.set_status(at, Status::Waiting);
-            self.wake_followers(at);
-            if confirmed && self.has_consent(&id) {
-                self.approve(&id, &[index], "the user, in conversation");
-            }
-            return true;
+        self.deny_job(at, hash, reason);
+    }
+
+    /// A call that was denied is dropped, unless it is asked anew after later words of the user.
+    fn settle_by_denial(&mut self, at: JobRef, call: &Call, hash: &str) -> bool {
+        let Some(since) = self.inbox.denied(hash) else { return false };
+        // A graph has no words of its own to ask by: that the user has spoken since is enough.
+        let asks = says(call, "requires_confirmation") || self.graph.is_some();
+        if asks && self.memory.words_since(since).is_some() {
+            self.inbox.forget_denial(hash);
+            return false;
         }
-        match self.questions.approved.get(&hash) {
-            Some(Approved::Done) if confirmed => {
-                self.close(at, Status::Done);
-                true
-            }
-            Some(Approved::Running(primary)) if confirmed => {
-                let primary = *primary;
+        self.drop_denied(at, Said::DeniedBefore.words(self.settings.language.as_deref()));
+        true
+    }
+
+    /// A call that is being asked about joins its question, and runs if the user has consented meanwhile.
+    fn settle_by_question(&mut self, at: JobRef, call: &Call, hash: &str) -> bool {
+        let Some((number, index)) = self.inbox.about(hash) else { return false };
+        self.inbox.join_question(number, index, at);
+        self.scheduler.set_status(at, Status::Waiting);
+        self.scheduler.wake_followers(at);
+        if says(call, "confirmed") && self.has_consent(number) {
+            self.approve(number, &[index], "the user, in conversation");
+        }
+        true
+    }
+
+    /// A confirmed call that a person let run before joins that result instead of running again.
+    fn settle_by_approval(&mut self, at: JobRef, call: &Call, hash: &str) -> bool {
+        match self.inbox.approved(hash).filter(|_| says(call, "confirmed")) {
+            None => return false,
+            Some(Approved::Done) => self.close(at, Status::Done),
+            Some(Approved::Running(primary)) => {
                 self.join(at, primary);
-                self.wake_followers(at);
-                true
+                self.scheduler.wake_followers(at);
             }
-            _ => false,
         }
+        true
     }
 
-    /// The model claims that the user agreed: is there evidence?
-    fn has_consent(&self, id: &str) -> bool {
-        let Some(question) = self.questions.get(id) else { return false };
+    /// The model claims that the user agreed: whether there is evidence.
+    fn has_consent(&self, number: QuestionNumber) -> bool {
+        let Some(question) = self.inbox.get(number) else { return false };
+        let consents = |words: &str| question.is_consent(&self.settings.consent, words);
         self.settings.model_may_confirm == ModelMayConfirm::AfterConsent
-            && self.answerable.as_deref() == Some(id)
-            && self.words_since(question.asked_after).is_some_and(|words| self.settings.consent.consents(words))
+            && self.inbox.answerable == Some(Routed::own(number))
+            && self.memory.words_since(question.asked_after).is_some_and(consents)
     }
+}
 
-    /// The question about one call that waits now, if nothing else does, here or in a delegate.
-    pub(super) fn only_question(&self) -> Option<String> {
-        let mut open = self.questions().into_iter().filter(Question::is_open);
-        let (only, None) = (open.next()?, open.next()) else { return None };
-        (only.open_calls().count() == 1).then_some(only.id)
-    }
-
-    /// The user's latest words, if they came after the context had this many messages.
-    fn words_since(&self, length: usize) -> Option<&str> {
-        let since = self.context.length().saturating_sub(length);
-        self.context.latest().take(since).find_map(|message| match message {
-            Message::Text(text) if text.role == Role::User => Some(text.text.as_str()),
-            _ => None,
-        })
-    }
+fn says(call: &Call, aside: &str) -> bool {
+    call.aside(aside) == Some(&Value::Bool(true))
 }

@@ -1,17 +1,13 @@
-//! What comes in, what goes out, and what a turn adds up to.
-
-use std::sync::Arc;
+//! What a session is told.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::ids::{CallId, JobRef, QuestionId, RequestId};
 use super::picture::Picture;
-use super::settings::Mode;
 use super::spent::Used;
-use crate::dialect::entries;
-use crate::plan::Manner;
-use crate::time::Time;
-use crate::tool::Tool;
+use crate::dialect::Solution;
+use crate::policy::Mode;
 
 /// Something that happened, told to the session by its driver. Inputs in order are the session's journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,21 +41,21 @@ pub enum Input {
     /// The model answered a request.
     Answer {
         /// The request's id.
-        id: String,
+        id: RequestId,
         /// The answer.
         answer: Answer,
     },
     /// A request to the model took this: told once for each attempt, whatever came of it.
     Used {
         /// The request's id.
-        id: String,
+        id: RequestId,
         /// What it took.
         used: Used,
     },
     /// While the model still writes, a call has come whole that may start: see `Session::may_start_early`.
     Partial {
         /// The request's id.
-        id: String,
+        id: RequestId,
         /// The call's place in the answer.
         index: u32,
         /// The call.
@@ -68,14 +64,15 @@ pub enum Input {
     /// A call came to its end.
     Ended {
         /// The call's id.
-        id: String,
+        id: CallId,
         /// What it brought.
         outcome: Outcome,
     },
-    /// A call at work asks a person something. Words and schema are its own: nobody has looked at them.
-    Asks {
+    /// A call at work asks a person something. Words and schema are its own, and unchecked.
+    #[serde(rename = "asks")]
+    Elicit {
         /// The call's id.
-        id: String,
+        id: CallId,
         /// What the answer is known by; the call may have asked something else already.
         key: String,
         /// What it wants to know, in its words.
@@ -86,29 +83,30 @@ pub enum Input {
     /// A delegate's saved request was read, or could not be.
     Loaded {
         /// The call's id.
-        id: String,
+        id: CallId,
         /// The request, or why there is none.
         request: Result<Value, String>,
     },
     /// A call was under way when its driver died: whether it happened is not known.
     InDoubt {
         /// The call's id.
-        id: String,
+        id: CallId,
     },
     /// It was looked whether a call in doubt has happened, and it has not: it is done again under the same key.
     DidNot {
         /// The call's id.
-        id: String,
+        id: CallId,
         /// The attempt that had no effect.
         attempt: u32,
     },
-    /// What only a process that has ended knew is gone: what the model had before its eyes, for that was never kept (see
-    /// [`super::Observation`]), and who waits for what calls at work have asked.
-    Forgotten,
+    /// The process that drove the session has ended: its observations (see [`super::Observation`]) and the calls behind
+    /// open elicitations are lost.
+    #[serde(rename = "forgotten")]
+    ProcessLost,
     /// A person decided.
     Decide {
         /// The question's id.
-        question: String,
+        question: QuestionId,
         /// The decision.
         decision: Decision,
         /// Who, and from where.
@@ -133,6 +131,35 @@ pub enum Input {
     Stop,
     /// Time has passed.
     Tick,
+}
+
+impl Input {
+    /// Takes the first job off the id, if the input is for a delegate.
+    pub(super) fn pop_job(&mut self) -> Option<JobRef> {
+        match self {
+            Input::Answer { id, .. } | Input::Partial { id, .. } => id.pop_job(),
+            Input::Ended { id, .. }
+            | Input::Elicit { id, .. }
+            | Input::Loaded { id, .. }
+            | Input::InDoubt { id }
+            | Input::DidNot { id, .. } => id.pop_job(),
+            Input::Decide { question, .. } => question.pop_job(),
+            Input::Start
+            | Input::RunPlan
+            | Input::User { .. }
+            | Input::Picture(_)
+            | Input::State { .. }
+            | Input::Event { .. }
+            // What delegates take is counted here too.
+            | Input::Used { .. }
+            | Input::ProcessLost
+            | Input::Mode { .. }
+            | Input::Pause { .. }
+            | Input::Resume { .. }
+            | Input::Stop
+            | Input::Tick => None,
+        }
+    }
 }
 
 /// What the model answered.
@@ -162,80 +189,6 @@ pub enum Answer {
         /// What happened, in words.
         message: String,
     },
-}
-
-/// A solution: words, calls, and the result once there is one.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Solution {
-    /// What the model thought. Nobody is shown it but who looks at the journal or the log.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub thought: Option<String>,
-    /// Words for the user, delivered at once.
-    pub say: Option<String>,
-    /// Calls.
-    pub calls: Vec<Value>,
-    /// The result; null while there is none.
-    pub output: Value,
-    /// Whether the calls run in the order of writing.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub sequential: bool,
-    /// Whether the result of a call that names no place for it is pushed to `†results`, and so is waited for.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub keeps_results: bool,
-}
-
-impl Solution {
-    /// How its calls are to be taken.
-    pub(crate) fn manner(&self) -> Manner {
-        Manner { sequential: self.sequential, keeps_results: self.keeps_results }
-    }
-
-    /// Reads a solution from an answer in the composed schema. What is wrong is said in words for the model.
-    pub fn from_value(value: Value) -> Result<Self, String> {
-        let Value::Object(mut fields) = value else {
-            return Err(format!(
-                "the answer is an object with `say`, `calls` and `output`, not {}",
-                crate::type_name(&value)
-            ));
-        };
-        if !["say", "calls", "output"].iter().any(|name| fields.contains_key(*name)) {
-            return Err("the answer has none of `say`, `calls` and `output`".to_owned());
-        }
-        let say = match fields.shift_remove("say") {
-            None | Some(Value::Null) => None,
-            Some(Value::String(text)) => Some(text),
-            Some(other) => return Err(format!("`say` is a string or null, not {}", crate::type_name(&other))),
-        };
-        let mut calls = match fields.shift_remove("calls") {
-            None | Some(Value::Null) => Vec::new(),
-            Some(Value::Array(calls)) => calls,
-            Some(other) => return Err(format!("`calls` is an array, not {}", crate::type_name(&other))),
-        };
-        for (index, call) in calls.iter_mut().enumerate() {
-            entries::open(call).map_err(|wrong| format!("call {index}: {wrong}"))?;
-        }
-        // Plans and errors are messages with the calls inside, and can be no deeper than others.
-        const MOST: usize = crate::MAX_DEPTH - 1;
-        if let Some(index) = calls.iter().position(|call| crate::message::depth(call) > MOST) {
-            return Err(format!("call {index} is nested deeper than {MOST} levels"));
-        }
-        let mut output = fields.shift_remove("output").unwrap_or_default();
-        entries::open(&mut output).map_err(|wrong| format!("`output`: {wrong}"))?;
-        if crate::message::depth(&output) >= MOST {
-            return Err(format!("`output` is nested deeper than {} levels", MOST - 1));
-        }
-        Ok(Self { say, calls, output, ..Self::default() })
-    }
-
-    /// Reads a solution from text: one JSON object, a code fence around it tolerated.
-    pub fn from_text(text: &str) -> Result<Self, String> {
-        let text = text.trim();
-        let fenced = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
-        let text = fenced.map_or(text, |inner| inner.strip_prefix("json").unwrap_or(inner).trim());
-        let value = serde_json::from_str(text).map_err(|error| format!("the answer is not JSON: {error}"))?;
-        Self::from_value(value)
-    }
 }
 
 /// What a call brought.
@@ -311,150 +264,17 @@ pub enum Decision {
     DidNot,
 }
 
-/// Something for the driver to do.
-#[derive(Clone, Debug)]
-pub enum Task {
-    /// Ask the model. What it is shown is read by `Session::prompt`.
-    AskModel {
-        /// The request's id, for the answer.
-        id: String,
-    },
-    /// Run a call.
-    Call(Box<Start>),
-    /// Read the saved request of a delegate.
-    Load {
-        /// The call's id, for the answer.
-        id: String,
-        /// A path inside the agent's folder.
-        path: String,
-    },
-    /// Deliver words to the user.
-    Say(String),
-    /// Show a question to whoever may answer it.
-    Ask {
-        /// The question's id.
-        id: String,
-    },
-    /// Show a question once more.
-    AskAgain {
-        /// The question's id.
-        id: String,
-        /// Why.
-        because: AskedAgain,
-    },
-    /// Tell a call at work what became of something that it asked.
-    AnswerElicitation {
-        /// The call's id.
-        id: String,
-        /// What it asked is known by this.
-        key: String,
-        /// What became of it.
-        answer: ElicitationAnswer,
-    },
-    /// The turn has come to rest.
-    Rest(Box<Reply>),
-}
-
-/// What became of something that a call at work asked a person.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ElicitationAnswer {
-    /// A person gave this value, and it fits.
-    Value(Value),
-    /// It is not answered.
-    Declined {
-        /// Why.
-        reason: String,
-    },
-    /// Nobody can answer any more, or nobody did in time.
-    Gone,
-}
-
-/// Why a question that waits is shown once more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AskedAgain {
-    /// What it would change is known now.
-    MoreIsKnown,
-    /// Nobody has answered, and it will lapse.
-    ItWillLapse,
-}
-
-/// A call that may run now.
-#[derive(Clone, Debug)]
-pub struct Start {
-    /// Its id, for the outcome.
-    pub id: String,
-    /// The activity that runs it, where that is not the one of the tool's name.
-    pub named: Option<String>,
-    /// The call with references resolved, and its meta-properties.
-    pub call: Arc<Value>,
-    /// Its tool.
-    pub tool: Arc<Tool>,
-    /// What the call may see of the context.
-    pub scope: Vec<Value>,
-    /// Always the same for the same call of the same session, so that an effect can be told from its repetition.
-    pub key: String,
-    /// How often it has been started, from 1.
-    pub attempt: u32,
-    /// Seconds it may take, where its activity says nothing.
-    pub seconds: u64,
-}
-
-impl Start {
-    /// The activity that runs it.
-    pub fn activity(&self) -> &str {
-        self.named.as_deref().unwrap_or(&self.tool.name)
+impl Decision {
+    /// The decision in one word.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Decision::Approve { .. } => "approve",
+            Decision::Deny { .. } => "deny",
+            Decision::DenySome { .. } => "deny some",
+            Decision::Edit { .. } => "edit",
+            Decision::Value { .. } => "value",
+            Decision::Happened { .. } => "happened",
+            Decision::DidNot => "did-not",
+        }
     }
-}
-
-/// How a turn came to rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Ends {
-    /// With a result, or with everything done that was to be done.
-    Output,
-    /// Waiting for a person.
-    Waiting,
-    /// Without the model.
-    Degraded,
-    /// At a limit.
-    Limit,
-    /// Stopped by a person.
-    Stopped,
-}
-
-/// What a turn adds up to.
-#[derive(Clone, Debug, Serialize)]
-pub struct Reply {
-    /// How it came to rest.
-    pub ends: Ends,
-    /// The result; null if there is none.
-    pub output: Value,
-    /// Words that were said on the way.
-    pub said: Vec<String>,
-    /// What happened to each call of the turn.
-    pub calls: Vec<CallReport>,
-    /// Ids of the questions that wait.
-    pub waiting: Vec<String>,
-    /// Why it ended without the model, or which limit was met.
-    pub reason: Option<CallError>,
-    /// The name of the end, where the agent's graph of steps came to one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub end: Option<String>,
-    /// When.
-    pub at: Time,
-}
-
-/// What happened to one call.
-#[derive(Clone, Debug, Serialize)]
-pub struct CallReport {
-    /// Its step, and its place among the calls of that step. A call that is started bears them as its id.
-    #[serde(skip)]
-    pub place: (u32, u32),
-    /// The call: as it ran, else as it was proposed.
-    pub call: Arc<Value>,
-    /// Its state: `done`, `failed`, `skipped`, `denied`, `refused`, `waiting`, …
-    pub status: &'static str,
-    /// What went wrong.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<Value>,
 }

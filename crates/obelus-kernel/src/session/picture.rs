@@ -5,8 +5,6 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Refused, Session};
-
 /// A picture that the user shows. It goes with the words that come next, and is shown to the model for that turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Picture {
@@ -45,7 +43,7 @@ impl Picture {
     }
 
     /// Whether its name can be that of a file here, and nothing else.
-    fn is_plainly_named(&self) -> bool {
+    pub(super) fn is_plainly_named(&self) -> bool {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         !self.name.is_empty()
             && self.name.len() <= 100
@@ -58,23 +56,6 @@ impl Picture {
 pub(super) fn digest(bytes: impl AsRef<[u8]>) -> String {
     let hex: String = Sha256::digest(bytes.as_ref()).iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{hex}")
-}
-
-impl Session {
-    /// A picture for the next words of the user.
-    pub(super) fn attach(&mut self, picture: Picture) -> Result<(), Refused> {
-        if !picture.is_plainly_named() {
-            return Err(Refused::new("bad_picture", "the name of a picture is that of a file, and nothing else"));
-        }
-        if self.attached.len() >= Picture::MOST_AT_ONCE {
-            let text = format!("at most {} pictures go with one message", Picture::MOST_AT_ONCE);
-            return Err(Refused::new("too_many_pictures", text));
-        }
-        if !self.attached.contains(&picture) {
-            self.attached.push(picture);
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

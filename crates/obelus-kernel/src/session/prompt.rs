@@ -6,10 +6,13 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::Session;
-use super::input::CallReport;
-use super::job::JobRef;
+use super::ids::{JobRef, RequestId};
+use super::inbox::Question;
+use super::memory::mentions;
 use super::observation::Observation;
+use super::output::{CallReport, CallStatus};
 use super::picture::Picture;
+use crate::call::Call;
 use crate::compose::{Composed, Offer, Offered, compose_result};
 use crate::context::View;
 use crate::dialect::Dialect;
@@ -76,9 +79,9 @@ pub struct Prompt {
     /// The time zone of the people it works for, where its author says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
-    /// What it has before its eyes, put here by the driver, for the session does not have it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seen: Option<Arc<Observation>>,
+    /// The latest observation, put here by the driver, for the session does not have it.
+    #[serde(rename = "seen", skip_serializing_if = "Option::is_none")]
+    pub observation: Option<Arc<Observation>>,
     /// Pictures that the user shows with the words that began the turn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<Picture>,
@@ -112,25 +115,54 @@ const MOST_TEXT: usize = 24_000;
 
 impl Session {
     /// What the model is shown for a request that was handed out as [`super::Task::AskModel`].
-    pub fn prompt(&self, id: &str) -> Option<Prompt> {
-        if let Some((job, rest)) = id.split_once('/') {
-            return self.child(job)?.prompt(rest);
+    pub fn prompt(&self, id: &RequestId) -> Option<Prompt> {
+        let mut below = id.clone();
+        if let Some(job) = below.pop_job() {
+            return self.delegates.get(job)?.prompt(&below);
         }
-        match self.sub_requests.get(&id.parse().ok()?) {
-            Some(at) => self.thought(*at),
-            None => {
-                let mut prompt = self.solving();
-                if self.plans_before_reading() {
-                    self.shelter(&mut prompt);
-                }
-                Some(prompt)
-            }
+        if let Some(at) = self.scheduler.model_call(id.local()?.0) {
+            return self.prompt_of_model_call(at);
         }
+        let mut prompt = self.solving();
+        if self.settings.plans_before_reading() {
+            self.redact_untrusted(&mut prompt);
+        }
+        Some(prompt)
+    }
+
+    /// Whether a request that was handed out shows the observation of this digest.
+    pub fn shows_observation(&self, id: &RequestId, digest: &str) -> bool {
+        let mut below = id.clone();
+        if let Some(job) = below.pop_job() {
+            return self.delegates.get(job).is_some_and(|child| child.shows_observation(&below, digest));
+        }
+        let Some(number) = id.local() else { return false };
+        if let Some(at) = self.scheduler.model_call(number.0) {
+            // Whoever carries out one call sees what that call was given.
+            return self.scheduler.find(at).is_some_and(|job| {
+                let call = job.frozen.as_ref().is_some_and(|frozen| mentions(&frozen.call, digest));
+                call || job.scope.iter().any(|message| mentions(message, digest))
+            });
+        }
+        let is_redacted = self.settings.plans_before_reading();
+        let mut own = self.memory.standing_digests().filter(|(_, of)| of.digest == digest);
+        let is_shown = |path: &crate::Path, instance: Option<&str>| {
+            !is_redacted || self.memory.context.origins(path, instance).is_trusted()
+        };
+        // A delegate may have been given the digest along with its task.
+        let was_given = || self.brief.depth > 0 && !is_redacted && self.memory.mentions_digest(digest);
+        own.any(|(path, of)| is_shown(&path, of.instance.as_deref())) || was_given()
+    }
+
+    /// Whether a digest stands anywhere in the session, so that an observation is meant to be shown.
+    pub fn has_observations(&self) -> bool {
+        self.memory.standing_digests().next().is_some()
+            || self.delegates.iter().any(|(_, child)| child.has_observations())
     }
 
     fn solving(&self) -> Prompt {
         let mode = self.plan_mode();
-        let node = self.walk.as_ref().and_then(|walk| walk.current()?.request.as_ref());
+        let node = self.graph.as_ref().and_then(|run| run.current()?.request());
         let offer = |tool: &Tool| match node {
             None => Offer::Call,
             Some(node) if node.offers(&tool.name) => Offer::Call,
@@ -138,13 +170,13 @@ impl Session {
             Some(_) => Offer::No,
         };
         let output = self.output_schema();
-        let offered = Offered::new(&self.context, output, mode, offer, |tool| self.is_latent(tool));
+        let offered = Offered::new(&self.memory.context, output, mode, offer, |tool| self.settings.is_latent(tool));
         let tools = offered.tools().cloned().collect();
         let step = node.map(|_| STEP.to_owned());
         let planning = node.filter(|node| node.plans.is_some()).map(|_| PLANNING.to_owned());
         Prompt {
             purpose: Purpose::Solve,
-            node: self.walk.as_ref().map(|walk| walk.at.node.clone()),
+            node: self.node().map(str::to_owned),
             instructions: self
                 .instructions()
                 .into_iter()
@@ -157,37 +189,36 @@ impl Session {
             plan_mode: mode.name(),
             kinds: self.kinds(),
             plan: self.plan_shown(),
-            earlier: self.turn.untold.clone(),
+            earlier: self.transcript.untold().to_vec(),
             questions: self
                 .questions()
                 .iter()
                 .filter(|question| question.is_open())
                 .take(self.most_waiting())
-                .map(super::question::Question::for_model)
+                .map(Question::for_model)
                 .collect(),
             errors: self.latest_errors(),
             texts: self.texts(),
             dialect: self.settings.dialect,
             language: self.settings.language.clone(),
-            now: self.now,
+            now: self.memory.now(),
             time_zone: self.settings.time_zone.clone(),
-            seen: None,
+            observation: None,
             pictures: self.turn.pictures.clone(),
             out_of_format: self.turn.out_of_format.as_ref().map(|(text, error)| json!({"text": text, "error": error})),
-            answer: self.composed.composed(offered),
+            answer: self.transcript.composed().composed(offered),
         }
     }
 
     /// What the result of the request at work looks like, where somebody says so.
     pub(super) fn output_schema(&self) -> Option<&Value> {
-        let node = self.walk.as_ref().and_then(|walk| walk.current()?.request.as_ref());
-        node.map_or(self.schema.as_ref(), |node| node.schema.as_ref())
+        let node = self.graph.as_ref().and_then(|run| run.current()?.request());
+        node.map_or(self.brief.schema.as_ref(), |node| node.schema.as_ref())
     }
 
-    fn thought(&self, at: JobRef) -> Option<Prompt> {
-        let step = self.steps.get(&at.step)?;
-        let job = step.jobs.get(at.job as usize)?;
-        let call = step.call(at.job as usize);
+    fn prompt_of_model_call(&self, at: JobRef) -> Option<Prompt> {
+        let job = self.scheduler.find(at)?;
+        let call = self.scheduler.call(at);
         let tool = call.tool.as_ref()?;
         let frozen = job.frozen.as_ref()?;
         Some(Prompt {
@@ -209,22 +240,22 @@ impl Session {
             texts: Vec::new(),
             dialect: Dialect::Json,
             language: self.settings.language.clone(),
-            now: self.now,
+            now: self.memory.now(),
             time_zone: self.settings.time_zone.clone(),
-            seen: None,
+            observation: None,
             pictures: Vec::new(),
             out_of_format: None,
-            answer: Arc::new(compose_result(tool)),
+            answer: Arc::new(compose_result(tool, &alternatives(call))),
         })
     }
 
     fn instructions(&self) -> Vec<String> {
-        self.context.system_texts().map(str::to_owned).collect()
+        self.memory.context.system_texts().map(str::to_owned).collect()
     }
 
     fn kinds(&self) -> Vec<Value> {
         let mut kinds = Vec::new();
-        for (kind, view) in self.context.views().filter(|(kind, _)| *kind != "error") {
+        for (kind, view) in self.memory.context.views().filter(|(kind, _)| *kind != "error") {
             let mut shown = json!({"kind": kind});
             let optional = [
                 ("description", view.description(None).map(Value::from)),
@@ -237,7 +268,7 @@ impl Session {
                 }
             }
             if view.is_instanced() {
-                let instances = self.context.instances().iter();
+                let instances = self.memory.context.instances().iter();
                 let values =
                     instances.filter_map(|name| Some((name.clone(), view.read(&[], Some(name))?.into_owned())));
                 shown["instances"] = Value::Object(values.collect());
@@ -250,7 +281,7 @@ impl Session {
     /// A kind's value, or what the author lets the model see of it. A filter that fails hides nothing.
     fn value_shown(&self, kind: &str, view: &View) -> Option<Value> {
         let whole = view.read(&[], None)?;
-        let filter = self.views.get(kind);
+        let filter = self.transcript.view(kind);
         if kind == "state" {
             let state = self.state();
             let part = filter.and_then(|filter| filter.one(&state).ok()).filter(|part| !part.is_null());
@@ -264,12 +295,12 @@ impl Session {
     fn plan_shown(&self) -> Vec<CallReport> {
         let mut room = self.most_waiting();
         let mut fits = |report: &CallReport| {
-            let waits = report.status == "waiting";
+            let waits = report.status == CallStatus::Waiting;
             let fits = !waits || room > 0;
             room -= usize::from(waits && fits);
             fits
         };
-        self.calls().into_iter().skip(self.turn.told.0).filter(|report| fits(report)).collect()
+        self.calls().into_iter().skip(self.transcript.reported_calls()).filter(|report| fits(report)).collect()
     }
 
     /// How much of what waits for a person is shown. Where the state tells of it, the first ones are enough.
@@ -279,8 +310,8 @@ impl Session {
 
     fn latest_errors(&self) -> Vec<Value> {
         // What went wrong before the model last brought something to an end has been told.
-        let since = self.context.length().saturating_sub(self.turn.told.1);
-        let recent = self.context.latest().take(since).take_while(|message| {
+        let since = self.memory.context.length().saturating_sub(self.transcript.reported_messages());
+        let recent = self.memory.context.latest().take(since).take_while(|message| {
             // Errors before the user's last words are of an earlier turn.
             !matches!(message, Message::Text(text) if text.role == Role::User)
         });
@@ -298,7 +329,7 @@ impl Session {
     fn texts(&self) -> Vec<(String, String)> {
         let mut room = MOST_TEXT;
         let mut texts = Vec::new();
-        for message in self.context.latest() {
+        for message in self.memory.context.latest() {
             let Message::Text(text) = message else { continue };
             if text.role == Role::System {
                 continue;
@@ -314,4 +345,10 @@ impl Session {
         texts.reverse();
         texts
     }
+}
+
+/// The paths among which the result of a call goes to one.
+fn alternatives(call: &Call) -> Vec<String> {
+    let groups = call.output_path.iter().flat_map(|path| &path.alternatives);
+    groups.map(|group| group.iter().map(ToString::to_string).collect::<Vec<_>>().join(" && ")).collect()
 }

@@ -4,33 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::consent::ConsentWords;
-use super::policy::Policy;
+use super::inbox::ConsentWords;
+use crate::call::Call;
 use crate::dialect::Dialect;
-
-/// How far a session may go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// Nothing that acts is executed, reads included.
-    #[default]
-    Shadow,
-    /// Reads and safe creations.
-    Canary,
-    /// Everything on the allow-list.
-    Full,
-}
-
-impl Mode {
-    /// The mode's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mode::Shadow => "shadow",
-            Mode::Canary => "canary",
-            Mode::Full => "full",
-        }
-    }
-}
+use crate::origin::Origins;
+use crate::policy::{Gate, Mode, Policy};
+use crate::tool::Tool;
 
 /// Whether the model's `confirmed: true` can count at all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -187,5 +166,48 @@ impl Settings {
     pub(super) fn remind_after(&self) -> Option<u64> {
         let before = self.reminder_seconds.min(self.question_seconds / 2);
         (before > 0).then(|| self.question_seconds - before)
+    }
+
+    /// The gate that judges calls under these settings.
+    pub(super) fn gate(&self) -> Gate<'_> {
+        Gate::new(&self.policy, self.mode)
+    }
+
+    pub(super) fn plans_before_reading(&self) -> bool {
+        self.planning == Planning::BeforeReading
+    }
+
+    /// The part of origins that counts as shown: where plans are made before reading, only the trusted part is shown.
+    pub(super) fn in_sight(&self, origins: Origins) -> Origins {
+        if self.plans_before_reading() { origins.believed() } else { origins }
+    }
+
+    /// The activity that carries out a call of a tool, if not the model itself.
+    pub(super) fn activity_of<'a>(&self, tool: &'a Tool, named: Option<&'a str>) -> Option<&'a str> {
+        self.known_activity(named).or_else(|| self.known_activity(Some(&tool.name)))
+    }
+
+    pub(super) fn known_activity<'a>(&self, named: Option<&'a str>) -> Option<&'a str> {
+        named.filter(|name| self.activities.contains(*name))
+    }
+
+    /// Whether the model itself carries out calls of this tool.
+    pub(super) fn is_latent(&self, tool: &Tool) -> bool {
+        tool.fixed_name("_delegate").is_none() && self.activity_of(tool, tool.fixed_name("_activity")).is_none()
+    }
+
+    /// Whether the model itself carries out this call.
+    pub(super) fn is_model_call(&self, call: &Call, tool: &Tool) -> bool {
+        call.delegate.is_none() && self.activity_of(tool, call.activity.as_deref()).is_none()
+    }
+
+    /// The origin of the words of an error: annotations of parts of a result do not hold for it.
+    pub(super) fn origin_of_error(&self, call: &Call) -> Origins {
+        match call.tool.as_deref() {
+            Some(tool) if call.delegate.is_none() && !self.is_model_call(call, tool) => {
+                tool.origin().clone().joined(tool.error_origin())
+            }
+            _ => Origins::default(),
+        }
     }
 }

@@ -1,37 +1,39 @@
-//! What the model answers, set to work.
+//! What the model answered, set to work.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::Session;
-use super::input::{Answer, Ends, Solution, Task};
-use super::job::{Origin, Status, Step};
-use super::policy::Verdict;
-use super::question::identity;
-use super::settings::{Approval, Mode};
-use super::turn::{Phase, error_data, fault_data};
-use crate::compose::without_nulls;
+use super::identity::identity;
+use super::ids::JobRef;
+use super::input::{Answer, CallError};
+use super::output::{Ends, Task};
+use super::results::chosen_output;
+use super::scheduler::{Status, Step, Trigger};
+use super::settings::Approval;
+use super::turn::Phase;
+use super::{Session, error_data, fault_data};
+use crate::call::Call;
+use crate::dialect::Solution;
 use crate::fault::{Fault, Rule};
 use crate::message::{Message, Plan, PlanMode, Role};
-use crate::origin::{Origin as Source, Origins};
-use crate::plan;
-use crate::tool::Effect;
+use crate::origin::{Origin, Origins};
+use crate::plan::{self, Check, Manner, Who};
+use crate::policy::{Mode, Place, Proposal, Provenance};
+use crate::schema::without_nulls;
+use crate::tool::Tool;
 
 impl Session {
-    pub(super) fn take_answer(&mut self, id: &str, answer: Answer) {
-        if let Some((job, rest)) = id.split_once('/') {
-            return self.tell_child(job, super::Input::Answer { id: rest.to_owned(), answer });
+    /// The answer to a request of the turn, or of a call that the model carries out. Any other is ignored.
+    pub(super) fn take_answer(&mut self, number: u64, answer: Answer) {
+        if let Some(at) = self.scheduler.take_model_call(number) {
+            return self.take_model_call_answer(at, answer);
         }
-        let Ok(number) = id.parse::<u64>() else { return };
-        if let Some(at) = self.sub_requests.remove(&number) {
-            return self.take_sub_answer(at, answer);
-        }
-        if self.turn.phase != Phase::Asking(number) {
+        if self.turn.phase() != Phase::Asking(number) {
             return;
         }
-        self.turn.phase = Phase::Working;
+        self.turn.enter(Phase::Working);
         match answer {
             Answer::Solution { solution, tokens } => {
                 self.turn.tokens += tokens;
@@ -52,15 +54,38 @@ impl Session {
         }
     }
 
+    /// The model's answer to the request of a model call.
+    fn take_model_call_answer(&mut self, at: JobRef, answer: Answer) {
+        if let Answer::Solution { tokens, .. } | Answer::OutOfFormat { tokens, .. } = &answer {
+            self.turn.tokens += tokens;
+        }
+        match answer {
+            Answer::Solution { solution, .. } => match chosen_output(self.scheduler.call(at), solution) {
+                Ok((output, chosen)) => self.finish_model_call(at, output, chosen.as_deref()),
+                Err(text) => self.fail_model_call(at, &Fault::new(Rule::Plan9, text)),
+            },
+            Answer::OutOfFormat { error, .. } => self.fail_model_call(at, &Fault::new(Rule::Plan9, error)),
+            Answer::Failed { code, message } => {
+                self.turn.must_end(Ends::Degraded, &code, message.clone());
+                self.scheduler.stop_running(at);
+                self.fail_with(at, &CallError::new(code, message));
+            }
+        }
+    }
+
+    fn fail_model_call(&mut self, at: JobRef, fault: &Fault) {
+        self.scheduler.stop_running(at);
+        self.fail_by(at, fault);
+    }
+
     fn solve(&mut self, solution: Solution) {
         if let Some(words) = solution.say.clone().filter(|words| !words.trim().is_empty()) {
             self.remember_words(Role::Assistant, &words);
             self.turn.said.push(words.clone());
             self.tasks.push_back(Task::Say(words));
         }
-        self.turn.faulty = false;
-        self.turn.untold.clear();
-        self.projection.adopted_plan.clear();
+        self.turn.is_faulty = false;
+        self.transcript.note_answer();
         let manner = solution.manner();
         self.turn.output = match self.output_schema() {
             Some(schema) => without_nulls(&solution.output, schema).into_owned(),
@@ -70,84 +95,99 @@ impl Session {
         if calls.is_empty() {
             return;
         }
+        // Another plan takes the place of the one that the mode kept back.
+        self.projection.plan.clear();
         let calls: Vec<Arc<Value>> = calls.into_iter().map(Arc::new).collect();
         let mode = self.plan_mode();
-        // What is no call at all is an error of the step, and no part of a plan that can be read again.
+        // An entry that is no call is an error of the step, and no part of a plan that can be read again.
         let readable = calls.iter().filter(|call| call.is_object()).cloned().collect();
-        self.remember(Message::Plan(Plan { calls: readable, mode }));
+        self.memory.remember(Message::Plan(Plan { calls: readable, mode }));
         match mode {
             PlanMode::Eager => {
-                let origin = Origin::Eager { first: self.turn.requests == 1 };
-                self.start_step(&calls, origin, manner);
+                let trigger = Trigger::Eager { first: self.turn.requests == 1 };
+                self.start_step(&calls, trigger, manner);
             }
-            PlanMode::Lazy => self.offer(calls, manner),
+            PlanMode::Lazy => self.offer_plan(calls, manner),
         }
     }
 
     /// A lazy plan is checked and offered to a person as a whole; a faulty one goes back to the model.
-    fn offer(&mut self, calls: Vec<Arc<Value>>, manner: plan::Manner) {
-        let check = plan::check_in_manner(&calls, PlanMode::Lazy, manner, &self.context);
+    fn offer_plan(&mut self, calls: Vec<Arc<Value>>, manner: Manner) {
+        let check = plan::check_in_manner(&calls, PlanMode::Lazy, manner, &self.memory.context);
         if !check.is_valid() {
-            self.turn.faulty = true;
+            self.turn.is_faulty = true;
             for fault in &check.errors {
                 let call = fault.call.map_or(Value::Null, |index| (*calls[index]).clone());
-                self.turn.errors.push(error_data(call, fault_data(fault)));
+                self.transcript.tell_error(error_data(call, fault_data(fault)));
             }
             let faults: Vec<_> = check.errors.iter().map(ToString::to_string).collect();
-            self.note_failure(&text_of(&calls), &faults.join("\n"));
-            return;
+            return self.turn.note_failure(&text_of(&calls), &faults.join("\n"));
         }
         if self.settings.mode == Mode::Shadow {
-            return;
+            return self.projection.keep_plan(&calls, &self.memory.context);
         }
-        let shown = |_: Option<&str>| self.shown.clone();
-        let is_steered = |tool: &crate::Tool| tool.effect != Effect::Read || tool.target.is_some();
-        let needs_person = check.calls.iter().any(|call| {
-            let outline = call.params.iter().map(|(name, value)| (name.to_string(), value.outline())).collect();
-            let latent = call.tool.as_ref().is_some_and(|tool| self.is_latent(tool));
-            let verdict = |tool: &crate::Tool| {
-                self.settings.policy.verdict(call, tool, &Value::Object(outline), self.settings.mode, &shown)
-            };
-            let doubted = !self.shown.is_trusted() && call.tool.as_deref().is_some_and(is_steered);
-            !latent && (doubted || call.tool.as_deref().map(verdict) != Some(Verdict::Allow))
-        });
-        // What was planned before reading is steered by nobody, and a call that needs a person asks by itself, when its
-        // values are there to be seen: one question, not two.
-        let asks_itself = self.plans_before_reading() && self.shown.is_trusted();
-        if self.settings.approval == Approval::Checked && (asks_itself || !needs_person) {
-            let origin = Origin::Approved { by_person: false, before_reading: self.shown.is_trusted() };
-            self.start_step(&calls, origin, manner);
+        self.catch_up_grounds_of_shown();
+        let before_reading = self.transcript.shown().is_trusted();
+        // A plan that was made before reading is steered by nobody, and a call that needs a person asks by itself when
+        // its values are there to be seen: one question, not two.
+        let asks_itself = self.settings.plans_before_reading() && before_reading;
+        if self.settings.approval == Approval::Checked && (asks_itself || !self.needs_person(&check)) {
+            self.start_step(&calls, Trigger::Approved { by_person: false, before_reading }, manner);
         } else {
             self.ask_about_plan(calls, manner);
         }
     }
 
-    /// Sets the calls of a solution or an approved plan to work.
-    pub(super) fn start_step(&mut self, calls: &[Arc<Value>], origin: Origin, manner: plan::Manner) {
-        let literal = match origin {
-            Origin::Approved { by_person: true, .. } => Origins::of(Source::User),
-            Origin::Graph => self.proposer(),
-            _ => self.shown.clone().joined(&Origins::of(Source::Model)),
+    /// Whether a call of a checked plan would need a person.
+    fn needs_person(&self, check: &Check) -> bool {
+        let shown = self.transcript.shown();
+        let needs = |call: &Call, tool: &Tool| {
+            let (context, said) = (&self.memory.context, self.transcript.said());
+            let grounding = self.grounding(None, shown, call);
+            let provenance = Provenance { context, instance: None, literal: shown, said, grounding };
+            // What a reference will bring is not known yet.
+            let origins = |place: Place<'_>| match call.has_refs() {
+                true => Some(shown.clone()),
+                false => provenance.of(call, place),
+            };
+            let outline = || {
+                let params = call.params.iter().map(|(name, value)| (name.to_string(), value.outline()));
+                Value::Object(params.collect())
+            };
+            let verdict = self.settings.gate().judge(&Proposal {
+                call,
+                tool,
+                params: &outline,
+                origins: &origins,
+                proposer: shown,
+                may_follow: &|_| false,
+                grounding: provenance.grounding.as_ref(),
+            });
+            !verdict.is_allowed()
         };
-        let (mut step, faults) = Step::new(calls, manner, literal, &self.context);
-        if let Origin::Approved { before_reading, .. } = origin {
+        check.calls.iter().any(|call| match &call.tool {
+            Some(tool) => !self.settings.is_latent(tool) && needs(call, tool),
+            None => true,
+        })
+    }
+
+    /// Sets the calls of a solution or an approved plan to work.
+    pub(super) fn start_step(&mut self, calls: &[Arc<Value>], trigger: Trigger, manner: Manner) {
+        let context = &self.memory.context;
+        let literal = match trigger {
+            Trigger::Approved { by_person: true, .. } => Origins::of(Origin::User),
+            Trigger::Graph => self.graph.as_ref().map(|run| run.proposer(context)).unwrap_or_default(),
+            _ => self.transcript.shown().clone().joined(&Origins::of(Origin::Model)),
+        };
+        let (mut step, faults) = Step::new(calls, manner, literal, context);
+        if let Trigger::Approved { before_reading, .. } = trigger {
             step.before_reading = before_reading;
         }
-        let id = self.next_step;
-        self.next_step += 1;
         let count = step.jobs.len();
-        self.steps.insert(id, step);
-        self.context.expect(count);
-        let at = |job: usize| super::JobRef { step: id, job: u32::try_from(job).unwrap_or(u32::MAX) };
+        let number = self.scheduler.add(step);
+        self.memory.context.expect(count);
         if let Some(cycle) = faults.iter().find(|fault| fault.rule == Rule::Plan2) {
-            let call = cycle.call.map_or(Value::Null, |index| (*calls[index]).clone());
-            self.turn.errors.push(error_data(call, fault_data(cycle)));
-            self.note_failure(&text_of(calls), &cycle.text);
-            self.turn.faulty = true;
-            for job in 0..count {
-                self.close(at(job), Status::Skipped);
-            }
-            return;
+            return self.refuse_step(number, calls, cycle);
         }
         let mut first_faults = BTreeMap::new();
         for fault in faults {
@@ -156,46 +196,75 @@ impl Session {
             }
         }
         for job in 0..count {
-            let step = &self.steps[&id];
-            let call = step.jobs[job].call;
-            // A fault of the template is one fault, however many instances it was meant for.
-            let is_first = job == 0 || step.jobs[job - 1].call != call;
-            let of_template = first_faults.get(&call).cloned();
-            match of_template.or_else(|| self.latent_fault(&step.calls[call], origin)) {
-                Some(fault) if is_first => self.fail_by(at(job), &fault),
-                Some(_) => self.close(at(job), Status::Failed),
-                None => match step.unfed(job, &self.context) {
-                    Some(fault) => self.fail_by(at(job), &fault),
-                    None => self.dirty.push_back(at(job)),
-                },
-            }
+            self.begin_job(JobRef::new(number, job), trigger, &first_faults);
+        }
+    }
+
+    /// Nothing of a step with a cycle runs.
+    fn refuse_step(&mut self, number: u32, calls: &[Arc<Value>], cycle: &Fault) {
+        let call = cycle.call.map_or(Value::Null, |index| (*calls[index]).clone());
+        self.transcript.tell_error(error_data(call, fault_data(cycle)));
+        self.turn.note_failure(&text_of(calls), &cycle.text);
+        self.turn.is_faulty = true;
+        let count = self.scheduler.step(number).map_or(0, |step| step.jobs.len());
+        for job in 0..count {
+            self.close(JobRef::new(number, job), Status::Skipped);
+        }
+    }
+
+    /// A job of a new step is blocked until it is looked at, unless its call is faulty.
+    fn begin_job(&mut self, at: JobRef, trigger: Trigger, faults: &BTreeMap<usize, Fault>) {
+        let step = self.scheduler.step_of(at);
+        let call = step.jobs[at.index()].call;
+        // A fault of the template is one fault, however many instances it was meant for.
+        let is_first = at.job == 0 || step.jobs[at.index() - 1].call != call;
+        let of_template = faults.get(&call).cloned();
+        match of_template.or_else(|| self.model_call_fault(step, at.index(), trigger)) {
+            Some(fault) if is_first => self.fail_by(at, &fault),
+            Some(_) => self.close(at, Status::Failed),
+            None => match step.unfed(at.index(), &self.memory.context) {
+                Some(fault) => self.fail_by(at, &fault),
+                None => self.scheduler.look_again(at),
+            },
         }
     }
 
     /// What is wrong with a call that the model carries out itself.
-    fn latent_fault(&self, call: &crate::Call, origin: Origin) -> Option<Fault> {
+    fn model_call_fault(&self, step: &Step, job: usize, trigger: Trigger) -> Option<Fault> {
         // Where the calls were approved first, the model is asked for its results when their turn comes.
-        let Origin::Eager { first } = origin else { return None };
+        let Trigger::Eager { first } = trigger else { return None };
+        let call = step.call(job);
         let tool = call.tool.as_deref()?;
-        let brings = call.output.as_ref().is_some_and(|output| !output.is_null() || output_may_be_null(tool));
-        let has_choice = call.output_path.as_ref().is_some_and(|path| path.alternatives.len() > 1);
-        if call.delegate.is_some() || self.activity_of(tool, call.activity.as_deref()).is_some() {
+        if !self.settings.is_model_call(call, tool) {
             return None;
         }
-        if !brings {
+        // A result that was thought up before its input was read is none; without one, the model is asked in time.
+        if step.is_fed(job, &self.memory.context) {
+            let text = "its input comes from another call: leave `_output` null, and you are asked when it is there";
+            return brings_output(call).then(|| Fault::new(Rule::Plan8, text).at("_output"));
+        }
+        let is_for_each = step.who[step.jobs[job].call] == Who::Each;
+        if is_for_each && step.jobs.iter().filter(|other| other.call == step.jobs[job].call).count() > 1 {
+            let text = "one result is not the result of every instance: give a call with `_instance` for each";
+            return brings_output(call).then(|| Fault::new(Rule::Plan8, text).at("_output"));
+        }
+        if !brings_output(call) {
             let text = format!("`{}` is carried out by the model itself: give its result in `_output`", tool.name);
             return Some(Fault::new(Rule::Call1, text));
         }
+        let has_choice = call.output_path.as_ref().is_some_and(|path| path.alternatives.len() > 1);
         let text = "choose one path: with its result at hand, the call has no alternatives";
         (first && has_choice).then(|| Fault::new(Rule::Plan8, text).at("_outputPath"))
     }
 }
 
+/// Whether a model call comes with its result.
+pub(super) fn brings_output(call: &Call) -> bool {
+    let may_be_null = || call.tool.as_deref().is_some_and(|t| t.output().is_some_and(crate::schema::admits_null));
+    call.output.as_ref().is_some_and(|output| !output.is_null() || may_be_null())
+}
+
 /// Calls as they would stand in a plan, to know the same ones again.
 fn text_of(calls: &[Arc<Value>]) -> String {
     calls.iter().map(|call| identity(call, |_| false)).collect::<Vec<_>>().join("\n")
-}
-
-fn output_may_be_null(tool: &crate::Tool) -> bool {
-    tool.output().is_some_and(crate::schema::admits_null)
 }

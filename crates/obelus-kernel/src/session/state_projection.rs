@@ -1,6 +1,6 @@
-//! The state as the agent's author and its people know it: what calls have written, and beside it what the
-//! session itself keeps up. Goals are written; what waits, what is planned and what was confirmed are looked up
-//! anew each time, so that they can never differ from the questions and calls they speak of.
+//! The state as the agent's author and its people know it: what calls have written, and beside it what the session
+//! keeps up. Goals are written to memory; what waits, what is planned and what was confirmed are looked up each time,
+//! so that they never differ from the questions and calls they speak of.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -8,128 +8,98 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::Session;
-use super::input::CallReport;
-use super::question::{About, Question, QuestionStatus};
+use super::ids::QuestionNumber;
+use super::inbox::{About, Inbox, Naming, QuestionStatus};
+use super::output::{CallReport, CallStatus};
+use super::settings::Settings;
 use crate::call::ASIDES;
+use crate::context::Context;
 use crate::dialect::blocks::Step;
-use crate::fold::Method;
-use crate::message::{Data, Message};
-use crate::origin::{Origin, Origins};
-use crate::path::Path;
+use crate::names::alike;
 use crate::time::Time;
 use crate::tool::{Effect, Tool};
-
-/// Goals kept; older ones are forgotten.
-const MOST_GOALS: usize = 500;
 
 /// Letters of a confirmation's key.
 const LONGEST_KEY: usize = 80;
 
-/// What the session knows of confirmations beside the questions themselves.
+/// Ids of events that are remembered, to know an event that comes a second time.
+const MOST_EVENTS: usize = 1_000;
+
+/// What the session knows of confirmations, plans and events beside the questions themselves.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct StateProjection {
     /// The key of each call asked about, with its question and its place there, in the order of asking.
-    pub(super) keys: Vec<(String, String, usize)>,
-    /// Confirmations that came along from elsewhere: those that are decided, and those that cannot be asked here.
+    keys: Vec<(String, u64, usize)>,
+    /// Confirmations from elsewhere: those that are decided, and those that cannot be asked here.
     pub(super) adopted: Map<String, Value>,
-    /// Keys and dates of questions that came along and are asked anew, by the hash of the call.
-    pub(super) expected: BTreeMap<String, (String, Option<Time>)>,
+    /// Keys and dates of questions from elsewhere that are asked anew, by the hash of the call.
+    expected: BTreeMap<String, (String, Option<Time>)>,
     /// The descriptions that such questions came with, by key.
-    #[serde(default)]
-    pub(super) words: BTreeMap<String, String>,
-    /// The plan of an earlier turn, or one that came along from elsewhere, until there is another one.
-    pub(super) adopted_plan: Vec<Value>,
+    descriptions: BTreeMap<String, String>,
+    /// The plan of an earlier turn, or one from elsewhere, until there is another one.
+    pub(super) plan: Vec<Value>,
     /// Ids of the latest events.
-    #[serde(default)]
-    pub(super) events: VecDeque<String>,
+    events: VecDeque<String>,
 }
 
-impl Session {
-    /// The folded state, with what the session keeps up by itself in its place.
-    pub fn state(&self) -> Value {
-        let root = self.context.read(&Path::root("state"), None);
-        let mut state = root.map_or_else(|| json!({}), std::borrow::Cow::into_owned);
-        let kept = &self.settings.managed;
-        let projections = [
-            (&kept.in_progress, Self::in_progress as fn(&Self) -> Value),
-            (&kept.planned, Self::planned),
-            (&kept.confirmations, Self::confirmations),
-        ];
-        if let Value::Object(fields) = &mut state {
-            for (name, look) in projections.into_iter().filter_map(|(name, look)| Some((name.as_ref()?, look))) {
-                fields.insert(name.clone(), look(self));
+impl StateProjection {
+    /// The call that a confirmation of this key is about: its question, and its place there.
+    pub(super) fn confirmation(&self, key: &str) -> Option<(QuestionNumber, usize)> {
+        let (_, number, index) = self.keys.iter().find(|(known, ..)| known == key)?;
+        Some((QuestionNumber(*number), *index))
+    }
+
+    /// A question from elsewhere is about to be asked under this key and date.
+    pub(super) fn expect(&mut self, hash: String, key: String, requested_at: Option<Time>, words: Option<String>) {
+        if let Some(words) = words {
+            self.descriptions.insert(key.clone(), words);
+        }
+        self.expected.insert(hash, (key, requested_at));
+    }
+
+    /// Whether a call comes from a question from elsewhere.
+    pub(super) fn expects(&self, hash: impl FnOnce() -> String) -> bool {
+        !self.expected.is_empty() && self.expected.contains_key(&hash())
+    }
+
+    /// Gives the calls of a new question the keys by which the state knows them.
+    pub(super) fn name_confirmations(
+        &mut self,
+        number: QuestionNumber,
+        inbox: &mut Inbox,
+        context: &Context,
+        settings: &Settings,
+    ) {
+        if settings.managed.confirmations.is_none() {
+            return;
+        }
+        let Some(question) = inbox.get_mut(number).filter(|question| question.about == About::Call) else { return };
+        for (index, asked) in question.calls.iter().enumerate() {
+            let expected = self.expected.remove(&asked.hash);
+            let (key, at) = match expected {
+                Some((key, at)) => (key, at),
+                None => (self.free_key(key_of(&asked.call, context)), None),
+            };
+            self.adopted.shift_remove(&key);
+            self.keys.push((key, number.0, index));
+            if let Some(at) = at {
+                // It lapses by the time of the import, not by that of the other program.
+                question.requested_at = at;
             }
         }
-        state
     }
 
-    /// The call that a confirmation of this key is about: its question, and its place there.
-    pub fn confirmation(&self, key: &str) -> Option<(String, usize)> {
-        self.projection
-            .keys
-            .iter()
-            .find(|(known, ..)| known == key)
-            .map(|(_, question, index)| (question.clone(), *index))
+    fn free_key(&self, key: String) -> String {
+        let is_taken = |key: &str| self.adopted.contains_key(key) || self.keys.iter().any(|(known, ..)| known == key);
+        let mut numbered = std::iter::once(key.clone()).chain((2..).map(|n: u64| format!("{key}_{n}")));
+        numbered.find(|key| !is_taken(key)).unwrap_or(key)
     }
 
-    /// What the user wishes for is put in front of what was wished before.
-    pub(super) fn note_goal(&mut self, words: &str) {
-        let Some(name) = self.settings.managed.goals.clone() else { return };
-        if self.depth > 0 || self.settings.consent.only_answers(words) {
-            return;
-        }
-        let path = Path::field("state", name);
-        let before = self.context.read(&path, None);
-        let mut goals = before.and_then(|goals| goals.as_array().cloned()).unwrap_or_default();
-        if goals.first().is_some_and(|latest| latest == words) {
-            return;
-        }
-        goals.insert(0, words.into());
-        goals.truncate(MOST_GOALS);
-        self.write_state(path, goals.into());
-    }
-
-    /// Writes a part of the state for a person. What was there before may still be in it, so its origins stay.
-    pub(super) fn write_state(&mut self, path: Path, value: Value) {
-        let origins = self.context.origins(&path, None).joined(&Origins::of(Origin::User));
-        let call = Arc::new(json!({"_tool": "user"}));
-        let mut data = Data::result(call, Arc::new(path), Some(self.date()), value);
-        data.method = Some(Method::Set);
-        data.origins = Some(origins);
-        self.remember(Message::Data(Box::new(data)));
-    }
-
-    fn in_progress(&self) -> Value {
-        let entry = |question: &Question| json!({"description": self.headline(question), "requested_at": question.requested_at.to_string()});
-        self.questions().iter().filter(|question| question.is_open()).map(entry).collect()
-    }
-
-    /// The steps that wait, and those that the mode keeps back.
-    fn planned(&self) -> Value {
-        let mut steps = self.kept_back();
-        let waiting = self.calls().into_iter().filter(|report| report.status == "waiting");
-        for report in waiting {
-            add_step(&mut steps, self.step_form(&report.call, true));
-        }
-        steps.into()
-    }
-
-    /// The steps that the mode keeps back: of the latest plan, be it of this turn or of an earlier one.
-    pub(super) fn kept_back(&self) -> Vec<Value> {
-        let mut steps = self.projection.adopted_plan.clone();
-        let by_mode = |report: &CallReport| report.error.as_ref().is_some_and(|error| error["rule"] == "POL-1");
-        let refused = self.calls().into_iter().filter(|report| report.status == "refused" && by_mode(report));
-        for report in refused {
-            add_step(&mut steps, self.step_form(&report.call, false));
-        }
-        steps
-    }
-
-    fn confirmations(&self) -> Value {
-        let mut all = self.projection.adopted.clone();
-        for (key, question, index) in &self.projection.keys {
-            let Some(question) = self.questions.get(question) else { continue };
+    /// What people were asked and what they said, by key.
+    pub(super) fn confirmations(&self, inbox: &Inbox, naming: Naming<'_>) -> Value {
+        let mut all = self.adopted.clone();
+        for (key, number, index) in &self.keys {
+            let Some(question) = inbox.get(QuestionNumber(*number)) else { continue };
             let Some(asked) = question.calls.get(*index) else { continue };
             let status = match (asked.decided, question.status) {
                 (None, QuestionStatus::Requested) => "requested",
@@ -140,70 +110,80 @@ impl Session {
             if let Some(at) = asked.decided_at.or(question.decided_at).filter(|_| status != "requested") {
                 entry[format!("{status}_at")] = at.to_string().into();
             }
-            let words = self.projection.words.get(key).cloned();
-            entry["description"] = words.unwrap_or_else(|| self.call_headline(&asked.call)).into();
+            let words = self.descriptions.get(key).cloned();
+            entry["description"] = words.unwrap_or_else(|| naming.call_headline(&asked.call)).into();
             if let Some(reason) = asked.reason.as_ref().or(question.reason.as_ref()).filter(|_| status == "denied") {
                 entry["reason"] = reason.as_str().into();
             }
-            entry["action"] = self.step_form(&asked.call, status == "requested");
+            entry["action"] = step_form(&asked.call, status == "requested", naming.context);
             all.insert(key.clone(), entry);
         }
         Value::Object(all)
     }
 
-    /// Gives the calls of a new question the keys by which the state knows them.
-    pub(super) fn name_confirmations(&mut self, id: &str) {
-        if self.settings.managed.confirmations.is_none() {
-            return;
+    /// The steps that the mode keeps back: of the latest plan, be it of this turn or of an earlier one.
+    pub(super) fn kept_back(&self, calls: &[CallReport], context: &Context) -> Vec<Value> {
+        let mut steps = self.plan.clone();
+        let by_mode = |report: &CallReport| report.error.as_ref().is_some_and(|error| error["rule"] == "POL-1");
+        let is_refused = |report: &CallReport| report.status == CallStatus::Refused && by_mode(report);
+        // What depends on a refused step stays planned with it.
+        let any_refused = calls.iter().any(is_refused);
+        let stays = |report: &&CallReport| is_refused(report) || (any_refused && report.status == CallStatus::Skipped);
+        for report in calls.iter().filter(stays) {
+            add_step(&mut steps, step_form(&report.call, false, context));
         }
-        let Some(question) = self.questions.get(id).filter(|question| question.about == About::Call) else { return };
-        let calls: Vec<_> = question.calls.iter().map(|asked| (asked.hash.clone(), asked.call.clone())).collect();
-        for (index, (hash, call)) in calls.into_iter().enumerate() {
-            let expected = self.projection.expected.remove(&hash);
-            let key = match &expected {
-                Some((key, _)) => key.clone(),
-                None => self.free_key(self.key_of(&call)),
-            };
-            self.projection.adopted.shift_remove(&key);
-            self.projection.keys.push((key, id.to_owned(), index));
-            if let (Some((_, Some(at))), Some(question)) = (expected, self.questions.get_mut(id)) {
-                question.requested_at = at;
-                question.expires_at = at.plus_seconds(self.settings.question_seconds);
-            }
-        }
+        steps
     }
 
-    fn free_key(&self, key: String) -> String {
-        let taken = |key: &str| {
-            self.projection.adopted.contains_key(key) || self.projection.keys.iter().any(|(known, ..)| known == key)
-        };
-        let numbered = std::iter::once(key.clone()).chain((2..).map(|n: u64| format!("{key}_{n}")));
-        numbered.into_iter().find(|key| !taken(key)).unwrap_or(key)
+    /// A plan that the mode keeps back as a whole.
+    pub(super) fn keep_plan(&mut self, calls: &[Arc<Value>], context: &Context) {
+        self.plan = calls.iter().map(|call| step_form(call, false, context)).collect();
     }
 
-    /// What changes: the entity, its id where it has one, and the fields that deserve a person.
-    fn key_of(&self, call: &Value) -> String {
-        let name = call["_tool"].as_str().unwrap_or_default();
-        let tool = self.context.tool(name);
-        let entity = tool.and_then(|tool| tool.schema.get("x-entity"));
-        let words = entity.and_then(|entity| entity["name"].as_str()).unwrap_or(name);
-        let id = entity.and_then(|entity| call.get(entity["id"].as_str()?));
-        let mut parts = vec![words.to_owned()];
-        parts.extend(id.map(plain));
-        parts.extend(tool.map(|tool| risky_fields(call, tool)).unwrap_or_default());
-        let key = parts.join("_").to_lowercase();
-        key.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).take(LONGEST_KEY).collect()
-    }
-
-    /// A call as a step of the conversation's plan: what the model wrote, with references resolved.
-    fn step_form(&self, call: &Value, waits: bool) -> Value {
-        let tool = call["_tool"].as_str().and_then(|name| self.context.tool(name));
-        let mut step = Step::from_call(call, |name| tool.is_some_and(|tool| tool.param(name).is_some()));
-        if waits {
-            step.beside.insert("requires_confirmation".to_owned(), true.into());
+    /// The steps that wait, and those that the mode keeps back.
+    pub(super) fn planned(&self, calls: &[CallReport], context: &Context) -> Value {
+        let mut steps = self.kept_back(calls, context);
+        for report in calls.iter().filter(|report| report.status == CallStatus::Waiting) {
+            add_step(&mut steps, step_form(&report.call, true, context));
         }
-        step.to_json()
+        steps.into()
     }
+
+    /// Whether an event has come before.
+    pub(super) fn knows_event(&self, id: &str) -> bool {
+        self.events.iter().any(|known| known == id)
+    }
+
+    pub(super) fn note_event(&mut self, id: String) {
+        self.events.push_back(id);
+        if self.events.len() > MOST_EVENTS {
+            self.events.pop_front();
+        }
+    }
+}
+
+/// What changes: the entity, its id where it has one, and the fields that deserve a person.
+fn key_of(call: &Value, context: &Context) -> String {
+    let name = call["_tool"].as_str().unwrap_or_default();
+    let tool = context.tool(name);
+    let entity = tool.and_then(|tool| tool.schema.get("x-entity"));
+    let words = entity.and_then(|entity| entity["name"].as_str()).unwrap_or(name);
+    let id = entity.and_then(|entity| call.get(entity["id"].as_str()?));
+    let mut parts = vec![words.to_owned()];
+    parts.extend(id.map(plain));
+    parts.extend(tool.map(|tool| risky_fields(call, tool)).unwrap_or_default());
+    let key = parts.join("_").to_lowercase();
+    key.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).take(LONGEST_KEY).collect()
+}
+
+/// A call as a step of the conversation's plan: what the model wrote, with references resolved.
+fn step_form(call: &Value, waits: bool, context: &Context) -> Value {
+    let tool = call["_tool"].as_str().and_then(|name| context.tool(name));
+    let mut step = Step::from_call(call, |name| tool.is_some_and(|tool| tool.param(name).is_some()));
+    if waits {
+        step.beside.insert("requires_confirmation".to_owned(), true.into());
+    }
+    step.to_json()
 }
 
 /// Adds a step that is not among them yet, whatever is said beside it.
@@ -228,10 +208,123 @@ fn risky_fields(call: &Value, tool: &Tool) -> Vec<String> {
     let last = |path: &String| path.rsplit('.').next().unwrap_or_default().to_lowercase();
     let targets = tool.target.iter().flatten().filter(|_| tool.effect == Effect::Create);
     let risky: Vec<String> = tool.risky.iter().chain(targets).map(last).collect();
-    set.flat_map(|inner| inner.keys()).map(|name| name.to_lowercase()).filter(|name| risky.contains(name)).collect()
+    // By the name that the tool has for it, whatever the call's spelling.
+    let named = |name: &String| risky.iter().find(|known| alike(known, name)).cloned();
+    set.flat_map(|inner| inner.keys()).filter_map(named).collect()
 }
 
 /// A value as it is said.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::inbox::{AskedCall, Draft, Ruled, Terms};
+    use super::super::settings::ManagedFields;
+    use super::*;
+
+    const TERMS: Terms = Terms { now: Time(1_000), remind_after: None, expire_after: 10, asked_after: 0 };
+
+    fn context() -> Context {
+        let entity = json!({"name": "deal", "id": "id"});
+        Context::from_value(json!([{"type": "tool", "tool": {
+            "t": {"x-effect": "update", "x-risky": ["fields.SUM"], "x-entity": entity, "properties": {"id": {}, "fields": {}}},
+        }}]))
+        .unwrap()
+    }
+
+    fn settings() -> Settings {
+        let managed = ManagedFields { confirmations: Some("confirmations".to_owned()), ..ManagedFields::default() };
+        Settings { managed, question_seconds: 60, ..Settings::default() }
+    }
+
+    fn change() -> Value {
+        json!({"_tool": "t", "id": 4, "fields": {"SUM": 5, "TITLE": "x"}})
+    }
+
+    /// Asks about calls, each bound to its hash, and names them.
+    fn ask(projection: &mut StateProjection, inbox: &mut Inbox, hashes: &[&str]) -> QuestionNumber {
+        let call = |hash: &&str| AskedCall::new(Arc::new(change()), (*hash).to_owned(), Vec::new());
+        let draft = Draft::new(About::Call, hashes.iter().map(call).collect(), String::new());
+        let number = inbox.add(draft, TERMS);
+        projection.name_confirmations(number, inbox, &context(), &settings());
+        number
+    }
+
+    fn confirmations(projection: &StateProjection, inbox: &Inbox) -> Value {
+        projection.confirmations(inbox, Naming { context: &context(), language: None })
+    }
+
+    fn report(status: CallStatus, rule: &str) -> CallReport {
+        CallReport { place: (0, 0), call: Arc::new(change()), status, error: Some(json!({"rule": rule})) }
+    }
+
+    #[test]
+    fn a_confirmation_is_named_by_what_changes_and_by_a_number_where_that_is_taken() {
+        let (mut projection, mut inbox) = (StateProjection::default(), Inbox::default());
+        let number = ask(&mut projection, &mut inbox, &["a", "b"]);
+        assert_eq!(projection.confirmation("deal_4_sum"), Some((number, 0)));
+        assert_eq!(projection.confirmation("deal_4_sum_2"), Some((number, 1)));
+    }
+
+    #[test]
+    fn a_question_from_elsewhere_keeps_its_key_its_date_and_its_words() {
+        let (mut projection, mut inbox) = (StateProjection::default(), Inbox::default());
+        projection.adopted.insert("mine".to_owned(), json!({"status": "requested"}));
+        projection.expect("a".to_owned(), "mine".to_owned(), Some(Time(500)), Some("Raise the sum".to_owned()));
+        assert!(projection.expects(|| "a".to_owned()));
+        let number = ask(&mut projection, &mut inbox, &["a"]);
+        let question = inbox.get(number).unwrap();
+        assert_eq!(question.requested_at, Time(500));
+        assert_eq!(question.expires_at, Time(11_000), "it lapses by the time of the import");
+        assert!(!projection.expects(|| "a".to_owned()) && projection.adopted.is_empty(), "it is asked here now");
+        assert_eq!(confirmations(&projection, &inbox)["mine"]["description"], "Raise the sum");
+    }
+
+    #[test]
+    fn a_confirmation_says_what_was_decided_when_and_why() {
+        let (mut projection, mut inbox) = (StateProjection::default(), Inbox::default());
+        let number = ask(&mut projection, &mut inbox, &["a", "b", "c"]);
+        let ruled = |status, reason| Ruled { status, at: Time(2_000), by: "ann", reason };
+        inbox.decide_calls(number, &[0], true, ruled(QuestionStatus::Approved, None));
+        inbox.decide_calls(number, &[1], false, ruled(QuestionStatus::Denied, Some("too much")));
+        let all = confirmations(&projection, &inbox);
+        let at = Time(2_000).to_string();
+        assert_eq!((&all["deal_4_sum"]["status"], &all["deal_4_sum"]["approved_at"]), (&json!("approved"), &json!(at)));
+        assert_eq!(
+            (&all["deal_4_sum_2"]["status"], &all["deal_4_sum_2"]["reason"]),
+            (&json!("denied"), &json!("too much"))
+        );
+        let waiting = &all["deal_4_sum_3"];
+        assert_eq!(
+            (&waiting["status"], &waiting["action"]["requires_confirmation"]),
+            (&json!("requested"), &json!(true))
+        );
+    }
+
+    #[test]
+    fn a_step_that_the_mode_refused_stays_planned_and_one_that_a_rule_refused_does_not() {
+        let projection = StateProjection::default();
+        let kept = |rule: &str| projection.kept_back(&[report(CallStatus::Refused, rule)], &context()).len();
+        assert_eq!((kept("POL-1"), kept("POL-2")), (1, 0));
+    }
+
+    #[test]
+    fn a_step_is_planned_once_whatever_is_said_beside_it() {
+        let mut projection = StateProjection::default();
+        projection.plan = projection.kept_back(&[report(CallStatus::Refused, "POL-1")], &context());
+        let planned = projection.planned(&[report(CallStatus::Waiting, "")], &context());
+        assert_eq!(planned.as_array().unwrap().len(), 1, "{planned}");
+    }
+
+    #[test]
+    fn the_latest_events_are_known_and_the_oldest_is_forgotten() {
+        let mut projection = StateProjection::default();
+        (0..=MOST_EVENTS).for_each(|id| projection.note_event(id.to_string()));
+        assert!(!projection.knows_event("0") && projection.knows_event("1"));
+        assert!(projection.knows_event(&MOST_EVENTS.to_string()));
+    }
 }

@@ -1,22 +1,18 @@
-//! A turn: how it begins, and what the model is asked.
+//! A turn: from what was asked to what came of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::input::{CallError, CallReport, Ends, Task};
-use super::job::Origin;
-use super::naming::Said;
+use super::Refused;
+use super::ids::QuestionId;
+use super::input::CallError;
+use super::output::Ends;
 use super::picture::Picture;
 use super::settings::Settings;
 use super::spent::Spent;
-use super::{Refused, Session};
-use crate::context::Context;
-use crate::fault::Fault;
-use crate::message::{Message, Role};
 use crate::origin::Origins;
-use crate::plan;
 
 /// What the turn is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,77 +27,45 @@ pub(super) enum Phase {
     Rested(Ends),
 }
 
-/// From what was asked to what came of it.
+/// The latest turn.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Turn {
-    pub(super) phase: Phase,
+    phase: Phase,
     /// Whether a model is asked for calls and output at all.
     pub(super) asks_model: bool,
-    /// Whether it is asked once a person has decided: the turn was begun by what came along from elsewhere.
+    /// Whether it is asked once a person has decided: the turn was begun by a state from elsewhere.
     #[serde(default)]
     pub(super) asks_when_decided: bool,
     pub(super) requests: u32,
     pub(super) calls: u32,
     pub(super) tokens: u64,
-    /// What the model took altogether, delegates and thoughts included; limits look at the turn's own.
+    /// What the model took altogether, delegates and model calls included; limits look at the turn's own.
     pub(super) spent: Spent,
     pub(super) repairs_left: u32,
     /// The last answer that was out of format, and what was wrong with it.
     pub(super) out_of_format: Option<(String, String)>,
-    /// Whether something was read, or went wrong, that the model has not been shown yet.
-    pub(super) unseen: bool,
     /// Whether the latest solution breaks a rule, so that the model has something to mend.
-    pub(super) faulty: bool,
+    pub(super) is_faulty: bool,
     /// The result, held back while something waits for a person.
     pub(super) output: Value,
     pub(super) said: Vec<String>,
     /// The call that a node of a graph has planned, and where its parts come from.
     #[serde(default)]
     pub(super) planned: Option<(Value, Origins)>,
-    /// The ended calls, and the messages, that there were when the model last brought something to an end.
-    #[serde(default)]
-    pub(super) told: (usize, usize),
     /// Pictures that the user shows with the words that began it.
     #[serde(default)]
     pub(super) pictures: Vec<Picture>,
     /// The name of the end, where a graph of steps came to one.
     pub(super) named_end: Option<String>,
-    #[serde(with = "super::checkpoint::reports")]
-    pub(super) ended_calls: Vec<CallReport>,
-    /// The same as they were proposed, for a planner that does not see what is not trusted.
-    #[serde(with = "super::checkpoint::reports", default)]
-    pub(super) ended_plainly: Vec<CallReport>,
-    /// Where the values in those calls come from.
-    pub(super) ended_origins: Origins,
-    /// How many of those calls had ended at the latest request: the model has been shown them.
-    #[serde(default)]
-    pub(super) shown_calls: usize,
-    /// Calls of earlier turns that came to nothing when the model was no longer asked: denied, lapsed, failed.
-    #[serde(default, with = "super::checkpoint::reports")]
-    pub(super) untold: Vec<CallReport>,
     /// How often in a row a call failed in the same way.
-    pub(super) failures: BTreeMap<String, (String, u32)>,
+    failures: BTreeMap<String, (String, u32)>,
     /// Why it came to rest, where that needs a reason.
     pub(super) reason: Option<CallError>,
     /// Why the turn must end.
-    pub(super) stop: Option<(Ends, CallError)>,
-    /// How it has ended, where only the user's words begin anew: what people still decide changes nothing in that.
+    stop: Option<(Ends, CallError)>,
+    /// How it has ended, where only the user's words begin anew: decisions change nothing in that.
     pub(super) over: Option<(Ends, CallError)>,
-    /// Errors that belong to no call under way.
-    pub(super) errors: Vec<Value>,
 }
-
-/// What the user said.
-pub(super) struct Words {
-    pub(super) text: String,
-    /// The question that was waiting, and the only one, when it was said.
-    pub(super) only_question: Option<String>,
-    /// The pictures shown with it.
-    pub(super) pictures: Vec<Picture>,
-}
-
-/// Calls of earlier turns that the model is told of.
-const MOST_UNTOLD: usize = 10;
 
 /// The same call failing the same way this often ends the turn.
 const SAME_FAILURES: u32 = 3;
@@ -118,67 +82,111 @@ impl Turn {
             spent: Spent::default(),
             repairs_left: settings.repairs,
             out_of_format: None,
-            unseen: false,
-            faulty: false,
+            is_faulty: false,
             output: Value::Null,
             said: Vec::new(),
             planned: None,
-            told: (0, 0),
             pictures: Vec::new(),
             named_end: None,
-            ended_calls: Vec::new(),
-            ended_plainly: Vec::new(),
-            ended_origins: Origins::default(),
-            shown_calls: 0,
-            untold: Vec::new(),
             failures: BTreeMap::new(),
             reason: None,
             stop: None,
             over: None,
-            errors: Vec::new(),
         }
     }
 
-    /// What the model has still to be told of this turn.
-    fn take_untold(&mut self) -> Vec<CallReport> {
-        let came_to_nothing = |report: &&CallReport| ["denied", "failed"].contains(&report.status);
-        let mut untold = std::mem::take(&mut self.untold);
-        let since = self.ended_calls.get(self.shown_calls..).unwrap_or_default();
-        untold.extend(since.iter().filter(came_to_nothing).cloned());
-        untold.drain(..untold.len().saturating_sub(MOST_UNTOLD));
-        untold
+    pub(super) fn phase(&self) -> Phase {
+        self.phase
     }
 
-    pub(super) fn output(&self) -> &Value {
-        &self.output
+    /// The only place where the phase changes.
+    pub(super) fn enter(&mut self, phase: Phase) {
+        let is_legal = match (self.phase, phase) {
+            (_, Phase::New) => false,
+            // A request is answered, or given up, before anything else happens.
+            (Phase::Asking(_), Phase::Asking(_)) => false,
+            _ => true,
+        };
+        debug_assert!(is_legal, "from {:?} to {phase:?}", self.phase);
+        self.phase = phase;
     }
 
-    pub(super) fn set_output(&mut self, output: Value) {
-        self.output = output;
+    /// Whether nothing is at work: no turn has begun, or the latest came to rest.
+    pub(super) fn is_at_rest(&self) -> bool {
+        matches!(self.phase, Phase::New | Phase::Rested(_))
     }
 
-    pub(super) fn take_output(&mut self) -> Value {
-        std::mem::take(&mut self.output)
+    /// Whether it is at rest until a person says something.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.phase == Phase::Rested(Ends::Waiting)
     }
 
+    /// A turn can begin when the one before it has come to rest.
+    pub(super) fn must_be_at_rest(&self) -> Result<(), Refused> {
+        match self.is_at_rest() {
+            true => Ok(()),
+            false => Err(Refused::new("at_work", "the session is at work already")),
+        }
+    }
+
+    /// Whether the turn must end.
     pub(super) fn stops(&self) -> bool {
         self.stop.is_some()
-    }
-
-    pub(super) fn has_failures(&self) -> bool {
-        !self.failures.is_empty()
-    }
-
-    /// Something the model has to know with the next request.
-    pub(super) fn tell_model(&mut self, error: Value) {
-        self.errors.push(error);
     }
 
     pub(super) fn must_end(&mut self, ends: Ends, code: &str, message: impl Into<String>) {
         self.stop.get_or_insert_with(|| (ends, CallError::new(code, message)));
     }
 
-    pub(super) fn snapshot(&self) -> Value {
+    /// Why the turn must end, if it must; from now on it is over.
+    pub(super) fn take_stop(&mut self) -> Option<(Ends, CallError)> {
+        let stop = self.stop.take()?;
+        self.over = Some(stop.clone());
+        Some(stop)
+    }
+
+    /// Counts failures of the same kind; the third in a row ends the turn.
+    pub(super) fn note_failure(&mut self, call: &str, error: &str) {
+        let (last, count) = self.failures.entry(call.to_owned()).or_default();
+        *count = if last == error { *count + 1 } else { 1 };
+        error.clone_into(last);
+        if *count >= SAME_FAILURES {
+            let text = format!("the same call failed {SAME_FAILURES} times in the same way: {error}");
+            self.must_end(Ends::Limit, "same_failure", text);
+        }
+    }
+
+    /// A call succeeded; it is named only if any has failed before.
+    pub(super) fn note_success(&mut self, call: impl FnOnce() -> String) {
+        if !self.failures.is_empty() {
+            self.failures.remove(&call());
+        }
+    }
+
+    /// A person's decision sets a turn at rest to work again.
+    pub(super) fn reopen(&mut self) {
+        let Phase::Rested(ends) = self.phase else { return };
+        if ends == Ends::Limit {
+            // The limit was for the agent; what a person lets run, runs.
+            self.calls = 0;
+        }
+        self.said.clear();
+        self.named_end = None;
+        self.asks_model |= self.asks_when_decided;
+        self.enter(Phase::Working);
+    }
+
+    /// Which limit a further request to the model would break.
+    pub(super) fn limit_of_requests(&self, settings: &Settings) -> Option<CallError> {
+        if self.requests >= settings.max_requests {
+            let text = format!("{} requests to the model in one turn", settings.max_requests);
+            return Some(CallError::new("limit", text));
+        }
+        let most = settings.max_tokens.filter(|most| self.tokens >= *most)?;
+        Some(CallError::new("limit", format!("{most} tokens in one turn")))
+    }
+
+    pub(super) fn snapshot(&self, ended: &[super::CallReport]) -> Value {
         json!({
             "phase": format!("{:?}", self.phase),
             "requests": self.requests,
@@ -187,183 +195,76 @@ impl Turn {
             "spent": self.spent,
             "output": self.output,
             "said": self.said,
-            "endedCalls": self.ended_calls,
+            "endedCalls": ended,
         })
     }
 }
 
-impl Session {
-    /// Begins a turn, with the user's words if there are some.
-    pub(super) fn begin(&mut self, words: Option<Words>) {
-        if !self.persistent && self.turn.phase == Phase::Rested(Ends::Output) {
-            self.forget();
-        }
-        if self.walk.is_some() {
-            self.withdraw(Said::WentOn);
-        }
-        // What the mode keeps back stays planned until there is another plan.
-        self.projection.adopted_plan = self.kept_back();
-        let untold = self.turn.take_untold();
-        let origins = std::mem::take(&mut self.turn.ended_origins);
-        self.turn = Turn::new(&self.settings);
-        if !untold.is_empty() {
-            self.turn.untold = untold;
-            self.turn.ended_origins = origins;
-        }
-        match words {
-            Some(words) => {
-                self.remember_words(Role::User, &words.text);
-                self.note_goal(&words.text);
-                self.answerable = words.only_question;
-                self.turn.pictures = words.pictures;
-            }
-            None => self.turn.pictures = std::mem::take(&mut self.attached),
-        }
-        if !self.turn.pictures.is_empty() {
-            self.shown.join(&Origins::of(Role::User.into()));
-        }
-        if self.walk.is_some() {
-            return self.begin_walk();
-        }
-        self.request();
-    }
+/// What the user said.
+pub(super) struct Words {
+    pub(super) text: String,
+    /// The question that was waiting, and the only one, when it was said.
+    pub(super) only_question: Option<QuestionId>,
+    /// The pictures shown with it.
+    pub(super) pictures: Vec<Picture>,
+}
 
-    /// A one-off request leaves its words behind, and nothing else.
-    fn forget(&mut self) {
-        let base = self.base;
-        let kept = |(index, message): &(usize, &Message)| *index < base || matches!(message, Message::Text(_));
-        let (places, messages): (Vec<usize>, Vec<Message>) =
-            self.context.messages().iter().enumerate().filter(kept).map(|(at, message)| (at, message.clone())).unzip();
-        let mut context = Context::new();
-        if context.append(messages).is_ok() {
-            self.context = context;
-            // What is dated by the length of the context keeps its place among the words.
-            self.questions.move_dates(|length| places.partition_point(|at| *at < length));
-        }
-    }
+/// Words and pictures of the user that no turn has taken yet.
+#[derive(Default)]
+pub(super) struct PendingWords {
+    /// Words that came while the turn was at work.
+    pub(super) queue: VecDeque<Words>,
+    /// Pictures for the words that come next.
+    pub(super) attached: Vec<Picture>,
+}
 
-    /// Words of the user: at once if nothing is at work, else when the turn has come to rest.
-    pub(super) fn hear(&mut self, text: String) {
-        if self.is_answer(&text) {
-            return;
+impl PendingWords {
+    /// A picture for the next words of the user.
+    pub(super) fn attach(&mut self, picture: Picture) -> Result<(), Refused> {
+        if !picture.is_plainly_named() {
+            return Err(Refused::new("bad_picture", "the name of a picture is that of a file, and nothing else"));
         }
-        let pictures = std::mem::take(&mut self.attached);
-        let words = Words { text, only_question: self.only_question(), pictures };
-        match self.turn.phase {
-            Phase::New | Phase::Rested(_) => self.begin(Some(words)),
-            Phase::Asking(_) | Phase::Working => self.pending_words.push_back(words),
+        if self.attached.len() >= Picture::MOST_AT_ONCE {
+            let text = format!("at most {} pictures go with one message", Picture::MOST_AT_ONCE);
+            return Err(Refused::new("too_many_pictures", text));
         }
-    }
-
-    /// A turn is begun when the one before it has come to rest.
-    pub(super) fn must_not_be_at_work(&self) -> Result<(), Refused> {
-        match self.turn.phase {
-            Phase::New | Phase::Rested(_) => Ok(()),
-            Phase::Asking(_) | Phase::Working => Err(Refused::new("at_work", "the session is at work already")),
+        if !self.attached.contains(&picture) {
+            self.attached.push(picture);
         }
-    }
-
-    /// Runs the plan in the context as it is.
-    pub(super) fn run_plan(&mut self) -> Result<(), Refused> {
-        self.must_not_be_at_work()?;
-        let Some(plan) = self.context.plan().cloned() else {
-            return Err(Refused::new("no_plan", "the context has no plan to run"));
-        };
-        self.turn = Turn::new(&self.settings);
-        self.turn.asks_model = false;
-        self.turn.phase = Phase::Working;
-        let origin = Origin::Approved { by_person: true, before_reading: self.shown.is_trusted() };
-        self.start_step(&plan.calls, origin, plan::Manner::default());
         Ok(())
     }
-
-    pub(super) fn request(&mut self) {
-        let limit = |text: String| CallError::new("limit", text);
-        if self.turn.requests >= self.settings.max_requests {
-            let text = format!("{} requests to the model in one turn", self.settings.max_requests);
-            return self.rest(Ends::Limit, Some(limit(text)));
-        }
-        if let Some(most) = self.settings.max_tokens.filter(|most| self.turn.tokens >= *most) {
-            return self.rest(Ends::Limit, Some(limit(format!("{most} tokens in one turn"))));
-        }
-        self.forget_early();
-        self.turn.requests += 1;
-        self.turn.unseen = false;
-        self.turn.shown_calls = self.turn.ended_calls.len();
-        self.shown.join(&self.in_sight(self.in_view()));
-        let id = self.number_request();
-        self.turn.phase = Phase::Asking(id);
-        self.tasks.push_back(Task::AskModel { id: id.to_string() });
-    }
-
-    /// The origins of everything that a request shows: memory, the calls with their references resolved, and what
-    /// delegates ask.
-    fn in_view(&self) -> Origins {
-        let mut all = self.context.all_origins();
-        all.join(&self.turn.ended_origins);
-        for job in self.steps.values().flat_map(|step| &step.jobs) {
-            all.join(&job.origins);
-            if let Some(child) = &job.child {
-                all.join(&child.shown);
-                all.join(&child.in_view());
-            }
-        }
-        all
-    }
-
-    pub(super) fn number_request(&mut self) -> u64 {
-        self.next_request += 1;
-        self.next_request
-    }
-
-    /// Counts failures of the same kind; the third in a row ends the turn.
-    pub(super) fn note_failure(&mut self, call: &str, error: &str) {
-        let (last, count) = self.turn.failures.entry(call.to_owned()).or_default();
-        *count = if last == error { *count + 1 } else { 1 };
-        error.clone_into(last);
-        if *count >= SAME_FAILURES {
-            let text = format!("the same call failed {SAME_FAILURES} times in the same way: {error}");
-            self.turn.must_end(Ends::Limit, "same_failure", text);
-        }
-    }
-
-    pub(super) fn note_success(&mut self, call: &str) {
-        if !self.turn.failures.is_empty() {
-            self.turn.failures.remove(call);
-        }
-    }
-
-    pub(super) fn stop(&mut self) {
-        match self.turn.phase {
-            Phase::Asking(_) => {
-                self.turn.phase = Phase::Working;
-                self.turn.must_end(Ends::Stopped, "stopped", "stopped by a person");
-            }
-            Phase::Working => self.turn.must_end(Ends::Stopped, "stopped", "stopped by a person"),
-            Phase::Rested(Ends::Waiting) if self.walk.is_some() => {
-                self.withdraw(Said::Stopped);
-                self.turn.phase = Phase::Working;
-                self.turn.must_end(Ends::Stopped, "stopped", "stopped by a person");
-            }
-            // A call is at work still, and what it brings would set the turn to work again.
-            Phase::Rested(Ends::Waiting) if self.has_elicitations() => {
-                self.turn.phase = Phase::Working;
-                self.turn.must_end(Ends::Stopped, "stopped", "stopped by a person");
-            }
-            Phase::New | Phase::Rested(_) => {}
-        }
-        let children: Vec<String> = self.children().map(|(id, _)| id).collect();
-        for id in children {
-            self.tell_child(&id, super::Input::Stop);
-        }
-    }
 }
 
-/// The payload of an error message.
-pub(super) fn error_data(call: Value, error: Value) -> Value {
-    json!({"call": call, "error": error})
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-pub(super) fn fault_data(fault: &Fault) -> Value {
-    json!({"rule": fault.rule.name(), "message": fault.words()})
+    #[test]
+    fn the_same_failure_three_times_in_a_row_ends_the_turn() {
+        let mut turn = Turn::new(&Settings::default());
+        turn.note_failure("a", "no");
+        turn.note_failure("a", "no");
+        turn.note_success(|| "a".to_owned());
+        turn.note_failure("a", "no");
+        turn.note_failure("a", "other");
+        turn.note_failure("a", "no");
+        turn.note_failure("b", "no");
+        assert!(!turn.stops());
+        turn.note_failure("a", "no");
+        turn.note_failure("a", "no");
+        assert_eq!(turn.take_stop().unwrap().0, Ends::Limit);
+        assert!(turn.over.is_some() && !turn.stops());
+    }
+
+    #[test]
+    fn a_decision_reopens_a_turn_that_rests_and_gives_it_new_calls_after_a_limit() {
+        let mut turn = Turn::new(&Settings::default());
+        turn.reopen();
+        assert_eq!(turn.phase(), Phase::New, "there is nothing to reopen");
+        turn.calls = 7;
+        turn.enter(Phase::Working);
+        turn.enter(Phase::Rested(Ends::Limit));
+        turn.reopen();
+        assert_eq!((turn.phase(), turn.calls), (Phase::Working, 0));
+    }
 }

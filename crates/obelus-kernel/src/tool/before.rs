@@ -1,21 +1,21 @@
-//! How to read what a call is about to change, so that a person sees what is there now beside what will be.
+//! How to read what a call would change, so that a person sees the old value beside the new one.
 
 use serde_json::{Map, Value};
 
 use super::wrong;
 use crate::fault::Fault;
+use crate::names::alike;
 
-/// `x-before`: which tool reads it, with what, and where the fields stand in this call and in what is read.
+/// `x-before`: the tool that reads, its parameters, and where the changed fields are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Before {
     /// A tool that reads.
     pub tool: String,
     /// Its parameters, each by the dotted path of a parameter of the call.
     pub params: Vec<(String, String)>,
-    /// The dotted path of the parameter under which the changed fields stand; empty if they stand among the
-    /// parameters themselves.
+    /// The dotted path of the parameter with the changed fields; empty if they are parameters themselves.
     pub fields: String,
-    /// The dotted path below which they stand in what is read; empty for the whole of it.
+    /// The dotted path of these fields in the result; empty for the whole.
     pub result: String,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn read(said: Option<&Value>) -> Result<Option<Before>, Fault> {
 }
 
 impl Before {
-    /// The call that reads, from the parameters of the call that changes; none where one of them is not there.
+    /// The call that reads, for the parameters of the call that changes; none if one of them is missing.
     pub(crate) fn look(&self, params: &Value) -> Option<Value> {
         let mut call = Map::from_iter([("_tool".to_owned(), Value::from(self.tool.as_str()))]);
         for (name, path) in &self.params {
@@ -57,21 +57,21 @@ impl Before {
         Some(Value::Object(call))
     }
 
-    /// The fields that the call writes, with what it writes there.
+    /// The fields that the call writes, with their values.
     pub(crate) fn written<'p>(&self, params: &'p Value) -> Vec<(&'p String, &'p Value)> {
         let is_key = |name: &str| self.fields.is_empty() && self.params.iter().any(|(_, path)| path == name);
         let fields = at(params, &self.fields).and_then(Value::as_object);
         fields.into_iter().flatten().filter(|(name, _)| !is_key(name)).collect()
     }
 
-    /// What a field holds now, by what was read. Case does not matter, unless it tells two fields apart.
+    /// The old value of a field. Case and underscores matter only if they tell two fields apart.
     pub(crate) fn now<'r>(&self, result: &'r Value, field: &str) -> Option<(&'r String, &'r Value)> {
         let fields = at(result, &self.result)?.as_object()?;
         if let Some(exact) = fields.get_key_value(field) {
             return Some(exact);
         }
-        let mut alike = fields.iter().filter(|(name, _)| name.to_lowercase() == field.to_lowercase());
-        match (alike.next(), alike.next()) {
+        let mut found = fields.iter().filter(|(name, _)| alike(name, field));
+        match (found.next(), found.next()) {
             (Some(only), None) => Some(only),
             _ => None,
         }

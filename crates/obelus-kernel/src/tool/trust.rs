@@ -1,12 +1,13 @@
-//! What is believed of a result, part by part.
+//! Which parts of a result are trusted (`x-trust`, `x-issued`).
 
 use serde_json::Value;
 
 use super::wrong;
 use crate::fault::Fault;
+use crate::wording::closest;
 
-/// `trusted`, `untrusted`, or an object of these by dotted path: the empty path is the whole, arrays are looked
-/// through (`items.id`, or `items[].id`). Upper paths come first.
+/// Reads `trusted`, `untrusted`, or an object of these by dotted path, such as `items.id` or `items[].id`; the empty
+/// path is the whole. Upper paths come first.
 pub(super) fn read(said: Option<&Value>) -> Result<Vec<(String, bool)>, Fault> {
     let word = |said: &Value| match said.as_str() {
         Some("trusted") => Some(true),
@@ -31,7 +32,7 @@ pub(super) fn read(said: Option<&Value>) -> Result<Vec<(String, bool)>, Fault> {
     Ok(trust)
 }
 
-/// A path without the signs that say what is known anyway: that a list is looked through.
+/// A path without the optional `[]`.
 fn plain(path: &str) -> Result<String, Fault> {
     let plain = path.replace("[]", "");
     let plain = plain.strip_prefix('.').unwrap_or(&plain);
@@ -46,30 +47,44 @@ fn depth(path: &str) -> usize {
 }
 
 /// Whether a path lies at or below another.
-pub(super) fn within(path: &str, upper: &str) -> bool {
+pub(crate) fn within(path: &str, upper: &str) -> bool {
     upper.is_empty() || path == upper || path.strip_prefix(upper).is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// Whether what lies at a path is believed: by the longest path that is said of it, and not where nothing is.
+/// Whether what lies at a path is trusted: the longest stated path decides, and without one it is not.
 pub(super) fn at(trust: &[(String, bool)], path: &str) -> bool {
     trust.iter().rev().find(|(upper, _)| within(path, upper)).is_some_and(|(_, trusted)| *trusted)
 }
 
-/// Parts with labels of their own: path, whether it is believed, whether it is minted. Upper ones come first.
-pub(super) fn parts(trust: &[(String, bool)], issued: &[String]) -> impl Iterator<Item = (String, bool, bool)> {
+/// Parts with other origins, upper ones first: path, whether it is trusted, whether it is issued. What the tool itself
+/// issues is trusted, whatever is said of it otherwise.
+pub(super) fn parts(trust: &[(String, bool)], issued: &[String]) -> Vec<(String, bool, bool)> {
     let mut paths: Vec<&String> = trust.iter().map(|(path, _)| path).filter(|path| !path.is_empty()).collect();
     paths.extend(issued);
     paths.sort_by_key(|path| depth(path));
     paths.dedup();
     let part = |path: &String| {
-        let minted = issued.iter().any(|upper| within(path, upper));
-        (path.clone(), at(trust, path), minted)
+        let is_issued = issued.iter().any(|upper| within(path, upper));
+        (path.clone(), is_issued || at(trust, path), is_issued)
     };
-    paths.into_iter().map(part).collect::<Vec<_>>().into_iter()
+    paths.into_iter().map(part).collect()
 }
 
-/// Why a path leads nowhere in a schema. An object that leaves room for other names is given the benefit of the
-/// doubt, unless a name that it has is nearly the same. `is_closed` where the first step must be a name that is listed.
+/// Whether all that a value holds lies at or below issued paths. What holds nothing is a value too.
+pub(super) fn is_all_issued(value: &Value, path: &str, issued: &[String]) -> bool {
+    let is_issued = || issued.iter().any(|upper| within(path, upper));
+    match value {
+        Value::Array(items) if !items.is_empty() => items.iter().all(|item| is_all_issued(item, path, issued)),
+        Value::Object(fields) if !fields.is_empty() => fields.iter().all(|(name, inner)| {
+            let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            is_all_issued(inner, &below, issued)
+        }),
+        _ => is_issued(),
+    }
+}
+
+/// Why a schema does not have a path. An object that permits other names has every path, unless a listed name is
+/// nearly the same. `is_closed`: the first step must be a listed name.
 pub(super) fn stray(schema: &Value, path: &str, mut is_closed: bool) -> Option<String> {
     let plain = path.replace("[]", "");
     let mut schema = schema;
@@ -87,7 +102,7 @@ pub(super) fn stray(schema: &Value, path: &str, mut is_closed: bool) -> Option<S
         let found = fields.iter().find(|(name, _)| *name == step || name.to_lowercase() == step.to_lowercase());
         let Some((_, inner)) = found else {
             let known: Vec<&str> = fields.keys().filter(|name| !name.starts_with('_')).map(String::as_str).collect();
-            return match crate::closest(step, &known) {
+            return match closest(step, &known) {
                 Some(near) => Some(format!("there is no `{step}`; did you mean `{near}`?")),
                 None if is_closed => Some(format!("there is no `{step}`; there are: {}", known.join(", "))),
                 None => None,
@@ -109,8 +124,8 @@ mod tests {
         assert!(at(&trust, "items.id") && at(&trust, "items.id.x"));
         assert!(!at(&trust, "items.identity") && !at(&trust, "items") && !at(&trust, ""));
         assert!(!at(&read(None).unwrap(), "x") && !at(&read(Some(&json!({"a": "trusted"}))).unwrap(), ""));
-        let minted: Vec<_> = parts(&trust, &["items".to_owned()]).collect();
-        assert_eq!(minted, [("items".to_owned(), false, true), ("items.id".to_owned(), true, true)]);
+        let found = parts(&trust, &["items".to_owned()]);
+        assert_eq!(found, [("items".to_owned(), true, true), ("items.id".to_owned(), true, true)]);
     }
 
     #[test]

@@ -1,12 +1,13 @@
-//! Annotations that are there for people: `x-title`, `x-labels`, `x-details`, `x-names` and `x-quiet`. What is odd in one hinders
-//! no work, so it is left aside when a tool is used, and told to whoever checks the tool.
+//! Annotations for people: `x-title`, `x-labels`, `x-details`, `x-names` and `x-quiet`. A faulty one is ignored when the
+//! tool is used, and reported when it is checked.
 
 use serde_json::{Map, Value};
 
 use super::{Effect, Tool, trust};
-use crate::fold::type_name;
+use crate::names::{alike, folded};
+use crate::wording::type_name;
 
-/// A word of the author: plain, or one for each language. Without the language, the English one; else the first there is.
+/// The author's text: plain, or by language. A missing language falls back to English, then to the first.
 pub fn in_language<'a>(said: &'a Value, language: Option<&str>) -> Option<&'a str> {
     match said {
         Value::String(word) => Some(word),
@@ -18,23 +19,25 @@ pub fn in_language<'a>(said: &'a Value, language: Option<&str>) -> Option<&'a st
     }
 }
 
-/// Where the names of a parameter's values are found.
+/// Where the names of a parameter's values are found (`x-names`).
 pub(crate) struct NameSource<'a> {
-    /// The tools that bring them.
+    /// The tools whose results have them.
     pub(crate) tools: Vec<&'a str>,
-    /// The field of a row with the value.
+    /// The field with the value.
     pub(crate) id: &'a str,
-    /// The fields with parts of its name.
+    /// The fields with parts of the name.
     pub(crate) name: Vec<&'a str>,
+    /// How words begin that announce such a value where it is a number.
+    pub(crate) announced_by: Vec<&'a str>,
 }
 
 impl<'a> NameSource<'a> {
     fn read(said: &'a Value) -> Result<Self, String> {
-        const FORM: &str = "it is written as {in: [TOOL, …], id: FIELD, name: [FIELD, …]}";
+        const FORM: &str = "it is written as {in: [TOOL, …], id: FIELD, name: [FIELD, …], as: [WORD, …]}";
         let Value::Object(fields) = said else {
             return Err(format!("{FORM}, not as {}", type_name(said)));
         };
-        if let Some(other) = fields.keys().find(|name| !["in", "id", "name"].contains(&name.as_str())) {
+        if let Some(other) = fields.keys().find(|name| !["in", "id", "name", "as"].contains(&name.as_str())) {
             return Err(format!("{FORM}; there is no `{other}` in it"));
         }
         let texts = |name: &str| {
@@ -43,53 +46,53 @@ impl<'a> NameSource<'a> {
             list.filter(|list| !list.is_empty()).ok_or_else(|| format!("{FORM}; `{name}` is a list of texts"))
         };
         let id = fields.get("id").and_then(Value::as_str).ok_or_else(|| format!("{FORM}; `id` is a text"))?;
-        Ok(Self { tools: texts("in")?, id, name: texts("name")? })
+        let announced_by = if fields.contains_key("as") { texts("as")? } else { Vec::new() };
+        Ok(Self { tools: texts("in")?, id, name: texts("name")?, announced_by })
     }
 }
 
 impl Tool {
-    /// What people call the tool, where its author says so.
+    /// The tool's name for people.
     pub fn title(&self, language: Option<&str>) -> Option<&str> {
         in_language(self.schema.get("x-title")?, language)
     }
 
-    /// Whether people need not be told of a call that goes well (`x-quiet`). What does more than read is always told.
+    /// Whether successful calls are not shown to people (`x-quiet`). Only reads can be quiet.
     pub fn is_quiet(&self) -> bool {
         self.effect == Effect::Read && self.schema.get("x-quiet") == Some(&Value::Bool(true))
     }
 
-    /// What people call a parameter, by its place, where the author says so in the tool's own list. Indexes and case do
-    /// not matter: `rows[0].Price` is `rows.price`.
+    /// A parameter's name for people. Indexes, case and underscores do not matter: `rows[0].unitPrice` is
+    /// `rows.UNIT_PRICE`.
     pub fn label(&self, place: &str, language: Option<&str>) -> Option<&str> {
         let labels = self.schema.get("x-labels")?.as_object()?;
         let place = plain(place);
-        let (_, said) = labels.iter().find(|(known, _)| known.to_lowercase() == place)?;
+        let (_, said) = labels.iter().find(|(known, _)| plain(known) == place)?;
         in_language(said, language)
     }
 
-    /// Whether a parameter, by its place, is a detail (`x-details`): it is told, after what matters. Indexes and case do
-    /// not matter.
+    /// Whether a parameter is a detail (`x-details`), which is shown last.
     pub fn is_detail(&self, place: &str) -> bool {
         let details = self.schema.get("x-details").and_then(Value::as_array).into_iter().flatten();
         let place = plain(place);
-        details.filter_map(Value::as_str).any(|known| known.to_lowercase() == place)
+        details.filter_map(Value::as_str).any(|known| plain(known) == place)
     }
 
-    /// Where the names of a parameter's values are found; case does not matter.
+    /// Where the names of a parameter's values are found. Case and underscores do not matter.
     pub(crate) fn names_of(&self, place: &str) -> Option<NameSource<'_>> {
         let names = self.schema.get("x-names")?.as_object()?;
-        let (_, said) = names.iter().find(|(known, _)| known.eq_ignore_ascii_case(place))?;
+        let (_, said) = names.iter().find(|(known, _)| alike(known, place))?;
         NameSource::read(said).ok()
     }
 
-    /// The tools in whose results names are looked for, each with the parameter that it is about.
+    /// The tools that name values, each with the parameter.
     pub fn name_sources(&self) -> Vec<(&str, &str)> {
         let names = self.schema.get("x-names").and_then(Value::as_object).into_iter().flatten();
         let read = names.filter_map(|(place, said)| Some((place.as_str(), NameSource::read(said).ok()?)));
         read.flat_map(|(place, source)| source.tools.into_iter().map(move |tool| (place, tool))).collect()
     }
 
-    /// What is odd in annotations that are there for people: the annotation, and what is wrong in words.
+    /// Faulty annotations for people: the annotation, and what is wrong.
     pub fn odd_words(&self) -> Vec<(&'static str, String)> {
         let mut odd = Vec::new();
         let no_word = |said: &Value| match said {
@@ -138,9 +141,9 @@ impl Tool {
     }
 }
 
-/// A place without indexes, in small letters.
+/// A place without indexes, with names in the form in which they are compared.
 fn plain(place: &str) -> String {
-    let steps = place.split('.').map(|step| step.split('[').next().unwrap_or(step).to_lowercase());
+    let steps = place.split('.').map(|step| folded(step.split('[').next().unwrap_or(step)));
     steps.collect::<Vec<_>>().join(".")
 }
 
@@ -193,7 +196,9 @@ mod tests {
 
     #[test]
     fn what_is_said_well_is_not_odd() {
-        let names = json!({"fields.STAGE_ID": {"in": ["list"], "id": "ID", "name": ["NAME", "LAST_NAME"]}});
+        let names = json!({
+            "fields.STAGE_ID": {"in": ["list"], "id": "ID", "name": ["NAME", "LAST_NAME"], "as": ["stage"]},
+        });
         let all =
             json!({"x-title": {"ru": "Имя"}, "x-labels": {"id": "number", "fields.A": {"en": "a"}}, "x-names": names});
         assert_eq!(odd(all), Vec::<String>::new());
@@ -216,6 +221,10 @@ mod tests {
             (json!({"x-names": {"id": {"in": ["list"], "name": ["A"]}}}), "`id` is a text"),
             (json!({"x-names": {"id": {"in": ["list"], "id": "ID", "name": []}}}), "`name` is a list of texts"),
             (json!({"x-names": {"id": {"in": ["l"], "id": "ID", "name": ["A"], "of": 1}}}), "there is no `of` in it"),
+            (
+                json!({"x-names": {"id": {"in": ["l"], "id": "ID", "name": ["A"], "as": "no"}}}),
+                "`as` is a list of texts",
+            ),
             (json!({"x-names": {"ID_": {"in": ["l"], "id": "ID", "name": ["A"]}}}), "`x-names` names `ID_`"),
         ] {
             let found = odd(annotations.clone());

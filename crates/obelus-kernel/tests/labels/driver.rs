@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use obelus_kernel::session::{
-    About, Answer, CallError, Decision, Input, Outcome, Purpose, Question, Session, Settings, Solution, Start, Task,
+    About, Answer, CallError, Decision, Input, Outcome, Purpose, Question, RequestId, Session, Settings, Solution,
+    Start, Task,
 };
 use obelus_kernel::{Context, Path, Segment, Time};
 use serde_json::{Value, json};
@@ -32,7 +33,7 @@ pub(crate) struct Driver {
 
 /// A request to a model, and what it showed.
 struct Request {
-    id: String,
+    id: RequestId,
     shows_a_mark: bool,
     is_thought: bool,
 }
@@ -177,7 +178,7 @@ impl Driver {
         }
     }
 
-    fn look_at_request(&mut self, id: String) {
+    fn look_at_request(&mut self, id: RequestId) {
         // A delegate may have ended meanwhile, and its request with it.
         let Some(prompt) = self.session.prompt(&id) else { return };
         let shows_a_mark = serde_json::to_string(&prompt).expect("a prompt is JSON").contains(MARK);
@@ -193,7 +194,7 @@ impl Driver {
             assert!(prompt.tools.is_empty(), "a delegate that reads has tools: {:?}", prompt.tools);
         }
         if shows_a_mark && !is_thought {
-            self.readers.insert(session_of(&id).to_owned());
+            self.readers.insert(session_of(&id));
         }
         self.requests.push(Request { id, shows_a_mark, is_thought });
     }
@@ -201,7 +202,7 @@ impl Driver {
     /// The model does what it reads: whatever it says, once it was shown a mark, has a mark.
     fn answer(&mut self, pick: usize, calls: &[Planned], says: bool, ends: bool) {
         let Some(request) = take(&mut self.requests, pick) else { return };
-        let of = session_of(&request.id).to_owned();
+        let of = session_of(&request.id);
         let is_top = of.is_empty();
         let after_reading = if request.is_thought { request.shows_a_mark } else { self.readers.contains(&of) };
         let in_a_plan = self.lazy && is_top;
@@ -312,8 +313,8 @@ fn places_in(value: &Value, way: &mut Vec<Segment>, places: &mut Vec<Vec<Segment
 }
 
 /// The way to the session that asks: empty for the one at the top.
-fn session_of(request: &str) -> &str {
-    request.rsplit_once('/').map_or("", |(way, _)| way)
+fn session_of(request: &RequestId) -> String {
+    request.to_string().rsplit_once('/').map_or_else(String::new, |(way, _)| way.to_owned())
 }
 
 fn holds(whole: &Value, value: &Value) -> bool {

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use obelus_kernel::session::why;
+use obelus_kernel::policy::why;
 use obelus_kernel::{Context, Data, Expr, Message, Method, Origin, Origins, Path, Segment};
 use proptest::collection::vec;
 use proptest::option;
@@ -197,7 +197,7 @@ proptest! {
                 let may = since_the_last_set(&done, query, instance);
                 prop_assert!(carried.is_subset(&may), "{} for {:?} carries {:?}, and not all of {:?}", path, instance, carried, may);
                 // The chain behind a value names whoever left something in it, and nobody who was set over.
-                let told = why(&context, &Expr::Ref(path.clone().into()), instance).because;
+                let told = why(&context, &Expr::Ref(path.clone().into()), instance, None).because;
                 let told = told.iter().flat_map(|one| numbers(&one.origins)).collect::<BTreeSet<_>>();
                 prop_assert!(must.is_subset(&told), "{} for {:?} is {}, and {:?} are told", path, instance, value, told);
                 prop_assert!(told.is_subset(&may), "{} for {:?}: {:?} are told, and not all of {:?}", path, instance, told, may);

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use obelus_kernel::session::{Answer, Decision, Input, Outcome, Question, Session, Settings, Solution, Start, Task};
+use obelus_kernel::session::{
+    Answer, Decision, Input, Outcome, Question, RequestId, Session, Settings, Solution, Start, Task,
+};
 use obelus_kernel::{Context, Time};
 use serde_json::{Value, json};
 
@@ -11,7 +13,7 @@ use crate::world::{ACTIVITIES, tools};
 /// A session, and what it has handed out.
 struct Harness {
     session: Session,
-    requests: Vec<String>,
+    requests: Vec<RequestId>,
     calls: Vec<Start>,
 }
 
@@ -160,7 +162,8 @@ fn a_question_marks_the_values_that_are_not_trusted() {
         "  result to \"†state.s\"",
     ];
     assert_eq!(question.description, expected.join("\n"));
-    assert_eq!(question.reasons, ["to comes from what is not trusted: web"]);
+    assert_eq!(question.reasons[0].to_string(), "to comes from what is not trusted: web");
+    assert_eq!(question.reasons.len(), 1);
 }
 
 #[test]
@@ -179,7 +182,7 @@ fn a_plan_made_after_reading_marks_what_a_yes_would_cover() {
         "  result to \"†state.s\"",
     ];
     assert_eq!(question.description, expected.join("\n"));
-    assert!(question.reasons.iter().any(|reason| reason.contains("after reading")));
+    assert!(question.reasons.iter().any(|reason| reason.to_string().contains("after reading")));
 }
 
 #[test]
@@ -189,6 +192,7 @@ fn a_name_that_the_model_made_up_cannot_forge_a_reason() {
     harness.answer(json!([call("web", "†state.a", &json!({"q": "x"})), note]), json!("over"));
     harness.returns("web", json!("ORDERS"));
     let question = harness.open().remove(0);
-    assert!(question.reasons.iter().chain([&question.description]).all(|text| !text.contains('\u{202e}')));
-    assert!(question.reasons.iter().all(|reason| !reason.contains('\n')));
+    let reasons: Vec<String> = question.reasons.iter().map(ToString::to_string).collect();
+    assert!(reasons.iter().chain([&question.description]).all(|text| !text.contains('\u{202e}')));
+    assert!(reasons.iter().all(|reason| !reason.contains('\n')));
 }

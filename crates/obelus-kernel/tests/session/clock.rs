@@ -10,10 +10,10 @@ fn a_clock_that_is_set_back_extends_no_question() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!("over"));
     assert_eq!(harness.rested(), Ends::Waiting);
-    let lapses = harness.session.question("q1").unwrap().expires_at;
+    let lapses = harness.question("q1").expires_at;
     harness.now.0 -= 10 * 3_600_000;
     harness.tell(Input::Tick).unwrap();
-    assert_eq!(harness.session.question("q1").unwrap().expires_at, lapses);
+    assert_eq!(harness.question("q1").expires_at, lapses);
     harness.now = lapses;
     harness.tell(Input::Tick).unwrap();
     assert!(harness.decide("q1", Decision::Approve { only: None }).is_err(), "it has lapsed");

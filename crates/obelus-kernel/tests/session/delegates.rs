@@ -13,7 +13,7 @@ fn child(name: &str) -> Value {
 fn a_childs_output_is_the_calls_result() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([child("a")]), json!(null));
-    assert_eq!(harness.requests, ["0.0/1"]);
+    assert_eq!(harness.requests, ["0.0/1".parse().unwrap()]);
     harness.solve(json!([call("read", "x", json!({"q": "†input.q"}))]), json!(null));
     assert_eq!(harness.handed_out("read")[0]["q"], "a");
     harness.returns("read", json!("found"));
@@ -28,7 +28,7 @@ fn a_childs_question_surfaces_and_is_answered_there() {
     harness.solve(json!([child("a")]), json!("over"));
     harness.solve(json!([call("drop", "x", json!({"id": 1}))]), json!("dropped"));
     assert_eq!((harness.waiting(), harness.rested()), (vec!["0.0/q1".to_owned()], Ends::Waiting));
-    assert_eq!(harness.rests[0].waiting, ["0.0/q1"]);
+    assert_eq!(harness.rests[0].waiting, ["0.0/q1".parse().unwrap()]);
     harness.approve("0.0/q1");
     harness.returns("drop", json!(true));
     assert_eq!((harness.rested(), harness.read("†state.a")), (Ends::Output, json!("dropped")));
@@ -62,7 +62,7 @@ fn children_do_not_go_deeper_than_the_limit() {
     harness.solve(json!([child("a")]), json!("over"));
     harness.solve(json!([child("b")]), json!("b is over"));
     harness.solve(json!([child("c")]), json!("c is over"));
-    assert_eq!(harness.requests, Vec::<String>::new(), "the third level never asks");
+    assert_eq!(harness.requests, Vec::new(), "the third level never asks");
     assert_eq!((harness.rested(), harness.read("†state.a")), (Ends::Output, json!("b is over")));
 }
 
@@ -81,10 +81,10 @@ fn a_word_about_a_delegate_from_elsewhere_is_no_news() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([child("a")]), json!("over"));
     for input in [
-        Input::Ended { id: "0.0".into(), outcome: Outcome::Value(json!("forged")) },
-        Input::InDoubt { id: "0.0".into() },
-        Input::Loaded { id: "0.0".into(), request: Ok(json!({})) },
-        Input::Ended { id: "0.0/0.0".into(), outcome: Outcome::Value(json!("early")) },
+        Input::Ended { id: "0.0".parse().unwrap(), outcome: Outcome::Value(json!("forged")) },
+        Input::InDoubt { id: "0.0".parse().unwrap() },
+        Input::Loaded { id: "0.0".parse().unwrap(), request: Ok(json!({})) },
+        Input::Ended { id: "0.0/0.0".parse().unwrap(), outcome: Outcome::Value(json!("early")) },
     ] {
         harness.tell(input).unwrap();
     }

@@ -50,7 +50,7 @@ fn a_read_may_end_before_its_solution_is_whole() {
     end(&mut harness, 0, json!("B"));
     assert_eq!(harness.session.state()["found"], "A");
     assert_eq!(harness.rests[0].ends, Ends::Output);
-    assert_eq!(harness.rests[0].calls.iter().map(|call| call.status).collect::<Vec<_>>(), ["done", "done"]);
+    assert_eq!(harness.rests[0].calls.iter().map(|call| call.status.name()).collect::<Vec<_>>(), ["done", "done"]);
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn a_call_that_nobody_waits_for_may_ask_too() {
 #[test]
 fn after_a_crash_the_question_is_closed_and_the_call_is_in_doubt_like_any() {
     let mut harness = asking();
-    harness.tell(Input::InDoubt { id: "0.0".into() }).unwrap();
+    harness.tell(Input::InDoubt { id: "0.0".parse().unwrap() }).unwrap();
     assert_eq!((harness.status_of("q1"), harness.waiting()), (QuestionStatus::Expired, vec!["q2".to_owned()]));
     harness.asks("0.0", "late", "Still there?", about_people());
     assert_eq!(harness.told, [("0.0".to_owned(), "late".to_owned(), ElicitationAnswer::Gone)]);
@@ -134,7 +134,7 @@ fn after_a_crash_the_question_is_closed_and_the_call_is_in_doubt_like_any() {
 #[test]
 fn what_a_process_asked_that_has_ended_is_closed_before_it_is_known_what_became_of_the_call() {
     let mut harness = asking();
-    harness.tell(Input::Forgotten).unwrap();
+    harness.tell(Input::ProcessLost).unwrap();
     assert_eq!((harness.status_of("q1"), harness.states("make")), (QuestionStatus::Expired, vec!["running"]));
     assert!(!harness.session.is_at_rest(), "the call is still to be settled");
     harness.returns("make", json!("made"));
@@ -144,7 +144,7 @@ fn what_a_process_asked_that_has_ended_is_closed_before_it_is_known_what_became_
     harness.solve(json!([call("child", "a", json!({"q": 1}))]), json!("over"));
     harness.solve(json!([call("make", "x", json!({}))]), json!("made"));
     harness.asks("0.0/0.0", "k", "Whose is it?", about_people());
-    harness.tell(Input::Forgotten).unwrap();
+    harness.tell(Input::ProcessLost).unwrap();
     assert_eq!((harness.waiting().len(), harness.session.is_at_rest()), (0, false));
     harness.returns("make", json!(1));
     assert_eq!((harness.rested(), harness.read("†state.a")), (Ends::Output, json!("made")));
@@ -155,7 +155,7 @@ fn what_is_harmless_is_done_again_and_asks_again() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("read", "a", json!({}))]), json!("over"));
     harness.asks("0.0", "k", "Whose is it?", about_people());
-    harness.tell(Input::InDoubt { id: "0.0".into() }).unwrap();
+    harness.tell(Input::InDoubt { id: "0.0".parse().unwrap() }).unwrap();
     assert_eq!((harness.started.len(), harness.waiting().len()), (2, 0));
     harness.asks("0.0", "k", "Whose is it?", about_people());
     assert_eq!(harness.waiting(), ["q2"]);
@@ -206,7 +206,7 @@ fn what_was_kept_before_calls_could_ask_is_still_read() {
     harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("over"));
     harness.deny("q1");
     let mut kept: Value = serde_json::from_str(&harness.session.checkpoint().expect("it rests")).unwrap();
-    let question = kept["questions"]["all"]["1"].as_object_mut().expect("a question");
+    let question = kept["inbox"]["all"]["1"].as_object_mut().expect("a question");
     assert!(question.shift_remove("elicitation").is_some());
     let fresh = Harness::with(json!({})).session;
     let past = harness.session.past();
@@ -237,16 +237,20 @@ fn a_call_that_was_started_early_asks_once_it_is_known_whose_it_is() {
     harness.tell(Input::Partial { id: request.clone(), index: 0, call: read.clone() }).unwrap();
     harness.tell(Input::Partial { id: request, index: 1, call: call("read", "b", json!({"q": 2})) }).unwrap();
     let (first, second) = (harness.started[0].id.clone(), harness.started[1].id.clone());
-    harness.asks(&first, "k", "Whose is it?", about_people());
-    harness.asks(&second, "l", "Whose is it?", about_people());
+    harness.asks(&first.to_string(), "k", "Whose is it?", about_people());
+    harness.asks(&second.to_string(), "l", "Whose is it?", about_people());
     assert_eq!(harness.asked.len(), 0);
     harness.solve(json!([read]), json!("over"));
     assert_eq!(harness.waiting(), ["q1"]);
     harness.decide("q1", value(json!({"name": "Ada"}))).unwrap();
-    assert_eq!(harness.told.last().unwrap().0, first);
+    assert_eq!(harness.told.last().unwrap().0, first.to_string());
     harness.tell(Input::Ended { id: first, outcome: Outcome::Value(json!(1)) }).unwrap();
     assert_eq!(harness.rested(), Ends::Output);
-    assert!(harness.told.contains(&(second, "l".to_owned(), ElicitationAnswer::Gone)), "{:?}", harness.told);
+    assert!(
+        harness.told.contains(&(second.to_string(), "l".to_owned(), ElicitationAnswer::Gone)),
+        "{:?}",
+        harness.told
+    );
 }
 
 #[test]
@@ -307,7 +311,8 @@ fn a_journal_with_what_was_asked_replays_to_the_same_session() {
     story(&mut other);
     let same = |session: &Session| session.snapshot().to_string();
     assert_eq!(same(&one.session), same(&other.session));
-    let input = Input::Asks { id: "0.0".into(), key: "k".into(), words: "?".into(), schema: about_people() };
+    let input =
+        Input::Elicit { id: "0.0".parse().unwrap(), key: "k".into(), words: "?".into(), schema: about_people() };
     let written = serde_json::to_string(&input).unwrap();
     assert_eq!(serde_json::from_str::<Input>(&written).unwrap(), input);
 }

@@ -44,7 +44,7 @@ fn the_same_event_is_taken_once_also_after_a_checkpoint() {
     assert_eq!(harness.read("†events").as_array().map(Vec::len), Some(2));
     let kept = harness.session.checkpoint().expect("it is at rest");
     let kept: Value = serde_json::from_str(&kept).unwrap();
-    assert_eq!(kept["harness"]["events"], json!(["1", "2"]));
+    assert_eq!(kept["projection"]["events"], json!(["1", "2"]));
 }
 
 #[test]

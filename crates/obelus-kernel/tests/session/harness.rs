@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use obelus_kernel::session::{
     Answer, AskedAgain, CallError, Decision, ElicitationAnswer, Ends, Input, Outcome, Question, QuestionStatus,
-    Refused, Reply, Session, Settings, Solution, Start, Task,
+    Refused, Reply, RequestId, Session, Settings, Solution, Start, Task,
 };
 use obelus_kernel::{Context, Message, Time};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ pub(crate) struct Harness {
     pub(crate) session: Session,
     pub(crate) now: Time,
     /// Requests to the model that have no answer yet.
-    pub(crate) requests: Vec<String>,
+    pub(crate) requests: Vec<RequestId>,
     /// Calls that have not ended.
     pub(crate) open: Vec<Start>,
     /// Every call that was handed out.
@@ -89,11 +89,11 @@ impl Harness {
                     self.open.push((*start).clone());
                     self.started.push(*start);
                 }
-                Task::Ask { id } => self.asked.push(id),
+                Task::Ask { id } => self.asked.push(id.to_string()),
                 Task::Say(words) => self.said.push(words),
-                Task::AskAgain { id, because } => self.asked_again.push((id, because)),
+                Task::AskAgain { id, because } => self.asked_again.push((id.to_string(), because)),
                 Task::Rest(reply) => self.rests.push(*reply),
-                Task::AnswerElicitation { id, key, answer } => self.told.push((id, key, answer)),
+                Task::AnswerElicitation { id, key, answer } => self.told.push((id.to_string(), key, answer)),
                 Task::Load { .. } => {}
             }
         }
@@ -171,11 +171,17 @@ impl Harness {
 
     /// A call at work asks a person something.
     pub(crate) fn asks(&mut self, id: &str, key: &str, words: &str, schema: Value) {
-        self.must_tell(Input::Asks { id: id.to_owned(), key: key.to_owned(), words: words.to_owned(), schema });
+        self.must_tell(Input::Elicit {
+            id: id.parse().expect("an id"),
+            key: key.to_owned(),
+            words: words.to_owned(),
+            schema,
+        });
     }
 
     pub(crate) fn decide(&mut self, question: &str, decision: Decision) -> Result<(), Refused> {
-        self.tell(Input::Decide { question: question.to_owned(), decision, by: "ann".to_owned() })
+        let question = question.parse().expect("an id");
+        self.tell(Input::Decide { question, decision, by: "ann".to_owned() })
     }
 
     pub(crate) fn approve(&mut self, question: &str) {
@@ -191,7 +197,8 @@ impl Harness {
     }
 
     pub(crate) fn question(&self, id: &str) -> Question {
-        self.session.question(id).unwrap_or_else(|| panic!("there is no question `{id}`"))
+        let found = self.session.question(&id.parse().expect("an id"));
+        found.unwrap_or_else(|| panic!("there is no question `{id}`"))
     }
 
     pub(crate) fn status_of(&self, question: &str) -> QuestionStatus {
@@ -200,13 +207,13 @@ impl Harness {
 
     /// Ids of the questions that wait.
     pub(crate) fn waiting(&self) -> Vec<String> {
-        self.session.questions().into_iter().filter(Question::is_open).map(|question| question.id).collect()
+        self.session.questions().into_iter().filter(Question::is_open).map(|question| question.id.to_string()).collect()
     }
 
     /// The states of all calls of a tool, those of steps that have ended first.
     pub(crate) fn states(&self, tool: &str) -> Vec<&'static str> {
         let calls = self.session.calls();
-        calls.iter().filter(|report| report.call["_tool"] == tool).map(|report| report.status).collect()
+        calls.iter().filter(|report| report.call["_tool"] == tool).map(|report| report.status.name()).collect()
     }
 
     /// The calls of a tool that were handed out, as they were.

@@ -149,7 +149,10 @@ fn a_question_lapses_after_a_day_and_the_call_is_denied() {
     harness.wait(1);
     assert_eq!((harness.status_of("q1"), harness.session.timeout()), (QuestionStatus::Expired, None));
     let report = harness.rests.last().unwrap().calls[0].clone();
-    assert_eq!((report.status, report.error.unwrap()["message"].clone()), ("denied", json!("nobody answered in time")));
+    assert_eq!(
+        (report.status.name(), report.error.unwrap()["message"].clone()),
+        ("denied", json!("nobody answered in time"))
+    );
     assert_eq!(harness.rested(), Ends::Output);
     let refused = harness.decide("q1", Decision::Approve { only: None }).unwrap_err();
     assert!(refused.text.contains("expired"), "{refused}");

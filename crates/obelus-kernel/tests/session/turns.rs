@@ -201,7 +201,7 @@ fn what_requests_took_in_money_is_summed_whatever_came_of_them_and_stays_known()
         .restore(&kept, std::sync::Arc::new(move || Ok(past.clone())))
         .unwrap();
     assert_eq!(again.spent(), harness.session.spent());
-    let text = serde_json::to_string(&Input::Used { id: "1".into(), used: used(0.004) }).unwrap();
+    let text = serde_json::to_string(&Input::Used { id: "1".parse().unwrap(), used: used(0.004) }).unwrap();
     assert_eq!(
         text, r#"{"used":{"id":"1","used":{"input":100,"output":10,"cost":0.004}}}"#,
         "the form in which journals keep it"

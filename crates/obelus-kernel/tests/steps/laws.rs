@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use obelus_kernel::Time;
-use obelus_kernel::session::{About, Answer, CallError, Decision, Ends, Input, Outcome, Session, Solution, Task};
+use obelus_kernel::session::{
+    About, Answer, CallError, CallId, Decision, Ends, Input, Outcome, RequestId, Session, Solution, Task,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -82,8 +84,8 @@ struct Run {
     session: Session,
     now: Time,
     journal: Vec<(Time, Input)>,
-    request: Option<String>,
-    call: Option<String>,
+    request: Option<RequestId>,
+    call: Option<CallId>,
 }
 
 impl Run {

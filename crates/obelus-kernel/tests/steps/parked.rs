@@ -1,6 +1,6 @@
 //! What people say while a node waits for them.
 
-use obelus_kernel::session::{Decision, Ends, Input, Outcome, QuestionStatus};
+use obelus_kernel::session::{Decision, Ends, Input, Outcome, QuestionId, QuestionStatus};
 use serde_json::{Value, json};
 
 use crate::story::{Story, decided};
@@ -32,7 +32,7 @@ fn waiting() -> Story {
 
 fn no(question: &str) -> Input {
     let decision = Decision::Deny { reason: "keep it".to_owned() };
-    Input::Decide { question: question.to_owned(), decision, by: "a person".to_owned() }
+    Input::Decide { question: question.parse().unwrap(), decision, by: "a person".to_owned() }
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn what_was_denied_is_asked_anew_once_the_user_has_spoken() {
     story.tell(no("q1")).user_says("wipe it after all").model_answers(json!({"output": "the board"}));
     assert_eq!(story.ends().0, Ends::Waiting);
     story.tell(Input::Decide {
-        question: "q2".to_owned(),
+        question: "q2".parse().unwrap(),
         decision: Decision::Approve { only: None },
         by: "a person".to_owned(),
     });
@@ -59,7 +59,7 @@ fn what_was_denied_is_asked_anew_once_the_user_has_spoken() {
 #[test]
 fn words_that_consent_are_the_yes_that_a_call_waits_for() {
     let mut story = waiting();
-    story.user_says("да, давай").call_ends(Outcome::Value(json!(true)));
+    story.user_says("да, пожалуйста").call_ends(Outcome::Value(json!(true)));
     assert_eq!(story.ends().1, Some("done"));
     let question = story.session.questions().remove(0);
     assert_eq!(
@@ -76,7 +76,7 @@ fn other_words_take_back_what_was_asked_and_begin_anew() {
     assert_eq!(story.session.node(), Some("decide"));
     let question = story.session.questions().remove(0);
     assert_eq!(question.status, QuestionStatus::Denied);
-    assert_eq!(story.prompt().earlier[0].status, "denied", "the model is told what was not done");
+    assert_eq!(story.prompt().earlier[0].status.name(), "denied", "the model is told what was not done");
     story.model_answers(json!({"output": "the shelf"}));
     assert_eq!(story.session.questions().iter().filter(|question| question.is_open()).count(), 1);
 }
@@ -102,7 +102,7 @@ fn what_may_have_happened_is_still_asked_about_when_the_user_goes_on() {
     story.tell(Input::InDoubt { id });
     assert_eq!(story.ends().0, Ends::Waiting);
     story.user_says("how is it going?");
-    let open: Vec<String> =
+    let open: Vec<QuestionId> =
         story.session.questions().into_iter().filter(obelus_kernel::session::Question::is_open).map(|q| q.id).collect();
     assert_eq!(open.len(), 1, "whether it happened is not known yet");
     let happened = Decision::Happened { result: json!(true) };
@@ -118,7 +118,7 @@ fn what_a_call_at_work_asks_is_declined_when_the_user_goes_on() {
     story.user_says("yes");
     let id = story.call.clone().expect("the call runs");
     let schema = json!({"type": "object", "properties": {"pin": {"type": "string"}}});
-    story.tell(Input::Asks { id: id.clone(), key: "k".to_owned(), words: "PIN?".to_owned(), schema });
+    story.tell(Input::Elicit { id: id.clone(), key: "k".to_owned(), words: "PIN?".to_owned(), schema });
     assert_eq!(story.ends().0, Ends::Waiting);
     story.user_says("something else");
     assert!(story.session.questions().iter().all(|question| !question.is_open()));

@@ -114,7 +114,7 @@ fn whoever_named_the_tool_proposes_the_call() {
     let mut story = at_decide();
     story.model_answers(json!({"output": {"go": 1}, "calls": [click("e1")]}));
     let question = story.session.questions().remove(0);
-    let reasons = question.reasons.join("\n");
+    let reasons = question.reasons.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     assert!(reasons.contains("proposed after reading what is not trusted: \"page.read\""), "{reasons}");
 }
 

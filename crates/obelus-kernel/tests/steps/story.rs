@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use obelus_kernel::session::{Answer, Decision, Ends, Input, Mode, Outcome, Reply, Session, Settings, Solution, Task};
+use obelus_kernel::session::{
+    Answer, CallId, Decision, Ends, Input, Mode, Outcome, Reply, RequestId, Session, Settings, Solution, Task,
+};
 use obelus_kernel::steps::Steps;
 use obelus_kernel::{Context, Expr, Time};
 use serde_json::{Value, json};
@@ -10,8 +12,8 @@ use serde_json::{Value, json};
 /// A session and whoever it deals with.
 pub(crate) struct Story {
     pub(crate) session: Session,
-    pub(crate) asked: Option<String>,
-    pub(crate) call: Option<String>,
+    pub(crate) asked: Option<RequestId>,
+    pub(crate) call: Option<CallId>,
     pub(crate) reply: Option<Reply>,
 }
 
@@ -89,5 +91,9 @@ pub(crate) fn session(graph: Value) -> Session {
 }
 
 pub(crate) fn decided(question: &str, value: Value) -> Input {
-    Input::Decide { question: question.to_owned(), decision: Decision::Value { value }, by: "a person".to_owned() }
+    Input::Decide {
+        question: question.parse().unwrap(),
+        decision: Decision::Value { value },
+        by: "a person".to_owned(),
+    }
 }

@@ -40,11 +40,11 @@ fn a_turn_walks_from_node_to_node_and_parks_at_a_question() {
     assert_eq!(story.ends().0, Ends::Waiting);
     assert_eq!(story.session.node(), Some("ask"));
     let question = story.session.questions().remove(0);
-    assert_eq!((question.id.as_str(), question.description.as_str()), ("q1", "How many?"));
+    assert_eq!((question.id.to_string().as_str(), question.description.as_str()), ("q1", "How many?"));
 
-    let refused = story.session.handle(Time(0), decided(&question.id, json!("many"))).unwrap_err();
+    let refused = story.session.handle(Time(0), decided("q1", json!("many"))).unwrap_err();
     assert_eq!(refused.code, "bad_answer");
-    story.tell(decided(&question.id, json!(4))).call_ends(Outcome::Value(json!(7)));
+    story.tell(decided("q1", json!(4))).call_ends(Outcome::Value(json!(7)));
     assert_eq!(story.ends(), (Ends::Output, Some("done"), &json!("Table 7 for 4")));
 }
 

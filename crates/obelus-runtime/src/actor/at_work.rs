@@ -22,9 +22,9 @@ use super::parts::{PartOf, PartsInlet};
 use crate::activity::{Activities, Work};
 use crate::connector::Connections;
 use crate::elicitor::Elicitor;
-use crate::ids::{CallId, RequestId};
 use crate::model::Model;
 use crate::observation::{ObservationSlot, without_parts};
+use obelus_kernel::session::{CallId, RequestId};
 
 type Pending = Pin<Box<dyn Future<Output = Input> + Send>>;
 
@@ -135,7 +135,7 @@ impl AtWork {
 
     /// Asks the model.
     pub(super) fn ask(&mut self, id: RequestId, prompt: Prompt) {
-        let seen = prompt.seen.clone();
+        let seen = prompt.observation.clone();
         let answer = AssertUnwindSafe(self.model.ask_aloud(prompt, self.parts.of(&id))).catch_unwind();
         let stopped = Arc::clone(&self.stop).notified_owned();
         let failed = |code: &str, words: &str| Answer::Failed { code: code.to_owned(), message: words.to_owned() };
@@ -152,8 +152,8 @@ impl AtWork {
     }
 
     /// Carries out a call.
-    pub(super) fn start(&mut self, mut start: Start) {
-        let id = std::mem::take(&mut start.id);
+    pub(super) fn start(&mut self, start: Start) {
+        let id = start.id.clone();
         let Some(activity) = self.activities.get(start.activity()) else {
             let error = CallError::new("no_activity", format!("there is no activity `{}`", start.activity()));
             return self.done.push_back(Input::Ended { id, outcome: Outcome::Error(error) });
@@ -210,8 +210,8 @@ impl AtWork {
     }
 
     /// A call that was under way when an earlier process ended. Its activity may be able to tell what became of it.
-    pub(super) fn reconcile(&mut self, mut start: Start) {
-        let id = std::mem::take(&mut start.id);
+    pub(super) fn reconcile(&mut self, start: Start) {
+        let id = start.id.clone();
         let activity = self.activities.get(start.activity()).filter(|_| !start.tool.idempotent);
         let limit = activity.and_then(|activity| activity.time_limit()).unwrap_or(Duration::from_secs(start.seconds));
         let attempt = start.attempt;

@@ -13,7 +13,7 @@ use crate::store::InputId;
 /// What a handle says.
 pub(crate) enum Command {
     /// Tell the session something.
-    Tell(Tell),
+    Tell(Box<Tell>),
     /// Take a picture that goes with the next words.
     Attach { path: PathBuf, answer: oneshot::Sender<Result<(), ImageError>> },
     /// Look at the session.

@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use obelus_kernel::session::{CallError, Input, Outcome};
 
 use crate::activity::{Activity, ReconcileFuture, Reconciled, Work};
-use crate::ids::CallId;
+use obelus_kernel::session::CallId;
 
 /// A call whose answer gets lost is tried this often in all.
 const MOST_ATTEMPTS: u32 = 3;

@@ -6,7 +6,7 @@ use obelus_kernel::session::{ElicitationAnswer, Input};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::elicitor::{Asking, Elicited, Elicitor};
-use crate::ids::CallId;
+use obelus_kernel::session::CallId;
 
 /// Where calls ask, and who waits for an answer.
 pub(super) struct Elicitations {
@@ -58,7 +58,7 @@ impl Elicitations {
         self.next += 1;
         let key = self.next.to_string();
         self.waiting.insert((call.clone(), key.clone()), answer);
-        Some(Input::Asks { id: call, key, words, schema })
+        Some(Input::Elicit { id: call, key, words, schema })
     }
 
     /// Tells a call what became of its question. One that has given up hears nothing.

@@ -99,7 +99,7 @@ impl Actor {
     pub(super) async fn take(&mut self, mut batch: Vec<Incoming>) -> Result<(), Refused> {
         if std::mem::take(&mut self.forgets) {
             let now = self.now();
-            batch.insert(0, Incoming::new(now, Input::Forgotten));
+            batch.insert(0, Incoming::new(now, Input::ProcessLost));
         }
         let taken = match self.journal {
             None => self.take_in_memory(batch),
@@ -192,7 +192,7 @@ impl Actor {
         let kept = usize::try_from(last.saturating_sub(self.record)).unwrap_or_default().min(taken.len());
         let lost: Vec<Input> = taken.split_off(kept).into_iter().map(|taken| taken.input).collect();
         let is_lost = !lost.is_empty();
-        self.forgets |= lost.iter().any(|input| matches!(input, Input::Forgotten));
+        self.forgets |= lost.iter().any(|input| matches!(input, Input::ProcessLost));
         let outcomes: Vec<Input> = lost.into_iter().filter(is_outcome).collect();
         let (is_stuck, is_final) = (self.forgets || !outcomes.is_empty(), restored.is_err());
         self.work.give_back(outcomes.into_iter());
@@ -221,7 +221,7 @@ fn is_outcome(input: &Input) -> bool {
         Input::Answer { .. }
             | Input::Used { .. }
             | Input::Ended { .. }
-            | Input::Asks { .. }
+            | Input::Elicit { .. }
             | Input::Loaded { .. }
             | Input::InDoubt { .. }
             | Input::DidNot { .. }

@@ -1,14 +1,12 @@
 //! Parts of answers, while the model still writes them.
 
-use std::sync::Arc;
-
 use tokio::sync::mpsc;
 
-use crate::ids::RequestId;
 use crate::model::{Part, Parts};
+use obelus_kernel::session::RequestId;
 
 /// A part, and the request that it answers.
-pub(super) type PartOf = (Arc<str>, Part);
+pub(super) type PartOf = (RequestId, Part);
 
 /// Where models tell parts of their answers. It is there from the first request on: where no model is asked, as in
 /// the run of a plan, there is nothing to look at after every call.
@@ -27,7 +25,7 @@ impl PartsInlet {
             let (sender, receiver) = mpsc::unbounded_channel();
             Ends { sender, receiver }
         });
-        Parts::to(id.as_str(), ends.sender.clone())
+        Parts::to(id.clone(), ends.sender.clone())
     }
 
     /// The next part, if there is one by now.

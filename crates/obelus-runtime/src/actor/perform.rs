@@ -7,11 +7,11 @@ use obelus_kernel::session::{Input, Question, Refused, Reply, Task};
 use super::intake::Taken;
 use super::parts::PartOf;
 use super::{Actor, EventBody};
-use crate::ids::RequestId;
 use crate::model::Part;
 use crate::session_files::SessionFiles;
 use crate::state_file::FileNews;
 use crate::store::Rest;
+use obelus_kernel::session::RequestId;
 
 impl Actor {
     /// Performs what follows from inputs that are durable.
@@ -71,7 +71,7 @@ impl Actor {
         for picture in &mut prompt.pictures {
             picture.path = self.images.find(picture);
         }
-        prompt.seen = self.work.slot.latest().filter(|seen| self.session.shows_observation(&id, &seen.digest));
+        prompt.observation = self.work.slot.latest().filter(|seen| self.session.shows_observation(&id, &seen.digest));
         self.work.ask(id, prompt);
     }
 
@@ -108,9 +108,9 @@ impl Actor {
             Part::Piece(Piece::Call { index, call }) => {
                 let index = u32::try_from(index).ok()?;
                 let is_early = self.session.may_start_early(&id, index, &call);
-                is_early.then(|| Input::Partial { id: id.to_string(), index, call })
+                is_early.then(|| Input::Partial { id, index, call })
             }
-            Part::Used(used) => Some(Input::Used { id: id.to_string(), used }),
+            Part::Used(used) => Some(Input::Used { id, used }),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use obelus_kernel::session::{CallReport, Session};
+use obelus_kernel::session::{CallReport, CallStatus, Session};
 
 use crate::events::{EventBody, Feed, StepView};
 use crate::report::missing_data;
@@ -17,7 +17,7 @@ pub(super) struct Report {
     pub(super) files: Option<Box<SessionFiles>>,
     language: Language,
     /// How the steps stood when they were last told.
-    steps: BTreeMap<(u32, u32), &'static str>,
+    steps: BTreeMap<(u32, u32), CallStatus>,
 }
 
 impl Report {
@@ -32,7 +32,8 @@ impl Report {
         self.steps = calls.iter().map(|report| (report.place, report.status)).collect();
         // The words for a step that is under way may get better as names become known.
         let has_moved = |report: &CallReport| {
-            matches!(report.status, "running" | "waiting") || known.get(&report.place) != Some(&report.status)
+            matches!(report.status, CallStatus::Running | CallStatus::Waiting)
+                || known.get(&report.place) != Some(&report.status)
         };
         let view = |report: CallReport| StepView {
             place: report.place,

@@ -35,14 +35,14 @@ impl UnderWay {
     /// An input may end something. A call in doubt was handed out anew, or a person is asked: either way the session
     /// has it in hand.
     pub fn hear(&mut self, input: &Input) {
-        if let Input::Answer { id, .. }
-        | Input::Ended { id, .. }
-        | Input::Loaded { id, .. }
-        | Input::InDoubt { id }
-        | Input::DidNot { id, .. } = input
-        {
-            self.0.remove(&id.to_string());
-        }
+        let ended = match input {
+            Input::Answer { id, .. } => id.to_string(),
+            Input::Ended { id, .. } | Input::Loaded { id, .. } | Input::InDoubt { id } | Input::DidNot { id, .. } => {
+                id.to_string()
+            }
+            _ => return,
+        };
+        self.0.remove(&ended);
     }
 
     /// Something was handed out; how the turn came to rest, if it has.
@@ -50,7 +50,8 @@ impl UnderWay {
         let mut reply = None;
         for task in tasks {
             match &task {
-                Task::AskModel { id } | Task::Load { id, .. } => drop(self.0.insert(id.to_string(), task)),
+                Task::AskModel { id } => drop(self.0.insert(id.to_string(), task)),
+                Task::Load { id, .. } => drop(self.0.insert(id.to_string(), task)),
                 Task::Call(start) => drop(self.0.insert(start.id.to_string(), task)),
                 Task::Rest(rest) => reply = Some((**rest).clone()),
                 // Nobody is at work yet who could be told something.

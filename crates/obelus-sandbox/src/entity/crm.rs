@@ -58,11 +58,11 @@ pub(crate) static DEAL: Entity = Entity {
         field("UTM_TERM", Text, "Условие поиска"),
     ],
     aliases: ITEM_NAMES,
-    has_own: true,
+    has_custom_fields: true,
     ..PLAIN
 };
 
-/// What `crm.item.*` calls fields by other names.
+/// Fields that have other names in `crm.item.*`.
 pub(super) const ITEM_NAMES: &[(&str, &str)] = &[
     ("CREATED_TIME", "DATE_CREATE"),
     ("UPDATED_TIME", "DATE_MODIFY"),
@@ -111,7 +111,7 @@ pub(crate) static CONTACT: Entity = Entity {
     aliases: ITEM_NAMES,
     title: "LAST_NAME",
     has_multi: true,
-    has_own: true,
+    has_custom_fields: true,
     ..PLAIN
 };
 
@@ -151,7 +151,7 @@ pub(crate) static COMPANY: Entity = Entity {
     ],
     aliases: ITEM_NAMES,
     has_multi: true,
-    has_own: true,
+    has_custom_fields: true,
     ..PLAIN
 };
 
@@ -187,7 +187,7 @@ pub(crate) static LEAD: Entity = Entity {
     ],
     aliases: ITEM_NAMES,
     has_multi: true,
-    has_own: true,
+    has_custom_fields: true,
     ..PLAIN
 };
 

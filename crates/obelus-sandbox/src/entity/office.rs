@@ -1,4 +1,4 @@
-//! People, groups, directories, and what the portal keeps for itself.
+//! People, groups, directories, event handlers, custom fields, multi-value fields.
 
 use super::Kind::{Any, Bool, DateTime, Flag, Id, Int, List, Text, User};
 use super::{Entity, PLAIN, field};
@@ -118,7 +118,7 @@ pub(crate) static STATUS: Entity = Entity {
     ..PLAIN
 };
 
-/// Who is told of events.
+/// Event handlers.
 pub(crate) static HANDLER: Entity = Entity {
     table: "handler",
     what: "Обработчик событий",
@@ -132,7 +132,7 @@ pub(crate) static HANDLER: Entity = Entity {
     ..PLAIN
 };
 
-/// Fields of the user's own.
+/// Custom fields.
 pub(crate) static USER_FIELD: Entity = Entity {
     table: "user_field",
     what: "Своё поле",
@@ -141,7 +141,7 @@ pub(crate) static USER_FIELD: Entity = Entity {
         field("ENTITY_ID", Text, "Для чего"),
         field("FIELD_NAME", Text, "Имя"),
         field("USER_TYPE_ID", Text, "Тип"),
-        // It comes as text or with a text for each language, and is read by hand.
+        // `custom_field` reads it: it is a text, or an object with a text for each language.
         field("EDIT_FORM_LABEL", Text, "Название").read_only(),
         field("SORT", Int, "Порядок"),
         field("MULTIPLE", Flag, "Множественное"),
@@ -151,7 +151,7 @@ pub(crate) static USER_FIELD: Entity = Entity {
     ..PLAIN
 };
 
-/// Phones, e-mails and the like.
+/// Values of multi-value fields.
 pub(crate) static MULTI: Entity = Entity {
     table: "multi",
     what: "Телефон или e-mail",

@@ -1,4 +1,4 @@
-//! What holds for every filter.
+//! Property tests of filters.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::*;
 use crate::entity::{ALL, DEAL};
 use crate::store::Store;
 
-/// Names that mean something and names that do not, with every prefix there is and some that are none.
+/// Known and unknown field names with valid and invalid prefixes.
 fn key() -> impl Strategy<Value = String> {
     let names: Vec<&str> = ALL.iter().flat_map(|entity| entity.fields).map(|field| field.name).collect();
     let name = prop_oneof![
@@ -40,9 +40,9 @@ fn value() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// Whatever a filter says, the database understands what is made of it.
+    /// Every filter becomes valid SQL.
     #[test]
-    fn every_filter_is_a_condition_that_runs(pairs in proptest::collection::vec((key(), value()), 0..5)) {
+    fn every_filter_is_valid_sql(pairs in proptest::collection::vec((key(), value()), 0..5)) {
         let (store, _) = Store::open(None)?;
         store.create()?;
         let filter: Map<String, Value> = pairs.into_iter().collect();
@@ -53,9 +53,9 @@ proptest! {
         }
     }
 
-    /// A condition and its opposite share out all records.
+    /// Each record matches either a condition or its negation.
     #[test]
-    fn what_is_not_equal_is_everything_else(amounts in proptest::collection::vec(proptest::option::of(0_i64..4), 0..12), wanted in 0_i64..4) {
+    fn a_condition_and_its_negation_cover_all_records(amounts in proptest::collection::vec(proptest::option::of(0_i64..4), 0..12), wanted in 0_i64..4) {
         let (store, _) = Store::open(None)?;
         store.create()?;
         for amount in &amounts {

@@ -1,8 +1,9 @@
-//! `crm.activity.*`: calls, meetings, letters and other things to do with a record.
+//! `crm.activity.*`: calls, meetings, e-mails and to-dos of a record.
 
 use serde_json::{Map, Value, json};
 
-use super::{Call, Methods, Outcome, crm, default, int_of, invalid, take_fields, text_of};
+use super::task::missing;
+use super::{Call, Methods, Outcome, crm, default, int_of, invalid, parse_fields, text_of};
 use crate::entity::{ACTIVITY, COMPANY, CONTACT, DEAL, Entity, LEAD, is_unset};
 use crate::list::Selection;
 use crate::store::Row;
@@ -11,21 +12,23 @@ use crate::wire::params::must_be_array;
 
 const MEETING: i64 = 1;
 const CALL: i64 = 2;
+const BY_PROVIDER: i64 = 6;
 
 pub(super) fn add_to(methods: &mut Methods) {
     methods.add("crm.activity.add", "crm", |call| {
         let given = call.params.object("fields")?.ok_or_else(|| must_be_array("fields"))?;
         add(call, &given)
     });
+    methods.add("crm.activity.todo.add", "crm", add_todo);
     methods.add("crm.activity.update", "crm", update);
     methods.add("crm.activity.list", "crm", |call| crm::list(call, &ACTIVITY));
     methods.add("crm.activity.fields", "crm", |call| crm::fields(call, &ACTIVITY));
     methods.add("crm.activity.get", "crm", |call| {
-        let row = found(call)?;
+        let row = find_activity(call)?;
         crm::show(call, &ACTIVITY, &Selection::everything(&ACTIVITY, Vec::new()), &row).map(Into::into)
     });
     methods.add("crm.activity.delete", "crm", |call| {
-        let row = found(call)?;
+        let row = find_activity(call)?;
         let id = int_of(&row, "ID");
         call.store.delete(&ACTIVITY, id)?;
         call.deleted(&ACTIVITY, id, &row);
@@ -33,17 +36,17 @@ pub(super) fn add_to(methods: &mut Methods) {
     });
 }
 
-fn found(call: &Call<'_>) -> Result<Row, Fault> {
+fn find_activity(call: &Call<'_>) -> Result<Row, Fault> {
     call.store.get(&ACTIVITY, call.id()?)?.ok_or_else(|| Fault::crm("Activity is not found."))
 }
 
-/// The kind of record that `OWNER_TYPE_ID` names.
+/// The entity with this `OWNER_TYPE_ID`.
 fn owner(type_id: i64) -> Option<&'static Entity> {
     [&LEAD, &DEAL, &CONTACT, &COMPANY].into_iter().find(|entity| entity.type_id == type_id)
 }
 
 fn add(call: &mut Call<'_>, given: &Map<String, Value>) -> Outcome {
-    let mut row = take_fields(&ACTIVITY, given, true)?;
+    let row = parse_fields(&ACTIVITY, given, true)?;
     if text_of(&row, "SUBJECT").trim().is_empty() {
         return Err(Fault::crm("The field SUBJECT is not defined or empty."));
     }
@@ -55,6 +58,31 @@ fn add(call: &mut Call<'_>, given: &Map<String, Value>) -> Outcome {
     if given.get("COMMUNICATIONS").is_none_or(|value| is_unset(value) || !(value.is_array() || value.is_object())) {
         return Err(invalid("COMMUNICATIONS"));
     }
+    insert(call, row).map(|id| json!(id).into())
+}
+
+/// A universal activity: it needs no communications.
+fn add_todo(call: &mut Call<'_>) -> Outcome {
+    let given = |name: &str| call.params.get(name).cloned().ok_or_else(|| missing(name));
+    let mut fields = Map::new();
+    for (from, to) in [("ownerTypeId", "OWNER_TYPE_ID"), ("ownerId", "OWNER_ID"), ("deadline", "END_TIME")] {
+        fields.insert(to.to_owned(), given(from)?);
+    }
+    for (from, to) in [("title", "SUBJECT"), ("description", "DESCRIPTION"), ("responsibleId", "RESPONSIBLE_ID")] {
+        if let Ok(value) = given(from) {
+            fields.insert(to.to_owned(), value);
+        }
+    }
+    let mut row = parse_fields(&ACTIVITY, &fields, true)?;
+    row.insert("TYPE_ID".to_owned(), json!(BY_PROVIDER));
+    for (name, value) in [("SUBJECT", json!("")), ("DESCRIPTION", json!("")), ("RESPONSIBLE_ID", json!(call.user))] {
+        default(&mut row, name, value);
+    }
+    insert(call, row).map(|id| json!({ "id": id }).into())
+}
+
+/// Adds an activity to an existing record.
+fn insert(call: &mut Call<'_>, mut row: Row) -> Result<i64, Fault> {
     let owner = owner(int_of(&row, "OWNER_TYPE_ID"));
     let owner_id = int_of(&row, "OWNER_ID");
     let bound = match owner {
@@ -96,14 +124,14 @@ fn add(call: &mut Call<'_>, given: &Map<String, Value>) -> Outcome {
             .collect();
     call.store.update(owner, owner_id, &touched)?;
     call.added(&ACTIVITY, id, &row);
-    Ok(json!(id).into())
+    Ok(id)
 }
 
 fn update(call: &mut Call<'_>) -> Outcome {
-    let before = found(call)?;
+    let before = find_activity(call)?;
     let id = int_of(&before, "ID");
     let given = call.params.object("fields")?.ok_or_else(|| must_be_array("fields"))?;
-    let mut row = take_fields(&ACTIVITY, &given, false)?;
+    let mut row = parse_fields(&ACTIVITY, &given, false)?;
     if row.contains_key("SUBJECT") && text_of(&row, "SUBJECT").trim().is_empty() {
         return Err(Fault::crm("The field SUBJECT is not defined or empty."));
     }
@@ -115,8 +143,7 @@ fn update(call: &mut Call<'_>) -> Outcome {
     Ok(json!(true).into())
 }
 
-/// The deadline follows the start of calls and meetings and the end of everything else; the status follows
-/// whether it is done.
+/// Sets the deadline (the start of calls and meetings, the end of other activities) and the status.
 fn derive(row: &mut Row, before: Option<&Row>) {
     let now =
         |name: &str| row.get(name).or_else(|| before.and_then(|before| before.get(name))).cloned().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Call, Methods, Outcome, crm, default, int_of, invalid, take_fields, text_of};
+use super::{Call, Methods, Outcome, crm, default, int_of, invalid, parse_fields, text_of};
 use crate::entity::{COMMENT, COMPANY, CONTACT, DEAL, LEAD};
 use crate::list::Selection;
 use crate::wire::Fault;
@@ -19,7 +19,7 @@ pub(super) fn add_to(methods: &mut Methods) {
     methods.add("crm.timeline.comment.update", "crm", |call| {
         let id = call.id()?;
         let before = call.record(&COMMENT, id)?;
-        let row = take_fields(&COMMENT, &given(call)?, false)?;
+        let row = parse_fields(&COMMENT, &fields_param(call)?, false)?;
         if text_of(&row, "COMMENT").is_empty() {
             return Err(Fault::crm("Empty comment message."));
         }
@@ -36,13 +36,13 @@ pub(super) fn add_to(methods: &mut Methods) {
     });
 }
 
-/// Only `fields` in lower case is known here.
-fn given(call: &Call<'_>) -> Result<serde_json::Map<String, Value>, Fault> {
+/// Reads `fields`; here the portal accepts this name in lower case only.
+fn fields_param(call: &Call<'_>) -> Result<serde_json::Map<String, Value>, Fault> {
     as_object(call.params.exact("fields"), "fields")?.ok_or_else(|| must_be_array("fields"))
 }
 
 fn add(call: &mut Call<'_>) -> Outcome {
-    let mut row = take_fields(&COMMENT, &given(call)?, true)?;
+    let mut row = parse_fields(&COMMENT, &fields_param(call)?, true)?;
     if text_of(&row, "COMMENT").is_empty() {
         return Err(Fault::crm("Empty comment message."));
     }

@@ -1,8 +1,8 @@
-//! `add`, `get`, `list`, `update`, `delete` and `fields` of every record of the CRM.
+//! `add`, `get`, `list`, `update`, `delete` and `fields` of all CRM records.
 
 use serde_json::{Map, Value, json};
 
-use super::{Call, Methods, Outcome, deal, default, invalid, take_fields, text_of};
+use super::{Call, Methods, Outcome, deal, default, invalid, parse_fields, text_of};
 use crate::entity::{COMPANY, CONTACT, DEAL, Entity, LEAD, MULTI, MULTI_TYPES, is_unset, is_yes, text};
 use crate::list::{Selection, page};
 use crate::store::{OWN, Row};
@@ -24,7 +24,7 @@ pub(super) fn add_to(methods: &mut Methods) {
         methods.add(name("delete"), "crm", move |call| delete(call, entity, call.id()?).map(|()| json!(true).into()));
         methods.add(name("get"), "crm", move |call| {
             let row = call.record(entity, call.id()?)?;
-            let selection = Selection::everything(entity, call.store.own_fields(entity)?);
+            let selection = Selection::everything(entity, call.store.custom_fields(entity)?);
             show(call, entity, &selection, &row).map(Into::into)
         });
         methods.add(name("list"), "crm", move |call| list(call, entity));
@@ -33,7 +33,7 @@ pub(super) fn add_to(methods: &mut Methods) {
 }
 
 pub(super) fn add(call: &mut Call<'_>, entity: &'static Entity, given: &Map<String, Value>) -> Result<i64, Fault> {
-    let mut row = take_fields(entity, given, true)?;
+    let mut row = parse_fields(entity, given, true)?;
     for field in entity.fields.iter().filter(|field| field.required) {
         if text_of(&row, field.name).is_empty() {
             return Err(Fault::crm(format!("The field {} is not defined or empty.", field.name)));
@@ -54,25 +54,25 @@ pub(super) fn add(call: &mut Call<'_>, entity: &'static Entity, given: &Map<Stri
             default(&mut row, name, value);
         }
     }
-    // A deal may bring several contacts; the first is the one it is shown with.
+    // Of several contacts the first becomes the deal's primary contact.
     let contacts = given.get("CONTACT_IDS").or_else(|| given.get("contactIds")).and_then(Value::as_array);
     if let (Some(_), Some(first)) = (entity.field("CONTACT_ID"), contacts.and_then(|all| all.first())) {
         default(&mut row, "CONTACT_ID", to_int(first).ok_or_else(|| invalid("CONTACT_IDS"))?);
     }
     rules(call, entity, &mut row, None)?;
-    take_own(call, entity, given, &mut row, None)?;
+    parse_custom_fields(call, entity, given, &mut row, None)?;
     let id = call.store.insert(entity, &row)?;
     if entity.field("TITLE").is_some() && text_of(&row, "TITLE").is_empty() {
         let titled: Row = [("TITLE".to_owned(), json!(format!("{} #{id}", entity.what)))].into_iter().collect();
         call.store.update(entity, id, &titled)?;
     }
-    take_multi(call, entity, id, given)?;
+    save_multi(call, entity, id, given)?;
     let row = call.record(entity, id)?;
     call.added(entity, id, &row);
     Ok(id)
 }
 
-/// Changes a record and tells how it is now.
+/// Changes a record and returns its new state.
 pub(super) fn update(
     call: &mut Call<'_>,
     entity: &'static Entity,
@@ -80,7 +80,7 @@ pub(super) fn update(
     given: &Map<String, Value>,
 ) -> Result<Row, Fault> {
     let before = call.record(entity, id)?;
-    let mut row = take_fields(entity, given, false)?;
+    let mut row = parse_fields(entity, given, false)?;
     if let Some(empty) = entity
         .fields
         .iter()
@@ -89,11 +89,11 @@ pub(super) fn update(
         return Err(Fault::crm(format!("The field {} is not defined or empty.", empty.name)));
     }
     rules(call, entity, &mut row, Some(&before))?;
-    take_own(call, entity, given, &mut row, Some(&before))?;
+    parse_custom_fields(call, entity, given, &mut row, Some(&before))?;
     row.insert("DATE_MODIFY".to_owned(), json!(call.now));
     row.insert("MODIFY_BY_ID".to_owned(), json!(call.user));
     call.store.update(entity, id, &row)?;
-    take_multi(call, entity, id, given)?;
+    save_multi(call, entity, id, given)?;
     call.changed(entity, id, &before, &row);
     call.record(entity, id)
 }
@@ -105,7 +105,7 @@ pub(super) fn delete(call: &mut Call<'_>, entity: &'static Entity, id: i64) -> R
     Ok(())
 }
 
-/// What a kind of record demands beyond the types of its fields.
+/// Rules of an entity beyond the types of its fields.
 fn rules(call: &Call<'_>, entity: &Entity, row: &mut Row, before: Option<&Row>) -> Result<(), Fault> {
     match entity.type_id {
         1 => lead_rules(call, row, before),
@@ -127,8 +127,8 @@ fn lead_rules(call: &Call<'_>, row: &mut Row, before: Option<&Row>) -> Result<()
     Ok(())
 }
 
-/// The values of the user's own fields, joined to those that are there.
-fn take_own(
+/// Merges the given custom fields into those that the record already has.
+fn parse_custom_fields(
     call: &Call<'_>,
     entity: &Entity,
     given: &Map<String, Value>,
@@ -137,10 +137,10 @@ fn take_own(
 ) -> Result<(), Fault> {
     let mut own = before.and_then(|row| row.get(OWN)).and_then(Value::as_object).cloned().unwrap_or_default();
     let mut touched = false;
-    for field in call.store.own_fields(entity)? {
+    for field in call.store.custom_fields(entity)? {
         let camel = crate::entity::camel(&field.name);
         if let Some(value) = given.get(&field.name).or_else(|| given.get(&camel)) {
-            own.insert(field.name.clone(), field.kind.take(value).ok_or_else(|| invalid(&field.name))?);
+            own.insert(field.name.clone(), field.kind.parse(value).ok_or_else(|| invalid(&field.name))?);
             touched = true;
         }
     }
@@ -150,8 +150,8 @@ fn take_own(
     Ok(())
 }
 
-/// Phones, e-mails and the like: those with an id are changed or deleted, the others are added.
-fn take_multi(call: &Call<'_>, entity: &Entity, id: i64, given: &Map<String, Value>) -> Result<(), Fault> {
+/// Saves multi-value fields: values with an id are changed or deleted, the others are added.
+fn save_multi(call: &Call<'_>, entity: &Entity, id: i64, given: &Map<String, Value>) -> Result<(), Fault> {
     if !entity.has_multi {
         return Ok(());
     }
@@ -177,11 +177,10 @@ fn take_multi(call: &Call<'_>, entity: &Entity, id: i64, given: &Map<String, Val
             let purpose = item.get("VALUE_TYPE").and_then(text);
             match mine {
                 Some(at) => {
-                    let kept = call
-                        .store
-                        .get(&MULTI, at)?
-                        .filter(|kept| text_of(kept, "OWNER") == entity.table && super::int_of(kept, "OWNER_ID") == id);
-                    match (kept, delete) {
+                    let stored = call.store.get(&MULTI, at)?.filter(|stored| {
+                        text_of(stored, "OWNER") == entity.table && super::int_of(stored, "OWNER_ID") == id
+                    });
+                    match (stored, delete) {
                         (None, _) => {}
                         (Some(_), true) => call.store.delete(&MULTI, at)?,
                         (Some(_), false) => {
@@ -200,8 +199,8 @@ fn take_multi(call: &Call<'_>, entity: &Entity, id: i64, given: &Map<String, Val
             }
         }
     }
-    let kept = multi_of(call, entity, id)?;
-    let has = |kind: &str| json!(if kept.iter().any(|row| text_of(row, "TYPE_ID") == kind) { "Y" } else { "N" });
+    let stored = multi_of(call, entity, id)?;
+    let has = |kind: &str| json!(if stored.iter().any(|row| text_of(row, "TYPE_ID") == kind) { "Y" } else { "N" });
     let marks: Row =
         [("HAS_PHONE".to_owned(), has("PHONE")), ("HAS_EMAIL".to_owned(), has("EMAIL"))].into_iter().collect();
     call.store.update(entity, id, &marks)?;
@@ -214,7 +213,7 @@ pub(super) fn multi_of(call: &Call<'_>, entity: &Entity, id: i64) -> Result<Vec<
     Ok(rows)
 }
 
-/// A record as the CRM shows it: scalars as text.
+/// A record as `crm.*` methods return it: scalars as text.
 pub(super) fn show(call: &Call<'_>, entity: &Entity, selection: &Selection, row: &Row) -> Result<Value, Fault> {
     let mut out = Map::new();
     for field in &selection.fields {
@@ -222,8 +221,8 @@ pub(super) fn show(call: &Call<'_>, entity: &Entity, selection: &Selection, row:
     }
     let own = row.get(OWN).and_then(Value::as_object);
     for field in &selection.own {
-        let kept = own.and_then(|own| own.get(&field.name)).unwrap_or(&Value::Null);
-        out.insert(field.name.clone(), field.kind.show(kept));
+        let stored = own.and_then(|own| own.get(&field.name)).unwrap_or(&Value::Null);
+        out.insert(field.name.clone(), field.kind.show(stored));
     }
     if !selection.multi.is_empty() {
         let rows = multi_of(call, entity, super::int_of(row, "ID"))?;
@@ -245,14 +244,14 @@ pub(super) fn show(call: &Call<'_>, entity: &Entity, selection: &Selection, row:
 }
 
 pub(super) fn list(call: &mut Call<'_>, entity: &'static Entity) -> Outcome {
-    let own = call.store.own_fields(entity)?;
+    let own = call.store.custom_fields(entity)?;
     let selection = Selection::read(entity, own.clone(), &call.params)?;
     let page = page(call.store, entity, &selection, &own, &call.params)?;
     let rows = page.rows.iter().map(|row| show(call, entity, &selection, row)).collect::<Result<Value, Fault>>()?;
     Ok(page.answer(rows))
 }
 
-/// What fields there are, with their types and labels.
+/// The fields with their types and labels.
 pub(super) fn fields(call: &mut Call<'_>, entity: &'static Entity) -> Outcome {
     let describe =
         |kind: &str, title: &str, read_only: bool, immutable: bool, required: bool, multiple: bool, own: bool| {
@@ -282,7 +281,7 @@ pub(super) fn fields(call: &mut Call<'_>, entity: &'static Entity) -> Outcome {
             out.insert((*kind).to_owned(), describe("crm_multifield", title, false, false, false, true, false));
         }
     }
-    for field in call.store.own_fields(entity)? {
+    for field in call.store.custom_fields(entity)? {
         let mut about = describe(field.kind.name(), &field.name, false, false, false, false, true);
         about["listLabel"] = json!(field.title);
         about["formLabel"] = json!(field.title);

@@ -1,4 +1,4 @@
-//! What deals demand of their stage, and what hangs on a deal.
+//! Deals: stages, funnels, contacts, products.
 
 use serde_json::{Value, json};
 
@@ -29,18 +29,19 @@ pub(super) fn directory(category: i64) -> String {
     if category == 0 { "DEAL_STAGE".to_owned() } else { format!("DEAL_STAGE_{category}") }
 }
 
-/// The stages of a directory, in their order.
+/// The stages of a directory, sorted.
 pub(super) fn stages(call: &Call<'_>, directory: &str) -> Result<Vec<Row>, Fault> {
     let mut rows = call.store.find(&STATUS, "ENTITY_ID", directory.to_owned())?;
     rows.sort_by_key(|row| int_of(row, "SORT"));
     Ok(rows)
 }
 
-/// The funnel that a stage's code names: `C1:NEW` is of funnel 1.
+/// The funnel in a stage's code: `C1:NEW` belongs to funnel 1.
 fn funnel_of(stage: &str) -> i64 {
     stage.strip_prefix('C').and_then(|rest| rest.split_once(':')).and_then(|(id, _)| id.parse().ok()).unwrap_or(0)
 }
 
+/// Checks the funnel and the stage of a deal, and sets the fields that follow from them.
 pub(super) fn rules(call: &Call<'_>, row: &mut Row, before: Option<&Row>) -> Result<(), Fault> {
     let wanted = row.get("STAGE_ID").and_then(Value::as_str).filter(|stage| !stage.is_empty()).map(str::to_owned);
     let category = match before {
@@ -54,24 +55,9 @@ pub(super) fn rules(call: &Call<'_>, row: &mut Row, before: Option<&Row>) -> Res
         return Err(Fault::crm(format!("Deal category {category} is not found.")));
     }
     if before.is_none() {
-        row.insert("CATEGORY_ID".to_owned(), json!(category));
-        for (name, value) in [
-            ("TYPE_ID", json!("SALE")),
-            ("OPPORTUNITY", json!(0.0)),
-            ("TAX_VALUE", json!(0.0)),
-            ("IS_MANUAL_OPPORTUNITY", json!("N")),
-            ("IS_RECURRING", json!("N")),
-            ("IS_RETURN_CUSTOMER", json!("N")),
-            ("IS_REPEATED_APPROACH", json!("N")),
-            ("BEGINDATE", json!(clock::date_of(call.now))),
-            ("CLOSEDATE", json!(clock::date_of(call.now) + 7 * clock::DAY)),
-        ] {
-            default(row, name, value);
-        }
-    } else if row.contains_key("STAGE_ID") && wanted.is_none() {
+        set_defaults(call, row, category);
+    } else if wanted.is_none() {
         row.remove("STAGE_ID");
-    }
-    if before.is_some() && wanted.is_none() {
         return Ok(());
     }
     let stages = stages(call, &directory(category))?;
@@ -83,12 +69,35 @@ pub(super) fn rules(call: &Call<'_>, row: &mut Row, before: Option<&Row>) -> Res
         let wanted = wanted.unwrap_or_default();
         return Err(Fault::crm(format!("Stage '{wanted}' is not found in deal category {category}.")));
     };
-    let code = text_of(stage, "STATUS_ID").to_owned();
+    let is_first = stages.first().is_some_and(|first| text_of(first, "STATUS_ID") == text_of(stage, "STATUS_ID"));
+    set_stage(call, row, before, stage, is_first);
+    Ok(())
+}
+
+fn set_defaults(call: &Call<'_>, row: &mut Row, category: i64) {
+    row.insert("CATEGORY_ID".to_owned(), json!(category));
+    for (name, value) in [
+        ("TYPE_ID", json!("SALE")),
+        ("OPPORTUNITY", json!(0.0)),
+        ("TAX_VALUE", json!(0.0)),
+        ("IS_MANUAL_OPPORTUNITY", json!("N")),
+        ("IS_RECURRING", json!("N")),
+        ("IS_RETURN_CUSTOMER", json!("N")),
+        ("IS_REPEATED_APPROACH", json!("N")),
+        ("BEGINDATE", json!(clock::date_of(call.now))),
+        ("CLOSEDATE", json!(clock::date_of(call.now) + 7 * clock::DAY)),
+    ] {
+        default(row, name, value);
+    }
+}
+
+/// Sets the stage and the fields that follow from it.
+fn set_stage(call: &Call<'_>, row: &mut Row, before: Option<&Row>, stage: &Row, is_first: bool) {
+    let code = text_of(stage, "STATUS_ID");
     let meaning = match text_of(stage, "SEMANTICS") {
         "" => "P",
         meaning => meaning,
     };
-    let is_first = stages.first().is_some_and(|first| text_of(first, "STATUS_ID") == code);
     let moved = before.is_none_or(|before| text_of(before, "STAGE_ID") != code);
     row.insert("STAGE_ID".to_owned(), json!(code));
     row.insert("STAGE_SEMANTIC_ID".to_owned(), json!(meaning));
@@ -98,11 +107,10 @@ pub(super) fn rules(call: &Call<'_>, row: &mut Row, before: Option<&Row>) -> Res
         row.insert("MOVED_BY_ID".to_owned(), json!(call.user));
         row.insert("MOVED_TIME".to_owned(), json!(call.now));
     }
-    // A deal that is closed is closed today.
+    // Closing a deal sets its closing date to today.
     if moved && meaning != "P" && before.is_some() && !row.contains_key("CLOSEDATE") {
         row.insert("CLOSEDATE".to_owned(), json!(clock::date_of(call.now)));
     }
-    Ok(())
 }
 
 #[cfg(test)]

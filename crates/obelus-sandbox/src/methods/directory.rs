@@ -9,11 +9,11 @@ use crate::entity::{CATEGORY, STATUS};
 use crate::store::Row;
 use crate::wire::{Answer, Fault};
 
-/// What people call the funnel that is always there.
+/// The name of the default funnel.
 pub(crate) const DEFAULT_FUNNEL: &str = "Продажи";
 
 pub(super) fn add_to(methods: &mut Methods) {
-    // The funnel that is always there is not in this list, as on portals; its stages are those of id 0.
+    // As on real portals, the default funnel is not in this list; its stages have the id 0.
     methods.add("crm.dealcategory.list", "crm", |call| crm::list(call, &CATEGORY));
     methods.add("crm.dealcategory.get", "crm", |call| {
         let row = call.record(&CATEGORY, call.id()?)?;
@@ -54,27 +54,29 @@ pub(super) fn add_to(methods: &mut Methods) {
             .map(|row| json!({"NAME": row["NAME"], "SORT": int_of(row, "SORT"), "STATUS_ID": row["STATUS_ID"]}));
         Ok(items.collect::<Value>().into())
     });
-    methods.add("crm.currency.list", "crm", |_| {
-        let rows: Vec<Value> = [
-            ("RUB", "Российский рубль", "1.0000", "Y"),
-            ("USD", "Доллар США", "90.0000", "N"),
-            ("EUR", "Евро", "98.0000", "N"),
-            ("KZT", "Тенге", "0.1700", "N"),
-        ]
-        .iter()
-        .enumerate()
-        .map(|(at, (code, name, rate, base))| {
-            json!({
-                "CURRENCY": code, "FULL_NAME": name, "AMOUNT": rate, "AMOUNT_CNT": "1", "BASE": base,
-                "SORT": ((at + 1) * 100).to_string(), "LID": "ru", "FORMAT_STRING": "#"
-            })
-        })
-        .collect();
-        Ok(Answer { total: Some(rows.len() as i64), result: Value::Array(rows), next: None })
-    });
+    methods.add("crm.currency.list", "crm", |_| Ok(currencies()));
 }
 
-/// Whether there is such a funnel.
+fn currencies() -> Answer {
+    let rows: Vec<Value> = [
+        ("RUB", "Российский рубль", "1.0000", "Y"),
+        ("USD", "Доллар США", "90.0000", "N"),
+        ("EUR", "Евро", "98.0000", "N"),
+        ("KZT", "Тенге", "0.1700", "N"),
+    ]
+    .iter()
+    .enumerate()
+    .map(|(at, (code, name, rate, base))| {
+        json!({
+            "CURRENCY": code, "FULL_NAME": name, "AMOUNT": rate, "AMOUNT_CNT": "1", "BASE": base,
+            "SORT": ((at + 1) * 100).to_string(), "LID": "ru", "FORMAT_STRING": "#"
+        })
+    })
+    .collect();
+    Answer { total: Some(rows.len() as i64), result: Value::Array(rows), next: None }
+}
+
+/// Fails if the funnel does not exist.
 fn funnel(call: &Call<'_>, id: i64) -> Result<(), Fault> {
     if id == 0 { Ok(()) } else { call.record(&CATEGORY, id).map(|_| ()) }
 }
@@ -106,7 +108,7 @@ fn category_list(call: &mut Call<'_>) -> Outcome {
     Ok(Answer { total: Some(all.len() as i64), result: json!({"categories": all}), next: None })
 }
 
-/// By the order of the directories, unless another is asked for.
+/// Sorted by directory and position, unless the call gives another order.
 fn status_list(call: &mut Call<'_>) -> Outcome {
     if call.params.object("order")?.is_none_or(|order| order.is_empty())
         && let Some(all) = call.params.value_mut().as_object_mut()

@@ -1,4 +1,4 @@
-//! `event.*`: who wants to be told of what.
+//! `event.*`: binding of event handlers.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::portal::Events;
 use crate::store::Row;
 use crate::wire::Fault;
 
-/// The events that this portal can tell of.
+/// The events that the portal sends.
 pub(crate) const KNOWN_EVENTS: [&str; 24] = [
     "ONCRMDEALADD",
     "ONCRMDEALUPDATE",
@@ -41,7 +41,7 @@ pub(super) fn add_to(methods: &mut Methods) {
         application_only(call)?;
         let (event, handler) = (event(call)?, handler(call)?);
         let auth_type = call.params.int("auth_type").unwrap_or(0);
-        if bound(call, &event)?.iter().any(|row| is(row, &handler, Some(auth_type))) {
+        if bound(call, &event)?.iter().any(|row| matches_handler(row, &handler, Some(auth_type))) {
             return Err(Fault::core("Unable to set event handler: Handler already binded"));
         }
         let row: Row = [
@@ -73,7 +73,7 @@ pub(super) fn add_to(methods: &mut Methods) {
         let auth_type = call.params.int("auth_type");
         let mut count = 0;
         for row in bound(call, &event)? {
-            if is(&row, &handler, auth_type) {
+            if matches_handler(&row, &handler, auth_type) {
                 let id = int_of(&row, "ID");
                 call.store.delete(&HANDLER, id)?;
                 call.deleted(&HANDLER, id, &row);
@@ -84,7 +84,7 @@ pub(super) fn add_to(methods: &mut Methods) {
     });
 }
 
-/// A real portal lets applications do this, and no webhook.
+/// A real portal permits these methods to applications, not to webhooks.
 fn application_only(call: &Call<'_>) -> Result<(), Fault> {
     match call.settings.events {
         Events::Open => Ok(()),
@@ -116,6 +116,6 @@ fn bound(call: &Call<'_>, event: &str) -> Result<Vec<Row>, Fault> {
     Ok(call.store.find(&HANDLER, "EVENT", event.to_owned())?)
 }
 
-fn is(row: &Row, handler: &str, auth_type: Option<i64>) -> bool {
+fn matches_handler(row: &Row, handler: &str, auth_type: Option<i64>) -> bool {
     text_of(row, "HANDLER") == handler && auth_type.is_none_or(|wanted| int_of(row, "AUTH_TYPE") == wanted)
 }

@@ -1,4 +1,4 @@
-//! About the portal itself: what programs ask before they work.
+//! Information about the portal: time, scopes, methods, events.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! `crm.item.*`: the same records under camelCase names, with numbers as numbers.
+//! `crm.item.*`: the same records with field names in camelCase and numbers as numbers.
 
 use serde_json::{Map, Value, json};
 
@@ -67,7 +67,7 @@ fn id(call: &Call<'_>) -> Result<i64, Fault> {
     call.params.int("id").filter(|id| *id > 0).ok_or_else(not_found)
 }
 
-/// What a field is called here.
+/// The field's name in `crm.item.*`.
 fn name(field: &Field) -> String {
     match field.name {
         "DATE_CREATE" => "createdTime".to_owned(),
@@ -80,7 +80,7 @@ fn name(field: &Field) -> String {
 }
 
 fn item(call: &Call<'_>, entity: &'static Entity, row: &Row) -> Outcome {
-    let selection = Selection::everything(entity, call.store.own_fields(entity)?);
+    let selection = Selection::everything(entity, call.store.custom_fields(entity)?);
     let mut out = show(call, &selection, row);
     if entity.has_multi {
         let values = crm::multi_of(call, entity, int_of(row, "ID"))?;
@@ -107,15 +107,15 @@ fn show(call: &Call<'_>, selection: &Selection, row: &Row) -> Map<String, Value>
     let own = row.get(OWN).and_then(Value::as_object);
     let keep_names = call.params.get("useOriginalUfNames").is_some_and(is_yes);
     for field in &selection.own {
-        let kept = own.and_then(|own| own.get(&field.name)).unwrap_or(&Value::Null);
-        out.insert(if keep_names { field.name.clone() } else { camel(&field.name) }, field.kind.show_typed(kept));
+        let stored = own.and_then(|own| own.get(&field.name)).unwrap_or(&Value::Null);
+        out.insert(if keep_names { field.name.clone() } else { camel(&field.name) }, field.kind.show_typed(stored));
     }
     out
 }
 
 fn list(call: &mut Call<'_>) -> Outcome {
     let entity = entity(call)?;
-    let own = call.store.own_fields(entity)?;
+    let own = call.store.custom_fields(entity)?;
     if let Some(unknown) = filter::unknown_name(entity, &own, &call.params.object("filter")?.unwrap_or_default()) {
         return Err(Fault::new(
             400,

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::user::card;
-use super::{Call, Methods, Outcome, default, int_of, take_fields, text_of};
+use super::{Call, Methods, Outcome, default, int_of, parse_fields, text_of};
 use crate::clock;
 use crate::entity::{CHECK_ITEM, Field, GROUP, TASK, TASK_COMMENT, camel};
 use crate::list::{Selection, page};
@@ -78,8 +78,8 @@ fn fields(call: &Call<'_>) -> Result<Map<String, Value>, Fault> {
     }
 }
 
-/// The task that the call is about, if there is one of this number.
-fn found(call: &Call<'_>) -> Result<Option<Row>, Fault> {
+/// The task of the call; `None` if it does not exist.
+fn find_task(call: &Call<'_>) -> Result<Option<Row>, Fault> {
     let given = call.params.get("taskId").or_else(|| call.params.get("id"));
     let given = given.ok_or_else(|| {
         Fault::new(400, "100", "CTaskItem All parameters in the constructor must have real class type (internal error)")
@@ -88,12 +88,12 @@ fn found(call: &Call<'_>) -> Result<Option<Row>, Fault> {
     Ok(call.store.get(&TASK, id)?)
 }
 
-fn existing(call: &Call<'_>) -> Result<Row, Fault> {
-    found(call)?.ok_or_else(|| refused("Task not found or access denied"))
+fn existing_task(call: &Call<'_>) -> Result<Row, Fault> {
+    find_task(call)?.ok_or_else(|| refused("Task not found or access denied"))
 }
 
 fn add(call: &mut Call<'_>) -> Outcome {
-    let mut row = take_fields(&TASK, &fields(call)?, true)?;
+    let mut row = parse_fields(&TASK, &fields(call)?, true)?;
     if text_of(&row, "TITLE").trim().is_empty() {
         return Err(refused("Не указано название задачи"));
     }
@@ -137,7 +137,7 @@ fn add(call: &mut Call<'_>) -> Outcome {
     Ok(json!({"task": task}).into())
 }
 
-/// All fields but those of the CRM and files, which are asked for by name.
+/// The selected fields. Links to the CRM and files must be selected by name.
 fn selection(call: &Call<'_>) -> Result<Selection, Fault> {
     Selection::read(&TASK, Vec::new(), &call.params).map_err(|_| {
         Fault::new(
@@ -150,9 +150,9 @@ fn selection(call: &Call<'_>) -> Result<Selection, Fault> {
 
 fn get(call: &mut Call<'_>) -> Outcome {
     let selection = selection(call)?;
-    match found(call)? {
+    match find_task(call)? {
         Some(row) => Ok(json!({"task": show(call, &selection, &row)?}).into()),
-        // A task that is not there, or not for this user, is an empty answer.
+        // As on real portals, a missing or inaccessible task gives an empty answer.
         None => Ok(json!([]).into()),
     }
 }
@@ -160,7 +160,7 @@ fn get(call: &mut Call<'_>) -> Outcome {
 fn list(call: &mut Call<'_>) -> Outcome {
     let selection = selection(call)?;
     let mut filter = call.params.object("filter")?.unwrap_or_default();
-    // `STATUS` -1 means overdue; it is a matter of the deadline, not kept anywhere.
+    // `STATUS` -1 means overdue. It is derived from the deadline and is not stored.
     let overdue = filter.get("STATUS").and_then(crate::wire::params::to_int) == Some(-1);
     if overdue {
         filter.remove("STATUS");
@@ -177,9 +177,9 @@ fn list(call: &mut Call<'_>) -> Outcome {
 }
 
 fn update(call: &mut Call<'_>, given: &Map<String, Value>) -> Outcome {
-    let before = existing(call)?;
+    let before = existing_task(call)?;
     let id = int_of(&before, "ID");
-    let mut row = take_fields(&TASK, given, false)?;
+    let mut row = parse_fields(&TASK, given, false)?;
     if row.contains_key("TITLE") && text_of(&row, "TITLE").trim().is_empty() {
         return Err(refused("Не указано название задачи"));
     }
@@ -211,7 +211,7 @@ fn update(call: &mut Call<'_>, given: &Map<String, Value>) -> Outcome {
 }
 
 fn delete(call: &mut Call<'_>) -> Outcome {
-    let before = existing(call)?;
+    let before = existing_task(call)?;
     let id = int_of(&before, "ID");
     for part in [&TASK_COMMENT, &CHECK_ITEM] {
         for row in call.store.find(part, "TASK_ID", id)? {
@@ -223,7 +223,7 @@ fn delete(call: &mut Call<'_>) -> Outcome {
     Ok(json!({"task": true}).into())
 }
 
-/// A task in camelCase, with cards of its people and its group.
+/// A task with names in camelCase, with its people and its group.
 fn show(call: &Call<'_>, selection: &Selection, row: &Row) -> Result<Value, Fault> {
     let mut out = Map::new();
     for field in &selection.fields {

@@ -1,8 +1,8 @@
-//! `task.commentitem.*` and `task.checklistitem.*`: methods of an older kind, whose parameters have an order.
+//! `task.commentitem.*` and `task.checklistitem.*`: older methods with positional parameters.
 
 use serde_json::{Map, Value, json};
 
-use super::{Call, Methods, Outcome, default, int_of, take_fields, text_of, title};
+use super::{Call, Methods, Outcome, default, int_of, parse_fields, text_of, title};
 use crate::entity::{CHECK_ITEM, Entity, TASK, TASK_COMMENT, USER};
 use crate::filter;
 use crate::store::Row;
@@ -10,37 +10,8 @@ use crate::wire::Fault;
 use crate::wire::params::{as_object, to_int};
 
 pub(super) fn add_to(methods: &mut Methods) {
-    methods.add("task.commentitem.add", "task", |call| {
-        let task = task(call, "add")?;
-        let mut row = given(call, 1, &TASK_COMMENT, true)?;
-        if text_of(&row, "POST_MESSAGE").is_empty() {
-            return Err(wrong("Param #1 (arFields) must contain key \"POST_MESSAGE\"."));
-        }
-        row.insert("TASK_ID".to_owned(), json!(task));
-        row.insert("POST_DATE".to_owned(), json!(call.now));
-        default(&mut row, "AUTHOR_ID", call.user);
-        let id = call.store.insert(&TASK_COMMENT, &row)?;
-        count_comments(call, task)?;
-        call.added(&TASK_COMMENT, id, &row);
-        Ok(json!(id).into())
-    });
-    methods.add("task.checklistitem.add", "task", |call| {
-        let task = task(call, "add")?;
-        let mut row = given(call, 1, &CHECK_ITEM, true)?;
-        if text_of(&row, "TITLE").is_empty() {
-            return Err(wrong("Param #1 (arFields) must contain key \"TITLE\"."));
-        }
-        let next = call.store.find(&CHECK_ITEM, "TASK_ID", task)?.len() as i64;
-        row.insert("TASK_ID".to_owned(), json!(task));
-        row.insert("CREATED_BY".to_owned(), json!(call.user));
-        default(&mut row, "PARENT_ID", 0);
-        default(&mut row, "SORT_INDEX", next);
-        default(&mut row, "IS_COMPLETE", "N");
-        default(&mut row, "IS_IMPORTANT", "N");
-        let id = call.store.insert(&CHECK_ITEM, &row)?;
-        call.added(&CHECK_ITEM, id, &row);
-        Ok(json!(id).into())
-    });
+    methods.add("task.commentitem.add", "task", add_comment);
+    methods.add("task.checklistitem.add", "task", add_check_item);
     for (family, entity) in [("task.commentitem", &TASK_COMMENT), ("task.checklistitem", &CHECK_ITEM)] {
         methods.add(format!("{family}.getlist"), "task", move |call| get_list(call, entity));
         methods.add(format!("{family}.get"), "task", move |call| {
@@ -49,7 +20,7 @@ pub(super) fn add_to(methods: &mut Methods) {
         });
         methods.add(format!("{family}.update"), "task", move |call| {
             let before = item(call, entity, "update")?;
-            let change = given(call, 2, entity, false)?;
+            let change = fields_param(call, 2, entity, false)?;
             change_item(call, entity, &before, &change)
         });
         methods.add(format!("{family}.delete"), "task", move |call| {
@@ -73,6 +44,39 @@ pub(super) fn add_to(methods: &mut Methods) {
     }
 }
 
+fn add_comment(call: &mut Call<'_>) -> Outcome {
+    let task = task(call, "add")?;
+    let mut row = fields_param(call, 1, &TASK_COMMENT, true)?;
+    if text_of(&row, "POST_MESSAGE").is_empty() {
+        return Err(wrong("Param #1 (arFields) must contain key \"POST_MESSAGE\"."));
+    }
+    row.insert("TASK_ID".to_owned(), json!(task));
+    row.insert("POST_DATE".to_owned(), json!(call.now));
+    default(&mut row, "AUTHOR_ID", call.user);
+    let id = call.store.insert(&TASK_COMMENT, &row)?;
+    count_comments(call, task)?;
+    call.added(&TASK_COMMENT, id, &row);
+    Ok(json!(id).into())
+}
+
+fn add_check_item(call: &mut Call<'_>) -> Outcome {
+    let task = task(call, "add")?;
+    let mut row = fields_param(call, 1, &CHECK_ITEM, true)?;
+    if text_of(&row, "TITLE").is_empty() {
+        return Err(wrong("Param #1 (arFields) must contain key \"TITLE\"."));
+    }
+    let next = call.store.find(&CHECK_ITEM, "TASK_ID", task)?.len() as i64;
+    row.insert("TASK_ID".to_owned(), json!(task));
+    row.insert("CREATED_BY".to_owned(), json!(call.user));
+    default(&mut row, "PARENT_ID", 0);
+    default(&mut row, "SORT_INDEX", next);
+    default(&mut row, "IS_COMPLETE", "N");
+    default(&mut row, "IS_IMPORTANT", "N");
+    let id = call.store.insert(&CHECK_ITEM, &row)?;
+    call.added(&CHECK_ITEM, id, &row);
+    Ok(json!(id).into())
+}
+
 fn wrong(words: &str) -> Fault {
     Fault::core(format!("TASKS_ERROR_EXCEPTION_#256; {words}; 256/TE/WRONG_ARGUMENTS"))
 }
@@ -81,7 +85,7 @@ fn failed() -> Fault {
     Fault::core("TASKS_ERROR_EXCEPTION_#8; Action failed; 8/TE/ACTION_FAILED_TO_BE_PROCESSED")
 }
 
-/// The task that is named first.
+/// The task in the first parameter.
 fn task(call: &Call<'_>, method: &str) -> Result<i64, Fault> {
     let id = call.params.named_or_at("TASKID", 0).and_then(to_int).filter(|id| *id > 0).ok_or_else(|| {
         wrong(&format!(
@@ -91,7 +95,7 @@ fn task(call: &Call<'_>, method: &str) -> Result<i64, Fault> {
     call.store.get(&TASK, id)?.map(|_| id).ok_or_else(failed)
 }
 
-/// The item that is named second, which must be of the task that is named first.
+/// The item in the second parameter; it must belong to the task in the first.
 fn item(call: &Call<'_>, entity: &Entity, method: &str) -> Result<Row, Fault> {
     let task = task(call, method)?;
     let id = call.params.named_or_at("ITEMID", 1).and_then(to_int).ok_or_else(|| {
@@ -102,10 +106,10 @@ fn item(call: &Call<'_>, entity: &Entity, method: &str) -> Result<Row, Fault> {
     call.store.get(entity, id)?.filter(|row| int_of(row, "TASK_ID") == task).ok_or_else(failed)
 }
 
-fn given(call: &Call<'_>, place: usize, entity: &Entity, adding: bool) -> Result<Row, Fault> {
+fn fields_param(call: &Call<'_>, place: usize, entity: &Entity, adding: bool) -> Result<Row, Fault> {
     let fields = as_object(call.params.named_or_at("FIELDS", place), "FIELDS")?;
     let fields = fields.ok_or_else(|| wrong(&format!("Param #{place} (arFields) expected to be an array.")))?;
-    take_fields(entity, &fields, adding)
+    parse_fields(entity, &fields, adding)
 }
 
 fn change_item(call: &mut Call<'_>, entity: &Entity, before: &Row, change: &Row) -> Outcome {
@@ -123,7 +127,7 @@ fn count_comments(call: &Call<'_>, task: i64) -> Result<(), Fault> {
     Ok(call.store.update(&TASK, task, &row)?)
 }
 
-/// All items of a task; these lists have no pages. The newest comes first, unless another order is asked for.
+/// All items of a task, without pages; newest first, unless the call gives another order.
 fn get_list(call: &mut Call<'_>, entity: &'static Entity) -> Outcome {
     let task = task(call, "getlist")?;
     let order = as_object(call.params.named_or_at("ORDER", 1), "ORDER")?.unwrap_or_default();

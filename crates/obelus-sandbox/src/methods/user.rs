@@ -9,7 +9,7 @@ use crate::store::Row;
 use crate::wire::{Fault, Params};
 
 pub(super) fn add_to(methods: &mut Methods) {
-    methods.add("user.current", "user", |call| Ok(shown(&USER, &me(call)?).into()));
+    methods.add("user.current", "user", |call| Ok(to_json(&USER, &current_user(call)?).into()));
     methods.add("user.admin", "", |_| Ok(json!(true).into()));
     methods.add("user.get", "user", |call| list(call, &USER));
     methods.add("user.search", "user", search);
@@ -20,21 +20,21 @@ pub(super) fn add_to(methods: &mut Methods) {
     });
     methods.add("department.get", "department", |call| list(call, &DEPARTMENT));
     methods.add("profile", "", |call| {
-        let me = me(call)?;
+        let current_user = current_user(call)?;
         Ok(json!({
-            "ID": call.user.to_string(), "ADMIN": true, "NAME": me["NAME"], "LAST_NAME": me["LAST_NAME"],
-            "PERSONAL_GENDER": me["PERSONAL_GENDER"], "PERSONAL_PHOTO": null, "TIME_ZONE": me["TIME_ZONE"],
+            "ID": call.user.to_string(), "ADMIN": true, "NAME": current_user["NAME"], "LAST_NAME": current_user["LAST_NAME"],
+            "PERSONAL_GENDER": current_user["PERSONAL_GENDER"], "PERSONAL_PHOTO": null, "TIME_ZONE": current_user["TIME_ZONE"],
             "TIME_ZONE_OFFSET": crate::clock::ZONE_SECONDS
         })
         .into())
     });
 }
 
-fn me(call: &Call<'_>) -> Result<Row, Fault> {
+fn current_user(call: &Call<'_>) -> Result<Row, Fault> {
     call.record(&USER, call.user)
 }
 
-fn shown(entity: &Entity, row: &Row) -> Value {
+fn to_json(entity: &Entity, row: &Row) -> Value {
     let fields = entity
         .fields
         .iter()
@@ -42,7 +42,8 @@ fn shown(entity: &Entity, row: &Row) -> Value {
     Value::Object(fields.collect())
 }
 
-/// Conditions stand in `filter`, or beside it as parameters of their own. Order is `sort` and `order`, or an object.
+/// Conditions are in `filter` or directly among the parameters. The order is given by `sort` and `order`, or by an
+/// object in `order`.
 fn list(call: &mut Call<'_>, entity: &'static Entity) -> Outcome {
     let mut filter = call.params.object("filter")?.unwrap_or_default();
     let given = call.params.value().as_object().cloned().unwrap_or_default();
@@ -65,10 +66,10 @@ fn list(call: &mut Call<'_>, entity: &'static Entity) -> Outcome {
     let selection = Selection::everything(entity, Vec::new());
     let params = Params::read("", "application/json", wanted.to_string().as_bytes());
     let page = page(call.store, entity, &selection, &[], &params)?;
-    Ok(page.answer(page.rows.iter().map(|row| shown(entity, row)).collect()))
+    Ok(page.answer(page.rows.iter().map(|row| to_json(entity, row)).collect()))
 }
 
-/// Words of `FIND`, each in the name, the position or the e-mail; else as `user.get`.
+/// Finds users with every word of `FIND` in their name, position or e-mail. Without `FIND` it is `user.get`.
 fn search(call: &mut Call<'_>) -> Outcome {
     let words = call.params.get("FIND").and_then(Value::as_str).map(crate::store::fold);
     let Some(words) = words else { return list(call, &USER) };
@@ -82,12 +83,12 @@ fn search(call: &mut Call<'_>) -> Outcome {
     });
     Ok(crate::wire::Answer {
         total: Some(rows.len() as i64),
-        result: rows.iter().map(|row| shown(&USER, row)).collect(),
+        result: rows.iter().map(|row| to_json(&USER, row)).collect(),
         next: None,
     })
 }
 
-/// A user as tasks show people.
+/// A user as tasks return them.
 pub(super) fn card(call: &Call<'_>, id: i64) -> Result<Value, Fault> {
     let row = call.store.get(&USER, id)?.unwrap_or_default();
     Ok(json!({

@@ -1,4 +1,4 @@
-//! The latest requests with what they changed.
+//! The list of the latest requests with their changes.
 
 use std::fmt::Write;
 
@@ -7,14 +7,14 @@ use crate::clock;
 use crate::log::{Entry, Log};
 use crate::methods::{Change, Verb};
 
-/// So many are shown.
-const SHOWN: usize = 40;
-/// So many changes of one request are shown.
-const CHANGES: usize = 8;
+/// Requests shown.
+const MAX_ENTRIES: usize = 40;
+/// Changes shown for one request.
+const MAX_CHANGES: usize = 8;
 
 pub(super) fn feed(log: &Log) -> String {
     let mut out = String::from("<ol>");
-    for entry in log.entries().take(SHOWN) {
+    for entry in log.entries().take(MAX_ENTRIES) {
         write_entry(entry, &mut out);
     }
     out.push_str("</ol>");
@@ -34,7 +34,7 @@ fn write_entry(entry: &Entry, out: &mut String) {
         &time[11..19]
     );
     if !entry.commands.is_empty() {
-        let _ = write!(out, "<div class=note>{}</div>", escape(&in_short(&entry.commands)));
+        let _ = write!(out, "<div class=note>{}</div>", escape(&count_commands(&entry.commands)));
     }
     if !entry.asked.trim().is_empty() {
         let _ = write!(out, "<div class=note>{}</div>", escape(entry.asked.trim()));
@@ -42,11 +42,11 @@ fn write_entry(entry: &Entry, out: &mut String) {
     if let Some((status, code, words)) = &entry.fault {
         let _ = write!(out, "<div class=fault>{status} {} {}</div>", escape(code), escape(words));
     }
-    for change in entry.changes.iter().take(CHANGES) {
+    for change in entry.changes.iter().take(MAX_CHANGES) {
         write_change(change, out);
     }
-    if entry.changes.len() > CHANGES {
-        let _ = write!(out, "<div class=note>и ещё {}</div>", entry.changes.len() - CHANGES);
+    if entry.changes.len() > MAX_CHANGES {
+        let _ = write!(out, "<div class=note>и ещё {}</div>", entry.changes.len() - MAX_CHANGES);
     }
     if entry.dropped {
         out.push_str("<div class=fault>ответ намеренно потерян</div>");
@@ -55,7 +55,7 @@ fn write_entry(entry: &Entry, out: &mut String) {
 }
 
 /// `crm.deal.get ×20, crm.contact.get`
-fn in_short(commands: &[String]) -> String {
+fn count_commands(commands: &[String]) -> String {
     let mut counted: Vec<(&str, usize)> = Vec::new();
     for command in commands {
         match counted.iter_mut().find(|(name, _)| name == command) {
@@ -101,6 +101,6 @@ mod tests {
     #[test]
     fn equal_commands_are_counted() {
         let commands = ["crm.deal.get", "user.get", "crm.deal.get"].map(str::to_owned);
-        assert_eq!(in_short(&commands), "crm.deal.get ×2, user.get");
+        assert_eq!(count_commands(&commands), "crm.deal.get ×2, user.get");
     }
 }

@@ -1,4 +1,4 @@
-//! The tables of the page: what is in the portal, the latest changes first.
+//! The tables of the page, latest changes first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -23,7 +23,7 @@ pub(super) struct Tab {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     entity: &'static Entity,
-    /// What the latest ones are found by.
+    /// The field with the time of the last change.
     latest: &'static str,
     columns: &'static [(&'static str, &'static str)],
     row: fn(&Names<'_>, &Row) -> Result<String>,
@@ -95,7 +95,7 @@ pub(super) static TABS: [Tab; 7] = [
     },
 ];
 
-/// How many records a table has.
+/// The number of records in a table.
 pub(super) fn count(store: &Store, tab: &Tab) -> Result<i64> {
     let own = store.count(tab.entity, "", Vec::new())?;
     let of_tasks = if tab.name == "comments" { store.count(&TASK_COMMENT, "", Vec::new())? } else { 0 };
@@ -116,7 +116,7 @@ pub(super) fn render(store: &Store, log: &Log, tab: &Tab, page: i64, now: i64) -
     for row in store.select(tab.entity, &fields, &rest, Vec::new())? {
         write_row(&touched, &row, &(tab.row)(&names, &row)?, &mut out);
     }
-    // Comments on tasks are few; they stand below those on records of the CRM.
+    // Comments on tasks are shown below those on CRM records.
     if tab.name == "comments" && page == 1 {
         let fields: Vec<&Field> = TASK_COMMENT.fields.iter().collect();
         let marks = self::touched(log, &TASK_COMMENT);
@@ -153,7 +153,7 @@ fn write_row(touched: &BTreeSet<i64>, row: &Row, cells: &str, out: &mut String) 
     let _ = write!(out, "<tr{class}><td class=id>{id}</td>{cells}</tr>");
 }
 
-/// What codes and numbers mean.
+/// Names for codes and ids.
 struct Names<'a> {
     store: &'a Store,
     users: BTreeMap<i64, String>,
@@ -191,7 +191,7 @@ impl<'a> Names<'a> {
         format!("<span class=stage>{dot}{}</span>", escape(name))
     }
 
-    /// The name of a record, if it is there.
+    /// The name of a record; empty if it does not exist.
     fn record(&self, entity: &Entity, id: i64) -> Result<String> {
         Ok(self.store.get(entity, id)?.map(|row| escape(&title(entity, &row))).unwrap_or_default())
     }
@@ -206,7 +206,7 @@ impl<'a> Names<'a> {
         Ok(found.first().map(|row| escape(text_of(row, "VALUE"))).unwrap_or_default())
     }
 
-    /// A date, in red where it is past and the thing is still open.
+    /// A cell with a date; it is marked as late if it has passed and `open` is true.
     fn due(&self, row: &Row, name: &str, open: bool) -> String {
         match row.get(name).and_then(Value::as_i64) {
             None => "<td class=date></td>".to_owned(),
@@ -223,7 +223,7 @@ impl<'a> Names<'a> {
 }
 
 fn deal(names: &Names<'_>, row: &Row) -> Result<String> {
-    // A title that names its company already gets the person beside it.
+    // The company is left out if the title already has its name.
     let company = names.record(&COMPANY, int_of(row, "COMPANY_ID"))?;
     let person = names.record(&CONTACT, int_of(row, "CONTACT_ID"))?;
     let known = company.is_empty() || escape(text_of(row, "TITLE")).contains(&company);
@@ -234,7 +234,7 @@ fn deal(names: &Names<'_>, row: &Row) -> Result<String> {
         id => format!("DEAL_STAGE_{id}"),
     };
     let amount = row.get("OPPORTUNITY").and_then(Value::as_f64).unwrap_or_default();
-    // A plain date is over at the end of its day.
+    // The deal is late only after the end of the day.
     let open = text_of(row, "CLOSED") != "Y" && int_of(row, "CLOSEDATE") + clock::DAY - clock::ZONE_SECONDS < names.now;
     Ok(format!(
         "<td>{}<small>{who}</small></td><td>{}</td><td class=num>{}</td><td>{}</td>{}",

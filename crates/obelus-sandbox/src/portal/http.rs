@@ -1,7 +1,7 @@
-//! HTTP: which path leads where, and how connections are taken.
+//! HTTP: routes and connections.
 //!
-//! Connections are served by hand, for two reasons: TLS with a certificate made a moment ago, and answers that are
-//! dropped on purpose.
+//! Connections are served by hand for two reasons: TLS with a temporary certificate, and answers that are dropped on
+//! purpose.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,22 +25,22 @@ use crate::tls::Tls;
 use crate::wire::{Params, xml};
 
 /// Bodies larger than this are refused.
-const LARGEST_BODY: usize = 16 * 1024 * 1024;
+const MAX_BODY: usize = 16 * 1024 * 1024;
 
 pub(super) fn router(server: Arc<Server>) -> Router {
     Router::new()
         .route("/", get(show_page))
         .route("/version", get(async |State(server): State<Arc<Server>>| server.state().log.count().to_string()))
         .route("/rest/{*path}", any(call))
-        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state(server)
 }
 
-/// Who is at the other end of the connection.
+/// The client's address.
 #[derive(Clone, Copy)]
 struct Peer(SocketAddr);
 
-/// Marks an answer that is never to arrive.
+/// Marks an answer to be dropped.
 #[derive(Clone, Copy)]
 struct Dropped;
 
@@ -83,17 +83,17 @@ async fn show_page(State(server): State<Arc<Server>>, RawQuery(query): RawQuery)
     (headers, html).into_response()
 }
 
-/// Takes connections until it is aborted; those that are open end with it.
+/// Accepts connections until the task is aborted, which also closes open connections.
 pub(super) async fn accept(listener: TcpListener, tls: Option<Tls>, router: Router) {
     let mut connections = JoinSet::new();
     loop {
-        // Connections that have ended are cleared away while waiting for the next.
+        // Remove finished connections while waiting for the next one.
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             Some(_) = connections.join_next() => continue,
         };
         let Ok((stream, peer)) = accepted else {
-            // Out of files, most likely: some will be given back.
+            // Probably too many open files; retry a little later.
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
             continue;
         };
@@ -131,6 +131,6 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, pee
         }
     });
     let Ok(stream) = Lenient::new(stream).await else { return };
-    // A client that goes away is no fault of ours.
+    // Errors of the connection are the client's.
     let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
 }

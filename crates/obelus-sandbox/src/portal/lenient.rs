@@ -1,8 +1,8 @@
-//! Addresses as people type them: `curl 'http://…/crm.deal.list?filter[>ID]=5'`.
+//! Accepts addresses with `<` and `>`, as people type them: `curl 'http://…/crm.deal.list?filter[>ID]=5'`.
 //!
-//! `<` and `>` may not stand in an address, and the HTTP library refuses them without a word. Portals take them, and
-//! so the first line of a connection is read ahead and mended. Whoever sends several requests on one connection is a
-//! library, and writes them as they must be.
+//! These characters are not valid in an address, and the HTTP library refuses them. Real portals accept them, so the
+//! first line of a connection is read ahead and escaped. Later requests on the same connection come from libraries,
+//! which escape by themselves.
 
 use std::io;
 use std::pin::Pin;
@@ -10,8 +10,8 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 
-/// A first line longer than this is left as it is.
-const LONGEST: usize = 64 * 1024;
+/// A longer first line is left unchanged.
+const MAX_LINE: usize = 64 * 1024;
 
 /// A connection whose first bytes were read ahead.
 pub(super) struct Lenient<S> {
@@ -21,22 +21,22 @@ pub(super) struct Lenient<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Lenient<S> {
-    /// Reads the first line and mends it.
+    /// Reads the first line and escapes it.
     pub(super) async fn new(mut stream: S) -> io::Result<Self> {
         let mut ahead = Vec::new();
         let mut piece = [0; 4096];
-        while !ahead.contains(&b'\n') && ahead.len() < LONGEST {
+        while !ahead.contains(&b'\n') && ahead.len() < MAX_LINE {
             let count = stream.read(&mut piece).await?;
             if count == 0 {
                 break;
             }
             ahead.extend_from_slice(&piece[..count]);
         }
-        Ok(Lenient { ahead: mended(ahead), given: 0, stream })
+        Ok(Lenient { ahead: repair(ahead), given: 0, stream })
     }
 }
 
-fn mended(bytes: Vec<u8>) -> Vec<u8> {
+fn repair(bytes: Vec<u8>) -> Vec<u8> {
     let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else { return bytes };
     let (line, rest) = bytes.split_at(end);
     let mut out = Vec::with_capacity(bytes.len() + 16);
@@ -91,7 +91,7 @@ mod tests {
     fn only_the_first_line_is_mended() {
         let given = b"GET /x?filter[>ID]=5&filter[<ID]=9 HTTP/1.1\r\nX: <a>\r\n\r\n<b>".to_vec();
         let expected = "GET /x?filter[%3EID]=5&filter[%3CID]=9 HTTP/1.1\r\nX: <a>\r\n\r\n<b>";
-        assert_eq!(String::from_utf8_lossy(&mended(given)), expected);
-        assert_eq!(mended(b"no line > at all".to_vec()), b"no line > at all");
+        assert_eq!(String::from_utf8_lossy(&repair(given)), expected);
+        assert_eq!(repair(b"no line > at all".to_vec()), b"no line > at all");
     }
 }

@@ -1,4 +1,4 @@
-//! What a new portal is.
+//! Tests of a new portal's data.
 
 use super::*;
 use crate::entity::ALL;
@@ -7,7 +7,7 @@ use crate::entity::ALL;
 fn everything(now: i64) -> Result<String> {
     let (store, _) = Store::open(None)?;
     store.create()?;
-    plant(&store, now, DEALS)?;
+    fill(&store, now, DEALS)?;
     let mut all = String::new();
     for entity in ALL {
         let fields: Vec<_> = entity.fields.iter().collect();
@@ -25,15 +25,15 @@ fn the_same_moment_gives_the_same_portal() -> Result<()> {
 }
 
 #[test]
-fn there_is_as_much_as_a_small_firm_has() -> Result<()> {
+fn record_counts_and_references_are_as_expected() -> Result<()> {
     let (store, _) = Store::open(None)?;
     store.create()?;
-    plant(&store, 1_800_000_000, DEALS)?;
+    fill(&store, 1_800_000_000, DEALS)?;
     let count = |entity: &Entity| store.count(entity, "", Vec::new());
     assert_eq!((count(&DEAL)?, count(&USER)?, count(&GROUP)?, count(&CATEGORY)?), (150, 8, 4, 1));
     assert_eq!((count(&COMPANY)?, count(&CONTACT)?, count(&TASK)?, count(&ACTIVITY)?), (COMPANIES, CONTACTS, 36, 72));
     assert_eq!(store.count(&DEAL, "WHERE \"CATEGORY_ID\" = 1", Vec::new())?, 37);
-    // Whatever refers to something refers to something that is there.
+    // Every reference points to an existing record.
     for (table, column, to) in [
         ("deal", "COMPANY_ID", "company"),
         ("deal", "CONTACT_ID", "contact"),
@@ -53,7 +53,7 @@ fn there_is_as_much_as_a_small_firm_has() -> Result<()> {
 }
 
 #[test]
-fn nobody_in_it_exists() -> Result<()> {
+fn addresses_and_phones_are_not_real() -> Result<()> {
     let all = everything(1_800_000_000)?;
     for (at, _) in all.match_indices('@') {
         let rest = &all[at + 1..];
@@ -67,18 +67,18 @@ fn nobody_in_it_exists() -> Result<()> {
 }
 
 #[test]
-fn nothing_in_it_was_done_in_the_future() -> Result<()> {
+fn no_past_event_is_in_the_future() -> Result<()> {
     // At midnight, in the morning, in the afternoon, and late in the evening.
     for hour in [0, 8, 15, 23] {
-        was_done_before(1_799_960_400 + hour * 3600)?;
+        assert_done_before(1_799_960_400 + hour * 3600)?;
     }
     Ok(())
 }
 
-fn was_done_before(now: i64) -> Result<()> {
+fn assert_done_before(now: i64) -> Result<()> {
     let (store, _) = Store::open(None)?;
     store.create()?;
-    plant(&store, now, DEALS)?;
+    fill(&store, now, DEALS)?;
     for (table, column) in [
         ("deal", "DATE_CREATE"),
         ("deal", "DATE_MODIFY"),

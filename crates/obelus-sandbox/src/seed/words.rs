@@ -1,4 +1,4 @@
-//! The words that the made-up portal is made of.
+//! The names and texts of the made-up data.
 
 pub(super) const SECOND_FUNNEL: &str = "Сервис и монтаж";
 
@@ -80,7 +80,7 @@ pub(super) const USERS: &[(&str, &str, &str, &str, &str, i64, &str)] = &[
     ("Никита", "Алексеевич", "Горелов", "M", "Монтажник", 3, "gorelov"),
 ];
 
-/// Name, what it is for, members: the owner first.
+/// Name, purpose, members (the owner first).
 pub(super) const GROUPS: &[(&str, &str, &[i64])] = &[
     ("Продажи", "Планы, скидки, сложные клиенты", &[2, 3, 4, 1]),
     ("Монтажные бригады", "Графики выездов и материалы", &[5, 6, 8]),
@@ -120,7 +120,7 @@ pub(super) const COMPANIES: &[(&str, &str, &str)] = &[
     ("ООО «Зелёный квартал»", "CONSTRUCTION", "Сочи"),
 ];
 
-/// What deals are about, from what price to what.
+/// Title of a deal, lowest and highest price.
 pub(super) const WORKS: &[(&str, i64, i64)] = &[
     ("Поставка пластиковых окон", 180_000, 900_000),
     ("Остекление фасада", 900_000, 4_800_000),
@@ -162,7 +162,7 @@ pub(super) const MEN: &[&str] =
 pub(super) const DAUGHTERS: &[&str] = &["Алексеевна", "Борисовна", "Дмитриевна", "Ивановна", "Николаевна", "Сергеевна"];
 pub(super) const SONS: &[&str] = &["Алексеевич", "Борисович", "Дмитриевич", "Иванович", "Николаевич", "Сергеевич"];
 
-/// His, hers, in Latin letters.
+/// Family name: masculine, feminine, in Latin letters.
 pub(super) const FAMILIES: &[(&str, &str, &str)] = &[
     ("Берёзин", "Берёзина", "berezin"),
     ("Воронцов", "Воронцова", "vorontsov"),

@@ -1,12 +1,12 @@
-//! What goes out: a result with its counts, or a fault with its HTTP status.
+//! Answers: a result with its counts, or a fault with its HTTP status.
 
 use serde_json::{Map, Value, json};
 
-/// What a method answers.
+/// The result of a method.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) result: Value,
-    /// How many rows a list has in all.
+    /// The number of rows of a list, on all pages.
     pub(crate) total: Option<i64>,
     /// Where the next page starts, if there is one.
     pub(crate) next: Option<i64>,
@@ -18,7 +18,7 @@ impl From<Value> for Answer {
     }
 }
 
-/// What is wrong, as the portal says it.
+/// An error in the portal's form.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{status} {code}: {words}")]
 pub(crate) struct Fault {
@@ -34,7 +34,7 @@ impl Fault {
         Fault { status, code: code.to_owned(), words: words.into(), argument: None }
     }
 
-    /// The CRM's own faults have no code.
+    /// An error of the CRM, which has no code.
     pub(crate) fn crm(words: impl Into<String>) -> Self {
         Fault::new(400, "", words)
     }
@@ -70,7 +70,7 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
-/// A map as PHP writes it: keys 0, 1, 2, … make a list, and an empty one is a list too.
+/// A map as PHP writes it: with keys 0, 1, 2, …, or without keys, it is a list.
 pub(crate) fn php_map(map: Map<String, Value>) -> Value {
     let is_list = map.keys().enumerate().all(|(at, key)| *key == at.to_string());
     match is_list {

@@ -1,14 +1,14 @@
-//! What comes in: queries and forms with PHP's nested keys, JSON, multipart.
+//! Parameters: queries and forms with PHP's nested keys, JSON, multipart.
 
 use serde_json::{Map, Value};
 
 use super::Fault;
 use super::answer::php_map;
 
-/// The deepest nesting of keys that is kept; what lies deeper is dropped, as PHP does.
-const DEEPEST: usize = 32;
+/// Keys nested deeper than this are dropped, as PHP does.
+const MAX_DEPTH: usize = 32;
 
-/// The parameters of a call: an object, or a list where a caller gives them by position.
+/// The parameters of a call: an object, or a list of positional parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Params(Value);
 
@@ -19,7 +19,7 @@ impl Default for Params {
 }
 
 impl Params {
-    /// The parameters of a request. A body wins over the query, key by key; JSON that cannot be read counts as none.
+    /// Reads the parameters of a request. The body overrides the query, key by key; invalid JSON is ignored.
     pub(crate) fn read(query: &str, content_type: &str, body: &[u8]) -> Params {
         let from_query = parse_query(query);
         let kind = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -57,18 +57,18 @@ impl Params {
         &mut self.0
     }
 
-    /// A parameter by its name as it stands.
+    /// A parameter by its exact name.
     pub(crate) fn exact(&self, name: &str) -> Option<&Value> {
         self.0.as_object()?.get(name)
     }
 
-    /// A parameter by its name, whatever its case.
+    /// A parameter by its name, ignoring case.
     pub(crate) fn get(&self, name: &str) -> Option<&Value> {
         let all = self.0.as_object()?;
         all.get(name).or_else(|| all.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value))
     }
 
-    /// A parameter by its name, else by its place: the old methods of tasks take both.
+    /// A parameter by its position in a list of parameters, else by its name; older methods of tasks accept both.
     pub(crate) fn named_or_at(&self, name: &str, place: usize) -> Option<&Value> {
         match &self.0 {
             Value::Array(all) => all.get(place),
@@ -76,12 +76,12 @@ impl Params {
         }
     }
 
-    /// An object such as `filter`; nothing where it is not given.
+    /// An object such as `filter`; `None` if it is not given.
     pub(crate) fn object(&self, name: &str) -> Result<Option<Map<String, Value>>, Fault> {
         as_object(self.get(name), name)
     }
 
-    /// A list such as `select`; nothing where it is not given.
+    /// A list such as `select`; `None` if it is not given.
     pub(crate) fn list(&self, name: &str) -> Result<Option<Vec<Value>>, Fault> {
         match self.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -92,13 +92,13 @@ impl Params {
         }
     }
 
-    /// A whole number, given as a number or as text.
+    /// An integer, given as a number or as text.
     pub(crate) fn int(&self, name: &str) -> Option<i64> {
         self.get(name).and_then(to_int)
     }
 }
 
-/// A value as an object; an empty list is an empty object, as PHP has one kind for both.
+/// A value as an object. A list becomes an object with the keys 0, 1, 2, …, because PHP does not distinguish them.
 pub(crate) fn as_object(value: Option<&Value>, name: &str) -> Result<Option<Map<String, Value>>, Fault> {
     match value {
         None | Some(Value::Null) => Ok(None),
@@ -115,7 +115,7 @@ pub(crate) fn must_be_array(name: &str) -> Fault {
     Fault::crm(format!("Parameter '{name}' must be array."))
 }
 
-/// A whole number from a number or from text that is one.
+/// An integer from a number or from text.
 pub(crate) fn to_int(value: &Value) -> Option<i64> {
     match value {
         Value::Number(number) => number.as_i64().or_else(|| number.as_f64().map(|float| float as i64)),
@@ -132,7 +132,7 @@ fn parse_query(query: &str) -> Value {
     tree(pairs)
 }
 
-/// `%D0%A1` and `+` undone. What is no text afterwards is replaced.
+/// Decodes `%D0%A1` and `+`. Invalid UTF-8 is replaced.
 fn decode(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -154,23 +154,23 @@ fn decode(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// Pairs with keys such as `filter[>ID]` and `select[]` as one tree.
+/// Builds a tree from pairs with keys such as `filter[>ID]` and `select[]`.
 fn tree(pairs: impl IntoIterator<Item = (String, String)>) -> Value {
     let mut root = Map::new();
     for (key, value) in pairs {
         let path = path(&key);
-        if !path.is_empty() && path.len() <= DEEPEST {
-            put(&mut root, &path, value);
+        if !path.is_empty() && path.len() <= MAX_DEPTH {
+            insert_at(&mut root, &path, value);
         }
     }
     let lists: Map<String, Value> = root.into_iter().map(|(key, value)| (key, with_lists(value))).collect();
     Value::Object(lists)
 }
 
-/// `fields[PHONE][0][VALUE]` as its parts; an empty part takes the next free number.
+/// Splits `fields[PHONE][0][VALUE]` into its parts. An empty part means the next free number.
 fn path(key: &str) -> Vec<&str> {
     let Some((first, mut rest)) = key.split_once('[') else { return vec![key] };
-    // A bracket that is never closed is a letter like any other.
+    // An unclosed bracket is an ordinary character.
     if first.is_empty() || !rest.contains(']') {
         return vec![key];
     }
@@ -185,7 +185,7 @@ fn path(key: &str) -> Vec<&str> {
     parts
 }
 
-fn put(map: &mut Map<String, Value>, path: &[&str], value: String) {
+fn insert_at(map: &mut Map<String, Value>, path: &[&str], value: String) {
     let [part, rest @ ..] = path else { return };
     let key = match part.is_empty() {
         true => map.keys().filter_map(|key| key.parse::<u64>().ok()).max().map_or(0, |last| last + 1).to_string(),
@@ -200,7 +200,7 @@ fn put(map: &mut Map<String, Value>, path: &[&str], value: String) {
         *inner = Value::Object(Map::new());
     }
     if let Some(inner) = inner.as_object_mut() {
-        put(inner, rest, value);
+        insert_at(inner, rest, value);
     }
 }
 
@@ -216,7 +216,7 @@ fn boundary(content_type: &str) -> Option<String> {
     Some(value.trim_matches('"').to_owned())
 }
 
-/// The fields of a multipart body. Files are taken as text: no method here keeps any.
+/// The fields of a multipart body. Files are read as text, because no method here stores files.
 fn multipart(body: &[u8], boundary: &str) -> Vec<(String, String)> {
     let text = String::from_utf8_lossy(body);
     let line = format!("--{boundary}");
@@ -250,12 +250,12 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_are_odd_are_kept_or_dropped_but_never_a_panic() {
+    fn odd_keys_do_not_panic() {
         for query in ["[a]=1", "a[=1", "a]=1", "a[b=1", "a[b]c=1", "a=1&a[b]=2", "%=%zz&%d0=x", "=", "a[][]=1&a[][]=2"]
         {
             assert!(Params::of_query(query).value().is_object(), "{query}");
         }
-        // The first `=` ends the key, also where an operator was meant.
+        // The first `=` ends the key, even if it was meant as part of an operator.
         assert_eq!(Params::of_query("f[>=ID]=2&f[<ID]=9").value(), &json!({"f[>": "ID]=2", "f": {"<ID": "9"}}));
         assert_eq!(Params::of_query("a=1&a[b]=2").value(), &json!({"a": {"b": "2"}}));
         assert_eq!(Params::of_query(&format!("a{}=1", "[b]".repeat(40))).value(), &json!({}));
@@ -286,9 +286,9 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Bytes of any kind are parameters of some kind, and never a panic.
+        /// Any bytes are read without a panic.
         #[test]
-        fn whatever_comes_is_read(
+        fn any_input_is_read(
             query in ".{0,60}",
             kind in proptest::sample::select(vec!["application/json", "multipart/form-data; boundary=x", "", "application/x-www-form-urlencoded"]),
             body in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..80),

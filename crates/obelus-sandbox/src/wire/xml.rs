@@ -1,8 +1,8 @@
-//! The same answer as XML, for `method.xml`.
+//! Answers as XML, for `method.xml`.
 
 use serde_json::Value;
 
-/// Elements of lists are `<item>`, members of objects are named by their key.
+/// Items of lists become `<item>`; members of objects are named by their keys.
 pub(crate) fn xml(answer: &Value) -> String {
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<response>");
     write(answer, &mut out);

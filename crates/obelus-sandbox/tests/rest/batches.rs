@@ -1,12 +1,12 @@
-//! Many commands in one request.
+//! `batch`: many commands in one request.
 
 use serde_json::{Value, json};
 
-use crate::support::Asked;
+use crate::support::TestPortal;
 
 #[test]
 fn commands_use_what_earlier_ones_answered() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     let result = portal.call("batch", &json!({"halt": 0, "cmd": {
         "deals": "crm.deal.list?select[]=ID&filter[CONTACT_ID]=&order[ID]=ASC",
         "new": "crm.deal.add?fields[TITLE]=%D0%9E%D0%BA%D0%BD%D0%B0&fields[CONTACT_ID]=3",
@@ -25,8 +25,8 @@ fn commands_use_what_earlier_ones_answered() {
 }
 
 #[test]
-fn a_reference_that_leads_nowhere_is_no_error_but_the_deepest_value() {
-    let portal = Asked::new();
+fn a_broken_reference_becomes_the_deepest_value_reached() {
+    let portal = TestPortal::new();
     let result = portal.call(
         "batch",
         &json!({"cmd": {
@@ -35,14 +35,14 @@ fn a_reference_that_leads_nowhere_is_no_error_but_the_deepest_value() {
             "lost": "crm.deal.get?id=$result[nobody][ID]"
         }}),
     );
-    // A list where an id belongs counts as 1.
+    // A list in place of an id counts as 1.
     assert_eq!(result["result"]["beyond"][0]["ID"], "2");
     assert_eq!(result["result_error"]["lost"]["error_description"], "ID is not defined or invalid.");
 }
 
 #[test]
 fn numbered_commands_make_lists_and_named_ones_maps() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     let two = json!(["crm.deal.get?id=1", "crm.deal.list?select[]=ID"]);
     for cmd in [two, json!({"0": "crm.deal.get?id=1", "1": "crm.deal.list?select[]=ID"})] {
         let result = portal.call("batch", &json!({"cmd": cmd}));
@@ -58,8 +58,8 @@ fn numbered_commands_make_lists_and_named_ones_maps() {
 }
 
 #[test]
-fn a_fault_stops_a_batch_only_if_it_is_to() {
-    let portal = Asked::new();
+fn a_fault_stops_a_batch_only_with_halt() {
+    let portal = TestPortal::new();
     let cmd = json!({"a": "crm.deal.get?id=1", "b": "crm.deal.get?id=99999", "c": "crm.deal.get?id=2"});
     for (halt, goes_on) in [
         (json!(0), true),
@@ -79,7 +79,7 @@ fn a_fault_stops_a_batch_only_if_it_is_to() {
 
 #[test]
 fn more_than_fifty_and_batches_in_batches_are_refused_one_by_one() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     let cmd: Vec<String> = (0..52).map(|_| "server.time".to_owned()).collect();
     let result = portal.call("batch", &json!({"cmd": cmd}));
     assert_eq!(result["result"].as_array().map(Vec::len), Some(50));

@@ -1,12 +1,12 @@
-//! How requests may be written, and how answers are.
+//! Encodings of requests and answers.
 
 use serde_json::json;
 
-use crate::support::Asked;
+use crate::support::TestPortal;
 
 #[test]
 fn one_call_may_be_written_in_every_encoding() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     let expected = json!([{"ID": "2", "TITLE": portal.call("crm.deal.get", &json!({"id": 2}))["TITLE"]}]);
     let query = "select[]=TITLE&filter[%40ID][]=2&order[ID]=ASC";
     let path = portal.path("crm.deal.list");
@@ -15,15 +15,15 @@ fn one_call_may_be_written_in_every_encoding() {
     for (method, path, kind, body) in [
         ("GET", format!("{path}?{query}"), "", ""),
         ("GET", format!("{path}.json?{query}"), "", ""),
-        // As people type it.
+        // Unescaped, as people type it.
         ("GET", format!("{path}?select[]=TITLE&filter[>ID]=1&filter[<ID]=3"), "", ""),
         ("POST", path.clone(), "application/x-www-form-urlencoded", query),
         ("POST", path.clone(), "application/json", "{\"select\": [\"TITLE\"], \"filter\": {\"ID\": 2}}"),
         ("POST", path.clone(), "application/json", "{\"SELECT\": [\"TITLE\"], \"FILTER\": {\"ID\": [2]}}"),
         ("POST", path.clone(), "multipart/form-data; boundary=b", multipart),
-        // A body wins over the query.
+        // The body overrides the query.
         ("POST", format!("{path}?filter[ID]=7&{query}"), "application/json", "{\"filter\": {\"ID\": \"2\"}}"),
-        // Names of methods have no case, and unknown parameters do no harm.
+        // The case of method names and unknown parameters are ignored.
         ("GET", format!("{}?{query}&bx24_request_id=1", portal.path("CRM.Deal.List")), "", ""),
     ] {
         let reply = portal.send(method, &path, kind, body).expect("an answer");
@@ -34,7 +34,7 @@ fn one_call_may_be_written_in_every_encoding() {
 
 #[test]
 fn json_that_cannot_be_read_counts_as_no_parameters() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     let reply =
         portal.send("POST", &portal.path("crm.deal.list"), "application/json", "{\"filter\": ").expect("an answer");
     assert_eq!((reply.status, &reply.json()["total"]), (200, &json!(150)));
@@ -42,14 +42,14 @@ fn json_that_cannot_be_read_counts_as_no_parameters() {
 
 #[test]
 fn an_answer_may_be_xml() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     let reply = portal.get(&format!("{}?id=1", portal.path("crm.deal.get.xml")));
     assert!(reply.body.starts_with("<?xml") && reply.body.contains("<result><ID>1</ID>"), "{}", reply.body);
 }
 
 #[test]
 fn scalars_of_the_crm_are_text_and_flags_are_letters() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     let id = portal.call("crm.deal.add", &json!({"fields": {"TITLE": "Окна", "OPPORTUNITY": 1000, "OPENED": false}}));
     assert!(id.is_u64(), "{id}");
     let deal = portal.call("crm.deal.get", &json!({"id": id}));
@@ -66,7 +66,7 @@ fn scalars_of_the_crm_are_text_and_flags_are_letters() {
 
 #[test]
 fn every_answer_tells_its_time() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     let time = portal.answer("server.time", &json!({}))["time"].take();
     for name in ["start", "finish", "duration", "processing", "operating", "operating_reset_at"] {
         assert!(time[name].is_number(), "{name} in {time}");

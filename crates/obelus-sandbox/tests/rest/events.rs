@@ -1,4 +1,4 @@
-//! Handlers are told what happened, once.
+//! Events are sent to bound handlers, once.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -6,10 +6,10 @@ use std::net::TcpListener;
 use obelus_sandbox::{Events, Options};
 use serde_json::json;
 
-use crate::support::Asked;
+use crate::support::TestPortal;
 
-/// Takes one form and answers it.
-fn take_form(listener: &TcpListener) -> String {
+/// Receives one form and answers it.
+fn receive_form(listener: &TcpListener) -> String {
     let (stream, _) = listener.accept().expect("a delivery");
     let mut reader = BufReader::new(stream);
     let mut length = 0;
@@ -30,8 +30,9 @@ fn take_form(listener: &TcpListener) -> String {
 }
 
 #[test]
-fn a_handler_is_told_the_id_with_the_token_and_no_more_after_it_is_unbound() {
-    let portal = Asked::with(Options { rate: false, application_token: "secret7".to_owned(), ..Options::default() });
+fn a_handler_gets_id_and_token_until_it_is_unbound() {
+    let portal =
+        TestPortal::with(Options { rate: false, application_token: "secret7".to_owned(), ..Options::default() });
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let handler = format!("http://{}/event", listener.local_addr().expect("an address"));
     let bind = json!({"event": "onCrmDealUpdate", "handler": handler});
@@ -42,7 +43,7 @@ fn a_handler_is_told_the_id_with_the_token_and_no_more_after_it_is_unbound() {
 
     portal.call("crm.deal.add", &json!({"fields": {"TITLE": "не о том"}}));
     portal.call("crm.deal.update", &json!({"id": 3, "fields": {"TITLE": "Новое название"}}));
-    let form = take_form(&listener);
+    let form = receive_form(&listener);
     for part in [
         "event=ONCRMDEALUPDATE&",
         "&data[FIELDS][ID]=3&",
@@ -54,22 +55,22 @@ fn a_handler_is_told_the_id_with_the_token_and_no_more_after_it_is_unbound() {
     }
     assert!(!form.contains("TITLE"), "{form}");
 
-    // What failed, and what is not bound any more, is not told: the next form is the next event.
+    // Failed calls and unbound events send nothing: the next form is the next event.
     portal.fault("crm.deal.update", &json!({"id": 4, "fields": {"STAGE_ID": "NOPE"}}));
     portal.call("batch", &json!({"cmd": ["crm.deal.update?id=5&fields[TITLE]=x"]}));
-    assert!(take_form(&listener).contains("data[FIELDS][ID]=5&"));
+    assert!(receive_form(&listener).contains("data[FIELDS][ID]=5&"));
     assert_eq!(portal.call("event.unbind", &bind), json!({"count": 1}));
     assert_eq!(portal.call("event.unbind", &bind), json!({"count": 0}));
     portal.call("event.bind", &json!({"event": "ONTASKADD", "handler": handler}));
     portal.call("crm.deal.update", &json!({"id": 6, "fields": {"TITLE": "x"}}));
     portal.call("tasks.task.add", &json!({"fields": {"TITLE": "x", "RESPONSIBLE_ID": 1}}));
-    let form = take_form(&listener);
+    let form = receive_form(&listener);
     assert!(form.starts_with("event=ONTASKADD&") && form.contains("data[FIELDS_AFTER][ID]=37"), "{form}");
 }
 
 #[test]
-fn a_strict_portal_lets_no_webhook_near_events() {
-    let portal = Asked::with(Options { rate: false, events: Events::Strict, ..Options::default() });
+fn a_strict_portal_refuses_event_methods_to_webhooks() {
+    let portal = TestPortal::with(Options { rate: false, events: Events::Strict, ..Options::default() });
     for method in ["event.bind", "event.get", "event.unbind"] {
         let fault = portal.fault(method, &json!({"event": "onCrmDealAdd", "handler": "http://example.test/"}));
         assert_eq!((fault.0, fault.1.as_str()), (403, "WRONG_AUTH_TYPE"), "{method}");

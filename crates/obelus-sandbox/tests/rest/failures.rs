@@ -1,15 +1,15 @@
-//! Everything that goes wrong, on purpose: faults, limits, lost answers, restarts.
+//! Faults, limits, dropped answers and restarts.
 
 use std::time::{Duration, SystemTime};
 
 use obelus_sandbox::{Options, Portal, StartError};
 use serde_json::{Value, json};
 
-use crate::support::Asked;
+use crate::support::TestPortal;
 
 #[test]
 fn each_fault_has_its_status_and_code() {
-    let portal = Asked::with(Options { rate: false, scopes: vec!["crm".to_owned()], ..Options::default() });
+    let portal = TestPortal::with(Options { rate: false, scopes: vec!["crm".to_owned()], ..Options::default() });
     for (method, params, expected) in [
         ("no.such.method", json!({}), (404, "ERROR_METHOD_NOT_FOUND")),
         ("crm.deal.get", json!({}), (400, "")),
@@ -47,15 +47,15 @@ fn each_fault_has_its_status_and_code() {
 }
 
 #[test]
-fn the_webhook_of_someone_who_has_left_opens_nothing() {
-    let portal = Asked::with(Options { user: 8, ..Options::default() });
+fn the_webhook_of_an_inactive_user_is_refused() {
+    let portal = TestPortal::with(Options { user: 8, ..Options::default() });
     let fault = portal.fault("profile", &json!({}));
     assert_eq!((fault.0, fault.1.as_str()), (403, "user_access_error"));
 }
 
 #[test]
-fn a_program_can_ask_what_it_may() {
-    let portal = Asked::with(Options { rate: false, scopes: vec!["crm".to_owned()], ..Options::default() });
+fn scopes_and_methods_are_reported() {
+    let portal = TestPortal::with(Options { rate: false, scopes: vec!["crm".to_owned()], ..Options::default() });
     assert_eq!(portal.call("scope", &json!({})), json!(["crm"]));
     let names = portal.call("methods", &json!({}));
     let has = |name: &str| names.as_array().is_some_and(|names| names.contains(&json!(name)));
@@ -69,8 +69,8 @@ fn a_program_can_ask_what_it_may() {
 
 #[test]
 fn the_bucket_takes_a_burst_and_then_refuses_before_anything_is_done() {
-    let portal = Asked::with(Options::default());
-    // However slow the machine: more than the bucket holds and leaks in the meantime.
+    let portal = TestPortal::with(Options::default());
+    // Send until the bucket is full, so that the test does not depend on the machine's speed.
     let mut refused = 0;
     let mut done = 0;
     while refused == 0 && done < 5000 {
@@ -85,14 +85,14 @@ fn the_bucket_takes_a_burst_and_then_refuses_before_anything_is_done() {
         }
     }
     assert!(done >= 50 && refused == 1, "{done} done, {refused} refused");
-    // An hour later there is room again, and exactly what was answered is there.
+    // After an hour there is room again, and exactly the accepted requests were carried out.
     portal.portal.set_now(SystemTime::now() + Duration::from_secs(3600));
     assert_eq!(portal.answer("crm.deal.list", &json!({"filter": {"TITLE": "x"}}))["total"], json!(done));
 }
 
 #[test]
 fn a_method_that_worked_too_long_is_blocked_until_its_time_is_over() {
-    let portal = Asked::with(Options { operating_cost: Some(200.0), ..Options::default() });
+    let portal = TestPortal::with(Options { operating_cost: Some(200.0), ..Options::default() });
     let mut last = json!(null);
     for _ in 0..3 {
         last = portal.answer("crm.deal.list", &json!({}))["time"].take();
@@ -109,15 +109,15 @@ fn a_method_that_worked_too_long_is_blocked_until_its_time_is_over() {
 }
 
 #[test]
-fn dropped_answers_were_done_and_are_the_same_in_every_run() {
+fn requests_with_dropped_answers_are_carried_out_and_the_same_in_every_run() {
     let run = || {
-        let portal = Asked::with(Options { rate: false, drop_answers: 0.3, ..Options::default() });
+        let portal = TestPortal::with(Options { rate: false, drop_answers: 0.3, ..Options::default() });
         let add = |n: usize| {
             let body = json!({"fields": {"TITLE": "x", "ORIGINATOR_ID": "t", "ORIGIN_ID": n.to_string()}}).to_string();
             portal.send("POST", &portal.path("crm.deal.add"), "application/json", &body).is_none()
         };
         let dropped: Vec<bool> = (0..40).map(add).collect();
-        // Reads may be asked for again until one comes through.
+        // A read can be repeated until an answer arrives.
         let list = json!({"filter": {"ORIGINATOR_ID": "t"}, "select": ["ID"]}).to_string();
         let read = (0..50).find_map(|_| portal.send("POST", &portal.path("crm.deal.list"), "application/json", &list));
         (dropped, read.expect("an answer").json()["total"].clone())
@@ -135,22 +135,22 @@ fn a_portal_in_a_file_survives_and_one_in_memory_does_not() {
         std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("survives-{}.sqlite", std::process::id()));
     let options = Options { db: Some(path.clone()), rate: false, ..Options::default() };
     let id = {
-        let portal = Asked::with(options.clone());
+        let portal = TestPortal::with(options.clone());
         portal.call("crm.deal.add", &json!({"fields": {"TITLE": "Остаётся"}}))
     };
-    let portal = Asked::with(options);
+    let portal = TestPortal::with(options);
     assert_eq!(portal.call("crm.deal.get", &json!({"id": id}))["TITLE"], "Остаётся");
     drop(portal);
     for end in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(format!("{}{end}", path.display()));
     }
-    assert_eq!(Asked::new().fault("crm.deal.get", &json!({"id": id})).0, 400);
+    assert_eq!(TestPortal::new().fault("crm.deal.get", &json!({"id": id})).0, 400);
 }
 
 #[test]
-fn its_clock_can_be_set_and_the_seed_is_around_it() {
+fn the_clock_can_be_set_and_seed_dates_are_around_it() {
     let new_year = SystemTime::UNIX_EPOCH + Duration::from_secs(1_893_448_800); // 2030-01-01 01:00 in Moscow
-    let portal = Asked::with(Options { now: Some(new_year), rate: false, ..Options::default() });
+    let portal = TestPortal::with(Options { now: Some(new_year), rate: false, ..Options::default() });
     let now = portal.call("server.time", &json!({}));
     assert!(now.as_str().is_some_and(|now| now.starts_with("2030-01-01T01:")), "{now}");
     let newest = portal.call("crm.deal.list", &json!({"order": {"DATE_CREATE": "DESC"}, "select": ["DATE_CREATE"]}));
@@ -165,7 +165,7 @@ fn its_clock_can_be_set_and_the_seed_is_around_it() {
 fn a_portal_that_cannot_start_says_why() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let start = |options: Options| runtime.block_on(Portal::start(options)).err().map(|error| error.to_string());
-    let taken = Asked::new();
+    let taken = TestPortal::new();
     let said = start(Options { listen: taken.portal.address(), ..Options::default() }).unwrap_or_default();
     assert!(said.contains("cannot listen at") && said.contains("port 0"), "{said}");
     assert_eq!(start(Options { user: 9, ..Options::default() }), Some(StartError::User(9, 8).to_string()));

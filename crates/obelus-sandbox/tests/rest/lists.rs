@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::Asked;
+use crate::support::TestPortal;
 
 fn ids(rows: &Value) -> Vec<i64> {
     let id = |row: &Value| row["ID"].as_str().and_then(|id| id.parse().ok()).expect("an id");
@@ -11,7 +11,7 @@ fn ids(rows: &Value) -> Vec<i64> {
 
 #[test]
 fn a_list_has_pages_of_fifty() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     let page = |start: Value| {
         let answer = portal.answer("crm.deal.list", &json!({"select": ["ID"], "start": start}));
         (ids(&answer["result"]), answer["total"].clone(), answer.get("next").cloned())
@@ -23,13 +23,13 @@ fn a_list_has_pages_of_fifty() {
     assert_eq!(page(json!(73)), page(json!(50)));
     assert_eq!(page(json!(1000)), (vec![], json!(150), None));
     assert_eq!(page(json!(i64::MAX)), (vec![], json!(150), None));
-    // Nothing is counted.
+    // With `start=-1` nothing is counted.
     assert_eq!(page(json!(-1)), ((1..=50).collect(), json!(0), None));
 }
 
 #[test]
 fn a_large_list_is_walked_by_ids_without_counting() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     let mut seen = Vec::new();
     loop {
         let last = seen.last().copied().unwrap_or(0);
@@ -45,7 +45,7 @@ fn a_large_list_is_walked_by_ids_without_counting() {
 
 #[test]
 fn every_prefix_of_a_filter_does_what_it_is_documented_to() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     for (title, amount, origin) in [
         ("Окна Север", 100.0, Some("a")),
         ("окна Юг", 200.0, Some("b")),
@@ -70,7 +70,7 @@ fn every_prefix_of_a_filter_does_what_it_is_documented_to() {
         (json!({">=OPPORTUNITY": 200, "<OPPORTUNITY": 400}), vec![152, 153]),
         (json!({"><OPPORTUNITY": [150, 350]}), vec![152, 153]),
         (json!({"!><OPPORTUNITY": [150, 350]}), vec![151, 154]),
-        // A substring needs no marks and has no case; what looks like a mark is a letter.
+        // A substring needs no `%`, ignores case, and has no special characters.
         (json!({"%TITLE": "ОКНА"}), vec![151, 152]),
         (json!({"%TITLE": "50%"}), vec![153]),
         (json!({"%TITLE": "елка"}), vec![153]),
@@ -78,7 +78,7 @@ fn every_prefix_of_a_filter_does_what_it_is_documented_to() {
         (json!({"=%TITLE": "окна%"}), vec![151, 152]),
         (json!({"%=TITLE": "%юг"}), vec![152]),
         (json!({"=%TITLE": "двери"}), vec![154]),
-        // What is not set.
+        // Fields that are not set.
         (json!({"ORIGIN_ID": ""}), vec![153, 154]),
         (json!({"ORIGIN_ID": null}), vec![153, 154]),
         (json!({"!ORIGIN_ID": ""}), vec![151, 152]),
@@ -89,7 +89,7 @@ fn every_prefix_of_a_filter_does_what_it_is_documented_to() {
             vec![151, 152, 153, 154],
         ),
         (json!({">DATE_CREATE": "2100-01-01"}), vec![]),
-        // What the portal does not know, it passes over.
+        // Unknown fields are ignored.
         (json!({"NO_SUCH_FIELD": 1}), vec![151, 152, 153, 154]),
     ] {
         let mut whole = filter.clone();
@@ -100,8 +100,8 @@ fn every_prefix_of_a_filter_does_what_it_is_documented_to() {
 }
 
 #[test]
-fn select_has_masks_and_leaves_out_what_holds_several_values() {
-    let portal = Asked::new();
+fn select_has_masks_and_omits_multi_value_fields() {
+    let portal = TestPortal::new();
     let first = |method: &str, select: Value| {
         let rows = portal.call(method, &json!({"select": select, "filter": {"ID": 1}}));
         rows[0].as_object().expect("a row").keys().cloned().collect::<Vec<_>>()
@@ -118,8 +118,8 @@ fn select_has_masks_and_leaves_out_what_holds_several_values() {
 }
 
 #[test]
-fn order_is_by_several_fields_and_the_id_settles_the_rest() {
-    let portal = Asked::new();
+fn order_is_by_several_fields_then_by_id() {
+    let portal = TestPortal::new();
     for (title, amount) in [("Б", 1), ("а", 2), ("А", 1)] {
         portal.call("crm.deal.add", &json!({"fields": {"TITLE": title, "OPPORTUNITY": amount, "ORIGINATOR_ID": "o"}}));
     }
@@ -133,7 +133,7 @@ fn order_is_by_several_fields_and_the_id_settles_the_rest() {
 
 #[test]
 fn people_are_found_by_phone_and_e_mail() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     let contact = portal.call("crm.contact.get", &json!({"id": 5}));
     let found = |filter: Value| ids(&portal.call("crm.contact.list", &json!({"filter": filter, "select": ["ID"]})));
     assert_eq!(found(json!({"PHONE": contact["PHONE"][0]["VALUE"]})), [5]);
@@ -143,7 +143,7 @@ fn people_are_found_by_phone_and_e_mail() {
 
 #[test]
 fn funnels_and_stages_have_names() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     for name in ["crm.dealcategory.list", "crm.deal.category.list"] {
         assert_eq!(portal.call(name, &json!({}))[0]["ID"], "1", "{name}");
     }
@@ -166,8 +166,8 @@ fn funnels_and_stages_have_names() {
 }
 
 #[test]
-fn users_take_their_filter_beside_the_other_parameters_too() {
-    let portal = Asked::new();
+fn user_filters_may_be_plain_parameters() {
+    let portal = TestPortal::new();
     assert_eq!(portal.answer("user.get", &json!({}))["total"], 8);
     assert_eq!(portal.call("user.get", &json!({"ID": 3}))[0]["LAST_NAME"], "Лугова");
     assert_eq!(portal.answer("user.get", &json!({"FILTER": {"ACTIVE": false}}))["total"], 1);

@@ -1,4 +1,4 @@
-//! The portal as programs meet it: real requests over HTTP on this machine.
+//! Tests of the portal by real HTTP requests.
 
 mod batches;
 mod encodings;

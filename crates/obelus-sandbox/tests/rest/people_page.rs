@@ -1,12 +1,12 @@
-//! The page that people look at.
+//! The page for people.
 
 use serde_json::json;
 
-use crate::support::Asked;
+use crate::support::TestPortal;
 
 #[test]
 fn the_page_shows_records_and_what_requests_changed() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     assert!(portal.get("/").body.contains("Запросов ещё не было"));
     portal.call("crm.deal.update", &json!({"id": 1, "fields": {"OPPORTUNITY": 100_000, "STAGE_ID": "EXECUTING"}}));
     portal.call("tasks.task.add", &json!({"fields": {"TITLE": "Позвонить Пахомову", "RESPONSIBLE_ID": 3}}));
@@ -34,7 +34,7 @@ fn the_page_shows_records_and_what_requests_changed() {
 
 #[test]
 fn nothing_in_a_record_becomes_markup_and_no_secret_is_shown() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     let evil = "<script>alert(1)</script>\u{202e}";
     portal.call("crm.deal.add", &json!({"fields": {"TITLE": evil, "CURRENCY_ID": "<i>"}}));
     portal.call("tasks.task.add", &json!({"fields": {"TITLE": evil, "DESCRIPTION": evil, "RESPONSIBLE_ID": 1}}));

@@ -1,12 +1,12 @@
-//! Adding, changing and deleting, and what the portal does by itself then.
+//! Adding, changing and deleting records, and the fields that the portal sets.
 
 use serde_json::json;
 
-use crate::support::Asked;
+use crate::support::TestPortal;
 
 #[test]
-fn a_deal_gets_what_it_was_not_given() {
-    let portal = Asked::new();
+fn a_new_deal_gets_defaults() {
+    let portal = TestPortal::new();
     let id = portal.call("crm.deal.add", &json!({"fields": {}}));
     let deal = portal.call("crm.deal.get", &json!({"ID": id}));
     assert_eq!(deal["TITLE"], json!(format!("Сделка #{id}")));
@@ -27,7 +27,7 @@ fn a_deal_gets_what_it_was_not_given() {
 
 #[test]
 fn a_stage_closes_a_deal_and_opens_it_again() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     let stage = |stage: &str| {
         portal.call("crm.deal.update", &json!({"id": 1, "fields": {"STAGE_ID": stage}}));
         let deal = portal.call("crm.deal.get", &json!({"id": 1}));
@@ -38,14 +38,14 @@ fn a_stage_closes_a_deal_and_opens_it_again() {
     assert_eq!(stage("EXECUTING"), (json!("N"), json!("P"), json!("1")));
     let wrong = portal.fault("crm.deal.update", &json!({"id": 1, "fields": {"STAGE_ID": "C1:NEW"}}));
     assert_eq!((wrong.0, wrong.1.as_str()), (400, ""));
-    // A funnel is chosen once.
+    // The funnel of a deal cannot be changed.
     portal.call("crm.deal.update", &json!({"id": 1, "fields": {"CATEGORY_ID": 1}}));
     assert_eq!(portal.call("crm.deal.get", &json!({"id": 1}))["CATEGORY_ID"], "0");
 }
 
 #[test]
-fn what_cannot_be_understood_changes_nothing() {
-    let portal = Asked::new();
+fn invalid_values_change_nothing() {
+    let portal = TestPortal::new();
     let before = portal.call("crm.deal.get", &json!({"id": 1}));
     for fields in
         [json!({"OPPORTUNITY": "сто тысяч", "TITLE": "Не то"}), json!({"TITLE": "Не то", "CLOSEDATE": "в пятницу"})]
@@ -58,7 +58,7 @@ fn what_cannot_be_understood_changes_nothing() {
 
 #[test]
 fn a_contact_keeps_its_phones_by_their_ids() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     let phones = json!([{"VALUE": "+7 000 555-00-01", "VALUE_TYPE": "MOBILE"}, {"VALUE": "+7 000 555-00-02"}]);
     let id = portal.call("crm.contact.add", &json!({"fields": {"NAME": "Пётр", "PHONE": phones}}));
     let contact = portal.call("crm.contact.get", &json!({"id": id}));
@@ -70,14 +70,14 @@ fn a_contact_keeps_its_phones_by_their_ids() {
     let contact = portal.call("crm.contact.get", &json!({"id": id}));
     let expected = json!([{"ID": first, "VALUE_TYPE": "MOBILE", "VALUE": "+7 000 555-00-03", "TYPE_ID": "PHONE"}]);
     assert_eq!(contact["PHONE"], expected);
-    // Another's phone is not to be had by its id.
+    // The phone of another contact cannot be changed by its id.
     portal.call("crm.contact.update", &json!({"id": 1, "fields": {"PHONE": [{"ID": first, "VALUE": "чужой"}]}}));
     assert_eq!(portal.call("crm.contact.get", &json!({"id": id}))["PHONE"], expected);
 }
 
 #[test]
-fn a_planted_key_finds_what_was_made_before_the_answer_was_lost() {
-    let portal = Asked::new();
+fn origin_id_finds_a_record_whose_answer_was_lost() {
+    let portal = TestPortal::new();
     for (kind, fields) in [
         ("crm.deal", json!({"TITLE": "x"})),
         ("crm.contact", json!({"NAME": "x"})),
@@ -105,8 +105,31 @@ fn a_planted_key_finds_what_was_made_before_the_answer_was_lost() {
 }
 
 #[test]
+fn a_universal_activity_needs_no_communications() {
+    let portal = TestPortal::new();
+    let todo = json!({
+        "ownerTypeId": 2, "ownerId": 1, "deadline": "2026-11-20T12:00:00+03:00", "title": "Позвонить", "responsibleId": 3,
+    });
+    let id = portal.call("crm.activity.todo.add", &todo)["id"].clone();
+    let activity = portal.call("crm.activity.get", &json!({"id": id}));
+    for (name, value) in [
+        ("SUBJECT", "Позвонить"),
+        ("PROVIDER_ID", "CRM_TODO"),
+        ("RESPONSIBLE_ID", "3"),
+        ("OWNER_ID", "1"),
+        ("DEADLINE", "2026-11-20T12:00:00+03:00"),
+    ] {
+        assert_eq!(activity[name], value, "{name}");
+    }
+    let fault = portal.fault("crm.activity.todo.add", &json!({"ownerTypeId": 2, "ownerId": 1, "title": "x"}));
+    assert!(fault.1 == "100" && fault.2.contains("{deadline}"), "{fault:?}");
+    let nobody = json!({"ownerTypeId": 2, "ownerId": 999_999, "deadline": "2026-11-20T12:00:00+03:00"});
+    assert_eq!(portal.fault("crm.activity.todo.add", &nobody).0, 400);
+}
+
+#[test]
 fn an_activity_takes_its_deadline_from_its_times() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     let fields = json!({
         "SUBJECT": "Звонок", "TYPE_ID": 2, "OWNER_TYPE_ID": 2, "OWNER_ID": 1, "RESPONSIBLE_ID": 3,
         "COMMUNICATIONS": [{"VALUE": "+7 000 555-00-00", "ENTITY_ID": 1, "ENTITY_TYPE_ID": 3}],
@@ -131,7 +154,7 @@ fn an_activity_takes_its_deadline_from_its_times() {
 
 #[test]
 fn a_comment_takes_its_fields_in_lower_case_only() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     let fields = json!({"ENTITY_ID": 1, "ENTITY_TYPE": "deal", "COMMENT": "Перезвонить"});
     let id = portal.call("crm.timeline.comment.add", &json!({"fields": fields}));
     assert_eq!(portal.call("crm.timeline.comment.get", &json!({"id": id}))["COMMENT"], "Перезвонить");
@@ -144,8 +167,8 @@ fn a_comment_takes_its_fields_in_lower_case_only() {
 }
 
 #[test]
-fn fields_of_the_users_own_are_made_kept_and_found() {
-    let portal = Asked::new();
+fn custom_fields_are_added_stored_and_filtered() {
+    let portal = TestPortal::new();
     let fields = json!({"FIELD_NAME": "FLOOR", "USER_TYPE_ID": "integer", "EDIT_FORM_LABEL": {"ru": "Этаж"}});
     portal.call("crm.deal.userfield.add", &json!({"fields": fields}));
     portal.call("crm.deal.update", &json!({"id": 2, "fields": {"UF_CRM_FLOOR": "17"}}));

@@ -1,4 +1,4 @@
-//! A portal to ask, and the smallest client that can ask it.
+//! A portal for tests with a minimal HTTP client.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -6,14 +6,14 @@ use std::net::TcpStream;
 use obelus_sandbox::{Options, Portal};
 use serde_json::Value;
 
-/// A portal with a thread of its own; it stops with the test.
-pub(crate) struct Asked {
+/// A portal with its own runtime; it stops with the test.
+pub(crate) struct TestPortal {
     pub(crate) portal: Portal,
-    /// The portal lives on it.
+    /// Runs the portal.
     _runtime: tokio::runtime::Runtime,
 }
 
-/// What came back.
+/// An HTTP response.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -28,20 +28,20 @@ impl Reply {
     }
 }
 
-impl Asked {
+impl TestPortal {
     /// A portal without limits.
-    pub(crate) fn new() -> Asked {
-        Asked::with(Options { rate: false, ..Options::default() })
+    pub(crate) fn new() -> TestPortal {
+        TestPortal::with(Options { rate: false, ..Options::default() })
     }
 
-    pub(crate) fn with(options: Options) -> Asked {
+    pub(crate) fn with(options: Options) -> TestPortal {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
         let portal = runtime.block_on(Portal::start(options)).expect("a portal");
-        Asked { portal, _runtime: runtime }
+        TestPortal { portal, _runtime: runtime }
     }
 
-    /// Sends a request as it stands; nothing comes back where the connection is dropped.
+    /// Sends a request; `None` if the connection is dropped.
     pub(crate) fn send(&self, method: &str, path: &str, content_type: &str, body: &str) -> Option<Reply> {
         let mut stream = TcpStream::connect(self.portal.address()).expect("it listens");
         let length = body.len();
@@ -52,7 +52,7 @@ impl Asked {
         )
         .expect("it reads");
         let mut answer = String::new();
-        // A connection that is reset is one that was dropped.
+        // A dropped connection may be reset.
         let _ = stream.read_to_string(&mut answer);
         let (head, body) = answer.split_once("\r\n\r\n")?;
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status");
@@ -72,7 +72,7 @@ impl Asked {
         self.send("POST", &self.path(method), "application/json", &params.to_string()).expect("an answer")
     }
 
-    /// The whole answer to a call that must go well.
+    /// The whole answer to a call that must succeed.
     #[track_caller]
     pub(crate) fn answer(&self, method: &str, params: &Value) -> Value {
         let reply = self.post(method, params);
@@ -80,13 +80,13 @@ impl Asked {
         reply.json()
     }
 
-    /// The result of a call that must go well.
+    /// The result of a call that must succeed.
     #[track_caller]
     pub(crate) fn call(&self, method: &str, params: &Value) -> Value {
         self.answer(method, params)["result"].take()
     }
 
-    /// Status, code and words of a call that must fail.
+    /// Status, code and description of a call that must fail.
     #[track_caller]
     pub(crate) fn fault(&self, method: &str, params: &Value) -> (u16, String, String) {
         let reply = self.post(method, params);
@@ -95,7 +95,7 @@ impl Asked {
         (reply.status, of("error"), of("error_description"))
     }
 
-    /// A page of this address.
+    /// Gets a page.
     #[track_caller]
     pub(crate) fn get(&self, path: &str) -> Reply {
         self.send("GET", path, "text/plain", "").expect("an answer")

@@ -1,12 +1,12 @@
-//! Tasks, with names of their own and ids as text.
+//! Tasks, their comments and checklists.
 
 use serde_json::{Value, json};
 
-use crate::support::Asked;
+use crate::support::TestPortal;
 
 #[test]
 fn a_task_is_shown_in_camel_case_with_ids_as_text() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     let fields = json!({
         "TITLE": "Позвонить", "RESPONSIBLE_ID": 3, "DEADLINE": "2030-05-05T19:00:00+03:00", "GROUP_ID": 1,
         "UF_CRM_TASK": ["D_1"], "AUDITORS": [2]
@@ -29,7 +29,7 @@ fn a_task_is_shown_in_camel_case_with_ids_as_text() {
 
 #[test]
 fn the_newest_task_comes_first_and_filters_work() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     let found = |params: Value| {
         let answer = portal.answer("tasks.task.list", &params);
         let tasks = answer["result"]["tasks"].as_array().expect("tasks").clone();
@@ -50,7 +50,7 @@ fn the_newest_task_comes_first_and_filters_work() {
 
 #[test]
 fn comments_and_checklists_take_parameters_by_name_and_by_place() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     for params in [json!({"TASKID": 2, "FIELDS": {"POST_MESSAGE": "Готово"}}), json!([2, {"POST_MESSAGE": "Готово"}])]
     {
         assert!(portal.call("task.commentitem.add", &params).is_u64(), "{params}");
@@ -74,7 +74,7 @@ fn comments_and_checklists_take_parameters_by_name_and_by_place() {
 
 #[test]
 fn faults_of_tasks_have_codes_of_their_own() {
-    let portal = Asked::new();
+    let portal = TestPortal::new();
     for (method, params, code) in [
         ("tasks.task.get", json!({}), "100"),
         ("tasks.task.get", json!({"taskId": "x"}), "0"),

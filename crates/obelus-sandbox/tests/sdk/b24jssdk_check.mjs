@@ -25,7 +25,7 @@ const page = async (params) => {
   return answer
 }
 
-// Who we are, as the library's helpers ask.
+// The current user.
 assert.equal((await call('profile')).result.ID, '1')
 assert.equal((await call('user.current')).result.ACTIVE, true)
 assert.match((await call('server.time')).result, /\+03:00$/)
@@ -99,8 +99,8 @@ assert.ok(!broken.isSuccess)
 assert.match(broken.getErrorMessages().join(), /Method not found/)
 assert.equal(broken.getData()[1].getData().result.ID, String(ids[0]))
 
-// What is wrong is told with its code and status.
-// (The CRM's own faults have an empty code, as on portals; of those the library keeps the status only.)
+// Errors have a code and a status.
+// (Errors of the CRM have an empty code, as on real portals; the library keeps only their status.)
 await assert.rejects(call('crm.deal.get', { id: 1e9 }), error => error.status === 400)
 await assert.rejects(call('no.such.method'), error => error.code === 'ERROR_METHOD_NOT_FOUND' && error.status === 404)
 

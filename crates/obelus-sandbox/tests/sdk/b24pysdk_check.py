@@ -13,7 +13,7 @@ _, _, user, key, _ = url.path.split("/")
 webhook = BitrixWebhook(domain=url.netloc, webhook_token=f"{user}/{key}")
 client = Client(webhook)
 
-# Who we are.
+# The current user.
 assert client.profile().response.result["ID"] == user
 assert client.user.current().response.result["ACTIVE"] is True
 assert "crm" in client.scope().response.result

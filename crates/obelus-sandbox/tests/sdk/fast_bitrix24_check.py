@@ -68,7 +68,7 @@ async def main():
     for row in by_id.values():
         assert row["TITLE"] == f"Быстрая сделка {int(row['ORIGIN_ID'][2:]):03}", row
 
-    # Order, which only a plain call takes.
+    # Order, which only a plain call supports.
     raw = await b.call("crm.deal.list", {"order": {"OPPORTUNITY": "DESC"}, "filter": {"ORIGINATOR_ID": "fast"}}, raw=True)
     assert raw["result"][0]["OPPORTUNITY"] == "119000.00" and raw["total"] == 120 and raw["next"] == 50
 
@@ -83,7 +83,7 @@ async def main():
     })
     assert batch["again"]["TITLE"] == batch["deal"]["TITLE"] and batch["again"]["ID"] == str(batch["copy"])
 
-    # Changes, and what is wrong.
+    # Changes and errors.
     assert await b.call("crm.deal.update", {"ID": first, "fields": {"STAGE_ID": "WON"}}) is True
     try:
         await b.call("crm.deal.get", {"ID": 10**9})

@@ -1,39 +1,39 @@
-//! What was expected of a turn, held against what was seen.
+//! Compares a turn with its expectation.
 
 use serde_json::Value;
 
-use super::Talk;
+use super::Conversation;
 use super::peers::Peers;
 
-/// What is otherwise than expected.
-pub(super) fn differences<P: Peers>(talk: &Talk<P>, expect: &Value) -> Vec<String> {
+/// The differences from the expectation.
+pub(super) fn differences<P: Peers>(conversation: &Conversation<P>, expect: &Value) -> Vec<String> {
     let mut why = Vec::new();
     for (name, expected) in expect.as_object().into_iter().flatten() {
         let difference = match name.as_str() {
-            "state" => differs("state", &talk.session.state(), expected),
-            "calls" => calls(talk, expected),
-            "reply" => parts("reply", &talk.seen.words.join("\n"), expected),
-            "prompt" => match &talk.seen.prompt {
+            "state" => differs("state", &conversation.session.state(), expected),
+            "calls" => calls(conversation, expected),
+            "reply" => parts("reply", &conversation.observed.words.join("\n"), expected),
+            "prompt" => match &conversation.observed.prompt {
                 Some(prompt) => parts("prompt", prompt, expected),
                 None => Some("the model was not asked".to_owned()),
             },
             "ends" => {
-                let found = talk.ends();
+                let found = conversation.ends();
                 (expected != found).then(|| format!("it ends with {found} instead of {expected}"))
             }
-            other => Some(format!("cannot look for `{other}`")),
+            other => Some(format!("unknown expectation `{other}`")),
         };
         why.extend(difference);
     }
     why
 }
 
-fn calls<P: Peers>(talk: &Talk<P>, expected: &Value) -> Option<String> {
+fn calls<P: Peers>(conversation: &Conversation<P>, expected: &Value) -> Option<String> {
     let expected: Vec<&str> = expected.as_array()?.iter().filter_map(Value::as_str).collect();
-    talk.peers.calls_differ(&talk.seen.calls, &expected)
+    conversation.peers.calls_differ(&conversation.observed.calls, &expected)
 }
 
-/// Parts that a text has and lacks, whatever the case of the letters.
+/// Checks the parts that a text must have and lack, ignoring case.
 fn parts(what: &str, text: &str, expected: &Value) -> Option<String> {
     let lower = text.to_lowercase();
     let has = |part: &&str| lower.contains(&part.to_lowercase());
@@ -42,8 +42,8 @@ fn parts(what: &str, text: &str, expected: &Value) -> Option<String> {
     missing.or_else(|| all("lacks").find(|part| has(part)).map(|part| format!("{what} has {part:?}: {text}")))
 }
 
-/// The first place where a value is not as expected: objects by containment, arrays element by element, `"*"` for
-/// anything that is there.
+/// The first difference from an expected value. Objects may have more members, arrays are compared element by
+/// element, `"*"` matches any value.
 fn differs(place: &str, found: &Value, expected: &Value) -> Option<String> {
     match (found, expected) {
         (_, Value::String(any)) if any == "*" => None,
@@ -63,12 +63,12 @@ fn differs(place: &str, found: &Value, expected: &Value) -> Option<String> {
     }
 }
 
-/// Whether a value has everything that is expected of it.
+/// Whether a value matches an expected value.
 pub(super) fn fits(found: &Value, expected: &Value) -> bool {
     differs("", found, expected).is_none()
 }
 
-/// The same method, be it by the name that the agent's tools have or by the portal's own.
+/// Whether two names mean the same method: the agent's tools and the portal use different names for some.
 pub(crate) fn same_method(a: &str, b: &str) -> bool {
     wire(a) == wire(b)
 }
@@ -76,7 +76,7 @@ pub(crate) fn same_method(a: &str, b: &str) -> bool {
 fn wire(method: &str) -> String {
     let lower = method.to_lowercase();
     match lower.as_str() {
-        "crm.deal.category.list" => "crm.dealcategory.list".to_owned(),
+        "crm.deal.category.list" | "crm.dealcategory.list" => "crm.category.list".to_owned(),
         "crm.deal.category.stage.list" => "crm.dealcategory.stage.list".to_owned(),
         "sonet.group.get" => "sonet_group.get".to_owned(),
         "sonet.group.user.get" => "sonet_group.user.get".to_owned(),

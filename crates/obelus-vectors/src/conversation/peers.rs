@@ -1,4 +1,4 @@
-//! Who is at the other end of a conversation.
+//! The other side of a conversation: the model and the portal.
 
 use std::sync::Arc;
 
@@ -6,20 +6,19 @@ use obelus_kernel::Effect;
 use obelus_kernel::session::{Answer, CallError, Outcome, Prompt, Start};
 use serde_json::Value;
 
-/// Who answers the requests to the model and the calls to the portal. What is otherwise than the case has it goes to
-/// `trouble`.
+/// Answers requests to the model and calls to the portal. Deviations from the case are added to `problems`.
 pub(crate) trait Peers {
     /// A turn begins.
     fn begin(&mut self, turn: &Value);
 
     /// The model's answer to a request.
-    fn answer(&mut self, prompt: Prompt, trouble: &mut Vec<String>) -> Answer;
+    fn answer(&mut self, prompt: Prompt, problems: &mut Vec<String>) -> Answer;
 
-    /// What comes of a call.
-    fn outcome(&mut self, called: &Called, trouble: &mut Vec<String>) -> Outcome;
+    /// The outcome of a call.
+    fn outcome(&mut self, called: &Called, problems: &mut Vec<String>) -> Outcome;
 
-    /// What should have been asked or called in this turn, and was not.
-    fn left(&mut self) -> Vec<String>;
+    /// Scripted answers that were not used in this turn.
+    fn unused(&mut self) -> Vec<String>;
 
     /// How the calls of a turn differ from those that were expected.
     fn calls_differ(&self, made: &[Called], expected: &[&str]) -> Option<String>;
@@ -29,31 +28,31 @@ pub(crate) trait Peers {
 pub(crate) struct Called {
     pub(crate) method: String,
     pub(crate) call: Arc<Value>,
-    /// Whether it leaves the world as it is.
+    /// Whether it changes nothing in the portal.
     pub(crate) is_read: bool,
 }
 
 impl Called {
     pub(crate) fn new(start: &Start) -> Self {
-        // A tool may call another method than the one it is named after.
+        // A tool may name another method than its own name.
         let named = start.tool.schema.get("x-bitrix24").and_then(|said| said.get("method")?.as_str());
         let method = named.unwrap_or(&start.tool.name).to_owned();
         Self { method, call: Arc::clone(&start.call), is_read: start.tool.effect == Effect::Read }
     }
 
-    /// Whether an answer of the script is for this method.
+    /// Whether a scripted answer is for this method.
     pub(crate) fn is_for(&self, answer: &Value) -> bool {
         super::expect::same_method(answer["method"].as_str().unwrap_or_default(), &self.method)
     }
 
-    /// Whether it has the parameters that an answer of the script asks for.
+    /// Whether the call has the parameters that a scripted answer requires.
     pub(crate) fn fits(&self, answer: &Value) -> bool {
         let params = &answer["params"];
         params.is_null() || super::expect::fits(&self.call, params)
     }
 }
 
-/// What an answer of the script comes to.
+/// The outcome in a scripted answer.
 pub(crate) fn outcome_of(answer: &Value) -> Outcome {
     match answer["error"].as_str() {
         Some(code) => {

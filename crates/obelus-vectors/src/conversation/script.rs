@@ -1,4 +1,4 @@
-//! Both sides by script, to the letter and in its order: what a case means when the runtime is under test.
+//! A scripted model and portal, which answer exactly in the order of the script. They test the runtime.
 
 use obelus_kernel::session::{Answer, Outcome, Prompt};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::expect::same_method;
 use super::peers::{Called, Peers, names, outcome_of};
 
-/// What is left of the script of a turn.
+/// The rest of the current turn's script.
 #[derive(Default)]
 pub(crate) struct Script {
     model: std::vec::IntoIter<Value>,
@@ -19,7 +19,7 @@ impl Peers for Script {
         (self.model, self.portal) = (list("model"), list("portal"));
     }
 
-    fn answer(&mut self, prompt: Prompt, trouble: &mut Vec<String>) -> Answer {
+    fn answer(&mut self, prompt: Prompt, problems: &mut Vec<String>) -> Answer {
         match self.model.next() {
             Some(Value::String(text)) => match prompt.dialect.read(&text) {
                 Ok(solution) => Answer::Solution { solution, tokens: 0 },
@@ -30,35 +30,35 @@ impl Peers for Script {
                 Answer::Failed { code: code.to_owned(), message: format!("the model is {code}") }
             }
             None => {
-                trouble.push("the model was asked more often than it has answers".to_owned());
+                problems.push("the model was asked more often than it has answers".to_owned());
                 Answer::Failed { code: "script".to_owned(), message: "no more answers".to_owned() }
             }
         }
     }
 
-    fn outcome(&mut self, called: &Called, trouble: &mut Vec<String>) -> Outcome {
+    fn outcome(&mut self, called: &Called, problems: &mut Vec<String>) -> Outcome {
         let method = &called.method;
         match self.portal.next() {
             Some(answer) if !called.is_for(&answer) => {
-                trouble.push(format!("the portal expected {} and was called for {method}", answer["method"]));
+                problems.push(format!("the portal expected {} and was called for {method}", answer["method"]));
                 Outcome::Value(Value::Null)
             }
             Some(answer) => {
                 if !called.fits(&answer) {
-                    trouble.push(format!("{method} was called with {} instead of {}", called.call, answer["params"]));
+                    problems.push(format!("{method} was called with {} instead of {}", called.call, answer["params"]));
                 }
                 outcome_of(&answer)
             }
             None => {
-                trouble.push(format!("the portal was called for {method}, which the script does not expect"));
+                problems.push(format!("the portal was called for {method}, which the script does not expect"));
                 Outcome::Value(Value::Null)
             }
         }
     }
 
-    fn left(&mut self) -> Vec<String> {
-        let asked = self.model.next().map(|left| format!("the model was not asked for {left}"));
-        let called = self.portal.next().map(|left| format!("the portal was not called for {left}"));
+    fn unused(&mut self) -> Vec<String> {
+        let asked = self.model.next().map(|unused| format!("the model was not asked for {unused}"));
+        let called = self.portal.next().map(|unused| format!("the portal was not called for {unused}"));
         asked.into_iter().chain(called).collect()
     }
 

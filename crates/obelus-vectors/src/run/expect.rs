@@ -1,4 +1,4 @@
-//! What was expected of a run, held against what was seen.
+//! Compares a run with its expectation.
 
 use obelus_kernel::{Expr, Message, Path};
 use serde_json::Value;
@@ -30,7 +30,7 @@ pub(super) fn differences(run: &Run, expect: &Value) -> Vec<String> {
             "requests" => differs("requests", &run.requests.into(), expected),
             "questions" => differs("questions", &run.asked.len().into(), expected),
             "ends" => differs("ends", &run.ends().into(), expected),
-            other => Some(format!("cannot look for `{other}`")),
+            other => Some(format!("unknown expectation `{other}`")),
         };
         why.extend(difference);
     }
@@ -76,20 +76,20 @@ fn error_fits(error: &Value, expected: &Value) -> bool {
         && expected["contains"].as_str().is_none_or(|part| error.to_string().contains(part))
 }
 
-/// Every expected thing is found, each by another one, and nothing is left over.
+/// Checks that the expected patterns and the found values match one to one.
 fn one_to_one(what: &str, found: &[Value], expected: &Value, fits: impl Fn(&Value, &Value) -> bool) -> Option<String> {
     let expected = expected.as_array()?;
-    let mut left: Vec<&Value> = found.iter().collect();
-    // What is narrowest is looked for first, so that a broad pattern does not take its place.
+    let mut rest: Vec<&Value> = found.iter().collect();
+    // Longer patterns come first, so that a general pattern does not take the match of a specific one.
     let mut patterns: Vec<&Value> = expected.iter().collect();
     patterns.sort_by_key(|pattern| std::cmp::Reverse(pattern.to_string().len()));
     for pattern in patterns {
-        match left.iter().position(|value| fits(value, pattern)) {
-            Some(index) => drop(left.remove(index)),
+        match rest.iter().position(|value| fits(value, pattern)) {
+            Some(index) => drop(rest.remove(index)),
             None => return Some(format!("{what}: none like {pattern} among {}", Value::from(found.to_vec()))),
         }
     }
-    (!left.is_empty()).then(|| format!("{what}: besides, there are {left:?}"))
+    (!rest.is_empty()).then(|| format!("{what}: besides, there are {rest:?}"))
 }
 
 fn never(run: &Run, expected: &Value) -> Option<String> {
@@ -119,7 +119,7 @@ fn status(run: &Run, expected: &Value) -> Option<String> {
         if of.is_empty() {
             return Some(format!("status: `{tool}` was never called"));
         }
-        let other = of.iter().find(|report| expected != report.status)?;
-        Some(format!("status of {tool}: {} instead of {expected}", other.status))
+        let other = of.iter().find(|report| expected != report.status.name())?;
+        Some(format!("status of {tool}: {} instead of {expected}", other.status.name()))
     })
 }

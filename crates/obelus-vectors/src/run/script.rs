@@ -1,4 +1,4 @@
-//! Activities and a model that do what the case says.
+//! Scripted activities and a scripted model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 pub(super) struct Activities {
     behaviours: Value,
-    /// How often each has been called.
+    /// The number of calls of each activity.
     counts: BTreeMap<String, usize>,
 }
 
@@ -62,7 +62,7 @@ impl Activities {
     }
 }
 
-/// What the scripted model says.
+/// The scripted model's answer.
 pub(super) fn answer(solution: Value) -> Answer {
     if let Some(code) = solution["error"].as_str() {
         return Answer::Failed { code: code.to_owned(), message: format!("the model is {code}") };
@@ -77,7 +77,7 @@ pub(super) fn answer(solution: Value) -> Answer {
     }
 }
 
-/// Whether `whole` has everything that `part` has.
+/// Whether `whole` contains all members of `part`.
 pub(super) fn contains(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
         (Value::Object(whole), Value::Object(part)) => {

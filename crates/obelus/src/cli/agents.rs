@@ -1,4 +1,4 @@
-//! Agents as files, and what holds for their calls.
+//! Arguments of `agents` and `policy`.
 
 use std::path::PathBuf;
 
@@ -6,17 +6,17 @@ use clap::{Args, Subcommand};
 
 use super::{Format, Mode, StoreAt};
 
-/// Look at agents: each is a folder with an `agent.yaml`.
+/// List, show and check agents. An agent is a folder with an `agent.yaml`.
 #[derive(Subcommand)]
 pub(crate) enum Agents {
-    /// List the agents in `agents/` here, those named by OBELUS_AGENTS, and those that come with the program.
+    /// List the agents in the folder `agents`, in the folders in OBELUS_AGENTS, and the bundled ones.
     #[command(after_help = "Example:\n  OBELUS_AGENTS=~/agents obelus agents list")]
     List {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Show what an agent is: its tools, settings and state.
+    /// Show an agent: its tools, settings and graph.
     #[command(after_help = "Example:\n  obelus agents show agents/notes")]
     Show {
         /// A name, a folder or a file.
@@ -25,7 +25,7 @@ pub(crate) enum Agents {
         #[arg(long)]
         json: bool,
     },
-    /// Say everything that is wrong with an agent's file, each with line and column.
+    /// Check agents' files and print every error with its line and column.
     #[command(after_help = "Example:\n  obelus agents check agents/notes")]
     Check {
         /// Names, folders or files; all agents if none is given.
@@ -39,16 +39,16 @@ pub(crate) enum Agents {
     Graph {
         /// A name, a folder or a file.
         agent: String,
-        /// The form of the drawing.
+        /// The format of the drawing.
         #[arg(long, value_enum, default_value = "mermaid")]
         format: Format,
     },
-    /// Print what the model would be shown.
+    /// Print the prompt that the model would get.
     #[command(after_help = "Example:\n  obelus agents prompt agents/notes --say 'What did we decide?'")]
     Prompt {
         /// A name, a folder or a file.
         agent: String,
-        /// Words of the user.
+        /// The user's message.
         #[arg(long, value_name = "TEXT", default_value = "")]
         say: String,
         /// Print JSON.
@@ -58,43 +58,43 @@ pub(crate) enum Agents {
     Login(Login),
 }
 
-/// Log in to an MCP server of an agent that wants to know who asks.
+/// Log in to an MCP server of an agent.
 ///
-/// Prints the address at which to log in, and waits until you are sent back to this machine. Nothing is opened by
-/// itself. What you get is kept in the store, in `tokens/`, for this agent and this server's address alone, and renewed
-/// when it lapses.
+/// Prints the address for the login and waits for the browser to return to this machine. The command opens no browser.
+/// The token is saved in the store, in `tokens/`, for this agent and this server's address only, and renewed when it
+/// expires.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   obelus agents login agents/notes calendar
-  obelus agents login notes calendar --port 8765      # where the client is registered with this port
+  obelus agents login notes calendar --port 8765      # if the client is registered with this port
   obelus agents login notes tracker --mcp servers.yaml")]
 pub(crate) struct Login {
     /// A name, a folder or a file.
     pub(crate) agent: String,
     /// The server's name in the section `mcp`.
     pub(crate) server: String,
-    /// Servers in place of the agent's own.
+    /// A file with MCP servers, which replace the agent's.
     #[arg(long, value_name = "FILE")]
     pub(crate) mcp: Option<PathBuf>,
-    /// The port on 127.0.0.1 to come back to; any that is free if none is given.
+    /// The port on 127.0.0.1 for the browser to return to; by default any free one.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) port: u16,
     #[command(flatten)]
     pub(crate) store: StoreAt,
 }
 
-/// Look at what an agent's policy says.
+/// Explain an agent's policy.
 #[derive(Subcommand)]
 pub(crate) enum Policy {
     Explain(Explain),
 }
 
-/// Say what would hold for a call, who says so, and why.
+/// Print the verdict on a call, with the rules that gave it and their reasons.
 ///
-/// The call stands in a file as the model would propose it. Beside its parameters it may say where they come from:
-/// `_from`, a list of labels for all of them or such a list for each by its path, and `_shown`, what the model had
-/// been shown before it proposed the call. Nothing runs. Exit 1 if the call is faulty.
+/// The file has a call as the model would propose it. It may also say where the values come from: `_from`, a list of
+/// labels for all parameters, or an object with a list for each path; and `_shown`, the labels of what the model had
+/// been shown before. Nothing runs. Exit 1 if the call is faulty.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -107,7 +107,7 @@ pub(crate) struct Explain {
     /// A call in JSON or YAML; `-` is stdin.
     #[arg(value_name = "CALL.json")]
     pub(crate) call: PathBuf,
-    /// As if the agent were in this mode.
+    /// Judge the call in this mode instead of the agent's.
     #[arg(long, value_enum, value_name = "M")]
     pub(crate) mode: Option<Mode>,
     /// Print `{verdict, reasons, spoken: [{by, says, why}], tool, effect, mode, notes}`.

@@ -1,10 +1,10 @@
-//! What people are asked, and how they answer.
+//! Arguments of `inbox`, `answer`, `approve` and `deny`.
 
 use clap::{Args, Subcommand};
 
 use super::StoreAt;
 
-/// List the questions of all kept sessions that wait for a person.
+/// List the open questions of all saved sessions.
 #[derive(Args)]
 #[command(after_help = "Example:\n  obelus inbox --json | jq -r '.[].id'")]
 pub(crate) struct Inbox {
@@ -15,7 +15,7 @@ pub(crate) struct Inbox {
     pub(crate) json: bool,
 }
 
-/// Answer a question of a kept session, and let the session go on.
+/// Answer a question of a saved session and continue the session.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -25,7 +25,7 @@ Examples:
   obelus answer booking:q1 value 4
   obelus answer letters:q2 happened")]
 pub(crate) struct Answer {
-    /// The question's id, as `obelus inbox` prints it: SESSION:QUESTION.
+    /// The question's id from `obelus inbox`: SESSION:QUESTION.
     pub(crate) id: String,
     #[command(subcommand)]
     pub(crate) verb: Verb,
@@ -36,24 +36,24 @@ pub(crate) struct Answer {
     pub(crate) json: bool,
 }
 
-/// What a person says to a question.
+/// A person's answer to a question.
 #[derive(Subcommand)]
 pub(crate) enum Verb {
-    /// Yes, as it was shown.
+    /// Approve it as shown.
     Approve,
-    /// No.
+    /// Deny it.
     Deny {
-        /// Why.
+        /// The reason.
         #[arg(long, default_value = "declined")]
         reason: String,
     },
-    /// Yes, with these parameters instead.
+    /// Approve it with these parameters instead.
     Edit {
         /// A JSON object of parameters.
         #[arg(long, value_name = "JSON")]
         params: String,
     },
-    /// The value that was asked for.
+    /// Give the value that was asked for.
     Value {
         /// JSON, or plain text.
         value: String,
@@ -64,7 +64,7 @@ pub(crate) enum Verb {
         #[arg(long, value_name = "JSON")]
         result: Option<String>,
     },
-    /// The effect in doubt did not happen: it is done now.
+    /// The effect in doubt did not happen: carry it out now.
     DidNot,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct Approve {
 pub(crate) struct Deny {
     /// The question's id: SESSION:QUESTION.
     pub(crate) id: String,
-    /// Why.
+    /// The reason.
     #[arg(long, default_value = "declined")]
     pub(crate) reason: String,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! Plans: checked, drawn, tried out, run.
+//! Arguments of `plan`.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::{How, Mode};
 
-/// Check, draw, try out or run a plan.
+/// Check, draw, simulate or run a plan.
 #[derive(Subcommand)]
 pub(crate) enum Plan {
     Check(Check),
@@ -15,16 +15,16 @@ pub(crate) enum Plan {
     Run(RunPlan),
 }
 
-/// Show what a plan would do, touching nothing.
+/// Show what a plan would do, without doing it.
 ///
-/// Every call with its parameters as far as they are known, the order in waves, what would need a person and
-/// why, and what would be left out under each branch.
+/// Prints every call with its parameters as far as they are known, the order in waves, which calls would need a
+/// confirmation and why, and which calls each branch would skip.
 #[derive(Args)]
 #[command(after_help = "Example:\n  obelus plan simulate plan.json --mode canary")]
 pub(crate) struct Simulate {
     /// A request `{context, schema?}` whose context has a plan; `-` is stdin.
     pub(crate) file: PathBuf,
-    /// How far it may go.
+    /// The mode of the simulated run.
     #[arg(long, value_enum, default_value = "full")]
     pub(crate) mode: Mode,
     /// Print JSON.
@@ -32,10 +32,10 @@ pub(crate) struct Simulate {
     pub(crate) json: bool,
 }
 
-/// Run a saved plan as it is.
+/// Run a saved plan.
 ///
-/// No model is asked for calls or for output: the command is the approval. Policy and confirmations still hold,
-/// and calls that the model carries out itself still ask one.
+/// No model is asked for calls or output: the command is the approval. Policy and confirmations still apply, and
+/// calls without an activity still ask a model.
 #[derive(Args)]
 #[command(after_help = "Example:\n  obelus plan run plan.yaml --activities activities.yaml")]
 pub(crate) struct RunPlan {
@@ -48,10 +48,10 @@ pub(crate) struct RunPlan {
     pub(crate) json: bool,
 }
 
-/// Say whether a plan is sound, and in which order it would run.
+/// Check a plan and print the order of its calls.
 ///
-/// Finds unknown tools, malformed references, references nobody feeds, calls that wait for each other,
-/// parameters that break a tool's schema, types that clash, and several writers of one path.
+/// Finds unknown tools, malformed references, references without a source, cycles, parameters that break a tool's
+/// schema, incompatible types, and several writers of one path.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -65,7 +65,7 @@ pub(crate) struct Check {
     pub(crate) json: bool,
 }
 
-/// Draw a plan: a box for each call, an arrow for each value that flows.
+/// Draw a plan: a box for each call, an arrow for each value passed on.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -75,7 +75,7 @@ Examples:
 pub(crate) struct Graph {
     /// A request `{context, schema?}` whose context has a plan; `-` is stdin.
     pub(crate) file: PathBuf,
-    /// The form of the drawing.
+    /// The format of the drawing.
     #[arg(long, value_enum, default_value = "mermaid")]
     pub(crate) format: Format,
 }

@@ -1,4 +1,4 @@
-//! What can be done with kept sessions.
+//! Arguments of `sessions`.
 
 use std::path::PathBuf;
 
@@ -6,10 +6,10 @@ use clap::Subcommand;
 
 use super::StoreAt;
 
-/// Look at the sessions that are kept.
+/// List, show and manage saved sessions.
 #[derive(Subcommand)]
 pub(crate) enum Sessions {
-    /// List them, newest first.
+    /// List the sessions, newest first.
     #[command(after_help = "Example:\n  obelus sessions list --store work")]
     List {
         #[command(flatten)]
@@ -18,7 +18,7 @@ pub(crate) enum Sessions {
         #[arg(long)]
         json: bool,
     },
-    /// Show a session: its memory, its calls, what waits.
+    /// Show a session: its memory, its calls, its open questions.
     #[command(after_help = "\
 Examples:
   obelus sessions show letters --at 12
@@ -26,13 +26,13 @@ Examples:
     Show {
         /// The session.
         id: String,
-        /// As it was after this record of its journal.
+        /// Show it as it was after this record of its journal.
         #[arg(long, value_name = "SEQ")]
         at: Option<u64>,
-        /// The chain of messages and calls behind the value of an expression, instead of the whole session.
+        /// Show only the messages and calls that the value of this expression comes from.
         #[arg(long, value_name = "EXPR")]
         why: Option<String>,
-        /// With --why, as this instance reads it.
+        /// With --why, read as this instance.
         #[arg(long, value_name = "I", requires = "why")]
         instance: Option<String>,
         #[command(flatten)]
@@ -41,7 +41,7 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Print a session's journal, a JSON line for each record.
+    /// Print a session's journal, one JSON line per record.
     #[command(after_help = "Example:\n  obelus sessions log letters | tail -1")]
     Log {
         /// The session.
@@ -49,9 +49,9 @@ Examples:
         #[command(flatten)]
         store: StoreAt,
     },
-    /// Begin a session with an `agent_state` that another program made, as one JSON file.
+    /// Start a session from an `agent_state` file of another program.
     ///
-    /// What waited there for a confirmation is asked here, under the same key and date; nothing of it runs by itself.
+    /// Its open confirmations become questions here, with the same keys and dates. Nothing runs by itself.
     #[command(after_help = "\
 Examples:
   obelus sessions adopt agent_state.json --agent crm
@@ -59,7 +59,7 @@ Examples:
     Adopt {
         /// The file; `-` is stdin.
         file: PathBuf,
-        /// The agent that goes on with it: a name, folder or file.
+        /// The agent that continues it: a name, folder or file.
         #[arg(long, value_name = "A")]
         agent: String,
         /// The name of the session; by default that of the file.
@@ -78,32 +78,32 @@ Examples:
     Export {
         /// The session.
         id: String,
-        /// The file, which must not be there yet; by default stdout.
+        /// The file, which must not exist yet; by default stdout.
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
         #[command(flatten)]
         store: StoreAt,
     },
-    /// Take in a session that was exported.
+    /// Import an exported session.
     ///
-    /// Under its own name it goes on as after a crash. Under another name it is a copy: what was under way is asked
-    /// about, and not done once more.
+    /// Under its own name it continues as after a crash. Under another name it is a copy: calls that were running become
+    /// questions and are not repeated.
     #[command(
         after_help = "Examples:\n  obelus sessions import letters.jsonl\n  zcat letters.gz | obelus sessions import - --as copy"
     )]
     Import {
         /// What `obelus sessions export` wrote; `-` is stdin.
         file: PathBuf,
-        /// Another name for it.
+        /// Import it under this name.
         #[arg(long = "as", value_name = "NAME")]
         name: Option<String>,
         #[command(flatten)]
         store: StoreAt,
     },
-    /// Begin a new session where another one was.
+    /// Start a new session from a point of another one.
     ///
-    /// The original is untouched. Nothing that had begun is begun again: what the original knows the end of has ended,
-    /// and about the rest a person is asked. A fork in the middle of work is paused until a person lets it go on.
+    /// The original is not changed. Effects are not repeated: the results that the original knows are used, and a person
+    /// is asked about the others. A fork in the middle of a turn is paused until a person resumes it.
     #[command(after_help = "Example:\n  obelus sessions fork letters letters-2 --at 12")]
     Fork {
         /// The session.
@@ -116,7 +116,7 @@ Examples:
         #[command(flatten)]
         store: StoreAt,
     },
-    /// Pause a session: what runs goes on to its end, and nothing starts.
+    /// Pause a session: running calls go on to their end, and nothing new starts.
     #[command(after_help = "Example:\n  obelus sessions pause letters")]
     Pause {
         /// The session.
@@ -124,7 +124,7 @@ Examples:
         #[command(flatten)]
         store: StoreAt,
     },
-    /// Let a paused session go on, to its rest.
+    /// Resume a paused session and run it to the end of its turn.
     #[command(after_help = "Example:\n  obelus sessions resume letters")]
     Resume {
         /// The session.
@@ -135,19 +135,18 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Remove sessions that have been done for long. What waits, is at work or is paused stays.
+    /// Remove old sessions that are done. Sessions that wait, work or are paused stay.
     #[command(
         after_help = "Examples:\n  obelus sessions prune --days 90 --dry-run\n  obelus sessions prune --days 90 --shrink"
     )]
     Prune {
-        /// Nothing has happened in them for so many days.
+        /// Remove sessions without activity for this many days.
         #[arg(long, default_value_t = 30)]
         days: u64,
         /// Only print their names.
         #[arg(long)]
         dry_run: bool,
-        /// Make the store's file smaller by what is free in it. All of it is written anew, which takes as much room
-        /// again until it is done.
+        /// Also shrink the store's file. The whole file is rewritten, which needs as much free space until it is done.
         #[arg(long, conflicts_with = "dry_run")]
         shrink: bool,
         #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `obelus sessions adopt`: a state that another program made becomes a session (B24-7).
+//! `obelus sessions adopt`: imports the state of another program as a session (B24-7).
 
 use std::path::Path;
 
@@ -57,6 +57,6 @@ pub(crate) fn adopt(
     for question in &open {
         output::answer(&people::shown(question));
     }
-    output::note(&format!("`{}` goes on with `obelus chat --session {id}`", visible(&id)));
+    output::note(&format!("continue `{}` with `obelus chat --session {id}`", visible(&id)));
     Ok(Exit::Done)
 }

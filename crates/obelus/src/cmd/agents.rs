@@ -48,7 +48,7 @@ pub(crate) fn found() -> Vec<PathBuf> {
     found
 }
 
-/// All that can be named. Those that come with the program last: whoever has an agent of that name means their own.
+/// All agents. An agent of the user hides a bundled one with the same name.
 fn all() -> Vec<PathBuf> {
     let own = found();
     let is_own = |path: &PathBuf| own.iter().any(|own| own.file_name() == path.file_name());
@@ -56,19 +56,19 @@ fn all() -> Vec<PathBuf> {
     own.into_iter().chain(bundled).collect()
 }
 
-/// The agent that a path names, where nothing lies there.
+/// The agent with this name, if there is no such file.
 pub(crate) fn named_by(path: &Path) -> Option<PathBuf> {
     if path.exists() { None } else { all().into_iter().find(|agent| agent.file_name() == Some(path.as_os_str())) }
 }
 
-/// The name that comes closest to what a path names, if one does.
+/// The most similar agent name.
 pub(crate) fn near(path: &Path) -> Option<String> {
     let all = all();
     let names: Vec<&str> = all.iter().filter_map(|agent| agent.file_name()?.to_str()).collect();
     obelus_kernel::closest(path.to_str()?, &names).map(str::to_owned)
 }
 
-/// A name, a folder or a file.
+/// Finds an agent by its name, folder or file.
 pub(crate) fn locate(agent: &str) -> Result<PathBuf> {
     let path = Path::new(agent);
     if let Some(path) = named_by(path).or_else(|| path.exists().then(|| path.to_owned())) {
@@ -103,7 +103,7 @@ fn list(as_json: bool) -> Exit {
             Ok(agent) => {
                 let words = agent.description.as_deref().unwrap_or_default();
                 let path = match obelus_runtime::is_bundled(path) {
-                    true => "comes with the program".to_owned(),
+                    true => "bundled".to_owned(),
                     false => visible(&path.display().to_string()),
                 };
                 let name = visible(&agent.name);
@@ -170,7 +170,7 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
                 let wrong = bound.err().map(|error| error.to_string()).into_iter();
                 let wrong: Vec<_> =
                     wrong.chain(agent.context.tools().filter_map(|tool| bitrix24::check_tool(tool).err())).collect();
-                let odd = not_strict(&agent).into_iter().chain(unnamed(&agent));
+                let odd = strict_mode_problem(&agent).into_iter().chain(missing_name_sources(&agent));
                 notes.extend(odd.map(|text| Problem { file: file.clone(), place: None, text }));
                 let mut wrong: Vec<Problem> =
                     wrong.into_iter().map(|text| Problem { file: file.clone(), place: None, text }).collect();
@@ -206,8 +206,8 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })
 }
 
-/// Why an agent that answers in JSON cannot be asked in a server's strict mode.
-fn not_strict(agent: &Agent) -> Option<String> {
+/// Why an agent that answers in JSON cannot use a server's strict mode.
+fn strict_mode_problem(agent: &Agent) -> Option<String> {
     let is_latent = |tool: &Tool| match tool.fixed_name("_activity") {
         Some(name) => !agent.activities.contains_key(name),
         None => !agent.activities.contains_key(&tool.name),
@@ -215,24 +215,24 @@ fn not_strict(agent: &Agent) -> Option<String> {
     let composed = compose(&agent.context, agent.schema.as_ref(), PlanMode::Eager, |_| Offer::Call, is_latent);
     (agent.settings.dialect.is_json() && !composed.loose.is_empty()).then(|| {
         let why = composed.loose.join("; ");
-        format!("a server's strict mode cannot take the schema of its answers, so they are asked for as any JSON object: {why}")
+        format!("the schema of its answers does not fit a server's strict mode, so any JSON object is requested: {why}")
     })
 }
 
-/// Tools in whose results names are to be found, and which the agent's files do not have.
-fn unnamed(agent: &Agent) -> Vec<String> {
-    let mut unnamed = Vec::new();
+/// Tools that `x-names` refers to and that do not exist.
+fn missing_name_sources(agent: &Agent) -> Vec<String> {
+    let mut missing = Vec::new();
     for tool in agent.context.tools() {
         for (place, source) in tool.name_sources() {
             if agent.context.tool(source).is_none() {
-                unnamed.push(format!("`{}`: `x-names`, `{place}`: there is no tool `{source}`", tool.name));
+                missing.push(format!("`{}`: `x-names`, `{place}`: there is no tool `{source}`", tool.name));
             }
         }
     }
-    unnamed
+    missing
 }
 
-/// Checks what an agent's file says of MCP servers and of its browser, which need not be there.
+/// Checks the sections on MCP servers and the browser. The servers need not be installed.
 fn servers_of(agent: &Agent) -> Result<Option<Arc<Browser>>, BindingError> {
     match &agent.browser {
         Some(browser) => Browser::checked(browser, &agent.mcp, &agent.folder).map(Some),
@@ -245,7 +245,7 @@ fn graph(agent: &str, format: Format) -> Result<Exit> {
     let Some(steps) = &agent.steps else {
         bail!("`{}` has no graph of steps: it runs the plain loop", agent.name);
     };
-    let drawing = steps.picture(&agent.name);
+    let drawing = obelus_draw::steps_drawing(steps, &agent.name);
     match format {
         Format::Mermaid => output::answer(drawing.mermaid().trim_end()),
         Format::Dot => output::answer(drawing.dot().trim_end()),
@@ -273,7 +273,8 @@ fn prompt(agent: &str, say: &str, as_json: bool) -> Result<Exit> {
         Task::AskModel { id } => Some(id),
         _ => None,
     });
-    let prompt = id.and_then(|id| session.prompt(&id)).ok_or_else(|| anyhow!("the agent asks no model at first"))?;
+    let prompt =
+        id.and_then(|id| session.prompt(&id)).ok_or_else(|| anyhow!("the agent's first step asks no model"))?;
     let messages = render(&prompt, &PromptOptions::default()).context("the prompt cannot be made")?;
     if as_json {
         let rows: Vec<Value> = messages.iter().map(|m| json!({"role": m.role, "content": m.content})).collect();

@@ -5,16 +5,16 @@
 //! | file | subject |
 //! |---|---|
 //! | `talk` | the conversation: turns, commands, how it ends |
-//! | `terminal`, `lines` | who is at the other end: a person at a terminal, or lines from anywhere |
-//! | `editor` | the line at the keyboard |
-//! | `screen` | where everything is written, and what is drawn anew |
-//! | `steps`, `results` | the steps of a turn, and what they brought |
+//! | `terminal`, `lines` | the user's side: a person at a terminal, or lines of stdin |
+//! | `editor` | the line editor |
+//! | `screen` | output, and the redrawn part of the screen |
+//! | `steps`, `results` | the steps of a turn and their results |
 //! | `why` | where a value comes from |
 //! | `question`, `approve` | a question in words, and the keys that answer it |
-//! | `tour` | a conversation that plays itself |
-//! | `events` | what a portal tells of its own accord |
+//! | `tour` | a scripted conversation |
+//! | `events` | events from a portal |
 //! | `commands` | lines that begin with `/` |
-//! | `titles`, `phrases`, `outline`, `text` | names, our own words, data, and styled lines |
+//! | `titles`, `phrases`, `outline`, `text` | titles of tools, texts by language, JSON as an outline, styled lines |
 
 mod approve;
 mod commands;
@@ -124,7 +124,7 @@ async fn converse(talk: Talk, args: &Chat, is_terminal: bool) -> Result<Exit> {
     Terminal::new(talk, editor).converse().await
 }
 
-/// Plays a conversation that is written down, and shows it as it would be seen.
+/// Runs a scripted conversation and shows it.
 pub(crate) fn tour(args: &Chat, moves: &[Move]) -> Result<Exit> {
     on(async {
         let opened = open(args, &Notices::default(), true).await?;

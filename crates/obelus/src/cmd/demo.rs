@@ -1,4 +1,4 @@
-//! `obelus demo`: the CRM agent on embedded parts: a sandbox portal, an offline model, this terminal.
+//! `obelus demo`: the CRM agent with a sandbox portal and an offline model, at this terminal.
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
@@ -12,22 +12,22 @@ use super::chat::{self, Move};
 use crate::cli::{Chat, How, Mode, StoreAt};
 use crate::output::{self, BOLD, DIM, Exit};
 
-/// See an agent at work in a CRM, without a key and without a network.
+/// Try an agent in a CRM, without a key and without a network.
 ///
-/// Starts a sandbox portal with made-up data, and a conversation with the agent `crm` whose offline model follows
-/// rules. Risky changes wait for you: `y` lets one happen, `n` does not. The portal's page shows what was done.
-/// Without a terminal, or with --tour, a guided conversation of five messages plays itself, your answers included.
+/// Starts a sandbox portal with made-up data and a conversation with the agent `crm`; its offline model follows rules.
+/// Risky changes wait for you: `y` approves, `n` denies. The portal's page shows what was done. Without a terminal, or
+/// with --tour, a scripted conversation of five messages runs by itself, including your answers.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
   obelus demo
-  obelus demo --tour                    five messages that play themselves
-  obelus demo --store ./demo            kept: the next `obelus demo --store ./demo` goes on")]
+  obelus demo --tour                    a scripted conversation of five messages
+  obelus demo --store ./demo            saved: the next `obelus demo --store ./demo` continues")]
 pub(crate) struct Demo {
-    /// Play the guided conversation instead of waiting for yours.
+    /// Run the scripted conversation instead of your own.
     #[arg(long)]
     tour: bool,
-    /// Where the portal listens; port 0 takes any free one.
+    /// The address of the portal; port 0 means any free port.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
     /// Do not open the portal's page in a browser.
@@ -55,7 +55,7 @@ const TOUR: [Move; 13] = [
 ];
 
 pub(crate) fn run(args: Demo) -> Result<Exit> {
-    // The portal has a thread of its own, so that it answers while the conversation waits for it.
+    // The portal needs its own thread, because the conversation blocks while it waits for the portal.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let options = Options { listen: args.listen, rate: false, ..Options::default() };
     let portal = runtime.block_on(Portal::start(options))?;
@@ -91,7 +91,7 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
     ended
 }
 
-/// What can be said here.
+/// Prints example messages.
 fn suggest() {
     output::note(&format!("{DIM}Ключ и сеть не нужны: модель отвечает по правилам. Попробуйте:{DIM:#}"));
     for step in &TOUR {
@@ -101,13 +101,13 @@ fn suggest() {
     }
 }
 
-/// Shows the portal's page, where there is a desktop to show it on.
+/// Opens the portal's page if there is a desktop.
 fn open_in_browser(address: &str) {
     let has_desktop = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
     if has_desktop {
         let quiet = || std::process::Stdio::null();
         let opener = std::process::Command::new("xdg-open").arg(address).stdout(quiet()).stderr(quiet()).spawn();
-        // Nobody needs a browser to go on: the address has been named.
+        // Errors do not matter: the address is printed.
         drop(opener);
     }
 }

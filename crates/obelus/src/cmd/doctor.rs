@@ -9,7 +9,7 @@ use super::agents::found;
 use crate::cli::Doctor;
 use crate::output::{self, Exit, GREEN, RED, YELLOW, visible};
 
-/// Whether something works, is missing without harm, or is broken.
+/// The result of a check. Something optional that is absent is `Missing`.
 #[derive(Clone, Copy, PartialEq)]
 enum State {
     Fine,
@@ -52,7 +52,7 @@ fn terminal() -> (&'static str, State, String) {
 fn agents() -> (&'static str, State, String) {
     let all = found();
     if all.is_empty() {
-        let words = "no folder `agents` here; make one, or name others in OBELUS_AGENTS";
+        let words = "there is no folder `agents` here; make one, or set OBELUS_AGENTS to others";
         return ("agents", State::Missing, words.to_owned());
     }
     let faulty: Vec<String> =
@@ -63,7 +63,7 @@ fn agents() -> (&'static str, State, String) {
     }
 }
 
-/// What the operator needs to use a browser. Who does not use one misses nothing, so nothing here is broken.
+/// What the operator needs to use a browser. It is optional, so nothing here counts as broken.
 fn browser() -> Vec<(&'static str, State, String)> {
     let found = obelus_connect::browser::find();
     let shown = |path: &Option<std::path::PathBuf>| path.as_ref().map(|path| path.display().to_string());
@@ -82,7 +82,7 @@ fn browser() -> Vec<(&'static str, State, String)> {
     rows.into_iter().map(row).collect()
 }
 
-/// Only whether a key is there is said, never what it is.
+/// Says whether the key is set, and never prints it.
 fn key() -> (&'static str, State, String) {
     match std::env::var_os("OPENAI_API_KEY").is_some_and(|key| !key.is_empty()) {
         true => ("OPENAI_API_KEY", State::Fine, "is set".to_owned()),

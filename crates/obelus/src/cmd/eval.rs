@@ -19,13 +19,13 @@ use super::spent::in_words;
 use crate::input;
 use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
 
-/// Where an agent's own cases stand, in its folder.
+/// The file with an agent's own cases, in its folder.
 const OWN_CASES: &str = "cases.json";
 
-/// Put conversations to a model, and see where it goes wrong.
+/// Run test conversations with a model and report what went wrong.
 ///
-/// People and portal are those of the cases; nothing outside is called but the model. For each case it says whether it
-/// passed, what differed, which answers were out of format, and what it took; last come the sums. Exit 1 if one failed.
+/// People and portal are scripted by the cases; only the model is called. For each case the command prints whether it
+/// passed, the differences, the answers out of format, and the cost; then the totals. Exit 1 if a case failed.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -42,7 +42,7 @@ pub(crate) struct Eval {
     /// Files of cases, or folders of such. By default `cases.json` in the agent's folder.
     #[arg(long, value_name = "DIR|FILE")]
     cases: Vec<PathBuf>,
-    /// Write every exchange with the model to this file, which must not be there yet, for `--model replay:FILE`.
+    /// Write every exchange with the model to this file, which must not exist yet, for `--model replay:FILE`.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// Print `{agent, model, passed, failed, skipped, spent, cases: [{name, verdict, why, out_of_format, spent, …}]}`.
@@ -90,13 +90,13 @@ pub(crate) fn run(args: &Eval) -> Result<Exit> {
         }
     }
     if passed + failed == 0 {
-        bail!("none of the cases could be put to a model: name others with --cases");
+        bail!("none of the cases can be run with a model: name others with --cases");
     }
     Ok(if failed == 0 { Exit::Done } else { Exit::Failed })
 }
 
-/// The model that is meant, and where its paths begin. What the agent's file says of a model, such as its price, holds
-/// for that model only.
+/// The model and the base folder of its paths. Settings in the agent's file, such as the price, apply only to the model
+/// named there.
 fn spec(agent: &Agent, said: Option<&str>) -> Result<(ModelSpec, PathBuf)> {
     let own = match &agent.model {
         Some(model) => Some(ModelSpec::from_value(model).context("the agent's file")?),
@@ -113,7 +113,7 @@ fn spec(agent: &Agent, said: Option<&str>) -> Result<(ModelSpec, PathBuf)> {
     }
 }
 
-/// The texts of the cases. Those that come with the program lie nowhere on the disk.
+/// The files with the cases and their texts. Cases of bundled agents are not on the disk.
 fn files(agent: &Agent, named: &[PathBuf]) -> Result<Vec<(PathBuf, String)>> {
     if named.is_empty() {
         let file = agent.folder.join(OWN_CASES);
@@ -126,7 +126,7 @@ fn files(agent: &Agent, named: &[PathBuf]) -> Result<Vec<(PathBuf, String)>> {
     found.into_iter().map(|file| input::text(&file).map(|text| (file, text))).collect()
 }
 
-/// The same model, which writes down what it answers. A recording is of one run, or it could not be played again.
+/// The model with a recording of its answers. The file must be new, because a recording has exactly one run.
 fn recorded(model: Arc<dyn Model>, record: Option<&Path>) -> Result<Arc<dyn Model>> {
     let Some(path) = record else { return Ok(model) };
     let file = std::fs::OpenOptions::new().write(true).create_new(true).open(path);
@@ -136,7 +136,7 @@ fn recorded(model: Arc<dyn Model>, record: Option<&Path>) -> Result<Arc<dyn Mode
 
 async fn ask(model: &dyn Model, prompt: Prompt) -> Asked {
     let (teller, mut told) = unbounded_channel();
-    let answer = model.ask_aloud(prompt, Parts::to("eval", teller)).await;
+    let answer = model.ask_aloud(prompt, Parts::to("1".parse().expect("an id"), teller)).await;
     let mut used = Used::default();
     while let Ok((_, part)) = told.try_recv() {
         if let Part::Used(one) = part {
@@ -146,7 +146,7 @@ async fn ask(model: &dyn Model, prompt: Prompt) -> Asked {
     Asked { answer, used }
 }
 
-/// A line for each reason for which cases were skipped.
+/// Prints a line for each reason why cases were skipped.
 fn show_skipped(all: &[Evaluated]) {
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     for case in all {
@@ -159,7 +159,7 @@ fn show_skipped(all: &[Evaluated]) {
     }
 }
 
-/// A line for the case, and one for each thing that went wrong.
+/// Prints a line for the case, and one for each difference.
 fn show(case: &Evaluated) {
     let name = visible(&case.name);
     match &case.verdict {
@@ -175,7 +175,7 @@ fn show(case: &Evaluated) {
                 in_words(&case.spent())
             ));
         }
-        // Why, is told of all of them at once.
+        // `show_skipped` prints the reasons.
         Verdict::Skipped(_) => {}
     }
     for why in &case.why {

@@ -1,33 +1,38 @@
-//! Asking a person at the terminal. Nothing is ever yes by default.
+//! Asks a person at the terminal. Nothing is approved by default.
 
 use std::io::{BufRead, Write};
 
 use anyhow::Result;
-use obelus_kernel::session::{About, Decision, Input, Question};
+use obelus_kernel::session::{About, Decision, Input, Question, QuestionId};
 use serde_json::Value;
 
 use crate::output::{self, BOLD, DIM, YELLOW, visible};
 
-/// A question as a person is shown it.
+/// A question as text for a person.
 pub(crate) fn shown(question: &Question) -> String {
+    shown_as(question, &question.id.to_string())
+}
+
+/// The same, under the id by which it is answered.
+pub(crate) fn shown_as(question: &Question, id: &str) -> String {
     let what = match question.about {
         About::Call => "may this run?",
         About::Plan => "may this plan run?",
         About::Input => "something is needed from you",
         About::InDoubt => "did this happen?",
     };
-    let mut text = format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} {what}\n", visible(&question.id));
+    let mut text = format!("{YELLOW}?{YELLOW:#} {BOLD}{}{BOLD:#} {what}\n", visible(id));
     for line in question.words().lines() {
         text.push_str(&format!("    {}\n", visible(line)));
     }
     for reason in &question.reasons {
-        text.push_str(&format!("  {DIM}because {}{DIM:#}\n", visible(reason)));
+        text.push_str(&format!("  {DIM}because {}{DIM:#}\n", visible(&reason.to_string())));
     }
-    text.push_str(&format!("  {DIM}lapses at {}{DIM:#}\n", question.expires_at));
+    text.push_str(&format!("  {DIM}expires at {}{DIM:#}\n", question.expires_at));
     text.trim_end().to_owned()
 }
 
-/// Shows what waits and asks for a decision; none if the person leaves.
+/// Shows the open questions and asks for a decision; `None` if the person leaves.
 pub(crate) fn decide(open: &[Question]) -> Result<Option<Input>> {
     let Some(first) = open.first() else { return Ok(None) };
     for question in open {
@@ -44,7 +49,7 @@ pub(crate) fn decide(open: &[Question]) -> Result<Option<Input>> {
             About::InDoubt => "happened [JSON] · did-not · n REASON give up · q leave",
         };
         let mut error = anstream::stderr();
-        write!(error, "{DIM}{keys}{DIM:#}\n{} > ", visible(&first.id))?;
+        write!(error, "{DIM}{keys}{DIM:#}\n{} > ", visible(&first.id.to_string()))?;
         error.flush()?;
         let mut line = String::new();
         if std::io::stdin().lock().read_line(&mut line)? == 0 {
@@ -71,7 +76,7 @@ fn wants_object(question: &Question) -> bool {
     fields.is_some_and(|fields| fields.len() > 1)
 }
 
-/// What was typed, as the value that a question asks for: JSON, or plain text. Where a text is asked for, digits are one.
+/// The typed value: JSON or plain text. If the schema asks for text, digits are text.
 pub(crate) fn value_said(typed: &str, schema: Option<&Value>) -> Value {
     let wants_text = schema.is_some_and(|schema| schema["type"] == "string");
     match serde_json::from_str::<Value>(typed) {
@@ -81,9 +86,9 @@ pub(crate) fn value_said(typed: &str, schema: Option<&Value>) -> Value {
 }
 
 /// Reads a line such as `y`, `n too much`, `e {"amount": 5}` or `q2 y`.
-fn parse(line: &str, open: &[Question]) -> Result<Option<(String, Decision)>, String> {
+fn parse(line: &str, open: &[Question]) -> Result<Option<(QuestionId, Decision)>, String> {
     let first_word = line.split_whitespace().next().unwrap_or_default();
-    let named = open.iter().find(|question| question.id == first_word);
+    let named = open.iter().find(|question| question.id.to_string() == first_word);
     let (question, line) = match named {
         Some(question) => (question, line[first_word.len()..].trim()),
         None => (open.first().ok_or("nothing waits")?, line),
@@ -97,9 +102,9 @@ fn parse(line: &str, open: &[Question]) -> Result<Option<(String, Decision)>, St
         "n" => deny(),
         "=" | "value" => Decision::Value { value: value_said(rest, question.schema.as_ref()) },
         "" if question.about == About::Input => {
-            return Err("type the value; nothing is answered by itself".to_owned());
+            return Err("type the value; an empty line answers nothing".to_owned());
         }
-        // Whoever is asked for words may say any of them: "yes", "no problem", "edit".
+        // A text answer may be any words, also "yes", "no problem" or "edit".
         _ if question.about == About::Input => Decision::Value { value: value_said(line, question.schema.as_ref()) },
         "no" | "deny" => deny(),
         "y" | "yes" | "approve" => Decision::Approve { only: None },
@@ -109,7 +114,7 @@ fn parse(line: &str, open: &[Question]) -> Result<Option<(String, Decision)>, St
         },
         "happened" => Decision::Happened { result: if rest.is_empty() { Value::Null } else { json(rest)? } },
         "did-not" => Decision::DidNot,
-        "" => return Err("say what you decide; nothing is approved by itself".to_owned()),
+        "" => return Err("type your decision; an empty line approves nothing".to_owned()),
         other => return Err(format!("`{other}` is not understood")),
     };
     Ok(Some((question.id.clone(), decision)))

@@ -1,9 +1,10 @@
-//! `obelus plan check` and `obelus plan graph`
+//! `obelus plan check`, `graph` and `simulate`
 
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::plan::{self, Check, Simulation, Who};
+use obelus_kernel::policy::{self, Gate};
 use obelus_kernel::session::Settings;
 use obelus_kernel::{Context, Tool};
 use serde_json::{Value, json};
@@ -17,19 +18,19 @@ pub(crate) fn check(args: &cli::Check) -> Result<Exit> {
     if args.json {
         output::json(&check.to_json());
     } else {
-        report(&check, &input::name(&args.file));
+        print_report(&check, &input::name(&args.file));
     }
     Ok(if check.is_valid() { Exit::Done } else { Exit::Failed })
 }
 
 pub(crate) fn graph(args: &cli::Graph) -> Result<Exit> {
     let check = checked(&args.file, &input::request(&args.file)?.context)?;
-    let drawing = plan::picture(&check, &input::name(&args.file));
+    let drawing = obelus_draw::plan_drawing(&check, &input::name(&args.file));
     match args.format {
         cli::Format::Mermaid => output::answer(drawing.mermaid().trim_end()),
         cli::Format::Dot => output::answer(drawing.dot().trim_end()),
         cli::Format::Svg => output::answer(drawing.svg().trim_end()),
-        cli::Format::Json => output::json(&as_data(&check)),
+        cli::Format::Json => output::json(&to_json(&check)),
     }
     for fault in &check.errors {
         output::warning(&format!("{}: {fault}", input::name(&args.file)));
@@ -54,20 +55,20 @@ pub(crate) fn simulate(args: &cli::Simulate) -> Result<Exit> {
             && !named.is_some_and(bound)
             && !bound(&tool.name)
     };
-    let dry = plan::simulate(&check, &request.context, args.mode.into(), &settings.policy, is_latent);
+    let dry = policy::simulate(&check, &request.context, Gate::new(&settings.policy, args.mode.into()), is_latent);
     if args.json {
         let mut answer = check.to_json();
         answer["calls"] = dry.calls.into();
         answer["branches"] = dry.branches.into();
         output::json(&answer);
     } else {
-        rehearse(&dry);
-        report(&check, &input::name(&args.file));
+        print_simulation(&dry);
+        print_report(&check, &input::name(&args.file));
     }
     Ok(if check.is_valid() { Exit::Done } else { Exit::Failed })
 }
 
-fn rehearse(dry: &Simulation) {
+fn print_simulation(dry: &Simulation) {
     for call in &dry.calls {
         let (index, tool) = (call["call"].to_string(), call["tool"].as_str().unwrap_or_default());
         let params = visible(&call["params"].to_string());
@@ -87,11 +88,11 @@ fn rehearse(dry: &Simulation) {
     }
     for branch in dry.branches.iter().filter(|branch| branch["skipped"].as_array().is_some_and(|all| !all.is_empty())) {
         let path = visible(branch["path"].as_str().unwrap_or_default());
-        output::answer(&format!("      if call {} writes {path}, left out: {}", branch["call"], branch["skipped"]));
+        output::answer(&format!("      if call {} writes {path}, skipped: {}", branch["call"], branch["skipped"]));
     }
 }
 
-/// The plan of a context, looked at from all sides; that there is none is an error that says what to do.
+/// Checks the plan of a context; an error if there is none.
 pub(super) fn checked(file: &Path, context: &Context) -> Result<Check> {
     match context.plan() {
         Some(found) => Ok(plan::check(&found.calls, found.mode, context)),
@@ -102,7 +103,7 @@ pub(super) fn checked(file: &Path, context: &Context) -> Result<Check> {
     }
 }
 
-fn as_data(check: &Check) -> Value {
+fn to_json(check: &Check) -> Value {
     let node = |(index, call): (usize, &obelus_kernel::Call)| {
         json!({
             "call": index,
@@ -124,7 +125,7 @@ fn as_data(check: &Check) -> Value {
     })
 }
 
-fn report(check: &Check, file: &str) {
+fn print_report(check: &Check, file: &str) {
     for (wave, calls) in check.waves.iter().enumerate() {
         for (i, &index) in calls.iter().enumerate() {
             let call = &check.calls[index];
@@ -135,9 +136,9 @@ fn report(check: &Check, file: &str) {
                 Who::Each => format!(" {DIM}for each instance{DIM:#}"),
                 Who::One(name) => format!(" {DIM}for {}{DIM:#}", visible(name)),
             };
-            let fed = match from(check, index) {
-                from if from.is_empty() => String::new(),
-                from => format!("   {DIM}after {from}{DIM:#}"),
+            let fed = match feeding_calls(check, index) {
+                calls if calls.is_empty() => String::new(),
+                calls => format!("   {DIM}after {calls}{DIM:#}"),
             };
             output::answer(&format!(
                 "{head:<9}{index:>4}  {BOLD}{}{BOLD:#}{}{each}{fed}",
@@ -162,12 +163,12 @@ fn report(check: &Check, file: &str) {
     output::answer(&format!("{file}: {verdict}"));
 }
 
-fn from(check: &Check, index: usize) -> String {
-    let mut from: Vec<usize> = check.graph.edges_into(index).iter().map(|edge| edge.from).collect();
-    from.sort_unstable();
-    from.dedup();
-    let more = if from.len() > 8 { ", …" } else { "" };
-    let names: Vec<String> = from.iter().take(8).map(ToString::to_string).collect();
+fn feeding_calls(check: &Check, index: usize) -> String {
+    let mut calls: Vec<usize> = check.graph.edges_into(index).iter().map(|edge| edge.from).collect();
+    calls.sort_unstable();
+    calls.dedup();
+    let more = if calls.len() > 8 { ", …" } else { "" };
+    let names: Vec<String> = calls.iter().take(8).map(ToString::to_string).collect();
     names.join(", ") + more
 }
 

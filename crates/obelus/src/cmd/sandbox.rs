@@ -9,7 +9,7 @@ use obelus_sandbox::{DEFAULT_TOKEN, Events, Options, Portal};
 
 use crate::output::{self, BOLD, DIM, Exit};
 
-/// Start a place to practise in, with made-up data.
+/// Start a sandbox with made-up data.
 #[derive(Subcommand)]
 pub(crate) enum Sandbox {
     Bitrix24(Bitrix24),
@@ -17,9 +17,9 @@ pub(crate) enum Sandbox {
 
 /// Serve a Bitrix24 portal with made-up companies, people, deals and tasks.
 ///
-/// Prints the webhook's address as its first line on stdout, and serves until Ctrl-C. The same methods, encodings,
-/// filters, errors and limits as a portal; nothing leaves this machine but events to the handlers you bind. Open the
-/// page it names to see what a program did.
+/// Prints the webhook's address as the first line on stdout and serves until Ctrl-C. Methods, encodings, filters,
+/// errors and limits are those of a real portal. Nothing leaves this machine except events to handlers that you bind.
+/// The portal's page shows what programs did.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -27,34 +27,34 @@ Examples:
   obelus sandbox bitrix24 --listen 127.0.0.1:8024 --db portal.sqlite
   obelus sandbox bitrix24 --drop-answers 0.1      does the client survive lost answers?
   obelus sandbox bitrix24 --events strict         webhooks may not bind events, as on a real portal
-  obelus sandbox bitrix24 --tls                   for clients that insist on https
+  obelus sandbox bitrix24 --tls                   for clients that require https
   curl 'http://127.0.0.1:8024/rest/1/sandbox0token/crm.deal.get?id=1'")]
 pub(crate) struct Bitrix24 {
-    /// Where to listen; port 0 takes any free one.
+    /// The address to listen at; port 0 means any free port.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8024")]
     listen: SocketAddr,
-    /// Whose webhook it is: the number of a user, 1 to 8.
+    /// The owner of the webhook: the number of a user, 1 to 8.
     #[arg(long, value_name = "N", default_value_t = 1)]
     user: i64,
-    /// The secret in the webhook's address.
+    /// The token in the webhook's address.
     #[arg(long, value_name = "T", default_value = DEFAULT_TOKEN)]
     token: String,
-    /// Keep the portal in this file; without it, everything is gone at the end.
+    /// Store the portal in this file; without it the portal is in memory only.
     #[arg(long, value_name = "FILE")]
     db: Option<PathBuf>,
     /// Whether webhooks may bind handlers of events: open, or strict as on a real portal.
     #[arg(long, value_enum, default_value = "open")]
     events: EventsMode,
-    /// Whether requests are limited as on a portal: 50 at once, then 2 a second.
+    /// Whether requests are limited as on a real portal: 50 at once, then 2 per second.
     #[arg(long, value_enum, default_value = "on")]
     rate: Switch,
-    /// Speak https, with a certificate to throw away; the file to trust is named on stderr.
+    /// Use https with a temporary certificate; its file is printed on stderr.
     #[arg(long)]
     tls: bool,
-    /// Do this share of the requests, from 0 to 1, but drop the connection instead of answering.
+    /// Carry out this share of the requests, 0 to 1, but close the connection instead of answering.
     #[arg(long, value_name = "P", default_value_t = 0.0)]
     drop_answers: f64,
-    /// How many deals a new portal has.
+    /// The number of deals in a new portal.
     #[arg(long, value_name = "N", default_value_t = Options::default().deals)]
     deals: usize,
 }
@@ -104,17 +104,17 @@ async fn serve(options: Options) -> Result<Exit> {
     }
     output::note(&format!("{BOLD}Events{BOLD:#}       application_token {}", portal.application_token()));
     output::note(&format!("{DIM}Ctrl-C stops it.{DIM:#}"));
-    asked_to_stop().await?;
+    wait_for_stop().await?;
     portal.stop().await;
     if let Some(path) = certificate {
-        // It is trusted for one run only.
+        // The certificate is valid for this run only.
         let _ = std::fs::remove_file(path);
     }
     Ok(Exit::Done)
 }
 
-/// Waits for Ctrl-C, or for the signal by which systems end programs.
-async fn asked_to_stop() -> std::io::Result<()> {
+/// Waits for Ctrl-C or SIGTERM.
+async fn wait_for_stop() -> std::io::Result<()> {
     #[cfg(unix)]
     {
         let mut ended = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;

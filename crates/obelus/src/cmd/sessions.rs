@@ -1,10 +1,10 @@
-//! `obelus sessions`, `inbox`, `answer`, `approve` and `deny`: sessions that are kept.
+//! `obelus sessions`, `inbox`, `answer`, `approve` and `deny`: saved sessions.
 //!
 //! # Layout
 //!
 //! | file | subject |
 //! |---|---|
-//! | `look` | what is there, and what waits |
+//! | `look` | list, show, inbox |
 //! | `carry` | export, import, fork |
 //! | `keep` | pause, resume, prune |
 
@@ -13,7 +13,7 @@ mod keep;
 mod look;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use obelus_kernel::session::{Decision, Input, Question};
+use obelus_kernel::session::{Decision, Input, Question, QuestionId};
 use obelus_runtime::{Host, SessionHandle, SqliteStore};
 use serde_json::Value;
 
@@ -88,14 +88,15 @@ pub(crate) fn answer(args: &Answer) -> Result<Exit> {
 }
 
 /// The session and the question that an id names.
-fn parts(id: &str) -> Result<(&str, &str)> {
-    id.split_once(':').ok_or_else(|| anyhow!("`{id}` is no question: it is SESSION:QUESTION, as `obelus inbox` prints"))
+fn parts(id: &str) -> Result<(&str, QuestionId)> {
+    let parts = id.split_once(':').and_then(|(session, question)| Some((session, question.parse().ok()?)));
+    parts.ok_or_else(|| anyhow!("`{id}` is no question: it is SESSION:QUESTION, as `obelus inbox` prints"))
 }
 
 /// A question that waits.
 fn asked(id: &str, store: &StoreAt) -> Result<Question> {
     let (session, question) = parts(id)?;
-    match look::read(&look::open_for(store, session)?, session, None)?.question(question) {
+    match look::read(&look::open_for(store, session)?, session, None)?.question(&question) {
         None => bail!("the session `{session}` has no question `{question}`"),
         Some(known) if !known.is_open() => {
             let status = serde_json::to_value(known.status)?;
@@ -109,7 +110,7 @@ fn asked(id: &str, store: &StoreAt) -> Result<Question> {
 /// one does.
 pub(crate) fn decide(id: &str, decision: Decision, store: &StoreAt, as_json: bool) -> Result<Exit> {
     let (session, question) = parts(id)?;
-    // An answer that does not fit is refused before anything is written.
+    // Refuse an invalid answer before anything is written.
     asked(id, store)?;
     let input = Input::Decide { question: question.to_owned(), decision, by: keep::BY.to_owned() };
     let Some(open) = keep::open_or_tell(session, store, &input, as_json)? else { return Ok(Exit::Done) };

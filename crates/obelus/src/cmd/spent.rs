@@ -1,4 +1,4 @@
-//! What asking the model took, in words.
+//! The cost of model requests, in words.
 
 use obelus_kernel::session::{Spent, Used};
 

@@ -1,4 +1,4 @@
-//! `obelus chat` at a real terminal: what a person types, sees, and decides.
+//! Tests of `obelus chat` at a real terminal.
 
 mod person;
 
@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use person::{CTRL_C, CTRL_D, CTRL_U, ENTER, ESC, Harness, Person, TAB};
 
-/// A person who has asked for a change, and has the question before them.
+/// A person who asked for a change and sees the question.
 fn asked(harness: &Harness, sum: u32) -> Person {
     let person = Person::at(harness, &[]);
     person.prompted(1).types(&format!("amount {sum}")).types(ENTER).sees("Esc later");
@@ -65,7 +65,7 @@ fn what_was_typed_before_the_question_is_no_answer_to_it() {
     let harness = Harness::new("ahead", "en");
     let person = Person::at(&harness, &[]);
     person.prompted(1).types("look").types(ENTER).sees("planned");
-    // Typed while the turn is at work: it waits for the next line, and shows nowhere meanwhile.
+    // Typed during a turn: it waits for the next line and is not shown meanwhile.
     person.types("amount 900\ry\ry\r");
     harness.open_the_gate();
     person.sees("Esc later");
@@ -79,9 +79,9 @@ fn what_was_typed_before_the_question_is_no_answer_to_it() {
 fn n_denies_with_a_reason() {
     let harness = Harness::new("no", "en");
     let person = asked(&harness, 500);
-    person.types("n").sees("Why not ›").types("not before Friday").types(ENTER);
+    person.types("n").sees("Reason ›").types("not before Friday").types(ENTER);
     person
-        .sees("You said no: not before Friday")
+        .sees("You denied it: not before Friday")
         .sees("1 ⊘ Change a deal")
         .sees("denied: not before Friday")
         .prompted(2);
@@ -97,12 +97,12 @@ fn e_edits_and_an_edit_is_checked() {
     person.types("e").sees(r#"Parameters (JSON) › {"id":7,"sum":500}"#);
     person.types(CTRL_U).types("{\"sum\": 4").types(ENTER).sees("This is not JSON: EOF");
     person.types(CTRL_U).types("[4]").types(ENTER).sees("Parameters are a JSON object");
-    // The tool's own schema has the last word, and the question stays.
+    // The tool's schema refuses the edit, and the question stays.
     person.types(CTRL_U).types("{\"sum\": -4}").types(ENTER).sees("! `sum`").sees_times("Esc later", 2);
     assert!(!person.screen().contains("said yes") && harness.changed().is_empty(), "{}", person.screen());
     person.types("e").sees("Parameters (JSON) › {\"id\":7").types(ENTER).sees("Nothing was changed");
     person.types("e").sees_times("Parameters (JSON) › {\"id\":7", 2);
-    person.types(CTRL_U).types("{\"sum\": 444}").types(ENTER).sees("You changed it and said yes.").prompted(7);
+    person.types(CTRL_U).types("{\"sum\": 444}").types(ENTER).sees("You edited and approved it.").prompted(7);
     assert_eq!(harness.changed(), "\"sum\":444\n");
     person.types(CTRL_D);
     assert_eq!(person.exit().0, Some(0));
@@ -114,13 +114,19 @@ fn several_questions_come_one_after_the_other_and_can_wait() {
     let person = Person::at(&harness, &[]);
     person.prompted(1).types("several").types(ENTER).sees("Amount: 11").sees("Esc later");
     assert!(!person.screen().contains("Amount: 12"), "one after the other");
-    person.types(ESC).sees("Put off.").sees("Amount: 12").sees_times("Esc later", 2).types("y").sees("You said yes.");
+    person
+        .types(ESC)
+        .sees("Postponed.")
+        .sees("Amount: 12")
+        .sees_times("Esc later", 2)
+        .types("y")
+        .sees("You approved it.");
     person.prompted(2).sees("1 question waits: /inbox");
     assert_eq!(harness.changed(), "\"sum\":12\n");
     person.types("/inbox").types(ENTER).sees_times("Amount: 11", 2).sees_times("Esc later", 3).types(ESC);
-    person.sees_times("Put off.", 2).prompted(3);
-    person.types("/deny q1 too much").types(ENTER).sees("You said no: too much").sees("Both decided.");
-    person.types("/approve q1").types(ENTER).sees("No question q1 waits");
+    person.sees_times("Postponed.", 2).prompted(3);
+    person.types("/deny q1 too much").types(ENTER).sees("You denied it: too much").sees("Both decided.");
+    person.types("/approve q1").types(ENTER).sees("There is no open question q1");
     assert_eq!(harness.changed(), "\"sum\":12\n");
     person.types(CTRL_D);
     assert_eq!(person.exit().0, Some(0));
@@ -133,7 +139,7 @@ fn ctrl_c_stops_the_turn_and_twice_leaves() {
     person.prompted(1).types("look").types(ENTER).sees("planned").types(CTRL_C);
     person.sees("1 ✗ Look at the deals: stopped by you").sees("! Stopped.").prompted(2);
     person.types("hello").types(ENTER).sees("There are three deals.").prompted(3);
-    person.types("half a thought").sees("half a thought").types(CTRL_C).sees("Ctrl-C again leaves.").prompted(4);
+    person.types("half a thought").sees("half a thought").types(CTRL_C).sees("Ctrl-C again exits.").prompted(4);
     person.types(CTRL_C);
     assert_eq!(person.exit().0, Some(130));
 }
@@ -148,14 +154,14 @@ fn the_mode_is_always_visible_and_holds() {
         .types(ENTER)
         .sees("Mode shadow: nothing is executed")
         .sees("harness shadow ›");
-    person.types("amount 5").types(ENTER).sees("kept in the plan, the mode").prompted(3);
+    person.types("amount 5").types(ENTER).sees("stays in the plan, the mode").prompted(3);
     person.types("/mode canary").types(ENTER).sees("harness canary ›");
     person.types("amount 6").types(ENTER).sees("the mode canary does not").prompted(5);
-    person.types(CTRL_D).sees("To go on: obelus chat --session s");
+    person.types(CTRL_D).sees("To continue: obelus chat --session s");
     assert_eq!((person.exit().0, harness.changed()), (Some(0), String::new()));
-    // It is in the journal, and so the session comes back as it was left.
+    // The mode is in the journal, so the session continues in it.
     let again = Person::at(&harness, &["--session", "s"]);
-    again.sees("Going on where it was.").sees("harness canary ›").types(CTRL_D);
+    again.sees("Continuing the saved conversation.").sees("harness canary ›").types(CTRL_D);
     assert_eq!(again.exit().0, Some(0));
 }
 
@@ -166,7 +172,7 @@ fn after_a_crash_the_open_question_comes_first() {
     person.prompted(1).types("amount 500").types(ENTER).sees("Esc later");
     person.kill();
     let again = Person::at(&harness, &["--session", "s"]);
-    again.sees("Going on where it was.").sees("› amount 500").sees("Amount: 500").sees("Esc later");
+    again.sees("Continuing the saved conversation.").sees("› amount 500").sees("Amount: 500").sees("Esc later");
     assert!(!again.screen().contains("full ›"), "first the question, then the prompt:\n{}", again.screen());
     again.types("y").sees("The deal is settled.").prompted(1);
     assert_eq!(harness.changed(), "\"sum\":500\n");
@@ -181,15 +187,15 @@ fn a_question_can_be_answered_from_elsewhere_meanwhile() {
     person.prompted(1).types("several").types(ENTER).sees("Amount: 11").sees("Esc later");
     harness.obelus(&["approve", "s:q1"]);
     person
-        .sees("An answer came from elsewhere.")
+        .sees("An input came from another process.")
         .sees("1 ✓ Change a deal")
         .sees("Amount: 12")
         .sees_times("Esc later", 2);
     person.types(ESC).prompted(2).types("half a thought").sees("half a thought");
     harness.obelus(&["deny", "s:q2", "--reason", "no"]);
-    person.sees_times("An answer came from elsewhere.", 2).sees("denied: no").sees("Both decided.");
+    person.sees_times("An input came from another process.", 2).sees("denied: no").sees("Both decided.");
     assert_eq!(harness.changed(), "\"sum\":11\n");
-    // What was being typed is still there.
+    // The text being typed is still there.
     person.sees_times("half a thought", 2).types(CTRL_U).types(CTRL_D);
     assert_eq!(person.exit().0, Some(0));
 }
@@ -204,10 +210,10 @@ fn commands_are_completed_and_nonsense_is_answered() {
         ("/pln", "Did you mean /plan?"),
         ("/mode yolo", "The modes are shadow, canary and full."),
         ("/approve", "Which question? /approve ID"),
-        ("/approve q9", "No question q9 waits"),
+        ("/approve q9", "There is no open question q9"),
         ("/why †", "/why †: "),
         ("/plan", "There is no plan."),
-        ("/inbox", "Nothing waits for a decision."),
+        ("/inbox", "There are no open questions."),
         ("/state", "There is no state yet."),
         ("/cost", "the conversation: 0 requests, 0 tokens"),
     ] {
@@ -225,7 +231,7 @@ fn commands_are_completed_and_nonsense_is_answered() {
 fn the_history_is_private_and_without_answers() {
     let harness = Harness::new("history", "en");
     let person = asked(&harness, 500);
-    person.types("n").sees("Why not ›").types("a secret reason").types(ENTER).prompted(3);
+    person.types("n").sees("Reason ›").types("a secret reason").types(ENTER).prompted(3);
     person.types(" spaced out").types(ENTER).prompted(4).types(CTRL_D);
     assert_eq!(person.exit().0, Some(0));
     let file = harness.0.join("home/chat_history");
@@ -252,13 +258,13 @@ fn what_a_call_asks_is_put_before_the_person_and_their_answer_goes_to_it() {
     let Some(harness) = Harness::with_notes("notes", "en") else { return };
     let person = Person::with(&harness, &[], &[("NOTES_FILE", "notes.json")]);
     person.prompted(1).types("sign note 1").types(ENTER).sees("Your answer is needed").sees("Esc later");
-    person.sees("«Have a note signed» asks while it is at work, in its own words:").sees("│ notes: Who signs note 1");
-    // It can wait, and the conversation goes on meanwhile.
-    person.types(ESC).sees("Put off.").prompted(2).types("show the notes").types(ENTER);
+    person.sees("«Have a note signed» asks, in its own words:").sees("│ notes: Who signs note 1");
+    // The question can wait while the conversation goes on.
+    person.types(ESC).sees("Postponed.").prompted(2).types("show the notes").types(ENTER);
     person.sees("Look at the notes: 1 found");
     person.prompted(3).types("/inbox").types(ENTER).sees_times("Esc later", 2);
     person.types("a").sees("Answer ›").types("Ada").types(ENTER);
-    // What the second turn had to say was held back while something waited.
+    // The words of the second turn were held back while a question was open.
     person.sees("1. buy milk").prompted(5);
     let notes = fs::read_to_string(harness.0.join("agents/harness/notes.json")).expect("the notes");
     assert!(notes.contains("\"signed\": \"Ada\""), "{notes}");

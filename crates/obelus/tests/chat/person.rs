@@ -1,4 +1,4 @@
-//! A person at a terminal: types, and reads what is on the screen.
+//! A simulated person at a terminal: types, and reads the screen.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use pty_process::Size;
 use pty_process::blocking::{Command, Pty};
 
-/// Nothing here takes as long; it only keeps a test from hanging for ever.
+/// A time limit that keeps a test from hanging.
 const AT_MOST: Duration = Duration::from_secs(60);
 
-/// So many rows that nothing leaves the screen.
+/// Enough rows that nothing scrolls off the screen.
 const ROWS: u16 = 200;
 const COLUMNS: u16 = 80;
 
@@ -27,7 +27,7 @@ pub(crate) const ENTER: &str = "\r";
 pub(crate) const ESC: &str = "\x1b";
 pub(crate) const TAB: &str = "\t";
 
-/// A terminal that answers where its cursor is, as terminals do.
+/// A terminal that reports its cursor position.
 #[derive(Default)]
 struct Answers(Vec<String>);
 
@@ -54,12 +54,12 @@ pub(crate) struct Person {
 }
 
 impl Person {
-    /// Sits down at a terminal where `obelus chat` runs with these arguments.
+    /// Starts `obelus chat` with these arguments at a terminal.
     pub(crate) fn at(harness: &Harness, args: &[&str]) -> Self {
         Self::with(harness, args, &[])
     }
 
-    /// The same, with something in the environment.
+    /// Like [`Person::at`], with environment variables.
     pub(crate) fn with(harness: &Harness, args: &[&str], env: &[(&str, &str)]) -> Self {
         let (pty, pts) = pty_process::blocking::open().expect("a terminal");
         pty.resize(Size::new(ROWS, COLUMNS)).expect("its size");
@@ -118,7 +118,7 @@ impl Person {
         self.sees_times(text, 1)
     }
 
-    /// Waits until something is on the screen so many times.
+    /// Waits until a text is on the screen a number of times.
     #[track_caller]
     pub(crate) fn sees_times(&self, text: &str, times: usize) -> &Self {
         self.waits_for(&format!("`{text}` {times} times"), |screen| screen.matches(text).count() >= times)
@@ -134,23 +134,23 @@ impl Person {
         self
     }
 
-    /// Waits for the prompt to be there for the so-manieth time.
+    /// Waits until the prompt has appeared a number of times.
     #[track_caller]
     pub(crate) fn prompted(&self, times: usize) -> &Self {
         self.sees_times(" › ", times).waits_for("an empty line to type in", |screen| {
             let last = screen.trim_end().lines().last().and_then(|line| line.split_once('›'));
-            // At the right there may stand what waits.
+            // The right side may show the number of open questions.
             last.is_some_and(|(_, typed)| typed.trim().is_empty() || typed.starts_with("     "))
         })
     }
 
-    /// Waits for the end, and says how the command ended.
+    /// Waits for the end and returns the exit code and the screen.
     #[track_caller]
     pub(crate) fn exit(mut self) -> (Option<i32>, String) {
         let begun = Instant::now();
         loop {
             if let Some(status) = self.child.try_wait().expect("our child") {
-                // What it wrote last may still be on its way.
+                // The last output may still be in the pipe.
                 thread::sleep(Duration::from_millis(50));
                 return (status.code(), self.screen());
             }
@@ -159,7 +159,7 @@ impl Person {
         }
     }
 
-    /// What the threads of the process wait for, for whoever looks into a test that hangs.
+    /// What the threads of the process wait for, to debug a hanging test.
     fn threads(&self) -> String {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id())).into_iter().flatten().flatten();
         let waits = |task: fs::DirEntry| {
@@ -169,7 +169,7 @@ impl Person {
         tasks.map(waits).collect::<Vec<_>>().join("\n")
     }
 
-    /// Pulls the plug.
+    /// Kills the process.
     pub(crate) fn kill(mut self) {
         self.child.kill().expect("our child");
         self.child.wait().expect("our child");
@@ -183,7 +183,7 @@ impl Drop for Person {
     }
 }
 
-/// A folder with an agent in it, and everything the agent does.
+/// A folder with an agent and the files that it writes.
 pub(crate) struct Harness(pub(crate) PathBuf);
 
 impl Harness {
@@ -197,7 +197,7 @@ impl Harness {
         Self(folder)
     }
 
-    /// A harness where the example with notes works instead. None where there is no Python to run its server.
+    /// A harness with the notes example instead; `None` without Python for its server.
     pub(crate) fn with_notes(name: &str, language: &str) -> Option<Self> {
         if std::process::Command::new("python3").arg("--version").output().is_err() {
             eprintln!("skipped: there is no `python3` to run the server of the example");
@@ -215,12 +215,12 @@ impl Harness {
         Some(harness)
     }
 
-    /// What the agent has changed in the world.
+    /// The changes made by the agent.
     pub(crate) fn changed(&self) -> String {
         fs::read_to_string(self.0.join("agents/harness/changed")).unwrap_or_default()
     }
 
-    /// Runs another command over the same store.
+    /// Runs another command on the same store.
     #[track_caller]
     pub(crate) fn obelus(&self, args: &[&str]) {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_obelus"));
@@ -241,7 +241,7 @@ impl Drop for Harness {
     }
 }
 
-/// `look` waits until somebody opens the gate; `change` leaves a line for each time it was done.
+/// `look` waits until the gate is opened; `change` writes a line for each call.
 const AGENT: &str = r#"
 name: harness
 language: LANGUAGE
@@ -267,7 +267,7 @@ tools:
     required: [id]
 activities:
   look: {exec: [sh, -c, 'while [ ! -e gate ]; do sleep 0.05; done; echo "[1,2,3]"']}
-  change: {exec: [sh, -c, 'grep -o "\"sum\":[0-9]*" >> changed; echo "{\"title\": \"Окна\"}"']}
+  change: {exec: [sh, -c, 'grep -o "\"sum\":[0-9][0-9]*" >> changed; echo "{\"title\": \"Окна\"}"']}
 "#;
 
 const PLAYBOOK: &str = r#"

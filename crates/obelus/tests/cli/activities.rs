@@ -1,5 +1,5 @@
-//! Activities that misbehave, seen from `obelus plan run`: the call fails with clear words, the rest goes on, and
-//! nothing is left behind.
+//! Faulty activities in `obelus plan run`: the call fails with a clear message, the rest goes on, and nothing is left
+//! behind.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use std::thread;
 
 use crate::support::{Folder, Ran, command, end, find, obelus, program, run, start, wait_for};
 
-/// A call that misbehaves, and two others that do not need it.
+/// A faulty call, and two others that do not depend on it.
 const PLAN: &str = "
 context:
   - type: tool
@@ -48,14 +48,14 @@ impl Trial {
         ["plan", "run", &self.plan, "--activities", &self.activities]
     }
 
-    /// The same, where `go` begins when the others are done.
+    /// The plan in which `go` starts after the others.
     fn go_last(name: &str, binding: &str) -> Self {
         let trial = Self::new(name, binding);
         trial.folder.file("plan.yaml", PLAN.replace("_tool: go,", "_tool: go, x: †state.after,"));
         trial
     }
 
-    /// Only `go` fails, with this code and these words.
+    /// Asserts that only `go` fails, with this code and message.
     #[track_caller]
     fn fails(&self, code: &str, words: &str) -> Ran {
         let ran = obelus(&self.args()).exits(1).prints("done     other").prints("done     after");
@@ -63,13 +63,13 @@ impl Trial {
     }
 }
 
-/// Whether a process of this number is at work. A zombie is not.
+/// Whether a process with this id runs. A zombie does not.
 fn runs(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| !rest.trim().is_empty() && !rest.trim().starts_with('Z'))
 }
 
-/// A program that waits for ever, with a child that does, too; the numbers of both are in the file `pids`.
+/// A program that waits for ever, with a child that does too; their process ids are in the file `pids`.
 const HANGS: &str = r#"{exec: [sh, -c, 'sleep 1000 & echo "$$ $!" > "FOLDER/new"; mv "FOLDER/new" "FOLDER/pids"; wait'], timeout: SECONDS}"#;
 
 #[track_caller]
@@ -97,7 +97,7 @@ fn ctrl_c_ends_a_program_with_all_it_started() {
         let kill = format!("kill -{signal} {}", child.id());
         run(&mut program("sh", &["-c", &kill]), b"").exits(0);
         let ran = end(child).exits(130).says("Stopped.");
-        // What a stop does to a call is said, and what was done before it is not lost.
+        // The stopped call is reported, and earlier results are kept.
         ran.prints("failed   go (stopped: ended before it had a result)").prints("done     other");
         nothing_is_left(&trial.folder);
     }
@@ -123,8 +123,7 @@ fn garbage_on_stdout_is_shown_with_its_place() {
     assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'));
 }
 
-/// The memory is far less than what the program writes; that the rest of the plan gets by with it shows that it
-/// is enough for everything else.
+/// The memory limit is far below what the program writes, but enough for the rest of the plan.
 #[test]
 fn a_hundred_megabytes_on_stdout_are_cut_off() {
     let trial = Trial::new("flood", "{exec: [sh, -c, 'head -c 100000000 /dev/zero | tr \"\\\\0\" 9']}");
@@ -143,6 +142,28 @@ fn death_by_a_signal_is_told_from_an_exit_code() {
     Trial::new("signal", "{exec: [sh, -c, 'kill -9 $$']}").fails("signal_9", "sh was killed by signal 9");
     Trial::new("exit", "{exec: [sh, -c, 'echo no such deal >&2; exit 4']}").fails("exit_4", "no such deal");
     Trial::new("no-program", "{exec: [no-such-program]}").fails("not_found", "install it, or write its path with a /");
+}
+
+#[test]
+fn call_5_a_filter_chooses_where_its_result_goes() {
+    let folder = Folder::new("chooses");
+    let filter =
+        r#"if .call.n > 5 then {_messages: [{type: "data", kind: "state", data: {late: .call.n}}]} else .call.n end"#;
+    let request = |n: u32| {
+        serde_json::json!({
+            "context": [
+                {"type": "tool", "tool": {"sort": {"type": "object", "x-effect": "read", "properties": {"n": {"type": "integer"}}}}},
+                {"type": "plan", "plan": [{"_tool": "sort", "n": n, "_outputPath": "†state.early || †state.late"}]},
+            ],
+            "activities": {"sort": {"jq": filter}},
+        })
+    };
+    for (n, place) in [(3, "†state.early"), (7, "†state.late")] {
+        let file = folder.file(&format!("{n}.json"), request(n).to_string());
+        let ran = obelus(&["plan", "run", &file, "--json"]).exits(0).json();
+        let written = ran["context"].as_array().and_then(|context| context.last()).cloned().unwrap_or_default();
+        assert_eq!(written["_outputPath"], place, "{ran}");
+    }
 }
 
 #[test]
@@ -202,7 +223,7 @@ fn half_an_answer_of_a_model_is_no_answer() {
     assert_eq!((&document["ends"], &document["reason"]["code"]), (&"degraded".into(), &"out_of_format".into()));
     assert_eq!(document["context"][0]["text"], "Hello", "the user's words are kept");
 
-    // In a plan it is the failure of the call that needed the model.
+    // In a plan the call that needed the model fails.
     let trial = Trial::new("half-plan", "{jq: '1'}");
     let plan = trial.folder.file("plan.yaml", PLAN.replace("  other: {jq: '1'}\n", ""));
     let ran = obelus(&["plan", "run", &plan, "--activities", &trial.activities, "--model", &model]).exits(1);

@@ -1,5 +1,4 @@
-//! Whatever stands in a file, the complaint names the file, the place and the rule; nothing else is printed, and
-//! nothing panics.
+//! Invalid files: the error names file, place and rule, nothing else is printed, and nothing panics.
 
 use std::fs::File;
 
@@ -17,7 +16,7 @@ fn on(command: &[&str], file: &str) -> Ran {
     obelus(&args)
 }
 
-/// Every command that reads a request refuses the file, and says all of this about it.
+/// Asserts that every command that reads a request refuses the file with these messages.
 #[track_caller]
 fn refused_by_all(file: &str, parts: &[&str]) {
     for command in READERS {
@@ -33,7 +32,7 @@ const GOOD: &str = r#"{"context": [
     {"type": "plan", "plan": [{"_tool": "go", "_outputPath": "†state.go"}]}
 ]}"#;
 
-/// Without this, all that is refused here could be refused for another reason.
+/// Shows that the other files are not refused for another reason.
 #[test]
 fn a_good_file_is_taken_by_every_command() {
     let folder = Folder::new("good");
@@ -119,8 +118,7 @@ fn a_message_nested_a_hundred_thousand_deep_is_named() {
     refused_by_all(&schema, &["`schema` is nested too deep"]);
 }
 
-/// With so little memory, most of which the program itself takes, the file could not be read; that there is enough for the
-/// rest, the good file shows.
+/// The memory limit is too low to read the file; the good file shows that it is enough for everything else.
 #[test]
 fn seventy_mebibytes_are_refused_before_they_are_read() {
     let folder = Folder::new("large");
@@ -166,7 +164,7 @@ fn neither_json_nor_yaml() {
     refused_by_all(&folder.file("cut.json", "{\"context\": [\n"), &["cut.json:2:1: not JSON"]);
     refused_by_all(&folder.file("cut.yaml", "context: [\n"), &["cut.yaml:1:10: not YAML: unclosed bracket"]);
     refused_by_all(&folder.file("tabs.yaml", "a:\n\t- b"), &["tabs.yaml:2:", "not YAML"]);
-    // The parser's own picture of the place would call the file by another name.
+    // The parser's own message would name the file differently.
     let ran = obelus(&["plan", "check", &folder.path("cut.yaml")]).exits(2);
     assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
     obelus(&["vectors", &folder.path("cut.json")]).exits(2).prints_nothing().says("cut.json: not an array of cases");
@@ -186,7 +184,7 @@ fn what_is_no_request() {
         (r#"{"context": [], "model": 5}"#, "`model` is a string, or an object such as {openai: NAME}, not a number"),
         (r#"{"context": [], "settings": 5}"#, "`settings` is an object, not a number"),
     ] {
-        // What is JSON is YAML, too.
+        // JSON is also YAML.
         for name in ["shape.json", "shape.yaml"] {
             refused_by_all(&folder.file(name, content), &[part]);
         }
@@ -223,10 +221,10 @@ fn a_field_that_nothing_reads_is_a_warning_with_index_and_name() {
     let file = folder.file("fields.json", content);
     for command in ["check", "graph", "simulate"] {
         let ran = obelus(&["plan", command, &file]).exits(0).says("warning: ");
-        ran.says("message 1: nothing reads the field `colour`").says("nothing reads the field `taste`");
+        ran.says("message 1: the field `colour` is not used").says("the field `taste` is not used");
     }
-    // A document for a program stays one.
-    let ran = obelus(&["plan", "check", &file, "--json"]).exits(0).says("message 1: nothing reads the field `colour`");
+    // With `--json` the warning does not change stdout.
+    let ran = obelus(&["plan", "check", &file, "--json"]).exits(0).says("message 1: the field `colour` is not used");
     assert_eq!(ran.json()["valid"], true);
 }
 
@@ -245,7 +243,7 @@ fn a_plan_that_cannot_work_is_not_started() {
     let folder = Folder::new("faulty-plan");
     let calls = r#"[{"_tool": "gp"}, {"_tool": "go", "_outputPath": "†state.b", "x": "†state..a"}]"#;
     let file = folder.file("plan.json", GOOD.replace(r#"[{"_tool": "go", "_outputPath": "†state.go"}]"#, calls));
-    // What is wrong is what `check` was asked for.
+    // `check` prints errors as its answer.
     let ran = obelus(&["plan", "check", &file]).exits(1).prints("error CALL-3: call 0: unknown tool `gp`");
     ran.prints("did you mean `go`?").prints("error CTX-12: call 1, `x`: column 8");
     obelus(&["plan", "simulate", &file]).exits(1).prints("error CALL-3: call 0");
@@ -281,7 +279,7 @@ fn a_faulty_file_of_activities() {
         ("go: [", "activities.yaml:1:5: not YAML"),
         ("", "it is empty"),
         ("go: sh", "activity `go`: a binding is an object such as {\"exec\": [\"program\"]}, not a string"),
-        ("go: {exce: [sh]}", "activity `go`: it says nothing to do: give one of exec, http, jq"),
+        ("go: {exce: [sh]}", "activity `go`: it needs one of exec, http, jq"),
         ("go: {exec: []}", "activity `go`, field `exec`: it must be a list that begins with a program"),
         ("go: {exec: [sh], timeout: -1}", "activity `go`, field `timeout`: it must be a number of seconds above 0"),
         ("go: {exec: [sh], shell: true}", "activity `go`, field `shell`: unknown"),
@@ -316,7 +314,7 @@ fn models_that_cannot_be_opened() {
     ] {
         obelus(&["run", &good, "--model", &model]).exits(2).prints_nothing().says(part);
     }
-    // A model that is named, but cannot be asked, is work that failed.
+    // A model that cannot be asked is failed work, not wrong usage.
     let mut without_key = command(&["run", &good, "--model", "openai:gpt"]);
     let ran = run(without_key.env_remove("OPENAI_API_KEY").env_remove("OPENAI_API_BASE"), b"").exits(1);
     ran.prints_nothing().says("Set OPENAI_API_KEY");
@@ -361,7 +359,7 @@ fn an_agent_that_is_faulty_is_told_line_by_line() {
         ("name: x\ntools:\n  t: {x-effect: boom}", "agent.yaml:3:6: TOOL-1: `x-effect` is one of read,"),
         (
             "name: x\ntools:\n  t:\n    properties: {a: {}}\n    x-names: {a: [list]}",
-            "agent.yaml:5:14: TOOL-1: `x-names`, `a`: it is written as {in: [TOOL, …], id: FIELD, name: [FIELD, …]}, not as an array",
+            "agent.yaml:5:14: TOOL-1: `x-names`, `a`: it is written as {in: [TOOL, …], id: FIELD, name: [FIELD, …], as: [WORD, …]}, not as an array",
         ),
         ("name: x\ntools: [nowhere.yaml]", "nowhere.yaml: there is no such file"),
         ("name: x\ncontext:\n  - {type: nonsense}", "agent.yaml:3:5: CTX-3: message 0: unknown type `nonsense`"),

@@ -1,4 +1,4 @@
-//! What a question says of what would change.
+//! Questions show present and new values.
 
 use crate::support::{Folder, obelus};
 

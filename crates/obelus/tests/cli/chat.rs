@@ -1,4 +1,4 @@
-//! `obelus chat` without a terminal: lines in, text out, and nothing is ever approved.
+//! `obelus chat` without a terminal: lines in, text out, and nothing can be approved.
 
 use crate::support::{Folder, command, obelus, obelus_reading, run};
 
@@ -7,7 +7,7 @@ const CHAT: [&str; 3] = ["chat", "--agent", "notes"];
 #[test]
 fn lines_are_messages_and_answers_are_text() {
     let ran = obelus_reading("the customer called\n\nwhich notes are there?\n/why †state.notes\n", &CHAT).exits(0);
-    let ran = ran.prints("← the step «Writes a note down»").prints("← from the agent's own file");
+    let ran = ran.prints("← the step «Writes a note down»").prints("← from the agent's file");
     let ran =
         ran.prints("1 ✓ Writes a note down: the customer called").prints("Written down.").prints("1 notes, 0 tasks.");
     assert!(!ran.stdout.contains('\u{1b}'), "no terminal, no codes: {:?}", ran.stdout);
@@ -18,9 +18,9 @@ fn lines_are_messages_and_answers_are_text() {
 fn nothing_is_approved_without_a_terminal() {
     let ran = obelus_reading("ask Anna to call Bob\ny\nyes\n/approve q1\n", &CHAT).exits(3);
     let ran = ran.prints("Your decision is needed  q1").prints("who: \"Anna\"").prints("It cannot be approved here");
-    let ran = ran.prints("! /approve does nothing here: only a person at a terminal approves.");
+    let ran = ran.prints("! /approve does not work here: only a person at a terminal can approve.");
     assert!(!ran.stdout.contains("Noted for Anna"), "{}", ran.stdout);
-    // A no lets nothing happen, and needs no terminal.
+    // A denial needs no terminal.
     let ran = obelus_reading("ask Anna to call Bob\n/deny q1 not today\n", &CHAT).exits(0);
     ran.prints("denied: not today");
 }
@@ -30,8 +30,7 @@ fn commands_work_and_nonsense_is_answered() {
     let typed = "/help\n/plan\n/state\n/inbox\n/cost\n/mode\n/mode canary\n/frob\n/mode yolo\n/approve\n/why †state.nothing\n/quit\nnever read\n";
     let ran = obelus_reading(typed, &CHAT).exits(0);
     let ran = ran.prints("/mode shadow|canary|full").prints("There is no plan.").prints("†state").prints("notes: []");
-    let ran =
-        ran.prints("Nothing waits for a decision.").prints("this turn: 0 requests, 0 tokens").prints("Mode full:");
+    let ran = ran.prints("There are no open questions.").prints("this turn: 0 requests, 0 tokens").prints("Mode full:");
     let ran = ran
         .prints("Mode canary:")
         .prints("There is no command /frob.")
@@ -47,11 +46,11 @@ fn a_kept_conversation_goes_on_where_it_was() {
     let kept: Vec<&str> = CHAT.into_iter().chain(["--session", "monday", "--store", &store]).collect();
     let first = obelus_reading("one\nask Anna to call Bob\n/mode canary\n", &kept).exits(3);
     first.prints("obelus answer monday:q1 approve");
-    // The open question comes first, and the mode is as it was left.
+    // The open question comes first, and the mode is the last one.
     let again = obelus_reading("/mode\n/cost\n", &kept).exits(3);
     let again = again.prints("who: \"Anna\"").prints("Mode canary:").prints("the conversation: 2 requests");
     assert!(again.stdout.find("Anna") < again.stdout.find("Mode canary"), "{}", again.stdout);
-    // The same session as `obelus answer` knows it.
+    // `obelus answer` works on the same session.
     let args = ["answer", "monday:q1", "approve", "--store", &store];
     obelus_reading("", &args).exits(0).prints("Noted for Anna.");
     let args = ["chat", "--session", "monday", "--store", &store];
@@ -74,7 +73,7 @@ fn an_agent_that_comes_with_the_program_is_there_anywhere() {
 fn a_mode_said_on_the_command_line_holds() {
     let args: Vec<&str> = CHAT.into_iter().chain(["--mode", "shadow"]).collect();
     let ran = obelus_reading("the customer called\n", &args).exits(0);
-    ran.prints("kept in the plan, the mode shadow executes nothing").says("Mode shadow");
+    ran.prints("stays in the plan, the mode shadow executes nothing").says("Mode shadow");
 }
 
 #[test]

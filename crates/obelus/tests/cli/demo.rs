@@ -1,4 +1,4 @@
-//! The demo: five messages that play themselves, without key, network or terminal.
+//! The scripted demo: five messages without key, network or terminal.
 
 use crate::support::{Folder, command, run};
 
@@ -18,7 +18,7 @@ fn the_tour_asks_what_the_rules_demand_and_nothing_else() {
     ] {
         assert!(tour.contains(part), "no {part:?} in {tour}");
     }
-    // Nobody has to know the API, and no secret is shown.
+    // No names of methods and no secrets are shown.
     for part in ["crm.", "tasks.task", "rest/1", "sandbox0token"] {
         assert!(!tour.contains(part) && !ran.stderr.contains(part), "{part:?} in {tour}{}", ran.stderr);
     }
@@ -36,7 +36,7 @@ fn without_a_terminal_the_demo_plays_itself_and_what_it_keeps_holds_no_secret() 
     assert_eq!(state["confirmations"]["deal_1_opportunity"]["status"], "approved");
     assert_eq!(state["confirmations"]["deal_3_stage_id"]["reason"], "клиент ещё думает");
     assert!(!log.contains("sandbox0token") && !state.to_string().contains("sandbox0token"));
-    // The conversation goes on, from any folder.
+    // The conversation can be continued from any folder.
     let mut again = command(&["chat", "--session", "demo", "--store", &store]);
     run(again.current_dir(folder.path("")), "Привет\n".as_bytes()).exits(0).prints("Здравствуйте");
 }

@@ -1,4 +1,4 @@
-//! `obelus eval`: cases put to a model, and what is said of them.
+//! `obelus eval`: test conversations with a model, and the report.
 
 use serde_json::{Value, json};
 
@@ -22,8 +22,53 @@ fn a_run_is_recorded_and_played_again_without_the_model() {
     let again = obelus(&["eval", "crm", "--model", &format!("replay:{file}"), "--json"]).exits(0).json();
     assert_eq!(first["cases"], again["cases"]);
     assert_eq!(first["passed"].as_u64(), Some(first["cases"].as_array().unwrap().len() as u64));
-    // A recording of two runs could not be told apart.
+    // A recording must contain exactly one run.
     obelus(&["eval", "crm", "--model", CRM, "--record", &file]).exits(2).says("run.jsonl").says("begins a new file");
+}
+
+/// One case of the agent `crm`: what is said, what the portal is asked and answers, and what comes of it.
+fn crm_case(words: &str, portal: Value, expect: Value) -> Value {
+    let turn = json!({"now": "2024-05-01T10:00:00Z", "user": words, "portal": portal, "expect": expect});
+    json!({"name": words, "kind": "conversation", "agent": "crm", "settings": {"mode": "full"}, "turns": [turn]})
+}
+
+#[test]
+fn the_offline_model_of_the_crm_acts_on_wishes_that_it_understands_whole() {
+    let folder = Folder::new("eval-whole");
+    let ilya = json!([{"ID": "2", "NAME": "Илья", "LAST_NAME": "Кораблёв"}]);
+    let deal = json!({"fields": {"TITLE": "Окна", "OPPORTUNITY": 5000}});
+    let task = json!({"fields": {"TITLE": "Позвонить директору: Окна", "RESPONSIBLE_ID": 2}});
+    let categories = json!({"categories": [{"id": 0, "name": "Продажи"}, {"id": 1, "name": "Сервис"}]});
+    let stages = |id: u32, name: &str| json!({"method": "crm.deal.category.stage.list", "params": {"id": id}, "result": [{"NAME": name, "STATUS_ID": "S"}]});
+    let nothing = json!({"calls": [], "ends": "output", "reply": {"has": ["понял не всё"]}});
+    let cases = json!([
+        crm_case(
+            "Создай сделку «Окна» на 5000 и поставь задачу Илье: позвонить директору до пятницы",
+            json!([
+                {"method": "user.get", "result": ilya}, {"method": "crm.deal.add", "params": deal, "result": 7},
+                {"method": "tasks.task.add", "params": task, "result": {"task": {"id": "9"}}},
+            ]),
+            json!({"calls": ["user.get", "crm.deal.add", "tasks.task.add"], "ends": "output"}),
+        ),
+        crm_case(
+            "Создай сделку «Окна» и поставь задачу Гере: позвонить до пятницы",
+            json!([{"method": "user.get", "result": []}]),
+            json!({"calls": ["user.get"], "ends": "output", "reply": {"has": ["ничего не создаю"]}}),
+        ),
+        crm_case("Создай сделку «Окна» и позвони директору", json!([]), nothing.clone()),
+        crm_case("Измени сумму сделки 1 на 100 тысяч", json!([]), nothing.clone()),
+        crm_case("Не передай 5 сделок менеджера Ильи Дарье", json!([]), nothing),
+        crm_case(
+            "Какие у нас воронки?",
+            json!([
+                {"method": "crm.deal.category.list", "result": categories}, stages(0, "Новая"), stages(1, "Заявка"),
+            ]),
+            json!({"ends": "output", "reply": {"has": ["Воронок: 2", "«Продажи»: Новая", "«Сервис»: Заявка"]}}),
+        ),
+    ]);
+    let file = folder.file("cases.json", cases.to_string());
+    let ran = obelus(&["eval", "crm", "--cases", &file, "--model", CRM]).exits(0);
+    assert!(ran.stdout.contains("6 passed, 0 failed"), "{}", ran.stdout);
 }
 
 /// One case of the agent `notes`, with these words and expectations.
@@ -49,12 +94,12 @@ fn what_went_wrong_is_told_case_by_case() {
     let file = folder.file("cases.json", cases.to_string());
     let ran = obelus(&["eval", "notes", "--cases", &file])
         .exits(1)
-        .prints("add_note was called, which is not in this case")
+        .prints("add_note is not in this case")
         .prints("instead of {\"text\":\"3\"}")
         .prints("turn 1: reply lacks \"a poem\"")
         .prints("skipped  1: it is about a model that fails")
         .prints("skipped  1: it is for the agent `crm`")
-        .prints("skipped  1: it is of the kind `run`");
+        .prints("skipped  1: its kind is `run`");
     assert!(ran.stdout.ends_with("1 passed, 3 failed, 3 skipped: 4 requests, 0 tokens\n"), "{}", ran.stdout);
 }
 
@@ -133,12 +178,12 @@ fn a_chat_tells_the_money_of_turn_and_conversation() {
         log.lines().filter(|line| line.contains(r#""used":{"id":"#) && line.contains(r#""cost":0.02"#)).count(),
         3
     );
-    // As it was: a journal tells what had been spent at any point of it.
+    // The journal has the cost at every point.
     let first = obelus(&["sessions", "show", "s", "--at", "3", "--store", &store, "--json"]).exits(0).json();
     assert_eq!((&first["spent"]["session"]["requests"], &first["spent"]["session"]["cost"]), (&json!(1), &json!(0.02)));
 }
 
-/// Answers one request as a server would, and says what it took.
+/// Answers one request as a server would, with its usage.
 fn answer(mut stream: std::net::TcpStream) {
     use std::io::{Read, Write};
     let (mut seen, mut piece) = (Vec::new(), [0; 4096]);

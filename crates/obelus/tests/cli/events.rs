@@ -1,4 +1,4 @@
-//! `obelus chat --events`: what a portal tells of its own accord.
+//! `obelus chat --events`: events from a portal.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use crate::support::{Folder, command, end, obelus, start};
 
 const TOKEN: &str = "agreed-with-the-portal";
 
-/// Brings a form to the door, and tells the status of the answer.
+/// Posts a form to the listener and returns the status of the answer.
 fn bring(address: &str, path: &str, form: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
     let length = form.len();
@@ -53,7 +53,7 @@ fn an_event_that_was_asked_for_is_told_once_and_kept_believed_by_nobody() {
         }
     };
     assert_eq!(bring(&address, "/hook", &form(7, "a-guess")), "403");
-    // Another path is nobody's handler here; the same event once more is no news.
+    // Events for another path and repeated events are ignored.
     for (path, deal) in [("/other", 6), ("/hook", 7), ("/hook", 7), ("/hook", 8)] {
         assert_eq!(bring(&address, path, &form(deal, TOKEN)), "200");
     }

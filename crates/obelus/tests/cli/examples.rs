@@ -1,4 +1,4 @@
-//! Every example does what its first lines say.
+//! Tests of all examples.
 
 use std::fs;
 use std::path::Path;
@@ -15,11 +15,11 @@ fn the_agents_that_come_along_are_checked_and_drawn_from_any_folder() {
         anywhere(&["agents", "check", agent]).prints(&format!("ok @bundled/{agent}"));
     }
     anywhere(&["agents", "graph", "operator", "--format", "svg"]).prints("<svg").prints("plans one call");
-    anywhere(&["agents", "list"]).prints("operator").prints("comes with the program");
+    anywhere(&["agents", "list"]).prints("operator").prints("bundled");
     anywhere(&["run", "notes", "--say", "The customer called"]).prints("Written down.");
     let words = "nots: there is no such file; did you mean the agent `notes`?";
     run(command(&["run", "nots", "--say", "hi"]).current_dir(folder.path("")), b"").exits(2).says(words);
-    // Whoever has an agent of that name means their own.
+    // A user's agent hides the bundled one with the same name.
     copy(&root().join("agents/notes"), Path::new(&folder.path("agents/notes")));
     let list = anywhere(&["agents", "list", "--json"]).json();
     let names: Vec<&str> = list.as_array().expect("a list").iter().filter_map(|agent| agent["name"].as_str()).collect();
@@ -52,8 +52,8 @@ fn branches_turn_an_error_into_an_apology() {
 #[test]
 fn branches_can_be_tried_out() {
     let ran = obelus(&["plan", "simulate", "examples/branches/plan.yaml"]).exits(0);
-    let ran = ran.prints("if call 0 writes †state.price, left out: [2]");
-    ran.prints("if call 0 writes †state.trouble, left out: [1]").prints("4 calls in 3 waves");
+    let ran = ran.prints("if call 0 writes †state.price, skipped: [2]");
+    ran.prints("if call 0 writes †state.trouble, skipped: [1]").prints("4 calls in 3 waves");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn delegate_sums_the_complaint_up_without_seeing_the_customer() {
     let ran = obelus(&["run", "examples/delegate/request.yaml"]).exits(0).says("Let me read it.");
     assert_eq!(ran.stdout, "Scratched window, two letters unanswered, a discount is wanted.\n");
 
-    // Shown what it sees, the delegate shows no more than it was given.
+    // The delegate sees only its input and scopes.
     let folder = Folder::new("example-delegate");
     let playbook = fs::read_to_string(root().join("examples/delegate/playbook.yaml")).expect("the example's playbook");
     let honest = "'Scratched window, two letters unanswered, a discount is wanted.'";
@@ -108,7 +108,7 @@ fn steps_go_on_with_what_a_person_types() {
 fn steps_are_not_moved_by_nonsense() {
     let typed = ["maybe\n", "\n", "y\n", "= many\n", "= 21\n", "q\n"];
     let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table"], &typed) else { return };
-    let screen = screen.exits(3).prints("\"maybe\" is not of type \"integer\"").prints("nothing is answered by itself");
+    let screen = screen.exits(3).prints("\"maybe\" is not of type \"integer\"").prints("an empty line answers nothing");
     let screen = screen.prints("\"y\" is not of type \"integer\"").prints("21 is greater than the maximum of 20");
     assert!(!screen.stdout.contains("Booked") && !screen.stdout.contains("▸ book"), "{}", screen.stdout);
 }
@@ -245,7 +245,7 @@ fn a_planner_that_has_not_read_obeys_nobody_but_the_user() {
     assert_eq!((&state["sent"]["sent"], &state["forwarded"]), (&json!("olga@example.test"), &Value::Null));
     assert!(document["solution"]["output"].as_str().is_some_and(|words| words.contains("the windows are ready")));
 
-    // The same model, planning while it reads, obeys the letter as far as it is let.
+    // The same model with `while_reading` obeys the letter, until a person is asked.
     let folder = Folder::new("example-unsheltered");
     let file = |name: &str| fs::read_to_string(root().join("examples/sheltered").join(name)).expect("the example");
     folder.file("playbook.yaml", file("playbook.yaml"));

@@ -1,8 +1,8 @@
-//! What the binary tells about itself, and how it looks.
+//! Help, completions, colours and escaping of the binary.
 
 use crate::support::{Folder, at_a_terminal, command, obelus, run};
 
-/// Every command; those that only hold others, too.
+/// All commands, including groups.
 const COMMANDS: &[&[&str]] = &[
     &["agents"],
     &["agents", "check"],
@@ -117,7 +117,7 @@ fn errors_and_help_have_colours_too_or_have_none() {
 
 const NASTY: &str = "\u{1b}]0;owned\u{7}\u{9b}2J\u{7f}\u{202e}";
 
-/// Text as it stands in JSON and YAML. YAML takes the nastier characters only in this form.
+/// Text as a JSON string. YAML accepts control characters only as escapes.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f").replace('\u{9b}', "\\u009b")
 }
@@ -179,7 +179,7 @@ fn control_characters_of_a_model_or_a_program_do_not_reach_the_terminal() {
     let ran = obelus(&["run", &request, "--model", &model]).exits(0).prints(shown).says(shown);
     assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'));
 
-    // A question is where being misled costs most.
+    // Questions must not mislead either.
     let agent = format!(
         "name: nasty\ngraph: {{start: ask, max_steps: 3, nodes: {{ask: {{ask: {{question: {words}}}, _outputPath: †state.a, \
          next: [{{to: done}}]}}, done: {{end: {{name: done, reply: bye}}}}}}}}\nstate: {{data: {{}}}}\n"

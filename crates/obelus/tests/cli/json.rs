@@ -1,10 +1,10 @@
-//! With `--json`, stdout is one document with the promised fields, and nothing else.
+//! With `--json`, stdout is exactly one JSON document with the documented fields.
 
 use serde_json::{Value, json};
 
 use crate::support::{Folder, Ran, command, obelus, run};
 
-/// The document, which stands on one line of its own.
+/// The document, which is on one line.
 #[track_caller]
 fn document(ran: &Ran) -> Value {
     assert_eq!(ran.stdout.lines().count(), 1, "{}", ran.stdout);
@@ -95,7 +95,7 @@ fn run_has_schema_context_and_solution() {
     assert_eq!(answer["calls"][0]["status"], "done");
 }
 
-/// What `run` prints is a request again.
+/// The output of `run` is a valid request.
 #[test]
 fn what_run_prints_can_be_read_again() {
     let folder = Folder::new("json-again");

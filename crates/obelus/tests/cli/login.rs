@@ -1,4 +1,4 @@
-//! Logging in to an MCP server that wants to know who asks, with a server that gives tokens to everybody.
+//! Logging in to an MCP server, with an authorization server that gives tokens to everybody.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, Ran, command, end, program, root, run, start, wait_for};
 
-/// A server, an agent that has it, and a store.
+/// A server, an agent that uses it, and a store.
 struct Door {
     folder: Folder,
     server: Child,
@@ -25,7 +25,7 @@ impl Drop for Door {
 }
 
 impl Door {
-    /// None where there is no Python to run the server.
+    /// `None` without Python for the server.
     fn new(name: &str) -> Option<Self> {
         if program("python3", &["--version"]).output().is_err() {
             eprintln!("skipped: there is no `python3` to run the server");
@@ -53,7 +53,7 @@ impl Door {
         run(&mut self.command(args), b"")
     }
 
-    /// Logs in as a person does: opens the address that is printed.
+    /// Logs in like a person: opens the printed address.
     fn logs_in(&self, args: &[&str]) -> Ran {
         let mut child = start(&mut self.command(&[&["agents", "login"], args].concat()));
         let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
@@ -78,7 +78,7 @@ fn a_server_that_wants_to_know_who_asks_names_the_command_and_knows_the_agent_af
     let named = format!("log in with: obelus agents login {} door", door.agent);
     door.does(&["run", &door.agent, "--say", "hi"]).exits(2).says("MCP server `door`").says(&named);
 
-    let ran = door.logs_in(&[&door.agent, "door"]).exits(0).says("logged in: it has 5 tools");
+    let ran = door.logs_in(&[&door.agent, "door"]).exits(0).says("logged in: the server has 5 tools");
     let [file] = &door.tokens()[..] else { panic!("{:?}", door.tokens()) };
     assert_eq!(fs::metadata(file).expect("it is there").permissions().mode() & 0o777, 0o600);
     let kept: Value = serde_json::from_slice(&fs::read(file).expect("it is there")).expect("JSON");

@@ -1,4 +1,4 @@
-//! The binary as people and programs meet it: arguments and files in; stdout, stderr and an exit code out.
+//! Tests of the binary: arguments and files in; stdout, stderr and exit code out.
 
 mod activities;
 mod bad_input;

@@ -1,4 +1,4 @@
-//! Tools of MCP servers: the example with a server of its own, what it asks people, and what it was given.
+//! Tools of MCP servers: the notes example, elicitation, and pinned tools.
 
 use std::fs;
 use std::process::{Child, Command};
@@ -9,7 +9,7 @@ use crate::support::{Folder, Ran, at_a_terminal, command, end, obelus, program, 
 
 const EXAMPLE: &str = "examples/mcp-notes";
 
-/// A folder with notes, and a store. None where there is no Python to run the server.
+/// A folder with notes, and a store; `None` without Python for the server.
 struct Notes(Folder);
 
 impl Notes {
@@ -37,7 +37,7 @@ impl Notes {
         self.does(&["run", EXAMPLE, "--say", words])
     }
 
-    /// Begins to work on words in the session `s`.
+    /// Starts a turn in the session `s`.
     fn begins(&self, words: &str) -> Begun {
         self.starts(&["run", EXAMPLE, "--session", "s", "--say", words])
     }
@@ -46,12 +46,12 @@ impl Notes {
         Begun(Some(start(&mut self.command(args))))
     }
 
-    /// The questions that wait, once there are some that fit.
+    /// The open questions, once a matching one exists.
     fn asked(&self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let mut found = Value::Null;
         wait_for(what, || {
             let ran = self.does(&["inbox", "--json"]);
-            // While another process makes the store, nobody can look into it.
+            // The store cannot be read while another process creates it.
             if ran.stderr.contains("the store is in use") {
                 return false;
             }
@@ -67,7 +67,7 @@ impl Notes {
         serde_json::from_str(&text).expect("they are JSON")
     }
 
-    /// The example in this folder, with other words in its files.
+    /// A copy of the example with a changed file.
     fn altered(&self, file: &str, from: &str, to: &str) -> String {
         for name in ["agent.yaml", "playbook.yaml", "server.py"] {
             let mut text = fs::read_to_string(root().join(EXAMPLE).join(name)).expect("the example");
@@ -81,7 +81,7 @@ impl Notes {
     }
 }
 
-/// A command at work. Where the test fails, nobody waits for an answer for ever.
+/// A running command. It is killed when the test ends.
 struct Begun(Option<Child>);
 
 impl Begun {
@@ -148,7 +148,7 @@ fn a_no_is_told_to_the_server_and_where_nobody_can_answer_nobody_is_asked() {
     notes.asked("the server asks", is_of_call);
     notes.does(&["deny", "s:q1", "--reason", "not today"]).exits(0);
     child.ends().exits(0).prints("That did not work: nobody signed it");
-    // Neither a terminal nor a name by which others could find it.
+    // Without a terminal and without a session nobody can answer.
     notes.says("Sign note 1").exits(0).prints("That did not work: nobody signed it");
     assert_eq!(notes.kept()[0].get("signed"), None);
 }
@@ -156,7 +156,7 @@ fn a_no_is_told_to_the_server_and_where_nobody_can_answer_nobody_is_asked() {
 #[test]
 fn at_a_terminal_the_person_who_started_it_is_asked() {
     let Some(notes) = Notes::new("mcp-terminal") else { return };
-    // The terminal begins a shell of its own, which is told where the notes are by a file.
+    // The terminal starts its own shell, so the path of the notes is passed in a file.
     let file = notes.0.path("notes.json");
     let agent = notes.altered("agent.yaml", "    timeout: 20\n", &format!("    env: {{NOTES_FILE: {file}}}\n"));
     let Some(ran) = at_a_terminal(&["run", &agent, "--say", "Sign note 1"], &["Ada\n"]) else { return };
@@ -173,7 +173,7 @@ fn after_a_crash_the_old_question_is_closed_and_a_person_says_whether_it_happene
     notes.does(&["run", EXAMPLE, "--session", "s", "--say", "Sign note 1"]).exits(3).says("interrupted");
     let asked = notes.asked("whether it happened", |asked| asked["about"] == "in_doubt");
     notes.does(&["answer", "s:q1", "value", "Ada"]).says("expired already");
-    // It is done again, and asks again.
+    // The call runs again and asks again.
     let id = asked["id"].as_str().expect("an id");
     let child = notes.starts(&["answer", id, "did-not"]);
     let asked = notes.asked("the server asks again", is_of_call);
@@ -212,7 +212,7 @@ fn nonsense_in_the_section_is_named_with_its_place() {
         let ran = obelus(&["agents", "check", &file]).exits(1).prints(&format!("{file}{place}"));
         assert!(ran.stdout.contains(words), "{section}: {}", ran.stdout);
     }
-    // At work the same is found before anything starts.
+    // `run` reports the same error before anything starts.
     let file = agent("mcp:\n  notes:\n    command: [python3]\n    timout: 10");
     obelus(&["run", &file, "--say", "hi"]).exits(2).says("did you mean `timeout`?");
 }
@@ -226,7 +226,7 @@ fn servers_of_a_file_replace_those_of_the_agent_and_one_that_does_not_start_is_n
     let with = |words: &str| notes.does(&["run", EXAMPLE, "--mcp", &file, "--say", words, "--mode", "full"]);
     with("Show the notes").exits(0).prints("1. buy milk");
     with("Note: one").exits(0).prints("That did not work");
-    // They stand in for those of a session that goes on, too, which keeps the tools that it was given.
+    // They also replace the servers of a continued session, which keeps its tools.
     notes.does(&["run", EXAMPLE, "--session", "s", "--say", "Show the notes"]).exits(0);
     let ran = notes.does(&["run", EXAMPLE, "--session", "s", "--mcp", &file, "--say", "Show the notes"]).exits(0);
     ran.says("the tool `notes.add` is not offered any more").prints("1. buy milk");

@@ -1,10 +1,10 @@
-//! Pictures that the user shows, by `--image` and by `/image`.
+//! Pictures of the user: `--image` and `/image`.
 
 use crate::support::{Folder, obelus, obelus_reading};
 
 const CAT: &[u8] = b"GIF89a-CANARY-IN-THE-PICTURE";
 
-/// A model that says which pictures it is shown.
+/// A model that reports its pictures.
 const PLAYBOOK: &str = "\
 rules:
   - when: (.pictures | length) > 0
@@ -38,7 +38,7 @@ fn a_request_is_run_with_a_picture() {
     let run = ["run", &file, "--model", &world.model, "--say", "what is this?"];
     obelus(&run).exits(0).prints("none shown");
     obelus(&[&run[..], &["--image", &cat]].concat()).exits(0).prints("1 shown, user-");
-    // What is no picture is said before anything begins.
+    // An invalid picture is refused before anything starts.
     let kept = ["--session", "s", "--store", &world.store];
     let refused = obelus(&[&run[..], &kept, &["--image", &cat, "--image", &text]].concat()).exits(2);
     refused.says("--image").says("notes.txt: it is no PNG, JPEG, WebP or GIF");
@@ -61,7 +61,8 @@ fn a_picture_goes_with_the_next_words_of_a_conversation() {
     for kept in [&[][..], &["--session", "s", "--store", &world.store]] {
         let ran = obelus_reading(&typed, &[&chat[..], kept].concat()).exits(0);
         let ran = ran.prints("Which file? For example: /image photo.png").prints("it is no PNG, JPEG, WebP or GIF");
-        let ran = ran.prints("The picture goes with your next words.").prints("1 shown, user-").prints("none shown");
+        let ran =
+            ran.prints("The picture is added to your next message.").prints("1 shown, user-").prints("none shown");
         assert!(ran.stdout.find("1 shown") < ran.stdout.find("none shown"), "{}", ran.stdout);
     }
 }

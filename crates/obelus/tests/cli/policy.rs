@@ -1,4 +1,4 @@
-//! What `obelus policy explain` says of a call.
+//! `obelus policy explain`
 
 use serde_json::{Value, json};
 
@@ -98,7 +98,7 @@ fn the_mode_speaks_first_and_what_the_model_does_itself_is_no_act() {
     explain(&folder, &thought, &["--mode", "shadow"])
         .exits(0)
         .prints("allow summarise")
-        .prints("the model itself does");
+        .prints("so the model carries it out");
     explain(&folder, &json!({"_tool": "balance"}), &[]).exits(0).prints("allow balance").prints("policy.rules[2]");
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, command, end, obelus, start};
 
-/// A portal that is stopped when the test ends, however it ends.
+/// A portal that is stopped at the end of the test.
 struct Running {
     child: Option<Child>,
     base: String,
@@ -23,7 +23,7 @@ impl Running {
         Running { child: Some(child), base: first.trim_end().to_owned() }
     }
 
-    /// Calls a method and tells the answer.
+    /// Calls a method and returns the answer.
     fn call(&self, method: &str, params: &Value) -> Value {
         let (authority, path) = self.base.strip_prefix("http://").and_then(|rest| rest.split_once('/')).expect("a URL");
         let body = params.to_string();
@@ -41,7 +41,7 @@ impl Running {
         serde_json::from_str(body).unwrap_or_else(|error| panic!("{error} in {body}"))
     }
 
-    /// Stops it as Ctrl-C does, and tells what it said.
+    /// Stops it like Ctrl-C, and returns its output.
     #[cfg(unix)]
     fn interrupt(mut self) -> crate::support::Ran {
         let child = self.child.take().expect("it runs");

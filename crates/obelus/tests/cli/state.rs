@@ -1,4 +1,4 @@
-//! The state of an agent's session as a file: brought along from elsewhere, edited by a person, refused.
+//! The state file of a session: imported, edited by a person, refused.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, obelus, obelus_reading};
 
-/// The state as the first seed has it.
+/// An example of an `agent_state` file.
 const EXAMPLE: &str = r#"{
   "goals": ["Создать сделку", "Назначить звонок"],
   "done": [
@@ -58,9 +58,9 @@ fn b24_7_a_state_of_another_program_becomes_a_session() {
     }
     assert_eq!(read(&folder.path("store/states/ivan.json")), adopted["state"], "and is a file of ours");
     obelus(&args).exits(2).says("there is a session `ivan` already").says("--session");
-    // It goes on as any conversation does.
+    // The imported session continues like any conversation, and its question waits from the import on.
     let chat = ["chat", "--session", "ivan", "--store", &store];
-    obelus_reading("/state\n", &chat).exits(0).prints("current_deal_id: 123");
+    obelus_reading("/state\n", &chat).exits(3).prints("current_deal_id: 123");
 }
 
 #[test]
@@ -90,8 +90,8 @@ fn dur_7_what_a_person_writes_into_the_file_counts_with_the_next_message() {
     state["notes"] = json!([{"text": "by hand"}, {"text": "as well"}]);
     fs::write(&file, state.to_string()).unwrap();
     let ran = obelus_reading("which notes are there?\n", &chat).exits(0);
-    ran.prints("Your changes to the state are taken up").prints("2 notes");
-    // What does not fit is left alone, and said.
+    ran.prints("Your changes to the state are adopted").prints("2 notes");
+    // An invalid file is reported and left unchanged.
     fs::write(&file, "{\"notes\":").unwrap();
     let ran = obelus_reading("which notes are there?\n", &chat).exits(0);
     ran.prints("s.json:1:9: EOF").prints("2 notes").prints("s.json.new");

@@ -1,4 +1,4 @@
-//! Runs the binary and keeps what came out of it.
+//! Runs the binary and checks its output.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// Nothing here takes as long; it only keeps a test from hanging for ever.
+/// A time limit that keeps a test from hanging.
 const AT_MOST: Duration = Duration::from_secs(120);
 
-/// What a command came to.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) status: ExitStatus,
@@ -23,7 +23,7 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// The exit code is this, and nothing panicked.
+    /// Asserts the exit code, and that nothing panicked.
     #[track_caller]
     pub(crate) fn exits(self, code: i32) -> Self {
         assert_eq!(self.status.code(), Some(code), "{}\nstdout: {}\nstderr: {}", self.status, self.stdout, self.stderr);
@@ -33,21 +33,21 @@ impl Ran {
         self
     }
 
-    /// Stdout holds this.
+    /// Asserts that stdout contains a text.
     #[track_caller]
     pub(crate) fn prints(self, part: &str) -> Self {
         assert!(self.stdout.contains(part), "no `{part}` in stdout: {}\nstderr: {}", self.stdout, self.stderr);
         self
     }
 
-    /// Stderr holds this.
+    /// Asserts that stderr contains a text.
     #[track_caller]
     pub(crate) fn says(self, part: &str) -> Self {
         assert!(self.stderr.contains(part), "no `{part}` in stderr: {}\nstdout: {}", self.stderr, self.stdout);
         self
     }
 
-    /// There is nothing on stdout.
+    /// Asserts that stdout is empty.
     #[track_caller]
     pub(crate) fn prints_nothing(self) -> Self {
         assert_eq!(self.stdout, "", "stderr: {}", self.stderr);
@@ -62,7 +62,7 @@ impl Ran {
     }
 }
 
-/// The binary with these arguments, run where the repository begins, and without a terminal.
+/// Runs the binary with these arguments in the root of the repository, without a terminal.
 pub(crate) fn obelus(args: &[&str]) -> Ran {
     run(&mut command(args), b"")
 }
@@ -77,7 +77,7 @@ pub(crate) fn command(args: &[&str]) -> Command {
     program(env!("CARGO_BIN_EXE_obelus"), args)
 }
 
-/// A program where the repository begins, with nothing in its environment that would change what the binary does.
+/// A program in the root of the repository, without variables that change the binary's behaviour.
 pub(crate) fn program(program: &str, args: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(args).current_dir(root());
@@ -100,7 +100,7 @@ pub(crate) fn run(command: &mut Command, stdin: &[u8]) -> Ran {
     let mut child = start(command);
     let mut input = child.stdin.take().expect("a pipe");
     let stdin = stdin.to_owned();
-    // A command that does not read its stdin is free not to.
+    // The command need not read its stdin.
     let feed = thread::spawn(move || drop(input.write_all(&stdin)));
     let ran = end(child);
     feed.join().expect("it only writes");
@@ -141,7 +141,7 @@ fn collect(mut from: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> 
     })
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 #[track_caller]
 pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
@@ -151,8 +151,8 @@ pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// The binary at a terminal of its own; what was on the screen is `stdout`. Each line is typed when the binary
-/// asks for one. None where there is no `script` to make a terminal with.
+/// Runs the binary at a terminal; the screen is in `stdout`. Each line is typed when the binary asks for one. `None`
+/// without the program `script`, which makes the terminal.
 pub(crate) fn at_a_terminal(args: &[&str], typed: &[&str]) -> Option<Ran> {
     if program("script", &["--version"]).output().is_err() {
         eprintln!("skipped: there is no `script` to make a terminal with");
@@ -181,12 +181,12 @@ pub(crate) fn at_a_terminal(args: &[&str], typed: &[&str]) -> Option<Ran> {
     Some(Ran { status, stdout: shown(), stderr: String::new() })
 }
 
-/// Where the repository begins.
+/// The root of the repository.
 pub(crate) fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// An empty folder of a test's own.
+/// An empty folder for a test.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
@@ -217,12 +217,12 @@ impl AsRef<OsStr> for Folder {
     }
 }
 
-/// What an expression is worth in a context.
+/// The value of an expression in a context.
 pub(crate) fn find(context: &Value, expr: &str) -> Value {
     obelus_reading(context.to_string(), &["resolve", "-", expr, "--json"]).exits(0).json()["value"].clone()
 }
 
-/// Copies a folder with all that is in it.
+/// Copies a folder.
 pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("readable") {

@@ -1,4 +1,4 @@
-//! What `obelus sessions show --why` tells of a value.
+//! `obelus sessions show --why`
 
 use crate::support::{Folder, obelus};
 

@@ -1,4 +1,4 @@
-//! A portal that loses answers, and an agent that is killed again and again: nothing is created twice, nothing is lost.
+//! A portal that drops answers, and an agent that is killed repeatedly: nothing is created twice, nothing is lost.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -34,7 +34,7 @@ fn a_hundred_deals_through_a_crashing_agent_and_lost_answers_are_a_hundred_deals
             .spawn()
             .expect("it starts");
         std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), words.as_bytes()).expect("it listens");
-        // It is killed at ever other moments, once it has begun to create; the last runs are let alone.
+        // The agent is killed at different moments after the first creation; the last runs are not interrupted.
         let before = office.portal.requests();
         let more = u64::from(3 + kills * 7 % 11);
         let mut is_over = false;
@@ -53,7 +53,7 @@ fn a_hundred_deals_through_a_crashing_agent_and_lost_answers_are_a_hundred_deals
             assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
             break;
         }
-        // The words were said once: whoever comes back goes on.
+        // The message is sent once; later runs continue the session.
         words.clear();
     }
     let mut count: BTreeMap<String, usize> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! The CRM agent as people run it: the binary, its own files, and a portal at the other end of a real connection. The
-//! model is a playbook that writes the blocks a model would write.
+//! Tests of the CRM agent: the binary, the agent's files, and a sandbox portal. The model is a playbook that writes
+//! blocks.
 #![cfg(unix)]
 
 mod crashes;

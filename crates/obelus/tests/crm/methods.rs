@@ -1,4 +1,4 @@
-//! B24-4 and B24-11: no portal by default, and other methods by a file.
+//! B24-4 and B24-11: there is no default portal, and a file adds methods.
 
 use serde_json::json;
 
@@ -73,7 +73,7 @@ crm.lead.list:
   raw: "THOUGHT:\nx\nACTION:\n[]\nASSISTANT:\nВот он."
 "#,
     );
-    // The risky field asks, whatever its case; the creation does not.
+    // The risky field asks, ignoring case; the creation does not.
     office.says("full", "Создай лид\n").exits(3).prints("IN_PROCESS").prints("Изменить лид");
     let leads = office.portal_says("crm.lead.list", &json!({"filter": {"TITLE": "Новый лид"}}));
     assert_eq!(leads["result"].as_array().map(Vec::len), Some(1), "{leads}");

@@ -1,4 +1,4 @@
-//! A portal, a folder of the test's own, and the agent that works there.
+//! A portal, a folder, and the agent that works there.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Folder, Ran, command, copy, root, run};
 
-/// What must never be seen anywhere.
+/// The secret that must not appear anywhere.
 pub(crate) const TOKEN: &str = "RecognisableT0ken4711";
 
-/// A portal that runs beside the test, and the folder in which the agent, its sessions and its playbook lie.
+/// A running portal, and the folder with the agent, its sessions and its playbook.
 pub(crate) struct Office {
     pub(crate) folder: Folder,
     pub(crate) portal: Portal,
@@ -22,7 +22,7 @@ pub(crate) struct Office {
 }
 
 impl Office {
-    /// A portal without limits, whose answers get lost with this chance.
+    /// A portal without limits that drops this share of its answers.
     pub(crate) fn open(name: &str, drop_answers: f64) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("threads");
@@ -30,7 +30,7 @@ impl Office {
         let portal = runtime.block_on(Portal::start(options)).expect("a free port");
         let folder = Folder::new(&format!("crm-{name}"));
         copy(&root().join("agents/crm"), Path::new(&folder.path("crm")));
-        // Nothing is to be waited for that is there to spare a real portal.
+        // Pauses for a real portal are switched off.
         let office = Office { folder, portal, _runtime: runtime };
         office.edit(
             "crm/agent.yaml",
@@ -40,7 +40,7 @@ impl Office {
         office
     }
 
-    /// Changes a file of the agent. What is to be replaced must be there.
+    /// Changes a file of the agent; the replaced text must exist.
     pub(crate) fn edit(&self, file: &str, from: &str, to: &str) {
         let path = self.folder.path(file);
         let text = fs::read_to_string(&path).expect("readable");
@@ -48,7 +48,7 @@ impl Office {
         fs::write(&path, text.replacen(from, to, 1)).expect("writable");
     }
 
-    /// What the model answers: rules of a playbook.
+    /// Sets the playbook's rules.
     pub(crate) fn model(&self, rules: &str) {
         self.folder.file("model.yaml", rules);
     }
@@ -71,23 +71,23 @@ impl Office {
         run(&mut self.chat(mode), lines.as_bytes())
     }
 
-    /// A person's answer to a question of the session.
+    /// Answers a question of the session.
     pub(crate) fn answers(&self, question: &str, words: &[&str]) -> Ran {
         let id = format!("s:{question}");
         run(&mut self.obelus(&[&["answer", &id], words].concat()), b"")
     }
 
-    /// The state of the session: its file.
+    /// The session's state file.
     pub(crate) fn state(&self) -> Value {
         let text = fs::read_to_string(self.folder.path("store/states/s.json")).expect("the state's file");
         serde_json::from_str(&text).expect("JSON")
     }
 
-    /// Calls a method of the portal, as somebody else who works there.
+    /// Calls a method of the portal as another user.
     pub(crate) fn portal_says(&self, method: &str, params: &Value) -> Value {
         let base = self.portal.base_url();
         let (authority, path) = base.strip_prefix("http://").and_then(|rest| rest.split_once('/')).expect("a URL");
-        // The portal may lose this answer too.
+        // The portal may drop this answer too.
         for _ in 0..50 {
             let body = params.to_string();
             let mut stream = TcpStream::connect(authority).expect("it listens");

@@ -1,4 +1,4 @@
-//! The address of the webhook is a secret: after a whole conversation, its token is nowhere but in the portal.
+//! The webhook's address is a secret: after a conversation its token is in no file and no output.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::office::{Office, TOKEN};
 use crate::support::run;
 
-/// Every file below a folder, with what it holds.
+/// All files below a folder with their content.
 fn files(folder: &Path, found: &mut Vec<(String, Vec<u8>)>) {
     for entry in fs::read_dir(folder).expect("readable") {
         let path = entry.expect("readable").path();
@@ -47,7 +47,7 @@ fn the_token_is_in_no_file_no_output_and_no_prompt() {
         run(&mut office.obelus(&["sessions", "export", "s"]), b""),
         run(&mut crate::support::command(&["agents", "prompt", &office.folder.path("crm")]), b""),
     ];
-    // A portal that does not answer any more is told without its address; so is an address that is none.
+    // Errors about an unreachable portal and an invalid address do not contain the address.
     let address = office.portal.base_url().to_owned();
     let wrong = address.replace("127.0.0.1", "127.0.0.2");
     outputs.push(run(office.chat("full").env("BITRIX_WEBHOOK_URL", &wrong), "Создай сделку ещё раз\n".as_bytes()));

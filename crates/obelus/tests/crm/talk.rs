@@ -1,4 +1,4 @@
-//! Reading, creating, and a change that a person decides about, with the records of the portal as witness.
+//! Reading, creating, and a change that needs an approval, checked against the portal's records.
 
 use serde_json::json;
 
@@ -47,7 +47,7 @@ fn a_conversation_leaves_in_the_portal_exactly_what_was_agreed() {
     let tasks = office.portal_says("tasks.task.list", &json!({"filter": {"TITLE": "Позвонить заказчику"}}));
     assert_eq!(tasks["result"]["tasks"].as_array().map(Vec::len), Some(1), "{tasks}");
 
-    // Nothing changes before a person says yes, and the question tells what is there now.
+    // Nothing changes before the approval, and the question shows the present value.
     let asked = office.says("full", "Поставь сумму 100000\n").exits(3).prints("100000").prints("сумма");
     assert!(!asked.stdout.contains("crm.deal.update"), "{}", asked.stdout);
     let sum = || office.portal_says("crm.deal.get", &json!({"id": id}))["result"]["OPPORTUNITY"].clone();
@@ -59,7 +59,7 @@ fn a_conversation_leaves_in_the_portal_exactly_what_was_agreed() {
     assert_eq!(sum(), "100000.00");
     assert_eq!(office.state()["confirmations"][&key]["status"], "approved");
 
-    // A failed step beside one that reads: the portal's words are passed on, and the count is kept.
+    // A failed step and a read: the portal's error is passed on, and the count is recorded.
     office.says("full", "Сколько таких сделок?\n").exits(0).prints("Нашлась одна сделка").prints("Not found");
     let state = office.state();
     let done: Vec<&str> =
@@ -67,6 +67,27 @@ fn a_conversation_leaves_in_the_portal_exactly_what_was_agreed() {
     assert!(done.contains(&"Получено сделок: 1"), "{done:?}");
     assert_eq!(state["objects"]["current_deal_id"].to_string(), *id);
     assert_eq!((&state["next_planned_actions"], &state["in_progress"]), (&json!([]), &json!([])));
+}
+
+/// What a model answers to a plain yes or no: the step that waits, with what the user said of it.
+const DECISIONS: &str = r#"
+- user: ^да
+  raw: "THOUGHT:\nx\nACTION:\n[{\"method\": \"crm.deal.update\", \"params\": {\"id\": 1, \"fields\": {\"OPPORTUNITY\": 100000}}, \"confirmed\": true}]\nASSISTANT:\nХорошо."
+- user: ^нет
+  raw: "THOUGHT:\nx\nACTION:\n[{\"method\": \"crm.deal.update\", \"params\": {\"id\": 1, \"fields\": {\"OPPORTUNITY\": 100000}}, \"confirmation_decision\": \"deny\", \"confirmation_reason\": \"нет\"}]\nASSISTANT:\nХорошо."
+- user: сумм
+  raw: "THOUGHT:\nx\nACTION:\n[{\"method\": \"crm.deal.update\", \"params\": {\"id\": 1, \"fields\": {\"OPPORTUNITY\": 100000}}}]\nASSISTANT:\nПодтвердите."
+"#;
+
+#[test]
+fn a_step_that_is_decided_in_words_is_told_once() {
+    for (name, word, outcome) in [("yes", "да", "готово"), ("no", "нет", "отклонено")] {
+        let office = Office::open(&format!("once-{name}"), 0.0);
+        office.model(DECISIONS);
+        let told = office.says("full", &format!("Поставь сумму 100000\n{word}\n")).stdout;
+        let (_, after) = told.split_once("Хорошо.").expect("it answers");
+        assert_eq!(after.matches(outcome).count(), 1, "{told}");
+    }
 }
 
 #[test]

@@ -1,19 +1,20 @@
-//! The environment of a program: inherited, but for what looks like a secret and is not named.
+//! The environment of a program: inherited, except variables that look like secrets and are not named in the binding.
 
 use std::env;
 
+use obelus_runtime::Secret;
 use serde_json::Value;
 use tokio::process::Command;
 
 use crate::activity::binding::{BindingError, Fields};
-use crate::activity::mask::{Mask, looks_secret};
+use crate::activity::secret_name::looks_secret;
 
-/// What `env` of a binding says.
+/// The field `env` of a binding.
 #[derive(Default)]
 pub(super) struct Environment {
-    /// Variables passed on though they look like secrets.
+    /// Variables to pass on although they look like secrets.
     passed: Vec<String>,
-    /// Variables set by the binding itself.
+    /// Variables set by the binding.
     set: Vec<(String, String)>,
 }
 
@@ -50,7 +51,7 @@ impl Environment {
 
     pub(super) fn apply(&self, command: &mut Command) {
         for (name, _) in env::vars_os() {
-            // A name that is no text cannot be named in a binding either.
+            // A name that is not valid text cannot be named in a binding.
             let shown = name.to_string_lossy();
             if looks_secret(&shown) && !self.passed.iter().any(|passed| *passed == shown) {
                 command.env_remove(&name);
@@ -59,10 +60,13 @@ impl Environment {
         command.envs(self.set.iter().map(|(name, value)| (name, value)));
     }
 
-    /// Hides the secrets that the program is given.
-    pub(super) fn mask(&self) -> Mask {
-        let passed = self.passed.iter().filter(|name| looks_secret(name)).filter_map(|name| env::var(name).ok());
-        let set = self.set.iter().filter(|(name, _)| looks_secret(name)).map(|(_, value)| value.clone());
-        Mask::new(passed.chain(set))
+    /// Registers the secrets that the program gets, so that they are masked in its output.
+    pub(super) fn declare_secrets(&self) {
+        for name in self.passed.iter().filter(|name| looks_secret(name)) {
+            drop(Secret::from_env(name));
+        }
+        for (_, value) in self.set.iter().filter(|(name, _)| looks_secret(name)) {
+            drop(Secret::new(value.as_str()));
+        }
     }
 }

@@ -1,22 +1,22 @@
-//! What a program writes: all of stdout up to a bound, and the end of stderr.
+//! The output of a program: stdout up to a limit, and the end of stderr.
 
 use std::io;
 
+use obelus_runtime::mask_bytes;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStderr, ChildStdout};
 
 use crate::activity::MOST_OUTPUT;
-use crate::activity::mask::Mask;
 use crate::activity::retry::Failure;
 
-/// How much of stderr an error shows.
+/// The number of bytes of stderr in an error.
 const LAST_BYTES: usize = 2048;
 const LAST_LINES: usize = 10;
 
-/// How much of stderr is kept at least: more than is shown, so that no secret is cut in two before it is masked.
+/// The minimum number of bytes kept of stderr: more than is shown, so that no secret is cut before it is masked.
 const KEPT: usize = 2 * LAST_BYTES;
 
-/// What a program has written so far.
+/// The output so far.
 #[derive(Default)]
 pub(super) struct Output {
     pub(super) stdout: Vec<u8>,
@@ -40,16 +40,16 @@ impl Output {
     }
 
     /// Masks secrets in all of it.
-    pub(super) fn mask(&mut self, mask: &Mask) {
-        mask.bytes(&mut self.stdout);
-        mask.bytes(&mut self.stderr);
+    pub(super) fn mask(&mut self) {
+        mask_bytes(&mut self.stdout);
+        mask_bytes(&mut self.stderr);
     }
 
     /// The last lines of stderr.
     pub(super) fn last_words(&self) -> String {
         let start = self.stderr.len().saturating_sub(LAST_BYTES);
         let cut = &self.stderr[start..];
-        // The cut may have gone through a letter.
+        // The cut may have split a character.
         let torn = if start == 0 { 0 } else { cut.iter().take_while(|byte| **byte & 0xC0 == 0x80).count() };
         let text = String::from_utf8_lossy(&cut[torn..]);
         let text = text.trim();
@@ -58,10 +58,10 @@ impl Output {
     }
 }
 
-/// Reads until the end and keeps the last of it.
+/// Reads to the end and keeps the last part.
 async fn read_end(mut from: impl AsyncRead + Unpin, kept: &mut Vec<u8>) -> io::Result<()> {
     loop {
-        // Half of it goes at a time, so that a byte is moved once and not at every read.
+        // Half is dropped at a time, so that bytes are not moved at every read.
         if kept.len() > 2 * KEPT {
             kept.drain(..kept.len() - KEPT);
         }

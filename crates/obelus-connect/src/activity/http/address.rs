@@ -1,4 +1,4 @@
-//! Addresses: where a request goes, and what the values of a call may not do to that.
+//! URL templates. Values of a call cannot change the host or add parts to the path.
 
 use minijinja::Value as Given;
 use obelus_kernel::session::CallError;
@@ -6,15 +6,15 @@ use reqwest::Url;
 
 use super::template::{NOTHING, Template};
 
-/// A template of a URL whose host is fixed.
+/// A URL template with a fixed host.
 pub(super) struct Address {
     template: Template,
-    /// Scheme, host and port, with nothing after them.
+    /// Scheme, host and port.
     origin: Url,
 }
 
 impl Address {
-    /// Reads a template; the error says what would be right.
+    /// Reads a template; an error says what would be correct.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let template = Template::url(text)?;
         let fixed = template.fixed();
@@ -29,10 +29,10 @@ impl Address {
         }
         let host = &rest[..end.unwrap_or(rest.len())];
         if host.contains('@') {
-            return Err("a URL is no place for a password; send it in a header, with {{ env.NAME }}".to_owned());
+            return Err("a URL must not contain a password; send it in a header, with {{ env.NAME }}".to_owned());
         }
         let origin = format!("{scheme}://{host}");
-        let origin = Url::parse(&origin).map_err(|error| format!("`{host}` is no host: {error}"))?;
+        let origin = Url::parse(&origin).map_err(|error| format!("`{host}` is not a host: {error}"))?;
         let address = Self { template, origin };
         if whole {
             address.url(text)?;
@@ -48,21 +48,21 @@ impl Address {
 
     fn url(&self, text: &str) -> Result<Url, String> {
         let path = text.split(['?', '#']).next().unwrap_or_default();
-        // Scheme and host are no parts of the path.
+        // The first three parts are the scheme and the host.
         for part in path.split(['/', '\\']).skip(3) {
-            // A browser's rules take `%2e` for a dot as well, so that encoding is no help.
+            // `%2e` counts as a dot too, so encoding does not help.
             if [".", ".."].contains(&part.to_ascii_lowercase().replace("%2e", ".").as_str()) {
-                return Err(format!("`{part}` as a part of the path would lead elsewhere"));
+                return Err(format!("`{part}` as a part of the path would change the address"));
             }
-            // Otherwise `DELETE /users/{{ call.id }}` without an id would speak of all users.
+            // Otherwise `DELETE /users/{{ call.id }}` without an id would mean all users.
             if !part.is_empty() && part.chars().all(|letter| letter == NOTHING) {
                 return Err("a value that makes a part of the path is empty".to_owned());
             }
         }
-        let url = Url::parse(&text.replace(NOTHING, "")).map_err(|error| format!("it is no URL: {error}"))?;
+        let url = Url::parse(&text.replace(NOTHING, "")).map_err(|error| format!("it is not a URL: {error}"))?;
         let named = url.username().is_empty() && url.password().is_none();
         if url.origin() != self.origin.origin() || !named {
-            return Err(format!("it leads away from {}", self.origin));
+            return Err(format!("it is not on {}", self.origin));
         }
         Ok(url)
     }
@@ -107,10 +107,10 @@ mod tests {
     #[test]
     fn a_value_cannot_lead_elsewhere() {
         for (template, x, problem) in [
-            ("http://h/a/{{ call.x }}/b", json!(".."), "would lead elsewhere"),
-            ("http://h/a/{{ call.x }}{{ call.x }}", json!("."), "would lead elsewhere"),
-            ("http://h/a/{{ call.x | safe }}", json!("%2E%2e/b"), "would lead elsewhere"),
-            ("http://h/a\\{{ call.x }}", json!(".."), "would lead elsewhere"),
+            ("http://h/a/{{ call.x }}/b", json!(".."), "would change the address"),
+            ("http://h/a/{{ call.x }}{{ call.x }}", json!("."), "would change the address"),
+            ("http://h/a/{{ call.x | safe }}", json!("%2E%2e/b"), "would change the address"),
+            ("http://h/a\\{{ call.x }}", json!(".."), "would change the address"),
             ("http://h/users/{{ call.x }}", json!(""), "is empty"),
             ("http://h/users/{{ call.x }}", json!(null), "is empty"),
             ("http://h/users/{{ call.y }}", json!(1), "undefined"),
@@ -130,11 +130,11 @@ mod tests {
             ("http://{{ call.host }}/", "written out"),
             ("http://h{{ call.x }}/", "written out"),
             ("http://u:p@h/", "password"),
-            ("http:///x", "no host"),
+            ("http:///x", "not a host"),
             ("http://h/{{ call.x", "syntax error"),
             ("http://h/{{ kall.x }}", "`kall` is not defined"),
             ("http://h/{{ env.TOKEN }}", "only headers"),
-            ("http://h/a/../b", "lead elsewhere"),
+            ("http://h/a/../b", "change the address"),
         ] {
             let error = Address::parse(template).err().unwrap_or_default();
             assert!(error.contains(problem), "{template}: {error}");

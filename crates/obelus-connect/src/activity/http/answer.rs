@@ -1,27 +1,26 @@
-//! What a server answers, and what it means that it does not.
+//! Reading answers, and errors of requests.
 
 use std::error::Error;
 use std::time::{Duration, SystemTime};
 
 use obelus_kernel::session::CallError;
+use obelus_runtime::mask_bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use reqwest::{Response, StatusCode, Url};
 use serde_json::Value;
 
-use super::client::NotFollowed;
 use crate::activity::MOST_OUTPUT;
-use crate::activity::mask::Mask;
 use crate::activity::retry::{Again, Failure};
 use crate::activity::text::{excerpt, read_json};
 
-/// How much of the body of an error is read.
+/// The number of bytes read of an error's body.
 const MOST_OF_ERROR: usize = 4096;
 
-/// The result in an answer: JSON where the server says so, otherwise text.
-pub(super) async fn read(mut response: Response, mask: &Mask) -> Result<Value, Failure> {
+/// The result in an answer: JSON or text, by its content type.
+pub(super) async fn read(mut response: Response) -> Result<Value, Failure> {
     let status = response.status();
-    if status.as_u16() >= 400 {
-        return Err(refused(status, response, mask).await);
+    if !status.is_success() {
+        return Err(refused(status, response).await);
     }
     let json = is_json(response.headers());
     if response.content_length().is_some_and(|length| length > MOST_OUTPUT as u64) {
@@ -34,7 +33,7 @@ pub(super) async fn read(mut response: Response, mask: &Mask) -> Result<Value, F
         }
         body.extend_from_slice(&chunk);
     }
-    mask.bytes(&mut body);
+    mask_bytes(&mut body);
     if body.is_empty() {
         return Ok(Value::Null);
     }
@@ -54,8 +53,8 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind == "application/json" || kind == "text/json" || kind.ends_with("+json")
 }
 
-/// An answer that says no.
-async fn refused(status: StatusCode, mut response: Response, mask: &Mask) -> Failure {
+/// Reads the error of a refused request.
+async fn refused(status: StatusCode, mut response: Response) -> Failure {
     let again = match retry_after(response.headers(), SystemTime::now()) {
         _ if !status.is_server_error() && status != StatusCode::TOO_MANY_REQUESTS => Again::Never,
         Some(pause) => Again::After(pause),
@@ -67,7 +66,7 @@ async fn refused(status: StatusCode, mut response: Response, mask: &Mask) -> Fai
     {
         body.extend_from_slice(&chunk);
     }
-    mask.bytes(&mut body);
+    mask_bytes(&mut body);
     let host = response.url().origin().ascii_serialization();
     let mut message = format!("{host} answered {status}");
     let body = excerpt(&body);
@@ -77,7 +76,7 @@ async fn refused(status: StatusCode, mut response: Response, mask: &Mask) -> Fai
     Failure { error: CallError::new(format!("http_{}", status.as_u16()), message), again }
 }
 
-/// When the server wants to be asked again: in so many seconds, or at a date.
+/// The wait that the server asks for in `Retry-After`: seconds or a date.
 fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     match text.parse() {
@@ -86,21 +85,19 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     }
 }
 
-/// No answer at all.
+/// The failure of a request without an answer.
 pub(super) fn not_sent(error: &reqwest::Error, url: &Url) -> Failure {
     let host = url.origin().ascii_serialization();
-    match causes(error).find_map(|cause| cause.downcast_ref()) {
-        Some(refused @ NotFollowed::TooMany) => Failure::lasting("too_many_redirects", format!("{host}: {refused}")),
-        Some(refused @ NotFollowed::Away(_)) => Failure::lasting("redirected_away", format!("{host}: {refused}")),
-        None if error.is_connect() => {
+    match error {
+        error if error.is_connect() => {
             Failure::passing("unreachable", format!("{host} cannot be reached: {}", cause(error)))
         }
-        None if error.is_builder() => Failure::lasting("bad_request", cause(error)),
-        None => broken(error),
+        error if error.is_builder() => Failure::lasting("bad_request", cause(error)),
+        error => broken(error),
     }
 }
 
-/// The request may have been carried out all the same.
+/// The failure of a broken connection. The request may have been carried out.
 fn broken(error: &reqwest::Error) -> Failure {
     Failure::passing("lost_answer", format!("the connection broke before the answer was complete: {}", cause(error)))
 }
@@ -109,7 +106,7 @@ fn too_large() -> Failure {
     Failure::lasting("output_too_large", format!("the answer is larger than {} MiB", MOST_OUTPUT >> 20))
 }
 
-/// The innermost cause, which is the one that tells; the outer ones name the URL and the library's own steps.
+/// The innermost cause, which is the most specific; the outer ones name the URL and the library's steps.
 pub(crate) fn cause(error: &reqwest::Error) -> String {
     causes(error).last().map_or_else(|| "it cannot be sent".to_owned(), ToString::to_string)
 }

@@ -6,26 +6,26 @@ use serde_json::{Map, Value};
 
 use super::template::{Sole, Template};
 
-/// A body to fill in.
+/// A body template.
 pub(super) enum Body {
-    /// Nothing to fill in.
+    /// Without templates.
     Literal(Value),
-    /// Words with values in them.
+    /// A text with values in it.
     Text(Template),
-    /// A value that keeps its type.
+    /// An expression, whose value keeps its type.
     Value(Sole),
-    /// A list of such.
+    /// A list.
     Array(Vec<Body>),
-    /// An object of such. Its names are not filled in: what a call says must not choose fields.
+    /// An object. Its names are not templates, because a call must not choose fields.
     Object(Vec<(String, Body)>),
 }
 
 impl Body {
-    /// Reads a body; the error says where it is wrong.
+    /// Reads a body; an error names the place.
     pub(super) fn parse(body: &Value) -> Result<Self, String> {
         match body {
             Value::String(text) => {
-                // Also where it is a value: a template says better what is wrong.
+                // Parsed in any case, because a template gives better errors.
                 let template = Template::text(text, &[])?;
                 Ok(Sole::parse(text).map_or(Body::Text(template), Body::Value))
             }
@@ -44,7 +44,7 @@ impl Body {
         }
     }
 
-    /// Fills it in. A value that is not given leaves its field out, so that a parameter may be optional.
+    /// Renders the body. A field whose value is not given is left out, so that a parameter may be optional.
     pub(super) fn fill(&self, given: &Given) -> Result<Option<Value>, CallError> {
         let filled = match self {
             Body::Literal(value) => value.clone(),

@@ -1,7 +1,7 @@
-//! Templates over what a call gives: `{call, scope, key}`, and `env` in headers.
+//! Templates over what a call gives: `{call, tool, scope, key}`, and `env` in headers.
 //!
-//! In text, null is nothing, and what is no text is JSON. In an address, every value is percent-encoded, so
-//! that it stays one piece of it.
+//! In text, null is empty, and values other than text are JSON. In an address every value is percent-encoded, so that
+//! it stays one part.
 
 use std::fmt::Write;
 use std::sync::LazyLock;
@@ -13,16 +13,16 @@ use serde_json::Value;
 
 use crate::web::encoded;
 
-/// What begins something to fill in.
+/// The marks that begin a template.
 const MARKS: [&str; 3] = ["{{", "{%", "{#"];
 
 /// The name of templates whose values are percent-encoded.
 const URL: &str = "url";
 
-/// Stands in a rendered address where a value was empty. Values cannot hold it: they are percent-encoded.
+/// Marks an empty value in a rendered address. Values cannot contain it, because they are percent-encoded.
 pub(super) const NOTHING: char = '\0';
 
-/// How templates are read and filled in.
+/// The settings of the template engine.
 static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
@@ -31,7 +31,7 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
         _ => AutoEscape::None,
     });
     environment.set_formatter(format);
-    // A text from `tojson` is as foreign as any other, so it is not marked safe as it would be for HTML.
+    // The result of `tojson` is foreign text, so it is not marked as safe.
     environment.add_filter("tojson", |value: &Given| to_json(value));
     environment
         .add_filter("urlencode", |value: &Given| text_of(value).map(|text| Given::from_safe_string(encoded(&text))));
@@ -67,13 +67,13 @@ fn to_json(value: &Given) -> Result<String, Error> {
     serde_json::to_string(value).map_err(|error| Error::new(ErrorKind::BadSerialization, error.to_string()))
 }
 
-/// Whether a template can be read and uses nothing that it is not given. The error says what would be right.
+/// Checks that a template uses only known variables. An error says what would be correct.
 fn check(used: impl IntoIterator<Item = String>, secrets: &[String]) -> Result<(), String> {
     for name in used {
         let (head, rest) = name.split_once('.').unwrap_or((&name, ""));
         let secret = rest.split('.').next().unwrap_or_default();
         match head {
-            "call" | "scope" | "key" => {}
+            "call" | "tool" | "scope" | "key" => {}
             "env" if secret.is_empty() => return Err("name the secret, as in {{ env.NAME }}".to_owned()),
             "env" if secrets.iter().any(|listed| listed == secret) => {}
             "env" => {
@@ -81,22 +81,22 @@ fn check(used: impl IntoIterator<Item = String>, secrets: &[String]) -> Result<(
                 return Err(format!("only headers can use `env.{secret}`, and only if the binding has {listed}"));
             }
             head if ENVIRONMENT.globals().any(|(global, _)| global == head) => {}
-            head => return Err(format!("`{head}` is not defined; there are call, scope and key")),
+            head => return Err(format!("`{head}` is not defined; there are call, tool, scope and key")),
         }
     }
     Ok(())
 }
 
-/// A text to fill in.
+/// A text template.
 pub(super) struct Template {
-    /// Holds this one template: it is cheap to copy, and the template borrows from it.
+    /// Contains only this template; it is cheap to copy, and the template borrows from it.
     environment: Environment<'static>,
     name: &'static str,
     source: String,
 }
 
 impl Template {
-    /// Reads a template whose values are written as they are. It may use these secrets.
+    /// Reads a template whose values are inserted unchanged. It may use these secrets.
     pub(super) fn text(source: &str, secrets: &[String]) -> Result<Self, String> {
         Self::parse("text", source, secrets)
     }
@@ -114,39 +114,39 @@ impl Template {
         Ok(Self { environment, name, source: source.to_owned() })
     }
 
-    /// The text as it was written.
+    /// The source text.
     pub(super) fn source(&self) -> &str {
         &self.source
     }
 
-    /// How much of the text comes before anything that is filled in.
+    /// The text before the first template mark.
     pub(super) fn fixed(&self) -> &str {
         let mark = MARKS.iter().filter_map(|mark| self.source.find(mark)).min();
         &self.source[..mark.unwrap_or(self.source.len())]
     }
 
-    /// Fills it in.
+    /// Renders the template.
     pub(super) fn render(&self, given: &Given) -> Result<String, CallError> {
         let template = self.environment.get_template(self.name);
         template.and_then(|template| template.render(given.clone())).map_err(|error| failed(&self.source, &error))
     }
 }
 
-/// A text that is nothing but `{{ … }}`: it stands for a value, and not for words.
+/// A text that is exactly one `{{ … }}`, which gives a value of any type.
 pub(super) struct Sole {
     expression: Expression<'static, 'static>,
     source: String,
 }
 
 impl Sole {
-    /// Reads a text, if it is one.
+    /// Reads a text, if it is exactly one expression.
     pub(super) fn parse(source: &str) -> Option<Self> {
         let inner = source.strip_prefix("{{")?.strip_suffix("}}")?;
-        // `{{-` and `-}}` are marks of a template, and `-` would be read as a minus.
+        // `{{-` and `-}}` are template marks; here `-` would be read as a minus.
         if inner.starts_with(['-', '+']) || inner.ends_with(['-', '+']) {
             return None;
         }
-        // `{{ a }} {{ b }}` is no expression between its first and its last mark.
+        // `{{ a }} {{ b }}` does not compile as one expression.
         let expression = ENVIRONMENT.compile_expression_owned(inner.to_owned()).ok()?;
         Some(Self { expression, source: source.to_owned() })
     }
@@ -166,7 +166,7 @@ fn failed(source: &str, error: &Error) -> CallError {
     CallError::new("template", format!("`{source}`: {}", words(error)))
 }
 
-/// What the error says, without the name of the template, which is of our making.
+/// The text of an error, without the internal name of the template.
 fn words(error: &Error) -> String {
     error.detail().map_or_else(|| error.kind().to_string(), |detail| format!("{}: {detail}", error.kind()))
 }

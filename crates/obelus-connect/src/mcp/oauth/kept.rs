@@ -54,11 +54,6 @@ impl Kept {
         self.refresh = tokens.refresh.or(self.refresh.take());
     }
 
-    /// All that is secret in it.
-    pub(super) fn secrets(&self) -> impl Iterator<Item = &Secret> {
-        [&self.access, &self.refresh, &self.client.secret].into_iter().flatten()
-    }
-
     /// What is kept for this server. None if there is nothing, or nothing that could be used.
     pub(super) fn load(file: &Path, server: &Url) -> Option<Self> {
         let meta = fs::metadata(file).ok().filter(|meta| meta.len() <= MOST_READ)?;

@@ -1,5 +1,5 @@
-//! Where a model is asked, and with which key. Both come from the environment of whoever runs the program and never
-//! from an agent's file: a file from elsewhere must not send a key elsewhere.
+//! The server's address and key. Both come from the environment and never from an agent's file, so that a file cannot
+//! send the key to another server.
 
 use std::collections::BTreeMap;
 
@@ -15,20 +15,20 @@ const OPENAI: &str = "https://api.openai.com/v1";
 /// The variable with the key.
 pub(super) const KEY: &str = "OPENAI_API_KEY";
 const BASE: &str = "OPENAI_API_BASE";
-/// Where a model is asked, and with which key.
+/// The server's address and key.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// The address of the server up to `/chat/completions`, or what is wrong with it.
+    /// The address of `/chat/completions`, or the error in the setting.
     base: Result<Url, String>,
     key: Option<Secret>,
-    /// Whether the server was chosen; one that was may need no key.
+    /// Whether the address was set explicitly; such a server may need no key.
     is_chosen: bool,
-    /// The environment's proxies.
+    /// The proxies from the environment, by scheme.
     proxies: BTreeMap<&'static str, String>,
 }
 
 impl Access {
-    /// As the environment says: `OPENAI_API_BASE`, `OPENAI_API_KEY`, `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`.
+    /// Reads the environment: `OPENAI_API_BASE`, `OPENAI_API_KEY`, `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`.
     pub fn from_env() -> Self {
         let named =
             |name: &str| std::env::var(name).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
@@ -39,7 +39,7 @@ impl Access {
         Self { proxies, ..Self::new(base.as_deref(), Secret::from_env(KEY)) }
     }
 
-    /// At this address, or at OpenAI's, with this key and no proxy.
+    /// This address, or OpenAI's, with this key and no proxy.
     pub fn new(base: Option<&str>, key: Option<Secret>) -> Self {
         Self { base: address(base.unwrap_or(OPENAI)), key, is_chosen: base.is_some(), proxies: BTreeMap::new() }
     }
@@ -53,7 +53,7 @@ impl Access {
         self.key.is_some()
     }
 
-    /// The headers of every request, and the secrets in them.
+    /// The headers of a request, and the secrets in them.
     pub(super) fn headers(&self, options: &OpenAiOptions) -> Result<(HeaderMap, Vec<Secret>), Failure> {
         let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
         let mut secrets = Vec::new();
@@ -82,14 +82,14 @@ impl Access {
         Ok((headers, secrets))
     }
 
-    /// A client that contacts this address, through the proxy if there is one, and no other.
+    /// An HTTP client without redirects, with the proxy if there is one.
     pub(super) fn client(&self, options: &OpenAiOptions) -> Result<reqwest::Client, Failure> {
         let bad = |words: String| Failure::new(Code::BadSettings, words);
         let url = self.url()?;
         let mut builder = web::client().redirect(reqwest::redirect::Policy::none()).no_proxy();
         let environments = self.proxies.get(url.scheme()).map(|proxy| (proxy, NoProxy::from_env()));
         let proxy = match &options.proxy {
-            // Without TLS the proxy would read the key, and an agent's file is not the one to hand it over.
+            // Without TLS the proxy could read the key, so an agent's file must not choose the proxy.
             Some(_) if url.scheme() != "https" => {
                 return Err(bad(format!(
                     "proxy: {} has no TLS, so a proxy is taken from HTTP_PROXY only",
@@ -111,7 +111,7 @@ fn address(base: &str) -> Result<Url, String> {
     let wrong = |what: &str| format!("{BASE}: {what}; it is an address such as {OPENAI}");
     let mut url = Url::parse(base).map_err(|error| wrong(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(wrong("only http and https are spoken"));
+        return Err(wrong("only http and https are supported"));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(wrong("a name or a password in an address would be shown; use OPENAI_API_KEY"));
@@ -124,7 +124,7 @@ fn address(base: &str) -> Result<Url, String> {
     Ok(url)
 }
 
-/// A header's text with variables of the environment in their places. Those are secrets.
+/// Replaces `${NAME}` in a header by variables of the environment, which count as secrets.
 fn filled_in(header: &str, text: &str, secrets: &mut Vec<Secret>) -> Result<String, Failure> {
     let mut whole = String::new();
     let mut rest = text;

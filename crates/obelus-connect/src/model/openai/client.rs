@@ -1,4 +1,4 @@
-//! The client: one request, tried until it is answered, refused for good, or out of time.
+//! The client: sends a request, and retries until it is answered, finally refused, or out of time.
 
 use std::error::Error;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -12,36 +12,36 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::access::{Access, KEY};
 use super::collect::Collected;
-use super::failure::{Code, Failure, short};
+use super::failure::{Code, Failure, shorten};
 use super::options::OpenAiOptions;
-use super::patience::{Budget, pause};
 use super::picture::Pictures;
-use super::sse::{Events, MOST_EVENT_BYTES};
-use super::wire::{Form, Learned, body};
+use super::retry::{Budget, pause};
+use super::sse::{Events, MAX_EVENT_BYTES};
+use super::wire::{Capabilities, Form, body};
 use crate::model::{PromptOptions, render};
 
-/// How much of the body of an error is read.
-const MOST_OF_ERROR: usize = 16 * 1024;
-/// What a whole stream may take on the wire. Each token comes in an event of its own, with much around it.
-const MOST_STREAM_BYTES: usize = 64 * 1024 * 1024;
-/// Ways to send a request that are found out one refusal after the other.
-const MOST_LESSONS: usize = 5;
+/// The number of bytes read of an error's body.
+const MAX_ERROR_BYTES: usize = 16 * 1024;
+/// The size of a whole stream. It is much larger than the answer, because each token is a JSON event.
+const MAX_STREAM_BYTES: usize = 64 * 1024 * 1024;
+/// How often a request is changed after refusals, to find a form that the server supports.
+const MAX_ADAPTATIONS: usize = 5;
 
-/// A model on a server that speaks OpenAI's protocol.
+/// A model on a server with OpenAI's protocol.
 #[derive(Clone)]
 pub struct OpenAi(Arc<Inner>);
 
 struct Inner {
     options: OpenAiOptions,
     access: Access,
-    /// Made when the first request needs it: loading the machine's certificates takes time.
+    /// Created by the first request, because loading the system's certificates takes time.
     client: OnceLock<Result<reqwest::Client, Failure>>,
-    learned: Mutex<Learned>,
+    capabilities: Mutex<Capabilities>,
     budget: Budget,
 }
 
-/// One way to send a request.
-struct Sending<'a> {
+/// A request ready to be sent.
+struct WireRequest<'a> {
     body: Vec<u8>,
     headers: &'a HeaderMap,
     form: Form,
@@ -50,10 +50,10 @@ struct Sending<'a> {
 }
 
 impl OpenAi {
-    /// A model, and where it is asked.
+    /// A model with its options, and the server's address and key.
     pub fn new(options: OpenAiOptions, access: Access) -> Self {
-        let (client, learned, budget) = (OnceLock::new(), Mutex::default(), Budget::default());
-        Self(Arc::new(Inner { options, access, client, learned, budget }))
+        let (client, capabilities, budget) = (OnceLock::new(), Mutex::default(), Budget::default());
+        Self(Arc::new(Inner { options, access, client, capabilities, budget }))
     }
 }
 
@@ -72,7 +72,7 @@ impl Inner {
     async fn answer(&self, prompt: &Prompt, parts: &Parts) -> Result<Answer, Failure> {
         self.options.check().map_err(|problem| Failure::new(Code::BadSettings, problem))?;
         let (headers, secrets) = self.access.headers(&self.options)?;
-        let answer = self.tried(prompt, parts, &headers).await;
+        let answer = self.ask_with_retries(prompt, parts, &headers).await;
         let answer = answer.map_err(|failure| failure.without(secrets.iter().map(Secret::expose)));
         answer.map_err(|failure| match failure.code {
             Code::Unauthorised if !self.access.has_key() && self.options.headers.is_empty() => {
@@ -83,20 +83,20 @@ impl Inner {
         })
     }
 
-    /// Sends the request, as often and in as many ways as makes sense.
-    async fn tried(&self, prompt: &Prompt, parts: &Parts, headers: &HeaderMap) -> Result<Answer, Failure> {
+    /// Sends the request; repeats it after temporary failures, and changes its form after refusals.
+    async fn ask_with_retries(&self, prompt: &Prompt, parts: &Parts, headers: &HeaderMap) -> Result<Answer, Failure> {
         let [_, _, total] = self.options.timeouts.durations();
         let until = Instant::now() + total;
-        let (mut attempt, mut lessons) = (0, 0);
+        let (mut attempt, mut adaptations) = (0, 0);
         loop {
-            let sending = self.sending(prompt, headers, until).await?;
-            let (form, has_pictures) = (sending.form, sending.has_pictures);
+            let request = self.request(prompt, headers, until).await?;
+            let (form, has_pictures) = (request.form, request.has_pictures);
             let mut collected = Collected::new(prompt.dialect, parts.is_heard());
-            let sent = self.sent(sending, &mut collected, parts).await;
+            let sent = self.send_once(request, &mut collected, parts).await;
             if let Some(used) = collected.used(self.options.price) {
                 parts.tell(Part::Used(used));
             }
-            let told = collected.told;
+            let has_told = collected.has_told;
             let failure = match sent.and_then(|()| collected.into_answer()) {
                 Ok(answer) => {
                     self.budget.earn();
@@ -104,12 +104,12 @@ impl Inner {
                 }
                 Err(failure) => failure,
             };
-            if lessons < MOST_LESSONS && self.learn(&failure, form, has_pictures) {
-                lessons += 1;
+            if adaptations < MAX_ADAPTATIONS && self.adapt(&failure, form, has_pictures) {
+                adaptations += 1;
                 continue;
             }
-            // Words that somebody has read cannot be said again otherwise.
-            if !failure.may_pass || told || attempt >= self.options.retries || !self.budget.take() {
+            // Output that was already shown cannot be replaced by another answer.
+            if !failure.may_pass || has_told || attempt >= self.options.retries || !self.budget.take() {
                 return Err(failure);
             }
             let pause = pause(&failure, attempt);
@@ -126,38 +126,39 @@ impl Inner {
         }
     }
 
-    async fn sending<'a>(
+    async fn request<'a>(
         &self,
         prompt: &Prompt,
         headers: &'a HeaderMap,
         until: Instant,
-    ) -> Result<Sending<'a>, Failure> {
-        let learned = *self.learned.lock().unwrap_or_else(PoisonError::into_inner);
-        let form = Form::of(prompt, self.options.structured, learned.form);
+    ) -> Result<WireRequest<'a>, Failure> {
+        let capabilities = *self.capabilities.lock().unwrap_or_else(PoisonError::into_inner);
+        let form = Form::of(prompt, self.options.structured, capabilities.form);
         let options = PromptOptions {
             language: prompt.language.clone(),
             without_schema: form == Form::Schema,
-            images: self.options.images && learned.images,
+            images: self.options.images && capabilities.images,
         };
         let messages = render(prompt, &options).map_err(|error| Failure::new(Code::BadSettings, error.to_string()))?;
         let has_pictures = messages.iter().any(|message| !message.images.is_empty());
         let pictures = Pictures::of(&messages).await;
-        let body = body(&self.options, (messages, &pictures), prompt, form, learned);
-        Ok(Sending { body: body.to_string().into_bytes(), headers, form, has_pictures, until })
+        let body = body(&self.options, (messages, &pictures), prompt, form, capabilities);
+        Ok(WireRequest { body: body.to_string().into_bytes(), headers, form, has_pictures, until })
     }
 
-    /// Remembers what a refusal teaches. Whether there is another way to ask.
-    fn learn(&self, failure: &Failure, form: Form, has_pictures: bool) -> bool {
-        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Updates the server's capabilities after a refusal; returns whether the request can be sent in another form.
+    fn adapt(&self, failure: &Failure, form: Form, has_pictures: bool) -> bool {
+        let mut capabilities = self.capabilities.lock().unwrap_or_else(PoisonError::into_inner);
         let is_refusal = matches!(failure.code, Code::BadRequest | Code::UnknownModel | Code::ServerError);
-        let without_pictures = if has_pictures && is_refusal { learned.after_pictures(&failure.message) } else { None };
+        let without_pictures =
+            if has_pictures && is_refusal { capabilities.after_pictures(&failure.message) } else { None };
         let otherwise = || match failure.code {
-            Code::BadRequest => learned.after_refusal(&failure.message, form, &self.options),
+            Code::BadRequest => capabilities.after_bad_request(&failure.message, form, &self.options),
             _ => None,
         };
         match without_pictures.or_else(otherwise) {
             Some(more) => {
-                *learned = more;
+                *capabilities = more;
                 true
             }
             None => false,
@@ -168,10 +169,10 @@ impl Inner {
         self.client.get_or_init(|| self.access.client(&self.options)).as_ref().map_err(Clone::clone)
     }
 
-    /// Sends it once, and takes in what comes.
-    async fn sent(&self, sending: Sending<'_>, collected: &mut Collected, parts: &Parts) -> Result<(), Failure> {
+    /// Sends the request once and collects the answer.
+    async fn send_once(&self, wire: WireRequest<'_>, collected: &mut Collected, parts: &Parts) -> Result<(), Failure> {
         let [first_byte, idle, total] = self.options.timeouts.durations();
-        let until = sending.until;
+        let until = wire.until;
         let out_of_time = || {
             let words = format!("the answer was not complete after {} s", total.as_secs_f64());
             Failure::new(Code::TimeoutTotal, words)
@@ -183,10 +184,10 @@ impl Inner {
         let first_until = Instant::now() + first_byte;
         let begin = async {
             let request = self.client()?.post(self.access.url()?.clone());
-            let request = request.headers(sending.headers.clone()).body(sending.body);
+            let request = request.headers(wire.headers.clone()).body(wire.body);
             let mut response = request.send().await.map_err(|error| self.not_sent(&error))?;
             if !response.status().is_success() {
-                return Err(refused(response).await);
+                return Err(read_refusal(response).await);
             }
             let first = response.chunk().await.map_err(|error| broken(&error))?;
             Ok((response, first))
@@ -203,7 +204,7 @@ impl Inner {
             next = match timeout(idle.min(left), response.chunk()).await {
                 Ok(next) => next.map_err(|error| broken(&error))?,
                 Err(_) if idle < left => {
-                    let words = format!("the answer stopped in its midst for {} s", idle.as_secs_f64());
+                    let words = format!("the answer paused for {} s", idle.as_secs_f64());
                     return Err(Failure::new(Code::TimeoutIdle, words));
                 }
                 Err(_) => return Err(out_of_time()),
@@ -215,19 +216,21 @@ impl Inner {
     fn not_sent(&self, error: &reqwest::Error) -> Failure {
         let place = self.access.url().map(|url| url.origin().ascii_serialization()).unwrap_or_default();
         match error {
-            error if error.is_builder() => Failure::new(Code::BadSettings, cause(error)),
+            error if error.is_builder() => Failure::new(Code::BadSettings, innermost_cause(error)),
             error if error.is_connect() => {
-                Failure::new(Code::Unreachable, format!("{place} cannot be reached: {}", cause(error)))
+                Failure::new(Code::Unreachable, format!("{place} cannot be reached: {}", innermost_cause(error)))
             }
-            error => Failure::new(Code::Unreachable, format!("{place} broke off the connection: {}", cause(error))),
+            error => {
+                Failure::new(Code::Unreachable, format!("{place} broke off the connection: {}", innermost_cause(error)))
+            }
         }
     }
 }
 
-/// What comes: a stream of events, or one JSON object from a server that does not stream.
+/// The body of an answer: a stream of events, or one JSON object from a server that does not stream.
 struct Body {
     events: Events,
-    /// The object, where it is one.
+    /// The bytes of the object, if the answer is not a stream.
     whole: Option<Vec<u8>>,
     size: usize,
 }
@@ -242,11 +245,11 @@ impl Body {
     fn push(&mut self, bytes: &[u8], collected: &mut Collected, parts: &Parts) -> Result<(), Failure> {
         self.size += bytes.len();
         match &mut self.whole {
-            None if self.size > MOST_STREAM_BYTES => Err(Failure::too_large()),
+            None if self.size > MAX_STREAM_BYTES => Err(Failure::too_large()),
             None => self.events.push(bytes, |data| collected.event(data, parts)),
-            Some(_) if self.size > MOST_EVENT_BYTES => Err(Failure::too_large()),
+            Some(_) if self.size > MAX_EVENT_BYTES => Err(Failure::too_large()),
             Some(whole) => {
-                // Some servers forget to say that they stream.
+                // Some servers stream without the right content type.
                 whole.extend_from_slice(bytes);
                 if whole.len() >= 5 && whole.starts_with(b"data:") {
                     let begun = std::mem::take(whole);
@@ -268,20 +271,20 @@ impl Body {
     }
 }
 
-/// An answer that says no.
-async fn refused(mut response: Response) -> Failure {
+/// Reads the error of a refused request.
+async fn read_refusal(mut response: Response) -> Failure {
     let status = response.status().as_u16();
     let after = retry_after(response.headers(), SystemTime::now());
     let mut body = Vec::new();
-    while body.len() < MOST_OF_ERROR
+    while body.len() < MAX_ERROR_BYTES
         && let Ok(Some(chunk)) = response.chunk().await
     {
-        body.extend_from_slice(&chunk[..chunk.len().min(MOST_OF_ERROR)]);
+        body.extend_from_slice(&chunk[..chunk.len().min(MAX_ERROR_BYTES)]);
     }
     Failure::of_status(status, &body, after)
 }
 
-/// When the server wants to be asked again: in so many seconds, or at a date.
+/// The wait that the server asks for in `Retry-After`: seconds or a date.
 fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     match text.parse::<f64>() {
@@ -291,14 +294,14 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 }
 
 fn broken(error: &reqwest::Error) -> Failure {
-    let words = format!("the connection broke in the midst of the answer: {}", cause(error));
+    let words = format!("the connection broke in the midst of the answer: {}", innermost_cause(error));
     Failure::new(Code::CutOff, words)
 }
 
-/// The innermost cause, which is the one that tells.
-fn cause(error: &reqwest::Error) -> String {
+/// The innermost cause, which is the most specific.
+fn innermost_cause(error: &reqwest::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| (*cause).source());
-    short(&causes.last().map_or_else(|| "it cannot be sent".to_owned(), ToString::to_string))
+    shorten(&causes.last().map_or_else(|| "it cannot be sent".to_owned(), ToString::to_string))
 }
 
 impl std::fmt::Debug for OpenAi {

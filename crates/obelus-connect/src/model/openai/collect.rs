@@ -1,28 +1,28 @@
-//! From the pieces that a server sends to one answer.
+//! Joins the pieces that a server sends to one answer.
 
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::dialect::stream::Reader;
 use obelus_kernel::session::{Answer, Money};
 use obelus_runtime::{Part, Parts, Used};
 
-use super::failure::{Code, Failure, short};
+use super::failure::{Code, Failure, shorten};
 use super::options::Price;
 use super::wire::{Choice, Chunk, Usage};
 
-/// No solution is longer than this, in bytes.
-pub(super) const MOST_TEXT: usize = 4 * 1024 * 1024;
+/// The longest answer, in bytes.
+pub(super) const MAX_TEXT: usize = 4 * 1024 * 1024;
 
-/// An answer under way.
+/// The answer received so far.
 pub(super) struct Collected {
     dialect: Dialect,
     text: String,
     refusal: String,
     reader: Option<Reader>,
-    /// Whether somebody was told something that cannot be taken back.
-    pub(super) told: bool,
+    /// Whether a part of the answer was already passed on, so that it cannot be replaced.
+    pub(super) has_told: bool,
     usage: Option<Usage>,
     finish: Option<String>,
-    /// The server has said that this is all.
+    /// The server has marked the end.
     is_done: bool,
 }
 
@@ -33,14 +33,14 @@ impl Collected {
             text: String::new(),
             refusal: String::new(),
             reader: is_heard.then(|| Reader::new(dialect)),
-            told: false,
+            has_told: false,
             usage: None,
             finish: None,
             is_done: false,
         }
     }
 
-    /// The data of one event of a stream.
+    /// Adds one event of a stream.
     pub(super) fn event(&mut self, data: &str, parts: &Parts) -> Result<(), Failure> {
         if data.trim() == "[DONE]" {
             self.is_done = true;
@@ -52,10 +52,10 @@ impl Collected {
         self.chunk(data, parts)
     }
 
-    /// A whole answer, or a piece of one.
+    /// Adds a whole answer, or a piece of one.
     pub(super) fn chunk(&mut self, json: &str, parts: &Parts) -> Result<(), Failure> {
         let chunk: Chunk = serde_json::from_str(json).map_err(|error| {
-            let words = format!("the server does not speak Chat Completions: {error}: {}", short(json));
+            let words = format!("the server does not speak Chat Completions: {error}: {}", shorten(json));
             Failure::new(Code::BadAnswer, words)
         })?;
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
@@ -77,12 +77,12 @@ impl Collected {
             self.refusal.push_str(&refusal);
         }
         let text = said.content.map(super::wire::Text::into_string).unwrap_or_default();
-        if self.text.len() + self.refusal.len() + text.len() > MOST_TEXT {
+        if self.text.len() + self.refusal.len() + text.len() > MAX_TEXT {
             return Err(Failure::too_large());
         }
         if let Some(reader) = &mut self.reader {
             reader.push(&text, |piece| {
-                self.told = true;
+                self.has_told = true;
                 parts.tell(Part::Piece(piece));
             });
         }
@@ -90,7 +90,7 @@ impl Collected {
         Ok(())
     }
 
-    /// What the request took, as far as the server says.
+    /// The tokens and cost of the request, if the server reports them.
     pub(super) fn used(&self, price: Option<Price>) -> Option<Used> {
         let usage = self.usage?;
         let (input, mut output) = (usage.prompt_tokens, usage.completion_tokens);
@@ -100,12 +100,12 @@ impl Collected {
         Some(Used { input, output, cost })
     }
 
-    /// The stream, or the body, has come to its end.
+    /// The answer, after the end of the stream or body.
     pub(super) fn into_answer(self) -> Result<Answer, Failure> {
         let used = self.used(None).unwrap_or_default();
         let tokens = used.input + used.output;
         if !self.refusal.trim().is_empty() {
-            return Err(Failure::new(Code::Declined, format!("the model declines: {}", short(&self.refusal))));
+            return Err(Failure::new(Code::Declined, format!("the model declines: {}", shorten(&self.refusal))));
         }
         match self.finish.as_deref() {
             None if !self.is_done => {
@@ -173,7 +173,7 @@ mod tests {
         );
         let Ok(Answer::OutOfFormat { error, .. }) = collected(&[delta("{\"say\": ", Some("length"))]) else { panic!() };
         assert!(error.contains("shorter"), "{error}");
-        assert_eq!(code(&[delta(&"x".repeat(MOST_TEXT + 1), None)]), Code::TooLarge);
+        assert_eq!(code(&[delta(&"x".repeat(MAX_TEXT + 1), None)]), Code::TooLarge);
     }
 
     #[test]

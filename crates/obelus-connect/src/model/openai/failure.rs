@@ -1,4 +1,4 @@
-//! Why a request to a model has no answer: a stable code, words, and whether asking again may help.
+//! Failures of a request: a stable code, a message, and whether a retry may help.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use obelus_kernel::session::Answer;
 use obelus_kernel::visible;
 use serde_json::Value;
 
-/// Characters of a server's own words that are repeated.
-const MOST_QUOTED: usize = 400;
+/// The number of characters quoted from a server's message.
+const MAX_QUOTED: usize = 400;
 
-/// The kinds of failure. `obelus-runtime` has a sentence for each, in the user's language.
+/// The kinds of failure. `obelus-runtime` has a message for each, in the user's language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Code {
     NoKey,
@@ -37,7 +37,7 @@ pub(super) enum Code {
 }
 
 impl Code {
-    /// The name by which everybody knows it.
+    /// The stable code.
     pub(super) fn name(self) -> &'static str {
         match self {
             Code::NoKey => "no_key",
@@ -64,7 +64,7 @@ impl Code {
         }
     }
 
-    /// Whether it may have passed a moment later. A time-out has had its time.
+    /// Whether the failure is temporary. Time-outs are not retried, because they have used up their time.
     fn may_pass(self) -> bool {
         matches!(self, Code::RateLimited | Code::ServerError | Code::Unreachable | Code::CutOff)
     }
@@ -75,9 +75,9 @@ impl Code {
 pub(super) struct Failure {
     pub(super) code: Code,
     pub(super) message: String,
-    /// When the server wants to be asked again.
+    /// The wait that the server asks for.
     pub(super) after: Option<Duration>,
-    /// Asking again may help.
+    /// Whether a retry may help.
     pub(super) may_pass: bool,
 }
 
@@ -87,12 +87,12 @@ impl Failure {
     }
 
     pub(super) fn too_large() -> Self {
-        Self::new(Code::TooLarge, "the answer is larger than anything a solution can be; it was not read to its end")
+        Self::new(Code::TooLarge, "the answer is too large; it was not read to its end")
     }
 
-    /// What a status and a body say, where they say that there is no answer.
+    /// The failure for an HTTP status and body.
     pub(super) fn of_status(status: u16, body: &[u8], after: Option<Duration>) -> Self {
-        let said = Said::of(body);
+        let said = ServerError::of(body);
         let code = match status {
             401 => Code::Unauthorised,
             403 => Code::Forbidden,
@@ -108,19 +108,19 @@ impl Failure {
         Self { after, ..Self::new(code, format!("the server answered {status}{words}")) }
     }
 
-    /// An error in the midst of a stream, where the status has been sent long before.
+    /// The failure for an error event within a stream.
     pub(super) fn of_event(error: &Value) -> Self {
-        let said = Said::of_error(error);
+        let said = ServerError::of_error(error);
         let code = match error["code"].as_u64().and_then(|code| u16::try_from(code).ok()) {
             _ if said.is_quota() => Code::Quota,
             Some(status @ 400..=599) => Self::of_status(status, b"", None).code,
             _ if said.kind.contains("rate_limit") => Code::RateLimited,
             _ => Code::ServerError,
         };
-        Self::new(code, format!("the server broke off with an error: {}", said.words))
+        Self::new(code, format!("the server ended the stream with an error: {}", said.words))
     }
 
-    /// The same without any of these secrets, which servers are known to repeat.
+    /// Masks these secrets in the message, because servers may repeat them.
     pub(super) fn without<'a>(mut self, secrets: impl IntoIterator<Item = &'a str>) -> Self {
         for secret in secrets.into_iter().filter(|secret| secret.len() >= 4) {
             self.message = self.message.replace(secret, obelus_runtime::MASKED);
@@ -133,20 +133,20 @@ impl Failure {
     }
 }
 
-/// What a server says of an error, as far as it says so in the usual form.
+/// A server's error in the usual JSON form.
 #[derive(Default)]
-struct Said {
+struct ServerError {
     words: String,
     /// Its `type` and `code`.
     kind: String,
 }
 
-impl Said {
+impl ServerError {
     fn of(body: &[u8]) -> Self {
         match serde_json::from_slice::<Value>(body) {
             Ok(value) => Self::of_error(value.get("error").unwrap_or(&value)),
-            // A page of some gateway.
-            Err(_) => Self { words: short(String::from_utf8_lossy(body).trim()), kind: String::new() },
+            // Not JSON, for example the page of a gateway.
+            Err(_) => Self { words: shorten(String::from_utf8_lossy(body).trim()), kind: String::new() },
         }
     }
 
@@ -157,7 +157,7 @@ impl Said {
             (_, "") => text("detail"),
             (_, words) => words,
         };
-        Self { words: short(words.trim()), kind: format!("{} {}", text("type"), text("code")) }
+        Self { words: shorten(words.trim()), kind: format!("{} {}", text("type"), text("code")) }
     }
 
     fn is_quota(&self) -> bool {
@@ -167,9 +167,9 @@ impl Said {
     }
 }
 
-/// As much of somebody's words as a message has room for, on one line and with nothing hidden in them.
-pub(super) fn short(text: &str) -> String {
-    let mut short: String = text.chars().take(MOST_QUOTED).collect();
+/// Shortens text from a server to one visible line.
+pub(super) fn shorten(text: &str) -> String {
+    let mut short: String = text.chars().take(MAX_QUOTED).collect();
     if short.len() < text.len() {
         short.push('…');
     }
@@ -177,16 +177,16 @@ pub(super) fn short(text: &str) -> String {
     visible(&words.join(" "))
 }
 
-/// A word without what is bytes as base64: a server that repeats a picture says nothing by it.
+/// Removes base64 data from a word; servers may repeat pictures.
 fn without_bytes(word: &str) -> Cow<'_, str> {
-    const LONGEST: usize = 48;
+    const MAX_RUN: usize = 48;
     let is_base64 = |letter: char| letter.is_ascii_alphanumeric() || "+/=_-".contains(letter);
     let runs = || word.split_inclusive(|letter| !is_base64(letter));
-    if runs().all(|run| run.len() <= LONGEST) {
+    if runs().all(|run| run.len() <= MAX_RUN) {
         return word.into();
     }
-    let keep = |run| if str::len(run) <= LONGEST { run } else { "…" };
-    runs().map(keep).collect::<String>().into()
+    let cut = |run| if str::len(run) <= MAX_RUN { run } else { "…" };
+    runs().map(cut).collect::<String>().into()
 }
 
 #[cfg(test)]
@@ -277,7 +277,7 @@ mod tests {
     fn a_picture_is_not_repeated() {
         let said =
             format!("Unsupported part: \"url\": \"data:image/png;base64,iVBORw0KGgo{}\" (req_01ab)", "A1b/".repeat(40));
-        assert_eq!(short(&said), "Unsupported part: \"url\": \"data:image/png;base64,… (req_01ab)");
+        assert_eq!(shorten(&said), "Unsupported part: \"url\": \"data:image/png;base64,… (req_01ab)");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What an agent's file may say of a model on a server.
+//! The options of a model in an agent's file.
 
 use std::collections::BTreeMap;
 #[cfg(feature = "openai")]
@@ -6,47 +6,47 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-/// The model that is asked where none is named.
+/// The default model.
 pub const DEFAULT_MODEL: &str = "gpt-5-thinking";
 
-/// A model on a server that speaks OpenAI's protocol, and how it is asked.
+/// Options of a model on a server with OpenAI's protocol.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenAiOptions {
-    /// Its name there.
+    /// The model's name on the server.
     #[serde(rename = "openai", default = "default_model")]
     pub name: String,
-    /// How freely it chooses its words; the server decides where it is not said.
+    /// The sampling temperature; by default the server's.
     #[serde(default)]
     pub temperature: Option<f64>,
-    /// How much it thinks before it answers, such as `low`.
+    /// The reasoning effort, such as `low`.
     #[serde(default)]
     pub reasoning_effort: Option<String>,
-    /// The most tokens of one answer.
+    /// The maximum number of tokens of an answer.
     #[serde(default)]
     pub max_tokens: Option<u32>,
-    /// Further headers. `${NAME}` in a value stands for a variable of the environment.
+    /// Further headers. `${NAME}` in a value is replaced by a variable of the environment.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// How the form of the answer is asked for.
+    /// How the answer's format is requested.
     #[serde(default)]
     pub structured: Structured,
-    /// Whether the answer is sent as it is written.
+    /// Whether the answer is streamed.
     #[serde(default = "yes")]
     pub stream: bool,
-    /// Whether pictures are sent where there are some. A server that refuses them is asked without.
+    /// Whether pictures are sent. If a server refuses them, the request is sent without.
     #[serde(default = "yes")]
     pub images: bool,
-    /// How long to wait.
+    /// The time-outs.
     #[serde(default)]
     pub timeouts: Timeouts,
-    /// How often a request is sent again after a failure that may pass.
+    /// How often a request is sent again after a temporary failure.
     #[serde(default = "two")]
     pub retries: u32,
-    /// What tokens cost.
+    /// The price of tokens.
     #[serde(default)]
     pub price: Option<Price>,
-    /// The proxy to go through, for addresses with `https` only; else the environment's `HTTPS_PROXY`.
+    /// The proxy, for `https` addresses only; by default `HTTPS_PROXY` of the environment.
     #[serde(default)]
     pub proxy: Option<String>,
 }
@@ -63,30 +63,30 @@ fn two() -> u32 {
     2
 }
 
-/// How the form of an answer is asked for.
+/// How the answer's format is requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Structured {
-    /// As strictly as the server can, which is found out and remembered.
+    /// As strictly as the server supports; this is found out and remembered.
     #[default]
     Probe,
-    /// By the schema, which the server enforces.
+    /// The server enforces the schema.
     Strict,
-    /// By asking for JSON, with the schema in the instructions.
+    /// The server is asked for JSON, and the schema is in the instructions.
     JsonObject,
-    /// By the instructions alone.
+    /// Only the instructions describe the format.
     None,
 }
 
-/// How long to wait, in seconds.
+/// Time-outs in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Timeouts {
-    /// … for the first byte of the answer. Models that think first are silent for long.
+    /// For the first byte of the answer. Models that reason first are silent for long.
     pub first_byte: f64,
-    /// … for the next byte.
+    /// Between two pieces of the answer.
     pub idle: f64,
-    /// … for the whole answer, with everything that is tried again.
+    /// For the whole answer, including retries.
     pub total: f64,
 }
 
@@ -96,18 +96,18 @@ impl Default for Timeouts {
     }
 }
 
-/// What a million tokens cost, in any currency.
+/// The price of a million tokens, in any currency.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// Tokens that the model reads.
+    /// Input tokens.
     pub input: f64,
-    /// Tokens that it writes.
+    /// Output tokens.
     pub output: f64,
 }
 
 impl OpenAiOptions {
-    /// A model by its name, asked as usual.
+    /// A model by its name, with default options.
     pub fn named(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -125,12 +125,12 @@ impl OpenAiOptions {
         }
     }
 
-    /// What cannot be, in words that name the field.
+    /// Checks the values; an error names the field.
     pub fn check(&self) -> Result<(), String> {
         let Timeouts { first_byte, idle, total } = self.timeouts;
         for (name, seconds) in [("first_byte", first_byte), ("idle", idle), ("total", total)] {
             if !(seconds > 0.0 && seconds <= 86_400.0) {
-                return Err(format!("timeouts.{name}: {seconds} is no number of seconds from above 0 to 86400"));
+                return Err(format!("timeouts.{name}: {seconds} is not a number of seconds above 0 and up to 86400"));
             }
         }
         if self.name.trim().is_empty() {

@@ -1,4 +1,4 @@
-//! Pictures that go along with a message: files of a kind that models take, and not too large.
+//! Pictures in messages: checks their type and size, and encodes them.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,15 +12,15 @@ use obelus_kernel::session::Picture;
 use super::wire::{ContentPart, ImageUrl};
 use crate::model::ChatMessage;
 
-/// The largest picture that is sent, in bytes of its file.
-const MOST_BYTES: u64 = Picture::MOST_BYTES;
+/// The largest picture, in bytes.
+const MAX_BYTES: u64 = Picture::MOST_BYTES;
 
-/// The pictures of one request by the paths of their files: as `data:`, or why there is none.
+/// The pictures of one request by path: a `data:` URL, or why the picture cannot be sent.
 #[derive(Default)]
 pub(super) struct Pictures(BTreeMap<PathBuf, Result<String, String>>);
 
 impl Pictures {
-    /// Reads the pictures that these messages name.
+    /// Reads the pictures of these messages.
     pub(super) async fn of(messages: &[ChatMessage]) -> Self {
         let mut paths: Vec<PathBuf> = messages.iter().flat_map(|message| &message.images).cloned().collect();
         if paths.is_empty() {
@@ -31,7 +31,7 @@ impl Pictures {
         Self(tokio::task::spawn_blocking(read).await.unwrap_or_default())
     }
 
-    /// A picture as part of a message. One that cannot be sent is said to be missing.
+    /// A picture as part of a message; a text replaces a picture that cannot be sent.
     pub(super) fn part(&self, path: &Path) -> ContentPart {
         match self.0.get(path) {
             Some(Ok(url)) => ContentPart::ImageUrl { image_url: ImageUrl { url: url.clone() } },
@@ -43,16 +43,16 @@ impl Pictures {
 
 fn read(path: &Path) -> Result<String, String> {
     let unreadable = |error: std::io::Error| format!("its file cannot be read ({})", error.kind());
-    // A pipe would keep whoever opens it waiting.
+    // Opening a pipe would block.
     if !path.metadata().map_err(unreadable)?.is_file() {
-        return Err("it is no file".to_owned());
+        return Err("it is not a file".to_owned());
     }
     let mut bytes = Vec::new();
-    File::open(path).map_err(unreadable)?.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(format!("it is larger than {} MB", MOST_BYTES / 1_000_000));
+    File::open(path).map_err(unreadable)?.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(format!("it is larger than {} MB", MAX_BYTES / 1_000_000));
     }
-    let kind = Picture::kind(&bytes).ok_or("it is no PNG, JPEG, WebP or GIF")?;
+    let kind = Picture::kind(&bytes).ok_or("it is not a PNG, JPEG, WebP or GIF")?;
     Ok(format!("data:{kind};base64,{}", STANDARD.encode(bytes)))
 }
 
@@ -66,16 +66,16 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let large = folder.join("large.png");
         let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
-        bytes.resize(usize::try_from(MOST_BYTES).unwrap(), 0);
+        bytes.resize(usize::try_from(MAX_BYTES).unwrap(), 0);
         std::fs::write(&large, &bytes).unwrap();
         assert!(read(&large).unwrap().starts_with("data:image/png;base64,iVBORw0KGgo"));
         bytes.push(0);
         std::fs::write(&large, &bytes).unwrap();
         assert_eq!(read(&large).unwrap_err(), "it is larger than 4 MB");
-        assert_eq!(read(&folder).unwrap_err(), "it is no file");
+        assert_eq!(read(&folder).unwrap_err(), "it is not a file");
         assert!(read(&folder.join("none.png")).unwrap_err().contains("cannot be read"));
         std::fs::write(&large, "root:x:0:0").unwrap();
-        assert!(read(&large).unwrap_err().contains("no PNG"));
+        assert!(read(&large).unwrap_err().contains("not a PNG"));
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

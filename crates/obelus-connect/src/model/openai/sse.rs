@@ -1,27 +1,27 @@
-//! Events of a stream (`text/event-stream`), as they come: bytes in, the data of each event out.
+//! Parses an event stream (`text/event-stream`): bytes in, the data of each event out.
 //!
-//! Every byte is looked at once, however small the pieces are in which it comes.
+//! Every byte is processed once, whatever the size of the pieces.
 
 use super::failure::{Code, Failure};
 
-/// One event is one piece of an answer, or a whole answer from a server that does not cut it.
-pub(super) const MOST_EVENT_BYTES: usize = 6 * 1024 * 1024;
+/// The largest event: a piece of an answer, or a whole answer from a server that sends it at once.
+pub(super) const MAX_EVENT_BYTES: usize = 6 * 1024 * 1024;
 
-/// What has come and is no whole event yet.
+/// The state of the parser.
 #[derive(Default)]
 pub(super) struct Events {
-    /// The line under way.
+    /// The incomplete line.
     line: Vec<u8>,
-    /// The data of the event under way, lines joined by line feeds.
+    /// The data of the incomplete event, with lines joined by line feeds.
     data: Option<Vec<u8>>,
-    /// The last byte was a carriage return: a line feed after it ends no second line.
-    after_return: bool,
-    /// The stream has begun: a byte order mark can stand before that only.
-    begun: bool,
+    /// The last byte was a carriage return; a line feed after it belongs to the same line end.
+    after_cr: bool,
+    /// The first line has been read; only that line may begin with a byte order mark.
+    has_started: bool,
 }
 
 impl Events {
-    /// Takes bytes, and gives the data of each event that they complete.
+    /// Adds bytes, and passes on the data of each complete event.
     pub(super) fn push(
         &mut self,
         bytes: &[u8],
@@ -29,7 +29,7 @@ impl Events {
     ) -> Result<(), Failure> {
         let mut rest = bytes;
         while let Some(first) = rest.first() {
-            if std::mem::take(&mut self.after_return) && *first == b'\n' {
+            if std::mem::take(&mut self.after_cr) && *first == b'\n' {
                 rest = &rest[1..];
                 continue;
             }
@@ -37,14 +37,14 @@ impl Events {
                 return self.keep(rest);
             };
             self.keep(&rest[..end])?;
-            self.after_return = rest[end] == b'\r';
+            self.after_cr = rest[end] == b'\r';
             rest = &rest[end + 1..];
             self.end_line(&mut event)?;
         }
         Ok(())
     }
 
-    /// The stream has ended. Servers that forget the last empty line are forgiven.
+    /// The stream has ended. An empty line after the last event may be missing.
     pub(super) fn finish(&mut self, mut event: impl FnMut(&str) -> Result<(), Failure>) -> Result<(), Failure> {
         if !self.line.is_empty() {
             self.end_line(&mut event)?;
@@ -54,7 +54,7 @@ impl Events {
 
     fn keep(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let size = self.line.len() + self.data.as_ref().map_or(0, Vec::len) + bytes.len();
-        if size > MOST_EVENT_BYTES {
+        if size > MAX_EVENT_BYTES {
             return Err(Failure::too_large());
         }
         self.line.extend_from_slice(bytes);
@@ -62,13 +62,13 @@ impl Events {
     }
 
     fn end_line(&mut self, event: &mut impl FnMut(&str) -> Result<(), Failure>) -> Result<(), Failure> {
-        if !std::mem::replace(&mut self.begun, true) && self.line.starts_with(b"\xef\xbb\xbf") {
+        if !std::mem::replace(&mut self.has_started, true) && self.line.starts_with(b"\xef\xbb\xbf") {
             self.line.drain(..3);
         }
         if self.line.is_empty() {
             return self.end_event(event);
         }
-        // Names of events, ids and comments say nothing here.
+        // Other fields and comments are ignored.
         if let Some(value) = self.line.strip_prefix(b"data:") {
             let value = value.strip_prefix(b" ").unwrap_or(value);
             match &mut self.data {
@@ -132,9 +132,9 @@ mod tests {
     #[test]
     fn what_is_no_text_or_has_no_end_is_an_error() {
         assert_eq!(events(b"data: \xff\n\n", 3).unwrap_err().code, Code::NotUtf8);
-        let endless = vec![b'x'; MOST_EVENT_BYTES + 1];
+        let endless = vec![b'x'; MAX_EVENT_BYTES + 1];
         assert_eq!(events(&endless, 65536).unwrap_err().code, Code::TooLarge);
-        let many = b"data: 0123456789\n".repeat(MOST_EVENT_BYTES / 10);
+        let many = b"data: 0123456789\n".repeat(MAX_EVENT_BYTES / 10);
         assert_eq!(events(&many, 65536).unwrap_err().code, Code::TooLarge);
     }
 

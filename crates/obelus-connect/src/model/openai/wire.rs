@@ -1,4 +1,4 @@
-//! What is sent to a server, and what it sends back: the forms of Chat Completions.
+//! The JSON of Chat Completions: requests and answers.
 
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::session::Prompt;
@@ -9,14 +9,14 @@ use super::options::{OpenAiOptions, Structured};
 use super::picture::Pictures;
 use crate::model::{ChatMessage, ChatRole};
 
-/// One message, as it is sent.
+/// A message of a request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Message {
     role: ChatRole,
     content: Content,
 }
 
-/// What a message says: a text, or parts where a picture is among them.
+/// The content of a message: a text, or parts if there are pictures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub(super) enum Content {
@@ -32,7 +32,7 @@ pub(super) enum ContentPart {
     ImageUrl { image_url: ImageUrl },
 }
 
-/// A picture, as an address or as `data:`.
+/// A picture as a `data:` URL.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct ImageUrl {
     pub(super) url: String,
@@ -52,19 +52,19 @@ impl Message {
     }
 }
 
-/// How strictly the form of an answer is asked for in one request.
+/// How strictly a request asks for the answer's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Form {
-    /// The words of the prompt say it.
+    /// Only the prompt describes it.
     Words,
-    /// … and the server is told to write JSON.
+    /// The prompt describes it, and the server is asked for JSON.
     Json,
     /// The server enforces the schema.
     Schema,
 }
 
 impl Form {
-    /// The strictest form that a request can have with a server that has up to `most`.
+    /// The strictest form for a request to a server that supports up to `most`.
     pub(super) fn of(prompt: &Prompt, wanted: Structured, most: Form) -> Self {
         let wanted = match wanted {
             Structured::Probe => most,
@@ -74,7 +74,7 @@ impl Form {
         };
         match prompt.dialect {
             Dialect::Blocks => Form::Words,
-            // A schema that the strict mode would refuse is put in words.
+            // The strict mode would refuse this schema.
             Dialect::Json if !prompt.answer.loose.is_empty() => wanted.min(Form::Json),
             Dialect::Json => wanted,
         }
@@ -89,34 +89,35 @@ impl Form {
     }
 }
 
-/// What a server was found to understand.
+/// What the server supports, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Learned {
+pub(super) struct Capabilities {
     pub(super) form: Form,
-    /// Newer models want `max_completion_tokens`, older servers know `max_tokens`.
+    /// Newer models require `max_completion_tokens`; older servers know only `max_tokens`.
     pub(super) completion_tokens: bool,
-    /// Whether it can tell at the end of a stream what it took.
+    /// Whether it can report the usage at the end of a stream.
     pub(super) stream_options: bool,
-    /// Whether it takes pictures.
+    /// Whether it accepts pictures.
     pub(super) images: bool,
 }
 
-impl Default for Learned {
+impl Default for Capabilities {
     fn default() -> Self {
         Self { form: Form::Schema, completion_tokens: false, stream_options: true, images: true }
     }
 }
 
-impl Learned {
-    /// What a refusal of a request with pictures teaches, whatever its status: servers have many for this.
+impl Capabilities {
+    /// The capabilities after a refused request with pictures. Servers use many statuses for this, so only the message
+    /// is looked at.
     pub(super) fn after_pictures(self, said: &str) -> Option<Self> {
         let said = said.to_ascii_lowercase();
         let names = ["image", "multimodal", "multi-modal", "vision", "content part", "contentpart"];
         (self.images && names.iter().any(|name| said.contains(name))).then_some(Self { images: false, ..self })
     }
 
-    /// What a refused request teaches: how to send it otherwise, if that may help.
-    pub(super) fn after_refusal(self, said: &str, sent: Form, options: &OpenAiOptions) -> Option<Self> {
+    /// The capabilities after a refused request; `None` if another form would not help.
+    pub(super) fn after_bad_request(self, said: &str, sent: Form, options: &OpenAiOptions) -> Option<Self> {
         let said = said.to_ascii_lowercase();
         let names = |words: &[&str]| words.iter().any(|word| said.contains(word));
         if self.stream_options && options.stream && names(&["stream_options", "include_usage"]) {
@@ -140,7 +141,7 @@ pub(super) fn body(
     (messages, pictures): (Vec<ChatMessage>, &Pictures),
     prompt: &Prompt,
     form: Form,
-    learned: Learned,
+    capabilities: Capabilities,
 ) -> Value {
     let mut body = Map::new();
     let mut put = |name: &str, value: Value| body.insert(name.to_owned(), value);
@@ -149,7 +150,7 @@ pub(super) fn body(
     put("messages", serde_json::to_value(messages).unwrap_or_default());
     if options.stream {
         put("stream", true.into());
-        if learned.stream_options {
+        if capabilities.stream_options {
             put("stream_options", json!({"include_usage": true}));
         }
     }
@@ -160,7 +161,7 @@ pub(super) fn body(
         put("reasoning_effort", effort.as_str().into());
     }
     if let Some(most) = options.max_tokens {
-        put(if learned.completion_tokens { "max_completion_tokens" } else { "max_tokens" }, most.into());
+        put(if capabilities.completion_tokens { "max_completion_tokens" } else { "max_tokens" }, most.into());
     }
     match form {
         Form::Words => None,
@@ -184,27 +185,27 @@ pub(super) struct Chunk {
     pub(super) error: Option<Value>,
 }
 
-/// The answer of a model that was asked for one.
+/// One choice of an answer.
 #[derive(Debug, Deserialize)]
 pub(super) struct Choice {
     #[serde(default)]
     pub(super) index: u32,
-    /// In a whole answer.
+    /// Set in a whole answer.
     #[serde(default)]
-    pub(super) message: Option<Said>,
-    /// In a stream.
+    pub(super) message: Option<ModelMessage>,
+    /// Set in a stream.
     #[serde(default)]
-    pub(super) delta: Option<Said>,
+    pub(super) delta: Option<ModelMessage>,
     #[serde(default)]
     pub(super) finish_reason: Option<String>,
 }
 
-/// Words of the model. What it thinks beside them is not looked at.
+/// The model's text; its reasoning is ignored.
 #[derive(Debug, Deserialize)]
-pub(super) struct Said {
+pub(super) struct ModelMessage {
     #[serde(default)]
     pub(super) content: Option<Text>,
-    /// Why it does not answer.
+    /// The reason for not answering.
     #[serde(default)]
     pub(super) refusal: Option<String>,
 }
@@ -226,7 +227,7 @@ impl Text {
     }
 }
 
-/// What a request took, in the server's words.
+/// The usage reported by the server.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 pub(super) struct Usage {
     #[serde(default)]
@@ -265,7 +266,7 @@ mod tests {
     fn what_is_configured_is_sent_and_nothing_else() {
         let pictures = Pictures::default();
         let none = || (Vec::new(), &pictures);
-        let plain = body(&OpenAiOptions::named("m"), none(), &bare(), Form::Words, Learned::default());
+        let plain = body(&OpenAiOptions::named("m"), none(), &bare(), Form::Words, Capabilities::default());
         assert_eq!(
             plain,
             json!({"model": "m", "messages": [], "stream": true, "stream_options": {"include_usage": true}})
@@ -277,8 +278,8 @@ mod tests {
             stream: false,
             ..OpenAiOptions::named("m")
         };
-        let learned = Learned { completion_tokens: true, ..Learned::default() };
-        let full = body(&options, none(), &bare(), Form::Schema, learned);
+        let capabilities = Capabilities { completion_tokens: true, ..Capabilities::default() };
+        let full = body(&options, none(), &bare(), Form::Schema, capabilities);
         let expected = json!({
             "model": "m", "messages": [], "temperature": 0.5, "reasoning_effort": "low", "max_completion_tokens": 9,
             "response_format": {"type": "json_schema",
@@ -290,31 +291,31 @@ mod tests {
     #[test]
     fn a_refusal_teaches_how_to_ask() {
         let options = OpenAiOptions { max_tokens: Some(1), ..OpenAiOptions::named("m") };
-        let known = Learned::default();
-        let learned = |said: &str, sent| known.after_refusal(said, sent, &options);
-        assert!(!learned("unknown field `stream_options`", Form::Schema).unwrap().stream_options);
+        let known = Capabilities::default();
+        let adapted = |said: &str, sent| known.after_bad_request(said, sent, &options);
+        assert!(!adapted("unknown field `stream_options`", Form::Schema).unwrap().stream_options);
         let tokens = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.";
-        assert!(learned(tokens, Form::Schema).unwrap().completion_tokens);
-        assert_eq!(learned("Invalid response_format", Form::Schema).unwrap().form, Form::Json);
-        assert_eq!(learned("Invalid response_format", Form::Json).unwrap().form, Form::Words);
-        assert_eq!(learned("Invalid response_format", Form::Words), None);
-        assert_eq!(learned("the conversation is too long", Form::Schema), None);
+        assert!(adapted(tokens, Form::Schema).unwrap().completion_tokens);
+        assert_eq!(adapted("Invalid response_format", Form::Schema).unwrap().form, Form::Json);
+        assert_eq!(adapted("Invalid response_format", Form::Json).unwrap().form, Form::Words);
+        assert_eq!(adapted("Invalid response_format", Form::Words), None);
+        assert_eq!(adapted("the conversation is too long", Form::Schema), None);
         let fixed = OpenAiOptions { structured: Structured::Strict, ..options.clone() };
-        assert_eq!(known.after_refusal("response_format", Form::Schema, &fixed), None);
+        assert_eq!(known.after_bad_request("response_format", Form::Schema, &fixed), None);
     }
 
     #[test]
     fn only_a_refusal_that_names_pictures_is_about_them() {
-        let known = Learned::default();
+        let known = Capabilities::default();
         for said in [
             "the server answered 400: Invalid content type. image_url is only supported by certain models.",
             "the server answered 422: unknown variant `image_url`, expected `text`",
             "the server answered 400: m is not a multimodal model",
             "the server answered 400: Unsupported content part type",
         ] {
-            let learned = known.after_pictures(said).unwrap();
-            assert!(!learned.images);
-            assert_eq!(learned.after_pictures(said), None, "once");
+            let adapted = known.after_pictures(said).unwrap();
+            assert!(!adapted.images);
+            assert_eq!(adapted.after_pictures(said), None, "once");
         }
         assert_eq!(known.after_pictures("the server answered 400: the conversation is too long"), None);
     }

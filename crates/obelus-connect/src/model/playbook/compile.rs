@@ -1,4 +1,4 @@
-//! From the file to rules. Everything that can be wrong with a rule is found here, and named with its place.
+//! Compiles the file to rules. All errors in rules are found here and named with their place.
 
 use std::path::Path;
 
@@ -10,13 +10,13 @@ use serde_saphyr::{Location, Spanned};
 use super::facts::Find;
 use super::form::{AnswerForm, File, ReplyForm, RuleForm};
 use super::rule::{Draft, Reply, Rule};
-use super::template::{Node, Templates, Wrong};
+use super::template::{FieldError, Node, Templates};
 use super::{PlaybookError, Rules};
 
-/// Bytes that one compiled pattern may take; its time is linear in the text whatever it says.
-const MOST_PATTERN: usize = 1024 * 1024;
+/// The size of a compiled pattern. Matching takes linear time for any pattern.
+const MAX_PATTERN_BYTES: usize = 1024 * 1024;
 
-/// Makes a playbook of a file.
+/// Compiles a file.
 pub(super) fn compile(path: &Path, file: File) -> Result<Rules, PlaybookError> {
     let mut templates = Templates::new();
     let mut scope = Scope { path, label: "all rules".to_owned(), prefix: String::new(), templates: &mut templates };
@@ -39,11 +39,11 @@ pub(super) fn compile(path: &Path, file: File) -> Result<Rules, PlaybookError> {
     Ok(Rules { path: path.to_owned(), templates, find, rules, otherwise })
 }
 
-/// One rule at work, and what its errors are called.
+/// The rule being compiled, for error messages.
 struct Scope<'a> {
     path: &'a Path,
     label: String,
-    /// What the places of this rule's templates begin with, so that they differ from those of other rules.
+    /// The prefix of the names of this rule's templates, which makes them unique.
     prefix: String,
     templates: &'a mut Templates,
 }
@@ -60,7 +60,7 @@ impl Scope<'_> {
         let leaves_trace = matches!(&reply, Reply::Solution(draft)
             if draft.say.is_some() || !draft.calls.is_empty() || draft.calls_from.is_some());
         if once && !leaves_trace {
-            let text = "it needs words or calls: nothing else shows that the rule has answered before";
+            let text = "it needs `say` or calls: only these show that the rule has answered before";
             return Err(self.error(at, "once", text));
         }
         Ok(Rule { label: self.label.clone(), user, find, when, once, reply })
@@ -77,15 +77,15 @@ impl Scope<'_> {
         let calls_from = form.calls_from.as_ref();
         match given.as_slice() {
             [] if calls_from.is_none() => {
-                let text = "a rule answers with one of `answer`, `calls_from`, `raw`, `output`, `fail`; here is none";
+                let text = "a rule needs one of `answer`, `calls_from`, `raw`, `output`, `fail`";
                 return Err(self.error(at, "answer", text));
             }
             [_, second, ..] => {
-                let text = format!("a rule has one answer, and there is `{}` already", given[0]);
+                let text = format!("a rule has one answer, and `{}` is already given", given[0]);
                 return Err(self.error(at, second, text));
             }
             [first] if calls_from.is_some() && *first != "answer" => {
-                let text = format!("it stands alone or beside `answer`, not beside `{first}`");
+                let text = format!("it is used alone or with `answer`, not with `{first}`");
                 return Err(self.error(at, "calls_from", text));
             }
             _ => {}
@@ -112,7 +112,7 @@ impl Scope<'_> {
         let at = form.referenced;
         let form = form.value;
         if form.say.is_none() && form.calls.is_empty() && form.output.is_none() {
-            return Err(self.error(at, "answer", "it has none of `say`, `calls` and `output`"));
+            return Err(self.error(at, "answer", "it needs one of `say`, `calls` and `output`"));
         }
         let say = form.say.map(|say| self.node(say.map_value(Value::from), "answer.say")).transpose()?;
         let mut calls = Vec::with_capacity(form.calls.len());
@@ -131,7 +131,7 @@ impl Scope<'_> {
             return Err(self.error(at, field, text));
         };
         if !fields.contains_key("_tool") {
-            return Err(self.error(at, field, "the call does not say its `_tool`"));
+            return Err(self.error(at, field, "the call has no `_tool`"));
         }
         let compile = |(name, value): (String, Value)| {
             let node = self.node(Spanned::new(value, at, at), &format!("{field}.{name}"))?;
@@ -142,7 +142,7 @@ impl Scope<'_> {
 
     fn node(&mut self, value: Spanned<Value>, field: &str) -> Result<Node, PlaybookError> {
         let compiled = self.templates.compile(value.value, &format!("{}{field}", self.prefix));
-        compiled.map_err(|Wrong { field, text }| self.error(value.referenced, &field, text))
+        compiled.map_err(|FieldError { field, text }| self.error(value.referenced, &field, text))
     }
 
     fn find(&mut self, form: Option<Spanned<Map<String, Value>>>) -> Result<Vec<Find>, PlaybookError> {
@@ -170,9 +170,9 @@ impl Scope<'_> {
 
     fn pattern(&self, text: &Spanned<String>) -> Result<Regex, PlaybookError> {
         let mut builder = RegexBuilder::new(&text.value);
-        let built = builder.case_insensitive(true).size_limit(MOST_PATTERN).build();
+        let built = builder.case_insensitive(true).size_limit(MAX_PATTERN_BYTES).build();
         built.map_err(|error| {
-            // The parser draws the pattern with a caret below; its last line says what is wrong.
+            // The error shows the pattern with a caret; only its last line has the message.
             let drawn = error.to_string();
             let words = drawn.lines().last().unwrap_or_default();
             self.error(text.referenced, "user", words.strip_prefix("error: ").unwrap_or(words))
@@ -190,7 +190,7 @@ impl Scope<'_> {
     }
 }
 
-/// A value in place of another, at the same place in the file.
+/// Replaces a value and keeps its place in the file.
 trait MapValue<T> {
     fn map_value<U>(self, change: impl FnOnce(T) -> U) -> Spanned<U>;
 }

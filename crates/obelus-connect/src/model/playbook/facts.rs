@@ -1,6 +1,6 @@
-//! What a rule can see of a request: nothing but what the request shows.
+//! The data of a request for conditions and templates.
 
-use minijinja::value::Value as Shown;
+use minijinja::value::Value as TemplateValue;
 use obelus_kernel::jq::Filter;
 use obelus_kernel::session::{Prompt, Purpose};
 use regex::{Captures, Regex};
@@ -10,7 +10,7 @@ use crate::model::calendar::calendar;
 use crate::model::jinja;
 use crate::model::{last_words, said_since};
 
-/// What conditions and templates can name. Beside these there is `m`, what a pattern found.
+/// The variables of conditions and templates. In addition, `m` has the groups of the pattern.
 pub(super) const NAMES: [&str; 19] = [
     "user",
     "texts",
@@ -33,13 +33,13 @@ pub(super) const NAMES: [&str; 19] = [
     "found",
 ];
 
-/// Something that is looked for in a request, under a name of its own.
+/// A named jq filter on a request.
 pub(super) struct Find {
     pub(super) name: String,
     pub(super) filter: Filter,
 }
 
-/// A request, as conditions and templates see it.
+/// A request for conditions and templates.
 pub(super) struct Facts<'a> {
     pub(super) prompt: &'a Prompt,
     /// The user's last message.
@@ -47,12 +47,12 @@ pub(super) struct Facts<'a> {
     json: Map<String, Value>,
 }
 
-/// The facts, with what a pattern found in the user's message.
+/// The facts with the groups of a pattern.
 pub(super) struct View {
     /// For jq.
     pub(super) json: Value,
     /// For templates.
-    pub(super) shown: Shown,
+    pub(super) shown: TemplateValue,
 }
 
 impl<'a> Facts<'a> {
@@ -68,7 +68,7 @@ impl<'a> Facts<'a> {
             .collect();
         let results: Vec<Value> = plan.iter().filter(|entry| entry["status"] == "done").cloned().collect();
         let texts: Vec<Value> = prompt.texts.iter().map(|(role, text)| json!({"role": role, "text": text})).collect();
-        let seen = prompt.seen.as_ref().map(|seen| {
+        let seen = prompt.observation.as_ref().map(|seen| {
             json!({"tool": seen.tool, "digest": seen.digest, "text": seen.text,
                 "image": seen.image.as_ref().map(|path| path.to_string_lossy())})
         });
@@ -101,17 +101,17 @@ impl<'a> Facts<'a> {
         Self { prompt, user, json }
     }
 
-    /// Looks into the request for what every rule may need.
-    pub(super) fn look(&mut self, find: &[Find]) -> Result<(), String> {
+    /// Runs the filters of the whole playbook.
+    pub(super) fn run_filters(&mut self, find: &[Find]) -> Result<(), String> {
         let json = std::mem::take(&mut self.json);
         self.json = found(json, find)?;
         Ok(())
     }
 
-    /// The facts, with the groups of a pattern as `m`, and what a rule looks for beside.
+    /// The facts with the groups of a pattern as `m` and the results of the rule's filters.
     pub(super) fn view(&self, matched: Option<&(&Regex, Captures<'_>)>, find: &[Find]) -> Result<View, String> {
         let groups = matched.map(|(pattern, captures)| groups(pattern, captures)).unwrap_or_default();
-        // jq has no numbers as keys, and templates have: `.m["1"]` there, `m[1]` here.
+        // Keys are text in jq and may be numbers in templates: `.m["1"]` and `m[1]`.
         let for_jq: Map<String, Value> = groups
             .iter()
             .flat_map(|(index, name, text)| {
@@ -119,23 +119,23 @@ impl<'a> Facts<'a> {
             })
             .collect();
         let for_templates = groups.iter().flat_map(|(index, name, text)| {
-            [Some(Shown::from(*index)), name.map(Shown::from)]
+            [Some(TemplateValue::from(*index)), name.map(TemplateValue::from)]
                 .into_iter()
                 .flatten()
                 .map(|key| (key, jinja::value(text)))
         });
-        let m = Shown::from_pairs(for_templates);
+        let m = TemplateValue::from_pairs(for_templates);
         let mut json = self.json.clone();
         json.insert("m".to_owned(), for_jq.into());
         let json = found(json, find)?;
         let shown = json.iter().filter(|(name, _)| *name != "m");
         let shown = shown.map(|(name, value)| (name.as_str(), jinja::value(value)));
-        let shown = Shown::from_pairs(shown.chain([("m", m)]));
+        let shown = TemplateValue::from_pairs(shown.chain([("m", m)]));
         Ok(View { json: json.into(), shown })
     }
 }
 
-/// The facts with what filters find in them as `found`; each filter sees what those before it have found.
+/// Adds the results of the filters as `found`; each filter sees the results of those before it.
 fn found(json: Map<String, Value>, find: &[Find]) -> Result<Map<String, Value>, String> {
     if find.is_empty() {
         return Ok(json);
@@ -151,15 +151,15 @@ fn found(json: Map<String, Value>, find: &[Find]) -> Result<Map<String, Value>, 
     }
 }
 
-/// The call that the model is to carry out itself, if that is what the request is about.
-pub(super) fn thought(prompt: &Prompt) -> Option<&Value> {
+/// The call that the model must carry out, if the request is for one.
+pub(super) fn latent_call(prompt: &Prompt) -> Option<&Value> {
     match &prompt.purpose {
         Purpose::Solve => None,
         Purpose::Think { call, .. } => Some(call),
     }
 }
 
-/// Number, name and text of each group; null for one that took no part.
+/// Number, name and text of each group; null for a group that did not match.
 fn groups<'r>(pattern: &'r Regex, captures: &Captures<'_>) -> Vec<(usize, Option<&'r str>, Value)> {
     let names = pattern.capture_names().enumerate();
     names.map(|(index, name)| (index, name, captures.get(index).map(|found| found.as_str()).into())).collect()
@@ -170,10 +170,10 @@ fn by_kind(prompt: &Prompt, field: &str) -> Map<String, Value> {
     prompt.kinds.iter().filter_map(entry).collect()
 }
 
-/// Which request of the turn this is: at least so many, as far as the request shows it.
+/// The number of this request in the turn, as far as the request shows it; it may be higher.
 ///
-/// Words of the agent and errors since the user's last message are of this turn. So are calls, unless a
-/// question is open: then they may be what an earlier turn left waiting.
+/// The agent's words and errors since the user's last message belong to this turn. Calls do too, unless a question is
+/// open: then they may be from an earlier turn.
 fn requests(prompt: &Prompt) -> usize {
     let has_worked = !prompt.errors.is_empty()
         || prompt.out_of_format.is_some()

@@ -1,4 +1,4 @@
-//! A playbook as it is written. `docs/playbook.schema.json` says the same to editors.
+//! The syntax of a playbook. `docs/playbook.schema.json` describes the same for editors.
 
 use std::fmt;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_saphyr::Spanned;
 
 use super::PlaybookError;
 
-/// The whole file: a list of rules, or an object that has them.
+/// The whole file: a list of rules, or an object with them.
 #[derive(Debug)]
 pub(super) struct File {
     pub(super) find: Option<Spanned<Map<String, Value>>>,
@@ -28,7 +28,7 @@ pub(super) struct FileForm {
     otherwise: Option<Spanned<ReplyForm>>,
 }
 
-/// One rule: when it answers, and what.
+/// One rule: its conditions and its answer.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RuleForm {
@@ -45,7 +45,7 @@ pub(super) struct RuleForm {
     fail: Option<Spanned<FailForm>>,
 }
 
-/// What is answered: a rule without its conditions.
+/// The answer of a rule.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReplyForm {
@@ -75,7 +75,7 @@ pub(super) struct FailForm {
 }
 
 impl RuleForm {
-    /// What it answers, without its conditions.
+    /// The answer without the conditions.
     pub(super) fn into_reply(self) -> ReplyForm {
         let Self { answer, calls_from, raw, output, fail, .. } = self;
         ReplyForm { answer, calls_from, raw, output, fail }
@@ -83,7 +83,7 @@ impl RuleForm {
 }
 
 impl File {
-    /// Reads the text of a file: YAML, of which JSON is a part.
+    /// Reads a file in YAML, which includes JSON.
     pub(super) fn read(path: &Path, text: &str) -> Result<Self, PlaybookError> {
         serde_saphyr::from_str(text).map_err(|error| PlaybookError::Syntax {
             path: path.to_owned(),
@@ -93,7 +93,7 @@ impl File {
     }
 }
 
-/// The parser's own words on one line; the place is said before them.
+/// The parser's message on one line, without the place, which is printed before it.
 fn without_place(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     line.rsplit_once(" at line ").map_or(line, |(words, _)| words).to_owned()

@@ -1,4 +1,4 @@
-//! One rule: whether it answers, and what.
+//! One rule: its condition and its answer.
 
 use obelus_kernel::dialect::Dialect;
 use obelus_kernel::jq::Filter;
@@ -7,29 +7,29 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::facts::{Facts, Find, View};
-use super::template::{Node, Stands, Templates, Wrong};
+use super::template::{FieldError, Node, Position, Templates};
 use crate::model::said_since;
 
 /// A rule, ready to run.
 pub(super) struct Rule {
     /// Its number, and its name if it has one.
     pub(super) label: String,
-    /// What the user's last message must look like.
+    /// A pattern for the user's last message.
     pub(super) user: Option<Regex>,
-    /// What is looked for in the request.
+    /// Filters on the request.
     pub(super) find: Vec<Find>,
-    /// What must hold.
+    /// A condition.
     pub(super) when: Option<Filter>,
-    /// Whether it is passed over when the turn shows what it would answer.
+    /// Whether the rule is skipped if the turn already shows its answer.
     pub(super) once: bool,
     pub(super) reply: Reply,
 }
 
-/// What is answered.
+/// The answer of a rule.
 pub(super) enum Reply {
     /// A solution.
     Solution(Draft),
-    /// The text that a model would have written.
+    /// A model's raw text.
     Raw(Node),
     /// A failure.
     Fail { code: String, message: Node },
@@ -65,7 +65,7 @@ impl Rule {
         }
         let answer = self.reply.answer(&view, templates, facts.prompt.dialect)?;
         let is_repeated =
-            self.once && matches!(&answer, Answer::Solution { solution, .. } if shows(facts.prompt, solution));
+            self.once && matches!(&answer, Answer::Solution { solution, .. } if is_in_turn(facts.prompt, solution));
         Ok(if is_repeated { None } else { Some(answer) })
     }
 }
@@ -74,12 +74,12 @@ impl Reply {
     /// The answer for a request. An error names the field.
     pub(super) fn answer(&self, view: &View, templates: &Templates, dialect: Dialect) -> Result<Answer, String> {
         let text = |node: &Node| {
-            let value = templates.render(node, &view.shown, Stands::Verbatim).map_err(in_words)?;
+            let value = templates.render(node, &view.shown, Position::Verbatim).map_err(in_words)?;
             Ok::<_, String>(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
         };
         match self {
             Reply::Solution(draft) => {
-                let solution = in_manner(draft.solution(view, templates)?, dialect);
+                let solution = for_dialect(draft.solution(view, templates)?, dialect);
                 Ok(Answer::Solution { solution, tokens: 0 })
             }
             Reply::Raw(node) => {
@@ -96,7 +96,7 @@ impl Reply {
 
 impl Draft {
     fn solution(&self, view: &View, templates: &Templates) -> Result<Solution, String> {
-        let render = |node: &Node| templates.render(node, &view.shown, Stands::Verbatim).map_err(in_words);
+        let render = |node: &Node| templates.render(node, &view.shown, Position::Verbatim).map_err(in_words);
         let say = match self.say.as_ref().map(render).transpose()? {
             None | Some(Value::Null) => None,
             Some(Value::String(words)) => Some(words),
@@ -115,16 +115,15 @@ impl Draft {
         }
         let output = self.output.as_ref().map(render).transpose()?.unwrap_or_default();
         if say.is_none() && calls.is_empty() && output.is_null() {
-            // The session would ask again, see the same, and go round until its limit.
+            // The session would repeat the same request up to its limit.
             return Err("the answer is empty: no words, no calls, no output".to_owned());
         }
         Ok(Solution { say, calls, output, ..Solution::default() })
     }
 }
 
-/// The solution as the dialect would have it: in blocks, calls run in order and keep their results, and the words
-/// are always said.
-fn in_manner(solution: Solution, dialect: Dialect) -> Solution {
+/// Adapts the solution to the dialect: in blocks, calls run in order and keep their results, and `say` is never null.
+fn for_dialect(solution: Solution, dialect: Dialect) -> Solution {
     match dialect {
         Dialect::Json => solution,
         Dialect::Blocks => {
@@ -134,20 +133,19 @@ fn in_manner(solution: Solution, dialect: Dialect) -> Solution {
     }
 }
 
-fn in_words(Wrong { field, text }: Wrong) -> String {
+fn in_words(FieldError { field, text }: FieldError) -> String {
     format!("`{field}`: {text}")
 }
 
-/// Whether the turn shows a solution: its words were said, and its calls are among the plan's.
-fn shows(prompt: &Prompt, solution: &Solution) -> bool {
+/// Whether the turn already contains a solution: its words were said, and its calls are in the plan.
+fn is_in_turn(prompt: &Prompt, solution: &Solution) -> bool {
     let was_said = |words: &String| said_since(prompt).any(|said| said == words);
     let was_called = |call: &Value| prompt.plan.iter().any(|report| is_same(call, &report.call));
     let has_trace = solution.say.is_some() || !solution.calls.is_empty();
     has_trace && solution.say.as_ref().is_none_or(was_said) && solution.calls.iter().all(was_called)
 }
 
-/// Whether a call of the plan is what this one became: the same tool with the same parameters, where a
-/// reference may have become any value.
+/// Whether a reported call is the proposed one: the same tool and parameters, where a reference matches any value.
 fn is_same(proposed: &Value, reported: &Value) -> bool {
     let fields = proposed.as_object().into_iter().flatten();
     let mut compared = fields.filter(|(name, value)| {

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use minijinja::value::Value as Shown;
+use minijinja::value::Value as TemplateValue;
 use minijinja::{Environment, ErrorKind};
 use regex::Regex;
 use serde_json::{Map, Value};
@@ -10,15 +10,15 @@ use serde_json::{Map, Value};
 use super::facts::NAMES;
 use crate::model::jinja;
 
-/// Every template of a playbook, each under the name of its place in the file.
+/// All templates of a playbook, named by their place in the file.
 pub(super) struct Templates(Environment<'static>);
 
 /// A value of the file: plain, or with templates somewhere in it.
 #[derive(Debug)]
 pub(super) enum Node {
-    /// As it is written.
+    /// Without templates.
     Plain(Value),
-    /// Text with gaps.
+    /// Text with templates.
     Text(Leaf),
     /// Exactly one expression, whose result keeps its type.
     Expression(Leaf),
@@ -33,35 +33,34 @@ pub(super) enum Node {
 pub(super) struct Leaf {
     /// Its name in [`Templates`], and its place in the file.
     place: String,
-    /// Whether its author wrote a †: then what comes of it may be a reference.
+    /// Whether the template itself contains †; then its result may be a reference.
     has_mark: bool,
 }
 
-/// A field of a rule at fault, and what is wrong with it.
-pub(super) struct Wrong {
+/// An error in a field of a rule.
+pub(super) struct FieldError {
     pub(super) field: String,
     pub(super) text: String,
 }
 
-impl Wrong {
-    /// A place begins with its rule, `rules[0].answer.say`; who reads the error knows the rule by its label.
+impl FieldError {
+    /// An error at a place such as `rules[0].answer.say`. The rule is cut off, because messages name it by its label.
     fn at(place: &str, text: String) -> Self {
         let field = place.split_once('.').map_or(place, |(_, field)| field);
         Self { field: field.to_owned(), text }
     }
 }
 
-/// Where a value will stand, which decides what a † at its beginning means.
+/// The position of a value, which decides the meaning of a leading †.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stands {
-    /// Where strings are taken as they are.
+pub(super) enum Position {
+    /// Strings are used unchanged.
     Verbatim,
-    /// Among the parameters of a call, where a string that begins with † is a reference. Text from data that
-    /// happens to begin so must not become one.
+    /// In the parameters of a call, a string that begins with † is a reference. Text from data must not become one.
     InParams,
 }
 
-/// The variable that an expression's result is left in.
+/// The variable with an expression's result.
 const RESULT: &str = "result";
 
 impl Templates {
@@ -69,8 +68,8 @@ impl Templates {
         Self(jinja::environment())
     }
 
-    /// Takes in a value of the file.
-    pub(super) fn compile(&mut self, value: Value, place: &str) -> Result<Node, Wrong> {
+    /// Compiles a value of the file.
+    pub(super) fn compile(&mut self, value: Value, place: &str) -> Result<Node, FieldError> {
         match value {
             Value::String(text) => self.compile_text(text, place),
             Value::Array(items) => {
@@ -83,14 +82,14 @@ impl Templates {
                     let node = self.compile(value, &format!("{place}.{name}"))?;
                     Ok((name, node))
                 };
-                Ok(Node::Object(fields.into_iter().map(field).collect::<Result<_, Wrong>>()?).simplified())
+                Ok(Node::Object(fields.into_iter().map(field).collect::<Result<_, FieldError>>()?).simplified())
             }
             plain => Ok(Node::Plain(plain)),
         }
     }
 
-    fn compile_text(&mut self, text: String, place: &str) -> Result<Node, Wrong> {
-        // A reference is the kernel's to read, braces and all.
+    fn compile_text(&mut self, text: String, place: &str) -> Result<Node, FieldError> {
+        // References are read by the kernel, including their braces.
         if text.starts_with('†') || !["{{", "{%", "{#"].iter().any(|mark| text.contains(mark)) {
             return Ok(Node::Plain(text.into()));
         }
@@ -102,14 +101,14 @@ impl Templates {
         };
         let unknown = unknown_name(&self.0, &source);
         let added = self.0.add_template_owned(place.to_owned(), source);
-        added.map_err(|error| Wrong::at(place, jinja::words(&error)))?;
+        added.map_err(|error| FieldError::at(place, jinja::error_text(&error)))?;
         match unknown.or_else(|| self.unknown_variable(place)) {
-            Some(text) => Err(Wrong::at(place, text)),
+            Some(text) => Err(FieldError::at(place, text)),
             None => Ok(node),
         }
     }
 
-    /// A variable that no request will bring.
+    /// An error for a variable that does not exist.
     fn unknown_variable(&self, name: &str) -> Option<String> {
         let template = self.0.get_template(name).ok()?;
         let is_known = |name: &String| {
@@ -119,38 +118,38 @@ impl Templates {
         Some(format!("there is no `{unknown}` here; there are {}, m", NAMES.join(", ")))
     }
 
-    /// The value that a node stands for.
-    pub(super) fn render(&self, node: &Node, data: &Shown, stands: Stands) -> Result<Value, Wrong> {
+    /// Renders a node.
+    pub(super) fn render(&self, node: &Node, data: &TemplateValue, position: Position) -> Result<Value, FieldError> {
         Ok(match node {
             Node::Plain(value) => value.clone(),
-            Node::Text(leaf) => leaf.guarded(self.text(leaf, data)?.into(), stands),
-            Node::Expression(leaf) => leaf.guarded(self.expression(leaf, data)?, stands),
+            Node::Text(leaf) => leaf.guarded(self.text(leaf, data)?.into(), position),
+            Node::Expression(leaf) => leaf.guarded(self.expression(leaf, data)?, position),
             Node::Array(items) => {
-                items.iter().map(|item| self.render(item, data, stands)).collect::<Result<Vec<_>, _>>()?.into()
+                items.iter().map(|item| self.render(item, data, position)).collect::<Result<Vec<_>, _>>()?.into()
             }
             Node::Object(fields) => {
-                let field = |(name, node): &(String, Node)| Ok((name.clone(), self.render(node, data, stands)?));
-                fields.iter().map(field).collect::<Result<Map<_, _>, Wrong>>()?.into()
+                let field = |(name, node): &(String, Node)| Ok((name.clone(), self.render(node, data, position)?));
+                fields.iter().map(field).collect::<Result<Map<_, _>, FieldError>>()?.into()
             }
         })
     }
 
-    /// A call: its parameters are guarded, and what steers it is as its author wrote it.
-    pub(super) fn render_call(&self, fields: &[(String, Node)], data: &Shown) -> Result<Value, Wrong> {
+    /// Renders a call: text in its parameters is escaped, meta-properties are not.
+    pub(super) fn render_call(&self, fields: &[(String, Node)], data: &TemplateValue) -> Result<Value, FieldError> {
         let field = |(name, node): &(String, Node)| {
-            let stands = if name.starts_with('_') { Stands::Verbatim } else { Stands::InParams };
-            Ok((name.clone(), self.render(node, data, stands)?))
+            let position = if name.starts_with('_') { Position::Verbatim } else { Position::InParams };
+            Ok((name.clone(), self.render(node, data, position)?))
         };
-        Ok(fields.iter().map(field).collect::<Result<Map<_, _>, Wrong>>()?.into())
+        Ok(fields.iter().map(field).collect::<Result<Map<_, _>, FieldError>>()?.into())
     }
 
-    fn text(&self, leaf: &Leaf, data: &Shown) -> Result<String, Wrong> {
+    fn text(&self, leaf: &Leaf, data: &TemplateValue) -> Result<String, FieldError> {
         jinja::render(&self.0, &leaf.place, data.clone()).map_err(|text| leaf.wrong(text))
     }
 
-    fn expression(&self, leaf: &Leaf, data: &Shown) -> Result<Value, Wrong> {
+    fn expression(&self, leaf: &Leaf, data: &TemplateValue) -> Result<Value, FieldError> {
         let captured = self.0.get_template(&leaf.place).and_then(|template| template.render_captured(data.clone()));
-        let captured = captured.map_err(|error| leaf.wrong(jinja::words(&error)))?;
+        let captured = captured.map_err(|error| leaf.wrong(jinja::error_text(&error)))?;
         match captured.state().lookup(RESULT).filter(|value| !value.is_undefined()) {
             Some(value) => serde_json::to_value(&value).map_err(|error| leaf.wrong(error.to_string())),
             None => Err(leaf.wrong("undefined value; write `|default(none)` if it may be missing".to_owned())),
@@ -159,7 +158,7 @@ impl Templates {
 }
 
 impl Node {
-    /// Arrays and objects without a template are plain.
+    /// Makes arrays and objects without templates plain.
     fn simplified(self) -> Self {
         match self {
             Node::Array(items) if items.iter().all(Node::is_plain) => {
@@ -186,16 +185,16 @@ impl Node {
 }
 
 impl Leaf {
-    fn guarded(&self, value: Value, stands: Stands) -> Value {
-        if stands == Stands::Verbatim || self.has_mark { value } else { as_text(value) }
+    fn guarded(&self, value: Value, position: Position) -> Value {
+        if position == Position::Verbatim || self.has_mark { value } else { as_text(value) }
     }
 
-    fn wrong(&self, text: String) -> Wrong {
-        Wrong::at(&self.place, text)
+    fn wrong(&self, text: String) -> FieldError {
+        FieldError::at(&self.place, text)
     }
 }
 
-/// The same value for a call's parameters: strings that begin with † are text there, not references.
+/// Escapes strings that begin with †, so that they are text and not references.
 fn as_text(value: Value) -> Value {
     match value {
         Value::String(text) if text.starts_with('†') => format!("†{text}").into(),
@@ -205,14 +204,13 @@ fn as_text(value: Value) -> Value {
     }
 }
 
-/// A filter or a test that does not exist. The engine itself looks for them when it gets there, and a mistake
-/// in a branch that is seldom taken should not wait for its day.
+/// Finds an unknown filter or test. The engine would find it only when it runs that branch.
 fn unknown_name(env: &Environment<'static>, source: &str) -> Option<String> {
     const STRING: &str = r#""(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'"#;
     static TAG: LazyLock<Regex> = LazyLock::new(|| pattern(&format!(r#"(?s)\{{[{{%](?:{STRING}|[^"'])*?[}}%]\}}"#)));
     static LITERAL: LazyLock<Regex> = LazyLock::new(|| pattern(&format!("(?s){STRING}")));
     static NAME: LazyLock<Regex> = LazyLock::new(|| pattern(r"\|\s*([a-z_]\w*)|\bis\s+(?:not\s+)?([a-z_]\w*)"));
-    // Text between `raw` marks looks like tags and is none.
+    // Text between `raw` marks looks like tags but is not.
     if source.contains("endraw") {
         return None;
     }
@@ -239,10 +237,10 @@ fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("it is tested")
 }
 
-/// What stands between `{{` and `}}`, if nothing stands around them.
+/// The expression, if the text is nothing but `{{ expression }}`.
 fn sole_expression(text: &str) -> Option<&str> {
     let inner = text.trim().strip_prefix("{{")?.strip_suffix("}}")?;
-    // `{{- x -}}` is the same expression: the signs are about the space around it.
+    // `{{- x -}}` is the same expression; the signs control the space around it.
     let inner = inner.strip_prefix(['-', '+']).unwrap_or(inner);
     Some(inner.strip_suffix(['-', '+']).unwrap_or(inner).trim())
 }

@@ -1,4 +1,4 @@
-//! Rules against requests.
+//! Tests of playbooks.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -69,11 +69,14 @@ fn conditions_and_templates_see_what_the_request_shows() {
         json!({"kind": "state", "value": {"deal": {"id": 7}}, "schema": {}}),
         json!({"kind": "site", "instances": {"a": {"n": 1}, "b": {"n": 2}}}),
     ];
-    prompt.plan = vec![report(json!({"_tool": "t", "x": 1}), "done"), report(json!({"_tool": "u"}), "failed")];
+    prompt.plan = vec![
+        report(json!({"_tool": "t", "x": 1}), obelus_kernel::session::CallStatus::Done),
+        report(json!({"_tool": "u"}), obelus_kernel::session::CallStatus::Failed),
+    ];
     prompt.errors = vec![json!({"error": {"message": "no"}})];
     prompt.out_of_format = Some(json!({"text": "?", "error": "!"}));
     let before_its_eyes = Observation::new("observe", "- button \"Купить\"", Some("/shots/1.png".into()));
-    prompt.seen = Some(Arc::new(before_its_eyes.clone()));
+    prompt.observation = Some(Arc::new(before_its_eyes.clone()));
     let picture = Picture::of(b"GIF89a").unwrap();
     prompt.pictures = vec![picture.clone()];
     let seen = json!({
@@ -102,7 +105,7 @@ fn conditions_and_templates_see_what_the_request_shows() {
         "found": {},
     });
     assert_eq!(seen.as_object().unwrap().keys().collect::<Vec<_>>(), super::facts::NAMES);
-    // Both languages are asked for everything, one after the other.
+    // Every variable exists in conditions and in templates.
     for name in seen.as_object().unwrap().keys() {
         let jq = format!("[{{calls_from: '[{{_tool: \"show\", value: .{name}}}]'}}]");
         assert_eq!(solution(&jq, &prompt).calls[0]["value"], seen[name], "{name}");
@@ -244,11 +247,11 @@ fn once_passes_over_what_the_turn_already_shows() {
         (json!({"_tool": "find", "name": "†x"}), false),
         (json!({"_tool": "other", "name": "†x", "in": 1}), false),
     ] {
-        prompt.plan = vec![report(call.clone(), "failed")];
+        prompt.plan = vec![report(call.clone(), obelus_kernel::session::CallStatus::Failed)];
         let expected = if is_same { json!("done") } else { json!(null) };
         assert_eq!(solution(text, &prompt).output, expected, "{call}");
     }
-    // The next message of the user begins another turn.
+    // The user's next message begins another turn.
     prompt.texts.push(("user".to_owned(), "†x".to_owned()));
     prompt.plan.clear();
     assert_eq!(solution(text, &prompt).output, json!(null));
@@ -259,9 +262,9 @@ fn requests_are_counted_as_far_as_they_show() {
     let count = |prompt: &Prompt| solution("[{output: '{{ requests }}'}]", prompt).output;
     let mut prompt = asked("a");
     assert_eq!(count(&prompt), json!(1));
-    prompt.plan = vec![report(json!({"_tool": "t"}), "done")];
+    prompt.plan = vec![report(json!({"_tool": "t"}), obelus_kernel::session::CallStatus::Done)];
     assert_eq!(count(&prompt), json!(2));
-    // What an earlier turn left waiting is no request of this one.
+    // Calls that wait from an earlier turn do not count as requests of this one.
     prompt.questions = vec![json!({})];
     assert_eq!(count(&prompt), json!(1));
     prompt.texts.extend([("assistant".to_owned(), "b".to_owned()), ("assistant".to_owned(), "c".to_owned())]);
@@ -349,13 +352,13 @@ fn a_mistake_in_the_file_is_found_when_it_is_read() {
         ("- raw: \"don't {% if user is nice %}a{% endif %}\"", "rule 1, `raw`: there is no test `nice`"),
         ("- output: '{{ kind.state }}'", "rule 1, `output`: there is no `kind` here"),
         ("- output: '{{ now() }}'", "rule 1, `output`: there is no `now` here"),
-        ("- answer: {calls: [{id: 1}]}", "rule 1, `answer.calls[0]`: the call does not say its `_tool`"),
+        ("- answer: {calls: [{id: 1}]}", "rule 1, `answer.calls[0]`: the call has no `_tool`"),
         ("- answer: {calls: ['{{ x }}']}", "rule 1, `answer.calls[0]`: a call is an object"),
-        ("- name: n\n  user: a", "p.yaml:1:3: rule 1 (n), `answer`: a rule answers with one of"),
-        ("- answer: {}", "p.yaml:1:11: rule 1, `answer`: it has none of"),
-        ("- {output: 1, raw: a}", "rule 1, `output`: a rule has one answer, and there is `raw` already"),
-        ("- {output: 1, calls_from: '[]'}", "`calls_from`: it stands alone or beside `answer`"),
-        ("- {once: true, output: 1}", "rule 1, `once`: it needs words or calls"),
+        ("- name: n\n  user: a", "p.yaml:1:3: rule 1 (n), `answer`: a rule needs one of"),
+        ("- answer: {}", "p.yaml:1:11: rule 1, `answer`: it needs one of"),
+        ("- {output: 1, raw: a}", "rule 1, `output`: a rule has one answer, and `raw` is already given"),
+        ("- {output: 1, calls_from: '[]'}", "`calls_from`: it is used alone or with `answer`"),
+        ("- {once: true, output: 1}", "rule 1, `once`: it needs `say` or calls"),
         ("rules:\n  - outputs: 1", "p.yaml:2:5: unknown field `outputs`"),
         ("rules: []\notherwise: {user: a, output: 1}", "p.yaml:2:13: unknown field `user`"),
         ("otherwise: {output: 1}", "p.yaml:1:1: missing field `rules`"),
@@ -386,7 +389,7 @@ fn the_schema_has_the_fields_that_are_read() {
     }
 }
 
-/// The fields that a type asks its deserialiser for.
+/// The fields of a deserialised type.
 fn fields<T: serde::de::DeserializeOwned>() -> BTreeSet<&'static str> {
     struct Spy<'a>(&'a mut BTreeSet<&'static str>);
 

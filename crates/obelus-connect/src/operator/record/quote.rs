@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-/// So many words in a row that stand in the page as they are make a quotation.
+/// So many words in a row that stand in the page as they are make a quotation. Numbers, dates and codes are no words: a
+/// short fact has several of them, and they cannot be said otherwise.
 const MOST_WORDS: usize = 12;
 
-/// So many characters of them too.
+/// So many characters of words too.
 const MOST_CHARACTERS: usize = 80;
 
 /// A text as words alone: letters and digits, in small letters. Signs and spaces between them do not count.
@@ -25,8 +26,8 @@ impl Tokens {
 
 /// Whether too long a run of these words stands in the page. The page is gone through once.
 pub(super) fn is_quoted(words: &Tokens, page: &str) -> bool {
-    let characters: usize = words.0.iter().map(|word| word.chars().count() + 1).sum();
-    if words.0.len() < MOST_WORDS && characters <= MOST_CHARACTERS {
+    let most = words.0.iter().fold(Run::default(), |run, word| run.and(word));
+    if !most.is_long() {
         return false;
     }
     let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -49,7 +50,7 @@ pub(super) fn is_quoted(words: &Tokens, page: &str) -> bool {
             (place, before.unwrap_or_default().and(token))
         });
         let longer: Vec<(usize, Run)> = longer.collect();
-        found = longer.iter().any(|(_, run)| run.words >= MOST_WORDS || run.characters > MOST_CHARACTERS);
+        found = longer.iter().any(|(_, run)| run.is_long());
         runs = longer;
     });
     found
@@ -62,10 +63,22 @@ struct Run {
 }
 
 impl Run {
-    fn and(self, word: &str) -> Self {
+    fn and(self, token: &str) -> Self {
+        if !is_word(token) {
+            return self;
+        }
         let space = usize::from(self.words > 0);
-        Self { words: self.words + 1, characters: self.characters + space + word.chars().count() }
+        Self { words: self.words + 1, characters: self.characters + space + token.chars().count() }
     }
+
+    fn is_long(self) -> bool {
+        self.words >= MOST_WORDS || self.characters > MOST_CHARACTERS
+    }
+}
+
+/// Whether it is a word, and no number and no part of a code.
+fn is_word(token: &str) -> bool {
+    token.chars().count() > 1 && !token.chars().any(char::is_numeric)
 }
 
 /// Visits the words of a text. One buffer serves for all of them: pages are long.

@@ -23,7 +23,7 @@ fn recorded(step: &Value) -> Value {
 
 fn nothing() -> Recording<'static> {
     const NULL: &Value = &Value::Null;
-    Recording { state: NULL, goal: NULL, plan: NULL, step: NULL, action: NULL, seen: NULL, shown: None }
+    Recording { state: NULL, goal: NULL, plan: NULL, step: NULL, action: NULL, seen: NULL, shown: None, earlier: None }
 }
 
 fn facts_of(state: &Value) -> Vec<&str> {
@@ -31,7 +31,7 @@ fn facts_of(state: &Value) -> Vec<&str> {
 }
 
 fn why(text: &str) -> Option<Refusal> {
-    Looker::new(Some(PAGE)).take(text, LONGEST_FACT).err()
+    Looker::new(Some(PAGE), None).take(text, LONGEST_FACT).err()
 }
 
 #[test]
@@ -75,6 +75,52 @@ fn what_only_looks_like_that_is_taken() {
 }
 
 #[test]
+fn opr_3_an_id_of_an_earlier_page_is_refused() {
+    let earlier = BTreeSet::from(["e44".to_owned()]);
+    let looker = Looker::new(Some(PAGE), Some(&earlier));
+    assert_eq!(looker.take("The cart is behind e44", LONGEST_FACT), Err(Refusal::Id));
+    assert!(looker.take("e10 petrol is cheaper", LONGEST_FACT).is_ok());
+}
+
+#[tokio::test]
+async fn opr_3_the_activity_remembers_the_ids_that_its_session_was_shown() {
+    let record = Record::default();
+    let fact = |text: &str, slot: &Arc<ObservationSlot>| {
+        let call = json!({"state": state(), "step": {"facts": [{"fact": text}]}, "seen": {}});
+        let tool = obelus_kernel::Tool::parse("record", &json!({})).unwrap();
+        let (key, elicitor) = ("k".to_owned(), obelus_runtime::Elicitor::nobody());
+        let slot = Arc::clone(slot);
+        Work { call: Arc::new(call), tool: Arc::new(tool), scope: Vec::new(), key, attempt: 1, elicitor, slot }
+    };
+    let kept = async |text: &str, slot: &Arc<ObservationSlot>| match record.run(fact(text, slot)).await {
+        Outcome::Value(state) => facts_of(&state).len() == 2,
+        other => panic!("{other:?}"),
+    };
+    let show = |slot: &ObservationSlot, text: &str| {
+        slot.put(obelus_kernel::session::Observation::new("observe", text.to_owned(), None));
+    };
+    let (one, other) = (Arc::<ObservationSlot>::default(), Arc::<ObservationSlot>::default());
+    show(&one, "- button \"Buy\" [ref=e44]");
+    show(&other, "- button \"Buy\" [ref=e1]");
+    assert!(kept("The kettle costs 5", &one).await);
+    show(&one, "- button \"Sell\" [ref=e7]");
+    assert!(!kept("To buy, press e44", &one).await, "it was on the page before");
+    assert!(kept("To buy, press e44", &other).await, "another session was never shown it");
+}
+
+#[test]
+fn short_facts_with_codes_and_dates_are_no_quotations() {
+    let page = "- paragraph [ref=e2]: Order AB-12-34-56-78 of 2026-05-01 14:30, delivery 2026-05-03 10:00-18:00, track \
+                RR-12-34-56-78-RU, 3 x 1 990,00 = 5 970,00 RUB, VAT 20 % = 995,00";
+    for text in [
+        "Order AB-12-34-56-78 of 2026-05-01 14:30, delivery 2026-05-03 10:00-18:00",
+        "Delivery 2026-05-03 10:00-18:00, track RR-12-34-56-78-RU, 3 x 1 990,00 = 5 970,00 RUB",
+    ] {
+        assert_eq!(Looker::new(Some(page), None).take(text, LONGEST_FACT), Ok(text.to_owned()));
+    }
+}
+
+#[test]
 fn refused_facts_are_told_by_their_place_and_the_others_are_taken() {
     let step = json!({"facts": [{"fact": "Press e5"}, {"fact": "The blue kettle costs 1990"}, {"fact": "the BLUE kettle costs 1990."}]});
     let state = recorded(&step);
@@ -107,6 +153,10 @@ fn a_plan_has_three_to_six_items_and_nothing_in_it_that_may_not_be_kept() {
     assert_eq!((&taken["plan"][3], &taken["progress"]["item"]), (&json!("Answer"), &json!(1)));
     assert_eq!(facts_of(&taken), ["The budget is 5000"]);
     assert_eq!(planned(json!(["Open", "Answer"])).unwrap_err().code, "plan");
+    let ended = planned(json!(["Open", "Press the button"])).unwrap();
+    assert_eq!(ended["plan"], json!(["Open", "Press the button", "Answer the user"]), "OPR-2: it ends in the answer");
+    let six = planned(json!(["Open", "Look", "Compare", "Choose", "Fill in", "Press the button"])).unwrap_err();
+    assert!(six.code == "plan" && six.message.contains("the last is the answer"), "{six:?}");
     let error = planned(json!(["Press e5", "Compare", "Answer"])).unwrap_err();
     assert!(error.message.contains("plan[0]") && !error.message.contains("e5"), "{error:?}");
 }
@@ -204,7 +254,7 @@ proptest! {
 
     #[test]
     fn any_words_at_all_are_taken_or_refused(text in any::<String>(), page in any::<String>()) {
-        let taken = Looker::new(Some(&page)).take(&text, LONGEST_FACT);
+        let taken = Looker::new(Some(&page), None).take(&text, LONGEST_FACT);
         prop_assert!(taken.is_err() || taken.unwrap().chars().count() <= LONGEST_FACT);
     }
 }

@@ -66,14 +66,15 @@ static SHOWN_ID: LazyLock<Regex> =
 /// So many characters without a break, of all kinds: nobody writes such a word.
 const LONGEST_WORD: usize = 64;
 
-/// Looks at words with the current observation at hand.
+/// Looks at words with the current observation at hand, and with the ids of earlier ones.
 pub(super) struct Looker<'a> {
     shown: Option<&'a str>,
+    earlier: Option<&'a BTreeSet<String>>,
 }
 
 impl<'a> Looker<'a> {
-    pub(super) fn new(shown: Option<&'a str>) -> Self {
-        Self { shown }
+    pub(super) fn new(shown: Option<&'a str>, earlier: Option<&'a BTreeSet<String>>) -> Self {
+        Self { shown, earlier }
     }
 
     /// The words as they are kept, on one line; or why they are not.
@@ -101,7 +102,8 @@ impl<'a> Looker<'a> {
         Ok(one_line)
     }
 
-    /// Whether it names an element: in so many words, or by an id that is on the page. "E5 fuel" and "Reid" are none.
+    /// Whether it names an element: in so many words, or by an id that is on the page or was on an earlier one. "E5 fuel"
+    /// and "Reid" are none.
     fn has_id(&self, text: &str) -> bool {
         if MEANT.is_match(text) {
             return true;
@@ -110,9 +112,14 @@ impl<'a> Looker<'a> {
         if ids.is_empty() {
             return false;
         }
-        let shown = self.shown.unwrap_or_default();
-        SHOWN_ID.captures_iter(shown).filter_map(|found| found.get(1)).any(|id| ids.contains(id.as_str()))
+        let was_shown = |id: &&str| self.earlier.is_some_and(|earlier| earlier.contains(*id));
+        ids.iter().any(was_shown) || ids_in(self.shown.unwrap_or_default()).any(|id| ids.contains(id))
     }
+}
+
+/// The ids of the elements in what is shown.
+pub(super) fn ids_in(shown: &str) -> impl Iterator<Item = &str> {
+    SHOWN_ID.captures_iter(shown).filter_map(|found| Some(found.get(1)?.as_str()))
 }
 
 fn is_data(text: &str) -> bool {

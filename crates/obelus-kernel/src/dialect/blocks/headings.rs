@@ -1,4 +1,4 @@
-//! Headings of blocks, however they are dressed.
+//! Headings of blocks in all their forms.
 
 /// A block of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,22 +20,22 @@ impl Block {
     }
 }
 
-/// A line, or its beginning, that is the heading of a block.
+/// A heading of a block.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::dialect) struct Heading {
     pub(in crate::dialect) block: Block,
     /// Where its line begins.
     pub(super) start: usize,
-    /// Where what it heads begins, be it in the same line.
+    /// Where its content begins, which may be in the same line.
     pub(in crate::dialect) content: usize,
-    /// In capitals, bold or as a Markdown heading. `Action:` alone may also be prose.
+    /// Whether it is in capitals, bold or a Markdown heading. A plain `Action:` may be prose.
     pub(super) strong: bool,
 }
 
 /// Marks of emphasis, the longest first.
 const EMPHASIS: [&str; 6] = ["***", "**", "__", "*", "_", "`"];
 
-/// White space, and characters that take no room.
+/// White space, and characters without width.
 pub(super) fn is_space(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}'..='\u{200d}' | '\u{2060}')
 }

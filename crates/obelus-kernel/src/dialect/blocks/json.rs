@@ -1,49 +1,41 @@
-//! JSON as strict as it is written down: no key twice, no number that would be rounded. Only white space is taken
-//! more freely than the standard has it, for models indent with spaces of many kinds.
+//! Strict JSON: no key twice, no number that would be rounded. Unicode white space is permitted, for models indent
+//! with spaces of many kinds.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::FormatError;
 use super::headings::is_space;
-use crate::MAX_DEPTH;
+use crate::path::MAX_DEPTH;
+use crate::visible::visible;
+use crate::wording::short;
 
-/// How deep the array may be nested: a step is a message in a plan, and can be no deeper than others.
+/// A step is a call in the message of a plan, so it may be nested less deep than a message.
 const DEEPEST: usize = MAX_DEPTH - 2;
 
-/// A value of which the elements know where they stand.
-pub(super) enum Node {
-    Array(Vec<(usize, Node)>),
-    Object(Vec<(String, Node)>),
-    Scalar(Value),
+/// A value that was read from a text.
+pub(super) struct ParsedJson {
+    pub(super) value: Value,
+    /// Where the elements begin, if the value is an array.
+    pub(super) elements: Vec<usize>,
+    /// Where the value ends.
+    pub(super) end: usize,
 }
 
-impl Node {
-    pub(super) fn into_value(self) -> Value {
-        match self {
-            Node::Array(elements) => elements.into_iter().map(|(_, node)| node.into_value()).collect(),
-            Node::Object(fields) => Value::Object(fields_of(fields)),
-            Node::Scalar(value) => value,
-        }
-    }
+/// Reads the value that begins at this byte.
+pub(super) fn parse(text: &str, start: usize) -> Result<ParsedJson, FormatError> {
+    let mut parser = JsonParser { text, at: start, elements: Vec::new() };
+    let value = parser.value(0)?;
+    Ok(ParsedJson { value, elements: parser.elements, end: parser.at })
 }
 
-fn fields_of(fields: Vec<(String, Node)>) -> Map<String, Value> {
-    fields.into_iter().map(|(name, node)| (name, node.into_value())).collect()
-}
-
-/// The value that begins at this byte, and where it ends.
-pub(super) fn parse(text: &str, start: usize) -> Result<(Node, usize), FormatError> {
-    let mut parser = Parser { text, at: start };
-    let node = parser.value(0)?;
-    Ok((node, parser.at))
-}
-
-struct Parser<'a> {
+struct JsonParser<'a> {
     text: &'a str,
     at: usize,
+    /// Where the elements of the outermost array begin.
+    elements: Vec<usize>,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> JsonParser<'a> {
     fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
@@ -52,106 +44,98 @@ impl<'a> Parser<'a> {
         Err(FormatError::at(self.text, self.at, message))
     }
 
-    fn skip_space(&mut self) {
-        let rest = self.rest();
-        self.at += rest.len() - rest.trim_start_matches(is_space).len();
-    }
-
-    /// What stands next, without the space before it.
+    /// The next character after white space.
     fn next(&mut self) -> Option<char> {
-        self.skip_space();
-        self.rest().chars().next()
+        let rest = self.rest().trim_start_matches(is_space);
+        self.at = self.text.len() - rest.len();
+        rest.chars().next()
     }
 
     fn expected<T>(&mut self, what: &str) -> Result<T, FormatError> {
-        match self.next() {
-            None => self.fail(format!("ACTION is not valid JSON: it ends where {what} is expected")),
-            Some(c) => {
-                let hint = match c {
-                    '\'' | '‘' | '’' | '“' | '”' | '«' | '„' => "; strings stand in plain double quotes",
-                    '/' | '#' => "; JSON has no comments",
-                    'T' | 'F' | 'N' => "; JSON writes true, false and null in lower case",
-                    '†' => "; a reference is a string, in double quotes",
-                    _ => "",
-                };
-                let found = crate::visible(&c.to_string());
-                self.fail(format!("ACTION is not valid JSON: {what} is expected, and there is `{found}`{hint}"))
-            }
-        }
+        let Some(c) = self.next() else {
+            return self.fail(format!("ACTION is not valid JSON: it ends where {what} is expected"));
+        };
+        let hint = match c {
+            '\'' | '‘' | '’' | '“' | '”' | '«' | '„' => "; strings stand in plain double quotes",
+            '/' | '#' => "; JSON has no comments",
+            'T' | 'F' | 'N' => "; JSON writes true, false and null in lower case",
+            '†' => "; a reference is a string, in double quotes",
+            _ => "",
+        };
+        let found = visible(&c.to_string());
+        self.fail(format!("ACTION is not valid JSON: {what} is expected, and there is `{found}`{hint}"))
     }
 
-    fn value(&mut self, depth: usize) -> Result<Node, FormatError> {
+    fn value(&mut self, depth: usize) -> Result<Value, FormatError> {
         if depth > DEEPEST {
             return self.fail(format!("ACTION is nested deeper than {DEEPEST} levels"));
         }
         match self.next() {
             Some('[') => self.array(depth),
             Some('{') => self.object(depth),
-            Some('"') => Ok(Node::Scalar(self.string()?.into())),
+            Some('"') => self.string().map(Value::String),
             Some('-' | '0'..='9') => self.number(),
             _ => self.word(),
         }
     }
 
-    fn array(&mut self, depth: usize) -> Result<Node, FormatError> {
-        self.at += 1;
-        let mut elements = Vec::new();
-        if self.next() == Some(']') {
-            self.at += 1;
-            return Ok(Node::Array(elements));
-        }
-        loop {
-            self.skip_space();
-            elements.push((self.at, self.value(depth + 1)?));
-            match self.next() {
-                Some(',') => self.at += 1,
-                Some(']') => {
-                    self.at += 1;
-                    return Ok(Node::Array(elements));
-                }
-                _ => return self.expected("`,` or `]`"),
+    fn array(&mut self, depth: usize) -> Result<Value, FormatError> {
+        let mut items = Vec::new();
+        self.members(']', |parser| {
+            if depth == 0 {
+                parser.elements.push(parser.at);
             }
-            if self.next() == Some(']') {
-                return self.fail("ACTION is not valid JSON: a comma stands before `]`");
-            }
-        }
+            items.push(parser.value(depth + 1)?);
+            Ok(())
+        })?;
+        Ok(Value::Array(items))
     }
 
-    fn object(&mut self, depth: usize) -> Result<Node, FormatError> {
+    fn object(&mut self, depth: usize) -> Result<Value, FormatError> {
+        let mut fields = Map::new();
+        self.members('}', |parser| {
+            if parser.next() != Some('"') {
+                return parser.expected("a name in double quotes");
+            }
+            let place = parser.at;
+            let name = parser.string()?;
+            if fields.contains_key(&name) {
+                let message = format!("the key `{}` stands twice in one object", visible(&name));
+                return Err(FormatError::at(parser.text, place, message));
+            }
+            if parser.next() != Some(':') {
+                return parser.expected("`:`");
+            }
+            parser.at += 1;
+            fields.insert(name, parser.value(depth + 1)?);
+            Ok(())
+        })?;
+        Ok(Value::Object(fields))
+    }
+
+    /// The members of an array or an object, from its opening to its closing sign.
+    fn members(
+        &mut self,
+        close: char,
+        mut member: impl FnMut(&mut Self) -> Result<(), FormatError>,
+    ) -> Result<(), FormatError> {
         self.at += 1;
-        let mut fields: Vec<(String, Node)> = Vec::new();
-        let mut names = std::collections::BTreeSet::new();
-        if self.next() == Some('}') {
-            self.at += 1;
-            return Ok(Node::Object(fields));
-        }
-        loop {
-            if self.next() != Some('"') {
-                return self.expected("a name in double quotes");
-            }
-            let place = self.at;
-            let name = self.string()?;
-            if !names.insert(name.clone()) {
-                let message = format!("the key `{}` stands twice in one object", crate::visible(&name));
-                return Err(FormatError::at(self.text, place, message));
-            }
-            if self.next() != Some(':') {
-                return self.expected("`:`");
-            }
-            self.at += 1;
-            fields.push((name, self.value(depth + 1)?));
-            match self.next() {
-                Some(',') => self.at += 1,
-                Some('}') => {
-                    self.at += 1;
-                    return Ok(Node::Object(fields));
+        let mut next = self.next();
+        while next != Some(close) {
+            member(self)?;
+            next = self.next();
+            if next == Some(',') {
+                self.at += 1;
+                next = self.next();
+                if next == Some(close) {
+                    return self.fail(format!("ACTION is not valid JSON: a comma stands before `{close}`"));
                 }
-                _ => return self.expected("`,` or `}`"),
-            }
-            if self.next() == Some('}') {
-                return self.fail("ACTION is not valid JSON: a comma stands before `}`");
+            } else if next != Some(close) {
+                return self.expected(&format!("`,` or `{close}`"));
             }
         }
+        self.at += 1;
+        Ok(())
     }
 
     fn string(&mut self) -> Result<String, FormatError> {
@@ -175,43 +159,39 @@ impl<'a> Parser<'a> {
             }
             Err(error) => {
                 let place = self.at + error.column().saturating_sub(1);
-                let message = format!("ACTION is not valid JSON: {}", reason(&error));
-                Err(FormatError::at(self.text, place, message))
+                let error = error.to_string();
+                // The parser counts places from the beginning of the string.
+                let reason = error.split(" at line ").next().unwrap_or_default();
+                Err(FormatError::at(self.text, place, format!("ACTION is not valid JSON: {reason}")))
             }
         }
     }
 
-    fn number(&mut self) -> Result<Node, FormatError> {
+    fn number(&mut self) -> Result<Value, FormatError> {
         let rest = self.rest();
         let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "+-._".contains(c))).unwrap_or(rest.len());
         let literal = &rest[..end];
         let is_whole = literal.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
-        match serde_json::from_str::<serde_json::Number>(literal) {
+        match serde_json::from_str::<Number>(literal) {
             Ok(number) if is_whole && number.is_f64() && literal != "-0" => {
-                self.fail(format!("the number {} is too large; write it as a string", crate::schema::short(literal)))
+                self.fail(format!("the number {} is too large; write it as a string", short(literal)))
             }
             Ok(number) => {
                 self.at += end;
-                Ok(Node::Scalar(Value::Number(number)))
+                Ok(Value::Number(number))
             }
-            Err(_) => self.fail(format!("ACTION is not valid JSON: `{}` is no number", crate::schema::short(literal))),
+            Err(_) => self.fail(format!("ACTION is not valid JSON: `{}` is no number", short(literal))),
         }
     }
 
-    fn word(&mut self) -> Result<Node, FormatError> {
+    fn word(&mut self) -> Result<Value, FormatError> {
         for (word, value) in [("true", Value::Bool(true)), ("false", Value::Bool(false)), ("null", Value::Null)] {
             let after = self.rest().strip_prefix(word);
             if after.is_some_and(|after| !after.starts_with(|c: char| c.is_alphanumeric() || c == '_')) {
                 self.at += word.len();
-                return Ok(Node::Scalar(value));
+                return Ok(value);
             }
         }
         self.expected("a value")
     }
-}
-
-/// What the parser of strings says, without the place, which is counted anew.
-fn reason(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    text.split(" at line ").next().unwrap_or_default().to_owned()
 }

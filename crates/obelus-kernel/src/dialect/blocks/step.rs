@@ -1,12 +1,12 @@
-//! One step of ACTION, and the call that it is.
+//! One step of ACTION, as a call.
 
 use serde_json::{Map, Value};
 
-use super::json::Node;
-use crate::call::{ASIDES, closest};
-use crate::fold::type_name;
+use crate::call::ASIDES;
+use crate::visible::visible;
+use crate::wording::{closest, short, type_name};
 
-/// Meta-properties of a call that a step may name.
+/// Meta-properties that a step may have.
 const METAS: [&str; 5] = ["_outputPath", "_outputMethod", "_instance", "_scopes", "_reasoningForCall"];
 
 /// One step of ACTION.
@@ -16,21 +16,19 @@ pub struct Step {
     pub method: String,
     /// Its parameters.
     pub params: Map<String, Value>,
-    /// What stands beside them: `comment`, `http_method`, `requires_confirmation`, …, and meta-properties.
+    /// Fields beside them: `comment`, `http_method`, `requires_confirmation`, …, and meta-properties.
     pub beside: Map<String, Value>,
 }
 
 impl Step {
-    /// Reads a step. What is wrong is said without the place, which the caller knows.
-    pub(super) fn read(node: Node) -> Result<Self, String> {
-        let Node::Object(fields) = node else {
-            let value = node.into_value();
-            return Err(format!("a step is an object with `method` and `params`, not {}", type_name(&value)));
+    /// Reads a step. The error has no place: the caller knows it.
+    pub(super) fn read(step: Value) -> Result<Self, String> {
+        let Value::Object(fields) = step else {
+            return Err(format!("a step is an object with `method` and `params`, not {}", type_name(&step)));
         };
         let mut method = None;
         let mut step = Self::default();
-        for (name, node) in fields {
-            let value = node.into_value();
+        for (name, value) in fields {
             match name.as_str() {
                 "method" => method = Some(value),
                 "params" => match value {
@@ -40,7 +38,6 @@ impl Step {
                 },
                 _ => {
                     check_beside(&name, &value)?;
-                    // What is optional and null is absent.
                     if !value.is_null() {
                         step.beside.insert(name, value);
                     }
@@ -55,7 +52,7 @@ impl Step {
         };
         for name in step.params.keys() {
             if name.starts_with('_') {
-                let name = crate::visible(name);
+                let name = visible(name);
                 return Err(format!("`params.{name}`: names that begin with `_` are no parameters"));
             }
             let steers = ASIDES.contains(&name.as_str()) && name != "comment";
@@ -66,14 +63,14 @@ impl Step {
         Ok(step)
     }
 
-    /// Reads a step that stands alone, as in a state's file.
+    /// Reads a single step, as in a state file.
     pub fn from_json(step: &Value) -> Result<Self, String> {
-        let (node, _) = super::json::parse(&step.to_string(), 0).map_err(|error| error.message)?;
-        Self::read(node)
+        let parsed = super::json::parse(&step.to_string(), 0).map_err(|error| error.message)?;
+        Self::read(parsed.value)
     }
 
-    /// The call that this step is: the parameters, and beside them what stood beside.
-    pub fn into_call(self) -> Value {
+    /// The step as a call, which has parameters and other fields on one level.
+    pub(crate) fn into_call(self) -> Value {
         let mut call = Map::with_capacity(1 + self.params.len() + self.beside.len());
         call.insert("_tool".to_owned(), self.method.into());
         call.extend(self.params);
@@ -81,19 +78,16 @@ impl Step {
         Value::Object(call)
     }
 
-    /// The step that a call is. `is_param` says which of the words that may stand beside are parameters of its tool.
+    /// A call as a step. `is_param` tells which asides are parameters of its tool.
     pub fn from_call(call: &Value, is_param: impl Fn(&str) -> bool) -> Self {
         let mut step = Self::default();
         for (name, value) in call.as_object().into_iter().flatten() {
             match name.as_str() {
                 "_tool" => step.method = value.as_str().unwrap_or_default().to_owned(),
-                aside if ASIDES.contains(&aside) && !is_param(aside) => {
+                field if METAS.contains(&field) || (ASIDES.contains(&field) && !is_param(field)) => {
                     step.beside.insert(name.clone(), value.clone());
                 }
-                meta if METAS.contains(&meta) => {
-                    step.beside.insert(name.clone(), value.clone());
-                }
-                meta if meta.starts_with('_') => {}
+                other_meta if other_meta.starts_with('_') => {}
                 _ => {
                     step.params.insert(name.clone(), value.clone());
                 }
@@ -102,7 +96,7 @@ impl Step {
         step
     }
 
-    /// The step as it stands in ACTION.
+    /// The step as ACTION has it.
     pub fn to_json(&self) -> Value {
         let mut fields = Map::with_capacity(2 + self.beside.len());
         fields.insert("method".to_owned(), self.method.as_str().into());
@@ -112,7 +106,7 @@ impl Step {
     }
 }
 
-/// Whether something may stand beside the parameters, and looks as it must.
+/// Whether this field may stand beside the parameters with this value.
 fn check_beside(name: &str, value: &Value) -> Result<(), String> {
     let (fits, is) = match name {
         "requires_confirmation" | "confirmed" => (value.is_boolean(), "true or false"),
@@ -128,7 +122,7 @@ fn check_beside(name: &str, value: &Value) -> Result<(), String> {
     };
     match fits || value.is_null() {
         true => Ok(()),
-        false => Err(format!("`{name}` is {is}, not {}", crate::visible(&crate::schema::short(&value.to_string())))),
+        false => Err(format!("`{name}` is {is}, not {}", visible(&short(&value.to_string())))),
     }
 }
 
@@ -138,5 +132,5 @@ fn unknown(name: &str) -> String {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("parameters stand in `params`; beside it may stand {}", ASIDES.join(", ")),
     };
-    format!("a step has no `{}`; {hint}", crate::visible(&crate::schema::short(name)))
+    format!("a step has no `{}`; {hint}", visible(&short(name)))
 }

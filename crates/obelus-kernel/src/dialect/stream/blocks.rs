@@ -1,34 +1,33 @@
-//! Words of the dialect `blocks` as they come. Calls there run in order and are checked together: none is early.
+//! Words of the dialect `blocks` as they come. Its calls run in order and are checked together, so none is early.
 
 use super::Piece;
 use crate::dialect::blocks::headings::{Block, of_line};
 
-/// The longest line that can be a heading with words after it; longer ones are not looked at.
+/// Longer lines are not looked at.
 const MOST_LINE: usize = 64 * 1024;
 
-/// Where the answer is.
 #[derive(Default)]
-pub(super) struct Reader {
-    /// The line under way, before the words have begun.
+pub(super) struct BlocksReader {
+    /// The line under way, before the words begin.
     line: String,
-    place: Place,
+    section: Section,
 }
 
 #[derive(Default, PartialEq)]
-enum Place {
-    /// Before the actions, where a heading ASSISTANT is prose.
+enum Section {
+    /// Before ACTION, where ASSISTANT is prose.
     #[default]
     Before,
-    /// After the heading ACTION.
+    /// After ACTION.
     Action,
     /// In the words.
     Words,
 }
 
-impl Reader {
+impl BlocksReader {
     pub(super) fn push(&mut self, text: &str, piece: &mut impl FnMut(Piece)) {
         let mut rest = text;
-        while self.place != Place::Words && !rest.is_empty() {
+        while self.section != Section::Words && !rest.is_empty() {
             let Some(end) = rest.find('\n') else {
                 if self.line.len() + rest.len() <= MOST_LINE {
                     self.line.push_str(rest);
@@ -50,9 +49,9 @@ impl Reader {
         let line = std::mem::take(&mut self.line);
         let Some(heading) = of_line(&line, 0) else { return };
         match heading.block {
-            Block::Action => self.place = Place::Action,
-            Block::Assistant if self.place == Place::Action => {
-                self.place = Place::Words;
+            Block::Action => self.section = Section::Action,
+            Block::Assistant if self.section == Section::Action => {
+                self.section = Section::Words;
                 let beside = line[heading.content..].trim();
                 if !beside.is_empty() {
                     piece(Piece::Words(format!("{beside}\n")));

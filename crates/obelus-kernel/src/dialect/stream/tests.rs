@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::session::Solution;
+use crate::dialect::Solution;
 
 /// What is told of an answer that comes in pieces of so many characters.
 fn told(dialect: Dialect, text: &str, piece: usize) -> (String, Vec<(usize, Value)>) {

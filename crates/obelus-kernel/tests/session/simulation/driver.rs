@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use obelus_kernel::Time;
 use obelus_kernel::session::{
-    About, Answer, CallError, Decision, Input, Outcome, Question, Refused, Session, Solution, Start, Task,
+    About, Answer, CallError, CallId, Decision, Input, Outcome, Question, QuestionId, Refused, RequestId, Session,
+    Solution, Start, Task,
 };
 use serde_json::{Value, json};
 
@@ -17,12 +18,12 @@ pub(crate) struct Driver<'a> {
     pub(crate) session: Session,
     pub(crate) watch: Watch<'a>,
     now: Time,
-    requests: Vec<String>,
+    requests: Vec<RequestId>,
     calls: Vec<Start>,
-    ended: Vec<String>,
+    ended: Vec<CallId>,
     /// What calls at work have asked and not been told yet, and those that have ever asked.
-    asks: BTreeSet<(String, String)>,
-    asked: BTreeSet<String>,
+    asks: BTreeSet<(CallId, String)>,
+    asked: BTreeSet<CallId>,
     /// Everything that was told, with its time.
     pub(crate) journal: Vec<(Time, Input)>,
     /// Everything that was handed out, in words.
@@ -112,11 +113,14 @@ impl<'a> Driver<'a> {
             }
             Move::Echo { pick } => {
                 let known = (!self.ended.is_empty()).then(|| self.ended[pick % self.ended.len()].clone());
-                for id in known.into_iter().chain(["99.0".to_owned(), format!("{pick}.0/0.0"), "?".to_owned()]) {
+                let nowhere = ["99.0", &format!("{pick}.0/0.0"), "e999.0", "q999:0"];
+                for id in known.into_iter().chain(nowhere.map(|id| id.parse().expect("an id"))) {
                     self.tell(Input::Ended { id: id.clone(), outcome: Outcome::Value(json!("echo")) });
-                    self.tell(Input::InDoubt { id: id.clone() });
+                    self.tell(Input::InDoubt { id });
+                }
+                for id in ["999", &format!("{pick}.0/999")] {
                     let answer = Answer::Solution { solution: Solution::default(), tokens: 0 };
-                    self.tell(Input::Answer { id, answer });
+                    self.tell(Input::Answer { id: id.parse().expect("an id"), answer });
                 }
             }
             Move::Doubt { pick } => {
@@ -132,25 +136,26 @@ impl<'a> Driver<'a> {
                 self.asks.insert((id.clone(), key.clone()));
                 self.asked.insert(id.clone());
                 let schema = json!({"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"]});
-                self.tell(Input::Asks { id, key, words: "how many?".to_owned(), schema });
+                self.tell(Input::Elicit { id, key, words: "how many?".to_owned(), schema });
             }
             Move::Decide { pick, decision } => {
                 let questions = self.session.questions();
                 // The latest ones are the likeliest to be open.
                 let Some(question) = questions.iter().rev().nth(*pick).or(questions.last()) else {
-                    return self.tell(decided("q99", Decision::Approve { only: None }));
+                    return self.tell(decided("q99".parse().expect("an id"), Decision::Approve { only: None }));
                 };
                 let decision = decision_of(question, *decision);
-                self.tell(decided(&question.id, decision));
+                self.tell(decided(question.id.clone(), decision));
             }
             Move::Claim(text) => {
                 self.tell(Input::User { text: (*text).to_owned() });
                 let open = self.session.questions().into_iter().filter(Question::is_open);
-                let mut waiting = open.filter(|question| question.about == About::Call && !question.id.contains('/'));
+                let mut waiting =
+                    open.filter(|question| question.about == About::Call && !question.id.to_string().contains('/'));
                 let call = waiting.find_map(|question| {
                     question.calls.iter().find(|asked| asked.decided.is_none()).map(|asked| (*asked.call).clone())
                 });
-                let own = self.requests.iter().position(|id| !id.contains('/'));
+                let own = self.requests.iter().position(|id| !id.to_string().contains('/'));
                 let (Some(mut call), Some(place)) = (call, own) else { return };
                 call["confirmed"] = true.into();
                 let tag = self.watch.send_again(call["comment"].as_str().expect("every call has a tag"));
@@ -167,7 +172,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    fn solve(&mut self, id: String, answer: Value, sequential: bool) {
+    fn solve(&mut self, id: RequestId, answer: Value, sequential: bool) {
         let solution = Solution::from_value(answer).expect("a solution");
         let answer = Answer::Solution { solution: Solution { sequential, ..solution }, tokens: 1 };
         self.tell(Input::Answer { id, answer });
@@ -182,7 +187,12 @@ impl<'a> Driver<'a> {
                 self.make(&Move::End { pick: 0, ending: Ending::Number });
             } else if let Some(question) = open {
                 let verb = if turn % 2 == 0 { Verb::Approve } else { Verb::Deny };
-                self.tell(decided(&question.id, decision_of(&question, verb)));
+                // Whether an effect happened is no matter of yes or no.
+                let decision = match question.about {
+                    About::InDoubt => Decision::Happened { result: Value::Null },
+                    _ => decision_of(&question, verb),
+                };
+                self.tell(decided(question.id.clone(), decision));
             } else {
                 return self.watch.at_the_end(&self.session);
             }
@@ -195,8 +205,8 @@ fn take<T>(all: &mut Vec<T>, pick: usize) -> Option<T> {
     (!all.is_empty()).then(|| all.remove(pick % all.len()))
 }
 
-fn decided(question: &str, decision: Decision) -> Input {
-    Input::Decide { question: question.to_owned(), decision, by: "ann".to_owned() }
+fn decided(question: QuestionId, decision: Decision) -> Input {
+    Input::Decide { question, decision, by: "ann".to_owned() }
 }
 
 fn decision_of(question: &Question, verb: Verb) -> Decision {
@@ -226,7 +236,7 @@ fn outcome(start: &Start, ending: Ending) -> Outcome {
         json!({"type": "data", "kind": kind, "data": data})
     };
     match (ending, first) {
-        (Ending::Number, _) | (_, None) => Outcome::Value(json!(start.id.len())),
+        (Ending::Number, _) | (_, None) => Outcome::Value(json!(start.id.to_string().len())),
         (Ending::Text, _) => Outcome::Value(json!("some words")),
         (Ending::Error, _) => Outcome::Error(CallError::new("broken", "it is broken")),
         (Ending::Inside, Some(path)) => Outcome::Messages(vec![message(path, json!({"a": 1}))]),

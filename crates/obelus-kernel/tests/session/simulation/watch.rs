@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use obelus_kernel::session::{
-    About, CallReport, Decision, Ends, Input, Purpose, Question, Reply, Session, Start, Task,
+    About, CallId, CallReport, CallStatus, Decision, Ends, Input, Purpose, Question, QuestionId, Reply, RequestId,
+    Session, Start, Task,
 };
 use obelus_kernel::{Context, Message, Path, Role};
 use serde_json::Value;
@@ -18,7 +19,7 @@ pub(crate) struct Watch<'a> {
     world: &'a World,
     /// The plans that the model has made, with whether they run in the order of writing.
     sent: Vec<(Vec<Planned>, bool)>,
-    finals: BTreeMap<Job, &'static str>,
+    finals: BTreeMap<Job, CallStatus>,
     /// How often people have let each call run, and how often it was started where it needs them to.
     approved: BTreeMap<String, usize>,
     started: BTreeMap<String, usize>,
@@ -27,7 +28,7 @@ pub(crate) struct Watch<'a> {
     /// Calls that the input now being handled lets run, if it is taken, and those that it lets run otherwise.
     offered: Vec<String>,
     edited: Vec<String>,
-    consents: BTreeSet<String>,
+    consents: BTreeSet<QuestionId>,
     /// Words said and not yet heard, each with the questions open when they were said.
     said: VecDeque<(String, Vec<Question>)>,
     heard: Option<(String, Vec<Question>)>,
@@ -42,7 +43,8 @@ pub(crate) struct Watch<'a> {
 }
 
 const ASIDES: [&str; 4] = ["comment", "requires_confirmation", "confirmed", "confirmation_decision"];
-const FINAL: [&str; 5] = ["done", "failed", "skipped", "denied", "refused"];
+const FINAL: [CallStatus; 5] =
+    [CallStatus::Done, CallStatus::Failed, CallStatus::Skipped, CallStatus::Denied, CallStatus::Refused];
 
 impl<'a> Watch<'a> {
     pub(crate) fn new(world: &'a World) -> Self {
@@ -99,14 +101,14 @@ impl<'a> Watch<'a> {
                 self.offered = match decision {
                     Decision::Approve { only } => open
                         .filter(|(index, _)| only.as_ref().is_none_or(|only| only.contains(index)))
-                        .map(|(_, asked)| content(id, &asked.call))
+                        .map(|(_, asked)| content(&id.to_string(), &asked.call))
                         .collect(),
                     Decision::Edit { params } => open
                         .map(|(_, asked)| {
-                            self.edited.push(content(id, &asked.call));
+                            self.edited.push(content(&id.to_string(), &asked.call));
                             let mut edited = (*asked.call).clone();
                             edited.as_object_mut().expect("a call").extend(params.clone());
-                            content(id, &edited)
+                            content(&id.to_string(), &edited)
                         })
                         .collect(),
                     _ => Vec::new(),
@@ -122,7 +124,7 @@ impl<'a> Watch<'a> {
         input: &Input,
         taken: bool,
         tasks: &[Task],
-        (open, asked): (&[Start], &BTreeSet<String>),
+        (open, asked): (&[Start], &BTreeSet<CallId>),
         no_requests: bool,
     ) {
         if taken {
@@ -173,7 +175,7 @@ impl<'a> Watch<'a> {
         assert!(is_at_rest(session));
         assert!(session.questions().iter().all(|question| !question.is_open()));
         for report in session.calls() {
-            assert!(FINAL.contains(&report.status), "{} is {} at the end", report.call, report.status);
+            assert!(FINAL.contains(&report.status), "{} is {} at the end", report.call, report.status.name());
         }
     }
 
@@ -190,19 +192,19 @@ impl<'a> Watch<'a> {
             assert_eq!(open.iter().map(|open| &open.id).collect::<Vec<_>>(), [&question.id]);
             let undecided: Vec<_> = open[0].calls.iter().filter(|asked| asked.decided.is_none()).collect();
             assert_eq!(undecided.len(), 1);
-            *self.approved.entry(content(&question.id, &undecided[0].call)).or_default() += 1;
+            *self.approved.entry(content(&question.id.to_string(), &undecided[0].call)).or_default() += 1;
         }
     }
 
     fn look_at_start(&mut self, session: &Session, reports: &[CallReport], start: &Start) {
         let call = &*start.call;
-        let (is_own, is_first) = (!start.id.contains('/'), start.attempt == 1);
+        let (is_own, is_first) = (!start.id.to_string().contains('/'), start.attempt == 1);
         let needs_person = match self.verdict(call) {
             Verdict::Allow => false,
             Verdict::Confirm => true,
             Verdict::Refuse => panic!("{call} was started in the mode {}", self.world.mode),
         };
-        let content = content(&start.id, call);
+        let content = content(&start.id.to_string(), call);
         self.ran.insert(content.clone());
         if needs_person && is_first {
             let starts = self.started.entry(content.clone()).or_default();
@@ -231,7 +233,12 @@ impl<'a> Watch<'a> {
             let job = (format!("{plan}.{feeder}"), of);
             let report = reports.iter().find(|report| job_of(report) == job);
             if let Some(report) = report {
-                assert!(FINAL.contains(&report.status), "{call} runs, and {} feeds it, {}", report.call, report.status);
+                assert!(
+                    FINAL.contains(&report.status),
+                    "{call} runs, and {} feeds it, {:?}",
+                    report.call,
+                    report.status
+                );
             }
         }
         // What a person lets run later runs then.
@@ -246,16 +253,17 @@ impl<'a> Watch<'a> {
             for report in reports.iter().filter(|report| job_of(report).0 == tag) {
                 let status = report.status;
                 // It may have been let run after the next one had its turn.
-                let has_waited = status == "waiting" || matches!(self.verdict(&report.call), Verdict::Confirm);
-                let lets_go = FINAL.contains(&status) || has_waited || (status == "running" && may_run);
-                assert!(lets_go, "{call} runs, and {} stands before it, {status}", report.call);
+                let has_waited =
+                    status == CallStatus::Waiting || matches!(self.verdict(&report.call), Verdict::Confirm);
+                let lets_go = FINAL.contains(&status) || has_waited || (status == CallStatus::Running && may_run);
+                assert!(lets_go, "{call} runs, and {} stands before it, {status:?}", report.call);
             }
         }
     }
 
-    fn look_at_request(&mut self, session: &Session, id: &str) {
+    fn look_at_request(&mut self, session: &Session, id: &RequestId) {
         let is_thought = session.prompt(id).is_some_and(|prompt| matches!(prompt.purpose, Purpose::Think { .. }));
-        if !id.contains('/') && !is_thought {
+        if !id.to_string().contains('/') && !is_thought {
             let requests = self.requests.entry(self.turn).or_default();
             *requests += 1;
             assert!(*requests <= self.world.max_requests, "too many requests in one turn");
@@ -267,12 +275,12 @@ impl<'a> Watch<'a> {
             Ends::Limit => drop(self.at_limit.insert(self.turn)),
             Ends::Output if is_last => {
                 // A delegate that nobody waits for may ask what it likes.
-                let mut own = session.questions().into_iter().filter(|question| !question.id.contains('/'));
+                let mut own = session.questions().into_iter().filter(|question| !question.id.to_string().contains('/'));
                 let open = own.find(Question::is_open);
                 assert!(open.is_none(), "it rests in output, and {open:?} waits");
                 for report in &reply.calls {
                     let is_forgotten = report.call.get("_outputPath").is_none();
-                    assert!(FINAL.contains(&report.status) || is_forgotten, "{} is {}", report.call, report.status);
+                    assert!(FINAL.contains(&report.status) || is_forgotten, "{} is {:?}", report.call, report.status);
                 }
             }
             _ => {}
@@ -289,14 +297,15 @@ impl<'a> Watch<'a> {
                 self.finals.insert(job, report.status);
                 let is_handed_out = !matches!(report.call["_tool"].as_str(), Some("child" | "muse"));
                 let has_run = || self.ran.contains(&content("", &report.call));
-                assert!(report.status != "done" || !is_handed_out || has_run(), "{} never ran", report.call);
+                assert!(report.status != CallStatus::Done || !is_handed_out || has_run(), "{} never ran", report.call);
             }
         }
     }
 
     /// PLAN-5, save for those that a person had done once more, and those that wait or have waited for one.
-    fn look_at_room(&self, open: &[Start], asked: &BTreeSet<String>) {
-        let is_plain = |start: &&Start| !start.id.contains('/') && start.attempt == 1 && !asked.contains(&start.id);
+    fn look_at_room(&self, open: &[Start], asked: &BTreeSet<CallId>) {
+        let is_plain =
+            |start: &&Start| !start.id.to_string().contains('/') && start.attempt == 1 && !asked.contains(&start.id);
         let own = open.iter().filter(is_plain).count();
         assert!(own <= self.world.max_parallel as usize, "{own} calls run at once");
     }
@@ -357,7 +366,7 @@ fn look_at_questions(session: &Session) {
     let questions = session.questions().into_iter();
     for question in questions.filter(|question| question.is_open() && question.about == About::Call) {
         for call in question.calls.iter().filter(|call| call.decided.is_none()) {
-            assert!(asked.insert(content(&question.id, &call.call)), "{} is asked about twice", call.call);
+            assert!(asked.insert(content(&question.id.to_string(), &call.call)), "{} is asked about twice", call.call);
         }
     }
 }

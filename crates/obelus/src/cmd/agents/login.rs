@@ -12,10 +12,10 @@ use super::locate;
 use crate::cli::Login;
 use crate::output::{self, BOLD, DIM, Exit, GREEN, visible};
 
-/// How long a person has.
+/// The time for the login.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Has a person log in to a server of an agent.
+/// Lets a person log in to a server of an agent.
 pub(super) fn login(args: &Login) -> Result<Exit> {
     let mut spec = SessionSpec::from_agent(load_agent(&locate(&args.agent)?)?);
     if let Some(file) = &args.mcp {
@@ -43,13 +43,13 @@ pub(super) fn login(args: &Login) -> Result<Exit> {
         Ok::<_, anyhow::Error>(tools?)
     })?;
     let place = visible(&store.join("tokens").display().to_string());
-    output::note(&format!("{GREEN}logged in{GREEN:#}: it has {tools} tools  {DIM}kept in {place}{DIM:#}"));
+    output::note(&format!("{GREEN}logged in{GREEN:#}: the server has {tools} tools  {DIM}saved in {place}{DIM:#}"));
     Ok(Exit::Done)
 }
 
-/// The address is the answer, so that it can be passed on; nothing is opened here.
+/// Prints the address on stdout, so that it can be copied or piped.
 fn show(address: &str) {
-    // Who it leads to is the server's word: the person says whether that can be.
+    // The server chose this address, so the person must judge its host.
     let host = address.split("://").nth(1).and_then(|rest| rest.split(['/', '?']).next()).unwrap_or_default();
     output::note(&format!(
         "{BOLD}Open this address in a browser on this machine, if you trust {}:{BOLD:#}",

@@ -1,6 +1,6 @@
-//! Answering a question by keys: a small machine that knows no terminal.
+//! Answering a question by keys, independent of any terminal.
 //!
-//! Nothing is yes by default: Enter, an unknown key, or several keys at once decide nothing.
+//! Nothing is approved by default: Enter, an unknown key, or several keys at once decide nothing.
 
 use std::collections::BTreeSet;
 
@@ -13,37 +13,37 @@ use super::question;
 use super::text::{Line, PLAIN};
 use crate::output::{BOLD, DIM};
 
-/// What a key leads to.
+/// The result of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Pressed {
-    /// It is decided.
+    /// The question is decided.
     Decided(Decision),
-    /// A line is to be typed, and read by [`Asked::typed`].
+    /// The person must type a line, which [`Asked::typed`] reads.
     Type(Typing),
-    /// Not now.
+    /// The question is postponed.
     Later,
-    /// The person breaks off.
+    /// Ctrl-C.
     BreakOff,
-    /// The person leaves.
+    /// Ctrl-D.
     Leave,
-    /// Nothing is decided; these words say why.
+    /// Nothing is decided; the text says why.
     Nothing(String),
 }
 
-/// What is typed.
+/// What the person types.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Typing {
-    /// Why not.
+    /// The reason of a denial.
     Reason,
-    /// Parameters as JSON, beginning with these.
+    /// Parameters as JSON; the text is the present value.
     Params(String),
-    /// Which calls.
+    /// The numbers of the approved calls.
     Numbers,
-    /// The answer.
+    /// The requested value.
     Answer,
 }
 
-/// A question in front of a person.
+/// A question shown to a person.
 pub(crate) struct Asked<'a> {
     question: &'a Question,
     phrases: &'a Phrases,
@@ -58,7 +58,7 @@ impl<'a> Asked<'a> {
         self.question.about == About::Call && question::open_calls(self.question).len() > 1
     }
 
-    /// The keys that answer it: each with the letters it goes by, and what it means.
+    /// The keys that answer it: their letters and their meaning.
     fn keys(&self) -> Vec<(&'static [char], &'static str)> {
         let ask = &self.phrases.ask;
         match self.question.about {
@@ -70,7 +70,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// The line that names the keys.
+    /// The line with the keys.
     pub(crate) fn key_line(&self) -> Line {
         let mut line = Line::of(PLAIN, "  ");
         for (letters, words) in self.keys() {
@@ -79,7 +79,7 @@ impl<'a> Asked<'a> {
         line.own(BOLD, "Esc").own(DIM, format!(" {}", self.phrases.ask.key_later)).hanging(2)
     }
 
-    /// What a key means here. `more` are the keys that came with it, before anybody could have read the answer.
+    /// The result of a key. `more` are keys that arrived together with it.
     pub(crate) fn key(&self, key: KeyEvent, more: &[KeyEvent]) -> Pressed {
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
@@ -88,7 +88,7 @@ impl<'a> Asked<'a> {
             KeyCode::Esc if more.is_empty() => return Pressed::Later,
             _ => {}
         }
-        // An Enter after the letter is a habit; anything else is a paste, or somebody who types blindly.
+        // A letter followed by Enter is accepted; other sequences may be a paste or blind typing.
         if !more.iter().all(|key| key.code == KeyCode::Enter) {
             return Pressed::Nothing(self.phrases.ask.one_key.to_owned());
         }
@@ -119,7 +119,7 @@ impl<'a> Asked<'a> {
         Pressed::Nothing(fill(self.phrases.ask.press_a_key, &[&names.join(", ")]))
     }
 
-    /// What was typed, as a decision; or what is wrong with it. None where it changes nothing.
+    /// The decision in a typed line, or its error; `None` if it changes nothing.
     pub(crate) fn typed(&self, what: &Typing, line: &str) -> Result<Option<Decision>, String> {
         let ask = &self.phrases.ask;
         let line = line.trim();
@@ -150,7 +150,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// A value that was typed: text where text is asked for, else JSON if it is any.
+    /// The typed value: text if the schema asks for text, else JSON if it is valid JSON.
     fn answer(&self, line: &str) -> Value {
         let wants_text = self.question.schema.as_ref().is_none_or(|schema| schema["type"] == "string");
         match serde_json::from_str(line) {
@@ -159,7 +159,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// What was decided, in words.
+    /// The decision in words.
     pub(crate) fn confirmed(&self, decision: &Decision) -> String {
         let ask = &self.phrases.ask;
         match decision {
@@ -174,7 +174,8 @@ impl<'a> Asked<'a> {
     }
 }
 
-// Russian letters by their words, not by their place on the keyboard: on the place of `y` stands `н`, which is «нет».
+// Russian letters are the first letters of the Russian words. The letter at the position of `y` on a Russian keyboard is
+// `н`, which means «нет» (no).
 const YES: &[char] = &['y', 'д'];
 const NO: &[char] = &['n', 'н'];
 const EDIT: &[char] = &['e', 'и'];
@@ -183,7 +184,7 @@ const ANSWER: &[char] = &['a', 'о'];
 const HAPPENED: &[char] = &['h', 'п'];
 const DID_NOT: &[char] = &['r', 'в'];
 
-/// Reads `1-3, 7` as indexes of open calls; else says what is no number of the list.
+/// Reads `1-3, 7` as indexes of open calls; the error is the part that is not in the list.
 fn numbers(line: &str, open: &[usize]) -> Result<BTreeSet<usize>, String> {
     let mut all = BTreeSet::new();
     for part in line.split([',', ' ', ';']).filter(|part| !part.is_empty()) {
@@ -199,7 +200,7 @@ fn numbers(line: &str, open: &[usize]) -> Result<BTreeSet<usize>, String> {
     if all.is_empty() { Err(line.to_owned()) } else { Ok(all) }
 }
 
-/// Indexes as people count them: `1-3, 7`.
+/// Indexes as a list counted from one: `1-3, 7`.
 fn listed(indexes: &[usize]) -> String {
     let mut parts: Vec<(usize, usize)> = Vec::new();
     for index in indexes.iter().map(|index| index + 1) {
@@ -260,7 +261,7 @@ mod tests {
 
     #[test]
     fn no_key_that_means_yes_stands_where_another_key_means_something_else() {
-        // The Russian letter on the place of each Latin one.
+        // Each Latin letter with the Russian letter at the same position of the keyboard.
         let places = "qйwцeуrкtеyнuгiшoщpзaфsыdвfаgпhрjоkлlдzяxчcсvмbиnтmь";
         let places: Vec<char> = places.chars().collect();
         with_one(|asked| {
@@ -309,7 +310,7 @@ mod tests {
         assert_eq!(chosen("2-3"), Ok(Some(Decision::Approve { only: Some(vec![1, 2]) })));
         assert_eq!(chosen(""), Ok(None));
         for wrong in ["0", "4", "3-1", "1-99999999999", "one", "-", ","] {
-            assert!(chosen(wrong).unwrap_err().contains("There are: 1-3"), "{wrong}");
+            assert!(chosen(wrong).unwrap_err().contains("The list has: 1-3"), "{wrong}");
         }
     }
 

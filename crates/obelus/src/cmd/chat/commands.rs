@@ -1,4 +1,4 @@
-//! Lines that begin with `/`: what they mean, or what is wrong with them.
+//! Parses lines that begin with `/`.
 
 use std::path::PathBuf;
 
@@ -15,10 +15,10 @@ pub(crate) enum Command {
     Inbox,
     Approve(String),
     Deny(String, Option<String>),
-    /// Another mode, or a look at the present one.
+    /// Change the mode; without a value, show it.
     Mode(Option<Mode>),
     Why(Path),
-    /// A file with a picture for the next words.
+    /// Add a picture to the next message.
     Image(PathBuf),
     Cost,
     Help,
@@ -32,7 +32,7 @@ pub(crate) const NAMES: [&str; 11] =
 /// The modes by name.
 pub(crate) const MODES: [(&str, Mode); 3] = [("shadow", Mode::Shadow), ("canary", Mode::Canary), ("full", Mode::Full)];
 
-/// Reads a line. None if it is no command but words for the agent.
+/// Reads a line; `None` if it is a message for the agent.
 pub(crate) fn parse(line: &str, phrases: &Phrases) -> Option<Result<Command, String>> {
     let line = line.trim();
     if !line.starts_with('/') {
@@ -79,7 +79,7 @@ fn read(name: &str, rest: &str, phrases: &Phrases) -> Result<Command, String> {
     }
 }
 
-/// A path such as `†state.deal.title`. Whoever has no dagger on the keyboard may leave it out.
+/// A path such as `†state.deal.title`. The `†`, which keyboards lack, may be left out.
 fn path(text: &str) -> Result<Path, String> {
     let text = if text.starts_with('†') { text.to_owned() } else { format!("†{text}") };
     let expr = Expr::parse(&text).map_err(|fault| fault.to_string())?;
@@ -89,7 +89,7 @@ fn path(text: &str) -> Result<Path, String> {
     }
 }
 
-/// The path of a file as people type it, or as a terminal writes it when a file is dropped there.
+/// The path of a file, typed or dropped onto the terminal, which adds quotes.
 fn file(text: &str) -> PathBuf {
     let quoted = |mark: char| text.strip_prefix(mark).and_then(|rest| rest.strip_suffix(mark));
     let text = quoted('\'').or_else(|| quoted('"')).unwrap_or(text);
@@ -100,7 +100,7 @@ fn file(text: &str) -> PathBuf {
     }
 }
 
-/// What a line that is being typed can be completed to: where the replaced part begins, and what may stand there.
+/// Completions of a partial line: the start of the replaced part, and its replacements.
 pub(crate) fn completions(line: &str, open: &[String]) -> (usize, Vec<String>) {
     if !line.starts_with('/') {
         return (0, Vec::new());
@@ -171,7 +171,7 @@ mod tests {
             ("/image", "For example: /image photo.png"),
             ("/why †", "†"),
             ("/why †state.a || †state.b", "one path"),
-            ("/cost 5", "Nothing is written after /cost"),
+            ("/cost 5", "/cost takes no arguments"),
         ] {
             let said = read(line).unwrap_err();
             assert!(said.contains(part), "{line}: {said}");

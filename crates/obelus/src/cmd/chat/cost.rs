@@ -1,4 +1,4 @@
-//! What the model took: requests, tokens and, where there is a price, money, as the session's journal has them.
+//! The cost of model requests from the session's journal: requests, tokens and, if the price is known, money.
 
 use obelus_kernel::session::Spent;
 
@@ -39,7 +39,7 @@ mod tests {
         let lines = shown(spent(1, None), spent(9, Some(0.25)));
         assert_eq!(lines[1], "  this turn: 1 request, 15 tokens");
         assert_eq!(lines[2], "  the conversation: 9 requests, 15 tokens, cost 0.2500");
-        // What failed after it was paid for is in no answer.
+        // The tokens of a failed request are reported as used but are in no answer.
         let failed = Spent { requests: 1, tokens: 0, used: used(Some(1.5)) };
         assert_eq!(shown(failed, failed)[1], "  this turn: 1 request, 15 tokens, cost 1.50");
     }

@@ -1,5 +1,5 @@
-//! The line at the keyboard: an editor with history and completion for words and commands, and a plain one for
-//! answers, which leave no trace.
+//! Line editors: one with history and completion for messages and commands, and a plain one for answers, which are
+//! not saved.
 
 use std::borrow::Cow;
 use std::fs::{self, OpenOptions};
@@ -20,18 +20,18 @@ use reedline::{
 use super::commands::completions;
 use crate::output::{BOLD, DIM, YELLOW, visible};
 
-/// Lines that the history keeps.
+/// The number of lines in the history.
 const KEPT: usize = 1_000;
 
 const MENU: &str = "completions";
 
-/// What came from the keyboard.
+/// The result of reading a line.
 #[derive(Debug)]
 pub(crate) enum Typed {
     Line(String),
     BreakOff,
     Leave,
-    /// Something else wants the screen; what was typed is still in the line.
+    /// The screen was needed for something else; the typed text is still in the line.
     Interrupted,
 }
 
@@ -41,21 +41,21 @@ pub(crate) struct Editor {
     answers: Reedline,
     /// Ids of open questions, for completion.
     open: Arc<Mutex<Vec<String>>>,
-    /// Takes the screen away from whoever types.
+    /// Set to interrupt the reading of a line.
     interrupt: Arc<AtomicBool>,
 }
 
-/// What stands before the line.
+/// The prompt before the line.
 pub(crate) struct Face {
     pub(crate) agent: String,
     pub(crate) mode: Mode,
-    /// What waits, in words; empty if nothing does.
+    /// The number of open questions in words; empty if there are none.
     pub(crate) waits: String,
     pub(crate) has_colours: bool,
 }
 
 impl Editor {
-    /// Editors whose history is kept in a file, if it can be.
+    /// Editors with the history in a file, if the file can be written.
     pub(crate) fn new(history: Option<&Path>, has_colours: bool) -> Self {
         let open: Arc<Mutex<Vec<String>>> = Arc::default();
         let interrupt: Arc<AtomicBool> = Arc::default();
@@ -82,32 +82,32 @@ impl Editor {
         let answers = Reedline::create()
             .with_ansi_colors(has_colours)
             .use_bracketed_paste(true)
-            // Of what is typed here nothing is kept: it may be a password.
+            // Answers are not saved: they may contain a password.
             .with_history_exclusion_prefix(Some(String::new()))
             .with_break_signal(Arc::clone(&interrupt));
         Self { words, answers, open, interrupt }
     }
 
-    /// A way to take the screen away from whoever types.
+    /// The flag that interrupts the reading of a line.
     pub(crate) fn interrupt(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.interrupt)
     }
 
-    /// The questions that a command may name.
+    /// Sets the ids of open questions for completion.
     pub(crate) fn questions(&self, ids: Vec<String>) {
         *self.open.lock().unwrap_or_else(PoisonError::into_inner) = ids;
     }
 
-    /// Reads words or a command. Blocks.
+    /// Reads a message or a command. Blocks.
     pub(crate) fn words(&mut self, face: &Face) -> io::Result<Typed> {
         self.interrupt.store(false, Ordering::Relaxed);
         let typed = typed(self.words.read_line(face).map_err(io::Error::other)?);
-        // At once, so that it is not lost with the process.
+        // Save at once, in case the process is killed.
         let _ = self.words.sync_history();
         Ok(typed)
     }
 
-    /// Reads an answer, beginning with what is there already. Blocks.
+    /// Reads an answer; `begin` is its initial text. Blocks.
     pub(crate) fn answer(&mut self, label: &str, begin: &str, has_colours: bool) -> io::Result<Typed> {
         self.interrupt.store(false, Ordering::Relaxed);
         self.answers.run_edit_commands(&[EditCommand::Clear, EditCommand::InsertString(begin.to_owned())]);
@@ -125,7 +125,7 @@ fn typed(signal: Signal) -> Typed {
     }
 }
 
-/// Makes a file that nobody else can read, or an existing one so.
+/// Creates the file if needed and makes it readable by its owner only.
 fn make_private(file: &Path) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;
@@ -150,7 +150,7 @@ impl Completer for Commands {
     }
 }
 
-/// The colour of a mode: the further it goes, the warmer.
+/// The colour of a mode, warmer for modes that permit more.
 pub(crate) fn colour(mode: Mode) -> Style {
     match mode {
         Mode::Shadow => AnsiColor::Blue.on_default(),

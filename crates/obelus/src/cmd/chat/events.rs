@@ -1,4 +1,4 @@
-//! Events of a portal, brought to the conversation that asked for them.
+//! Listens for a portal's events and passes those that the session has bound to it.
 
 use std::net::SocketAddr;
 
@@ -19,7 +19,7 @@ fn bindings(session: &Session) -> Value {
     session.context().read(&path, None).map(std::borrow::Cow::into_owned).unwrap_or_default()
 }
 
-/// Somebody who listens, until this is dropped.
+/// The listener; it stops when this is dropped.
 pub(super) struct Listening(JoinHandle<()>);
 
 impl Drop for Listening {

@@ -1,6 +1,7 @@
-//! The conversation where there is no terminal: a line is what the user says. Nothing is ever approved here.
+//! The conversation without a terminal: each line of stdin is a message. Nothing can be approved here.
 
 use anyhow::Result;
+use obelus_kernel::session::QuestionId;
 use tokio::sync::mpsc;
 
 use super::commands::{Command, parse};
@@ -11,7 +12,7 @@ use super::talk::{News, Talk, Work, Worked};
 use super::text::{Line, PLAIN};
 use crate::output::{DIM, Exit};
 
-/// Reads lines to their end, and answers them.
+/// Reads lines until the end of stdin, and answers them.
 pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
     let mut lines = stdin_lines();
     if let Worked::Left = talk.work(Work::Resume).await? {
@@ -64,7 +65,7 @@ pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
 }
 
 /// Waits for what was started and not waited for, what calls still ask included.
-async fn finish(talk: &mut Talk, told: &mut Vec<String>) -> Result<()> {
+async fn finish(talk: &mut Talk, told: &mut Vec<QuestionId>) -> Result<()> {
     let handle = talk.handle.clone();
     let mut finished = std::pin::pin!(handle.finished());
     loop {
@@ -82,7 +83,7 @@ async fn finish(talk: &mut Talk, told: &mut Vec<String>) -> Result<()> {
 }
 
 /// Shows what has happened while nobody said anything here.
-async fn take_in(talk: &mut Talk, news: News, told: &mut Vec<String>) -> Result<Worked> {
+async fn take_in(talk: &mut Talk, news: News, told: &mut Vec<QuestionId>) -> Result<Worked> {
     let worked = match news {
         News::Rested(reply) => {
             talk.rested(&reply);
@@ -94,13 +95,13 @@ async fn take_in(talk: &mut Talk, news: News, told: &mut Vec<String>) -> Result<
     Ok(worked)
 }
 
-/// A no needs no terminal: it lets nothing happen.
+/// Denies a question. This needs no terminal, because it lets nothing run.
 async fn deny(talk: &mut Talk, id: String, reason: Option<String>) -> Result<Worked> {
-    if !talk.open().await?.iter().any(|question| question.id == id) {
+    let Some(question) = talk.open().await?.into_iter().find(|question| question.id.to_string() == id) else {
         return Ok(Worked::Refused(fill(talk.phrases.errors.no_question, &[&id])));
-    }
+    };
     let reason = reason.unwrap_or_else(|| talk.phrases.ask.no_reason.to_owned());
-    talk.work(Work::Decide(id, obelus_kernel::session::Decision::Deny { reason })).await
+    talk.work(Work::Decide(question.id, obelus_kernel::session::Decision::Deny { reason })).await
 }
 
 fn needs_terminal(talk: &Talk, command: &str) -> String {
@@ -108,7 +109,7 @@ fn needs_terminal(talk: &Talk, command: &str) -> String {
 }
 
 /// Shows each open question once, and where it can be answered.
-pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<String>) -> Result<()> {
+pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<QuestionId>) -> Result<()> {
     if !talk.open().await?.is_empty() {
         talk.settle().await?;
     }
@@ -161,7 +162,7 @@ fn stdin_lines() -> mpsc::Receiver<Result<String>> {
     receiver
 }
 
-/// A line longer than this is no message to anybody.
+/// The longest line that is accepted.
 const LONGEST: u64 = 1024 * 1024;
 
 fn read_line(from: &mut impl std::io::BufRead) -> Option<Result<String>> {

@@ -1,14 +1,14 @@
-//! Data as an outline that people read: names, values, lists; no brackets.
+//! JSON as an outline for people: names, values and lists without brackets.
 
 use serde_json::Value;
 
 use super::text::{Line, PLAIN};
 use crate::output::{BOLD, DIM};
 
-/// Items of a list that are shown at most.
+/// The number of items shown of a list.
 const MOST: usize = 30;
 
-/// Letters of a text that are shown at most.
+/// The number of characters shown of a text.
 const LONGEST: usize = 400;
 
 /// A value in lines.
@@ -39,7 +39,7 @@ fn outline(value: &Value, depth: usize, all: &mut Vec<Line>) {
                 if is_short(item) {
                     all.push(line.shown(PLAIN, &scalar(item)).hanging(indent.len() + 2));
                 } else {
-                    // The first line of what is inside stands beside the dash.
+                    // The first line of a nested value is on the line of the dash.
                     let from = all.len();
                     outline(item, depth + 1, all);
                     if let Some(first) = all.get(from).cloned() {

@@ -1,4 +1,4 @@
-//! What the conversation itself says, beside the agent's words: one file for each language.
+//! The texts of the chat program, one file for each language.
 
 mod en;
 mod ru;
@@ -6,10 +6,10 @@ mod ru;
 use obelus_kernel::session::Mode;
 use obelus_runtime::Language;
 
-/// The phrases of a language. `{}` stands for what is filled in.
+/// The phrases of a language. `{}` is replaced by a value.
 pub(crate) struct Phrases {
     pub(crate) language: Language,
-    /// The key under which a tool's `x-title` has this language.
+    /// The key of this language in a tool's `x-title`.
     pub(crate) code: &'static str,
     pub(crate) hello: &'static str,
     pub(crate) kept: &'static str,
@@ -53,14 +53,14 @@ pub(crate) struct Phrases {
     pub(crate) questions: fn(u64) -> String,
 }
 
-/// What is said of the session's files.
+/// Messages about the session's files.
 pub(crate) struct Files {
     pub(crate) taken: &'static str,
     pub(crate) refused: &'static str,
     pub(crate) trouble: &'static str,
 }
 
-/// How a step stands.
+/// The status of a step.
 pub(crate) struct Statuses {
     pub(crate) planned: &'static str,
     pub(crate) done: &'static str,
@@ -75,7 +75,7 @@ pub(crate) struct Statuses {
     pub(crate) only_planned: &'static str,
 }
 
-/// What stands around a question.
+/// The texts of a question.
 pub(crate) struct Asking {
     pub(crate) call: &'static str,
     pub(crate) calls: &'static str,
@@ -128,10 +128,11 @@ pub(crate) struct Asking {
     pub(crate) not_kept: &'static str,
 }
 
-/// Why a person is asked.
+/// The reasons of a question.
 pub(crate) struct Why {
     pub(crate) sets: &'static str,
     pub(crate) after_reading: &'static str,
+    pub(crate) is_shown: &'static str,
     pub(crate) comes_from: &'static str,
     pub(crate) come_from: &'static str,
     pub(crate) deletes: &'static str,
@@ -143,7 +144,7 @@ pub(crate) struct Why {
     pub(crate) lost: &'static str,
 }
 
-/// Where a value comes from.
+/// The origin of a value.
 pub(crate) struct Because {
     pub(crate) nothing: &'static str,
     pub(crate) author: &'static str,
@@ -155,12 +156,17 @@ pub(crate) struct Because {
     pub(crate) elsewhere: &'static str,
     pub(crate) runtime: &'static str,
     pub(crate) as_proposed: &'static str,
+    /// How a value was found: in the user's words, in a result, by the name of its record, among what was created.
+    pub(crate) in_words: &'static str,
+    pub(crate) in_result: &'static str,
+    pub(crate) by_name: &'static str,
+    pub(crate) created: &'static str,
     pub(crate) was_shown: &'static str,
     pub(crate) earlier: &'static str,
     pub(crate) told_already: &'static str,
 }
 
-/// What is wrong with what was typed.
+/// Errors in typed lines.
 pub(crate) struct Errors {
     pub(crate) unknown: &'static str,
     pub(crate) did_you_mean: &'static str,
@@ -176,7 +182,7 @@ pub(crate) struct Errors {
 }
 
 impl Phrases {
-    /// The phrases for an agent whose file names this language; English where it names none that is known.
+    /// The phrases for the language in an agent's file; English if it is missing or unknown.
     pub(crate) fn of(language: Option<&str>) -> &'static Phrases {
         match language {
             Some(name) if name.to_lowercase().starts_with("ru") => &ru::PHRASES,
@@ -184,7 +190,7 @@ impl Phrases {
         }
     }
 
-    /// What a mode permits.
+    /// The description of a mode.
     pub(crate) fn mode_means(&self, mode: Mode) -> &'static str {
         self.modes[match mode {
             Mode::Shadow => 0,
@@ -194,7 +200,7 @@ impl Phrases {
     }
 }
 
-/// A phrase with its places filled in, in order.
+/// Replaces each `{}` of a phrase by the next value.
 pub(crate) fn fill(phrase: &str, with: &[&str]) -> String {
     let mut filled = String::new();
     let mut with = with.iter();

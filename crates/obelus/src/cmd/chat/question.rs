@@ -1,9 +1,10 @@
-//! A question as a person reads it: what would happen, by the author's names, and why it is asked.
+//! A question as lines for the terminal: what would happen, and why it is asked.
 //!
-//! The words and values are the kernel's, made from the frozen call, with nothing left out. Here names of tools and
-//! parameters are replaced by what their author calls them, and everything else is passed on as it is.
+//! The kernel makes words and values from the frozen call and leaves nothing out. Here the names of tools and
+//! parameters are replaced by their titles from the agent's files; everything else stays unchanged.
 
 use anstyle::{AnsiColor, Style};
+use obelus_kernel::policy::Reason;
 use obelus_kernel::session::{About, Change, Named, Question};
 use serde_json::Value;
 
@@ -15,22 +16,22 @@ use crate::output::{BOLD, DIM, YELLOW};
 /// One call of a question in words.
 struct DescribedCall {
     title: String,
-    /// What it is for, where it is one of many.
+    /// Its instance, if it is one of many.
     instance: Option<String>,
     fields: Vec<Field>,
 }
 
-/// One line of a call, and where its value comes from if that is not trusted.
+/// One line of a call, with the source of its value if that is untrusted.
 #[derive(Clone, PartialEq)]
 struct Field {
     line: Line,
     from: Option<String>,
-    /// It matters little to people, and stands with others like it behind the rest.
+    /// A detail; all details are shown on one line after the other fields.
     is_detail: bool,
 }
 
 impl Field {
-    /// The line with its mark.
+    /// The line with the mark of its source.
     fn marked(self) -> Line {
         match self.from {
             Some(from) => self.line.own(MARK, format!("   ← {from}")),
@@ -39,11 +40,11 @@ impl Field {
     }
 }
 
-/// What is not trusted is marked in this colour.
+/// The colour of marks of untrusted sources.
 const MARK: Style = AnsiColor::Yellow.on_default();
 
 impl DescribedCall {
-    /// What it is, and what it is for.
+    /// The title and the instance.
     fn head(&self, line: Line) -> Line {
         let line = line.shown(BOLD, &self.title);
         match &self.instance {
@@ -74,7 +75,7 @@ pub(crate) fn lines(question: &Question, titles: &Titles, phrases: &Phrases) -> 
             lines.push(Line::of(PLAIN, "  ").shown(BOLD, &title));
             let common = in_common(&told);
             let is_own = |field: &Field| !common.contains(field);
-            // The same mark on every line would hide the list: a sign stands for it, and is explained below.
+            // A short sign replaces the mark on each line and is explained below the list.
             let mut marks = Vec::new();
             for (index, told) in told.into_iter().enumerate().filter(|(index, _)| open.contains(index)) {
                 let own = told.fields.into_iter().filter(is_own).collect();
@@ -115,7 +116,7 @@ pub(crate) fn lines(question: &Question, titles: &Titles, phrases: &Phrases) -> 
     lines
 }
 
-/// What is asked for: by the agent, or by a call at work, whose own words are shown as such.
+/// A question for a value, from the agent or from a running call, whose own words are marked as such.
 fn asked_for(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Line> {
     let (Some(tool), Some((head, words))) = (question.asked_by(), question.description.split_once('\n')) else {
         return paragraphs(PLAIN, &question.description, "  ");
@@ -130,12 +131,12 @@ fn asked_for(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Lin
     lines
 }
 
-/// Indexes of the calls that are still to be decided.
+/// Indexes of the undecided calls.
 pub(crate) fn open_calls(question: &Question) -> Vec<usize> {
     (0..question.calls.len()).filter(|index| question.calls[*index].decided.is_none()).collect()
 }
 
-/// The parameters of a question's only open call, to be edited.
+/// The parameters of a question's only open call, for editing.
 pub(crate) fn params(question: &Question) -> Option<Value> {
     let [index] = open_calls(question)[..] else { return None };
     let fields = question.calls[index].call.as_object()?;
@@ -143,7 +144,7 @@ pub(crate) fn params(question: &Question) -> Option<Value> {
     Some(fields.iter().filter(|(name, _)| is_param(name)).map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-/// What a call may say beside its parameters.
+/// Fields of a call that are not parameters (CALL-1).
 const ASIDES: [&str; 6] =
     ["comment", "requires_confirmation", "confirmed", "confirmation_decision", "confirmation_reason", "http_method"];
 
@@ -153,7 +154,7 @@ fn indented(field: Line, columns: usize) -> Line {
     line.hanging(columns + 2)
 }
 
-/// What is the same in all of them is said once.
+/// The fields that are the same in all calls; they are shown once.
 fn in_common(told: &[DescribedCall]) -> Vec<Field> {
     let Some((first, rest)) = told.split_first() else { return Vec::new() };
     first.fields.iter().filter(|field| rest.iter().all(|other| other.fields.contains(field))).cloned().collect()
@@ -179,7 +180,7 @@ fn side_by_side(mut line: Line, fields: Vec<Field>, marks: &mut Vec<String>) -> 
     line
 }
 
-/// The line with a sign in place of its mark.
+/// The line with a short sign instead of its mark.
 fn signed(field: Field, marks: &mut Vec<String>) -> Line {
     let Some(from) = field.from else { return field.line };
     let known = marks.iter().position(|mark| *mark == from);
@@ -190,7 +191,7 @@ fn signed(field: Field, marks: &mut Vec<String>) -> Line {
     field.line.own(MARK, format!(" {}", sign(number + 1)))
 }
 
-/// The marks that stand on more than one line, in their order.
+/// The marks that occur on more than one line, in order.
 fn repeated(fields: &[Field]) -> Vec<String> {
     let mut marks: Vec<String> = Vec::new();
     for (index, field) in fields.iter().enumerate() {
@@ -202,18 +203,18 @@ fn repeated(fields: &[Field]) -> Vec<String> {
     marks
 }
 
-/// What the signs stand for.
+/// The lines that explain the signs.
 fn explained(marks: Vec<String>) -> impl Iterator<Item = Line> {
     let signs = (1..).zip(marks);
     signs.map(|(number, from)| Line::of(MARK, format!("    {} {from}", sign(number))).hanging(6))
 }
 
-/// What stands for the so-manieth mark.
+/// The sign for the mark with this number, counted from one.
 fn sign(number: usize) -> String {
     if number == 1 { "⚠".to_owned() } else { format!("⚠{number}") }
 }
 
-/// The calls of a question, taken apart from its description: each begins with a line that does not stand in.
+/// Parses the calls of a question from its description. Each call begins with a line without indentation.
 fn told(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<DescribedCall> {
     let mut all: Vec<DescribedCall> = Vec::new();
     let mut tool = String::new();
@@ -227,7 +228,7 @@ fn told(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Describe
                     + &mark.map(|from| format!("   ← {}", marked(from, titles, phrases))).unwrap_or_default();
                 all.push(DescribedCall { title, instance: None, fields: Vec::new() });
             }
-            // Not a parameter of that name, which is followed by its value.
+            // `for NAME` is the instance; `for = VALUE` is a parameter called `for`.
             Some(field) if field.starts_with("for ") && !field.starts_with("for = ") => {
                 if let Some(told) = all.last_mut() {
                     told.instance = Some(field["for ".len()..].to_owned());
@@ -253,16 +254,16 @@ fn told(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Describe
     all
 }
 
-/// What stands now where a line of a description says what would: none if nobody looked.
+/// The present value of the field that a line of the description changes; `None` if it was not read.
 fn now_of<'a>(question: &'a Question, call: usize, field: &str, tool: &str, titles: &Titles) -> Option<&'a Change> {
     let (name, _) = field.split_once(" = ")?;
     question.changes.iter().find(|change| change.call == call && titles.place_of(tool, &change.field) == name)
 }
 
-/// What the kernel says of the place that a result is written to.
+/// The kernel's words before the path of the result.
 const RESULT_TO: &str = "result to ";
 
-/// A line of a call's description, with the names that people know, and beside it what is there now.
+/// A line of a call's description, with titles instead of names, and with the present value.
 fn field_line(
     field: &str,
     now: Option<&Change>,
@@ -278,7 +279,7 @@ fn field_line(
         let (name, value) = aside.split_once(" = ")?;
         match name {
             "comment" | "confirmation_reason" => Line::of(DIM, phrases.ask.in_agents_words).shown(DIM, value),
-            // They ask for this very question, or are no part of what would happen.
+            // These only caused the question; they are not part of the effect.
             "requires_confirmation" | "confirmed" => return None,
             _ => Line::new().shown(DIM, aside),
         }
@@ -292,7 +293,7 @@ fn field_line(
                     named.place.eq_ignore_ascii_case(name) && short(&named.value).as_str() == value
                 };
                 let called = |value: &str| match names.iter().find(|named| is_of(named, value)) {
-                    // The name for whoever reads it, and the value, for that is what will be written.
+                    // The name for the reader, and the value that will be written.
                     Some(named) => format!("«{}» ({value})", named.name),
                     None => value.to_owned(),
                 };
@@ -319,7 +320,7 @@ fn field_line(
     Some(Field { line, from: mark.map(|from| marked(from, titles, phrases)), is_detail })
 }
 
-/// A value on one line, in the form in which the kernel shows values.
+/// A value on one line, in the kernel's format.
 fn short(value: &Value) -> String {
     const MOST: usize = 200;
     let text = value.to_string();
@@ -329,262 +330,75 @@ fn short(value: &Value) -> String {
     }
 }
 
-/// The kernel's mark of what is not trusted, apart from the line. Values stand in quotes, so nothing else ends so.
+/// Splits the kernel's mark of an untrusted source from the line. Text values are in quotes, so only a mark ends like
+/// this.
 fn split_mark(line: &str) -> (&str, Option<&str>) {
     let found = line.strip_suffix(", not trusted").and_then(|rest| rest.rsplit_once("   ← from "));
     found.map_or((line, None), |(line, from)| (line, Some(from)))
 }
 
 fn marked(from: &str, titles: &Titles, phrases: &Phrases) -> String {
-    fill(phrases.ask.not_trusted, &[&sources(from, titles)])
+    let names: Vec<String> = from.split(", ").map(|name| name.trim_matches('"').to_owned()).collect();
+    fill(phrases.ask.not_trusted, &[&sources(&names, titles)])
 }
 
-/// Names of tools in a list, as their author calls them.
-fn sources(names: &str, titles: &Titles) -> String {
-    let one = |name: &str| format!("«{}»", titles.tool(name.trim_matches('"')));
-    names.split(", ").map(one).collect::<Vec<_>>().join(", ")
+/// The titles of the tools in a list.
+fn sources(names: &[String], titles: &Titles) -> String {
+    names.iter().map(|name| format!("«{}»", titles.tool(name))).collect::<Vec<_>>().join(", ")
 }
 
-/// What the kernel says of a parameter, between its name and those of tools.
-const COMES_FROM: &str = " comes from what is not trusted: ";
-
-/// Why a person is asked. Parameters that come from the same tools are named together, where the first of them stands;
-/// where there is more to say, the marks on their lines are enough.
-fn reasons_in_words(reasons: &[String], tool: &str, titles: &Titles, phrases: &Phrases) -> Vec<String> {
-    let more: Vec<String> = reasons.iter().filter(|reason| !reason.contains(COMES_FROM)).cloned().collect();
-    let reasons = if more.is_empty() { reasons } else { &more };
-    let source = |reason: &str| reason.split_once(COMES_FROM).map(|(_, names)| names.to_owned());
-    let mut words = Vec::new();
-    for (index, reason) in reasons.iter().enumerate() {
-        let Some(names) = source(reason) else {
-            words.push(reason_in_words(reason, tool, titles, phrases));
-            continue;
-        };
-        let is_same = |other: &&String| source(other).as_ref() == Some(&names);
-        if reasons[..index].iter().any(|other| is_same(&other)) {
-            continue;
-        }
-        let same: Vec<&str> =
-            reasons.iter().filter(is_same).filter_map(|reason| Some(reason.split_once(COMES_FROM)?.0)).collect();
-        words.push(match same[..] {
-            [_] => reason_in_words(reason, tool, titles, phrases),
-            _ => {
-                let params: Vec<String> = same.iter().map(|name| param_in_words(name, tool, titles)).collect();
-                fill(phrases.why.come_from, &[&params.join(", "), &sources(&names, titles)])
-            }
-        });
+/// The reasons of a question in words. The sources of values are marked on their lines, so they are left out if there
+/// are other reasons.
+fn reasons_in_words(reasons: &[Reason], tool: &str, titles: &Titles, phrases: &Phrases) -> Vec<String> {
+    let is_target = |reason: &Reason| matches!(reason, Reason::UntrustedTarget { .. });
+    let others: Vec<&Reason> = reasons.iter().filter(|reason| !is_target(reason)).collect();
+    if !others.is_empty() {
+        return others.into_iter().map(|reason| reason_in_words(reason, tool, titles, phrases)).collect();
     }
-    words
+    // Parameters from the same sources are joined into one reason.
+    let mut groups: Vec<(&Vec<String>, Vec<&str>)> = Vec::new();
+    for reason in reasons {
+        let Reason::UntrustedTarget { path, sources } = reason else { continue };
+        match groups.iter_mut().find(|(known, _)| *known == sources) {
+            Some((_, paths)) => paths.push(path),
+            None => groups.push((sources, vec![path])),
+        }
+    }
+    let words = |(from, paths): (&Vec<String>, Vec<&str>)| {
+        let params: Vec<String> = paths.iter().map(|name| param_in_words(name, tool, titles)).collect();
+        let phrase = if params.len() == 1 { phrases.why.comes_from } else { phrases.why.come_from };
+        fill(phrase, &[&params.join(", "), &sources(from, titles)])
+    };
+    groups.into_iter().map(words).collect()
 }
 
-/// What a parameter is called within a sentence.
+/// The title of a parameter within a sentence.
 fn param_in_words(name: &str, tool: &str, titles: &Titles) -> String {
     titles.param(tool, name).map_or_else(|| name.to_owned(), |title| format!("«{title}»"))
 }
 
-/// One of the kernel's reasons in the language of the conversation; those of the author are left as they are.
-fn reason_in_words(reason: &str, tool: &str, titles: &Titles, phrases: &Phrases) -> String {
+/// Translates a reason; the agent author's words stay unchanged.
+fn reason_in_words(reason: &Reason, tool: &str, titles: &Titles, phrases: &Phrases) -> String {
     let why = &phrases.why;
-    let param = |name: &str| param_in_words(name, tool, titles);
-    if let Some(name) = reason.strip_prefix("it sets `").and_then(|rest| rest.strip_suffix('`')) {
-        return fill(why.sets, &[&param(name)]);
-    }
-    if let Some(names) = reason.strip_prefix("it was proposed after reading what is not trusted: ") {
-        return fill(why.after_reading, &[&sources(names, titles)]);
-    }
-    if let Some(names) = reason.strip_prefix("it was made after reading what is not trusted: ") {
-        return fill(why.after_reading, &[&sources(names, titles)]);
-    }
-    if let Some((name, names)) = reason.split_once(COMES_FROM) {
-        return fill(why.comes_from, &[&param(name), &sources(names, titles)]);
-    }
-    if let Some(known) = reason.strip_prefix("its answer was lost, and it is not known whether this happened: ") {
-        return fill(why.lost, &[known]);
-    }
     match reason {
-        "it deletes" => why.deletes.to_owned(),
-        "it changes how things behave from now on" => why.configures.to_owned(),
-        "the agent asks for it" => why.agent_asks.to_owned(),
-        "the policy asks for it" => why.policy_asks.to_owned(),
-        "a plan runs when it is approved" => why.plan.to_owned(),
-        "the work was interrupted, and it is not known whether this happened" => why.interrupted.to_owned(),
-        other => other.to_owned(),
+        Reason::Risky(path) => fill(why.sets, &[&param_in_words(path, tool, titles)]),
+        Reason::ProposedAfterReading(from) | Reason::PlannedAfterReading(from) => {
+            fill(why.after_reading, &[&sources(from, titles)])
+        }
+        Reason::UntrustedScopes(from) => fill(why.is_shown, &[&sources(from, titles)]),
+        Reason::UntrustedTarget { path, sources: from } => {
+            fill(why.comes_from, &[&param_in_words(path, tool, titles), &sources(from, titles)])
+        }
+        Reason::Deletes => why.deletes.to_owned(),
+        Reason::Configures => why.configures.to_owned(),
+        Reason::AgentAsks => why.agent_asks.to_owned(),
+        Reason::Listed(_) => why.policy_asks.to_owned(),
+        Reason::PlanNeedsApproval => why.plan.to_owned(),
+        Reason::Interrupted => why.interrupted.to_owned(),
+        Reason::AnswerLost(known) => fill(why.lost, &[known]),
+        Reason::Author(_) | Reason::NotListed(_) | Reason::Mode(..) | Reason::Grounded(_) => reason.to_string(),
     }
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use crate::cmd::chat::titles::tests::sample;
-    use obelus_kernel::Context;
-    use obelus_kernel::session::{Answer, Input, Mode, Session, Settings, Solution, Task};
-    use serde_json::json;
-    use std::sync::Arc;
-
-    /// The question that a session asks when its model answers with these calls.
-    pub(crate) fn asked(extra: Value, calls: Value) -> Question {
-        let tools = json!({"type": "tool", "tool": {
-            "crm.deal.update": {"x-trust": "trusted", "x-effect": "update", "x-risky": ["fields.OPPORTUNITY"], "properties": {
-                "id": {"type": "integer"}, "fields": {"type": "object"}, "to": {}, "items": {"type": "array", "items": {"type": "integer"}}}},
-        }});
-        let mut messages = vec![tools];
-        messages.extend(extra.as_array().cloned().unwrap_or_default());
-        let context = Context::from_value(messages.into()).expect("a context");
-        let settings =
-            Settings { mode: Mode::Full, activities: ["crm.deal.update".to_owned()].into(), ..Settings::default() };
-        let mut session = Session::new("s", context, None, Arc::new(settings)).expect("a session");
-        session.handle(obelus_kernel::Time(0), Input::User { text: "go".to_owned() }).expect("words");
-        let Some(Task::AskModel { id }) = session.poll() else { panic!("the model is asked") };
-        let solution = Solution::from_value(json!({"calls": calls})).expect("a solution");
-        session
-            .handle(obelus_kernel::Time(0), Input::Answer { id, answer: Answer::Solution { solution, tokens: 1 } })
-            .expect("an answer");
-        session.questions().into_iter().next().expect("a question")
-    }
-
-    /// A question about one call.
-    pub(crate) fn about_one() -> Question {
-        asked(
-            json!([]),
-            json!([{"_tool": "crm.deal.update", "id": 7, "fields": {"OPPORTUNITY": 100_000}, "comment": "как просили",
-            "requires_confirmation": true}]),
-        )
-    }
-
-    /// A question about the same call for three instances.
-    pub(crate) fn about_three() -> Question {
-        let data: Vec<Value> = ["Анна", "Борис", "Глеб"]
-            .iter()
-            .zip(1..)
-            .map(|(name, id)| json!({"type": "input", "_instance": name, "data": {"id": id}}))
-            .collect();
-        asked(data.into(), json!([{"_tool": "crm.deal.update", "id": "†input.id", "fields": {"OPPORTUNITY": 5}}]))
-    }
-
-    fn told(question: &Question, code: &'static str) -> Vec<String> {
-        let lines = lines(question, &sample(code), Phrases::of(Some(code)));
-        lines.iter().map(Line::plain).collect()
-    }
-
-    #[test]
-    fn a_call_is_told_by_its_authors_names_and_nothing_is_left_out() {
-        assert_eq!(
-            told(&about_one(), "ru"),
-            [
-                "? Нужно ваше решение  q1",
-                "  Изменить сделку",
-                "    Сделка: 7",
-                "    Сумма: 100000",
-                "    слова агента: \"как просили\"",
-                "  почему спрашиваю: меняется «Сумма»; так просит агент",
-            ]
-        );
-    }
-
-    #[test]
-    fn many_calls_are_one_numbered_list() {
-        assert_eq!(
-            told(&about_three(), "en"),
-            [
-                "? Your decision is needed on 3 steps  q1",
-                "  Change a deal",
-                "    1. \"Анна\"  Deal: 1",
-                "    2. \"Борис\"  Deal: 2",
-                "    3. \"Глеб\"  Deal: 3",
-                "    Amount: 5",
-                "  asked because it sets «Amount»",
-            ]
-        );
-    }
-
-    #[test]
-    fn the_same_mark_on_many_calls_is_explained_once() {
-        let mut question = about_three();
-        for id in 1..=3 {
-            let marked = format!("id = {id}   ← from open_page, not trusted");
-            question.description = question.description.replace(&format!("id = {id}"), &marked);
-        }
-        let told = told(&question, "en");
-        assert_eq!(told[2], "    1. \"Анна\"  Deal: 1 ⚠");
-        assert_eq!(told[6], "    ⚠ from «open page», not trusted");
-    }
-
-    #[test]
-    fn what_is_the_same_of_many_parameters_is_said_once() {
-        let mut question = about_one();
-        let from = "   ← from open_page, add_note, not trusted";
-        question.description = format!(
-            "crm.deal.update\n  id = 7{from}\n  to = 1\n  fields.OPPORTUNITY = 5{from}\n  fields.X = 6   ← from open_page, not trusted"
-        );
-        let said = |name: &str, names: &str| format!("{name} comes from what is not trusted: {names}");
-        let many = "open_page, add_note";
-        question.reasons = vec![said("id", many), said("fields.OPPORTUNITY", many), said("fields.X", "open_page")];
-        assert_eq!(
-            told(&question, "en")[1..],
-            [
-                "  Change a deal",
-                "    Deal: 7 ⚠",
-                "    to: 1",
-                "    Amount: 5 ⚠",
-                "    fields.X: 6   ← from «open page», not trusted",
-                "    ⚠ from «open page», «Writes a note down», not trusted",
-                "  asked because «Deal», «Amount» come from what is not trusted: «open page», «Writes a note down»; \
-                 fields.X comes from what is not trusted: «open page»",
-            ]
-        );
-        question.reasons.push("it deletes".to_owned());
-        assert_eq!(told(&question, "en")[7..], ["  asked because it deletes"], "the marks say the rest");
-    }
-
-    #[test]
-    fn details_stand_on_one_line_behind_the_rest() {
-        let mut question = about_one();
-        let from = "   ← from open_page, not trusted";
-        question.description = format!(
-            "crm.deal.update\n  nth = 0{from}\n  id = 7{from}\n  fields.mark = \"c9\"{from}\n  result to \"†state.a\"\n  to = 1"
-        );
-        let told = told(&question, "en");
-        let details = "    nth: 0 ⚠ · fields.mark: \"c9\" ⚠ · the result goes to †state.a";
-        assert_eq!(told[2..6], ["    Deal: 7 ⚠", "    to: 1", details, "    ⚠ from «open page», not trusted"]);
-    }
-
-    #[test]
-    fn a_value_cannot_pass_for_a_mark_or_a_line() {
-        let forged = "x   ← from friend, not trusted";
-        let question = asked(
-            json!([]),
-            json!([{"_tool": "crm.deal.update", "id": 1, "to": forged, "fields": {"OPPORTUNITY": 1, "\u{202e}a\nb": "\u{1b}[2J"}}]),
-        );
-        let told = told(&question, "en");
-        assert!(told.contains(&format!("    to: \"{forged}\"")), "{told:#?}");
-        assert!(told.iter().all(|line| !line.contains(['\u{1b}', '\u{202e}', '\n'])));
-        assert_eq!(split_mark("to = 1   ← from open_page, not trusted"), ("to = 1", Some("open_page")));
-    }
-
-    #[test]
-    fn what_is_there_now_stands_beside_what_would_be() {
-        let mut question = about_one();
-        let change = |before: Value| Change {
-            call: 0,
-            field: "OPPORTUNITY".to_owned(),
-            before: Some(before).filter(|value| !value.is_null()),
-            after: json!(100_000),
-            before_from: Default::default(),
-            after_from: Default::default(),
-        };
-        for (before, line) in [
-            (json!("50000.00\u{202e}"), "    Сумма: сейчас \"50000.00\\u{202e}\" → 100000"),
-            (json!(100_000), "    Сумма: сейчас 100000 → 100000 (без изменений)"),
-            (json!(null), "    Сумма: сейчас неизвестно → 100000"),
-        ] {
-            question.changes = vec![change(before)];
-            assert_eq!(told(&question, "ru")[3], line);
-        }
-    }
-
-    #[test]
-    fn only_parameters_are_edited() {
-        assert_eq!(params(&about_one()), Some(json!({"id": 7, "fields": {"OPPORTUNITY": 100_000}})));
-        assert_eq!(params(&about_three()), None);
-    }
-}
+pub(crate) mod tests;

@@ -1,21 +1,21 @@
-//! What a step brought, in a few words: how many, or what it is called. No ids, no structure.
+//! The result of a step in a few words: the number of records, or a name. No ids, no structure.
 
 use serde_json::{Map, Value};
 
 use super::phrases::{Phrases, fill};
 
-/// Fields by which a record is known to people.
+/// Fields that hold a record's name.
 const NAMES: [&str; 8] = ["title", "name", "subject", "text", "summary", "label", "what", "full_name"];
 
-/// Letters of a result that are shown at most.
+/// The number of characters shown of a result.
 const MOST: usize = 60;
 
-/// A result in a few words; none where there is nothing to tell but that it is done.
+/// A result in a few words; `None` if there is nothing to add to "done".
 pub(crate) fn words(value: &Value, reads: bool, phrases: &Phrases) -> Option<String> {
     match value {
         Value::Null | Value::Bool(true) => None,
         Value::Bool(false) => Some(phrases.no.to_owned()),
-        // What a creation brings back as a number is an id, which says nothing to a person.
+        // The number returned by a creation is an id, which is useless to people.
         Value::Number(number) => reads.then(|| number.to_string()),
         Value::String(text) => short(text),
         Value::Array(items) => Some(counted(items, items.last(), phrases)),
@@ -23,7 +23,7 @@ pub(crate) fn words(value: &Value, reads: bool, phrases: &Phrases) -> Option<Str
     }
 }
 
-/// How many there are: those that were left out are told by a mark, as the last of the rows or beside them.
+/// The number of rows. A `_more` mark, as the last row or beside the rows, has the number of all rows.
 fn counted(items: &[Value], beside: Option<&Value>, phrases: &Phrases) -> String {
     let more = beside.and_then(|mark| mark.get("_more"));
     let number = |name: &str| more.and_then(|more| more.get(name)?.as_u64());
@@ -49,7 +49,7 @@ fn short(text: &str) -> Option<String> {
     Some(if is_whole { line.to_owned() } else { line.chars().take(MOST).collect::<String>() + "…" })
 }
 
-/// What a record is called.
+/// The name of a record.
 fn named(fields: &Map<String, Value>) -> Option<String> {
     let text = |name: &str| {
         let found = fields.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?;
@@ -61,7 +61,7 @@ fn named(fields: &Map<String, Value>) -> Option<String> {
     NAMES.iter().find_map(|name| short(text(name)?))
 }
 
-/// The page that somebody came to.
+/// The address of a page.
 fn page(fields: &Map<String, Value>) -> Option<String> {
     let address = fields.get("address")?.as_str()?;
     (address.starts_with("https://") || address.starts_with("http://")).then(|| short(address))?

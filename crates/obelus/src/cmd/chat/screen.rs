@@ -1,30 +1,30 @@
-//! Where the conversation is written: what is said stays, and the steps under way are drawn anew below it.
+//! The screen: written lines stay; running steps are redrawn below them.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use obelus_connect::bitrix24::event_words;
-use obelus_kernel::session::{AskedAgain, Ends, Mode, Outcome, Reply};
+use obelus_kernel::session::{AskedAgain, CallStatus, Ends, Mode, Outcome, Reply};
 use obelus_runtime::{EventBody, FileNews, StepView, how_it_ended};
 use serde_json::Value;
 
 use super::phrases::{Phrases, fill};
 use super::results;
-use super::steps::{Look, Named, Place, Steps};
+use super::steps::{Look, Named, Steps};
 use super::text::{Line, PLAIN, paragraphs};
 use super::titles::Titles;
 use crate::output::{DIM, RED, YELLOW};
 
-/// Lines are broken here at the latest: wider ones are hard to read.
+/// The widest line; longer lines are hard to read.
 const WIDEST: usize = 100;
 
-/// Bytes of words under way that are kept for showing, and lines of them that are shown.
+/// Bytes kept of the text that the model is writing, and lines shown of it.
 const MOST_WRITTEN: usize = 2_000;
 const WRITTEN_LINES: usize = 6;
 
 const SPINNER: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇", "⠏", "⠛"];
 
-/// What was written last, so that unlike things stand apart.
+/// The kind of the last output; a blank line separates different kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Nothing,
@@ -35,7 +35,7 @@ pub(crate) enum Part {
     Question,
 }
 
-/// The screen, or a plain stream of lines where there is no terminal.
+/// The screen, or a plain stream of lines without a terminal.
 pub(crate) struct Screen {
     is_terminal: bool,
     has_colours: bool,
@@ -43,17 +43,17 @@ pub(crate) struct Screen {
     titles: Titles,
     mode: Mode,
     steps: Steps,
-    /// Lines below what stays, which are drawn anew.
+    /// The number of redrawn lines at the bottom.
     drawn: usize,
     thinking: bool,
-    /// The end of the words that the model is writing; all of them are shown when they are whole.
+    /// The end of the text that the model is writing. The whole text is shown when it is complete.
     writing: String,
     stopping: bool,
     frame: usize,
-    /// Somebody is typing: nothing is drawn meanwhile.
+    /// The person is typing; nothing is drawn.
     is_held: bool,
     last: Part,
-    /// Said as soon as what a person decided has been taken.
+    /// Printed when the person's decision has been accepted.
     confirmed: Option<String>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Shared(Arc<Mutex<Screen>>);
 
 impl Shared {
     pub(crate) fn lock(&self) -> MutexGuard<'_, Screen> {
-        // A panic elsewhere leaves at worst a line half drawn.
+        // After a panic elsewhere, at worst one line is incomplete.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -121,7 +121,7 @@ impl Screen {
                 self.draw();
             }
             EventBody::CallEnded { id, outcome: Outcome::Value(value) } => {
-                if let Some(place) = place_of(&id.to_string()) {
+                if let Some(place) = id.place() {
                     let reads = self.steps.tool(place).is_some_and(|tool| self.titles.reads(tool));
                     if let Some(words) = results::words(value, reads, self.phrases) {
                         self.steps.brought(place, words);
@@ -157,7 +157,7 @@ impl Screen {
         }
     }
 
-    /// Something about the session's files.
+    /// Shows news about the session's files.
     fn files(&mut self, news: &FileNews) {
         let phrases = &self.phrases.files;
         let name = |path: &std::path::Path| path.display().to_string();
@@ -183,12 +183,12 @@ impl Screen {
         }
     }
 
-    /// What to say when a decision is taken; one that is refused is not confirmed.
+    /// Sets the text to print when the decision is accepted.
     pub(crate) fn will_confirm(&mut self, words: String) {
         self.confirmed = Some(words);
     }
 
-    /// A turn has come to rest: its steps, its words, and how it ended.
+    /// The turn has ended: prints its steps, its words, and how it ended.
     pub(crate) fn end(&mut self, reply: Option<&Reply>) {
         self.thinking = false;
         self.confirmed = None;
@@ -211,7 +211,7 @@ impl Screen {
         }
     }
 
-    /// A line is about to be typed: it stands apart from what was said.
+    /// Prints a blank line before the prompt.
     pub(crate) fn before_prompt(&mut self) {
         self.erase();
         if self.last != Part::Nothing {
@@ -219,14 +219,14 @@ impl Screen {
         }
     }
 
-    /// Somebody begins to type: what was drawn below goes, and nothing is drawn until the next turn.
+    /// Removes the redrawn lines and draws nothing until the next turn, because the person is typing.
     pub(crate) fn hold(&mut self) {
         self.erase();
         self.is_held = true;
         self.last = Part::Prompt;
     }
 
-    /// A person asked to stop.
+    /// The person asked to stop the turn.
     pub(crate) fn stops(&mut self) {
         self.stopping = true;
         if self.is_terminal {
@@ -236,7 +236,7 @@ impl Screen {
         }
     }
 
-    /// A moment has passed.
+    /// Advances the spinner.
     pub(crate) fn tick(&mut self) {
         self.frame += 1;
         if self.is_terminal && !self.is_held {
@@ -244,7 +244,7 @@ impl Screen {
         }
     }
 
-    /// Every step of the turn.
+    /// All steps of the turn.
     pub(crate) fn plan(&self) -> Vec<Line> {
         self.steps.all(&self.look())
     }
@@ -263,24 +263,24 @@ impl Screen {
         self.write(Part::Words, &paragraphs(PLAIN, words, ""));
     }
 
-    /// A remark of the conversation's own.
+    /// Prints a note.
     pub(crate) fn note(&mut self, text: &str) {
         let lines: Vec<Line> = text.lines().map(|line| Line::new().shown(DIM, line)).collect();
         self.write(Part::Note, &lines);
     }
 
-    /// Something that was typed makes no sense, or cannot be.
+    /// Prints an error about what was typed.
     pub(crate) fn complain(&mut self, text: &str) {
         self.write(Part::Note, &[Line::of(YELLOW, "! ").shown(PLAIN, text).hanging(2)]);
     }
 
-    /// Lines that stay.
+    /// Prints lines that stay.
     pub(crate) fn write(&mut self, part: Part, lines: &[Line]) {
         if lines.is_empty() {
             return;
         }
         let mut text = self.erasing();
-        // What follows a prompt, and what is unlike the thing before it, stands apart.
+        // Different kinds of output are separated by a blank line.
         let apart = self.last != Part::Nothing && (self.last != part || part == Part::Words || part == Part::Question);
         if apart {
             text.push('\n');
@@ -303,7 +303,7 @@ impl Screen {
         format!("{}\n", if self.has_colours { line.styled() } else { line.plain() })
     }
 
-    /// Draws what is under way.
+    /// Draws the running steps.
     fn draw(&mut self) {
         if !self.is_terminal || self.is_held {
             return;
@@ -340,7 +340,7 @@ impl Screen {
         self.put(&text);
     }
 
-    /// What takes away the lines that are drawn anew.
+    /// The codes that erase the redrawn lines.
     fn erasing(&mut self) -> String {
         match std::mem::take(&mut self.drawn) {
             0 => String::new(),
@@ -349,13 +349,13 @@ impl Screen {
     }
 
     fn put(&self, text: &str) {
-        // A reader that has gone away is no error.
+        // A closed pipe is not an error.
         let mut out = std::io::stdout().lock();
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }
 }
 
-/// Why a turn ended without a result, and what to do about it; the steps have been told already.
+/// Why a turn ended without a result, and what to do; the steps are already printed.
 fn ending(reply: &Reply, phrases: &Phrases) -> Vec<Line> {
     let Some(how) = how_it_ended(reply, phrases.language) else { return Vec::new() };
     let mark = if reply.ends == Ends::Degraded { RED } else { YELLOW };
@@ -370,7 +370,8 @@ fn named(step: &StepView, titles: &Titles) -> Named {
     let StepView { report, headline, lacks, .. } = step;
     let lacked = lacks.clone();
     let tool = report.call["_tool"].as_str().unwrap_or_default();
-    let is_settled = !matches!(report.status, "blocked" | "ready") && !report.call.to_string().contains("\"†");
+    let is_settled =
+        !matches!(report.status, CallStatus::Blocked | CallStatus::Ready) && !report.call.to_string().contains("\"†");
     match titles.has_own_words(tool) && !titles.reads(tool) && is_settled {
         true => Named { title: headline.clone(), comment: None, quiet: false, lacked },
         false => {
@@ -382,28 +383,10 @@ fn named(step: &StepView, titles: &Titles) -> Named {
     }
 }
 
-/// The place of a call by the id it was started with; those of delegates are parts of a step.
-fn place_of(id: &str) -> Option<Place> {
-    let (step, job) = id.split_once('.')?;
-    Some((step.parse().ok()?, job.parse().ok()?))
-}
-
 /// Columns and rows.
 fn size() -> (usize, usize) {
     match crossterm::terminal::size() {
         Ok((columns, rows)) if columns > 0 && rows > 0 => (columns.into(), rows.into()),
         _ => (80, 24),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_place_of_a_call_is_in_its_id() {
-        assert_eq!(place_of("2.13"), Some((2, 13)));
-        assert_eq!(place_of("2.1/0.0"), None);
-        assert_eq!(place_of("x"), None);
     }
 }

@@ -1,9 +1,9 @@
-//! The steps of a turn as a person follows them: numbered, each with how it stands and what it brought.
+//! The steps of a turn for people: numbered, each with its status and result.
 
 use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
-use obelus_kernel::session::Mode;
+use obelus_kernel::session::{CallReport, CallStatus, Mode};
 use obelus_runtime::StepView;
 use serde_json::Value;
 
@@ -14,46 +14,65 @@ use crate::output::{DIM, GREEN, RED, YELLOW};
 
 const NUMBER: Style = AnsiColor::Cyan.on_default();
 
-/// Where a call stands in the session: its step, and its place there.
+/// The position of a call in the session: its step, and its index in the step.
 pub(crate) type Place = (u32, u32);
 
 /// The steps of a turn.
 #[derive(Default)]
 pub(crate) struct Steps {
     shown: BTreeMap<Place, Shown>,
-    /// What calls brought, in words.
+    /// The results of calls, in words.
     results: BTreeMap<Place, String>,
-    /// Steps at work that are worth no line afterwards: what they are called.
+    /// The names of running steps that get no line when they succeed.
     quiet: BTreeMap<Place, String>,
-    /// The number that the next step gets.
+    /// The number of the next step.
     next: usize,
 }
 
-/// What a step is called.
+/// The name of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Named {
     pub(crate) title: String,
-    /// What the agent says of it.
+    /// The agent's comment.
     pub(crate) comment: Option<String>,
-    /// It is worth a line only where it does not go well.
+    /// It gets a line only if it does not succeed.
     pub(crate) quiet: bool,
-    /// What it lacked, if it could not even begin.
+    /// What was missing, if it could not start.
     pub(crate) lacked: Option<String>,
 }
 
-/// One step as it was last seen.
+/// The latest known state of a step.
 #[derive(Clone, Debug, PartialEq)]
 struct Shown {
     number: usize,
     tool: String,
     named: Named,
     instance: Option<String>,
-    status: &'static str,
+    status: CallStatus,
     error: Option<Value>,
-    /// How it stood when it was last written for good.
-    written: Option<&'static str>,
-    /// It was there before the turn began.
+    /// The status that was last printed.
+    written: Option<CallStatus>,
+    /// It is from before this turn.
     is_old: bool,
+}
+
+/// Words beside the parameters, which make a step no other one.
+const BESIDE: [&str; 6] =
+    ["requires_confirmation", "confirmed", "confirmation_decision", "confirmation_reason", "comment", "http_method"];
+
+/// Whether a step only says what the user decided about an earlier one: it joined that one, and came out as it did.
+fn repeats_a_decision(report: &CallReport, steps: &[StepView]) -> bool {
+    let says = |name: &str| report.call.get(name).is_some_and(|said| !said.is_null() && *said != Value::Bool(false));
+    let is_own =
+        |name: &str| name == "_tool" || name == "_instance" || !(name.starts_with('_') || BESIDE.contains(&name));
+    let own = |call: &Value| -> BTreeMap<String, Value> {
+        let fields = call.as_object().into_iter().flatten();
+        fields.filter(|(name, _)| is_own(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+    };
+    let is_same = |other: &CallReport| {
+        other.place < report.place && other.status == report.status && own(&other.call) == own(&report.call)
+    };
+    (says("confirmed") || says("confirmation_decision")) && steps.iter().any(|step| is_same(&step.report))
 }
 
 /// A step, or the same step over many instances.
@@ -63,7 +82,7 @@ struct Row<'a> {
 }
 
 impl Steps {
-    /// A turn begins: what has ended is history, and what waits is not told again until it moves.
+    /// A turn begins: finished steps are removed, and waiting ones are printed again only when their status changes.
     pub(crate) fn begin(&mut self) {
         self.shown.retain(|_, step| !is_final(step.status));
         for step in self.shown.values_mut() {
@@ -76,14 +95,14 @@ impl Steps {
 
     /// How the calls stand now.
     pub(crate) fn see(&mut self, steps: &[StepView], name: &dyn Fn(&StepView) -> Named) {
-        for step in steps {
+        for step in steps.iter().filter(|step| !repeats_a_decision(&step.report, steps)) {
             let report = &step.report;
             let text = |name: &str| report.call.get(name).and_then(Value::as_str);
             let known = self.shown.get(&report.place);
             let named = name(step);
             self.quiet.remove(&report.place);
             if named.quiet && known.is_none() && !needs_a_word(report.status) {
-                if report.status == "running" {
+                if report.status == CallStatus::Running {
                     self.quiet.insert(report.place, named.title);
                 }
                 continue;
@@ -106,7 +125,7 @@ impl Steps {
         }
     }
 
-    /// What a call brought.
+    /// Sets the result of a call.
     pub(crate) fn brought(&mut self, place: Place, words: String) {
         self.results.insert(place, words);
     }
@@ -116,14 +135,14 @@ impl Steps {
         self.shown.get(&place).map(|step| step.tool.as_str())
     }
 
-    /// Steps that moved since they were last written, as they are to be written now; they count as written.
-    /// Without `all`, only those that need not be written again.
+    /// The lines of steps whose status changed since they were last printed; marks them as printed. Without `all`, only
+    /// steps in a final status.
     pub(crate) fn write(&mut self, all: bool, look: &Look<'_>) -> Vec<Line> {
         let is_due = |step: &Shown| step.written != Some(step.status) && (all || is_final(step.status));
         let mut lines = Vec::new();
         let mut written = Vec::new();
         for row in self.rows() {
-            // A step over many instances is written when all of it can be.
+            // A step for many instances is printed when all instances can be.
             if row.of.iter().all(|(_, step)| is_due(step) || step.written == Some(step.status))
                 && row.of.iter().any(|(_, step)| is_due(step))
             {
@@ -139,7 +158,7 @@ impl Steps {
         lines
     }
 
-    /// The steps that are not written yet, as they stand: one line each.
+    /// The steps that are not printed yet, one line each.
     pub(crate) fn live(&self, look: &Look<'_>, spinner: &str) -> Vec<Line> {
         let is_live = |row: &Row<'_>| row.of.iter().any(|(_, step)| step.written != Some(step.status));
         let rows = self.rows();
@@ -148,12 +167,12 @@ impl Steps {
         told.chain(quiet).collect()
     }
 
-    /// Every step of the turn, however often it was written.
+    /// All steps of the turn.
     pub(crate) fn all(&self, look: &Look<'_>) -> Vec<Line> {
         self.rows().iter().flat_map(|row| self.lines(row, look, None)).collect()
     }
 
-    /// The steps in their order, those of one template together.
+    /// The steps in order; those of one template form one row.
     fn rows(&self) -> Vec<Row<'_>> {
         let mut rows: Vec<Row<'_>> = Vec::new();
         for (place, step) in &self.shown {
@@ -183,7 +202,7 @@ impl Steps {
             line = line.own(DIM, " · ").shown(DIM, comment);
         }
         if row.of.len() > 1 {
-            let ended = row.of.iter().filter(|(_, step)| step.status == "done").count();
+            let ended = row.of.iter().filter(|(_, step)| step.status == CallStatus::Done).count();
             let count = fill(look.phrases.of_so_many, &[&ended.to_string(), &row.of.len().to_string()]);
             line = line.own(DIM, format!(" × {}", row.of.len()));
             return self.over_instances(row, look, line, status, count);
@@ -194,19 +213,30 @@ impl Steps {
         vec![line]
     }
 
-    /// One line for the same step over many instances, and one for each that did not do well.
-    fn over_instances(&self, row: &Row<'_>, look: &Look<'_>, line: Line, status: &str, count: String) -> Vec<Line> {
+    /// One line for a step of many instances, and one for each instance that did not succeed.
+    fn over_instances(
+        &self,
+        row: &Row<'_>,
+        look: &Look<'_>,
+        line: Line,
+        status: CallStatus,
+        count: String,
+    ) -> Vec<Line> {
         let line = match status {
-            "done" => line.own(PLAIN, ": ").own(colour_of("done"), look.phrases.status.done),
-            "waiting" => {
-                let some_done = row.of.iter().any(|(_, step)| step.status == "done");
+            CallStatus::Done => line.own(PLAIN, ": ").own(colour_of(CallStatus::Done), look.phrases.status.done),
+            CallStatus::Waiting => {
+                let some_done = row.of.iter().any(|(_, step)| step.status == CallStatus::Done);
                 let line = line.own(PLAIN, ": ").own(DIM, if some_done { format!("{count}, ") } else { String::new() });
-                line.own(colour_of("waiting"), look.phrases.status.waiting)
+                line.own(colour_of(CallStatus::Waiting), look.phrases.status.waiting)
             }
             _ => line.own(PLAIN, ": ").own(DIM, count),
         };
         let mut lines = vec![line];
-        for (place, step) in row.of.iter().filter(|(_, step)| matches!(step.status, "failed" | "refused" | "denied")) {
+        for (place, step) in row
+            .of
+            .iter()
+            .filter(|(_, step)| matches!(step.status, CallStatus::Failed | CallStatus::Refused | CallStatus::Denied))
+        {
             let (mark, colour) = mark(step.status, None);
             let name = step.named.comment.as_deref().or(step.instance.as_deref()).unwrap_or_default();
             let said = self.said(*place, step, look).unwrap_or_default();
@@ -216,42 +246,42 @@ impl Steps {
         lines
     }
 
-    /// What there is to say of a step beside its name.
+    /// The details of a step after its name.
     fn said(&self, place: Place, step: &Shown, look: &Look<'_>) -> Option<String> {
         let status = &look.phrases.status;
         let text = |name: &str| step.error.as_ref().and_then(|error| error[name].as_str()).unwrap_or_default();
         let with =
             |head: &str, why: &str| Some(if why.is_empty() { head.to_owned() } else { format!("{head}: {why}") });
         match step.status {
-            "done" => Some(self.results.get(&place).cloned().unwrap_or_else(|| status.done.to_owned())),
-            "failed" if text("code") == "stopped" => Some(status.stopped.to_owned()),
-            "failed" if text("code") == "timeout" => Some(status.too_late.to_owned()),
-            "failed" => {
+            CallStatus::Done => Some(self.results.get(&place).cloned().unwrap_or_else(|| status.done.to_owned())),
+            CallStatus::Failed if text("code") == "stopped" => Some(status.stopped.to_owned()),
+            CallStatus::Failed if text("code") == "timeout" => Some(status.too_late.to_owned()),
+            CallStatus::Failed => {
                 let lacked = step.named.lacked.clone();
                 with(status.failed, &lacked.unwrap_or_else(|| failure(step.error.as_ref())))
             }
-            "skipped" => Some(status.skipped.to_owned()),
-            "denied" => with(status.denied, text("message")),
-            "refused" if text("rule") == "POL-1" => Some(match look.mode {
+            CallStatus::Skipped => Some(status.skipped.to_owned()),
+            CallStatus::Denied => with(status.denied, text("message")),
+            CallStatus::Refused if text("rule") == "POL-1" => Some(match look.mode {
                 Mode::Shadow => status.only_planned.to_owned(),
                 mode => fill(status.outside_mode, &[mode.name()]),
             }),
-            "refused" => with(status.refused, text("message")),
-            "waiting" => Some(status.waiting.to_owned()),
-            "running" => None,
+            CallStatus::Refused => with(status.refused, text("message")),
+            CallStatus::Waiting => Some(status.waiting.to_owned()),
+            CallStatus::Running => None,
             _ => Some(status.planned.to_owned()),
         }
     }
 }
 
-/// What is needed to put steps into words.
+/// What is needed to describe steps.
 pub(crate) struct Look<'a> {
     pub(crate) phrases: &'a Phrases,
     pub(crate) titles: &'a Titles,
     pub(crate) mode: Mode,
 }
 
-/// Why a call failed: the words, and the code of whoever refused it.
+/// The message and code of a failed call.
 fn failure(error: Option<&Value>) -> String {
     let text = |name: &str| error.and_then(|error| error[name].as_str()).unwrap_or_default();
     match (text("message"), text("code")) {
@@ -261,38 +291,50 @@ fn failure(error: Option<&Value>) -> String {
     }
 }
 
-fn is_final(status: &str) -> bool {
-    matches!(status, "done" | "failed" | "skipped" | "denied" | "refused")
+fn is_final(status: CallStatus) -> bool {
+    matches!(
+        status,
+        CallStatus::Done | CallStatus::Failed | CallStatus::Skipped | CallStatus::Denied | CallStatus::Refused
+    )
 }
 
-/// Whether somebody should know of it, however small the step.
-fn needs_a_word(status: &str) -> bool {
-    matches!(status, "failed" | "denied" | "refused" | "waiting")
+/// Whether a step with this status is printed even if it is quiet.
+fn needs_a_word(status: CallStatus) -> bool {
+    matches!(status, CallStatus::Failed | CallStatus::Denied | CallStatus::Refused | CallStatus::Waiting)
 }
 
-/// How a step over many instances stands: as the one of them that is furthest from well.
-fn the_least(all: impl Iterator<Item = &'static str>) -> &'static str {
-    const ORDER: [&str; 9] =
-        ["running", "waiting", "ready", "blocked", "failed", "refused", "denied", "skipped", "done"];
-    all.min_by_key(|status| ORDER.iter().position(|known| known == status)).unwrap_or("done")
+/// The status of a step for many instances: the worst of them.
+fn the_least(all: impl Iterator<Item = CallStatus>) -> CallStatus {
+    const ORDER: [CallStatus; 9] = [
+        CallStatus::Running,
+        CallStatus::Waiting,
+        CallStatus::Ready,
+        CallStatus::Blocked,
+        CallStatus::Failed,
+        CallStatus::Refused,
+        CallStatus::Denied,
+        CallStatus::Skipped,
+        CallStatus::Done,
+    ];
+    all.min_by_key(|status| ORDER.iter().position(|known| known == status)).unwrap_or(CallStatus::Done)
 }
 
-fn mark<'a>(status: &str, spinner: Option<&'a str>) -> (&'a str, Style) {
+fn mark(status: CallStatus, spinner: Option<&str>) -> (&str, Style) {
     match status {
-        "done" => ("✓", GREEN),
-        "failed" => ("✗", RED),
-        "refused" | "denied" => ("⊘", YELLOW),
-        "skipped" => ("–", DIM),
-        "waiting" => ("?", YELLOW),
-        "running" => (spinner.unwrap_or("▸"), NUMBER),
+        CallStatus::Done => ("✓", GREEN),
+        CallStatus::Failed => ("✗", RED),
+        CallStatus::Refused | CallStatus::Denied => ("⊘", YELLOW),
+        CallStatus::Skipped => ("–", DIM),
+        CallStatus::Waiting => ("?", YELLOW),
+        CallStatus::Running => (spinner.unwrap_or("▸"), NUMBER),
         _ => ("·", DIM),
     }
 }
 
-fn colour_of(status: &str) -> Style {
+fn colour_of(status: CallStatus) -> Style {
     match status {
-        "failed" => AnsiColor::Red.on_default(),
-        "waiting" | "refused" | "denied" => AnsiColor::Yellow.on_default(),
+        CallStatus::Failed => AnsiColor::Red.on_default(),
+        CallStatus::Waiting | CallStatus::Refused | CallStatus::Denied => AnsiColor::Yellow.on_default(),
         _ => DIM,
     }
 }
@@ -305,7 +347,7 @@ mod tests {
     use serde_json::json;
     use std::sync::Arc;
 
-    fn report(place: Place, call: Value, status: &'static str) -> CallReport {
+    fn report(place: Place, call: Value, status: CallStatus) -> CallReport {
         CallReport { place, call: Arc::new(call), status, error: None }
     }
 
@@ -341,19 +383,25 @@ mod tests {
             let change = json!({"_tool": "crm.deal.update", "id": 7, "comment": "Меняю сумму"});
             see(
                 &mut steps,
-                &[report((0, 0), json!({"_tool": "open_page"}), "running"), report((0, 1), change.clone(), "blocked")],
+                &[
+                    report((0, 0), json!({"_tool": "open_page"}), CallStatus::Running),
+                    report((0, 1), change.clone(), CallStatus::Blocked),
+                ],
             );
             assert_eq!(told(&steps.live(look, "⠋")), ["1 ⠋ open page", "2 · Изменить сделку · Меняю сумму: в плане"]);
             assert!(steps.write(false, look).is_empty(), "nothing has ended");
             steps.brought((0, 0), "3 раза".to_owned());
             see(
                 &mut steps,
-                &[report((0, 0), json!({"_tool": "open_page"}), "done"), report((0, 1), change.clone(), "waiting")],
+                &[
+                    report((0, 0), json!({"_tool": "open_page"}), CallStatus::Done),
+                    report((0, 1), change.clone(), CallStatus::Waiting),
+                ],
             );
             assert_eq!(told(&steps.write(false, look)), ["1 ✓ open page: 3 раза"]);
             assert_eq!(told(&steps.write(true, look)), ["2 ? Изменить сделку · Меняю сумму: ждёт вашего решения"]);
             assert!(steps.write(true, look).is_empty(), "what was written is not written again");
-            see(&mut steps, &[report((0, 1), change, "done")]);
+            see(&mut steps, &[report((0, 1), change, CallStatus::Done)]);
             assert_eq!(told(&steps.write(true, look)), ["2 ✓ Изменить сделку · Меняю сумму: готово"]);
         });
     }
@@ -363,13 +411,14 @@ mod tests {
         with_look(Mode::Full, |look| {
             let mut steps = Steps::default();
             let quiet = |at, status| report((0, at), json!({"_tool": "take_stock"}), status);
-            see(&mut steps, &[quiet(0, "running"), quiet(1, "blocked")]);
+            see(&mut steps, &[quiet(0, CallStatus::Running), quiet(1, CallStatus::Blocked)]);
             assert_eq!(told(&steps.live(look, "⠋")), ["⠋ take stock"], "what is at work is seen");
             assert!(steps.write(true, look).is_empty());
-            let page = report((0, 2), json!({"_tool": "open_page"}), "done");
-            let failed = CallReport { error: Some(json!({"message": "не найдено"})), ..quiet(1, "failed") };
-            see(&mut steps, &[quiet(0, "done"), page, failed]);
-            // What is not told takes no number either.
+            let page = report((0, 2), json!({"_tool": "open_page"}), CallStatus::Done);
+            let failed =
+                CallReport { error: Some(json!({"message": "не найдено"})), ..quiet(1, CallStatus::Failed) };
+            see(&mut steps, &[quiet(0, CallStatus::Done), page, failed]);
+            // A step that is not printed gets no number.
             assert_eq!(
                 told(&steps.write(true, look)),
                 ["1 ✓ open page: готово", "2 ✗ take stock: не вышло: не найдено"]
@@ -386,11 +435,11 @@ mod tests {
             see(
                 &mut steps,
                 &[
-                    with(0, "failed", json!({"code": "ERROR_NOT_FOUND", "message": "Not found"})),
-                    with(1, "refused", json!({"rule": "POL-1", "message": "…"})),
-                    with(2, "denied", json!({"code": "denied", "message": "не сегодня"})),
-                    with(3, "refused", json!({"rule": "POL-2", "message": "никогда"})),
-                    report((0, 4), call(), "skipped"),
+                    with(0, CallStatus::Failed, json!({"code": "ERROR_NOT_FOUND", "message": "Not found"})),
+                    with(1, CallStatus::Refused, json!({"rule": "POL-1", "message": "…"})),
+                    with(2, CallStatus::Denied, json!({"code": CallStatus::Denied, "message": "не сегодня"})),
+                    with(3, CallStatus::Refused, json!({"rule": "POL-2", "message": "никогда"})),
+                    report((0, 4), call(), CallStatus::Skipped),
                 ],
             );
             assert_eq!(
@@ -412,11 +461,13 @@ mod tests {
             let mut steps = Steps::default();
             let call = |n: u32| json!({"_tool": "crm.deal.update", "_instance": format!("deal-{n}")});
             let all = |status| (0..20).map(|n| report((0, n), call(n), status)).collect::<Vec<_>>();
-            see(&mut steps, &all("running"));
+            see(&mut steps, &all(CallStatus::Running));
             assert_eq!(told(&steps.live(look, "⠋")), ["1 ⠋ Изменить сделку × 20: 0 из 20"]);
-            let mut some = all("done");
-            some[3] =
-                CallReport { error: Some(json!({"message": "нет прав"})), ..report((0, 3), call(3), "failed") };
+            let mut some = all(CallStatus::Done);
+            some[3] = CallReport {
+                error: Some(json!({"message": "нет прав"})),
+                ..report((0, 3), call(3), CallStatus::Failed)
+            };
             see(&mut steps, &some);
             assert_eq!(
                 told(&steps.write(true, look)),
@@ -430,12 +481,15 @@ mod tests {
         with_look(Mode::Full, |look| {
             let mut steps = Steps::default();
             let old = |status| report((0, 0), json!({"_tool": "add_note"}), status);
-            see(&mut steps, &[old("waiting")]);
+            see(&mut steps, &[old(CallStatus::Waiting)]);
             assert_eq!(steps.write(true, look).len(), 1);
             steps.begin();
-            see(&mut steps, &[old("waiting"), report((1, 0), json!({"_tool": "open_page"}), "done")]);
+            see(
+                &mut steps,
+                &[old(CallStatus::Waiting), report((1, 0), json!({"_tool": "open_page"}), CallStatus::Done)],
+            );
             assert_eq!(told(&steps.write(true, look)), ["1 ✓ open page: готово"]);
-            see(&mut steps, &[old("done")]);
+            see(&mut steps, &[old(CallStatus::Done)]);
             assert_eq!(told(&steps.write(true, look)), ["2 ✓ Writes a note down: готово"]);
         });
     }

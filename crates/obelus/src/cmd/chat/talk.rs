@@ -1,11 +1,11 @@
-//! A conversation with an agent, whoever is at the other end: turns, commands, and how it ends.
+//! A conversation with an agent, at a terminal or not: turns, commands, exit code.
 
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use obelus_kernel::session::{Decision, Ends, Input, Mode, Question, Refused, Reply};
+use obelus_kernel::session::{Decision, Ends, Input, Mode, Question, QuestionId, Refused, Reply};
 use obelus_kernel::{Message, Path, Role};
 use obelus_runtime::{EventBody, NOT_DURABLE, SessionEvent, SessionHandle, Subscription};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -19,10 +19,10 @@ use super::titles::Titles;
 use super::{outline, question};
 use crate::output::{BOLD, DIM, Exit};
 
-/// Between two looks of the spinner.
+/// The time between two frames of the spinner.
 const FRAME: Duration = Duration::from_millis(120);
 
-/// How long a question waits for what it would change.
+/// How long a question waits for the present values of what it would change.
 const LOOKING: Duration = Duration::from_secs(5);
 
 /// A conversation.
@@ -35,7 +35,7 @@ pub(crate) struct Talk {
     pub(crate) agent: String,
     /// The name under which it is kept, if it is.
     pub(crate) session: Option<String>,
-    /// Whether what people say is written down beforehand.
+    /// Whether the user's messages and answers are scripted.
     pub(crate) plays_itself: bool,
     is_terminal: bool,
     signals: (Signal, Signal),
@@ -49,7 +49,7 @@ pub(crate) enum Work {
     /// Words of the user.
     Say(String),
     /// What a person decided.
-    Decide(String, Decision),
+    Decide(QuestionId, Decision),
     /// Something that need not begin a turn.
     Tell(Input),
     /// What follows from something that was told elsewhere.
@@ -153,7 +153,7 @@ impl Talk {
         rested
     }
 
-    /// It has come to rest anew while nobody worked at a turn.
+    /// The session has ended a turn that was started elsewhere.
     pub(crate) fn rested(&mut self, reply: &Reply) {
         self.ended = Some(reply.ends);
         self.screen.lock().end(Some(reply));
@@ -164,7 +164,7 @@ impl Talk {
         (Listener { events: &mut self.events, screen: &self.screen }, &mut self.signals.0, &mut self.signals.1)
     }
 
-    /// Works until it has come to rest. Ctrl-C stops the turn; a second one is for when even that takes too long.
+    /// Runs a turn to its end. Ctrl-C stops the turn; a second Ctrl-C ends the conversation at once.
     pub(crate) async fn work(&mut self, work: Work) -> Result<Worked> {
         let code = self.phrases.code;
         let titles = self.handle.inspect(move |session| Titles::of(session.context(), code)).await?;
@@ -259,7 +259,9 @@ impl Talk {
             Command::Plan => self.plan().await,
             Command::State => self.state().await,
             Command::Inbox => self.inbox().await,
-            Command::Cost => Ok(cost::lines(self.handle.inspect(|session| session.spent()).await?, self.phrases)),
+            Command::Cost => {
+                Ok(cost::lines(self.handle.inspect(obelus_kernel::session::Session::spent).await?, self.phrases))
+            }
             Command::Help => Ok(self.help()),
             Command::Why(path) => self.why(path).await,
             Command::Mode(_) => self.mode_lines().await,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use crossterm::event::{self, Event, KeyEvent, KeyEventKind};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
-use obelus_kernel::session::{Decision, Question};
+use obelus_kernel::session::{Decision, Question, QuestionId};
 use obelus_runtime::system_clock;
 use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
 
@@ -21,19 +21,19 @@ use super::screen::Part;
 use super::talk::{News, Talk, Work, Worked};
 use crate::output::Exit;
 
-/// How often somebody who waits for a key looks whether to go on waiting.
+/// How often the reader of keys checks whether it should give up.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// A conversation with a person at a terminal.
 pub(crate) struct Terminal {
     talk: Talk,
-    /// It is elsewhere while somebody types.
+    /// `None` while another thread uses it to read a line.
     editor: Option<Editor>,
     /// Questions that the person does not want to answer now.
-    put_off: BTreeSet<String>,
+    put_off: BTreeSet<QuestionId>,
     /// Whether the last thing that came from the keyboard was a Ctrl-C.
     broke_off: bool,
-    /// Somebody outside wants the process to end.
+    /// A signal asked the process to end.
     is_told_to_end: bool,
     /// What was told elsewhere, or how the session came to rest meanwhile: it is to be taken in next.
     news: Option<News>,
@@ -41,14 +41,14 @@ pub(crate) struct Terminal {
     _quiet: Quiet,
 }
 
-/// What a question in front of a person came to.
+/// The result of asking a question.
 enum Answered {
     Decided(Decision),
     Later,
     Leave,
-    /// Something else came first: the question may have lapsed, or have been answered elsewhere.
+    /// Something else came first: the question may have expired or been answered elsewhere.
     Overtaken,
-    /// Somebody outside wants the process to end.
+    /// A signal asked the process to end.
     Ended,
 }
 
@@ -65,7 +65,7 @@ impl Terminal {
         }
     }
 
-    /// Talks until the person leaves.
+    /// Runs the conversation until the person leaves.
     pub(crate) async fn converse(mut self) -> Result<Exit> {
         if let Some(exit) = self.work(Work::Resume).await? {
             return Ok(exit);
@@ -105,7 +105,7 @@ impl Terminal {
         self.talk.exit().await
     }
 
-    /// Words, or a command.
+    /// Handles a message or a command.
     async fn hear(&mut self, line: String) -> Result<Option<Exit>> {
         if line.trim().is_empty() {
             return Ok(None);
@@ -133,16 +133,16 @@ impl Terminal {
         Ok(None)
     }
 
-    /// What a command decides about a question by name.
+    /// Decides a question named in a command.
     async fn decide(&mut self, id: String, decision: Decision) -> Result<Option<Exit>> {
-        let Some(question) = self.talk.open().await?.into_iter().find(|question| question.id == id) else {
+        let Some(question) = self.talk.open().await?.into_iter().find(|question| question.id.to_string() == id) else {
             let words = fill(self.talk.phrases.errors.no_question, &[&id]);
             self.talk.screen.lock().complain(&words);
             return Ok(None);
         };
         let words = Asked::new(&question, self.talk.phrases).confirmed(&decision);
         self.talk.screen.lock().will_confirm(words);
-        self.work(Work::Decide(id, decision)).await
+        self.work(Work::Decide(question.id, decision)).await
     }
 
     async fn work(&mut self, work: Work) -> Result<Option<Exit>> {
@@ -161,7 +161,7 @@ impl Terminal {
         }
     }
 
-    /// Puts every open question before the person, one after the other.
+    /// Asks all open questions, one after the other.
     async fn ask_what_is_open(&mut self) -> Result<Option<Exit>> {
         loop {
             let open = self.talk.open().await?;
@@ -195,7 +195,7 @@ impl Terminal {
         if self.is_told_to_end { Answered::Ended } else { Answered::Overtaken }
     }
 
-    /// Takes in what came while somebody was at the keyboard: something that was told elsewhere, or the time.
+    /// Handles what came while the person was typing: an input from elsewhere, or a timeout.
     async fn take_in(&mut self) -> Result<Option<Exit>> {
         match self.news.take() {
             Some(News::Told(event)) => {
@@ -214,7 +214,7 @@ impl Terminal {
     /// One question, until it is decided or put off.
     async fn ask(&mut self, question: &Question) -> Result<Answered> {
         let asked = Asked::new(question, self.talk.phrases);
-        // What was typed before the question could be read is no answer to it.
+        // Keys typed before the question was shown are not an answer to it.
         forget_typed();
         {
             let mut screen = self.talk.screen.lock();
@@ -246,7 +246,7 @@ impl Terminal {
         }
     }
 
-    /// A line that belongs to an answer, until it makes sense. None if the person thought better of it.
+    /// Reads a line for an answer until it is valid; `None` if the person gives up.
     async fn type_answer(&mut self, asked: &Asked<'_>, typing: Typing) -> Result<Option<Answered>> {
         let ask = &self.talk.phrases.ask;
         let (label, mut begin) = match &typing {
@@ -276,8 +276,8 @@ impl Terminal {
         }
     }
 
-    /// A line of words or a command. What goes on in the background goes on; where it needs the screen, the line
-    /// is interrupted, and taken up again later.
+    /// Reads a message or a command while background work continues. If that work needs the screen, the line is
+    /// interrupted and continued later.
     async fn read(&mut self) -> Result<Typed> {
         let open = self.talk.open().await?;
         let Some(mut editor) = self.editor.take() else { return Ok(Typed::Leave) };
@@ -287,7 +287,7 @@ impl Terminal {
         };
         let has_colours = self.talk.screen.lock().has_colours();
         let face = Face { agent: self.talk.agent.clone(), mode: self.talk.mode().await?, waits, has_colours };
-        editor.questions(open.into_iter().map(|question| question.id).collect());
+        editor.questions(open.into_iter().map(|question| question.id.to_string()).collect());
         let interrupt = editor.interrupt();
         self.make_room();
         let reading = tokio::task::spawn_blocking(move || {
@@ -313,16 +313,16 @@ impl Terminal {
         Ok(typed?)
     }
 
-    /// A blank line between what was said and what is typed.
+    /// Prints a blank line before the prompt.
     fn make_room(&mut self) {
         let mut screen = self.talk.screen.lock();
         screen.before_prompt();
         screen.hold();
     }
 
-    /// Waits for whoever reads from the keyboard, while the session goes on with what nobody waits for.
+    /// Waits for the keyboard while the session's detached work continues.
     async fn meanwhile<T>(&mut self, mut reading: tokio::task::JoinHandle<T>, interrupt: &AtomicBool) -> Result<T> {
-        let due = self.talk.handle.inspect(|session| session.timeout()).await?;
+        let due = self.talk.handle.inspect(obelus_kernel::session::Session::timeout).await?;
         let wait = due.map_or(Duration::from_secs(u32::MAX.into()), |due| {
             Duration::from_millis(u64::try_from(due.0 - system_clock().0).unwrap_or(0))
         });
@@ -339,7 +339,7 @@ impl Terminal {
         Ok(reading.await?)
     }
 
-    /// The next key, and those that came with it. None where something else comes first.
+    /// The next key, and the keys that arrived with it; `None` if something else comes first.
     async fn key(&mut self) -> Result<Option<(KeyEvent, Vec<KeyEvent>)>> {
         static GIVE_UP: AtomicBool = AtomicBool::new(false);
         GIVE_UP.store(false, Ordering::Relaxed);
@@ -373,7 +373,7 @@ fn pressed(event: Event) -> Option<KeyEvent> {
     }
 }
 
-/// Drops what has been typed and not been read.
+/// Drops typed keys that have not been read.
 fn forget_typed() {
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
     while event::poll(Duration::ZERO).unwrap_or(false) {
@@ -381,8 +381,7 @@ fn forget_typed() {
     }
 }
 
-/// Keeps the keyboard from writing on the screen where nobody reads it: what is typed waits for the next line.
-/// Ctrl-C is still a signal.
+/// Switches echo and line mode off, so that typed keys do not appear until they are read. Ctrl-C stays a signal.
 struct Quiet(Option<Termios>);
 
 impl Quiet {

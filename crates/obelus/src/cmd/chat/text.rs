@@ -1,6 +1,6 @@
-//! Styled lines: what a conversation looks like, before it is written anywhere.
+//! Styled lines, before they are printed.
 //!
-//! Text from outside comes in by [`Line::shown`], which escapes whatever could steer the terminal.
+//! Text from outside is added by [`Line::shown`], which escapes characters that could control the terminal.
 
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr;
@@ -11,7 +11,7 @@ use crate::output::visible;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Line {
     pieces: Vec<(Style, String)>,
-    /// How far the lines stand in that it is broken into.
+    /// The indentation of continuation lines.
     hang: usize,
 }
 
@@ -22,12 +22,12 @@ impl Line {
         Self::default()
     }
 
-    /// A line of our own words.
+    /// A line of the program's own text.
     pub(crate) fn of(style: Style, text: impl Into<String>) -> Self {
         Self::new().own(style, text)
     }
 
-    /// Our own words.
+    /// Adds the program's own text.
     pub(crate) fn own(mut self, style: Style, text: impl Into<String>) -> Self {
         let text = text.into();
         if !text.is_empty() {
@@ -36,31 +36,31 @@ impl Line {
         self
     }
 
-    /// Words from outside, with everything as an escape that is not what it seems. They stay on this line.
+    /// Adds text from outside, with control characters and line breaks escaped.
     pub(crate) fn shown(self, style: Style, text: &str) -> Self {
         let one_line = text.split(['\n', '\r', '\t']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
         self.own(style, visible(&one_line))
     }
 
-    /// The pieces of another line behind its own.
+    /// Appends another line.
     pub(crate) fn append(&mut self, other: Line) {
         self.pieces.extend(other.pieces);
     }
 
-    /// This line, then another.
+    /// Appends another line.
     pub(crate) fn followed_by(mut self, other: Line) -> Self {
         self.append(other);
         self
     }
 
-    /// The line, so far in.
+    /// The line with blanks before it.
     pub(crate) fn indented(mut self, blanks: &str) -> Self {
         self.pieces.insert(0, (PLAIN, blanks.to_owned()));
         self.hang += blanks.len();
         self
     }
 
-    /// The line without the blanks that it begins with.
+    /// The line without leading blanks.
     pub(crate) fn without_indent(mut self) -> Self {
         if self.pieces.first().is_some_and(|(_, text)| text.trim().is_empty()) {
             self.pieces.remove(0);
@@ -68,13 +68,13 @@ impl Line {
         self
     }
 
-    /// Where the line is broken, what follows stands so far in.
+    /// Sets the indentation of continuation lines.
     pub(crate) fn hanging(mut self, columns: usize) -> Self {
         self.hang = columns;
         self
     }
 
-    /// Columns it takes.
+    /// The width in columns.
     pub(crate) fn width(&self) -> usize {
         self.pieces.iter().map(|(_, text)| text.width()).sum()
     }
@@ -84,12 +84,12 @@ impl Line {
         self.pieces.iter().map(|(_, text)| text.as_str()).collect()
     }
 
-    /// With its styles as the terminal's codes.
+    /// The text with its styles as terminal codes.
     pub(crate) fn styled(&self) -> String {
         self.pieces.iter().map(|(style, text)| format!("{style}{text}{style:#}")).collect()
     }
 
-    /// The line in so many columns at most, with a sign where something was left out.
+    /// The line cut to a width, with `…` at the end if something is missing.
     pub(crate) fn cut(&self, columns: usize) -> Line {
         if self.width() <= columns {
             return self.clone();
@@ -116,7 +116,7 @@ impl Line {
         cut
     }
 
-    /// The line broken between words into lines of so many columns at most.
+    /// The line wrapped at words to a width.
     pub(crate) fn wrap(&self, columns: usize) -> Vec<Line> {
         let columns = columns.max(self.hang + 10);
         let mut lines = vec![Line::new()];
@@ -149,7 +149,7 @@ struct Part<'a> {
     text: &'a str,
 }
 
-/// A word in pieces, where it is longer than a line.
+/// Splits a word that is longer than a line.
 fn split<'a>(token: &'a str, columns: usize, hang: usize, used: &mut usize) -> Vec<Part<'a>> {
     if *used + token.trim_end().width() <= columns {
         *used += token.width();
@@ -168,7 +168,7 @@ fn split<'a>(token: &'a str, columns: usize, hang: usize, used: &mut usize) -> V
     parts
 }
 
-/// Words of several lines, from outside: a line for each of them.
+/// Text of several lines from outside, as lines.
 pub(crate) fn paragraphs(style: Style, text: &str, indent: &str) -> Vec<Line> {
     let line = |line: &str| {
         let begin = line.len() - line.trim_start_matches(' ').len();

@@ -1,7 +1,7 @@
-//! What tools and their parameters are called when a person is spoken to: by the words of the agent's author.
+//! Titles of tools and parameters for people, from the agent's files.
 //!
-//! A tool, and any parameter in its schema, may carry `x-title`: a text, or one for each language; and a tool may name
-//! its parameters by their places in `x-labels`. Else a `title` or `description` serves, and only then the name.
+//! A tool and any parameter in its schema may have `x-title`, a text or an object with a text for each language. A tool
+//! may also name its parameters by path in `x-labels`. Otherwise `title`, `description` or the name is used.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use obelus_kernel::{Context, Tool, in_language};
 use serde_json::Value;
 
-/// The tools of a session, and how they are named.
+/// The titles of a session's tools.
 #[derive(Clone)]
 pub(crate) struct Titles {
     tools: BTreeMap<String, Arc<Tool>>,
@@ -17,12 +17,12 @@ pub(crate) struct Titles {
 }
 
 impl Titles {
-    /// The names of everything that a context offers, in a language.
+    /// The titles of all tools of a context, in a language.
     pub(crate) fn of(context: &Context, code: &'static str) -> Self {
         Self { tools: context.tools().map(|tool| (tool.name.clone(), Arc::clone(tool))).collect(), code }
     }
 
-    /// What a tool does, in words.
+    /// The title of a tool.
     pub(crate) fn tool(&self, name: &str) -> String {
         let said = self.tools.get(name).and_then(|tool| {
             let description = || tool.schema.get("description")?.as_str().map(first_sentence);
@@ -31,57 +31,57 @@ impl Titles {
         said.unwrap_or_else(|| name.replace(['_', '.'], " "))
     }
 
-    /// Whether the author says what a tool and its parameters are called.
+    /// Whether the agent's files have titles for a tool.
     pub(crate) fn has_own_words(&self, name: &str) -> bool {
         self.tools.get(name).is_some_and(|tool| tool.schema.get("x-title").is_some())
     }
 
-    /// The place of the parameter that a field of what a tool changes is written to.
+    /// The path of the parameter that sets a field of the changed record.
     pub(crate) fn place_of(&self, tool: &str, field: &str) -> String {
         let below = self.tools.get(tool).and_then(|tool| tool.schema.get("x-before")?.get("fields")?.as_str());
         below.map_or_else(|| field.to_owned(), |below| format!("{below}.{field}"))
     }
 
-    /// Whether a parameter says which record a call is about.
+    /// Whether a parameter is the id of the call's record.
     pub(crate) fn is_id(&self, tool: &str, place: &str) -> bool {
         self.tools.get(tool).is_some_and(|tool| tool.schema["x-entity"]["id"] == place)
     }
 
-    /// Whether its author says that a tool is not worth a line where it goes well.
+    /// Whether a tool's successful calls get no line.
     pub(crate) fn is_quiet(&self, name: &str) -> bool {
         self.tools.get(name).is_some_and(|tool| tool.is_quiet())
     }
 
-    /// Whether its author says that a parameter is a detail.
+    /// Whether a parameter is declared a detail.
     pub(crate) fn is_detail(&self, tool: &str, place: &str) -> bool {
         self.tools.get(tool).is_some_and(|tool| tool.is_detail(place))
     }
 
-    /// What a call is about, where that has a name: the text of the parameter that `x-entity` points to, not a number.
+    /// The name of a call's subject: the parameter that `x-entity` points to, if it is text and not a number.
     pub(crate) fn subject<'a>(&self, tool: &str, call: &'a Value) -> Option<&'a str> {
         let id = self.tools.get(tool)?.schema.get("x-entity")?.get("id")?.as_str()?;
-        // A reference says nothing to people.
+        // A reference means nothing to people.
         call.get(id)?.as_str().filter(|text| text.chars().any(char::is_alphabetic) && !text.starts_with('†'))
     }
 
-    /// Whether a tool only looks.
+    /// Whether a tool only reads.
     pub(crate) fn reads(&self, name: &str) -> bool {
         self.tools.get(name).is_some_and(|tool| tool.effect == obelus_kernel::Effect::Read)
     }
 
-    /// What a parameter is called, if its author gave it a name. `place` is as in `fields.SUM` or `rows[0].price`.
+    /// The title of a parameter, if it has one. `place` is a path such as `fields.SUM` or `rows[0].price`.
     pub(crate) fn param(&self, tool: &str, place: &str) -> Option<String> {
         let labelled = self.tools.get(tool)?.label(place, Some(self.code)).map(str::to_owned);
         labelled.or_else(|| self.titled_param(tool, place))
     }
 
-    /// By the title in its schema.
+    /// The title in the parameter's schema.
     fn titled_param(&self, tool: &str, place: &str) -> Option<String> {
         let mut schema = self.tools.get(tool)?.params();
         for step in place.split('.') {
             let (name, indexes) = step.split_once('[').map_or((step, 0), |(name, _)| (name, step.matches('[').count()));
             let properties = schema.get("properties")?.as_object()?;
-            // Some services do not care about the case of their fields.
+            // Some services ignore the case of field names.
             let found =
                 || properties.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, found)| found);
             schema = properties.get(name).or_else(found)?;
@@ -99,7 +99,7 @@ fn titled(schema: &Value, code: &str) -> Option<String> {
     own.or_else(|| schema.get("title")?.as_str()).filter(|title| !title.trim().is_empty()).map(str::to_owned)
 }
 
-/// The beginning of a description, up to where it becomes detailed.
+/// The first sentence of a description.
 fn first_sentence(text: &str) -> String {
     let end = text.find([';', '\n']).or_else(|| text.find(". ")).unwrap_or(text.len());
     text[..end].trim_end_matches('.').trim().to_owned()
@@ -110,7 +110,7 @@ pub(crate) mod tests {
     use super::*;
     use serde_json::json;
 
-    /// Tools as an author writes them.
+    /// Example tools.
     pub(crate) fn sample(code: &'static str) -> Titles {
         let context = Context::from_value(json!([{"type": "tool", "tool": {
             "crm.deal.update": {

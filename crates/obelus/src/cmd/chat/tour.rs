@@ -1,5 +1,4 @@
-//! A conversation that plays itself: the user's words and the person's answers are written down beforehand, and
-//! shown as such.
+//! A scripted conversation: messages and answers are given beforehand and shown.
 
 use anyhow::{Result, bail};
 use obelus_kernel::session::Decision;
@@ -10,15 +9,15 @@ use super::talk::{Talk, Work, Worked};
 use super::text::{Line, PLAIN};
 use crate::output::{BOLD, DIM};
 
-/// One thing that somebody does in the tour.
+/// One step of the tour.
 pub(crate) enum Move {
-    /// What is about to be seen.
+    /// A heading.
     Tell(&'static str),
-    /// The user says something.
+    /// A message of the user.
     Say(&'static str),
-    /// The person approves everything that waits.
+    /// Approve all open questions.
     Yes,
-    /// The person declines everything that waits, for a reason.
+    /// Deny all open questions for a reason.
     No(&'static str),
 }
 
@@ -54,7 +53,7 @@ pub(super) async fn play(talk: &mut Talk, moves: &[Move]) -> Result<()> {
     Ok(())
 }
 
-/// Answers everything that waits.
+/// Answers all open questions.
 async fn decide(talk: &mut Talk, shown: &str, decision: &Decision) -> Result<Worked> {
     let line = Line::of(BOLD, "Вы: ").own(PLAIN, shown.to_owned()).own(DIM, "  (за вас отвечает показ)");
     talk.screen.lock().write(Part::Note, &[line]);

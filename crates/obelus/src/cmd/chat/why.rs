@@ -1,6 +1,8 @@
-//! `/why`: where a value comes from, in the words of the conversation.
+//! `/why`: where a value comes from.
 
-use obelus_kernel::session::{Because, Why, Writer};
+use std::collections::BTreeSet;
+
+use obelus_kernel::policy::{Because, Found, Letter, Why, Writer};
 use serde_json::Value;
 
 use super::phrases::{Phrases, fill};
@@ -8,10 +10,10 @@ use super::text::{Line, PLAIN};
 use super::titles::Titles;
 use crate::output::{BOLD, DIM, YELLOW};
 
-/// Letters of a value that are shown at most.
+/// The number of characters shown of a value.
 const MOST: usize = 160;
 
-/// The chain behind a value: a line for each link, further in the further back it lies.
+/// The chain of writes behind a value, one line each; earlier writes are indented further.
 pub(crate) fn lines(why: &Why, titles: &Titles, phrases: &Phrases) -> Vec<Line> {
     let mut told = Told { titles, phrases, lines: Vec::new() };
     told.place(why, 0, "");
@@ -30,7 +32,7 @@ impl Told<'_> {
         self.lines.push(line.hanging(2).indented(&indent));
     }
 
-    /// What stands at a place, and who wrote it.
+    /// The value at a path, and its writers.
     fn place(&mut self, why: &Why, depth: usize, before: &str) {
         let words = &self.phrases.because;
         let mut line = Line::of(PLAIN, before).shown(BOLD, &why.what);
@@ -58,7 +60,18 @@ impl Told<'_> {
         }
     }
 
-    /// One write, and what it was made of.
+    /// Why a value counts as named by the user.
+    fn found(&self, found: &Found) -> String {
+        let words = &self.phrases.because;
+        match found.by {
+            Letter::A => words.in_words.to_owned(),
+            Letter::B => fill(words.in_result, &[&self.titles.tool(found.tool.as_deref().unwrap_or_default())]),
+            Letter::C => words.by_name.to_owned(),
+            Letter::D => words.created.to_owned(),
+        }
+    }
+
+    /// One write, and the values it was made from.
     fn write(&mut self, one: &Because, depth: usize) {
         let words = &self.phrases.because;
         let named = |phrase: &str, name: &str| fill(phrase, &[&self.titles.tool(name)]);
@@ -79,14 +92,18 @@ impl Told<'_> {
             let line = Line::new().shown(PLAIN, &label.unwrap_or_else(|| given.name.clone()));
             let line = line.own(PLAIN, ": ").shown(PLAIN, &cut(&given.value));
             let proposed = if given.from.is_empty() { format!("  {}", words.as_proposed) } else { String::new() };
-            self.push(depth + 1, line.own(DIM, proposed));
+            // Values of a list are often found in the same way.
+            let found: BTreeSet<String> =
+                given.grounded.iter().map(|one| format!("  {}", self.found(&one.found))).collect();
+            let notes: String = std::iter::once(proposed).chain(found).collect();
+            self.push(depth + 1, line.shown(DIM, &notes));
             given.from.iter().for_each(|why| self.place(why, depth + 2, ""));
         }
         one.shown.iter().for_each(|why| self.place(why, depth + 1, words.was_shown));
     }
 }
 
-/// A value on one line, not too long.
+/// A value on one line, shortened.
 fn cut(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),
@@ -112,7 +129,7 @@ mod tests {
             {"type": "state", "data": {"x": "a\u{1b}b"}, "_call": {"_tool": "open_page", "fields": {"OPPORTUNITY": "†input.sum"}, "_outputPath": "†state"}},
         ]));
         let context = context.expect("a context");
-        let why = obelus_kernel::session::why(&context, &Expr::parse("†state.x").expect("a path"), None);
+        let why = obelus_kernel::policy::why(&context, &Expr::parse("†state.x").expect("a path"), None, None);
         let told: Vec<String> = lines(&why, &sample("ru"), Phrases::of(Some("ru"))).iter().map(Line::plain).collect();
         assert_eq!(
             told,
@@ -124,7 +141,7 @@ mod tests {
                 "        ← от человека",
             ]
         );
-        let nothing = obelus_kernel::session::why(&context, &Expr::parse("†error.y").expect("a path"), None);
+        let nothing = obelus_kernel::policy::why(&context, &Expr::parse("†error.y").expect("a path"), None, None);
         let told = lines(&nothing, &sample("ru"), Phrases::of(Some("ru")));
         assert_eq!(told.iter().map(Line::plain).collect::<Vec<_>>(), ["†error.y: сюда никто ничего не записывал"]);
     }

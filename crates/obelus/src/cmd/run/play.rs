@@ -108,7 +108,7 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Rep
         // In a thread of its own, because a terminal blocks whoever reads from it.
         let reading = tokio::task::spawn_blocking(move || people::decide(&open));
         match watch.at_terminal(reading).await? {
-            Typed::Decided(Some(input)) => match watch.until(told(&handle, input)).await {
+            Typed::Decided(Some(input)) => match watch.until(told(&handle, *input)).await {
                 Ok(Some(next)) => reply = next,
                 Ok(None) => {}
                 Err(refused) => output::warning(&refused.to_string()),
@@ -144,7 +144,7 @@ async fn is_asked(handle: &SessionHandle) -> Result<bool, Refused> {
 /// What came of asking at the terminal.
 enum Typed {
     /// A decision, or none.
-    Decided(Option<Input>),
+    Decided(Option<Box<Input>>),
     /// The session has moved by itself.
     Overtaken,
     /// Somebody wants to leave.
@@ -202,7 +202,7 @@ impl Watch {
     async fn at_terminal(&mut self, mut reading: JoinHandle<Result<Option<Input>>>) -> Result<Typed> {
         loop {
             tokio::select! {
-                decided = &mut reading => return Ok(Typed::Decided(decided??)),
+                decided = &mut reading => return Ok(Typed::Decided(decided??.map(Box::new))),
                 Some(event) = self.events.next() => {
                     self.shown.event(&event.body, self.elsewhere.as_deref());
                     if event.body.is_from_outside() || matches!(event.body, EventBody::Rested { .. }) {

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use obelus_kernel::session::{AskedAgain, Ends, Outcome, Question, Reply, Session};
+use obelus_kernel::session::{AskedAgain, CallStatus, Ends, Outcome, Question, Reply, Session};
 use obelus_kernel::{Message, Role};
 use obelus_runtime::{EventBody, Language, error_words, one_line, undone, why_it_ended};
 use serde_json::{Value, json};
@@ -42,7 +42,8 @@ impl Shown {
     }
 
     pub(super) fn exit(self, reply: &Reply) -> Exit {
-        let failed = |status: &str| matches!(status, "failed" | "refused" | "denied");
+        let failed =
+            |status: CallStatus| matches!(status, CallStatus::Failed | CallStatus::Refused | CallStatus::Denied);
         match reply.ends {
             Ends::Output if self.is_plan && reply.calls.iter().any(|report| failed(report.status)) => Exit::Failed,
             Ends::Output => Exit::Done,
@@ -125,11 +126,11 @@ fn report(session: &Session, reply: &Reply, is_plan: bool) {
     if is_plan {
         for report in &reply.calls {
             let colour = match report.status {
-                "done" => GREEN,
-                "waiting" | "skipped" => YELLOW,
+                CallStatus::Done => GREEN,
+                CallStatus::Waiting | CallStatus::Skipped => YELLOW,
                 _ => RED,
             };
-            output::answer(&format!("{colour}{:<8}{colour:#} {}", report.status, visible(&one_line(report))));
+            output::answer(&format!("{colour}{:<8}{colour:#} {}", report.status.name(), visible(&one_line(report))));
         }
     } else {
         for line in undone(session, reply, language) {

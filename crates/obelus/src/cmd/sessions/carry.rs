@@ -1,4 +1,4 @@
-//! Sessions that leave the store, come into it, or begin where another one was.
+//! Export, import and fork of sessions.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,4 +1,4 @@
-//! Sessions that pause, go on, and are cleared away.
+//! Pause, resume and prune.
 
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::Time;
@@ -13,7 +13,7 @@ use super::opened;
 use crate::cli::StoreAt;
 use crate::output::{self, Exit};
 
-/// Who a person at the command line is, in journals.
+/// The name of a person at the command line, in journals.
 pub(super) const BY: &str = "a person at the command line";
 
 pub(super) fn pause(id: &str, at: &StoreAt) -> Result<Exit> {
@@ -59,7 +59,7 @@ pub(super) fn open_or_tell(id: &str, at: &StoreAt, input: &Input, as_json: bool)
     }
 }
 
-/// Removes sessions that have been done for so many days. What waits, is at work or is paused stays.
+/// Removes sessions that have been done for `days` days. Sessions that wait, work or are paused stay.
 pub(super) fn prune(at: &StoreAt, days: u64, dry: bool, shrink: bool) -> Result<Exit> {
     let store = SqliteStore::open(&store_folder(at)?)?;
     let limit =
@@ -72,7 +72,7 @@ pub(super) fn prune(at: &StoreAt, days: u64, dry: bool, shrink: bool) -> Result<
         }
         let session = match host.look(&row.id, None) {
             Ok(session) => session,
-            // Nobody knows what it holds.
+            // Its content is unknown, so it is not removed.
             Err(error) => {
                 output::warning(&format!("{} stays: {error:#}", row.id));
                 continue;

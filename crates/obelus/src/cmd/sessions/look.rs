@@ -1,4 +1,4 @@
-//! Looking at what is kept. None of this needs the store for itself: it works beside whoever holds it.
+//! Reads saved sessions. It needs no lock on the store, so it works while another process holds it.
 
 use anyhow::{Context as _, Result, bail};
 use obelus_kernel::session::{Question, Session};
@@ -32,7 +32,7 @@ pub(super) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<Ses
     if let Some(at) = at {
         let records = store.records(id)?;
         if at > records {
-            bail!("the journal of `{id}` has {records} records, and not {at}");
+            bail!("the journal of `{id}` has {records} records, not {at}");
         }
     }
     Ok(viewer(store).look(id, at)?)
@@ -49,7 +49,7 @@ pub(super) fn list(at: &StoreAt, as_json: bool) -> Result<Exit> {
         output::answer(&format!("{BOLD}{:<24}{BOLD:#} {}  {DIM}{} records{DIM:#}", row.id, row.created, row.records));
     }
     if rows.is_empty() {
-        output::note("No sessions are kept here: run something with --session NAME.");
+        output::note("There are no saved sessions: run something with --session NAME.");
     }
     Ok(Exit::Done)
 }
@@ -78,7 +78,7 @@ pub(super) fn show(store: &SqliteStore, id: &str, at: Option<u64>, as_json: bool
             }
         }
         for report in session.calls() {
-            output::answer(&format!("{:<8} {}", report.status, visible(&one_line(&report))));
+            output::answer(&format!("{:<8} {}", report.status.name(), visible(&one_line(&report))));
         }
         for question in &open {
             output::answer(&people::shown(question));
@@ -91,7 +91,7 @@ pub(super) fn show(store: &SqliteStore, id: &str, at: Option<u64>, as_json: bool
         }
     }
     match session.context().unreadable() {
-        Some(why) => bail!("a part of `{id}` cannot be read: {why}"),
+        Some(why) => bail!("part of `{id}` cannot be read: {why}"),
         None => Ok(Exit::Done),
     }
 }
@@ -122,10 +122,10 @@ pub(super) fn inbox(args: &Inbox) -> Result<Exit> {
     let mut waiting = Vec::new();
     if let Some(store) = open(&args.store)? {
         for row in store.list()? {
-            // One session that cannot be read does not hide the others.
+            // An unreadable session does not hide the others.
             match read(&store, &row.id, None) {
                 Ok(session) => {
-                    // One that has lapsed is told so when somebody comes by; nobody can answer it any more.
+                    // Expired questions cannot be answered; the session closes them when it is opened.
                     let now = system_clock();
                     let open = session.questions().into_iter().filter(|one| one.is_open() && one.expires_at > now);
                     waiting.extend(open.map(|question| (row.id.clone(), question)));
@@ -144,12 +144,11 @@ pub(super) fn inbox(args: &Inbox) -> Result<Exit> {
         output::json(&waiting.iter().map(row).collect());
         return Ok(Exit::Done);
     }
-    for (session, question) in &mut waiting {
-        question.id = format!("{session}:{}", question.id);
-        output::answer(&people::shown(question));
+    for (session, question) in &waiting {
+        output::answer(&people::shown_as(question, &format!("{session}:{}", question.id)));
     }
     if waiting.is_empty() {
-        output::note("Nothing waits for a person.");
+        output::note("There are no open questions.");
     }
     Ok(Exit::Done)
 }

@@ -94,6 +94,7 @@ pub(super) const PHRASES: Phrases = Phrases {
     why: Why {
         sets: "меняется {}",
         after_reading: "агент предложил это после чтения непроверенного: {}",
+        is_shown: "ему передают данные из непроверенного источника: {}",
         comes_from: "{} взято из непроверенного: {}",
         come_from: "{} взяты из непроверенного: {}",
         deletes: "это удаляет",
@@ -115,6 +116,10 @@ pub(super) const PHRASES: Phrases = Phrases {
         elsewhere: "шаг «{}», выполненный не здесь",
         runtime: "сообщение об ошибке",
         as_proposed: "так предложено в плане",
+        in_words: "названо вами (a)",
+        in_result: "есть в ответе «{}» (b)",
+        by_name: "вы назвали эту запись (c)",
+        created: "создано в этом разговоре (d)",
         was_shown: "видел ",
         earlier: "и ещё записей раньше: {}",
         told_already: "об этом уже сказано выше",

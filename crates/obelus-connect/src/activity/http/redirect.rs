@@ -1,0 +1,101 @@
+//! Decides which redirects are followed.
+//!
+//! The headers of a request may contain secrets, so a redirect must stay on the host. After 301, 302 and 303 a client
+//! continues with a GET without the body. This is correct only for a GET; another request would be reported as done
+//! although its body was not sent to the new address. 307 and 308 keep method and body.
+
+use reqwest::header::{HeaderMap, LOCATION};
+use reqwest::{StatusCode, Url};
+
+use crate::activity::retry::Failure;
+
+const MOST_REDIRECTS: usize = 5;
+
+/// The redirects of one request so far.
+pub(super) struct Redirects {
+    first: Url,
+    /// Whether the request may continue as a GET.
+    is_plain_read: bool,
+    followed: usize,
+}
+
+impl Redirects {
+    /// No redirects yet, for a request to this address.
+    pub(super) fn new(first: &Url, is_plain_read: bool) -> Self {
+        Self { first: first.clone(), is_plain_read, followed: 0 }
+    }
+
+    /// The next address, if the answer to a request at `here` is a redirect; an error if it must not be followed.
+    pub(super) fn next(&mut self, status: StatusCode, headers: &HeaderMap, here: &Url) -> Result<Option<Url>, Failure> {
+        let keeps = match status.as_u16() {
+            301..=303 => false,
+            307 | 308 => true,
+            _ => return Ok(None),
+        };
+        let host = self.first.origin().ascii_serialization();
+        let location = headers.get(LOCATION).and_then(|location| location.to_str().ok());
+        let Some(next) = location.and_then(|location| here.join(location).ok()) else { return Ok(None) };
+        if !keeps && !self.is_plain_read {
+            let words = "a redirect of this kind drops what is sent, so it is not followed; whether the request was \
+                         carried out is not known; if the address has moved, bind the new one";
+            return Err(Failure::lasting("redirected", format!("{host} answered {status}: {words}")));
+        }
+        if !same_place(&self.first, &next) {
+            let away = next.origin().ascii_serialization();
+            let words = format!("{host}: redirected to {away}; if that is right, bind that address");
+            return Err(Failure::lasting("redirected_away", words));
+        }
+        if self.followed == MOST_REDIRECTS {
+            let words = format!("{host}: more than {MOST_REDIRECTS} redirects, most likely in a circle");
+            return Err(Failure::lasting("too_many_redirects", words));
+        }
+        self.followed += 1;
+        Ok(Some(next))
+    }
+}
+
+/// Whether the address has the same host and port, or the same host by TLS, and no user name or password, which would
+/// be sent as a header.
+fn same_place(first: &Url, next: &Url) -> bool {
+    let upgraded = first.scheme() == "http" && next.scheme() == "https" && first.host() == next.host();
+    let is_same = first.origin() == next.origin() || (upgraded && first.port().is_none() && next.port().is_none());
+    is_same && next.username().is_empty() && next.password().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_same_host_is_the_same_place() {
+        for (first, next, same) in [
+            ("http://h/a", "http://h/b?c", true),
+            ("http://h/a", "https://h/a", true),
+            ("https://h/a", "http://h/a", false),
+            ("http://h/a", "http://h:81/a", false),
+            ("http://h:81/a", "https://h/a", false),
+            ("http://h/a", "http://www.h/a", false),
+            ("http://h/a", "http://u:p@h/a", false),
+        ] {
+            let url = |text| Url::parse(text).unwrap();
+            assert_eq!(same_place(&url(first), &url(next)), same, "{first} {next}");
+        }
+    }
+
+    #[test]
+    fn what_acts_follows_only_what_keeps_method_and_body() {
+        let here = Url::parse("http://h/a").unwrap();
+        let headers = HeaderMap::from_iter([(LOCATION, "/b".parse().unwrap())]);
+        for (status, acting, reading) in
+            [(301, false, true), (302, false, true), (303, false, true), (307, true, true), (308, true, true)]
+        {
+            let status = StatusCode::from_u16(status).unwrap();
+            for (is_plain_read, follows) in [(false, acting), (true, reading)] {
+                let next = Redirects::new(&here, is_plain_read).next(status, &headers, &here);
+                assert_eq!(next.is_ok_and(|next| next.is_some()), follows, "{status} {is_plain_read}");
+            }
+        }
+        let none = Redirects::new(&here, false).next(StatusCode::NOT_MODIFIED, &headers, &here);
+        assert!(matches!(none, Ok(None)));
+    }
+}

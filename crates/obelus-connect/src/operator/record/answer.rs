@@ -1,0 +1,45 @@
+//! The last item of a plan: the answer to the user (OPR-2).
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Words that an item is recognised by in which the user is told something.
+static TELLS: LazyLock<Regex> = LazyLock::new(|| {
+    let english =
+        r"\b(answer|reply|respond|report|tell|inform|summari[sz]e|sum up|present|give the (user|result)|let .* know)";
+    let russian = r"ответ|сообщ|рассказ|скажу|сказать|доложи|отчит|подвести итог|подытож|итог|показать (вам|пользователю|результат)";
+    Regex::new(&format!("(?i:{english}|{russian})")).unwrap_or_else(|error| unreachable!("{error}"))
+});
+
+/// The item that a plan lacks at its end, in the plan's own language; none where it ends in the answer.
+pub(super) fn missing(plan: &[String]) -> Option<&'static str> {
+    let last = plan.last()?;
+    if TELLS.is_match(last) {
+        return None;
+    }
+    let is_russian = plan.iter().any(|item| item.chars().any(|letter| matches!(letter, 'а'..='я' | 'А'..='Я')));
+    Some(if is_russian { "Ответить пользователю" } else { "Answer the user" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_that_does_not_end_in_the_answer_lacks_it() {
+        for (last, lacks) in [
+            ("Answer with the cheapest one", None),
+            ("Tell the user which is cheaper", None),
+            ("Sum up what was found", None),
+            ("Сообщить цену и срок", None),
+            ("Ответ", None),
+            ("Press the button", Some("Answer the user")),
+            ("Compare the prices", Some("Answer the user")),
+            ("Нажать «Купить»", Some("Ответить пользователю")),
+        ] {
+            assert_eq!(missing(&["Open".to_owned(), last.to_owned()]), lacks, "{last}");
+        }
+        assert_eq!(missing(&[]), None);
+    }
+}

@@ -1,0 +1,32 @@
+//! What may happen: rules that a manager can read, the origins of values, and the gate that makes a verdict of both.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `gate` | `Gate::judge`, the only place where a verdict is made |
+//! | `rules`, `matching`, `index` | the policy of an agent's file, and how its lines are found |
+//! | `provenance` | where the values of a call come from |
+//! | `grounding` | whether values of a call stand in what the user said |
+//! | `explain` | the verdict on a call that stands in a file, with everything that was said |
+//! | `simulate` | the dry run of a plan |
+//! | `why` | the chain of calls behind a value |
+
+mod explain;
+mod gate;
+mod grounding;
+mod index;
+mod matching;
+mod provenance;
+mod rules;
+mod simulate;
+mod why;
+
+pub use explain::explain;
+pub use gate::{Explanation, Finding, Gate, Mode, Proposal, Reason, Ruling, Verdict};
+pub(crate) use grounding::GroundIndex;
+pub use grounding::{AfterReading, Found, FoundIn, Grounded, Grounding, Letter};
+pub use matching::Match;
+pub use provenance::Place;
+pub(crate) use provenance::{Provenance, mark, stands_in_one_result};
+pub use rules::{Examples, Policy, Rule};
+pub use simulate::simulate;
+pub use why::{Because, Given, Why, Writer, why};

@@ -1,0 +1,62 @@
+//! What would hold for a call that stands in a file: nothing runs, and nothing is remembered.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::gate::{Explanation, Gate, Mode, Proposal};
+use super::grounding::{AfterReading, GroundIndex, Grounding};
+use super::provenance::{Place, Provenance};
+use super::rules::{Policy, example_origins};
+use crate::call::Call;
+use crate::context::Context;
+use crate::fault::Fault;
+use crate::origin::Origins;
+
+/// What would hold for a call: the verdict, everything that was said of it, and what could not be told.
+///
+/// The call may say where its parameters come from: `_from` is a list of labels (`user`, `untrusted:read_mail`, …) for
+/// all of them, or an object of such lists by path; `_shown` is what the model had been shown before it proposed the
+/// call. A reference carries what it finds in the context. Fails with everything that is wrong with the call itself: such a call never comes before the policy.
+pub fn explain(call: &Value, context: &Context, policy: &Policy, mode: Mode) -> Result<Explanation, Vec<Fault>> {
+    let mut proposal = call.clone();
+    if let Value::Object(fields) = &mut proposal {
+        fields.shift_remove("_from");
+        fields.shift_remove("_shown");
+    }
+    let (read, faults) = Call::read(&Arc::new(proposal), context);
+    let Some(tool) = read.tool.clone().filter(|_| faults.is_empty()) else { return Err(faults) };
+    // References are resolved as far as the memory goes that every session begins with.
+    let known = |path: &crate::Path| context.read(path, read.instance.as_deref());
+    let params: Map<String, Value> = read
+        .params
+        .iter()
+        .map(|(name, template)| (name.to_string(), template.resolve(&known).unwrap_or_else(|_| template.outline())))
+        .collect();
+    let params = Value::Object(params);
+    let shown = call.get("_shown").map(Origins::from_json).unwrap_or_default();
+    let instance = read.instance.as_deref();
+    let mut index = GroundIndex::default();
+    let grounding = (policy.after_reading() == AfterReading::Grounded).then(|| {
+        index.catch_up(context, &[]);
+        // What the file's context has was not run by any session.
+        Grounding { context, index: &index, base: context.length(), instance }
+    });
+    let sources = Provenance { context, instance, literal: &shown, said: Origins::NONE, grounding };
+    let origins = |place: Place<'_>| {
+        let said = match place {
+            Place::Call | Place::Scopes => None,
+            Place::Param(path) | Place::Path(path) => Some(path),
+        };
+        Some(sources.of(&read, place)?.joined(&example_origins(call, said)))
+    };
+    Ok(Gate::new(policy, mode).explain(&Proposal {
+        call: &read,
+        tool: &tool,
+        params: &|| params.clone(),
+        origins: &origins,
+        proposer: &shown,
+        may_follow: &|_| false,
+        grounding: grounding.as_ref(),
+    }))
+}

@@ -1,0 +1,412 @@
+//! The gate: the only place where a verdict on a call is made.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::grounding::{AfterReading, Grounded, Grounding};
+use super::index::Line;
+use super::matching::present;
+use super::provenance::Place;
+use super::rules::Policy;
+use crate::call::Call;
+use crate::origin::Origins;
+use crate::quote::word;
+use crate::tool::{Effect, Tool};
+
+/// How far a session may go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Nothing that acts is executed, reads included.
+    #[default]
+    Shadow,
+    /// Reads and safe creations.
+    Canary,
+    /// Everything on the allow-list.
+    Full,
+}
+
+impl Mode {
+    /// The mode's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Shadow => "shadow",
+            Mode::Canary => "canary",
+            Mode::Full => "full",
+        }
+    }
+
+    fn permits(self, effect: Effect) -> bool {
+        match self {
+            Mode::Shadow => false,
+            Mode::Canary => matches!(effect, Effect::Read | Effect::Create),
+            Mode::Full => true,
+        }
+    }
+}
+
+/// What holds for a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ruling {
+    /// It runs.
+    Allow,
+    /// A person decides.
+    Confirm,
+    /// It does not run.
+    Refuse,
+}
+
+impl Ruling {
+    /// The ruling in one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ruling::Allow => "allow",
+            Ruling::Confirm => "confirm",
+            Ruling::Refuse => "refuse",
+        }
+    }
+}
+
+/// Why a person is asked, or a call is refused. Its words are English; channels translate by variant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The author of a policy says so, in these words.
+    Author(String),
+    /// A line of the policy allows, asks or forbids without words of its author.
+    Listed(Ruling),
+    /// The policy has an allow-list, and this tool is not on it.
+    NotListed(String),
+    /// A parameter that always deserves a person is set.
+    Risky(String),
+    /// It deletes.
+    Deletes,
+    /// It changes how things behave from now on.
+    Configures,
+    /// The agent asks for it.
+    AgentAsks,
+    /// The mode does not permit this effect.
+    Mode(Mode, String),
+    /// The call was proposed after untrusted data was shown; from these tools.
+    ProposedAfterReading(Vec<String>),
+    /// An untrusted value reaches a target.
+    UntrustedTarget {
+        /// The target, as a dotted path.
+        path: String,
+        /// The tools that it comes from.
+        sources: Vec<String>,
+    },
+    /// What the call's scopes hand to it is untrusted; from these tools.
+    UntrustedScopes(Vec<String>),
+    /// A plan runs when a person has approved it.
+    PlanNeedsApproval,
+    /// The plan was made after untrusted data was shown; from these tools.
+    PlannedAfterReading(Vec<String>),
+    /// The work was interrupted, and it is not known whether the call happened.
+    Interrupted,
+    /// The call's answer was lost, and it is not known whether it happened; what is known.
+    AnswerLost(String),
+    /// It was proposed after reading, and what it is about is what the user named: how each value was found.
+    Grounded(Vec<Grounded>),
+}
+
+impl Reason {
+    /// Whether it is about where values come from.
+    pub fn is_about_origins(&self) -> bool {
+        matches!(
+            self,
+            Reason::ProposedAfterReading(_)
+                | Reason::UntrustedTarget { .. }
+                | Reason::UntrustedScopes(_)
+                | Reason::PlannedAfterReading(_)
+        )
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |sources: &[String]| sources.iter().map(|name| word(name)).collect::<Vec<_>>().join(", ");
+        match self {
+            Reason::Author(words) => f.write_str(words),
+            Reason::Interrupted => f.write_str("the work was interrupted, and it is not known whether this happened"),
+            Reason::AnswerLost(known) => {
+                write!(f, "its answer was lost, and it is not known whether this happened: {known}")
+            }
+            Reason::Listed(Ruling::Allow) => f.write_str("the policy allows it"),
+            Reason::Listed(Ruling::Confirm) => f.write_str("the policy asks for it"),
+            Reason::Listed(Ruling::Refuse) => f.write_str("the policy forbids it"),
+            Reason::NotListed(tool) => write!(f, "`{tool}` is not on the allow-list"),
+            Reason::Risky(path) => write!(f, "it sets `{path}`"),
+            Reason::Deletes => f.write_str("it deletes"),
+            Reason::Configures => f.write_str("it changes how things behave from now on"),
+            Reason::AgentAsks => f.write_str("the agent asks for it"),
+            Reason::Mode(Mode::Shadow, _) => f.write_str("in the mode `shadow` nothing is executed"),
+            Reason::Mode(mode, effect) => {
+                write!(f, "the mode `{}` permits reading and creating, and this is `{effect}`", mode.name())
+            }
+            Reason::ProposedAfterReading(sources) => {
+                write!(f, "it was proposed after reading what is not trusted: {}", names(sources))
+            }
+            Reason::UntrustedTarget { path, sources } => {
+                let path: Vec<String> = path.split('.').map(word).collect();
+                write!(f, "{} comes from what is not trusted: {}", path.join("."), names(sources))
+            }
+            Reason::UntrustedScopes(sources) => {
+                write!(f, "it is shown what is not trusted: {}", names(sources))
+            }
+            Reason::PlanNeedsApproval => f.write_str("a plan runs when it is approved"),
+            Reason::PlannedAfterReading(sources) => {
+                write!(f, "it was made after reading what is not trusted: {}", names(sources))
+            }
+            Reason::Grounded(values) => {
+                let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+                write!(f, "what it is about is what the user named: {}", values.join("; "))
+            }
+        }
+    }
+}
+
+/// A verdict on a call. Only the gate makes one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    ruling: Ruling,
+    reasons: Vec<Reason>,
+}
+
+impl Verdict {
+    /// What holds.
+    pub fn ruling(&self) -> Ruling {
+        self.ruling
+    }
+
+    /// Whether the call runs without a person.
+    pub fn is_allowed(&self) -> bool {
+        self.ruling == Ruling::Allow
+    }
+
+    /// Why; empty where it is allowed.
+    pub fn reasons(&self) -> &[Reason] {
+        &self.reasons
+    }
+
+    /// The same, to keep.
+    pub(crate) fn into_reasons(self) -> Vec<Reason> {
+        self.reasons
+    }
+
+    /// Whether the mode refuses it, and not a rule.
+    pub fn is_by_mode(&self) -> bool {
+        self.ruling == Ruling::Refuse && matches!(self.reasons.first(), Some(Reason::Mode(..)))
+    }
+
+    /// The form in which other programs read it.
+    pub fn to_json(&self) -> Value {
+        let mut form = json!({"verdict": self.ruling.name()});
+        if !self.reasons.is_empty() {
+            form["reasons"] = self.reasons.iter().map(ToString::to_string).collect();
+        }
+        form
+    }
+}
+
+/// A call that is to be judged.
+#[derive(Clone, Copy)]
+pub struct Proposal<'a> {
+    /// The call.
+    pub call: &'a Call,
+    /// Its tool.
+    pub tool: &'a Tool,
+    /// Its parameters, references resolved or still in it; made only where a rule looks at them.
+    pub params: &'a dyn Fn() -> Value,
+    /// Where what stands at a place comes from; none if nothing stands there.
+    pub origins: &'a dyn Fn(Place<'_>) -> Option<Origins>,
+    /// What whoever proposes it had been shown.
+    pub proposer: &'a Origins,
+    /// Whether a read may follow this target although it is untrusted (POL-6).
+    pub may_follow: &'a dyn Fn(&str) -> bool,
+    /// Finds values in what the user said, where somebody keeps that up (POL-7).
+    pub grounding: Option<&'a Grounding<'a>>,
+}
+
+impl fmt::Debug for Proposal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Proposal").field("tool", &self.tool.name).finish_non_exhaustive()
+    }
+}
+
+/// Something that was said of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Who says it: `mode`, `policy.rules[2]`, `x-risky`, …
+    pub by: String,
+    /// What it says.
+    pub says: Ruling,
+    /// Why.
+    pub why: Reason,
+}
+
+/// A verdict with everything that was said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// What holds.
+    pub verdict: Verdict,
+    /// Everything that was said, the lines that lost included.
+    pub findings: Vec<Finding>,
+}
+
+impl Explanation {
+    /// The form in which other programs read it.
+    pub fn to_json(&self) -> Value {
+        let spoken = |one: &Finding| json!({"by": one.by, "says": one.says, "why": one.why.to_string()});
+        let reasons: Vec<String> = self.verdict.reasons.iter().map(ToString::to_string).collect();
+        json!({
+            "verdict": self.verdict.ruling.name(),
+            "reasons": reasons,
+            "spoken": self.findings.iter().map(spoken).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Judges calls by a policy, a mode and the origins of values. The strictest finding wins.
+#[derive(Clone, Copy, Debug)]
+pub struct Gate<'a> {
+    policy: &'a Policy,
+    mode: Mode,
+}
+
+/// Takes who says it, what it says and why. Reasons are made only where they are wanted.
+type EachFinding<'a> = dyn FnMut(&dyn fmt::Display, Ruling, &dyn Fn() -> Reason) + 'a;
+
+impl<'a> Gate<'a> {
+    /// The gate of a session in this mode.
+    pub fn new(policy: &'a Policy, mode: Mode) -> Self {
+        Self { policy, mode }
+    }
+
+    /// The verdict on a call.
+    pub fn judge(&self, proposal: &Proposal<'_>) -> Verdict {
+        let by_mode = self.judge_mode(proposal.tool);
+        if !by_mode.is_allowed() {
+            return by_mode;
+        }
+        let mut reasons = Vec::new();
+        let mut refusal = None;
+        self.each_finding(proposal, &mut |_, says, why| match says {
+            Ruling::Allow => {}
+            Ruling::Confirm => reasons.push(why()),
+            Ruling::Refuse => refusal = Some(why()),
+        });
+        match refusal {
+            Some(reason) => Verdict { ruling: Ruling::Refuse, reasons: vec![reason] },
+            None if reasons.is_empty() => Verdict { ruling: Ruling::Allow, reasons },
+            None => Verdict { ruling: Ruling::Confirm, reasons },
+        }
+    }
+
+    /// The verdict of the mode alone: it may have been lowered since a call was judged.
+    pub fn judge_mode(&self, tool: &Tool) -> Verdict {
+        match self.mode.permits(tool.effect) {
+            true => Verdict { ruling: Ruling::Allow, reasons: Vec::new() },
+            false => Verdict { ruling: Ruling::Refuse, reasons: vec![self.mode_reason(tool)] },
+        }
+    }
+
+    fn mode_reason(&self, tool: &Tool) -> Reason {
+        Reason::Mode(self.mode, tool.effect.name().to_owned())
+    }
+
+    /// The verdict with everything that was said and by whom.
+    pub fn explain(&self, proposal: &Proposal<'_>) -> Explanation {
+        let mut findings = Vec::new();
+        if !self.mode.permits(proposal.tool.effect) {
+            let why = self.mode_reason(proposal.tool);
+            findings.push(Finding { by: "mode".to_owned(), says: Ruling::Refuse, why });
+        }
+        self.each_finding(proposal, &mut |by, says, why| {
+            findings.push(Finding { by: by.to_string(), says, why: why() });
+        });
+        Explanation { verdict: self.judge(proposal), findings }
+    }
+
+    /// Everything that is said of a call within the mode: the policy, the tool's own annotations, the agent, and the
+    /// origins of values.
+    fn each_finding(&self, proposal: &Proposal<'_>, finding: &mut EachFinding<'_>) {
+        let Proposal { call, tool, .. } = *proposal;
+        let params = match self.policy.looks_at_params(tool) {
+            true => (proposal.params)(),
+            false => Value::Null,
+        };
+        let origins =
+            |path: Option<&str>| (proposal.origins)(path.map_or(Place::Call, Place::Path)).unwrap_or_default();
+        let lines = self.policy.lines_about(tool, &params, &origins);
+        for line in &lines {
+            let (says, words) = self.policy.says(*line);
+            let why = || words.map_or(Reason::Listed(says), |words| Reason::Author(words.to_owned()));
+            match line {
+                Line::Allow(_) => finding(line, says, &|| Reason::Author("it is on the allow-list".to_owned())),
+                _ => finding(line, says, &why),
+            }
+        }
+        if lines.is_empty() && self.policy.has_allow_list() {
+            finding(&"policy", Ruling::Refuse, &|| Reason::NotListed(tool.name.clone()));
+        }
+        for path in tool.risky.iter().filter(|path| present(&params, path)) {
+            finding(&"x-risky", Ruling::Confirm, &|| Reason::Risky(path.clone()));
+        }
+        match tool.effect {
+            Effect::Delete => finding(&"x-effect", Ruling::Confirm, &|| Reason::Deletes),
+            Effect::Configure => finding(&"x-effect", Ruling::Confirm, &|| Reason::Configures),
+            Effect::Read | Effect::Create | Effect::Update => {}
+        }
+        if call.aside("requires_confirmation") == Some(&Value::Bool(true)) {
+            finding(&"the agent", Ruling::Confirm, &|| Reason::AgentAsks);
+        }
+        self.findings_of_origins(proposal, finding);
+    }
+
+    /// How a creation that was proposed after reading is grounded, where that is enough (POL-7).
+    fn grounded(&self, proposal: &Proposal<'_>) -> Option<Vec<Grounded>> {
+        let is_asked_for = self.policy.after_reading() == AfterReading::Grounded;
+        let grounding = proposal.grounding.filter(|_| is_asked_for && proposal.tool.effect == Effect::Create)?;
+        grounding.of_creation(proposal.call, proposal.tool, &(proposal.params)())
+    }
+
+    /// POL-6: whether untrusted data steers the call, by its proposal or by one of its targets.
+    fn findings_of_origins(&self, proposal: &Proposal<'_>, finding: &mut EachFinding<'_>) {
+        let Proposal { call, tool, origins, proposer, may_follow, .. } = *proposal;
+        let acts = tool.effect != Effect::Read;
+        let names = |origins: &Origins| -> Vec<String> { origins.untrusted().map(str::to_owned).collect() };
+        if acts && !proposer.is_trusted() {
+            match self.grounded(proposal) {
+                Some(values) => finding(&"origins", Ruling::Allow, &|| Reason::Grounded(values.clone())),
+                None => finding(&"origins", Ruling::Confirm, &|| Reason::ProposedAfterReading(names(proposer))),
+            }
+        }
+        // Scopes count though a tool declares that it has no target.
+        if acts && !call.scopes.is_empty() {
+            let of = origins(Place::Scopes).unwrap_or_default();
+            if !of.is_trusted() {
+                finding(&"origins", Ruling::Confirm, &|| Reason::UntrustedScopes(names(&of)));
+            }
+        }
+        let mut target = |place: Place<'_>, path: &str| {
+            let Some(of) = origins(place).filter(|of| !of.is_trusted()) else { return };
+            if acts || !may_follow(path) {
+                let reason = || Reason::UntrustedTarget { path: path.to_owned(), sources: names(&of) };
+                finding(&"origins", Ruling::Confirm, &reason);
+            }
+        };
+        match &tool.target {
+            Some(paths) => paths.iter().for_each(|path| target(Place::Path(path), path)),
+            None if acts => call.params.iter().for_each(|(name, _)| target(Place::Param(name), name)),
+            // A read that declares no target is steered by nothing.
+            None => {}
+        }
+    }
+}

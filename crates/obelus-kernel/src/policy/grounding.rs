@@ -1,0 +1,407 @@
+//! Grounded values (POL-7): what the user named may be used after reading, what a record or a page named is asked about.
+//!
+//! A value is grounded when it is found (a) in the user's own words, (b) as a whole text in a trusted result, (c) as the
+//! id of a row that the user named, or (d) as an id that a creation of this session was issued. Nothing here knows a
+//! session: it reads the context, and an index that the session keeps up.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `text` | the form in which texts are compared, whole words |
+//! | `decimal`, `numbers`, `calendar` | numbers as people write them, and digits that are none |
+//! | `names` | words that fit the names of rows |
+//! | `addresses` | URLs, e-mail addresses, accounts and telephone numbers in texts |
+//! | `index` | the user's words and the texts of trusted results, folded once |
+//! | `results` | rows and issued ids in the results of tools |
+
+mod addresses;
+mod calendar;
+mod decimal;
+mod index;
+mod names;
+mod numbers;
+mod results;
+mod text;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::matching::values_at;
+use crate::call::Call;
+use crate::context::Context;
+use crate::origin::{Origin, Origins};
+use crate::template::TextPart;
+use crate::tool::{NameSource, Tool};
+use addresses::{Address, addresses, plain_url};
+use decimal::Decimal;
+pub(crate) use index::GroundIndex;
+use text::folded;
+
+/// What a policy does about a creation that was proposed after untrusted data was shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AfterReading {
+    /// A person is asked.
+    #[default]
+    Ask,
+    /// Nobody is asked where its targets and every address in it are grounded.
+    Grounded,
+}
+
+/// By which part of the rule a value is grounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Letter {
+    /// In the user's own words.
+    A,
+    /// As a whole text in a trusted result.
+    B,
+    /// As the id of a row that the user named, or a number that the user announced.
+    C,
+    /// As an id that a creation of this session was issued.
+    D,
+}
+
+/// Where a value was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FoundIn {
+    /// In the message of this index.
+    Message(usize),
+    /// In what a person answered to a question.
+    Answer,
+}
+
+/// How a value is grounded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// By which part of the rule.
+    pub by: Letter,
+    /// Where: the words or the result that have the value, or name its row.
+    pub place: FoundIn,
+    /// The tool whose result has it, where it is (b).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+}
+
+impl Found {
+    fn new(by: Letter, place: FoundIn) -> Self {
+        Self { by, place, tool: None }
+    }
+
+    /// What a literal that was found so carries.
+    fn origins(&self) -> Origins {
+        Origins::of(match &self.tool {
+            Some(name) => Origin::Tool { name: name.as_str().into(), trusted: true },
+            None => Origin::User,
+        })
+    }
+}
+
+/// A parameter of a call, and how its value is grounded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grounded {
+    /// The parameter, as a dotted path.
+    pub param: String,
+    /// How.
+    #[serde(flatten)]
+    pub found: Found,
+}
+
+impl Grounded {
+    /// The form in which other programs read it.
+    pub fn to_json(&self) -> Value {
+        let Found { by, place, tool } = &self.found;
+        let mut form = json!({"param": self.param, "by": by});
+        match place {
+            FoundIn::Message(index) => form["message"] = (*index).into(),
+            FoundIn::Answer => form["answer"] = true.into(),
+        }
+        if let Some(tool) = tool {
+            form["tool"] = tool.as_str().into();
+        }
+        form
+    }
+}
+
+impl fmt::Display for Grounded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Found { by, place, tool } = &self.found;
+        let what = match (by, tool) {
+            (Letter::A, _) => "it stands in the user's words".to_owned(),
+            (Letter::B, tool) => format!("it stands in what `{}` brought", tool.as_deref().unwrap_or_default()),
+            (Letter::C, _) => "the user named it".to_owned(),
+            (Letter::D, _) => "it was created in this session".to_owned(),
+        };
+        let letter = match by {
+            Letter::A => 'a',
+            Letter::B => 'b',
+            Letter::C => 'c',
+            Letter::D => 'd',
+        };
+        let param = crate::visible(&self.param);
+        match place {
+            FoundIn::Message(index) => write!(f, "`{param}`: {what} ({letter}, message {index})"),
+            FoundIn::Answer => write!(f, "`{param}`: {what} ({letter}, in an answer)"),
+        }
+    }
+}
+
+/// A text with references.
+struct Text<'c> {
+    resolved: String,
+    parts: &'c [TextPart],
+}
+
+/// What is known of a value.
+enum Standing {
+    /// It is empty, and says nothing.
+    Nothing,
+    Found(Found),
+    Missing,
+}
+
+/// Finds values of calls in what the user said and in what tools have brought.
+#[derive(Clone, Copy, Debug)]
+pub struct Grounding<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) index: &'a GroundIndex,
+    /// Messages that the request itself brought: their calls were not made by this session.
+    pub(crate) base: usize,
+    /// The instance that the call works for.
+    pub(crate) instance: Option<&'a str>,
+}
+
+impl Grounding<'_> {
+    /// What a literal carries: of each part the user's origin or the tool's where it is grounded, else `otherwise`.
+    pub(crate) fn origins(&self, tool: &Tool, path: &str, literal: &Value, otherwise: &Origins) -> Origins {
+        let mut found = Vec::new();
+        match self.look_at(tool, path, literal, &[], &mut found) {
+            true => found.iter().fold(Origins::default(), |all, one| all.joined(&one.found.origins())),
+            false => otherwise.clone(),
+        }
+    }
+
+    /// How a creation is grounded: by its targets, or, where it has none, by everything it says. None where it says
+    /// nothing, or where one of these values or an address in any text is not grounded.
+    pub(crate) fn of_creation(&self, call: &Call, tool: &Tool, params: &Value) -> Option<Vec<Grounded>> {
+        let texts = self.texts_of(call);
+        let mut found = Vec::new();
+        for path in tool.target.iter().flatten() {
+            let values = values_at(params, path);
+            if !values.iter().all(|(path, value)| self.look_at(tool, path, value, &texts, &mut found)) {
+                return None;
+            }
+        }
+        if found.is_empty() && !self.look_at(tool, "", params, &texts, &mut found) {
+            return None;
+        }
+        (!found.is_empty() && self.has_no_strange_address(tool, "", params)).then_some(found)
+    }
+
+    /// How a text with references is grounded: what is put in is, and so are the words between.
+    fn of_text(&self, tool: &Tool, path: &str, parts: &[TextPart], found: &mut Vec<Grounded>) -> bool {
+        parts.iter().all(|part| match part {
+            TextPart::Words(words) => is_short(words) || self.look_at(tool, path, &words.as_str().into(), &[], found),
+            TextPart::Reference(expr) => {
+                let value = self.context.resolve(expr, self.instance);
+                value.is_some_and(|value| self.look_at(tool, path, &value, &[], found))
+            }
+        })
+    }
+
+    /// What words between the references of a text carry.
+    pub(crate) fn origins_between(&self, tool: &Tool, path: &str, words: &str, otherwise: &Origins) -> Origins {
+        match is_short(words) {
+            true => Origins::default(),
+            false => self.origins(tool, path, &words.into(), otherwise),
+        }
+    }
+
+    /// Everything in a value that is grounded, whatever else there is.
+    pub(crate) fn found_in(&self, tool: &Tool, path: &str, value: &Value) -> Vec<Grounded> {
+        let mut found = Vec::new();
+        each_leaf(path, value, &mut |path, leaf| {
+            if let Standing::Found(one) = self.leaf(leaf, names_at(tool, path).as_ref()) {
+                found.push(Grounded { param: path.to_owned(), found: one });
+            }
+        });
+        found
+    }
+
+    /// Whether all in a value is grounded, or says nothing; what is, is added.
+    /// `texts` are texts with references that may stand in it.
+    fn look_at(&self, tool: &Tool, path: &str, value: &Value, texts: &[Text<'_>], found: &mut Vec<Grounded>) -> bool {
+        let mut is_grounded = true;
+        each_leaf(path, value, &mut |path, leaf| {
+            if !is_grounded {
+                return;
+            }
+            match self.leaf(leaf, names_at(tool, path).as_ref()) {
+                Standing::Nothing => {}
+                Standing::Found(one) => found.push(Grounded { param: path.to_owned(), found: one }),
+                Standing::Missing => {
+                    let text = leaf.as_str().and_then(|leaf| texts.iter().find(|text| text.resolved == leaf));
+                    is_grounded = text.is_some_and(|text| self.of_text(tool, path, text.parts, found));
+                }
+            }
+        });
+        is_grounded
+    }
+
+    /// The texts with references in a call, as they stand when the references are resolved.
+    fn texts_of<'c>(&self, call: &'c Call) -> Vec<Text<'c>> {
+        let mut texts = Vec::new();
+        for (_, template) in &call.params {
+            template.each_text(&mut |template, parts| {
+                let resolved = template.resolve(&|path| self.context.read(path, self.instance));
+                if let Ok(Value::String(resolved)) = resolved {
+                    texts.push(Text { resolved, parts });
+                }
+            });
+        }
+        texts
+    }
+
+    fn leaf(&self, value: &Value, names: Option<&NameSource<'_>>) -> Standing {
+        let found = match value {
+            Value::Null => return Standing::Nothing,
+            Value::Number(number) => match Decimal::parse(&number.to_string()) {
+                Some(number) => self.number(value, &number, None, names),
+                None => None,
+            },
+            Value::String(text) => {
+                let text = folded(text);
+                if text.is_empty() {
+                    return Standing::Nothing;
+                }
+                self.text(value, &text, names)
+            }
+            Value::Array(_) | Value::Object(_) => return Standing::Nothing,
+            // A yes or a no is a choice between two: that it stands somewhere says nothing.
+            Value::Bool(_) => None,
+        };
+        found.map_or(Standing::Missing, Standing::Found)
+    }
+
+    fn text(&self, value: &Value, text: &str, names: Option<&NameSource<'_>>) -> Option<Found> {
+        // A reference that is not resolved may become anything.
+        if text.starts_with('†') {
+            return None;
+        }
+        if text.bytes().all(|digit| digit.is_ascii_digit()) {
+            return self.number(value, &Decimal::new(false, text, ""), Some(text), names);
+        }
+        let said = self.index.said(self.instance).find(|said| said.has_words(text));
+        said.map(|said| Found::new(Letter::A, said.place))
+            .or_else(|| self.brought(text))
+            .or_else(|| names.and_then(|names| self.named_row(value, names)))
+            .or_else(|| self.created(value, names))
+    }
+
+    /// A number, or a text of digits.
+    fn number(
+        &self,
+        value: &Value,
+        number: &Decimal,
+        text: Option<&str>,
+        names: Option<&NameSource<'_>>,
+    ) -> Option<Found> {
+        let mut said = self.index.said(self.instance);
+        let in_words = match (names, text) {
+            // Any number may be an id by chance, so the user must say what it is a number of.
+            (Some(names), _) => {
+                let words: Vec<String> = names.announced_by.iter().map(|word| folded(word)).collect();
+                let said = said.find(|said| said.announces(number, &words));
+                said.map(|said| Found::new(Letter::C, said.place))
+            }
+            (None, Some(digits)) if digits.len() > 1 && digits.starts_with('0') => {
+                said.find(|said| said.has_digits(digits)).map(|said| Found::new(Letter::A, said.place))
+            }
+            (None, _) => said.find(|said| said.has_number(number)).map(|said| Found::new(Letter::A, said.place)),
+        };
+        in_words
+            .or_else(|| text.and_then(|text| self.brought(text)))
+            .or_else(|| names.and_then(|names| self.named_row(value, names)))
+            .or_else(|| self.created(value, names))
+    }
+
+    /// A whole text of a trusted result.
+    fn brought(&self, text: &str) -> Option<Found> {
+        let brought = self.index.brought(text, self.instance)?;
+        Some(Found { by: Letter::B, place: brought.place, tool: Some(brought.tool.to_string()) })
+    }
+
+    /// Whether every address in the texts of a value is grounded, keys included.
+    fn has_no_strange_address(&self, tool: &Tool, path: &str, value: &Value) -> bool {
+        match value {
+            Value::String(text) => {
+                let text = folded(text);
+                let found = addresses(&text);
+                found.is_empty()
+                    || self.text(value, &text, names_at(tool, path).as_ref()).is_some()
+                    || found.iter().all(|address| self.knows_address(address))
+            }
+            Value::Array(items) => items.iter().all(|item| self.has_no_strange_address(tool, path, item)),
+            Value::Object(fields) => fields.iter().all(|(name, inner)| {
+                addresses(&folded(name)).iter().all(|address| self.knows_address(address))
+                    && self.has_no_strange_address(tool, &below(path, name), inner)
+            }),
+            _ => true,
+        }
+    }
+
+    fn knows_address(&self, address: &Address) -> bool {
+        let mut said = self.index.said(self.instance);
+        match address {
+            Address::Words(words) => {
+                let forms =
+                    ["", "http://", "https://"].into_iter().flat_map(|scheme| ["", "/"].map(|end| (scheme, end)));
+                let mut forms = forms.map(|(scheme, end)| format!("{scheme}{words}{end}"));
+                !plain_url(words).is_empty()
+                    && (said.any(|said| said.has_words(words))
+                        || forms.any(|form| self.index.brought(&form, self.instance).is_some()))
+            }
+            Address::Number(number) => {
+                let value = number.bytes().all(|digit| digit.is_ascii_digit()).then(|| Decimal::new(false, number, ""));
+                said.any(|said| said.has_address(address) || value.as_ref().is_some_and(|value| said.has_number(value)))
+                    || self.index.brought_number(number, self.instance).is_some()
+                    || self.created(&Value::String(number.clone()), None).is_some()
+            }
+        }
+    }
+}
+
+/// Whether words between references are too short to say anything: no digit and at most two letters, such as `D_`.
+fn is_short(words: &str) -> bool {
+    let letters = words.chars().filter(|letter| letter.is_alphanumeric());
+    letters.clone().count() <= 2 && !letters.clone().any(char::is_numeric)
+}
+
+/// Where the rows stand that a parameter's value is the id of; what is below a parameter is of the same rows.
+fn names_at<'t>(tool: &'t Tool, path: &str) -> Option<NameSource<'t>> {
+    let mut path = path;
+    loop {
+        if let Some(names) = tool.names_of(path) {
+            return Some(names);
+        }
+        path = path.rsplit_once('.')?.0;
+    }
+}
+
+/// Visits every value that holds no others, with its dotted path. Arrays are looked through.
+fn each_leaf(path: &str, value: &Value, visit: &mut dyn FnMut(&str, &Value)) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| each_leaf(path, item, visit)),
+        Value::Object(fields) => fields.iter().for_each(|(name, inner)| each_leaf(&below(path, name), inner, visit)),
+        leaf => visit(path, leaf),
+    }
+}
+
+fn below(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+#[cfg(test)]
+mod tests;

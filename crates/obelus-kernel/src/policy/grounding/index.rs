@@ -1,0 +1,190 @@
+//! What values are looked for in: the user's own words, and whole texts that trusted tools have brought.
+//!
+//! Texts are folded and searched for numbers once, when they are new. So a judgement costs what there is to compare.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use serde_json::Value;
+
+use super::addresses::{Address, addresses, compact};
+use super::decimal::Decimal;
+use super::names::{Fit, mentions};
+use super::numbers::{Numeral, numerals, word_before};
+use super::text::{folded, whole_words};
+use super::{FoundIn, each_leaf};
+use crate::context::Context;
+use crate::message::{Data, Message, Role};
+use crate::origin::Origin;
+
+/// The user's own words, and whole texts of trusted results, as far as they are known.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct GroundIndex {
+    /// How many messages have been taken in.
+    seen: usize,
+    /// How many texts that people wrote elsewhere than in messages.
+    written: usize,
+    said: Vec<Said>,
+    /// Whole texts of trusted results, folded.
+    texts: BTreeMap<String, Vec<Brought>>,
+    /// The same by their letters and digits alone, of texts that may be telephone numbers or accounts.
+    numbers: BTreeMap<String, Vec<Brought>>,
+}
+
+/// A text of the user.
+#[derive(Clone, Debug)]
+pub(super) struct Said {
+    pub(super) place: FoundIn,
+    instance: Option<String>,
+    text: String,
+    numerals: Vec<Numeral>,
+    numbers: OnceLock<Vec<Address>>,
+}
+
+/// Where a text of a trusted result stands.
+#[derive(Clone, Debug)]
+pub(super) struct Brought {
+    pub(super) place: FoundIn,
+    pub(super) tool: Arc<str>,
+    instance: Option<String>,
+}
+
+/// So many letters and digits make a text of a result worth knowing.
+const LEAST_LETTERS: usize = 4;
+/// So many digits make it worth knowing by its digits.
+const LEAST_DIGITS: usize = 7;
+
+impl GroundIndex {
+    /// Takes in what has been added since the last time. `written` is what people wrote elsewhere than in messages.
+    pub(crate) fn catch_up(&mut self, context: &Context, written: &[String]) {
+        let length = context.length();
+        if length < self.seen || written.len() < self.written {
+            *self = Self::default();
+        }
+        let mut fresh: Vec<&Message> = context.latest().take(length - self.seen).collect();
+        fresh.reverse();
+        for (index, message) in (self.seen..).zip(fresh) {
+            self.take_in(index, message, context);
+        }
+        for text in &written[self.written..] {
+            self.said.push(Said::new(FoundIn::Answer, None, text));
+        }
+        (self.seen, self.written) = (length, written.len());
+    }
+
+    /// Whether it knows everything that there is.
+    pub(crate) fn is_current(&self, context: &Context, written: &[String]) -> bool {
+        // Where messages cannot be read, nobody knows which names there are.
+        self.seen == context.length() && self.written == written.len() && context.unreadable().is_none()
+    }
+
+    fn take_in(&mut self, index: usize, message: &Message, context: &Context) {
+        let place = FoundIn::Message(index);
+        match message {
+            Message::Text(text) if text.role == Role::User => self.said.push(Said::new(place, None, &text.text)),
+            Message::Data(data) if is_users_input(data) => {
+                let said = &mut self.said;
+                each_leaf("", data.data().as_ref(), &mut |_, leaf| match leaf {
+                    Value::String(text) => said.push(Said::new(place, data.instance.clone(), text)),
+                    Value::Number(number) => said.push(Said::new(place, data.instance.clone(), &number.to_string())),
+                    _ => {}
+                });
+            }
+            Message::Data(data) => self.take_result(place, data, context),
+            _ => {}
+        }
+    }
+
+    /// Notes the whole texts of a trusted tool's result that carries nothing untrusted. Issued values are left aside: they
+    /// are for whoever the user names.
+    fn take_result(&mut self, place: FoundIn, data: &Data, context: &Context) {
+        let Some(name) = data.output.as_ref().and_then(|output| output.call.get("_tool")?.as_str()) else { return };
+        let Some(tool) = context.tool(name).filter(|_| data.kind != "error") else { return };
+        let is_own =
+            |origin: &Origin| matches!(origin, Origin::Tool { name: own, trusted: true } if own.as_ref() == name);
+        let parts = data.parts.iter().flat_map(|parts| parts.iter());
+        let is_trusted = data.sources().is_trusted()
+            && data.sources().iter().any(is_own)
+            && parts.filter(|(path, _)| !tool.issues(path)).all(|(_, origins)| origins.is_trusted());
+        let Some(result) = data.operation().2.filter(|_| is_trusted) else { return };
+        each_leaf("", result, &mut |path, leaf| {
+            let Some(text) = leaf.as_str().filter(|_| !tool.issues(path)) else { return };
+            let text = folded(text);
+            let brought = || Brought { place, tool: name.into(), instance: data.instance.clone() };
+            let short = compact(&text);
+            if short.chars().count() < LEAST_LETTERS {
+                return;
+            }
+            if text.bytes().filter(u8::is_ascii_digit).count() >= LEAST_DIGITS {
+                self.numbers.entry(short).or_default().push(brought());
+            }
+            self.texts.entry(text).or_default().push(brought());
+        });
+    }
+
+    /// What the user said that a call for this instance may use.
+    pub(super) fn said(&self, instance: Option<&str>) -> impl Iterator<Item = &Said> {
+        self.said.iter().filter(move |said| said.instance.is_none() || said.instance.as_deref() == instance)
+    }
+
+    /// A whole text of a trusted result.
+    pub(super) fn brought(&self, text: &str, instance: Option<&str>) -> Option<&Brought> {
+        visible(self.texts.get(text)?, instance)
+    }
+
+    /// The same of a telephone number or an account, whatever signs stand between.
+    pub(super) fn brought_number(&self, number: &str, instance: Option<&str>) -> Option<&Brought> {
+        visible(self.numbers.get(number)?, instance)
+    }
+}
+
+fn visible<'a>(all: &'a [Brought], instance: Option<&str>) -> Option<&'a Brought> {
+    all.iter().find(|brought| brought.instance.is_none() || brought.instance.as_deref() == instance)
+}
+
+/// Whether data is the user's own words: parameters of the request that come from nobody else.
+fn is_users_input(data: &Data) -> bool {
+    data.kind == "input" && data.output.is_none() && data.all_sources().iter().eq([&Origin::User])
+}
+
+impl Said {
+    fn new(place: FoundIn, instance: Option<String>, text: &str) -> Self {
+        let text = folded(text);
+        Self { place, instance, numerals: numerals(&text), text, numbers: OnceLock::new() }
+    }
+
+    /// Whether a folded text stands here by whole words, and cuts no number.
+    pub(super) fn has_words(&self, part: &str) -> bool {
+        let cuts = |start, end| self.numerals.iter().any(|numeral| numeral.is_cut_by(start, end));
+        part.contains(char::is_alphanumeric) && whole_words(&self.text, part).any(|(start, end)| !cuts(start, end))
+    }
+
+    /// Whether a number of this value stands here.
+    pub(super) fn has_number(&self, value: &Decimal) -> bool {
+        self.numerals.iter().any(|numeral| numeral.is_worth(value))
+    }
+
+    /// Whether just these digits stand here as a number.
+    pub(super) fn has_digits(&self, digits: &str) -> bool {
+        self.numerals.iter().any(|numeral| numeral.is_written(&self.text, digits))
+    }
+
+    /// Whether a number of this value follows a word that begins with one of these, which are folded.
+    pub(super) fn announces(&self, value: &Decimal, words: &[String]) -> bool {
+        let follows = |numeral: &Numeral| {
+            let word = word_before(&self.text, numeral.start);
+            words.iter().any(|beginning| !beginning.is_empty() && word.starts_with(beginning.as_str()))
+        };
+        self.numerals.iter().any(|numeral| numeral.is_worth(value) && follows(numeral))
+    }
+
+    /// Where all words of a part of a name, folded, stand here one after another.
+    pub(super) fn mentions(&self, part: &str) -> Vec<Vec<(&str, Fit)>> {
+        mentions(&self.text, part)
+    }
+
+    /// Whether a telephone number or an account stands here.
+    pub(super) fn has_address(&self, number: &Address) -> bool {
+        self.numbers.get_or_init(|| addresses(&self.text)).contains(number)
+    }
+}

@@ -1,0 +1,131 @@
+//! Rows that the user names, and ids that creations of this session were issued.
+
+use serde_json::Value;
+
+use super::names::fit;
+use super::text::{folded, words};
+use super::{Found, FoundIn, Grounding, Letter, below, each_leaf};
+use crate::context::named;
+use crate::message::{Data, Message};
+use crate::origin::Origin;
+use crate::tool::{Effect, NameSource, Tool};
+
+/// A row of a result.
+struct Row {
+    id: String,
+    /// Whether the tool itself gave the id, or is trusted with it.
+    is_trusted: bool,
+    /// The parts of its name, folded.
+    parts: Vec<String>,
+}
+
+impl Grounding<'_> {
+    /// The id of a row that the user named: all words of a part of its name stand in the user's words one after another,
+    /// and one of them fits no other row's name as well.
+    pub(super) fn named_row(&self, value: &Value, names: &NameSource<'_>) -> Option<Found> {
+        let wanted = id(value)?;
+        let (own, others): (Vec<Row>, Vec<Row>) = self.rows(names).into_iter().partition(|row| row.id == wanted);
+        let others: Vec<&str> =
+            others.iter().flat_map(|row| &row.parts).flat_map(|part| words(part).map(|(_, word)| word)).collect();
+        let parts = || own.iter().filter(|row| row.is_trusted).flat_map(|row| &row.parts);
+        let found = self.index.said(self.instance).find(|said| {
+            parts().flat_map(|part| said.mentions(part)).any(|mention| {
+                // Two rows that fit a word alike are not told apart by it.
+                let tells_apart = |(word, own): &(&str, _)| {
+                    others.iter().all(|other| fit(word, other).is_none_or(|theirs| theirs < *own))
+                };
+                mention.iter().any(tells_apart)
+            })
+        });
+        found.map(|said| Found::new(Letter::C, said.place))
+    }
+
+    /// An issued value of a creation that this session ran, of a tool in `in` where the parameter has names.
+    pub(super) fn created(&self, value: &Value, names: Option<&NameSource<'_>>) -> Option<Found> {
+        let wanted = id(value)?;
+        let is_meant = |tool: &Tool| names.is_none_or(|names| names.tools.contains(&tool.name.as_str()));
+        let length = self.context.length();
+        let since = self.context.latest().take(length.saturating_sub(self.base));
+        let mut numbered = since.enumerate().map(|(back, message)| (length - 1 - back, message));
+        numbered.find_map(|(index, message)| {
+            let (data, tool, result) = self.result_of(message)?;
+            // Only what the tool itself brought has parts: its errors and its side writes do not.
+            if tool.effect != Effect::Create || data.parts.is_none() || !is_meant(tool) {
+                return None;
+            }
+            let mut issued = Vec::new();
+            tool.issued.iter().for_each(|path| named(result, Vec::new(), path, &mut issued));
+            let mut is_issued = false;
+            for (_, part) in issued {
+                each_leaf("", part, &mut |_, leaf| is_issued |= id(leaf).as_ref() == Some(&wanted));
+            }
+            is_issued.then(|| Found::new(Letter::D, FoundIn::Message(index)))
+        })
+    }
+
+    /// The rows that tools have brought which a parameter's value may be the id of.
+    fn rows(&self, names: &NameSource<'_>) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for message in self.context.latest() {
+            let Some((data, tool, result)) = self.result_of(message) else { continue };
+            if names.tools.contains(&tool.name.as_str()) {
+                find_rows("", result, names, &|path| is_trusted_at(data, path), &mut rows);
+            }
+        }
+        rows
+    }
+
+    /// A message, if it is what a tool brought, to be seen by this instance: not its error, and not an answer of the model
+    /// or of a delegate.
+    fn result_of<'m>(&self, message: &'m Message) -> Option<(&'m Data, &Tool, &'m Value)> {
+        let Message::Data(data) = message else { return None };
+        let name = data.output.as_ref()?.call.get("_tool")?.as_str()?;
+        let is_visible = data.instance.is_none() || data.instance.as_deref() == self.instance;
+        if data.kind == "error" || !is_visible {
+            return None;
+        }
+        let is_own = |origin: &Origin| matches!(origin, Origin::Tool { name: own, .. } if own.as_ref() == name);
+        let tool = self.context.tool(name)?;
+        data.all_sources().iter().any(is_own).then_some((data, tool, data.operation().2?))
+    }
+}
+
+/// Whether what lies at a dotted path of a result is believed.
+fn is_trusted_at(data: &Data, path: &str) -> bool {
+    let parts = data.parts.iter().flat_map(|parts| parts.iter()).rev();
+    match parts.into_iter().find(|(upper, _)| crate::tool::lies_within(path, upper)) {
+        Some((_, origins)) => origins.is_trusted(),
+        None => data.sources().is_trusted(),
+    }
+}
+
+/// Every object with an id, at whatever depth.
+fn find_rows(
+    path: &str,
+    value: &Value,
+    names: &NameSource<'_>,
+    is_trusted: &dyn Fn(&str) -> bool,
+    rows: &mut Vec<Row>,
+) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| find_rows(path, item, names, is_trusted, rows)),
+        Value::Object(fields) => {
+            if let Some(id) = fields.get(names.id).and_then(id) {
+                let part = |field: &&str| fields.get(*field).and_then(Value::as_str).map(folded);
+                let parts = names.name.iter().filter_map(part).collect();
+                rows.push(Row { id, is_trusted: is_trusted(&below(path, names.id)), parts });
+            }
+            fields.iter().for_each(|(name, inner)| find_rows(&below(path, name), inner, names, is_trusted, rows));
+        }
+        _ => {}
+    }
+}
+
+/// An id as a text: numbers and texts of the same digits are the same id.
+fn id(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,68 @@
+//! Every part of the rule, with what is found and what is not.
+
+mod creations;
+mod letters;
+
+use serde_json::{Value, json};
+
+use super::*;
+
+/// A context of one text of the user, these tools, and these messages.
+struct Memory {
+    context: Context,
+    index: GroundIndex,
+    base: usize,
+}
+
+impl Memory {
+    fn new(text: &str, tools: Value, results: Vec<Value>) -> Self {
+        let mut messages = vec![json!({"role": "user", "text": text}), json!({"type": "tool", "tool": tools})];
+        let base = messages.len();
+        messages.extend(results);
+        Self::of(messages, base)
+    }
+
+    fn of(messages: Vec<Value>, base: usize) -> Self {
+        let context = Context::from_value(Value::Array(messages)).expect("the context is accepted");
+        let mut index = GroundIndex::default();
+        index.catch_up(&context, &[]);
+        Self { context, index, base }
+    }
+
+    /// The user's words alone.
+    fn words(text: &str) -> Self {
+        Self::new(text, json!({"t": {"properties": {"p": {}}}}), Vec::new())
+    }
+
+    fn grounding(&self) -> Grounding<'_> {
+        Grounding { context: &self.context, index: &self.index, base: self.base, instance: None }
+    }
+
+    fn tool(&self, name: &str) -> &Tool {
+        self.context.tool(name).expect("the tool is there")
+    }
+
+    /// How a value of the parameter `p` of the tool `t` is found; none if it is not, or says nothing.
+    fn found(&self, value: &Value) -> Option<Found> {
+        let mut found = Vec::new();
+        let is_grounded = self.grounding().look_at(self.tool("t"), "p", value, &[], &mut found);
+        found.into_iter().next().filter(|_| is_grounded).map(|one| one.found)
+    }
+
+    fn letter(&self, value: &Value) -> Option<Letter> {
+        self.found(value).map(|found| found.by)
+    }
+}
+
+/// What a tool brought, with its labels.
+fn result(tool: &str, labels: &[&str], value: Value) -> Value {
+    let call = json!({"_tool": tool, "_outputPath": "†state.r"});
+    json!({"type": "state", "data": {"r": value}, "_call": call, "_outputPath": "†state.r", "_labels": labels})
+}
+
+/// The same with labels of its parts.
+fn result_with_parts(tool: &str, labels: &[&str], parts: Value, value: Value) -> Value {
+    let mut message = result(tool, labels, value);
+    message["_partLabels"] = parts;
+    message
+}

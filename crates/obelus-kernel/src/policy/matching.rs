@@ -1,0 +1,150 @@
+//! What a rule is about, and whether a call is that.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::glob;
+use crate::names::alike;
+use crate::origin::{Origin, Origins};
+use crate::tool::Effect;
+
+/// What a rule is about; everything that is said must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Match {
+    /// A name with `*` for any letters.
+    pub tool: Option<String>,
+    /// An effect.
+    pub effect: Option<String>,
+    /// A dotted path of a parameter that is present.
+    pub param: Option<String>,
+    /// Where that parameter, or any, comes from: `user`, `author`, `model`, `trusted`, `untrusted`, a tool, or a label
+    /// such as `untrusted:TOOL`.
+    pub from: Option<String>,
+}
+
+impl Match {
+    pub(super) fn holds(
+        &self,
+        tool: &str,
+        effect: Effect,
+        params: &Value,
+        origins: &dyn Fn(Option<&str>) -> Origins,
+    ) -> bool {
+        self.tool.as_ref().is_none_or(|pattern| glob::fits(pattern, tool))
+            && self.effect.as_ref().is_none_or(|name| effect.name() == name)
+            && self.param.as_ref().is_none_or(|path| present(params, path))
+            && self
+                .from
+                .as_ref()
+                .is_none_or(|from| origins(self.param.as_deref()).iter().any(|origin| is_from(origin, from)))
+    }
+}
+
+impl fmt::Display for Match {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let said = [("tool", &self.tool), ("effect", &self.effect), ("parameter", &self.param), ("from", &self.from)];
+        let said: Vec<String> =
+            said.iter().filter_map(|(what, value)| Some(format!("{what} `{}`", value.as_ref()?))).collect();
+        f.write_str(if said.is_empty() { "every call" } else { "" })?;
+        f.write_str(&said.join(", "))
+    }
+}
+
+fn is_from(origin: &Origin, from: &str) -> bool {
+    match origin {
+        Origin::User => from == "user",
+        Origin::Author => from == "author",
+        Origin::Model => from == "model",
+        Origin::Tool { name, trusted } => {
+            let trust = if *trusted { "trusted" } else { "untrusted" };
+            from == name.as_ref() || from == trust || from.strip_prefix(trust) == Some(&format!(":{name}"))
+        }
+    }
+}
+
+/// The names by which a rule's `from` may mean an origin.
+pub(super) fn names_of(origin: &Origin) -> Vec<String> {
+    match origin {
+        Origin::Tool { name, trusted } => {
+            let trust = if *trusted { "trusted" } else { "untrusted" };
+            vec![name.to_string(), trust.to_owned(), format!("{trust}:{name}")]
+        }
+        plain => vec![plain.to_string()],
+    }
+}
+
+/// Whether a dotted path leads somewhere. Arrays are looked through; case and underscores do not matter.
+pub(crate) fn present(params: &Value, path: &str) -> bool {
+    let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
+    match params {
+        Value::Array(items) => items.iter().any(|item| present(item, path)),
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(name, _)| alike(name, first))
+            .any(|(_, value)| rest.is_none_or(|rest| present(value, rest))),
+        // What a reference leads to is not known yet, so it may hold the parameter.
+        Value::String(text) => text.starts_with('†'),
+        _ => false,
+    }
+}
+
+/// Everything that a dotted path leads to, each with its path as it is written there. Arrays are looked through; case
+/// and underscores do not matter.
+pub(super) fn values_at<'v>(value: &'v Value, path: &str) -> Vec<(String, &'v Value)> {
+    let mut found = Vec::new();
+    collect_at(value, path, "", &mut found);
+    found
+}
+
+fn collect_at<'v>(value: &'v Value, path: &str, above: &str, found: &mut Vec<(String, &'v Value)>) {
+    let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| collect_at(item, path, above, found)),
+        Value::Object(fields) => {
+            for (name, inner) in fields.iter().filter(|(name, _)| alike(name, first)) {
+                let place = if above.is_empty() { name.clone() } else { format!("{above}.{name}") };
+                match rest {
+                    Some(rest) => collect_at(inner, rest, &place, found),
+                    None => found.push((place, inner)),
+                }
+            }
+        }
+        // What a reference leads to is not known yet, so it may hold the parameter.
+        Value::String(text) if text.starts_with('†') => found.push((above.to_owned(), value)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_risky_path_is_found_in_any_case_and_through_arrays() {
+        assert!(present(&json!({"fields": {"opportunity": 1}}), "fields.OPPORTUNITY"));
+        assert!(present(&json!({"rows": [{}, {"SUM": 1}]}), "rows.sum"));
+        assert!(present(&json!({"fields": {"stageId": 1}}), "fields.STAGE_ID"));
+        assert!(!present(&json!({"fields": {"TITLE": 1}}), "fields.OPPORTUNITY"));
+        assert!(present(&json!({"fields": "†state.fields"}), "fields.OPPORTUNITY"));
+    }
+
+    #[test]
+    fn b24_9_a_risky_path_is_found_with_and_without_underscores() {
+        assert!(present(&json!({"fields": {"stageId": 1}}), "fields.STAGE_ID"));
+        assert!(present(&json!({"FIELDS": {"Stage_ID": 1}}), "fields.stageId"));
+    }
+
+    #[test]
+    fn values_are_found_in_any_spelling_and_through_arrays() {
+        let params = json!({"rows": [{"stageId": 1}, {"STAGE_ID": 2}, 5], "to": "†state.to"});
+        let found = |path| values_at(&params, path);
+        let (one, two) = (json!(1), json!(2));
+        assert_eq!(found("rows.stage_id"), [("rows.stageId".to_owned(), &one), ("rows.STAGE_ID".to_owned(), &two)]);
+        assert_eq!(found("to.email"), [("to".to_owned(), &json!("†state.to"))]);
+        assert!(found("cc").is_empty());
+    }
+}

@@ -1,0 +1,291 @@
+//! Where the values of a call come from.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::grounding::Grounding;
+use super::matching::values_at;
+use crate::call::{Call, Scope};
+use crate::context::{Context, named};
+use crate::expr::Expr;
+use crate::message::Message;
+use crate::names::alike;
+use crate::origin::{Origin, Origins};
+use crate::path::{Path, Segment};
+use crate::quote::word;
+use crate::template::{Template, TextPart};
+
+/// The origins of a call's parameters, looked up when they are needed.
+pub(crate) struct Provenance<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) instance: Option<&'a str>,
+    /// What a literal carries.
+    pub(crate) literal: &'a Origins,
+    /// What the agent's own words of this session carry.
+    pub(crate) said: &'a Origins,
+    /// Finds literals in what the user said, where such literals carry the user's origin (POL-7).
+    pub(crate) grounding: Option<Grounding<'a>>,
+}
+
+/// A part of a call whose origins are asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Place<'a> {
+    /// Everything it is made of, its scopes included.
+    Call,
+    /// The parameter of this very name.
+    Param(&'a str),
+    /// What its scopes show to whoever carries it out.
+    Scopes,
+    /// What a dotted path leads to. Case does not matter, and arrays are looked through.
+    Path(&'a str),
+}
+
+impl Provenance<'_> {
+    /// The origins of a part of the call; none if nothing stands there.
+    pub(crate) fn of(&self, call: &Call, place: Place<'_>) -> Option<Origins> {
+        match place {
+            Place::Call => Some(self.of_call(call)),
+            Place::Scopes => Some(self.of_scopes(call)),
+            Place::Param(name) => Some(self.of_param(call, name)),
+            Place::Path(path) => self.of_path(call, path),
+        }
+    }
+
+    /// The origins of everything the call is made of, its scopes included.
+    pub(crate) fn of_call(&self, call: &Call) -> Origins {
+        let each = call.params.iter().map(|(name, template)| self.of_template(call, name, template));
+        each.fold(self.of_scopes(call), |all, of| of.joined(&all))
+    }
+
+    /// The origins of what the call's scopes show to whoever carries it out.
+    pub(crate) fn of_scopes(&self, call: &Call) -> Origins {
+        call.scopes.iter().fold(Origins::default(), |all, scope| {
+            all.joined(&match scope {
+                Scope::Kind(kind) if kind == "text" => self.context.text_origins().joined(self.said),
+                Scope::Kind(kind) => self.context.origins(&Path::root(kind.as_str()), self.instance),
+                Scope::Path(path) => self.context.origins(path, self.instance),
+            })
+        })
+    }
+
+    /// The origins of one parameter.
+    fn of_param(&self, call: &Call, name: &str) -> Origins {
+        let param = call.params.iter().find(|(known, _)| known == name);
+        param.map(|(_, template)| self.of_template(call, name, template)).unwrap_or_default()
+    }
+
+    /// The origins of what stands at a dotted path of the parameters.
+    fn of_template(&self, call: &Call, path: &str, template: &Template) -> Origins {
+        match template {
+            Template::Literal(value) => self.of_literal(call, path, value),
+            Template::Expr(expr) => self.of_expr(expr, &[]),
+            Template::Text(parts) => self.of_text(call, path, parts),
+            Template::Array(items) => union(items.iter().map(|item| self.of_template(call, path, item))),
+            Template::Object(fields) => {
+                union(fields.iter().map(|(name, value)| self.of_template(call, &self.deeper(path, name), value)))
+            }
+        }
+    }
+
+    /// A text carries what is put in, and the words between.
+    fn of_text(&self, call: &Call, path: &str, parts: &[TextPart]) -> Origins {
+        union(parts.iter().map(|part| match part {
+            TextPart::Words(words) => match (&self.grounding, &call.tool) {
+                (Some(grounding), Some(tool)) => grounding.origins_between(tool, path, words, self.literal),
+                _ => self.literal.clone(),
+            },
+            TextPart::Reference(expr) => self.of_expr(expr, &[]),
+        }))
+    }
+
+    /// A literal carries everything that whoever proposed it had been shown, unless the user named it.
+    fn of_literal(&self, call: &Call, path: &str, value: &Value) -> Origins {
+        match (&self.grounding, &call.tool) {
+            (Some(grounding), Some(tool)) => grounding.origins(tool, path, value, self.literal),
+            _ => self.literal.clone(),
+        }
+    }
+
+    /// The origins of what lies at one place of the parameters.
+    pub(crate) fn of_place(&self, call: &Call, place: &[Segment]) -> Origins {
+        let Some((name, mut rest)) = place.split_first() else { return Origins::default() };
+        let param = call.params.iter().find(|(known, _)| **known == *name.key());
+        let Some(mut template) = param.map(|(_, template)| template) else { return Origins::default() };
+        let mut path = self.deeper("", &name.key()).into_owned();
+        while let Some((step, deeper)) = rest.split_first() {
+            let inner = match template {
+                Template::Literal(value) => return self.of_literal_at(call, path, value, rest),
+                Template::Expr(expr) => return self.of_expr(expr, rest),
+                Template::Text(parts) => return self.of_text(call, &path, parts),
+                Template::Array(items) => step.element(items.len()).and_then(|index| items.get(index)),
+                Template::Object(fields) => {
+                    path = self.deeper(&path, &step.key()).into_owned();
+                    fields.iter().find(|(known, _)| *known == step.key()).map(|(_, inner)| inner)
+                }
+            };
+            let Some(inner) = inner else { return self.of_template(call, &path, template) };
+            (template, rest) = (inner, deeper);
+        }
+        self.of_template(call, &path, template)
+    }
+
+    /// The same of a place below a literal.
+    fn of_literal_at(&self, call: &Call, mut path: String, literal: &Value, place: &[Segment]) -> Origins {
+        let mut value = literal;
+        for step in place {
+            let Some(inner) = step.of(value) else { break };
+            if value.is_object() {
+                path = self.deeper(&path, &step.key()).into_owned();
+            }
+            value = inner;
+        }
+        self.of_literal(call, &path, value)
+    }
+
+    /// A dotted path with a name more. Only grounding asks for paths, so that without it they cost nothing.
+    fn deeper<'p>(&self, path: &'p str, name: &str) -> Cow<'p, str> {
+        match &self.grounding {
+            None => Cow::Borrowed(""),
+            Some(_) if path.is_empty() => Cow::Owned(name.to_owned()),
+            Some(_) => Cow::Owned(format!("{path}.{name}")),
+        }
+    }
+
+    /// The origins of what lies at a dotted path, where something does. Arrays are looked through.
+    pub(crate) fn of_path(&self, call: &Call, path: &str) -> Option<Origins> {
+        let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
+        let of = call.params.iter().filter(|(name, _)| alike(name, first));
+        join_all(of.filter_map(|(name, template)| self.below(call, name, template, rest)))
+    }
+
+    fn below(&self, call: &Call, above: &str, template: &Template, path: Option<&str>) -> Option<Origins> {
+        let Some(path) = path else { return Some(self.of_template(call, above, template)) };
+        let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
+        match template {
+            Template::Literal(value) => {
+                let parts = values_at(value, path).into_iter();
+                join_all(parts.map(|(path, part)| self.of_literal(call, &self.deeper(above, &path), part)))
+            }
+            // There is nothing below a text.
+            Template::Text(_) => None,
+            Template::Expr(expr) => Some(self.of_names(expr, &path.split('.').collect::<Vec<_>>())),
+            Template::Array(items) => {
+                join_all(items.iter().filter_map(|item| self.below(call, above, item, Some(path))))
+            }
+            Template::Object(fields) => {
+                let of = fields.iter().filter(|(name, _)| alike(name, first));
+                join_all(of.filter_map(|(name, value)| self.below(call, &self.deeper(above, name), value, rest)))
+            }
+        }
+    }
+
+    /// `a || b` carries what was read of it, `a && b` what b carries.
+    fn of_expr(&self, expr: &Expr, below: &[Segment]) -> Origins {
+        let Some(path) = self.source(expr) else { return Origins::default() };
+        if below.is_empty() {
+            return self.context.origins(path, self.instance);
+        }
+        let exact = Path { kind: path.kind.clone(), segments: path.segments.iter().chain(below).cloned().collect() };
+        // Where the way below is not there as written, the whole value answers for it.
+        let path = if self.context.read(&exact, self.instance).is_some() { &exact } else { path };
+        self.context.origins(path, self.instance)
+    }
+
+    /// The same where names lead there, in whatever spelling.
+    fn of_names(&self, expr: &Expr, names: &[&str]) -> Origins {
+        let Some(path) = self.source(expr) else { return Origins::default() };
+        let mut ways = Vec::new();
+        if let Some(value) = self.context.read(path, self.instance) {
+            find_ways(&value, names, &mut Vec::new(), &mut ways);
+        }
+        let of_way = |way: Vec<Segment>| {
+            let segments = path.segments.iter().cloned().chain(way).collect();
+            self.context.origins(&Path { kind: path.kind.clone(), segments }, self.instance)
+        };
+        // Where no way leads there, the whole value answers for it.
+        join_all(ways.into_iter().map(of_way)).unwrap_or_else(|| self.context.origins(path, self.instance))
+    }
+
+    fn source<'e>(&self, expr: &'e Expr) -> Option<&'e Path> {
+        match expr {
+            Expr::Ref(path) => Some(path),
+            Expr::All(terms) => self.source(terms.last()?),
+            Expr::Any(terms) => {
+                let has = |term: &&Expr| {
+                    term.value(&|path| self.context.read(path, self.instance)).is_some_and(|value| !value.is_null())
+                };
+                self.source(terms.iter().find(has).or(terms.last())?)
+            }
+        }
+    }
+}
+
+/// The ways by which names lead into a value. Where the same name is there in several spellings, whoever reads it may
+/// read any of them.
+fn find_ways(value: &Value, names: &[&str], way: &mut Vec<Segment>, found: &mut Vec<Vec<Segment>>) {
+    let [first, rest @ ..] = names else { return found.push(way.clone()) };
+    let Value::Object(fields) = value else { return };
+    for (name, inner) in fields.iter().filter(|(name, _)| alike(name, first)) {
+        way.push(Segment::Field(name.as_str().into()));
+        find_ways(inner, rest, way, found);
+        way.pop();
+    }
+}
+
+/// Messages that are looked through for a value.
+const MOST_MESSAGES: usize = 10_000;
+/// Bytes of text and values that are looked at, in all, for a value.
+const MOST_EFFORT: usize = 4 * 1024 * 1024;
+
+/// Whether a value stands somewhere in another; of a text, a part will do. Not found with no effort left is no.
+fn holds(whole: &Value, value: &Value, effort: &mut usize) -> bool {
+    let size = if let Value::String(text) = whole { text.len() } else { 1 };
+    let Some(left) = effort.checked_sub(size) else { return false };
+    *effort = left;
+    match (whole, value) {
+        (Value::String(whole), Value::String(part)) => whole == part || (!part.is_empty() && whole.contains(part)),
+        (whole, value) if whole == value => true,
+        (Value::Array(items), value) => items.iter().any(|item| holds(item, value, effort)),
+        (Value::Object(fields), value) => fields.values().any(|field| holds(field, value, effort)),
+        _ => false,
+    }
+}
+
+fn union(parts: impl Iterator<Item = Origins>) -> Origins {
+    parts.fold(Origins::default(), |all, part| all.joined(&part))
+}
+
+fn join_all(parts: impl Iterator<Item = Origins>) -> Option<Origins> {
+    parts.fold(None, |all: Option<Origins>, part| Some(all.unwrap_or_default().joined(&part)))
+}
+
+/// A read that was planned before reading may follow an address that stands in one tool's result as it is: nothing that
+/// was read elsewhere can be written into it (POL-6).
+pub(crate) fn stands_in_one_result(context: &Context, instance: Option<&str>, params: &Value, path: &str) -> bool {
+    let mut values = Vec::new();
+    named(params, Vec::new(), path, &mut values);
+    !values.is_empty() && values.iter().all(|(_, value)| is_in_one_result(context, instance, value))
+}
+
+/// Searches results, the latest first, with a bounded effort. What is not found by then is asked about.
+fn is_in_one_result(context: &Context, instance: Option<&str>, value: &Value) -> bool {
+    let mut effort = MOST_EFFORT;
+    context.latest().take(MOST_MESSAGES).any(|message| match message {
+        Message::Data(data) if data.instance.is_none() || data.instance.as_deref() == instance => {
+            let tool = data.output.as_ref().and_then(|output| output.call.get("_tool")?.as_str());
+            // Answers of the model or of a delegate are not results of a tool.
+            let own = |origin: &Origin| matches!(origin, Origin::Tool { name, .. } if Some(name.as_ref()) == tool);
+            tool.is_some()
+                && data.all_sources().iter().any(own)
+                && data.operation().2.is_some_and(|result| holds(result, value, &mut effort))
+        }
+        _ => false,
+    })
+}
+
+/// The mark behind a value that is not trusted, with the tools it comes from.
+pub(crate) fn mark(origins: &Origins) -> String {
+    let names: Vec<String> = origins.untrusted().map(word).collect();
+    if names.is_empty() { String::new() } else { format!("   ← from {}, not trusted", names.join(", ")) }
+}

@@ -1,0 +1,278 @@
+//! The policy of an agent's file: rules that a manager can read.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::gate::Ruling;
+use super::grounding::AfterReading;
+use super::index::{Index, Line};
+use super::matching::Match;
+use crate::glob;
+use crate::names::folded;
+use crate::origin::Origins;
+use crate::tool::{Effect, Tool};
+
+/// A policy as it stands in an agent's file: lists of tools, rules, or both.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "PolicyForm")]
+pub struct Policy {
+    /// Tools that run; with such a list, what no rule names is refused.
+    allow: Vec<String>,
+    /// Tools that a person confirms.
+    confirm: Vec<String>,
+    /// Tools that never run.
+    refuse: Vec<String>,
+    /// Rules.
+    rules: Vec<Rule>,
+    /// What holds for creations that were proposed after untrusted data was shown.
+    #[serde(skip_serializing_if = "is_default")]
+    after_reading: AfterReading,
+    /// Finds the lines that may speak of a call without looking at the others.
+    #[serde(skip)]
+    index: Arc<Index>,
+}
+
+/// One rule: whatever matches gets the verdict.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    /// What it is about.
+    #[serde(rename = "match", default)]
+    pub matching: Match,
+    /// What holds then.
+    pub verdict: Ruling,
+    /// Why, in words for a person.
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// Calls that it must and must not match, looked at when the file is loaded.
+    #[serde(default)]
+    pub examples: Option<Examples>,
+}
+
+/// Calls that show what a rule means.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Examples {
+    /// It matches these.
+    pub matching: Vec<Value>,
+    /// It does not match these.
+    pub not_matching: Vec<Value>,
+}
+
+/// Rules alone may be written as a bare list.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum PolicyForm {
+    Rules(Vec<Rule>),
+    Full(PolicyFields),
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct PolicyFields {
+    allow: Vec<String>,
+    confirm: Vec<String>,
+    refuse: Vec<String>,
+    rules: Vec<Rule>,
+    after_reading: AfterReading,
+}
+
+fn is_default(after_reading: &AfterReading) -> bool {
+    *after_reading == AfterReading::default()
+}
+
+impl From<PolicyForm> for Policy {
+    fn from(form: PolicyForm) -> Self {
+        let PolicyFields { allow, confirm, refuse, rules, after_reading } = match form {
+            PolicyForm::Rules(rules) => PolicyFields { rules, ..PolicyFields::default() },
+            PolicyForm::Full(fields) => fields,
+        };
+        let index = Arc::new(Index::of(&allow, &confirm, &refuse, &rules));
+        Policy { allow, confirm, refuse, rules, after_reading, index }
+    }
+}
+
+impl Policy {
+    /// Whether anything depends on which parameters a call of this tool has.
+    pub(crate) fn looks_at_params(&self, tool: &Tool) -> bool {
+        !tool.risky.is_empty() || self.index.looks_at_params()
+    }
+
+    /// Whether anything depends on where the parameters of a call come from, beyond whether that is trusted.
+    pub(crate) fn looks_at_origins(&self) -> bool {
+        self.index.looks_at_origins()
+    }
+
+    /// What holds for creations that were proposed after untrusted data was shown (POL-7).
+    pub fn after_reading(&self) -> AfterReading {
+        self.after_reading
+    }
+
+    /// The same policy with another word on creations after reading.
+    #[must_use]
+    pub fn with_after_reading(self, after_reading: AfterReading) -> Self {
+        Self { after_reading, ..self }
+    }
+
+    /// Whether a tool that no line names is refused.
+    pub(super) fn has_allow_list(&self) -> bool {
+        self.index.has_allow_list()
+    }
+
+    /// What a line says, and in which words of its author.
+    pub(super) fn says(&self, line: Line) -> (Ruling, Option<&str>) {
+        match line {
+            Line::Allow(_) => (Ruling::Allow, None),
+            Line::Confirm(_) => (Ruling::Confirm, None),
+            Line::Refuse(_) => (Ruling::Refuse, None),
+            Line::Rule(index) => (self.rules[index].verdict, self.rules[index].reason.as_deref()),
+        }
+    }
+
+    /// The rules, in the order of the file.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Looks whether every rule's examples come out as they say.
+    pub fn check(&self, tools: &dyn Fn(&str) -> Option<std::sync::Arc<Tool>>) -> Result<(), String> {
+        for (index, rule) in self.rules.iter().enumerate() {
+            if let Some(effect) = &rule.matching.effect
+                && !Effect::is_name(effect)
+            {
+                return Err(format!("rule {index}: unknown effect `{effect}`"));
+            }
+            let examples = rule.examples.clone().unwrap_or_default();
+            let expected = [(true, examples.matching), (false, examples.not_matching)];
+            for (matches, example) in expected.into_iter().flat_map(|(m, all)| all.into_iter().map(move |e| (m, e))) {
+                let name = example.get("_tool").and_then(Value::as_str).unwrap_or_default();
+                let effect = tools(name).map(|tool| tool.effect).unwrap_or_default();
+                if rule.matching.holds(name, effect, &example, &|path| example_origins(&example, path)) != matches {
+                    let what = if matches { "should match" } else { "should not match" };
+                    return Err(format!("rule {index} {what} its example {example}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The lines that speak of a call, in the order of the file; of each list, the first one.
+    pub(super) fn lines_about(
+        &self,
+        tool: &Tool,
+        params: &Value,
+        origins: &dyn Fn(Option<&str>) -> Origins,
+    ) -> Vec<Line> {
+        let mut lines = self.index.candidates(tool, params, origins);
+        lines.retain(|line| match *line {
+            Line::Allow(index) => glob::fits(&self.allow[index], &tool.name),
+            Line::Confirm(index) => glob::fits(&self.confirm[index], &tool.name),
+            Line::Refuse(index) => glob::fits(&self.refuse[index], &tool.name),
+            Line::Rule(index) => self.rules[index].matching.holds(&tool.name, tool.effect, params, origins),
+        });
+        lines.dedup_by_key(|line| match *line {
+            Line::Rule(index) => Line::Rule(index),
+            Line::Allow(_) => Line::Allow(0),
+            Line::Confirm(_) => Line::Confirm(0),
+            Line::Refuse(_) => Line::Refuse(0),
+        });
+        lines
+    }
+}
+
+/// A call in a file says where its parameters come from by `_from`: a list of labels for all of them, or such a list
+/// for each by its path.
+pub(super) fn example_origins(example: &Value, path: Option<&str>) -> Origins {
+    match (example.get("_from"), path) {
+        (Some(Value::Object(each)), None) => {
+            each.values().map(Origins::from_json).fold(Origins::default(), |a, b| a.joined(&b))
+        }
+        (Some(Value::Object(each)), Some(path)) => {
+            // What is said of a whole holds for its parts, and what is said of a part reaches the whole.
+            let within = |a: &str, b: &str| a == b || a.strip_prefix(b).is_some_and(|rest| rest.starts_with('.'));
+            let path = folded(path);
+            let about = |name: &str| within(&folded(name), &path) || within(&path, &folded(name));
+            let said = each.iter().filter(|(name, _)| about(name)).map(|(_, labels)| Origins::from_json(labels));
+            said.fold(Origins::default(), |all, of| all.joined(&of))
+        }
+        (Some(labels), _) => Origins::from_json(labels),
+        (None, _) => Origins::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_example_that_comes_out_otherwise_is_an_error() {
+        let rules = |examples| -> Policy {
+            serde_json::from_value(json!([{"match": {"tool": "pay*"}, "verdict": "confirm", "examples": examples}]))
+                .unwrap()
+        };
+        assert!(
+            rules(json!({"matching": [{"_tool": "pay_out"}], "not_matching": [{"_tool": "read"}]}))
+                .check(&|_| None)
+                .is_ok()
+        );
+        assert!(rules(json!({"matching": [{"_tool": "read"}]})).check(&|_| None).is_err());
+    }
+
+    /// Names, paths and origins that meet each other often, patterns of every form among them.
+    fn any_match() -> impl Strategy<Value = Value> {
+        let one_of = |words: &'static [&'static str]| prop::option::of(prop::sample::select(words));
+        let tool =
+            one_of(&["crm.deal.get", "crm.deal.*", "crm.*", "*.get", "*deal*", "*", "c*t", "pay", "", "**", "платёж*"]);
+        let effect = one_of(&["read", "update", "delete"]);
+        let param = one_of(&["fields", "FIELDS.sum", "fields.SUM.x", "rows.id", "to", "a.b", ""]);
+        let from = one_of(&["user", "untrusted", "trusted:crm", "mail", "untrusted:mail", "model"]);
+        (tool, effect, param, from).prop_map(|(tool, effect, param, from)| {
+            let said = [("tool", tool), ("effect", effect), ("param", param), ("from", from)];
+            said.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value?)))).collect()
+        })
+    }
+
+    fn any_params() -> impl Strategy<Value = Value> {
+        let sum = prop::sample::select(vec![json!(1), json!({"X": 1}), json!("†state.x"), json!([{"x": 1}, {}])]);
+        let fields = sum.prop_flat_map(|sum| {
+            let name = prop::sample::select(vec!["sum", "SUM", "title", "a.b"]);
+            name.prop_map(move |name| json!({name: sum, "Sum": 2}))
+        });
+        let fields = prop_oneof![fields, Just(json!("†state.f")), Just(json!([{"id": 1}, {"ID": 2}])), Just(json!(5))];
+        let name = prop::sample::select(vec!["fields", "Fields", "rows", "to", "a", "a.b", ""]);
+        prop::collection::vec((name, fields), 0..4)
+            .prop_map(|all| all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn the_index_finds_every_line_that_a_look_at_all_of_them_finds(
+            rules in prop::collection::vec(any_match(), 0..12),
+            lists in prop::collection::vec(prop::sample::select(vec!["crm.*", "*", "pay", "*get", "crm.deal.get"]), 0..4),
+            name in prop::sample::select(vec!["crm.deal.get", "crm.deal.update", "pay", "cat", "платёж", "get"]),
+            effect in prop::sample::select(vec!["read", "update", "delete", "create"]),
+            params in any_params(),
+            labels in prop::collection::vec(prop::sample::select(vec!["user", "model", "trusted:crm", "untrusted:mail"]), 0..3),
+        ) {
+            let rule = |matching: &Value| json!({"match": matching, "verdict": "confirm"});
+            let policy: Policy = serde_json::from_value(json!({
+                "confirm": lists, "rules": rules.iter().map(rule).collect::<Vec<_>>(),
+            })).unwrap();
+            let tool = Tool::parse(name, &json!({"x-effect": effect})).unwrap();
+            let origins = |path: Option<&str>| match path {
+                // Not all parameters come from the same places.
+                Some(path) if path.to_lowercase().starts_with('t') => Origins::default(),
+                _ => Origins::from_json(&json!(labels)),
+            };
+            let mut all: Vec<Line> = Vec::new();
+            all.extend(policy.confirm.iter().position(|pattern| glob::fits(pattern, name)).map(Line::Confirm));
+            let holds = |rule: &Rule| rule.matching.holds(name, tool.effect, &params, &origins);
+            all.extend((0..policy.rules.len()).filter(|index| holds(&policy.rules[*index])).map(Line::Rule));
+            prop_assert_eq!(policy.lines_about(&tool, &params, &origins), all);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The dry run of a plan under a policy.
+
+use serde_json::Value;
+
+use super::gate::{Gate, Proposal};
+use super::provenance::{Place, Provenance};
+use crate::context::Context;
+use crate::origin::{Origin, Origins};
+use crate::plan::{self, Check, Simulation};
+use crate::tool::Tool;
+
+/// Runs a checked plan dry. `by_model` says which tools the model carries out itself.
+pub fn simulate(check: &Check, context: &Context, gate: Gate<'_>, by_model: impl Fn(&Tool) -> bool) -> Simulation {
+    let by_person = Origins::of(Origin::User);
+    plan::simulate(check, context, by_model, |call, tool, instance, params: &Value| {
+        let provenance = Provenance { context, instance, literal: &by_person, said: Origins::NONE, grounding: None };
+        let verdict = gate.judge(&Proposal {
+            call,
+            tool,
+            params: &|| params.clone(),
+            origins: &|place: Place<'_>| provenance.of(call, place),
+            proposer: &by_person,
+            may_follow: &|_| false,
+            grounding: None,
+        });
+        verdict.to_json()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::message::PlanMode;
+    use crate::policy::{Mode, Policy};
+    use serde_json::json;
+
+    #[test]
+    fn each_branch_says_what_it_leaves_out_and_what_needs_a_person() {
+        let context = Context::from_value(json!([
+            {"type": "input", "city": "Сочи"},
+            {"type": "tool", "tool": {
+                "forecast": {"properties": {"city": {}}, "x-effect": "read"},
+                "walk": {"properties": {"f": {}}, "x-effect": "delete"},
+                "museum": {"properties": {"f": {}}, "x-effect": "create"},
+            }},
+        ]))
+        .unwrap();
+        let calls = [
+            json!({"_tool": "forecast", "city": "†input.city", "_outputPath": "†state.sunny || †state.rainy"}),
+            json!({"_tool": "walk", "f": "†state.sunny", "_outputPath": "†state.a"}),
+            json!({"_tool": "museum", "f": "†state.rainy"}),
+        ];
+        let check = plan::check(&calls.map(Arc::new), PlanMode::Lazy, &context);
+        let dry = simulate(&check, &context, Gate::new(&Policy::default(), Mode::Full), |_| false);
+        assert_eq!(dry.calls[0]["params"], json!({"city": "Сочи"}));
+        assert_eq!(dry.calls[1]["params"], json!({"f": "†state.sunny"}));
+        assert_eq!((&dry.calls[1]["verdict"], &dry.calls[2]["verdict"]), (&json!("confirm"), &json!("allow")));
+        let skipped: Vec<_> = dry.branches.iter().map(|branch| branch["skipped"].clone()).collect();
+        assert_eq!(skipped, [json!([2]), json!([1])]);
+    }
+}

@@ -1,0 +1,426 @@
+//! Why a value is what it is: the chain of messages and calls behind it, back to people, the author and tools.
+//!
+//! Memory is a list of messages, and each result carries the call it came of, references and all. So the chain is read
+//! from the list itself: who wrote this place last, and with it everything that was added since; what those calls were
+//! given; who wrote that before them.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::grounding::{FoundIn, Grounded, Grounding};
+use super::provenance::mark;
+use crate::call::ASIDES;
+use crate::context::Context;
+use crate::expr::Expr;
+use crate::fold::Method;
+use crate::message::{Data, Message};
+use crate::origin::{Origin, Origins};
+use crate::path::{Path, Segment};
+use crate::quote::{json as shown, word};
+use crate::template::Template;
+
+/// Why a place of memory holds what it holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Why {
+    /// The place, such as `†state.deal`.
+    pub what: String,
+    /// What stands there now; none below the first level, where it is as it was then.
+    pub value: Option<Value>,
+    /// Where that comes from, all in all.
+    pub origins: Origins,
+    /// What has written it, the latest first.
+    pub because: Vec<Because>,
+    /// Writes that are left out, because there are too many of them or because they were told above.
+    pub left_out: usize,
+}
+
+/// One write, and what it was made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Because {
+    /// The index of the message.
+    pub message: usize,
+    /// When, where that is known.
+    pub date: Option<String>,
+    /// Whose word it is.
+    pub by: Writer,
+    /// The place it wrote.
+    pub to: String,
+    /// How it joined what was there.
+    pub method: Method,
+    /// What it carries.
+    pub origins: Origins,
+    /// The parameters of the call.
+    pub params: Vec<Given>,
+    /// What its executor was shown of memory.
+    pub shown: Vec<Why>,
+}
+
+/// Whose word a write is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// The agent's author, or whoever made the request.
+    Author,
+    /// A person.
+    User,
+    /// A tool that was called.
+    Tool {
+        /// Its name.
+        name: String,
+        /// Whether it is believed.
+        trusted: bool,
+    },
+    /// The model, which carried out a call of this tool itself, or a node of the agent's graph.
+    Model(String),
+    /// A delegate, which carried out a call of this tool.
+    Delegate(String),
+    /// A call of this tool that was made elsewhere, before the session began.
+    Elsewhere(String),
+    /// The runtime, about an error.
+    Runtime,
+}
+
+/// A parameter of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Given {
+    /// Its name.
+    pub name: String,
+    /// What the call says there, references as they were written.
+    pub value: Value,
+    /// What is behind each of its references; empty for a literal, which is the word of whoever proposed the call.
+    pub from: Vec<Why>,
+    /// How a literal is grounded in what the user said, where such literals carry the user's origin.
+    pub grounded: Vec<Grounded>,
+}
+
+/// Writes told of one place.
+const MOST_WRITES: usize = 20;
+/// Places told in all.
+const MOST_PLACES: usize = 200;
+/// Characters of a value on its line.
+const MOST_CHARACTERS: usize = 160;
+
+/// Why an expression has the value that it has in a context. With a grounding, literals of calls are told with how the
+/// user named them.
+pub fn why(context: &Context, expr: &Expr, instance: Option<&str>, grounding: Option<Grounding<'_>>) -> Why {
+    let path = read_of(context, expr, instance);
+    let mut teller = Teller { context, instance, grounding, told: BTreeSet::new() };
+    let mut why = teller.tell(path, context.messages().len());
+    why.value = context.read(path, instance).map(std::borrow::Cow::into_owned);
+    why.origins = context.origins(path, instance);
+    why
+}
+
+/// The path of an expression that is read.
+fn read_of<'e>(context: &Context, expr: &'e Expr, instance: Option<&str>) -> &'e Path {
+    let has = |term: &&Expr| term.value(&|path| context.read(path, instance)).is_some_and(|value| !value.is_null());
+    match expr {
+        Expr::Ref(path) => path,
+        Expr::All(terms) | Expr::Any(terms) => {
+            let chosen = if matches!(expr, Expr::Any(_)) { terms.iter().find(has) } else { None };
+            let last = terms.last().expect("an expression of several terms has one");
+            read_of(context, chosen.unwrap_or(last), instance)
+        }
+    }
+}
+
+struct Teller<'a> {
+    context: &'a Context,
+    instance: Option<&'a str>,
+    grounding: Option<Grounding<'a>>,
+    /// Places that were told, each with the length of the memory in which it was looked at.
+    told: BTreeSet<(Path, usize)>,
+}
+
+impl Teller<'_> {
+    /// What had written a place when memory had this many messages.
+    fn tell(&mut self, path: &Path, before: usize) -> Why {
+        let writes = self.writes(path, before);
+        let mut why = Why {
+            what: path.to_string(),
+            value: None,
+            origins: Origins::default(),
+            because: Vec::new(),
+            left_out: writes.len(),
+        };
+        for &index in &writes {
+            if let Message::Data(data) = &self.context.messages()[index] {
+                why.origins.join(&data.all_sources());
+            }
+        }
+        if self.told.len() >= MOST_PLACES || !self.told.insert((path.clone(), before)) {
+            return why;
+        }
+        for &index in writes.iter().take(MOST_WRITES) {
+            let Message::Data(data) = &self.context.messages()[index] else { continue };
+            why.because.push(self.tell_write(index, data));
+            why.left_out -= 1;
+        }
+        why
+    }
+
+    /// The messages that reach a place, the latest first, back to the one that wrote it as a whole.
+    fn writes(&self, path: &Path, before: usize) -> Vec<usize> {
+        let mut found = Vec::new();
+        let (mut own_is_covered, mut global_is_covered) = (self.instance.is_none(), false);
+        for (index, message) in self.context.messages()[..before].iter().enumerate().rev() {
+            let Message::Data(data) = message else { continue };
+            let is_own = data.instance.is_some();
+            let is_covered = if is_own { own_is_covered } else { global_is_covered };
+            if is_covered || data.kind != path.kind || (is_own && data.instance.as_deref() != self.instance) {
+                continue;
+            }
+            match reach(data, &path.segments) {
+                Reach::Not => continue,
+                Reach::Adds => {}
+                // What an instance has may be merged with what is global, so the one does not cover the other.
+                Reach::Covers if is_own => own_is_covered = true,
+                Reach::Covers => global_is_covered = true,
+            }
+            found.push(index);
+            if own_is_covered && global_is_covered {
+                break;
+            }
+        }
+        found
+    }
+
+    fn tell_write(&mut self, index: usize, data: &Data) -> Because {
+        let call = data.output.as_ref().map(|output| output.call.clone());
+        let call = call.or_else(|| data.data().get("call").filter(|_| data.kind == "error").cloned().map(Into::into));
+        let fields = call.as_ref().and_then(|call| call.as_object());
+        let mut params = Vec::new();
+        let mut shown = Vec::new();
+        for (name, value) in fields.into_iter().flatten() {
+            let is_aside = ASIDES.contains(&name.as_str()) && self.is_no_param(fields, name);
+            if !name.starts_with('_') && !is_aside {
+                let from = self.behind(value, index);
+                let grounded = if from.is_empty() { self.grounded(fields, name, value, index) } else { Vec::new() };
+                params.push(Given { name: name.clone(), value: value.clone(), from, grounded });
+            }
+        }
+        for scope in fields.and_then(|fields| fields.get("_scopes")?.as_array()).into_iter().flatten() {
+            let path = match scope.as_str() {
+                Some(text) if text.starts_with('†') => Expr::parse(text).ok(),
+                Some("text" | "tool") | None => None,
+                Some(kind) => Some(Expr::Ref(Path::root(kind).into())),
+            };
+            if let Some(Expr::Ref(path)) = path {
+                shown.push(self.tell(&path, index));
+            }
+        }
+        let to = data
+            .output
+            .as_ref()
+            .map_or_else(|| Path::root(data.kind.as_str()).to_string(), |output| output.path.to_string());
+        Because {
+            message: index,
+            date: data.output.as_ref().and_then(|output| output.date.as_deref().map(str::to_owned)),
+            by: self.writer(data, fields),
+            to,
+            method: data.operation().1,
+            origins: data.all_sources(),
+            params,
+            shown,
+        }
+    }
+
+    /// What is behind each reference in a parameter, as memory was before the call's result came.
+    fn behind(&mut self, value: &Value, before: usize) -> Vec<Why> {
+        let Ok(template) = Template::parse(value) else { return Vec::new() };
+        let mut paths = Vec::new();
+        template.exprs(&mut |expr| expr.each_ref(&mut |path| paths.push(path.clone())));
+        paths.iter().map(|path| self.tell(path, before)).collect()
+    }
+
+    /// How a literal is grounded in what had been said and read before the call's result came.
+    fn grounded(&self, fields: Option<&Map<String, Value>>, name: &str, value: &Value, before: usize) -> Vec<Grounded> {
+        let tool = fields.and_then(|fields| self.context.tool(fields.get("_tool")?.as_str()?));
+        let (Some(grounding), Some(tool)) = (&self.grounding, tool) else { return Vec::new() };
+        let mut grounded = grounding.found_in(tool, name, value);
+        grounded.retain(|one| !matches!(one.found.place, FoundIn::Message(index) if index >= before));
+        grounded
+    }
+
+    fn is_no_param(&self, fields: Option<&Map<String, Value>>, name: &str) -> bool {
+        let tool = fields.and_then(|fields| self.context.tool(fields.get("_tool")?.as_str()?));
+        tool.is_none_or(|tool| tool.param(name).is_none())
+    }
+
+    fn writer(&self, data: &Data, fields: Option<&Map<String, Value>>) -> Writer {
+        if data.kind == "error" {
+            return Writer::Runtime;
+        }
+        let Some(output) = &data.output else {
+            return if data.kind == "input" { Writer::User } else { Writer::Author };
+        };
+        let name = output.call.get("_tool").and_then(Value::as_str).unwrap_or_default();
+        let sources = data.all_sources();
+        let own = sources.iter().find_map(|origin| match origin {
+            Origin::Tool { name: known, trusted } if known.as_ref() == name => Some(*trusted),
+            _ => None,
+        });
+        let delegate = fields.is_some_and(|fields| fields.get("_delegate").is_some_and(Value::is_string))
+            || self.context.tool(name).is_some_and(|tool| tool.fixed_name("_delegate").is_some());
+        match own {
+            _ if data.origins.is_none() => Writer::Elsewhere(name.to_owned()),
+            Some(trusted) => Writer::Tool { name: name.to_owned(), trusted },
+            None if delegate => Writer::Delegate(name.to_owned()),
+            None if sources.iter().eq([&Origin::User]) => Writer::User,
+            None => Writer::Model(name.to_owned()),
+        }
+    }
+}
+
+/// What a write does to a place.
+enum Reach {
+    /// Nothing.
+    Not,
+    /// It joins what is there, or is a part of it.
+    Adds,
+    /// What was there before is gone.
+    Covers,
+}
+
+fn reach(data: &Data, place: &[Segment]) -> Reach {
+    let (path, method, Some(value)) = data.operation() else { return Reach::Not };
+    if !path.iter().zip(place).all(|(a, b)| a.may_meet(b)) {
+        return Reach::Not;
+    }
+    let from_the_end = path.iter().zip(place).any(|(a, b)| a.counts_from_the_end() || b.counts_from_the_end());
+    // A write below the place, or perhaps beside it, is a part of what is there.
+    let Some(mut rest) = place.get(path.len()..).filter(|_| !from_the_end && path.len() <= place.len()) else {
+        return Reach::Adds;
+    };
+    let (mut value, mut method) = (value, method);
+    loop {
+        match (method, value, rest.split_first()) {
+            (Method::Push | Method::Concat, ..) => return Reach::Adds,
+            (Method::Merge | Method::Assign, Value::Object(_), None) => return Reach::Adds,
+            (Method::Merge | Method::Assign, _, Some((step, _))) if step.counts_from_the_end() => return Reach::Adds,
+            (Method::Merge | Method::Assign, Value::Object(fields), Some((step, below))) => {
+                // What is merged leaves alone what it does not name.
+                let Some(inner) = fields.get(step.key().as_ref()) else { return Reach::Not };
+                let deep = method == Method::Merge && inner.is_object();
+                (value, rest, method) = (inner, below, if deep { method } else { Method::Set });
+            }
+            _ => return Reach::Covers,
+        }
+    }
+}
+
+impl Writer {
+    fn words(&self) -> String {
+        match self {
+            Writer::Author => "the author".to_owned(),
+            Writer::User => "a person".to_owned(),
+            Writer::Tool { name, trusted: true } => format!("{}, a tool that is trusted", word(name)),
+            Writer::Tool { name, trusted: false } => format!("{}, a tool that is not trusted", word(name)),
+            Writer::Model(name) => format!("the model itself, for {}", word(name)),
+            Writer::Delegate(name) => format!("a delegate, for {}", word(name)),
+            Writer::Elsewhere(name) => format!("{}, called elsewhere and not trusted", word(name)),
+            Writer::Runtime => "the runtime, about an error".to_owned(),
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        match self {
+            Writer::Author => json!({"author": true}),
+            Writer::User => json!({"user": true}),
+            Writer::Tool { name, trusted } => json!({"tool": name, "trusted": trusted}),
+            Writer::Model(name) => json!({"model": name}),
+            Writer::Delegate(name) => json!({"delegate": name}),
+            Writer::Elsewhere(name) => json!({"elsewhere": name}),
+            Writer::Runtime => json!({"runtime": true}),
+        }
+    }
+}
+
+impl Why {
+    /// Whether nothing has ever written there.
+    pub fn is_absent(&self) -> bool {
+        self.because.is_empty() && self.left_out == 0
+    }
+
+    /// The form in which other programs read it.
+    pub fn to_json(&self) -> Value {
+        let all = |whys: &[Why]| whys.iter().map(Why::to_json).collect::<Vec<_>>();
+        let because = self.because.iter().map(|one| {
+            let given = |given: &Given| {
+                let mut form = json!({"name": given.name, "value": given.value, "from": all(&given.from)});
+                if !given.grounded.is_empty() {
+                    form["grounded"] = given.grounded.iter().map(Grounded::to_json).collect();
+                }
+                form
+            };
+            json!({
+                "message": one.message,
+                "date": one.date,
+                "by": one.by.to_json(),
+                "to": one.to,
+                "method": one.method.name(),
+                "origins": one.origins.to_json(),
+                "params": one.params.iter().map(given).collect::<Vec<_>>(),
+                "shown": all(&one.shown),
+            })
+        });
+        let mut form = json!({
+            "what": self.what,
+            "origins": self.origins.to_json(),
+            "because": because.collect::<Vec<_>>(),
+        });
+        if let Some(value) = &self.value {
+            form["value"] = value.clone();
+        }
+        if self.left_out > 0 {
+            form["left_out"] = self.left_out.into();
+        }
+        form
+    }
+
+    /// The chain in words, a line for each link, indented by how far back it lies. Nothing in it can pass for
+    /// another line, or hide one.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        self.write(0, "", &mut lines);
+        lines
+    }
+
+    fn write(&self, depth: usize, before: &str, lines: &mut Vec<String>) {
+        let value = self.value.as_ref().map(|value| format!(" = {}", cut(value))).unwrap_or_default();
+        let absent = if self.is_absent() { ": nothing has written it" } else { "" };
+        let indent = "  ".repeat(depth);
+        lines.push(format!("{indent}{before}{}{value}{absent}{}", crate::visible(&self.what), mark(&self.origins)));
+        for one in &self.because {
+            let date = one.date.as_deref().map(|date| format!(", {}", crate::visible(date))).unwrap_or_default();
+            let how = if one.method == Method::Set { String::new() } else { format!(" by {}", one.method.name()) };
+            lines.push(format!(
+                "{indent}  message {}{date}: {} → {}{how}",
+                one.message,
+                one.by.words(),
+                crate::visible(&one.to)
+            ));
+            for given in &one.params {
+                let literal = if given.from.is_empty() { ", as the call was proposed" } else { "" };
+                lines.push(format!("{indent}    {} = {}{literal}", word(&given.name), cut(&given.value)));
+                lines.extend(given.grounded.iter().map(|one| format!("{indent}      {one}")));
+                given.from.iter().for_each(|why| why.write(depth + 3, "", lines));
+            }
+            one.shown.iter().for_each(|why| why.write(depth + 2, "was shown ", lines));
+        }
+        if self.left_out > 0 && !self.because.is_empty() {
+            lines.push(format!("{indent}  and {} earlier writes", self.left_out));
+        } else if self.left_out > 0 {
+            lines.push(format!("{indent}  told already, or too long a story"));
+        }
+    }
+}
+
+/// A value on one line, not too long.
+fn cut(value: &Value) -> String {
+    let text = shown(value);
+    match text.char_indices().nth(MOST_CHARACTERS) {
+        Some((end, _)) => format!("{}… ({} characters)", &text[..end], text.chars().count()),
+        None => text,
+    }
+}

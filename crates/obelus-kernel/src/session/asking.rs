@@ -1,0 +1,185 @@
+//! Asking people: about calls, about whole plans, about what only they know.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Session;
+use super::identity::hash;
+use super::ids::{JobRef, QuestionNumber, Routed};
+use super::inbox::{About, AskedCall, Asking, Draft, Part, QuestionStatus, Ruled, Terms, describe};
+use super::output::Task;
+use super::scheduler::Status;
+use crate::call::{ASIDES, Call};
+use crate::origin::Origins;
+use crate::plan::{Manner, Who};
+use crate::policy::Reason;
+
+/// A step, and the index of the call that was expanded over instances.
+type Template = (u32, usize);
+
+/// The calls of one template that are asked about together.
+#[derive(Default)]
+struct Group {
+    calls: Vec<AskedCall>,
+    words: Vec<String>,
+    reasons: BTreeMap<String, Reason>,
+}
+
+impl Session {
+    /// What a decision about a resolved call is bound to.
+    pub(super) fn hash_of(&self, call: &Call, frozen: &Value) -> String {
+        let is_aside = |name: &str| ASIDES.contains(&name) && call.aside(name).is_some();
+        hash(&self.id, frozen, is_aside)
+    }
+
+    /// A person must decide about a call.
+    pub(super) fn ask_about_call(&mut self, at: JobRef, call: &Call, reasons: Vec<Reason>) {
+        let Some(frozen) = self.scheduler.frozen(at).map(|frozen| Arc::clone(&frozen.call)) else { return };
+        let described = self.described(at, call, &frozen);
+        let step = self.scheduler.step_of(at);
+        if step.who[step.jobs[at.index()].call] == Who::Each {
+            self.scheduler.set_status(at, Status::Asking);
+            let grounded = self.grounded_values(at, call);
+            self.inbox.ask_later(Asking { at, described, reasons, grounded });
+        } else {
+            self.scheduler.set_status(at, Status::Waiting);
+            let mut asked = AskedCall::new(Arc::clone(&frozen), self.hash_of(call, &frozen), vec![at]);
+            asked.grounded = self.grounded_values(at, call);
+            let number = self.ask(Draft::new(About::Call, vec![asked], described).because(reasons));
+            self.look_before(number);
+        }
+        self.scheduler.wake_followers(at);
+    }
+
+    /// A call about to run, in words, with what is not trusted marked.
+    pub(super) fn described(&self, at: JobRef, call: &Call, frozen: &Value) -> String {
+        let provenance = self.provenance(at);
+        let origins = |part: Part<'_>| match part {
+            // That it was proposed after reading is among the reasons.
+            Part::Proposal => Origins::default(),
+            Part::Value(place, _) => provenance.of_place(call, place),
+            Part::Scopes => provenance.of_scopes(call),
+        };
+        describe(frozen, &|name| call.aside(name).is_some(), &origins)
+    }
+
+    /// The calls of one template over instances are one question. Says whether something was asked.
+    pub(super) fn ask_about_groups(&mut self) -> bool {
+        let mut groups: BTreeMap<Template, Group> = BTreeMap::new();
+        let mut seen: BTreeMap<String, (Template, usize)> = BTreeMap::new();
+        for Asking { at, described, reasons, grounded } in self.inbox.take_asking() {
+            let Some(job) = self.scheduler.find(at).filter(|job| job.status == Status::Asking) else { continue };
+            let Some(call) = job.frozen.as_ref().map(|frozen| Arc::clone(&frozen.call)) else { continue };
+            let hash = self.hash_of(self.scheduler.call(at), &call);
+            let template = (at.step, job.call);
+            self.scheduler.set_status(at, Status::Waiting);
+            // An identical call joins the one that waits, of another template or asked about meanwhile.
+            let same = seen.get(&hash).and_then(|(of, index)| groups.get_mut(of)?.calls.get_mut(*index));
+            if let Some(asked) = same {
+                asked.jobs.push(at);
+            } else if let Some((number, index)) = self.inbox.about(&hash) {
+                self.inbox.join_question(number, index, at);
+            } else {
+                let group = groups.entry(template).or_default();
+                seen.insert(hash.clone(), (template, group.calls.len()));
+                group.calls.push(AskedCall { grounded, ..AskedCall::new(call, hash, vec![at]) });
+                group.words.push(described);
+                group.reasons.extend(reasons.into_iter().map(|reason| (reason.to_string(), reason)));
+            }
+        }
+        let asked_something = !groups.is_empty();
+        for Group { calls, words, reasons } in groups.into_values() {
+            let draft = Draft::new(About::Call, calls, words.join("\n")).because(reasons.into_values().collect());
+            let number = self.ask(draft);
+            self.look_before(number);
+        }
+        asked_something
+    }
+
+    pub(super) fn ask_about_plan(&mut self, calls: Vec<Arc<Value>>, manner: Manner) {
+        // Of plans that wait, the latest is meant: two of them would do things twice.
+        for number in self.inbox.open_where(|question| question.about == About::Plan) {
+            let why = Some("another plan has taken its place");
+            self.end_question(number, QuestionStatus::Denied, "the agent", why);
+        }
+        let shown = self.transcript.shown();
+        let before_reading = shown.is_trusted();
+        let mut reasons = vec![Reason::PlanNeedsApproval];
+        if !before_reading {
+            reasons.push(Reason::PlannedAfterReading(shown.untrusted().map(str::to_owned).collect()));
+        }
+        let words: Vec<String> = calls.iter().map(|call| self.described_plan(call)).collect();
+        let asked = calls.into_iter().map(|call| AskedCall::new(call, String::new(), Vec::new())).collect();
+        let draft = Draft::new(About::Plan, asked, words.join("\n")).because(reasons);
+        self.ask(Draft { manner, before_reading, ..draft });
+    }
+
+    /// A call of a plan in words. A person's yes covers its proposal and literals, so those are marked; what its
+    /// references bring is judged when it is there.
+    fn described_plan(&self, call: &Value) -> String {
+        let tool = call.get("_tool").and_then(Value::as_str).and_then(|name| self.memory.context.tool(name));
+        let is_aside = |name: &str| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none());
+        let origins = |part: Part<'_>| match part {
+            Part::Value(_, Value::String(text)) if text.starts_with('†') && !text.starts_with("††") => {
+                Origins::default()
+            }
+            _ => self.transcript.shown().clone(),
+        };
+        describe(call, &is_aside, &origins)
+    }
+
+    /// A person is asked for something else than a yes.
+    pub(super) fn ask_for_input(&mut self, words: &str, schema: Option<Value>) -> QuestionNumber {
+        self.ask(Draft { schema, ..Draft::new(About::Input, Vec::new(), crate::visible(words)) })
+    }
+
+    /// A denial that nobody had asked for is kept like any other.
+    pub(super) fn record_denial(&mut self, call: &Arc<Value>, hash: &str, reason: &str) {
+        let mut asked = AskedCall::new(call.clone(), hash.to_owned(), Vec::new());
+        asked.decide(false, self.memory.now(), Some(reason));
+        let number = self.add_question(Draft::new(About::Call, vec![asked], String::new()));
+        self.end_question(number, QuestionStatus::Denied, "the agent, for the user", Some(reason));
+    }
+
+    /// Asks a question.
+    pub(super) fn ask(&mut self, draft: Draft) -> QuestionNumber {
+        let number = self.add_question(draft);
+        self.tasks.push_back(Task::Ask { id: Routed::own(number) });
+        number
+    }
+
+    fn add_question(&mut self, draft: Draft) -> QuestionNumber {
+        let terms = Terms {
+            now: self.memory.now(),
+            remind_after: self.settings.remind_after(),
+            expire_after: self.settings.question_seconds,
+            asked_after: self.memory.context.length(),
+        };
+        let number = self.inbox.add(draft, terms);
+        self.projection.name_confirmations(number, &mut self.inbox, &self.memory.context, &self.settings);
+        self.name_values(number);
+        number
+    }
+
+    /// Gives a question the names of the values that it shows.
+    pub(super) fn name_values(&mut self, number: QuestionNumber) {
+        let Some(question) = self.inbox.get(number) else { return };
+        let names = self.naming().names_in(question);
+        if let Some(question) = self.inbox.get_mut(number) {
+            question.names = names;
+        }
+    }
+
+    /// Ends a question.
+    pub(super) fn end_question(
+        &mut self,
+        number: QuestionNumber,
+        status: QuestionStatus,
+        by: &str,
+        reason: Option<&str>,
+    ) {
+        self.inbox.end(number, &Ruled { status, at: self.memory.now(), by, reason });
+    }
+}

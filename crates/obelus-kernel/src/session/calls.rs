@@ -1,0 +1,413 @@
+//! A call's way from blocked to running, and its end.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::freeze::{add_metas, filled, frozen_call, refilled, whole_proposal};
+use super::ids::{CallId, JobRef, LocalCall, Routed};
+use super::input::{CallError, Outcome};
+use super::output::{Ends, Start, Task};
+use super::scheduler::{Claimed, Frozen, Readiness, Status, call_id, with_instance};
+use super::solve::brings_output;
+use super::turn::Phase;
+use super::{Session, error_data, fault_data};
+use crate::call::{Call, faults_of};
+use crate::fault::{Fault, Rule};
+use crate::message::PlanMode;
+use crate::origin::{Origin, Origins};
+use crate::path::Path;
+use crate::plan::{Who, who_runs};
+use crate::policy::{Place, Proposal, Provenance, Ruling, Verdict, stands_in_one_result};
+use crate::steps::StepNode;
+use crate::tool::{Effect, Tool};
+
+impl Session {
+    /// Looks at every job that something has changed for, and starts what may run.
+    pub(super) fn advance(&mut self) {
+        loop {
+            if let Some(at) = self.scheduler.next_dirty() {
+                self.look_at(at);
+            } else if self.may_start()
+                && let Some(at) = self.scheduler.next_ready()
+            {
+                self.start(at);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn may_start(&self) -> bool {
+        !self.turn.stops() && self.paused.is_none() && self.scheduler.has_room(self.settings.max_parallel)
+    }
+
+    fn look_at(&mut self, at: JobRef) {
+        if self.turn.stops() {
+            return;
+        }
+        match self.scheduler.readiness(at, &self.memory.context) {
+            Readiness::NotYet => {}
+            Readiness::Never => self.close(at, Status::Skipped),
+            Readiness::Now => self.prepare(at),
+        }
+    }
+
+    /// Everything is there: resolves the call, validates it, and sees who runs it and whether it may.
+    fn prepare(&mut self, at: JobRef) {
+        let call = Arc::clone(self.scheduler.call(at));
+        let Some(tool) = &call.tool else { return self.close(at, Status::Failed) };
+        self.catch_up_grounds(at);
+        let (step, instance) = (self.scheduler.step_of(at), self.scheduler.job(at).instance.as_deref());
+        let read = |path: &Path| match step.is_stale(at.index(), path) {
+            true => None,
+            false => self.memory.context.read(path, instance),
+        };
+        let whole = whole_proposal(&call, instance);
+        let filled = match whole {
+            Some(raw) => refilled(raw, &call, &read),
+            None => filled(&call, &read),
+        };
+        let Some(mut fields) = filled else { return self.close(at, Status::Skipped) };
+        let origins = self.provenance(at).of_call(&call);
+        let params = fields.iter().skip(1).take(call.params.len());
+        if call.has_refs() && !tool.surely_takes(params.clone()) {
+            let params = params.map(|(name, value)| (name.clone(), value.clone())).collect();
+            if let Some(fault) = faults_of(tool.breaches(&Value::Object(params))).into_iter().next() {
+                // A fault quotes the value, so its words carry the value's origins.
+                self.scheduler.add_origins(at, &origins);
+                return self.fail_by(at, &fault);
+            }
+        }
+        if whole.is_none() {
+            add_metas(&mut fields, &call, instance);
+        }
+        let is_model_call = self.settings.is_model_call(&call, tool);
+        if let Some(job) = self.scheduler.job_mut(at) {
+            job.frozen = Some(Frozen { call: Arc::new(Value::Object(fields)), edited: None });
+            job.origins = origins;
+            job.is_model_call = is_model_call;
+        }
+        match is_model_call {
+            true => self.prepare_model_call(at, &call),
+            false => self.judge(at, &call),
+        }
+    }
+
+    /// The model has brought the result of its call, or is asked for it.
+    fn prepare_model_call(&mut self, at: JobRef, call: &Call) {
+        let Some(output) = call.output.as_ref().filter(|_| brings_output(call)) else {
+            return self.scheduler.make_ready(at);
+        };
+        self.scheduler.begin_model_call(at);
+        // The model had everything in view that it had been shown.
+        let shown = self.scheduler.step_of(at).literal.clone();
+        self.scheduler.add_origins(at, &shown);
+        self.finish_model_call(at, (**output).clone(), None);
+    }
+
+    /// Where the values of a job's call come from.
+    pub(super) fn provenance(&self, at: JobRef) -> Provenance<'_> {
+        let instance = self.scheduler.job(at).instance.as_deref();
+        let literal = &self.scheduler.step_of(at).literal;
+        let grounding = self.grounding(instance, literal, self.scheduler.call(at));
+        Provenance { context: &self.memory.context, instance, literal, said: self.transcript.said(), grounding }
+    }
+
+    /// Decides whether a call that acts may run: by what people have said of it before, else by the gate.
+    fn judge(&mut self, at: JobRef, call: &Arc<Call>) {
+        let Some(tool) = &call.tool else { return };
+        if self.settle_by_earlier_word(at, call) {
+            return;
+        }
+        let verdict = self.verdict_on(at, call, tool);
+        if verdict.is_allowed() {
+            return self.scheduler.make_ready(at);
+        }
+        let is_from_elsewhere = || {
+            let hash = || self.scheduler.frozen(at).map(|frozen| self.hash_of(call, &frozen.call)).unwrap_or_default();
+            self.projection.expects(hash)
+        };
+        match verdict.ruling() {
+            // A question from elsewhere waits here in every mode; the mode is looked at again before the call runs.
+            Ruling::Refuse if !(verdict.is_by_mode() && is_from_elsewhere()) => self.refuse(at, &verdict),
+            _ => self.ask_about_call(at, call, verdict.into_reasons()),
+        }
+    }
+
+    fn verdict_on(&self, at: JobRef, call: &Call, tool: &Tool) -> Verdict {
+        let step = self.scheduler.step_of(at);
+        let provenance = self.provenance(at);
+        let params = || self.scheduler.frozen(at).map(|frozen| frozen.params(call)).unwrap_or_default();
+        let may_follow = |path: &str| {
+            step.before_reading && stands_in_one_result(&self.memory.context, provenance.instance, &params(), path)
+        };
+        self.settings.gate().judge(&Proposal {
+            call,
+            tool,
+            params: &params,
+            origins: &|place: Place<'_>| provenance.of(call, place),
+            proposer: &step.literal,
+            may_follow: &may_follow,
+            grounding: provenance.grounding.as_ref(),
+        })
+    }
+
+    fn refuse(&mut self, at: JobRef, verdict: &Verdict) {
+        let rule = if verdict.is_by_mode() { Rule::Pol1 } else { Rule::Pol2 };
+        let reason = verdict.reasons().first().map(ToString::to_string).unwrap_or_default();
+        self.record_error(at, fault_data(&Fault::new(rule, reason)));
+        self.close(at, Status::Refused);
+    }
+
+    fn start(&mut self, at: JobRef) {
+        let Some(job) = self.scheduler.find(at).filter(|job| job.status == Status::Ready) else { return };
+        if job.is_model_call {
+            let scope = self.scope_of(at);
+            let id = self.scheduler.run_model_call(at, scope);
+            return self.tasks.push_back(Task::AskModel { id });
+        }
+        let call = Arc::clone(self.scheduler.call(at));
+        // The mode may have been lowered since the call was judged.
+        let verdict = call.tool.as_deref().map(|tool| self.settings.gate().judge_mode(tool));
+        if let Some(verdict) = verdict.filter(|verdict| !verdict.is_allowed()) {
+            return self.refuse(at, &verdict);
+        }
+        if self.turn.calls >= self.settings.max_calls {
+            self.scheduler.put_back(at);
+            let text = format!("{} calls in one turn", self.settings.max_calls);
+            return self.turn.must_end(Ends::Limit, "limit", text);
+        }
+        self.turn.calls += 1;
+        self.scheduler.run(at);
+        if let Some(delegate) = &call.delegate {
+            let scope = self.scope_of(at);
+            return self.start_delegate(at, delegate, scope);
+        }
+        if !self.claim_early_call(at) {
+            self.hand_out(at);
+        }
+    }
+
+    /// Starts the same call once more, under the same key.
+    pub(super) fn start_again(&mut self, at: JobRef) {
+        self.close_elicitations(at);
+        // The mode may have been lowered since it was started.
+        let tool = self.scheduler.find(at).and_then(|_| self.scheduler.call(at).tool.clone());
+        let verdict = tool.map(|tool| self.settings.gate().judge_mode(&tool));
+        if let Some(reason) = verdict.and_then(|verdict| verdict.reasons().first().map(ToString::to_string)) {
+            return self.finish(at, Outcome::Error(CallError::new(Rule::Pol1.name(), reason)));
+        }
+        if let Some(job) = self.scheduler.job_mut(at) {
+            job.attempt += 1;
+        }
+        self.hand_out(at);
+    }
+
+    /// What a call's scopes show now. Its result is made of that too, and memory may have changed since it was judged.
+    fn scope_of(&mut self, at: JobRef) -> Vec<Value> {
+        let call = self.scheduler.call(at);
+        if call.scopes.is_empty() {
+            return Vec::new();
+        }
+        let scope = self.memory.scope_messages(&call.scopes, self.scheduler.job(at).instance.as_deref());
+        let origins = self.provenance(at).of_scopes(call);
+        self.scheduler.add_origins(at, &origins);
+        scope
+    }
+
+    fn hand_out(&mut self, at: JobRef) {
+        let scope = self.scope_of(at);
+        let (job, call) = (self.scheduler.job(at), self.scheduler.call(at));
+        let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else { return };
+        let mut start = self.start_of(call_id(at), tool, call.activity.as_deref(), Arc::clone(&frozen.call));
+        (start.scope, start.attempt) = (scope, job.attempt);
+        self.tasks.push_back(Task::Call(Box::new(start)));
+    }
+
+    /// A call as a driver gets it: the first attempt, without scope.
+    pub(super) fn start_of(&self, id: CallId, tool: &Arc<Tool>, named: Option<&str>, call: Arc<Value>) -> Start {
+        Start {
+            key: format!("{}:{id}", self.id),
+            id,
+            named: self.settings.known_activity(named).map(str::to_owned),
+            call,
+            tool: Arc::clone(tool),
+            scope: Vec::new(),
+            attempt: 1,
+            seconds: self.settings.call_seconds,
+        }
+    }
+
+    /// A call that was handed out has come to its end. An end that is known already is ignored, and so is one of a call
+    /// that nobody has in hand.
+    pub(super) fn take_outcome(&mut self, call: LocalCall, outcome: Outcome) {
+        match call {
+            LocalCall::Look { question, call } => self.take_look(question, call, &outcome),
+            LocalCall::Early { request, index } => {
+                if let Some((at, outcome)) = self.scheduler.early.end((request, index), outcome) {
+                    self.end_job(at, outcome);
+                }
+            }
+            LocalCall::Job(at) => self.end_job(at, outcome),
+        }
+    }
+
+    fn end_job(&mut self, at: JobRef, outcome: Outcome) {
+        let Some(at) = self.scheduler.in_hand(at) else { return };
+        if let Outcome::Lost { message } = &outcome {
+            return self.lose(at, message);
+        }
+        match self.scheduler.job(at).awaits_user.then(|| self.doubt_about(at)).flatten() {
+            Some(question) => self.settle_doubt(question, "the call itself", Some(outcome)),
+            None => self.finish(at, outcome),
+        }
+    }
+
+    /// Ends a job whose call is itself at fault: the model can mend it.
+    pub(super) fn fail_by(&mut self, at: JobRef, fault: &Fault) {
+        self.turn.is_faulty = true;
+        self.record_error(at, fault_data(fault));
+        self.close(at, Status::Failed);
+    }
+
+    /// Ends a job whose activity failed.
+    pub(super) fn fail_with(&mut self, at: JobRef, error: &CallError) {
+        self.record_error(at, json!({"code": error.code, "message": error.message}));
+        self.close(at, Status::Failed);
+    }
+
+    pub(super) fn record_error(&mut self, at: JobRef, error: Value) {
+        if self.scheduler.find(at).is_none() {
+            return;
+        }
+        let own = self.settings.origin_of_error(self.scheduler.call(at));
+        let name = self.scheduler.identity(at);
+        let raw = Arc::clone(&self.scheduler.call(at).raw);
+        let words = error.to_string();
+        if let Some(step) = self.scheduler.step_mut(at.step) {
+            let job = &mut step.jobs[at.index()];
+            job.error = Some(Box::new(error.clone()));
+            let call = with_instance(&raw, job.instance.as_deref());
+            let origins = job.origins.clone().joined(&own);
+            step.errors.push((error_data((*call).clone(), error), origins));
+        }
+        // How often a node of a graph may fail is for the graph to say, by its counters and its limit.
+        if !matches!(self.graph.as_ref().and_then(super::GraphRun::current), Some(StepNode::Call { .. })) {
+            self.turn.note_failure(&name, &words);
+        }
+    }
+
+    /// Brings a job to a final status, with everything that hangs on it.
+    pub(super) fn close(&mut self, at: JobRef, status: Status) {
+        if !self.scheduler.close(at, status) {
+            return;
+        }
+        let is_read = || self.scheduler.call(at).tool.as_ref().is_some_and(|tool| tool.effect == Effect::Read);
+        if status == Status::Failed || (status == Status::Done && is_read()) {
+            self.transcript.note_news();
+        }
+        for other in self.inbox.close_job(at, status == Status::Done) {
+            self.close(other, status);
+        }
+        if let Some(child) = self.delegates.remove(at) {
+            self.drop_elicitations_of(at, &child);
+        }
+    }
+
+    /// At the end of a turn that must stop, calls that have not begun are skipped. Calls that wait for a person still
+    /// wait.
+    pub(super) fn drop_open_jobs(&mut self) {
+        for at in self.scheduler.drop_open() {
+            self.close(at, Status::Skipped);
+        }
+        self.scheduler.clear_queues();
+    }
+
+    /// Whether a call that has come whole, in an answer that has not, may start now. If so, say so by
+    /// [`Input::Partial`](super::Input::Partial).
+    pub fn may_start_early(&self, id: &super::RequestId, index: u32, call: &Value) -> bool {
+        let mut below = id.clone();
+        match below.pop_job() {
+            Some(job) => self.delegates.get(job).is_some_and(|child| child.may_start_early(&below, index, call)),
+            None => id.local().is_some_and(|number| self.early_call(number.0, index, call).is_some()),
+        }
+    }
+
+    /// Whether a request is for the solution of the session's own turn, whose words are for the user.
+    pub fn is_solving(&self, id: &super::RequestId) -> bool {
+        id.local().is_some_and(|number| self.turn.phase() == Phase::Asking(number.0))
+    }
+
+    /// Starts a call that has come whole, in an answer that has not.
+    pub(super) fn start_early(&mut self, request: u64, index: u32, call: &Value) {
+        let Some(start) = self.early_call(request, index, call) else { return };
+        self.scheduler.early.add((request, index), Arc::clone(&start.call));
+        self.tasks.push_back(Task::Call(Box::new(start)));
+    }
+
+    /// The call as it would be handed out, if it may start: a read that an activity carries out once, with nothing in
+    /// it that comes from memory, which the gate allows and of which nobody has spoken before.
+    fn early_call(&self, request: u64, index: u32, call: &Value) -> Option<Start> {
+        let is_time = self.turn.phase() == Phase::Asking(request)
+            && self.plan_mode() == PlanMode::Eager
+            && self.graph.is_none()
+            && self.paused.is_none()
+            && !self.turn.stops()
+            && !self.scheduler.early.contains((request, index));
+        let calls = self.turn.calls.saturating_add(self.scheduler.early.unclaimed());
+        let has_room = self.scheduler.has_room_for_early(self.settings.max_parallel) && calls < self.settings.max_calls;
+        if !is_time || !has_room || crate::message::depth(call) >= crate::MAX_DEPTH {
+            return None;
+        }
+        let (call, faults) = Call::read(&Arc::new(call.clone()), &self.memory.context);
+        let tool = call.tool.clone()?;
+        let is_plain = faults.is_empty()
+            && tool.effect == Effect::Read
+            && call.delegate.is_none()
+            && call.scopes.is_empty()
+            && call.asides.is_none()
+            && !call.has_refs()
+            && call.output_path.as_ref().is_none_or(|path| path.alternatives.len() == 1)
+            && who_runs(&[&call], &self.memory.context) == [Who::Once];
+        self.settings.activity_of(&tool, call.activity.as_deref()).filter(|_| is_plain)?;
+        let params = call.params.iter().map(|(name, value)| Some((name.to_string(), value.resolve(&|_| None).ok()?)));
+        let params = Value::Object(params.collect::<Option<_>>()?);
+        let frozen = frozen_call(&call, params.clone(), None);
+        let literal = self.transcript.shown().clone().joined(&Origins::of(Origin::Model));
+        let said = self.transcript.said();
+        let grounding = self.grounding(None, &literal, &call);
+        let provenance =
+            Provenance { context: &self.memory.context, instance: None, literal: &literal, said, grounding };
+        let verdict = self.settings.gate().judge(&Proposal {
+            call: &call,
+            tool: &tool,
+            params: &|| params.clone(),
+            origins: &|place: Place<'_>| provenance.of(&call, place),
+            proposer: &literal,
+            may_follow: &|_| false,
+            grounding: provenance.grounding.as_ref(),
+        });
+        if !verdict.is_allowed() || self.inbox.knows(&self.hash_of(&call, &frozen)) {
+            return None;
+        }
+        let id = Routed::own(LocalCall::Early { request, index });
+        Some(self.start_of(id, &tool, call.activity.as_deref(), Arc::new(frozen)))
+    }
+
+    /// A job is to be handed out: whether its call is under way already, or has even ended.
+    fn claim_early_call(&mut self, at: JobRef) -> bool {
+        if self.scheduler.early.is_empty() {
+            return false;
+        }
+        let Some(call) = self.scheduler.frozen(at).map(|frozen| Arc::clone(&frozen.call)) else { return false };
+        match self.scheduler.early.claim(at, &call) {
+            None => return false,
+            Some(Claimed::Ended(outcome)) => self.end_job(at, outcome),
+            Some(Claimed::Running(call, asked)) => {
+                asked.into_iter().for_each(|asked| self.open_elicitation(at, Routed::own(call), asked));
+            }
+        }
+        true
+    }
+}

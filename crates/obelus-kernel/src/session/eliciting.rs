@@ -1,0 +1,169 @@
+//! Elicitations: what calls at work ask people, and what they are told.
+
+use serde_json::Value;
+
+use super::ids::{CallId, JobRef, LocalCall, QuestionNumber, Routed};
+use super::inbox::{
+    About, AskedCall, Draft, Elicitation, ElicitationRequest, Question, QuestionStatus, check_answer,
+    describe_elicitation, fault_of_schema,
+};
+use super::input::Decision;
+use super::output::{ElicitationAnswer, Task};
+use super::{Refused, Session};
+
+/// How often one call may ask.
+const MOST_TIMES: usize = 20;
+
+/// The reason with which the open elicitations of an ended call are closed.
+const CALL_HAS_ENDED: &str = "the call that asked it is not at work any more";
+
+impl Session {
+    /// A call at work asks a person something.
+    pub(super) fn elicit(&mut self, id: &CallId, key: String, words: String, schema: Value) {
+        let asked = ElicitationRequest { key, words, schema };
+        let (job, asked) = match id.local() {
+            // Nobody is asked before it is known whose call it is.
+            Some(LocalCall::Early { request, index }) => match self.scheduler.early.elicit((request, index), asked) {
+                None => return,
+                Some(found) => found,
+            },
+            Some(LocalCall::Job(at)) => (self.scheduler.in_hand(at), asked),
+            Some(LocalCall::Look { .. }) | None => (None, asked),
+        };
+        match job {
+            Some(at) => self.open_elicitation(at, id.clone(), asked),
+            None => self.answer_elicitation_of(id.clone(), asked.key, ElicitationAnswer::Gone),
+        }
+    }
+
+    /// Asks a person for a job, which the driver knows as `call`.
+    pub(super) fn open_elicitation(&mut self, at: JobRef, call: CallId, asked: ElicitationRequest) {
+        let ElicitationRequest { key, words, schema } = asked;
+        let is_of_job = |question: &Question| question.elicitation.as_ref().is_some_and(|known| known.job == at);
+        let is_same = |question: &Question| question.elicitation.as_ref().is_some_and(|known| known.key == key);
+        // The same elicitation once more is ignored.
+        if self.inbox.open().any(|question| is_of_job(question) && is_same(question)) {
+            return;
+        }
+        let times = self.inbox.all().filter(|question| is_of_job(question)).count();
+        let (job, asks) = (self.scheduler.job(at), self.scheduler.call(at));
+        let is_in_doubt = job.awaits_user && job.elicitations == 0;
+        let (Some(frozen), false) = (&job.frozen, self.turn.stops() || is_in_doubt) else {
+            return self.answer_elicitation_of(call, key, ElicitationAnswer::Gone);
+        };
+        let unfit = match times >= MOST_TIMES {
+            true => Some(format!("one call may ask {MOST_TIMES} times")),
+            false => fault_of_schema(&schema),
+        };
+        if let Some(reason) = unfit {
+            return self.answer_elicitation_of(call, key, ElicitationAnswer::Declined { reason });
+        }
+        let origins = self.settings.origin_of_error(asks);
+        let description = describe_elicitation(asks.tool_name(), &words, &schema, &origins);
+        let asked = AskedCall::new(frozen.call.clone(), String::new(), vec![at]);
+        let draft = Draft::new(About::Input, vec![asked], description);
+        let elicitation = Some(Elicitation { job: at, call, key });
+        self.ask(Draft { schema: Some(schema), elicitation, ..draft });
+        if let Some(job) = self.scheduler.job_mut(at) {
+            job.elicitations += 1;
+        }
+        self.scheduler.set_awaits_user(at, true);
+    }
+
+    /// Whether a call at work waits for a person, here or in a delegate.
+    pub fn has_elicitations(&self) -> bool {
+        self.inbox.has_elicitations() || self.delegates.iter().any(|(_, child)| child.has_elicitations())
+    }
+
+    /// A person decided about an elicitation.
+    pub(super) fn decide_elicitation(
+        &mut self,
+        number: QuestionNumber,
+        decision: Decision,
+        by: &str,
+    ) -> Result<(), Refused> {
+        let schema = self.inbox.get(number).and_then(|question| question.schema.clone()).unwrap_or_default();
+        let answer = check_answer(decision, &schema)?;
+        let status = match answer {
+            ElicitationAnswer::Value(_) => QuestionStatus::Answered,
+            ElicitationAnswer::Declined { .. } | ElicitationAnswer::Gone => QuestionStatus::Denied,
+        };
+        self.settle_elicitation(number, status, by, answer);
+        Ok(())
+    }
+
+    /// Ends an elicitation, and tells the call.
+    pub(super) fn settle_elicitation(
+        &mut self,
+        number: QuestionNumber,
+        status: QuestionStatus,
+        by: &str,
+        answer: ElicitationAnswer,
+    ) {
+        let elicitation = self.inbox.get(number).and_then(|question| question.elicitation.clone());
+        let Some(Elicitation { job, call, key }) = elicitation else { return };
+        let reason = if let ElicitationAnswer::Declined { reason } = &answer { Some(reason.as_str()) } else { None };
+        self.end_question(number, status, by, reason);
+        self.inbox.close_elicitation(job, number);
+        let left = self.scheduler.job_mut(job).map(|job| {
+            job.elicitations = job.elicitations.saturating_sub(1);
+            job.elicitations
+        });
+        if left == Some(0) {
+            self.scheduler.set_awaits_user(job, false);
+        }
+        self.turn.reopen();
+        self.answer_elicitation_of(call, key, answer);
+    }
+
+    /// A job is at work no more, or begins anew: nobody waits for what it asked.
+    pub(super) fn close_elicitations(&mut self, at: JobRef) {
+        if !self.inbox.has_elicitations() {
+            return;
+        }
+        let Some(open) = self.inbox.take_elicitations(at) else { return };
+        for number in open {
+            self.end_question(number, QuestionStatus::Expired, "nobody", Some(CALL_HAS_ENDED));
+        }
+        if let Some(job) = self.scheduler.job_mut(at) {
+            job.elicitations = 0;
+        }
+        self.scheduler.set_awaits_user(at, false);
+        if self.turn.is_waiting() {
+            self.turn.reopen();
+        }
+    }
+
+    /// The process that carried out the calls has gone, and their elicitations with it.
+    pub(super) fn drop_elicitations(&mut self) {
+        self.inbox.eliciting_jobs().into_iter().for_each(|at| self.close_elicitations(at));
+    }
+
+    /// A delegate has ended: nobody answers what its calls, which may still be at work, have asked.
+    pub(super) fn drop_elicitations_of(&mut self, at: JobRef, child: &Session) {
+        for (call, key) in child.open_elicitations() {
+            self.answer_elicitation_of(call.below(at), key, ElicitationAnswer::Gone);
+        }
+    }
+
+    /// The calls that wait for an answer, here and in delegates, and the keys of their elicitations.
+    fn open_elicitations(&self) -> Vec<(CallId, String)> {
+        let own = self.inbox.open().filter_map(|question| question.elicitation.as_ref());
+        let mut all: Vec<_> = own.map(|known| (known.call.clone(), known.key.clone())).collect();
+        for (at, child) in self.delegates.iter() {
+            all.extend(child.open_elicitations().into_iter().map(|(call, key)| (call.below(at), key)));
+        }
+        all
+    }
+
+    pub(super) fn answer_elicitation_of(&mut self, id: CallId, key: String, answer: ElicitationAnswer) {
+        self.tasks.push_back(Task::AnswerElicitation { id, key, answer });
+    }
+
+    /// Drops early calls that no job has claimed; nobody answers what they asked.
+    pub(super) fn drop_early_calls(&mut self) {
+        for (call, key) in self.scheduler.early.drop_unclaimed() {
+            self.answer_elicitation_of(Routed::own(call), key, ElicitationAnswer::Gone);
+        }
+    }
+}

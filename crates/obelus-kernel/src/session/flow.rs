@@ -1,0 +1,316 @@
+//! A turn from its beginning to its rest.
+
+use serde_json::{Value, json};
+
+use super::ids::{QuestionId, RequestNumber, Routed};
+use super::inbox::{Question, Said};
+use super::input::{CallError, Input};
+use super::output::{Ends, Reply, Task};
+use super::scheduler::Trigger;
+use super::settings::FollowUp;
+use super::turn::{Phase, Turn, Words};
+use super::{Refused, Session, error_data, fault_data};
+use crate::fault::{Fault, Rule};
+use crate::message::{Data, Message, Role};
+use crate::origin::{Origin, Origins};
+use crate::plan::Manner;
+use crate::policy::{GroundIndex, Mode};
+
+impl Session {
+    /// Begins a turn, with the user's words if there are some.
+    pub(super) fn begin(&mut self, words: Option<Words>) {
+        if !self.brief.persistent && self.turn.phase() == Phase::Rested(Ends::Output) {
+            self.forget_state();
+        }
+        if self.graph.is_some() {
+            self.withdraw_questions(Said::WentOn);
+        }
+        // Steps that the mode keeps back stay planned until there is another plan.
+        self.projection.plan = self.projection.kept_back(&self.calls(), &self.memory.context);
+        self.transcript.begin_turn();
+        self.turn = Turn::new(&self.settings);
+        match words {
+            Some(words) => {
+                self.remember_words(Role::User, &words.text);
+                self.note_goal(&words.text);
+                self.inbox.answerable = words.only_question;
+                self.turn.pictures = words.pictures;
+            }
+            None => self.turn.pictures = std::mem::take(&mut self.words.attached),
+        }
+        if !self.turn.pictures.is_empty() {
+            self.transcript.show(&Origins::of(Role::User.into()));
+        }
+        match self.graph {
+            Some(_) => self.begin_graph(),
+            None => self.request(),
+        }
+    }
+
+    /// A one-off request leaves its words behind, and nothing else.
+    fn forget_state(&mut self) {
+        if let Some(place_of) = self.memory.keep_texts_only() {
+            self.inbox.move_dates(place_of);
+            self.grounds = GroundIndex::default();
+        }
+    }
+
+    /// Words of the user begin a turn, at once or when the one at work has come to rest.
+    pub(super) fn hear(&mut self, text: String) {
+        if self.is_answer(&text) {
+            return;
+        }
+        let pictures = std::mem::take(&mut self.words.attached);
+        let words = Words { text, only_question: self.only_question(), pictures };
+        match self.turn.is_at_rest() {
+            true => self.begin(Some(words)),
+            false => self.words.queue.push_back(words),
+        }
+    }
+
+    /// The question about one call that waits now, if nothing else does, here or in a delegate.
+    pub(super) fn only_question(&self) -> Option<QuestionId> {
+        let mut open = self.questions().into_iter().filter(Question::is_open);
+        let (only, None) = (open.next()?, open.next()) else { return None };
+        (only.open_calls().count() == 1).then_some(only.id)
+    }
+
+    /// Runs the plan in the context as it is.
+    pub(super) fn run_plan(&mut self) -> Result<(), Refused> {
+        self.turn.must_be_at_rest()?;
+        let Some(plan) = self.memory.context.plan().cloned() else {
+            return Err(Refused::new("no_plan", "the context has no plan to run"));
+        };
+        self.begin_without_model();
+        let before_reading = self.transcript.shown().is_trusted();
+        self.start_step(&plan.calls, Trigger::Approved { by_person: true, before_reading }, Manner::default());
+        Ok(())
+    }
+
+    /// Begins a turn that asks no model for calls or output.
+    pub(super) fn begin_without_model(&mut self) {
+        self.transcript.reset();
+        self.turn = Turn::new(&self.settings);
+        self.turn.asks_model = false;
+        self.turn.enter(Phase::Working);
+    }
+
+    /// Asks the model for the next solution.
+    pub(super) fn request(&mut self) {
+        if let Some(limit) = self.turn.limit_of_requests(&self.settings) {
+            return self.rest(Ends::Limit, Some(limit));
+        }
+        self.drop_early_calls();
+        self.turn.requests += 1;
+        self.transcript.note_request();
+        let shown = self.settings.in_sight(self.in_view());
+        self.transcript.show(&shown);
+        self.catch_up_grounds_of_shown();
+        let number = self.scheduler.number_request();
+        self.turn.enter(Phase::Asking(number));
+        self.tasks.push_back(Task::AskModel { id: Routed::own(RequestNumber(number)) });
+    }
+
+    /// The origins of everything that a request shows: memory, the calls with their references resolved, and what
+    /// delegates ask.
+    fn in_view(&self) -> Origins {
+        let mut all = self.memory.context.all_origins();
+        all.join(self.transcript.ended_origins());
+        self.scheduler.origins().for_each(|origins| all.join(origins));
+        for (_, child) in self.delegates.iter() {
+            all.join(child.transcript.shown());
+            all.join(&child.in_view());
+        }
+        all
+    }
+
+    /// A person stops the turn: nothing more is started.
+    pub(super) fn stop(&mut self) {
+        let stops = match self.turn.phase() {
+            Phase::Asking(_) | Phase::Working => true,
+            Phase::Rested(Ends::Waiting) if self.graph.is_some() => {
+                self.withdraw_questions(Said::Stopped);
+                true
+            }
+            // A call is still at work, and its result would set the turn to work again.
+            Phase::Rested(Ends::Waiting) => self.has_elicitations(),
+            Phase::New | Phase::Rested(_) => false,
+        };
+        if stops {
+            self.turn.enter(Phase::Working);
+            self.turn.must_end(Ends::Stopped, "stopped", "stopped by a person");
+        }
+        self.tell_children(&Input::Stop);
+    }
+
+    /// Lets everything move that can, and brings the turn to rest when nothing does.
+    pub(super) fn go_on(&mut self) {
+        loop {
+            self.advance();
+            if let Phase::Rested(_) = self.turn.phase()
+                && let Some(words) = self.words.queue.pop_front()
+            {
+                self.begin(Some(words));
+            } else if self.turn.phase() != Phase::Working || self.is_busy() {
+                return;
+            } else if !self.ask_about_groups() {
+                self.settle();
+            }
+        }
+    }
+
+    /// Whether no turn is at work: none has begun, or the latest has come to rest.
+    pub fn is_at_rest(&self) -> bool {
+        self.turn.is_at_rest()
+    }
+
+    /// Whether the turn waits for the model's answer.
+    pub fn is_asking(&self) -> bool {
+        matches!(self.turn.phase(), Phase::Asking(_))
+    }
+
+    fn is_busy(&self) -> bool {
+        let waits_for_room = self.scheduler.has_ready() && !self.turn.stops();
+        // Detached delegates with open questions keep the turn open.
+        let asks = |child: &Session| !child.turn.is_waiting() && child.questions().iter().any(Question::is_open);
+        waits_for_room
+            || self.scheduler.is_running()
+            || (self.scheduler.has_detached() && self.delegates.iter().any(|(_, child)| asks(child)))
+    }
+
+    /// Nothing moves any more: decides how the turn goes on.
+    fn settle(&mut self) {
+        if let Some((ends, reason)) = self.turn.take_stop() {
+            self.drop_open_jobs();
+            self.report_errors();
+            return self.rest(ends, Some(reason));
+        }
+        self.report_errors();
+        if self.must_follow_up() {
+            return self.request();
+        }
+        if self.inbox.open().next().is_some() || self.scheduler.awaits_user() {
+            return self.rest(Ends::Waiting, None);
+        }
+        if let Some((ends, reason)) = self.turn.over.clone() {
+            return self.rest(ends, Some(reason));
+        }
+        if self.graph.is_some() {
+            return self.leave_node();
+        }
+        // In the mode `shadow` one solution is enough, if the model has nothing to mend in it.
+        let is_enough = self.settings.mode == Mode::Shadow && !self.turn.is_faulty;
+        if !self.turn.asks_model || (is_enough && self.turn.output.is_null()) {
+            return self.rest(Ends::Output, None);
+        }
+        if self.turn.output.is_null() {
+            return match self.settings.follow_up {
+                FollowUp::Always => self.request(),
+                FollowUp::AfterReads | FollowUp::Never => self.rest(Ends::Output, None),
+            };
+        }
+        match self.fault_of_output() {
+            None => self.rest(Ends::Output, None),
+            Some(fault) => self.refuse_output(&fault),
+        }
+    }
+
+    /// The result does not fit: the model is told, and asked again unless it has failed so too often.
+    fn refuse_output(&mut self, fault: &Fault) {
+        let output = std::mem::take(&mut self.turn.output);
+        self.turn.note_failure(&output.to_string(), &fault.text);
+        self.turn.is_faulty = true;
+        self.transcript.tell_error(error_data(json!({"output": output}), fault_data(fault)));
+        if !self.turn.stops() {
+            self.report_errors();
+            self.request();
+        }
+    }
+
+    /// What is wrong with the result.
+    fn fault_of_output(&self) -> Option<Fault> {
+        let output = match self.output_for_people() {
+            Ok(output) => output,
+            Err(fault) => return Some(fault),
+        };
+        let breach = crate::schema::breaches(self.brief.validator.as_ref()?, &output).into_iter().next()?;
+        // A planner is not told values of the result that it has not been shown.
+        let what = if self.output_origins().is_trusted() { breach.text } else { format!("`{}`", breach.keyword) };
+        Some(Fault::new(Rule::Loop1, format!("the output breaks its schema: {what}")))
+    }
+
+    /// Whether the model has to see what its calls brought, whatever still waits for a person.
+    fn must_follow_up(&self) -> bool {
+        let is_at_it = self.turn.asks_model && self.turn.over.is_none() && self.graph.is_none();
+        let wants = self.settings.follow_up == FollowUp::AfterReads;
+        is_at_it && wants && self.transcript.has_news() && self.turn.output.is_null()
+    }
+
+    /// Brings the turn to rest.
+    pub(super) fn rest(&mut self, ends: Ends, mut reason: Option<CallError>) {
+        self.turn.enter(Phase::Rested(ends));
+        self.drop_early_calls();
+        self.transcript.drop_composed();
+        if self.graph.is_some() && ends != Ends::Waiting {
+            self.come_to_forced_end(ends, &mut reason);
+            self.forget_plans();
+        }
+        self.turn.reason = reason;
+        let is_said = self.turn.output.as_str().is_some_and(|words| self.turn.said.iter().any(|said| said == words));
+        if ends == Ends::Waiting && is_said && self.settings.follow_up != FollowUp::Always {
+            // The words have reached the user: no result is held back for a decision.
+            self.turn.output = Value::Null;
+        }
+        if let Value::String(words) = &self.turn.output
+            && self.gives_output(ends)
+            && self.brief.depth == 0
+            && !self.turn.said.contains(words)
+        {
+            let words = words.clone();
+            self.remember_words(Role::Assistant, &words);
+        }
+        if let Some(reply) = self.reply() {
+            self.tasks.push_back(Task::Rest(Box::new(reply)));
+        }
+    }
+
+    /// Whether a turn that ended so has a result. A limit and a stop have one where the graph has words for them.
+    fn gives_output(&self, ends: Ends) -> bool {
+        match ends {
+            Ends::Output => true,
+            Ends::Limit | Ends::Stopped => self.turn.named_end.is_some(),
+            Ends::Waiting | Ends::Degraded => false,
+        }
+    }
+
+    /// How the latest turn came to rest; none before the first one and while one is at work.
+    pub fn reply(&self) -> Option<Reply> {
+        let Phase::Rested(ends) = self.turn.phase() else { return None };
+        let waiting = self.questions().into_iter().filter(Question::is_open).map(|question| question.id);
+        Some(Reply {
+            ends,
+            output: if self.gives_output(ends) { self.output_for_people().unwrap_or_default() } else { Value::Null },
+            said: self.turn.said.clone(),
+            calls: self.calls(),
+            waiting: waiting.collect(),
+            reason: self.turn.reason.clone(),
+            end: self.turn.named_end.clone(),
+            at: self.memory.now(),
+        })
+    }
+
+    /// Errors become messages when the step has come to rest, so that the next request can correct itself.
+    pub(super) fn report_errors(&mut self) {
+        let own = self.transcript.take_errors().into_iter().map(|error| (error, Origins::of(Origin::Model)));
+        let errors: Vec<(Value, Origins)> = own.chain(self.scheduler.take_errors()).collect();
+        for (error, origins) in errors {
+            // All of them will be shown, though `†error` reads only the latest.
+            self.transcript.show(&self.settings.in_sight(origins.clone()));
+            let data = Data { origins: Some(origins), ..Data::plain("error", error) };
+            self.memory.remember(Message::Data(Box::new(data)));
+        }
+        for (number, step) in self.scheduler.take_ended() {
+            self.transcript.add_ended(number, &step, self.settings.plans_before_reading());
+        }
+    }
+}

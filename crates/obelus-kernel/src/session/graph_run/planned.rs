@@ -1,0 +1,101 @@
+//! Calls that a node may make, and the one call that it plans for another node.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::call::{Call, faults_of};
+use crate::expr::OutputPath;
+use crate::fault::{Fault, Rule};
+use crate::origin::{Origin, Origins};
+use crate::path::Path;
+use crate::policy::Provenance;
+use crate::session::freeze::filled;
+use crate::session::{Session, error_data, fault_data};
+use crate::steps::StepNode;
+
+/// What the model says beside a call that a person should look at.
+pub(super) const CONFIRM: &str = "requires_confirmation";
+
+impl Session {
+    /// At a node that asks the model, only the tools that the node offers may be called. Planned calls are taken off.
+    pub(in crate::session) fn offered_only(&mut self, calls: Vec<Value>) -> Vec<Value> {
+        let Some(run) = &self.graph else { return calls };
+        let graph = Arc::clone(&run.graph);
+        let Some(node) = graph.nodes.get(run.node()).and_then(StepNode::request) else { return calls };
+        let tool = |call: &Value| call["_tool"].as_str().unwrap_or_default().to_owned();
+        let (planned, calls): (Vec<Value>, Vec<Value>) = calls.into_iter().partition(|call| node.plans(&tool(call)));
+        let (offered, others): (Vec<Value>, Vec<Value>) = calls.into_iter().partition(|call| node.offers(&tool(call)));
+        for call in others {
+            let fault = Fault::new(Rule::Call3, "this step does not offer that tool");
+            match node.plans {
+                Some(_) => self.ask_again(call, &fault),
+                None => self.transcript.tell_error(error_data(call, fault_data(&fault))),
+            }
+        }
+        self.turn.planned = None;
+        match planned.as_slice() {
+            [] => {}
+            [call] => match self.planned_call(call) {
+                Ok(plan) => self.turn.planned = Some(plan),
+                Err(fault) => self.ask_again(call.clone(), &fault),
+            },
+            several => {
+                let text = format!("one call is planned at a time, and {} came", several.len());
+                self.ask_again(Value::Null, &Fault::new(Rule::Call3, text));
+            }
+        }
+        offered
+    }
+
+    /// A planned call with its references resolved, and where its parts come from.
+    fn planned_call(&self, call: &Value) -> Result<(Value, Origins), Fault> {
+        let context = &self.memory.context;
+        let (call, faults) = Call::read(&Arc::new(call.clone()), context);
+        if let Some(fault) = faults.into_iter().next() {
+            return Err(fault);
+        }
+        let Some(mut params) = filled(&call, &|path: &Path| context.read(path, None)) else {
+            let missing = call.reads().into_iter().find(|path| context.read(path, None).is_none());
+            let name = missing.map(ToString::to_string).unwrap_or_default();
+            return Err(Fault::new(Rule::Plan4, format!("{name} has no value")));
+        };
+        params.shift_remove("_tool");
+        let params = Value::Object(params);
+        let breaches = call.tool.as_ref().map(|tool| tool.breaches(&params)).unwrap_or_default();
+        if let Some(fault) = faults_of(breaches).into_iter().next() {
+            return Err(fault);
+        }
+        let literal = self.transcript.shown().clone().joined(&Origins::of(Origin::Model));
+        let sources =
+            Provenance { context, instance: None, literal: &literal, said: self.transcript.said(), grounding: None };
+        let origins = sources.of_call(&call).joined(&literal);
+        let mut plan = json!({"tool": call.tool_name(), "params": params});
+        if call.aside(CONFIRM) == Some(&Value::Bool(true)) {
+            plan[CONFIRM] = true.into();
+        }
+        Ok((plan, origins))
+    }
+
+    /// Writes what was planned along with the node's output, or that nothing was.
+    pub(super) fn keep_plan(&mut self, node: &StepNode) -> Result<(), Fault> {
+        let Some(plans) = node.request().and_then(|request| request.plans.as_ref()) else { return Ok(()) };
+        let nothing = || (Value::Null, Origins::of(Origin::Author));
+        let (plan, origins) = self.turn.planned.take().unwrap_or_else(nothing);
+        self.write_for_node(Some(&plans.to), plan, &origins)
+    }
+
+    /// A plan is of one turn: nothing of it is left when the turn has ended.
+    pub(in crate::session) fn forget_plans(&mut self) {
+        let Some(graph) = self.graph.as_ref().map(|run| Arc::clone(&run.graph)) else { return };
+        let plans = graph.nodes.values().filter_map(|node| node.request()?.plans.as_ref());
+        for plans in plans {
+            let Ok(path) = OutputPath::parse(&plans.to) else { continue };
+            let is_there = |path: &Path| self.memory.context.read(path, None).is_some_and(|value| !value.is_null());
+            if path.paths().any(|path| is_there(path)) {
+                // A place that does not take null keeps its plan: the author wants it so.
+                let _ = self.write_for_node(Some(&plans.to), Value::Null, &Origins::of(Origin::Author));
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! What people say while a node waits for them.
+
+use serde_json::Value;
+
+use crate::message::Role;
+use crate::origin::{Origin, Origins};
+use crate::session::ids::QuestionNumber;
+use crate::session::inbox::{About, Question, QuestionStatus, Said};
+use crate::session::output::ElicitationAnswer;
+use crate::session::settings::ModelMayConfirm;
+use crate::session::{Refused, Session};
+use crate::steps::StepNode;
+
+/// Who decided, where somebody's words did.
+const IN_CONVERSATION: &str = "the user, in conversation";
+
+impl Session {
+    fn is_of_node(&self, number: QuestionNumber) -> bool {
+        self.graph.as_ref().is_some_and(|run| run.has_asked(number))
+    }
+
+    /// Whether the user's words answer what the node waits for. While it waits for a value and nothing else, they are
+    /// that value; while its call waits for a yes, words that consent are that yes. Other words are a new message.
+    pub(in crate::session) fn is_answer(&mut self, text: &str) -> bool {
+        if self.graph.is_none() || !self.turn.is_waiting() {
+            return false;
+        }
+        let open: Vec<QuestionNumber> = self.inbox.open().map(Question::number).collect();
+        if let [number] = open[..]
+            && self.is_of_node(number)
+            && (self.take_input(number, text.into()).is_ok() || self.is_said_as_json(number, text))
+        {
+            self.remember_words(Role::User, text);
+            self.end_question(number, QuestionStatus::Answered, IN_CONVERSATION, None);
+            self.turn.reopen();
+            return true;
+        }
+        if self.settings.model_may_confirm != ModelMayConfirm::AfterConsent {
+            return false;
+        }
+        let asked = self.only_question().and_then(|id| self.inbox.get(id.local()?));
+        let is_due = |asked: &&Question| {
+            let is_in_time = asked.about == About::Call && asked.expires_at > self.memory.now();
+            is_in_time && asked.is_consent(&self.settings.consent, text)
+        };
+        let Some(asked) = asked.filter(is_due) else { return false };
+        let (number, calls): (QuestionNumber, Vec<usize>) = (asked.number(), asked.open_calls().collect());
+        self.remember_words(Role::User, text);
+        self.approve(number, &calls, IN_CONVERSATION);
+        true
+    }
+
+    /// Whether words are the awaited value as JSON: a number, a boolean, a list.
+    fn is_said_as_json(&mut self, number: QuestionNumber, text: &str) -> bool {
+        serde_json::from_str(text.trim()).is_ok_and(|value: Value| self.take_input(number, value).is_ok())
+    }
+
+    /// A person gave the value that a node asked for.
+    pub(in crate::session) fn take_input(&mut self, number: QuestionNumber, value: Value) -> Result<(), Refused> {
+        if !self.is_of_node(number) {
+            return Ok(());
+        }
+        let Some(run) = &mut self.graph else { return Ok(()) };
+        let Some(StepNode::Ask { ask, output_path, .. }) = run.current().cloned() else { return Ok(()) };
+        if let Some(breach) = run.breach(ask.schema.as_ref(), &value) {
+            return Err(Refused::new("bad_answer", breach));
+        }
+        self.write_for_node(output_path.as_deref(), value, &Origins::of(Origin::User))
+            .map_err(|fault| Refused::new("bad_answer", fault.words()))
+    }
+
+    /// A turn along a graph is at one node: when it leaves that node, nothing that was asked there waits any longer.
+    /// Effects in doubt are still asked about.
+    pub(in crate::session) fn withdraw_questions(&mut self, why: Said) {
+        let why = why.words(self.settings.language.as_deref());
+        for number in self.inbox.open_where(|question| question.elicitation.is_some()) {
+            let answer = ElicitationAnswer::Declined { reason: why.to_owned() };
+            self.settle_elicitation(number, QuestionStatus::Denied, IN_CONVERSATION, answer);
+        }
+        let is_call = |question: &Question| matches!(question.about, About::Call | About::Plan);
+        for number in self.inbox.open_where(|question| is_call(question) || self.is_of_node(question.number())) {
+            let Some(question) = self.inbox.get(number) else { continue };
+            match is_call(question).then(|| question.open_calls().collect::<Vec<_>>()) {
+                Some(calls) => self.deny(number, &calls, why, IN_CONVERSATION),
+                None => self.end_question(number, QuestionStatus::Denied, IN_CONVERSATION, Some(why)),
+            }
+        }
+        self.report_errors();
+    }
+}

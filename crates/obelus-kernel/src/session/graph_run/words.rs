@@ -1,0 +1,77 @@
+//! What the filters of a graph see, and the words and ways that they make.
+
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::expr::Expr;
+use crate::jq::Read;
+use crate::session::Session;
+use crate::session::input::CallError;
+use crate::steps::{Next, Start, Words};
+
+/// The text that a reference leads to.
+pub(super) fn text_at(reference: &str, context: &Context) -> Result<String, String> {
+    let expr = Expr::parse(reference).map_err(|fault| fault.text)?;
+    match context.resolve(&expr, None).as_deref() {
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(other) => Err(format!("{reference} is {}, not a text", crate::type_name(other))),
+        None => Err(format!("{reference} has no value")),
+    }
+}
+
+/// The node where a turn begins.
+pub(super) fn start(start: &Start, input: impl FnOnce() -> Read) -> Result<String, String> {
+    match start {
+        Start::Node(name) => Ok(name.clone()),
+        Start::Ways(ways) => way(ways, input),
+    }
+}
+
+/// Where the first way leads whose predicate holds. The input is made only where there is a predicate.
+pub(super) fn way(ways: &[Next], input: impl FnOnce() -> Read) -> Result<String, String> {
+    let input = std::cell::LazyCell::new(input);
+    for way in ways {
+        let holds = match &way.when {
+            None => true,
+            Some(filter) => !matches!(filter.one(&input)?, Value::Null | Value::Bool(false)),
+        };
+        if holds {
+            return Ok(way.to.clone());
+        }
+    }
+    Err("no way leads out".to_owned())
+}
+
+impl Session {
+    /// Words for a person. Where a turn was ended, they may say why.
+    pub(super) fn words(&self, words: &Words, reason: Option<&CallError>) -> Result<String, String> {
+        match words {
+            Words::Text(text) if text.starts_with('†') => text_at(text, &self.memory.context),
+            Words::Text(text) => Ok(text.clone()),
+            Words::Made { jq } => match jq.one(&self.filter_input(reason))? {
+                Value::String(text) => Ok(text),
+                other => Ok(other.to_string()),
+            },
+        }
+    }
+
+    /// What filters see: the folded kinds and the counters.
+    pub(super) fn filter_input(&self, reason: Option<&CallError>) -> Read {
+        let context = &self.memory.context;
+        let kinds = context.views().filter_map(|(kind, view)| Some((kind, view.for_filters()?.clone())));
+        let run = self.graph.as_ref().map(|run| {
+            let at = &run.cursor;
+            let counters =
+                json!({"steps": at.steps, "calls": self.turn.calls, "visits": at.visits, "failed": at.failed});
+            let calls = at.calls.iter().map(|(node, call)| (node.as_str(), Read::new(call)));
+            [("counters", Read::new(&counters)), ("last", Read::new(&at.last)), ("calls", Read::of_fields(calls))]
+        });
+        let user = context.last_user_text().map(|text| text.text.as_str());
+        let others = [
+            ("user", Read::new(&user.into())),
+            ("language", Read::new(&self.settings.language.as_deref().into())),
+            ("reason", Read::new(&json!(reason))),
+        ];
+        Read::of_fields(kinds.chain(run.into_iter().flatten()).chain(others))
+    }
+}

@@ -1,0 +1,142 @@
+//! What values of calls are found in (POL-7): kept up while the policy says that grounded values may be used.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::Session;
+use super::ids::{JobRef, QuestionNumber};
+use super::input::Decision;
+use crate::call::Call;
+use crate::origin::Origins;
+use crate::policy::{AfterReading, GroundIndex, Grounded, Grounding};
+
+impl Session {
+    /// Whether it matters for a call that its literals may be grounded: they are not trusted as they are, somebody else
+    /// is handed them, or a rule asks where they come from.
+    fn needs_grounds(&self, literal: &Origins, call: &Call) -> bool {
+        let policy = &self.settings.policy;
+        policy.after_reading() == AfterReading::Grounded
+            && (!literal.is_trusted() || call.delegate.is_some() || policy.looks_at_origins())
+    }
+
+    /// Takes in what has been said and read, where that matters for the call of a job.
+    pub(super) fn catch_up_grounds(&mut self, at: JobRef) {
+        if self.needs_grounds(&self.scheduler.step_of(at).literal, self.scheduler.call(at)) {
+            self.grounds.catch_up(&self.memory.context, self.inbox.written());
+        }
+    }
+
+    /// The same where it matters for what the model proposes after all that it has been shown.
+    pub(super) fn catch_up_grounds_of_shown(&mut self) {
+        let is_used = self.settings.policy.after_reading() == AfterReading::Grounded;
+        if is_used && !self.transcript.shown().is_trusted() {
+            self.grounds.catch_up(&self.memory.context, self.inbox.written());
+        }
+    }
+
+    /// Finds values of a call, where that matters. Not if something is not taken in yet: then a person is asked.
+    pub(super) fn grounding<'a>(
+        &'a self,
+        instance: Option<&'a str>,
+        literal: &Origins,
+        call: &Call,
+    ) -> Option<Grounding<'a>> {
+        let context = &self.memory.context;
+        let is_ready = self.needs_grounds(literal, call) && self.grounds.is_current(context, self.inbox.written());
+        is_ready.then(|| self.grounding_in(&self.grounds, instance))
+    }
+
+    pub(super) fn grounding_in<'a>(&'a self, index: &'a GroundIndex, instance: Option<&'a str>) -> Grounding<'a> {
+        Grounding { context: &self.memory.context, index, base: self.memory.base, instance }
+    }
+
+    /// Everything that has been said and read, for whoever asks where a value comes from. None where the policy does not
+    /// look at it.
+    pub(super) fn current_grounds(&self) -> Option<Cow<'_, GroundIndex>> {
+        let (context, written) = (&self.memory.context, self.inbox.written());
+        if self.settings.policy.after_reading() != AfterReading::Grounded {
+            return None;
+        }
+        let mut grounds = Cow::Borrowed(&self.grounds);
+        if !grounds.is_current(context, written) {
+            grounds.to_mut().catch_up(context, written);
+        }
+        Some(grounds)
+    }
+
+    /// How the values of a job's call are grounded, for whoever is asked about it.
+    pub(super) fn grounded_values(&self, at: JobRef, call: &Call) -> Vec<Grounded> {
+        let (Some(grounding), Some(tool)) = (self.provenance(at).grounding, &call.tool) else { return Vec::new() };
+        let params = self.scheduler.frozen(at).map(|frozen| frozen.params(call)).unwrap_or_default();
+        grounding.found_in(tool, "", &params)
+    }
+
+    /// What a person writes in a decision counts as the user's own words: a reason, the value that was asked for, and
+    /// what an edit puts in the place of what was shown.
+    pub(super) fn words_of_decision(&self, number: QuestionNumber, decision: &Decision) -> Vec<String> {
+        let Some(question) = self.inbox.get(number) else { return Vec::new() };
+        let mut words = Vec::new();
+        match decision {
+            Decision::Deny { reason } | Decision::DenySome { reason, .. } => words.push(reason.clone()),
+            Decision::Edit { params } => {
+                let mut shown = BTreeSet::new();
+                question.calls.iter().for_each(|asked| tokens(&asked.call, &mut shown));
+                params.values().for_each(|value| each_text(value, &mut |text| fresh(text, &shown, &mut words)));
+            }
+            // What a call at work asks is its own affair, and the choices that it gives are its own words.
+            Decision::Value { value } if question.elicitation.is_none() => {
+                each_text(value, &mut |text| words.push(text.to_owned()));
+            }
+            _ => {}
+        }
+        words.retain(|text| !text.trim().is_empty());
+        words
+    }
+}
+
+/// Every text and number in a value, as a text.
+fn each_text(value: &Value, visit: &mut dyn FnMut(&str)) {
+    match value {
+        Value::String(text) => visit(text),
+        Value::Number(number) => visit(&number.to_string()),
+        Value::Array(items) => items.iter().for_each(|item| each_text(item, visit)),
+        Value::Object(fields) => fields.values().for_each(|field| each_text(field, visit)),
+        Value::Null | Value::Bool(_) => {}
+    }
+}
+
+/// Everything between blanks in the texts of a call.
+fn tokens(call: &Value, found: &mut BTreeSet<String>) {
+    each_text(call, &mut |text| found.extend(text.split_whitespace().map(str::to_owned)));
+}
+
+/// The parts of a text that were not shown before: whoever edits a text leaves the rest as somebody else wrote it.
+fn fresh(text: &str, shown: &BTreeSet<String>, words: &mut Vec<String>) {
+    let tokens: Vec<&str> = text.split_whitespace().collect();
+    words.extend(tokens.split(|token| shown.contains(*token)).map(|part| part.join(" ")));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_what_an_edit_adds_is_the_persons_word() {
+        let mut shown = BTreeSet::new();
+        tokens(&json!({"to": "audit@evil.test", "body": "Call audit@evil.test now", "sum": 900}), &mut shown);
+        for (text, expected) in [
+            ("olga@example.test", vec!["olga@example.test"]),
+            ("audit@evil.test", vec![""]),
+            ("Call audit@evil.test or olga@example.test now", vec!["", "", "or olga@example.test", ""]),
+            ("900", vec![""]),
+        ] {
+            let mut words = Vec::new();
+            fresh(text, &shown, &mut words);
+            words.retain(|text| !text.is_empty());
+            assert_eq!(words, expected.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>(), "{text}");
+        }
+    }
+}

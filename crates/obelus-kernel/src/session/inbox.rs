@@ -1,0 +1,392 @@
+//! The inbox: what waits for people, and what people have said.
+//!
+//! It owns questions, decisions about calls, elicitations of calls at work, and the reads that show what a question
+//! would change. It knows nothing of jobs beyond their names: a decision hands back the jobs it sets free.
+
+mod consent;
+mod describe;
+mod elicitation;
+mod looks;
+mod naming;
+mod question;
+mod value_names;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::ids::{JobRef, QuestionId, QuestionNumber};
+use crate::policy::{Grounded, Reason};
+use crate::time::Time;
+pub use consent::ConsentWords;
+pub(super) use describe::{Part, describe};
+pub(super) use elicitation::{Elicitation, ElicitationRequest, check_answer, describe_elicitation, fault_of_schema};
+pub(super) use looks::{Look, Looks, MOST_LOOKS};
+pub(super) use naming::{Naming, Said};
+pub use question::{About, AskedCall, Change, Question, QuestionStatus};
+pub(super) use question::{Draft, Terms};
+pub use value_names::Named;
+
+/// Questions and decisions of a session.
+#[derive(Default)]
+pub(super) struct Inbox {
+    all: BTreeMap<u64, Question>,
+    /// Numbers of those that wait.
+    open: BTreeSet<u64>,
+    /// Where each call was last asked about: the question's number and the call's place in it.
+    places: BTreeMap<String, (u64, usize)>,
+    /// Hashes of denied calls, with the length of the context at that moment.
+    denied: BTreeMap<String, usize>,
+    /// Hashes of calls that a person let run.
+    approved: BTreeMap<String, Approved>,
+    /// The hashes of approved calls that have not ended, by job.
+    granted: BTreeMap<JobRef, String>,
+    /// Jobs that wait for another one to run for them.
+    joined: BTreeMap<JobRef, Vec<JobRef>>,
+    /// Jobs that need a person, to be asked about together with their siblings of other instances.
+    asking: Vec<Asking>,
+    /// Open elicitations, by job.
+    elicitations: BTreeMap<JobRef, Vec<QuestionNumber>>,
+    /// Reads that show what a question would change.
+    pub(super) looks: Looks,
+    /// The question that the user's latest words can be an answer to.
+    pub(super) answerable: Option<QuestionId>,
+    /// What people wrote in reasons, answers and edits.
+    written: Vec<String>,
+}
+
+/// A job that needs a person.
+pub(super) struct Asking {
+    pub(super) at: JobRef,
+    pub(super) described: String,
+    pub(super) reasons: Vec<Reason>,
+    pub(super) grounded: Vec<Grounded>,
+}
+
+/// What became of a call that a person let run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Approved {
+    Running(JobRef),
+    Done,
+}
+
+/// How a question ended.
+pub(super) struct Ruled<'a> {
+    pub(super) status: QuestionStatus,
+    pub(super) at: Time,
+    pub(super) by: &'a str,
+    pub(super) reason: Option<&'a str>,
+}
+
+/// Calls of a question that were decided: each with its hash and the jobs that waited for it.
+pub(super) type Released = Vec<(String, Vec<JobRef>)>;
+
+/// What is kept of an inbox while no job is under way.
+#[derive(Serialize, Deserialize)]
+pub(super) struct InboxCheckpoint<'a> {
+    all: Cow<'a, BTreeMap<u64, Question>>,
+    places: Cow<'a, BTreeMap<String, (u64, usize)>>,
+    denied: Cow<'a, BTreeMap<String, usize>>,
+    approved: Cow<'a, BTreeMap<String, Approved>>,
+    answerable: Cow<'a, Option<QuestionId>>,
+    #[serde(default)]
+    written: Cow<'a, [String]>,
+}
+
+impl From<InboxCheckpoint<'_>> for Inbox {
+    fn from(kept: InboxCheckpoint<'_>) -> Self {
+        let all = kept.all.into_owned();
+        Self {
+            open: all.iter().filter(|(_, question)| question.is_open()).map(|(number, _)| *number).collect(),
+            all,
+            places: kept.places.into_owned(),
+            denied: kept.denied.into_owned(),
+            approved: kept.approved.into_owned(),
+            answerable: kept.answerable.into_owned(),
+            written: kept.written.into_owned(),
+            ..Self::default()
+        }
+    }
+}
+
+impl Inbox {
+    /// What is to be kept; none while a job waits or runs for a question.
+    pub(super) fn checkpoint(&self) -> Option<InboxCheckpoint<'_>> {
+        let is_idle = self.granted.is_empty()
+            && self.joined.is_empty()
+            && self.asking.is_empty()
+            && self.elicitations.is_empty()
+            && self.looks.is_empty();
+        is_idle.then(|| InboxCheckpoint {
+            all: Cow::Borrowed(&self.all),
+            places: Cow::Borrowed(&self.places),
+            denied: Cow::Borrowed(&self.denied),
+            approved: Cow::Borrowed(&self.approved),
+            answerable: Cow::Borrowed(&self.answerable),
+            written: Cow::Borrowed(&self.written),
+        })
+    }
+
+    /// What people wrote in reasons, answers and edits, oldest first.
+    pub(super) fn written(&self) -> &[String] {
+        &self.written
+    }
+
+    pub(super) fn note_written(&mut self, words: Vec<String>) {
+        self.written.extend(words);
+    }
+
+    /// Adds a question; its number.
+    pub(super) fn add(&mut self, draft: Draft, terms: Terms) -> QuestionNumber {
+        let number = self.all.last_key_value().map_or(0, |(last, _)| *last) + 1;
+        let question = Question::new(number, draft, terms);
+        if question.about == About::Call {
+            let hashes = question.calls.iter().map(|asked| asked.hash.clone()).enumerate();
+            self.places.extend(hashes.map(|(index, hash)| (hash, (number, index))));
+        }
+        if let Some(elicitation) = &question.elicitation {
+            self.elicitations.entry(elicitation.job).or_default().push(QuestionNumber(number));
+        }
+        self.all.insert(number, question);
+        self.open.insert(number);
+        QuestionNumber(number)
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Question> {
+        self.all.values()
+    }
+
+    pub(super) fn open(&self) -> impl Iterator<Item = &Question> {
+        self.open.iter().filter_map(|number| self.all.get(number))
+    }
+
+    pub(super) fn get(&self, number: QuestionNumber) -> Option<&Question> {
+        self.all.get(&number.0)
+    }
+
+    pub(super) fn get_mut(&mut self, number: QuestionNumber) -> Option<&mut Question> {
+        self.all.get_mut(&number.0)
+    }
+
+    pub(super) fn is_open(&self, number: QuestionNumber) -> bool {
+        self.open.contains(&number.0)
+    }
+
+    /// Numbers of the open questions for which something holds.
+    pub(super) fn open_where(&self, holds: impl Fn(&Question) -> bool) -> Vec<QuestionNumber> {
+        self.open().filter(|question| holds(question)).map(Question::number).collect()
+    }
+
+    /// The open question about exactly this call, and its place in it.
+    pub(super) fn about(&self, hash: &str) -> Option<(QuestionNumber, usize)> {
+        let &(number, index) = self.places.get(hash)?;
+        let question = self.all.get(&number).filter(|question| question.is_open())?;
+        let asked = &question.calls[index];
+        (asked.decided.is_none() && asked.hash == hash).then_some((QuestionNumber(number), index))
+    }
+
+    /// A job waits for a call that is asked about already.
+    pub(super) fn join_question(&mut self, number: QuestionNumber, index: usize, at: JobRef) {
+        if let Some(question) = self.get_mut(number) {
+            question.calls[index].jobs.push(at);
+        }
+    }
+
+    /// When something is due: a reminder, or the end of a question.
+    pub(super) fn timeout(&self) -> Option<Time> {
+        let due = |question: &Question| question.remind_at.unwrap_or(question.expires_at).min(question.expires_at);
+        self.open().map(due).min()
+    }
+
+    /// Questions whose reminder is due; each is reminded of once.
+    pub(super) fn take_reminders(&mut self, now: Time) -> Vec<QuestionNumber> {
+        let due = self.open_where(|question| question.remind_at.is_some_and(|at| at <= now));
+        for number in &due {
+            if let Some(question) = self.get_mut(*number) {
+                question.remind_at = None;
+            }
+        }
+        due
+    }
+
+    /// Decides calls of a question, and ends it when none is open; what that sets free.
+    pub(super) fn decide_calls(
+        &mut self,
+        number: QuestionNumber,
+        indexes: &[usize],
+        is_yes: bool,
+        ruled: Ruled<'_>,
+    ) -> Released {
+        let Some(question) = self.get_mut(number) else { return Released::new() };
+        let reason = ruled.reason.filter(|_| !is_yes);
+        let released = indexes.iter().map(|&index| question.calls[index].decide(is_yes, ruled.at, reason)).collect();
+        if question.open_calls().next().is_none() {
+            self.end(number, &ruled);
+        }
+        released
+    }
+
+    /// Ends a question.
+    pub(super) fn end(&mut self, number: QuestionNumber, ruled: &Ruled<'_>) {
+        self.open.remove(&number.0);
+        if let Some(question) = self.all.get_mut(&number.0) {
+            question.status = ruled.status;
+            question.decided_at = Some(ruled.at);
+            question.by = Some(ruled.by.to_owned());
+            question.reason = ruled.reason.map(str::to_owned);
+        }
+    }
+
+    /// A person let a call run: this job does.
+    pub(super) fn grant(&mut self, hash: String, at: JobRef) {
+        self.granted.insert(at, hash.clone());
+        self.approved.insert(hash, Approved::Running(at));
+    }
+
+    /// What became of a call that a person let run, if it was this one.
+    pub(super) fn approved(&self, hash: &str) -> Option<Approved> {
+        self.approved.get(hash).copied()
+    }
+
+    /// A person denied a call when the context had this many messages.
+    pub(super) fn note_denial(&mut self, hash: String, length: usize) {
+        self.denied.insert(hash, length);
+    }
+
+    /// How long the context was when a call was denied.
+    pub(super) fn denied(&self, hash: &str) -> Option<usize> {
+        self.denied.get(hash).copied()
+    }
+
+    /// A call that was denied may be asked about anew.
+    pub(super) fn forget_denial(&mut self, hash: &str) {
+        self.denied.remove(hash);
+    }
+
+    /// Whether people have spoken of exactly this call, or are being asked about it.
+    pub(super) fn knows(&self, hash: &str) -> bool {
+        self.about(hash).is_some() || self.denied.contains_key(hash) || self.approved.contains_key(hash)
+    }
+
+    /// Whether nothing was ever asked or denied, so that no call can have a history.
+    pub(super) fn is_blank(&self) -> bool {
+        self.all.is_empty() && self.denied.is_empty()
+    }
+
+    /// One job runs for another one as well.
+    pub(super) fn join(&mut self, at: JobRef, primary: JobRef) {
+        self.joined.entry(primary).or_default().push(at);
+    }
+
+    /// A job has ended: its approval is used up, unless it is done. The jobs that it ran for.
+    pub(super) fn close_job(&mut self, at: JobRef, is_done: bool) -> Vec<JobRef> {
+        if self.granted.is_empty() && self.joined.is_empty() {
+            return Vec::new();
+        }
+        let granted = self.granted.remove(&at);
+        // The same call may have been granted anew in the meantime.
+        if let Some(hash) = granted.filter(|hash| self.approved.get(hash) == Some(&Approved::Running(at))) {
+            match is_done {
+                true => self.approved.insert(hash, Approved::Done),
+                // To try again, a person is asked again.
+                false => self.approved.remove(&hash),
+            };
+        }
+        self.joined.remove(&at).unwrap_or_default()
+    }
+
+    /// A job of a template needs a person.
+    pub(super) fn ask_later(&mut self, asking: Asking) {
+        self.asking.push(asking);
+    }
+
+    pub(super) fn take_asking(&mut self) -> Vec<Asking> {
+        std::mem::take(&mut self.asking)
+    }
+
+    /// The context has become shorter: every length that something is dated by is another one now.
+    pub(super) fn move_dates(&mut self, length: impl Fn(usize) -> usize) {
+        self.denied.values_mut().for_each(|since| *since = length(*since));
+        self.all.values_mut().for_each(|question| question.asked_after = length(question.asked_after));
+    }
+
+    /// Whether a call at work waits for a person.
+    pub(super) fn has_elicitations(&self) -> bool {
+        !self.elicitations.is_empty()
+    }
+
+    /// The jobs that have open elicitations.
+    pub(super) fn eliciting_jobs(&self) -> Vec<JobRef> {
+        self.elicitations.keys().copied().collect()
+    }
+
+    /// An elicitation has been answered: it is open no more.
+    pub(super) fn close_elicitation(&mut self, job: JobRef, number: QuestionNumber) {
+        if let Some(open) = self.elicitations.get_mut(&job) {
+            open.retain(|known| *known != number);
+            if open.is_empty() {
+                self.elicitations.remove(&job);
+            }
+        }
+    }
+
+    /// The open elicitations of a job that is at work no more.
+    pub(super) fn take_elicitations(&mut self, job: JobRef) -> Option<Vec<QuestionNumber>> {
+        self.elicitations.remove(&job)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+
+    const JOB: JobRef = JobRef { step: 0, job: 0 };
+    const TERMS: Terms = Terms { now: Time(0), remind_after: Some(5), expire_after: 10, asked_after: 0 };
+
+    fn asked(inbox: &mut Inbox, hashes: &[&str]) -> QuestionNumber {
+        let call = |hash: &&str| AskedCall::new(Arc::new(json!({"_tool": "t"})), (*hash).to_owned(), vec![JOB]);
+        inbox.add(Draft::new(About::Call, hashes.iter().map(call).collect(), String::new()), TERMS)
+    }
+
+    fn ruled(status: QuestionStatus) -> Ruled<'static> {
+        Ruled { status, at: Time(1), by: "a person", reason: Some("why") }
+    }
+
+    #[test]
+    fn a_question_about_several_calls_ends_with_the_last_of_them() {
+        let mut inbox = Inbox::default();
+        let number = asked(&mut inbox, &["a", "b"]);
+        let released = inbox.decide_calls(number, &[0], true, ruled(QuestionStatus::Approved));
+        assert_eq!(released, [("a".to_owned(), vec![JOB])]);
+        assert!(inbox.is_open(number) && inbox.about("a").is_none() && inbox.about("b").is_some());
+        inbox.decide_calls(number, &[1], false, ruled(QuestionStatus::Denied));
+        assert!(!inbox.is_open(number));
+        assert_eq!(inbox.get(number).unwrap().calls[0].reason, None, "a yes has no reason");
+    }
+
+    #[test]
+    fn a_yes_is_used_up_unless_the_call_is_done() {
+        let mut inbox = Inbox::default();
+        for (is_done, left) in [(true, Some(Approved::Done)), (false, None)] {
+            inbox.grant("a".to_owned(), JOB);
+            inbox.join(JobRef { step: 1, job: 0 }, JOB);
+            assert_eq!(inbox.close_job(JOB, is_done), [JobRef { step: 1, job: 0 }]);
+            assert_eq!(inbox.approved("a"), left);
+        }
+    }
+
+    #[test]
+    fn a_question_reminds_once_before_it_lapses() {
+        let mut inbox = Inbox::default();
+        let number = asked(&mut inbox, &["a"]);
+        assert_eq!(inbox.timeout(), Some(Time(5_000)));
+        assert_eq!(inbox.take_reminders(Time(5_000)), [number]);
+        assert_eq!(inbox.take_reminders(Time(6_000)), []);
+        assert_eq!(inbox.timeout(), Some(Time(10_000)));
+    }
+}

@@ -1,0 +1,143 @@
+//! Whether a person's own words say yes.
+
+use serde::{Deserialize, Serialize};
+
+/// The words that make a consent, and those that unmake it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ConsentWords {
+    /// A consent begins with one of these.
+    pub yes: Vec<String>,
+    /// Words of courtesy that may stand beside a yes.
+    pub polite: Vec<String>,
+    /// Any of these words voids consent.
+    pub but: Vec<String>,
+    /// A short message that begins with one of these declines.
+    pub no: Vec<String>,
+    /// A short message that begins with one of these wants the work to go on.
+    pub go_on: Vec<String>,
+}
+
+impl Default for ConsentWords {
+    fn default() -> Self {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect();
+        let phrases = |text: &str| text.split('|').map(str::to_owned).collect();
+        Self {
+            yes: words(
+                "да ок подтверждаю согласен согласна одобряю разрешаю yes ok okay approve approved confirm confirmed agreed",
+            ),
+            polite: words("пожалуйста спасибо please thanks"),
+            but: words(
+                "нет не нельзя стоп подожди подождите отмена но только кроме no not don't stop wait cancel but only except",
+            ),
+            no: phrases(
+                "нет|не надо|не нужно|не стоит|не подтверждаю|не согласен|не согласна|не одобряю|не разрешаю|не меняй|не меняйте|не делай|не делайте|отмена|отмени|отмените|отменить|отклоняю|отклони|отклоните|отклонить|отказываюсь|стоп|no|nope|not now|cancel|deny|denied|decline|reject|rejected|stop|don't|do not",
+            ),
+            go_on: phrases(
+                "продолжай|продолжайте|продолжи|продолжите|продолжить|продолжаем|давай дальше|дальше|далее|continue|go on|go ahead|keep going|carry on|proceed|resume",
+            ),
+        }
+    }
+}
+
+/// A message of more words than this is a wish of its own, not only an answer.
+const SHORT: usize = 5;
+
+/// A message in small letters, with one kind of apostrophe.
+fn lowered(message: &str) -> String {
+    message.to_lowercase().replace(['’', '‘', 'ʼ', '´', '′', '＇', '`'], "'")
+}
+
+impl ConsentWords {
+    /// Whether the message only answers what was asked, and wishes for nothing new.
+    pub fn only_answers(&self, message: &str) -> bool {
+        let lower = lowered(message);
+        let said: Vec<&str> =
+            lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty()).collect();
+        let begins = |phrase: &String| {
+            let phrase = phrase.to_lowercase();
+            said.starts_with(&phrase.split(' ').collect::<Vec<_>>())
+        };
+        let is_short = said.len() <= SHORT && !lower.contains(char::is_numeric);
+        self.consents(message) || (is_short && self.no.iter().chain(&self.go_on).any(begins))
+    }
+
+    /// Whether the message is nothing but a yes, with words of courtesy.
+    pub fn only_consents(&self, message: &str) -> bool {
+        let lower = lowered(message);
+        let mut words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
+        let is_plain = |word: &str| self.yes.iter().chain(&self.polite).any(|known| known.to_lowercase() == word);
+        self.consents(message) && words.all(is_plain)
+    }
+
+    /// Whether the message consents: a yes first, no digit, and nothing that takes it back.
+    pub fn consents(&self, message: &str) -> bool {
+        let lower = lowered(message);
+        let mut words = lower.split(|c: char| !c.is_alphanumeric() && c != '\'').filter(|word| !word.is_empty());
+        let first = words.clone().next().unwrap_or_default();
+        self.yes.iter().any(|yes| yes.to_lowercase() == first)
+            && !lower.contains(char::is_numeric)
+            && !words.any(|word| self.but.iter().any(|but| but.to_lowercase() == word))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_no_wish() {
+        let words = ConsentWords::default();
+        for answer in ["Да", "Нет, спасибо", "не надо", "Продолжай!", "go on", "Don’t", "Отмена"]
+        {
+            assert!(words.only_answers(answer), "{answer}");
+        }
+        for wish in [
+            "Создай сделку",
+            "Нет, поставь 200000",
+            "Не забудь позвонить",
+            "Продолжай работу со сделкой 5",
+            "дальность?",
+        ] {
+            assert!(!words.only_answers(wish), "{wish}");
+        }
+    }
+
+    #[test]
+    fn a_yes_to_something_else_is_not_only_a_yes() {
+        let words = ConsentWords::default();
+        for yes in ["Да", "да, пожалуйста!", "OK, thanks", "Подтверждаю."] {
+            assert!(words.only_consents(yes), "{yes}");
+        }
+        for other in ["Да, покажи, пожалуйста", "yes, show it please", "пожалуйста", "", "да, меняйте"]
+        {
+            assert!(!words.only_consents(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_consent_is_a_plain_yes() {
+        let words = ConsentWords::default();
+        for yes in ["Да", "да, меняйте", "ОК!", "Подтверждаю.", "yes please", "«Да»"] {
+            assert!(words.consents(yes), "{yes}");
+        }
+        for no in [
+            "",
+            "Хм",
+            "да нет",
+            "Да, но позже",
+            "да, 200000",
+            "Нет",
+            "не надо",
+            "yes, but wait",
+            "ok, don't",
+            "ok, don’t",
+            "ну да",
+            "данные покажи",
+            "Да, только завтра",
+            "да ٣",
+        ] {
+            assert!(!words.consents(no), "{no}");
+        }
+    }
+}

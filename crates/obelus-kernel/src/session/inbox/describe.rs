@@ -1,0 +1,230 @@
+//! A call in words, for a person to decide about: nothing left out, nothing forged, what is not trusted marked.
+//!
+//! One line for each value, and every text in quotes (see `quote`).
+
+use serde_json::Value;
+
+use crate::origin::Origins;
+use crate::path::Segment;
+use crate::policy::mark;
+use crate::quote::{json, word};
+use crate::visible::visible;
+
+/// A part of a call that comes from somewhere.
+pub(in crate::session) enum Part<'a> {
+    /// That the call is made at all.
+    Proposal,
+    /// What lies at a place below the parameters.
+    Value(&'a [Segment], &'a Value),
+    /// What whoever carries it out is shown of memory.
+    Scopes,
+}
+
+/// Texts longer than this stand after everything else, so that they push nothing out of sight.
+const LONG: usize = 400;
+
+/// A call in words. `is_aside` tells the fields that are no part of it, `origins` where its parts come from.
+pub(in crate::session) fn describe(
+    call: &Value,
+    is_aside: &dyn Fn(&str) -> bool,
+    origins: &dyn Fn(Part<'_>) -> Origins,
+) -> String {
+    let Value::Object(fields) = call else { return json(call) };
+    let tool = fields.get("_tool").and_then(Value::as_str).unwrap_or_default();
+    let head = format!("{}{}", visible(tool), mark(&origins(Part::Proposal)));
+    let mut words = Words { lines: vec![head], long: Vec::new() };
+    for (name, value) in fields.iter().filter(|(name, _)| !name.starts_with('_') && !is_aside(name)) {
+        words.value("", &mut vec![Segment::Key(name.into())], value, origins);
+    }
+    for (name, value) in fields.iter().filter(|(name, _)| name.starts_with('_')) {
+        match (name.as_str(), value) {
+            ("_tool" | "_reasoningForCall", _) | (_, Value::Null) => {}
+            ("_instance", Value::String(instance)) => words.lines.push(format!("  for {}", word(instance))),
+            ("_scopes", scopes) => {
+                words.lines.push(format!("  is shown {}{}", json(scopes), mark(&origins(Part::Scopes))));
+            }
+            ("_delegate", by) => words.lines.push(format!("  carried out by the delegate {}", json(by))),
+            ("_activity", by) => words.lines.push(format!("  carried out by the activity {}", json(by))),
+            ("_outputPath", path) => words.lines.push(format!("  result to {}", json(path))),
+            ("_outputMethod", method) => words.lines.push(format!("  result joins by {}", json(method))),
+            _ => words.value("", &mut vec![Segment::Key(name.into())], value, origins),
+        }
+    }
+    let plain = |_: Part<'_>| Origins::default();
+    for (name, value) in fields.iter().filter(|(name, _)| is_aside(name)) {
+        words.value("beside the call, in the agent's words: ", &mut vec![Segment::Key(name.into())], value, &plain);
+    }
+    words.lines.append(&mut words.long);
+    words.lines.join("\n")
+}
+
+struct Words {
+    lines: Vec<String>,
+    long: Vec<String>,
+}
+
+impl Words {
+    /// Lines for a value and everything below it.
+    fn value(&mut self, before: &str, place: &mut Vec<Segment>, value: &Value, origins: &dyn Fn(Part<'_>) -> Origins) {
+        let below: Vec<(Segment, &Value)> = match value {
+            Value::Object(fields) => fields.iter().map(|(name, inner)| (Segment::Key(name.into()), inner)).collect(),
+            Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
+                (0..).map(Segment::Index).zip(items).collect()
+            }
+            _ => Vec::new(),
+        };
+        if below.is_empty() {
+            let (name, text) = (name_of(place), json(value));
+            let mark = mark(&origins(Part::Value(place, value)));
+            if text.chars().count() > LONG {
+                let length = text.chars().count();
+                self.lines.push(format!("  {before}{name} = {length} characters, whole at the end{mark}"));
+                self.long.push(format!("  {before}{name} = {text}{mark}"));
+            } else {
+                self.lines.push(format!("  {before}{name} = {text}{mark}"));
+            }
+            return;
+        }
+        for (step, inner) in below {
+            place.push(step);
+            self.value(before, place, inner, origins);
+            place.pop();
+        }
+    }
+}
+
+/// A parameter's place: `fields.SUM`, `rows[0].price`, `"a.b".c`.
+fn name_of(place: &[Segment]) -> String {
+    let mut name = String::new();
+    for step in place {
+        match step {
+            Segment::Index(index) => name.push_str(&format!("[{index}]")),
+            Segment::Field(key) | Segment::Key(key) => {
+                name.push_str(if name.is_empty() { "" } else { "." });
+                name.push_str(&word(key));
+            }
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::origin::Origin;
+    use serde_json::json as value;
+
+    fn words(call: &Value) -> String {
+        describe(call, &|name| name == "comment", &|_| Origins::default())
+    }
+
+    fn line(call: &Value) -> String {
+        words(call).lines().skip(1).map(str::trim_start).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn nothing_is_left_out() {
+        let call = value!({
+            "_tool": "pay", "to": "a", "fields": {"SUM": 5, "rows": [{"n": 1}, [2, 3]]}, "tags": ["x", 1], "empty": {},
+            "_scopes": ["text"], "_delegate": "anonymous", "_outputPath": "†state.x", "_outputMethod": "push",
+            "_instance": "deal 41", "_reasoningForCall": "no part of it", "comment": "please",
+        });
+        let expected = [
+            "pay",
+            "  to = \"a\"",
+            "  fields.SUM = 5",
+            "  fields.rows[0].n = 1",
+            "  fields.rows[1] = [2, 3]",
+            "  tags = [\"x\", 1]",
+            "  empty = {}",
+            "  is shown [\"text\"]",
+            "  carried out by the delegate \"anonymous\"",
+            "  result to \"†state.x\"",
+            "  result joins by \"push\"",
+            "  for \"deal 41\"",
+            "  beside the call, in the agent's words: comment = \"please\"",
+        ];
+        assert_eq!(words(&call), expected.join("\n"));
+    }
+
+    #[test]
+    fn a_value_stays_on_its_line_and_in_its_quotes() {
+        for (text, shown) in [
+            ("a\nb\u{202e}", r#"to = "a\nb\u{202e}""#),
+            ("Добрый день\nМир", r#"to = "Добрый день\nМир""#),
+            ("a\"\n  to = \"b", r#"to = "a\"\n  to = \"b""#),
+            ("a\u{2028}b\u{85}c\r", r#"to = "a\u{2028}b\u{85}c\r""#),
+            ("\\u{202e}", r#"to = "\\u{202e}""#),
+            ("a\u{200d}b\u{a0}c\u{3000}\u{3164}", r#"to = "a\u{200d}b\u{a0}c\u{3000}\u{3164}""#),
+            ("e\u{301}\u{301}\u{301}", "to = \"e\u{301}\\u{301}\\u{301}\""),
+            ("ｅvil", r#"to = "\u{ff45}vil""#),
+        ] {
+            assert_eq!(line(&value!({"_tool": "t", "to": text})), shown);
+        }
+    }
+
+    #[test]
+    fn a_letter_that_poses_as_a_latin_one_is_shown_as_an_escape() {
+        for (text, shown) in [
+            ("olga@\u{435}xample.test", r#""olga@\u{435}xample.test""#),
+            ("https://\u{430}\u{440}\u{440}\u{435}.test", r#""https://\u{430}\u{440}\u{440}\u{435}.test""#),
+            ("р\u{430}ypal", r#""\u{440}\u{430}ypal""#),
+            ("Привет, Ольга! 1С-Битрикс, о нас.", r#""Привет, Ольга! 1С-Битрикс, о нас.""#),
+            ("почта@пример.рф, café", r#""почта@пример.рф, café""#),
+        ] {
+            assert_eq!(line(&value!({"_tool": "t", "to": text})), format!("to = {shown}"));
+        }
+    }
+
+    #[test]
+    fn a_name_cannot_pass_for_another() {
+        for (name, shown) in [
+            ("to", "to"),
+            ("t\u{43e}", r#""t\u{43e}""#),
+            ("со", r#""\u{441}\u{43e}""#),
+            ("сумма", "\"сумма\""),
+            ("fields.SUM", "\"fields.SUM\""),
+            ("to = \"b\"", r#""to = \"b\"""#),
+            ("to ", "\"to \""),
+            ("a\n  to", r#""a\n  to""#),
+            ("", "\"\""),
+            ("[0]", "\"[0]\""),
+            ("τo", r#""\u{3c4}o""#),
+            ("\u{202e}ot", r#""\u{202e}ot""#),
+        ] {
+            assert_eq!(line(&value!({"_tool": "t", name: 1})), format!("{shown} = 1"));
+            assert_eq!(line(&value!({"_tool": "t", "in": {name: 1}})), format!("in.{shown} = 1"));
+        }
+    }
+
+    #[test]
+    fn a_long_text_hides_nothing_and_is_whole() {
+        let text = "x".repeat(10_000);
+        let words = words(&value!({"_tool": "t", "body": text, "to": "a", "_outputPath": "†state.x"}));
+        let lines: Vec<&str> = words.lines().collect();
+        assert_eq!(
+            lines[1..4],
+            ["  body = 10002 characters, whole at the end", "  to = \"a\"", "  result to \"†state.x\""]
+        );
+        assert_eq!(lines[4], format!("  body = \"{text}\""));
+    }
+
+    #[test]
+    fn what_is_not_trusted_is_marked_where_it_stands() {
+        let page = Origins::of(Origin::Tool { name: "open_page".into(), trusted: false });
+        let marked = ["to", "rows[1].id"];
+        let origins = |part: Part<'_>| match part {
+            Part::Value(place, _) if marked.contains(&name_of(place).as_str()) => page.clone(),
+            _ => Origins::default(),
+        };
+        let call = value!({"_tool": "t", "to": "a", "cc": "b", "rows": [{"id": 1}, {"id": 2}]});
+        let expected = [
+            "t",
+            "  to = \"a\"   ← from open_page, not trusted",
+            "  cc = \"b\"",
+            "  rows[0].id = 1",
+            "  rows[1].id = 2   ← from open_page, not trusted",
+        ];
+        assert_eq!(describe(&call, &|_| false, &origins), expected.join("\n"));
+    }
+}

@@ -1,0 +1,121 @@
+//! Names that people know: of tools (`x-title`) and of their parameters (`x-labels`), in the session's language,
+//! and a call in one line made of them.
+
+use serde_json::Value;
+
+use super::question::{About, Question};
+use crate::call::ASIDES;
+use crate::context::Context;
+use crate::visible::visible;
+
+/// Letters of a call in one line.
+const LONGEST_LINE: usize = 200;
+
+/// What the session itself says to people as a reason.
+#[derive(Clone, Copy)]
+pub(in crate::session) enum Said {
+    /// Nobody answered a question.
+    Lapsed,
+    /// The user said no in conversation, and gave no reason.
+    Declined,
+    /// The call was denied before, and nobody asked anew.
+    DeniedBefore,
+    /// The user went on with other words while something waited.
+    WentOn,
+    /// The turn was stopped while something waited.
+    Stopped,
+}
+
+impl Said {
+    pub(in crate::session) fn words(self, language: Option<&str>) -> &'static str {
+        let (russian, english) = match self {
+            Said::Lapsed => ("никто не ответил вовремя", "nobody answered in time"),
+            Said::Declined => ("отклонено в разговоре", "declined in conversation"),
+            Said::DeniedBefore => ("это уже отклонили раньше", "it was denied before"),
+            Said::WentOn => {
+                ("пользователь не согласился, а написал другое", "the user did not agree, and said something else")
+            }
+            Said::Stopped => ("остановлено человеком", "stopped by a person"),
+        };
+        if language.is_some_and(|language| language.starts_with("ru")) { russian } else { english }
+    }
+}
+
+/// Makes words for people of what a context knows, in a language as far as the tools' authors have words in it.
+#[derive(Clone, Copy)]
+pub(in crate::session) struct Naming<'a> {
+    pub(in crate::session) context: &'a Context,
+    pub(in crate::session) language: Option<&'a str>,
+}
+
+impl Naming<'_> {
+    /// A call in the words of people: what is done, to what, and what is set. One line, nothing in it misleads.
+    pub(in crate::session) fn call_headline(&self, call: &Value) -> String {
+        let Self { context, language } = *self;
+        let name = call["_tool"].as_str().unwrap_or_default();
+        let tool = context.tool(name);
+        let mut line = tool.and_then(|tool| tool.title(language)).unwrap_or(name).to_owned();
+        let entity = tool.and_then(|tool| tool.schema.get("x-entity"));
+        let id = entity.and_then(|entity| entity["id"].as_str());
+        if let Some(id) = id.and_then(|id| call.get(id)) {
+            line.push_str(&format!(" {}", spoken(id)));
+        }
+        let mut set = Vec::new();
+        let is_param = |field: &str| {
+            let is_aside = ASIDES.contains(&field) && tool.is_none_or(|tool| tool.param(field).is_none());
+            !field.starts_with('_') && !is_aside && Some(field) != id
+        };
+        for (field, value) in call.as_object().into_iter().flatten().filter(|(field, _)| is_param(field)) {
+            gather(field, value, &mut |path, value| {
+                let name = tool.and_then(|tool| tool.label(path, language)).unwrap_or(path);
+                let known = tool.and_then(|tool| self.name_of_value(tool, path, value));
+                set.push(format!("{name}: {}", known.unwrap_or_else(|| spoken(value))));
+            });
+        }
+        if !set.is_empty() {
+            line.push_str(&format!(" ({})", set.join(", ")));
+        }
+        let line = visible(&line);
+        match line.char_indices().nth(LONGEST_LINE) {
+            Some((end, _)) => format!("{}…", &line[..end]),
+            None => line,
+        }
+    }
+
+    /// What a question is about, in one line.
+    pub(in crate::session) fn headline(&self, question: &Question) -> String {
+        match (question.about, question.calls.as_slice()) {
+            // A server's own words are no headline.
+            (About::Call | About::InDoubt | About::Input, [asked]) => self.call_headline(&asked.call),
+            (About::Call | About::Plan, [first, ..]) => {
+                format!("{} … ({})", self.call_headline(&first.call), question.calls.len())
+            }
+            _ => question.description.lines().next().unwrap_or_default().to_owned(),
+        }
+    }
+}
+
+/// Every value below, with its path; lists of plain values are one value.
+fn gather(path: &str, value: &Value, visit: &mut impl FnMut(&str, &Value)) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (name, value) in fields {
+                gather(&format!("{path}.{name}"), value, visit);
+            }
+        }
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            for item in items {
+                gather(path, item, visit);
+            }
+        }
+        other => visit(path, other),
+    }
+}
+
+fn spoken(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(spoken).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
+}

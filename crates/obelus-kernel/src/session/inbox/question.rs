@@ -1,0 +1,396 @@
+//! A question to a person: one thing, whatever it is about.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::consent::ConsentWords;
+use super::elicitation::Elicitation;
+use super::value_names::Named;
+use crate::origin::Origins;
+use crate::plan::Manner;
+use crate::policy::{Grounded, Reason, mark};
+use crate::quote::word;
+use crate::session::ids::{JobRef, QuestionId, QuestionNumber, Routed};
+use crate::time::Time;
+
+/// What a question is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum About {
+    /// Calls that may run or not.
+    Call,
+    /// A plan as a whole.
+    Plan,
+    /// Something else than a yes: a value, a manual step.
+    Input,
+    /// An effect of which nobody knows whether it happened.
+    InDoubt,
+}
+
+impl About {
+    /// The name by which other programs know it.
+    pub fn name(self) -> &'static str {
+        match self {
+            About::Call => "call",
+            About::Plan => "plan",
+            About::Input => "input",
+            About::InDoubt => "in_doubt",
+        }
+    }
+}
+
+/// Where a question is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionStatus {
+    /// It waits.
+    Requested,
+    /// Yes.
+    Approved,
+    /// No.
+    Denied,
+    /// The value was given.
+    Answered,
+    /// Nobody said anything in time.
+    Expired,
+}
+
+impl QuestionStatus {
+    /// The name by which other programs know it.
+    pub fn name(self) -> &'static str {
+        match self {
+            QuestionStatus::Requested => "requested",
+            QuestionStatus::Approved => "approved",
+            QuestionStatus::Denied => "denied",
+            QuestionStatus::Answered => "answered",
+            QuestionStatus::Expired => "expired",
+        }
+    }
+}
+
+/// Something that waits for a person.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Question {
+    /// Its id, unique in the session.
+    pub id: QuestionId,
+    /// What it is about.
+    pub about: About,
+    /// The calls it is about, frozen: what runs is what is shown.
+    pub calls: Vec<AskedCall>,
+    /// What a person is told, made from the frozen calls.
+    pub description: String,
+    /// Why a person is asked.
+    pub reasons: Vec<Reason>,
+    /// What will change, field by field, as far as somebody looked.
+    #[serde(default)]
+    pub changes: Vec<Change>,
+    /// What people call values that stand in it, as far as that is known.
+    #[serde(default)]
+    pub names: Vec<Named>,
+    /// What an answer must look like, where it is a value.
+    pub schema: Option<Value>,
+    /// When it was asked.
+    pub requested_at: Time,
+    /// When whoever may answer is reminded, once; none if nobody is, or was already.
+    #[serde(default)]
+    pub remind_at: Option<Time>,
+    /// When it lapses.
+    pub expires_at: Time,
+    /// Where it is.
+    pub status: QuestionStatus,
+    /// When it was decided.
+    pub decided_at: Option<Time>,
+    /// Who decided, and from where.
+    pub by: Option<String>,
+    /// Why, where it was denied.
+    pub reason: Option<String>,
+    /// The call at work that asks it, where one does.
+    #[serde(default)]
+    pub(in crate::session) elicitation: Option<Elicitation>,
+    /// How the calls are to be taken, where it is about a plan.
+    pub(in crate::session) manner: Manner,
+    /// Whether it was made before anything untrusted was shown, where it is about a plan.
+    pub(in crate::session) before_reading: bool,
+    /// How many messages the context had: words of the user after that may answer it.
+    pub(in crate::session) asked_after: usize,
+}
+
+/// What a new question is made of.
+pub(in crate::session) struct Draft {
+    pub(in crate::session) about: About,
+    pub(in crate::session) calls: Vec<AskedCall>,
+    pub(in crate::session) description: String,
+    pub(in crate::session) reasons: Vec<Reason>,
+    pub(in crate::session) schema: Option<Value>,
+    pub(in crate::session) elicitation: Option<Elicitation>,
+    pub(in crate::session) manner: Manner,
+    pub(in crate::session) before_reading: bool,
+}
+
+impl Draft {
+    pub(in crate::session) fn new(about: About, calls: Vec<AskedCall>, description: String) -> Self {
+        let (reasons, manner) = (Vec::new(), Manner::default());
+        Self { about, calls, description, reasons, schema: None, elicitation: None, manner, before_reading: false }
+    }
+
+    pub(in crate::session) fn because(self, reasons: Vec<Reason>) -> Self {
+        Self { reasons, ..self }
+    }
+}
+
+/// When a question is asked, and how long it waits.
+#[derive(Clone, Copy)]
+pub(in crate::session) struct Terms {
+    pub(in crate::session) now: Time,
+    /// Seconds until whoever may answer is reminded.
+    pub(in crate::session) remind_after: Option<u64>,
+    /// Seconds until it lapses.
+    pub(in crate::session) expire_after: u64,
+    /// How many messages the context has.
+    pub(in crate::session) asked_after: usize,
+}
+
+impl Question {
+    pub(super) fn new(number: u64, draft: Draft, terms: Terms) -> Self {
+        let Draft { about, calls, description, reasons, schema, elicitation, manner, before_reading } = draft;
+        Self {
+            id: Routed::own(QuestionNumber(number)),
+            about,
+            calls,
+            description,
+            reasons,
+            changes: Vec::new(),
+            names: Vec::new(),
+            schema,
+            requested_at: terms.now,
+            remind_at: terms.remind_after.map(|seconds| terms.now.plus_seconds(seconds)),
+            expires_at: terms.now.plus_seconds(terms.expire_after),
+            status: QuestionStatus::Requested,
+            decided_at: None,
+            by: None,
+            reason: None,
+            elicitation,
+            manner,
+            before_reading,
+            asked_after: terms.asked_after,
+        }
+    }
+}
+
+/// A field that a call would change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// The place of the call in the question.
+    pub call: usize,
+    /// The field.
+    pub field: String,
+    /// What it holds now; none where that was not found.
+    pub before: Option<Value>,
+    /// What it would hold.
+    pub after: Value,
+    /// Where the one comes from.
+    pub before_from: Origins,
+    /// Where the other comes from.
+    pub after_from: Origins,
+}
+
+impl Change {
+    fn to_json(&self) -> Value {
+        let mut form = json!({"call": self.call, "field": self.field, "after": self.after});
+        form["before"] = self.before.clone().unwrap_or_default();
+        form["known"] = self.before.is_some().into();
+        for (name, origins) in [("before_untrusted", &self.before_from), ("after_untrusted", &self.after_from)] {
+            if !origins.is_trusted() {
+                form[name] = origins.untrusted().collect();
+            }
+        }
+        form
+    }
+
+    /// On one line: `"STAGE": "NEW" → "WON"`.
+    fn words(&self) -> String {
+        let before = match &self.before {
+            Some(value) => format!("{}{}", cut(value), mark(&self.before_from)),
+            None => "not known".to_owned(),
+        };
+        let same = if self.before.as_ref() == Some(&self.after) { " (no change)" } else { "" };
+        format!("{}: {before} → {}{}{same}", word(&self.field), cut(&self.after), mark(&self.after_from))
+    }
+}
+
+/// A value on one line. What is long stands whole among the parameters.
+fn cut(value: &Value) -> String {
+    const MOST: usize = 200;
+    let text = crate::quote::json(value);
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}… ({} characters)", &text[..end], text.chars().count()),
+        None => text,
+    }
+}
+
+/// A call that a person is asked about.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AskedCall {
+    /// The call with its references resolved.
+    pub call: Arc<Value>,
+    /// What it is bound to.
+    pub hash: String,
+    /// Whether it was approved or denied; none while it waits.
+    pub decided: Option<bool>,
+    /// When that was; calls of one question may be decided one by one.
+    #[serde(default)]
+    pub decided_at: Option<Time>,
+    /// Why, where it was denied.
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// How its values are grounded in what the user said, where the policy looks at that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grounded: Vec<Grounded>,
+    /// The jobs that wait for it; the first one runs.
+    pub(in crate::session) jobs: Vec<JobRef>,
+}
+
+impl AskedCall {
+    /// A call that waits.
+    pub(in crate::session) fn new(call: Arc<Value>, hash: String, jobs: Vec<JobRef>) -> Self {
+        Self { call, hash, decided: None, decided_at: None, reason: None, grounded: Vec::new(), jobs }
+    }
+
+    /// Keeps what was decided, and hands out what it was decided about: the hash, and the jobs that wait.
+    pub(in crate::session) fn decide(&mut self, is_yes: bool, at: Time, reason: Option<&str>) -> (String, Vec<JobRef>) {
+        self.decided = Some(is_yes);
+        self.decided_at = Some(at);
+        self.reason = reason.map(str::to_owned);
+        (self.hash.clone(), self.jobs.clone())
+    }
+}
+
+impl Question {
+    /// Whether it still waits.
+    pub fn is_open(&self) -> bool {
+        self.status == QuestionStatus::Requested
+    }
+
+    /// The tool whose call asks this while it is at work; none where the agent itself asks.
+    pub fn asked_by(&self) -> Option<&str> {
+        self.elicitation.as_ref()?;
+        self.calls.first()?.call.get("_tool")?.as_str()
+    }
+
+    /// What a person is told: the description, and then what will change: a line for each field, or, where there are
+    /// several calls, for each call.
+    pub fn words(&self) -> String {
+        let mut lines = vec![self.description.clone()];
+        lines.extend(self.change_lines());
+        lines.join("\n")
+    }
+
+    /// What will change: a line for each field, or, where there are several calls, for each call.
+    pub fn change_lines(&self) -> Vec<String> {
+        if self.calls.len() < 2 {
+            return self.changes.iter().map(|change| format!("  changes {}", change.words())).collect();
+        }
+        let mut lines = Vec::new();
+        for (index, asked) in self.calls.iter().enumerate() {
+            let changes = self.changes.iter().filter(|change| change.call == index);
+            let changes: Vec<String> = changes.map(Change::words).collect();
+            let whose = match asked.call.get("_instance").and_then(Value::as_str) {
+                Some(instance) => format!("for {}", word(instance)),
+                None => format!("call {}", index + 1),
+            };
+            if !changes.is_empty() {
+                lines.push(format!("  changes {whose}: {}", changes.join("; ")));
+            }
+        }
+        lines
+    }
+
+    /// What the model is told of it: nothing that was read for people's eyes.
+    pub(in crate::session) fn for_model(&self) -> Value {
+        let mut form = self.to_json();
+        if let Value::Object(fields) = &mut form {
+            fields.shift_remove("changes");
+            fields.shift_remove("grounded");
+        }
+        if self.elicitation.is_some() {
+            // What a server says to people is said to nobody else.
+            form["description"] = "the call asks a person something while it is at work".into();
+            form["schema"] = Value::Null;
+        }
+        form
+    }
+
+    /// The form in which other programs read it.
+    pub fn to_json(&self) -> Value {
+        let calls: Vec<Value> = self.calls.iter().map(|asked| (*asked.call).clone()).collect();
+        let mut form = json!({
+            "id": self.id,
+            "about": self.about,
+            "call": calls.first(),
+            "calls": calls,
+            "description": self.description,
+            "reasons": self.reasons.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "requested_at": self.requested_at.to_string(),
+            "expires_at": self.expires_at.to_string(),
+            "status": self.status,
+        });
+        let optional = [
+            ("names", (!self.names.is_empty()).then(|| json!(self.names))),
+            ("grounded", Some(self.grounded()).filter(|all| !all.is_empty()).map(Value::from)),
+            ("changes", (!self.changes.is_empty()).then(|| self.changes.iter().map(Change::to_json).collect())),
+            ("schema", self.schema.clone()),
+            ("asked_by", self.asked_by().map(Value::from)),
+            ("by", self.by.clone().map(Value::from)),
+            ("reason", self.reason.clone().map(Value::from)),
+            ("decided_at", self.decided_at.map(|time| time.to_string().into())),
+        ];
+        for (name, value) in optional {
+            if let Some(value) = value {
+                form[name] = value;
+            }
+        }
+        form
+    }
+
+    /// How the values of its calls are grounded, each with the place of the call in the question.
+    fn grounded(&self) -> Vec<Value> {
+        let of_call = |(index, asked): (usize, &AskedCall)| {
+            let one = move |one: &Grounded| {
+                let mut form = one.to_json();
+                form["call"] = index.into();
+                form
+            };
+            asked.grounded.iter().map(one).collect::<Vec<_>>()
+        };
+        self.calls.iter().enumerate().flat_map(of_call).collect()
+    }
+
+    /// The same question, seen from the session whose job the delegate carries out.
+    pub(in crate::session) fn below(mut self, job: JobRef) -> Self {
+        self.id = self.id.below(job);
+        self
+    }
+
+    /// Whether the user's words consent to it. Where it was raised by origins, or deletes or configures something, only
+    /// words that say nothing else do (ASK-6).
+    pub(in crate::session) fn is_consent(&self, consent: &ConsentWords, words: &str) -> bool {
+        let is_grave =
+            |reason: &Reason| reason.is_about_origins() || matches!(reason, Reason::Deletes | Reason::Configures);
+        match self.reasons.iter().any(is_grave) {
+            true => consent.only_consents(words),
+            false => consent.consents(words),
+        }
+    }
+
+    /// Its number in its own session.
+    pub(in crate::session) fn number(&self) -> QuestionNumber {
+        self.id.local().unwrap_or(QuestionNumber(0))
+    }
+
+    /// The places of the calls that wait for a decision.
+    pub(in crate::session) fn open_calls(&self) -> impl Iterator<Item = usize> {
+        self.calls.iter().enumerate().filter(|(_, call)| call.decided.is_none()).map(|(index, _)| index)
+    }
+}

@@ -1,0 +1,150 @@
+//! What people call the values of a call: a stage by its name, a colleague by theirs.
+//!
+//! A tool says in `x-names` where names are found: `{fields.STAGE_ID: {in: [TOOL…], id: STATUS_ID, name: [NAME]}}`. They
+//! are looked for in what those tools have brought to this session, and only if the tools are trusted: a name is read
+//! more readily than a number, so nobody else may give one.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::naming::Naming;
+use super::question::{About, Question};
+use crate::message::Message;
+use crate::names::alike;
+use crate::tool::{NameSource, Tool};
+use crate::visible::visible;
+
+/// A value and what people call it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Named {
+    /// The parameter, as a dotted path.
+    pub place: String,
+    /// The value.
+    pub value: Value,
+    /// Its name, in which nothing misleads.
+    pub name: String,
+}
+
+/// Messages that are looked at, the latest first.
+const MOST_MESSAGES: usize = 500;
+
+impl Naming<'_> {
+    /// What people call a value of a tool's parameter, as far as this session knows.
+    pub(super) fn name_of_value(&self, tool: &Tool, place: &str, value: &Value) -> Option<String> {
+        let NameSource { tools: sources, id, name: parts, .. } = tool.names_of(place)?;
+        let wanted = text(value);
+        self.context.latest().take(MOST_MESSAGES).find_map(|message| {
+            let Message::Data(data) = message else { return None };
+            let by = data.output.as_ref()?.call.get("_tool")?.as_str()?;
+            let is_trusted = sources.contains(&by) && self.context.tool(by).is_some_and(|tool| tool.trusted);
+            if !is_trusted {
+                return None;
+            }
+            let whole = data.data();
+            let row = find_row(&whole, &|row| row.get(id).is_some_and(|own| text(own) == wanted))?;
+            let name: Vec<String> = parts.iter().filter_map(|part| row.get(*part)?.as_str()).map(visible).collect();
+            let name = name.join(" ").trim().to_owned();
+            (!name.is_empty()).then_some(name)
+        })
+    }
+
+    /// The names of the values that a question shows.
+    pub(in crate::session) fn names_in(&self, question: &Question) -> Vec<Named> {
+        let mut named: Vec<Named> = Vec::new();
+        let asked = question.calls.iter().enumerate().filter(|_| question.about == About::Call);
+        for (index, asked) in asked {
+            let Some(tool) = asked.call["_tool"].as_str().and_then(|name| self.context.tool(name)) else { continue };
+            let places = tool.schema.get("x-names").and_then(Value::as_object).into_iter().flatten();
+            for (place, _) in places {
+                let last = place.rsplit('.').next().unwrap_or(place);
+                let changes = question.changes.iter().filter(|change| change.call == index);
+                let changes = changes.filter(|change| alike(&change.field, last));
+                let own = at(&asked.call, place).into_iter();
+                for value in own.chain(changes.filter_map(|change| change.before.as_ref())) {
+                    let is_known = named.iter().any(|known| known.place == *place && known.value == *value);
+                    if let Some(name) = self.name_of_value(tool, place, value).filter(|_| !is_known) {
+                        named.push(Named { place: place.clone(), value: value.clone(), name });
+                    }
+                }
+            }
+        }
+        named
+    }
+}
+
+/// What lies at a dotted path; case and underscores do not matter.
+fn at<'a>(value: &'a Value, place: &str) -> Option<&'a Value> {
+    place.split('.').try_fold(value, |value, name| {
+        value.as_object()?.iter().find(|(known, _)| alike(known, name)).map(|(_, inner)| inner)
+    })
+}
+
+/// The first object, at whatever depth, for which something holds.
+fn find_row<'a>(value: &'a Value, holds: &dyn Fn(&Value) -> bool) -> Option<&'a Value> {
+    match value {
+        Value::Object(_) if holds(value) => Some(value),
+        Value::Object(fields) => fields.values().find_map(|inner| find_row(inner, holds)),
+        Value::Array(items) => items.iter().find_map(|inner| find_row(inner, holds)),
+        _ => None,
+    }
+}
+
+/// Numbers and texts of the same digits are the same id.
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::session::{Answer, Input, Mode, Outcome, Session, Settings, Solution, Task};
+    use crate::{Context, Time};
+
+    /// The names in the question about moving a deal to `LOSE`, after a list of stages was read.
+    fn names(trust: &str) -> Vec<Named> {
+        let context = Context::from_value(json!([{"type": "tool", "tool": {
+            "stages": {"x-effect": "read", "x-trust": trust, "properties": {}},
+            "move": {"x-trust": "trusted", "x-risky": ["fields.STAGE"], "properties": {"fields": {"type": "object"}},
+                "x-names": {"fields.STAGE": {"in": ["stages"], "id": "CODE", "name": ["NAME"]}}},
+        }}]));
+        let activities = ["stages", "move"].map(str::to_owned).into();
+        let settings = Settings { mode: Mode::Full, activities, ..Settings::default() };
+        let mut session = Session::new("s", context.unwrap(), None, Arc::new(settings)).unwrap();
+        let answers = [
+            json!({"_tool": "stages", "_outputPath": "†state.stages"}),
+            json!({"_tool": "move", "fields": {"stage": "LOSE"}, "_outputPath": "†state.moved"}),
+        ];
+        let mut answers = answers.into_iter();
+        session.handle(Time(0), Input::Start).unwrap();
+        while let Some(task) = session.poll() {
+            let input = match task {
+                Task::AskModel { id } => {
+                    let solution = Solution { calls: answers.next().into_iter().collect(), ..Solution::default() };
+                    Input::Answer { id, answer: Answer::Solution { solution, tokens: 0 } }
+                }
+                Task::Call(start) => {
+                    let rows = json!([{"CODE": "NEW", "NAME": "New"}, {"CODE": "LOSE", "NAME": "Lost\u{202e}"}]);
+                    Input::Ended { id: start.id, outcome: Outcome::Value(rows) }
+                }
+                _ => continue,
+            };
+            session.handle(Time(0), input).unwrap();
+        }
+        session.questions().first().map(|question| question.names.clone()).expect("a person is asked")
+    }
+
+    #[test]
+    fn a_value_has_the_name_that_a_trusted_tool_gave_it_and_nothing_in_it_misleads() {
+        let named = Named { place: "fields.STAGE".to_owned(), value: "LOSE".into(), name: "Lost\\u{202e}".to_owned() };
+        assert_eq!(names("trusted"), [named]);
+    }
+
+    #[test]
+    fn a_tool_that_is_not_believed_gives_no_names() {
+        assert_eq!(names("untrusted"), []);
+    }
+}

@@ -1,0 +1,135 @@
+//! Reading what a question would change, for whoever decides about it.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Session;
+use super::ids::{JobRef, QuestionNumber, Routed};
+use super::inbox::{Change, Look, MOST_LOOKS};
+use super::input::Outcome;
+use super::output::{AskedAgain, Task};
+use crate::call::Call;
+use crate::origin::Origins;
+use crate::policy::{Place, Proposal};
+use crate::tool::Effect;
+
+impl Session {
+    /// Takes a look for every call of a question whose tool says how.
+    pub(super) fn look_before(&mut self, number: QuestionNumber) {
+        if !self.settings.before {
+            return;
+        }
+        let Some(question) = self.inbox.get(number) else { return };
+        let jobs = question.calls.iter().enumerate().filter_map(|(index, call)| Some((index, *call.jobs.first()?)));
+        let looks = jobs.filter_map(|(index, at)| self.look(number, index, at)).take(MOST_LOOKS).collect();
+        self.inbox.looks.add(looks);
+        self.start_looks();
+    }
+
+    /// The look for one call, if there is one and nobody need be asked about it.
+    fn look(&self, question: QuestionNumber, index: usize, at: JobRef) -> Option<Look> {
+        self.scheduler.find(at)?;
+        let call = self.scheduler.call(at);
+        let before = call.tool.as_ref()?.before.as_ref()?;
+        let proposal = Arc::new(before.look(&self.scheduler.frozen(at)?.params(call))?);
+        let (read, faults) = Call::read(&proposal, &self.memory.context);
+        let tool = read.tool.clone().filter(|tool| faults.is_empty() && tool.effect == Effect::Read)?;
+        self.settings.activity_of(&tool, read.activity.as_deref()).filter(|_| read.delegate.is_none())?;
+        // The parameters of the read are parts of the call that is asked about, and come from where those come from.
+        let provenance = self.provenance(at);
+        let of = |name: &str| {
+            let path = before.params.iter().find(|(known, _)| known == name).map(|(_, path)| path.as_str());
+            path.and_then(|path| provenance.of_path(call, path)).unwrap_or_default()
+        };
+        let all = || before.params.iter().fold(Origins::default(), |all, (name, _)| all.joined(&of(name)));
+        let origins = |place: Place<'_>| {
+            Some(match place {
+                Place::Call | Place::Scopes => all(),
+                Place::Param(path) | Place::Path(path) => of(path.split('.').next().unwrap_or(path)),
+            })
+        };
+        let params =
+            || Value::Object(read.params.iter().map(|(name, value)| (name.to_string(), value.outline())).collect());
+        let verdict = self.settings.gate().judge(&Proposal {
+            call: &read,
+            tool: &tool,
+            params: &params,
+            origins: &origins,
+            proposer: Origins::NONE,
+            may_follow: &|_| false,
+            grounding: None,
+        });
+        verdict.is_allowed().then(|| Look { question, index, at, tool, call: proposal, origins: all(), attempt: 0 })
+    }
+
+    fn start_looks(&mut self) {
+        let room = usize::try_from(self.settings.max_parallel.max(1)).unwrap_or(usize::MAX);
+        while let Some(look) = self.inbox.looks.next(room) {
+            self.hand_out_look(look);
+        }
+    }
+
+    fn hand_out_look(&mut self, mut look: Look) {
+        let named = look.tool.fixed_name("_activity");
+        if !self.inbox.is_open(look.question) || self.settings.activity_of(&look.tool, named).is_none() {
+            return;
+        }
+        look.attempt += 1;
+        let mut start = self.start_of(Routed::own(look.id()), &look.tool, named, Arc::clone(&look.call));
+        start.attempt = look.attempt;
+        self.tasks.push_back(Task::Call(Box::new(start)));
+        self.inbox.looks.begin(look);
+    }
+
+    /// A look has come to its end.
+    pub(super) fn take_look(&mut self, question: u64, call: u32, outcome: &Outcome) {
+        let Some(look) = self.inbox.looks.end(question, call) else { return };
+        if let Outcome::Value(result) = outcome {
+            self.note_changes(&look, result);
+        }
+        self.start_looks();
+    }
+
+    /// A look was under way when its driver died: it is taken again.
+    pub(super) fn look_again(&mut self, question: u64, call: u32) {
+        let Some(look) = self.inbox.looks.end(question, call) else { return };
+        self.hand_out_look(look);
+        self.start_looks();
+    }
+
+    /// Shows what is there now beside what would be.
+    fn note_changes(&mut self, look: &Look, result: &Value) {
+        if !self.inbox.is_open(look.question) || self.scheduler.find(look.at).is_none() {
+            return;
+        }
+        let call = self.scheduler.call(look.at);
+        let (Some(frozen), Some(tool)) = (self.scheduler.frozen(look.at), call.tool.as_ref()) else { return };
+        let Some(before) = &tool.before else { return };
+        let params = frozen.params(call);
+        let provenance = self.provenance(look.at);
+        let below =
+            |upper: &str, field: &str| if upper.is_empty() { field.to_owned() } else { format!("{upper}.{field}") };
+        let change = |(field, after): (&String, &Value)| {
+            let now = before.now(result, field);
+            let now_from =
+                now.map(|(name, _)| look.tool.origin_at(&below(&before.result, name)).clone().joined(&look.origins));
+            Change {
+                call: look.index,
+                field: field.clone(),
+                before: now.map(|(_, value)| value.clone()),
+                after: after.clone(),
+                before_from: now_from.unwrap_or_default(),
+                after_from: provenance.of_path(call, &below(&before.fields, field)).unwrap_or_default(),
+            }
+        };
+        let changes: Vec<Change> = before.written(&params).into_iter().map(change).collect();
+        if let Some(question) = self.inbox.get_mut(look.question) {
+            question.changes.extend(changes);
+            question.changes.sort_by_key(|change| change.call);
+        }
+        self.name_values(look.question);
+        let id = Routed::own(look.question);
+        self.tasks.push_back(Task::AskAgain { id, because: AskedAgain::MoreIsKnown });
+    }
+}

@@ -1,0 +1,188 @@
+//! The session's memory: its context, the time, and everything that is written there.
+//!
+//! It takes results, texts, events and edits, holds them against the schemas of their kinds, and appends them with
+//! their call, date and origins. It knows nothing of jobs, policy or people.
+
+mod instances;
+mod observations;
+mod results;
+mod scopes;
+mod side_writes;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::fault::Fault;
+use crate::fold::Method;
+use crate::message::{Data, Message, Role};
+use crate::names::Name;
+use crate::origin::{Origin, Origins};
+use crate::path::Path;
+use crate::time::Time;
+pub(super) use observations::{DigestPlace, mentions};
+pub(super) use results::{Author, Failure, Written};
+
+/// The context of a session, and what is needed to write to it.
+pub(super) struct Memory {
+    pub(super) context: Context,
+    /// Messages that the request itself brought.
+    pub(super) base: usize,
+    now: Time,
+    /// `now` as text, because many results bear the same date.
+    date: Option<(Time, Arc<str>)>,
+    /// Validators for parts of kinds' schemas.
+    validators: BTreeMap<PartOfKind, (Value, Arc<Validator>)>,
+    /// Where digests of observations were written.
+    digests: Vec<DigestPlace>,
+}
+
+/// A kind, an instance, and a pointer into the kind's schema.
+type PartOfKind = (Name, Option<String>, String);
+
+impl Memory {
+    pub(super) fn new(context: Context) -> Self {
+        let base = context.length();
+        Self { context, base, now: Time::default(), date: None, validators: BTreeMap::new(), digests: Vec::new() }
+    }
+
+    /// Takes the time that a driver tells. It does not run backwards.
+    pub(super) fn set_now(&mut self, now: Time) {
+        self.now = self.now.max(now);
+    }
+
+    pub(super) fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The time as results bear it.
+    pub(super) fn date(&mut self) -> Arc<str> {
+        match &self.date {
+            Some((time, words)) if *time == self.now => words.clone(),
+            _ => {
+                let words: Arc<str> = self.now.to_string().into();
+                self.date = Some((self.now, words.clone()));
+                words
+            }
+        }
+    }
+
+    /// Appends a message that nothing can refuse: texts, plans and errors fold into nothing.
+    pub(super) fn remember(&mut self, message: Message) {
+        let appended = self.context.append(vec![message]);
+        debug_assert!(appended.is_ok());
+    }
+
+    /// Writes a value at a path, by a call that only says whose word it is.
+    pub(super) fn write(
+        &mut self,
+        call: Value,
+        path: Arc<Path>,
+        instance: Option<String>,
+        method: Method,
+        value: Value,
+        origins: Origins,
+    ) -> Result<(), Fault> {
+        let mut data = Data::result(Arc::new(call), path, Some(self.date()), value);
+        data.instance = instance;
+        data.method = Some(method);
+        data.origins = Some(origins);
+        self.context.append(vec![Message::Data(Box::new(data))])
+    }
+
+    /// Writes a part of the state for a person. What was there before may still be in it, so its origins stay.
+    pub(super) fn write_state(&mut self, path: Path, value: Value) {
+        let origins = self.context.origins(&path, None).joined(&Origins::of(Origin::User));
+        let written = self.write(json!({"_tool": "user"}), Arc::new(path), None, Method::Set, value, origins);
+        debug_assert!(written.is_ok());
+    }
+
+    /// The user's latest words, if they came after the context had this many messages.
+    pub(super) fn words_since(&self, length: usize) -> Option<&str> {
+        let since = self.context.length().saturating_sub(length);
+        self.context.latest().take(since).find_map(|message| match message {
+            Message::Text(text) if text.role == Role::User => Some(text.text.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Drops everything but the request and the words. Gives the new place of a message by its old one; none if the
+    /// words do not stand without the rest, and then nothing was dropped.
+    pub(super) fn keep_texts_only(&mut self) -> Option<impl Fn(usize) -> usize + use<>> {
+        let base = self.base;
+        let stays = |(index, message): &(usize, &Message)| *index < base || matches!(message, Message::Text(_));
+        let (places, messages): (Vec<usize>, Vec<Message>) =
+            self.context.messages().iter().enumerate().filter(stays).map(|(at, message)| (at, message.clone())).unzip();
+        let mut context = Context::new();
+        context.append(messages).ok()?;
+        self.context = context;
+        Some(move |length: usize| places.partition_point(|at| *at < length))
+    }
+
+    pub(super) fn digests(&self) -> &[DigestPlace] {
+        &self.digests
+    }
+
+    pub(super) fn set_digests(&mut self, digests: Vec<DigestPlace>) {
+        self.digests = digests;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory(messages: Value) -> Memory {
+        Memory::new(Context::from_value(messages).unwrap())
+    }
+
+    #[test]
+    fn time_does_not_run_backwards() {
+        let mut memory = memory(json!([]));
+        memory.set_now(Time(5_000));
+        memory.set_now(Time(4_000));
+        assert_eq!((memory.now(), memory.date().as_ref()), (Time(5_000), Time(5_000).to_string().as_str()));
+        memory.set_now(Time(6_000));
+        assert_eq!(memory.date().as_ref(), Time(6_000).to_string(), "the date follows");
+    }
+
+    #[test]
+    fn the_users_latest_words_count_if_they_came_late_enough() {
+        let mut memory = memory(json!([{"type": "text", "role": "user", "text": "old"}]));
+        let asked = memory.context.length();
+        assert_eq!(memory.words_since(asked), None);
+        memory.remember(Message::text(Role::User, "yes"));
+        memory.remember(Message::text(Role::Assistant, "well"));
+        assert_eq!((memory.words_since(asked), memory.words_since(0)), (Some("yes"), Some("yes")));
+    }
+
+    #[test]
+    fn what_a_person_writes_keeps_the_origins_of_what_was_there() {
+        let mut memory = memory(json!([{"type": "state", "data": {}}]));
+        let path = || Path::field("state", "note");
+        let page = Origins::of(Origin::Tool { name: "page".into(), trusted: false });
+        let call = json!({"_tool": "page"});
+        memory.write(call, Arc::new(path()), None, Method::Set, json!("read"), page.clone()).unwrap();
+        memory.write_state(path(), json!("read, and edited"));
+        assert_eq!(memory.context.origins(&path(), None), page.joined(&Origins::of(Origin::User)));
+    }
+
+    #[test]
+    fn a_one_off_request_keeps_its_beginning_and_the_words() {
+        let mut memory = memory(json!([{"type": "state", "data": {"a": 1}}]));
+        memory.remember(Message::text(Role::User, "one"));
+        memory.write_state(Path::field("state", "a"), json!(2));
+        memory.remember(Message::text(Role::User, "two"));
+        let place = memory.keep_texts_only().unwrap();
+        let state = memory.context.read(&Path::root("state"), None).unwrap().into_owned();
+        assert_eq!((memory.context.length(), state), (3, json!({"a": 1})));
+        assert_eq!(
+            [0, 1, 2, 3, 4].map(place),
+            [0, 1, 2, 2, 3],
+            "what came after the write comes after the first words"
+        );
+    }
+}

@@ -1,0 +1,101 @@
+//! Rows of a result that become instances: a plan can then treat each of them alike, and a person is asked once.
+
+use serde_json::Value;
+
+use super::{Author, Failure, Memory, Written};
+use crate::fold::Method;
+use crate::message::{Data, Message};
+use crate::session::input::CallError;
+
+/// Rows that one result may bring as instances.
+const MOST: usize = 1000;
+
+impl Memory {
+    /// Writes each row as an instance of the kind that the call names. The kind must be a new one: rows of an earlier
+    /// list would otherwise be treated along with these.
+    pub(in crate::session) fn write_instances(
+        &mut self,
+        author: &Author<'_>,
+        rows: Vec<Value>,
+    ) -> Result<Written, Failure> {
+        let fail = |code: &str, text: String| Err(Failure::Runtime(CallError::new(code, text)));
+        let call = author.call;
+        let Some(field) = call.tool.as_ref().and_then(|tool| tool.instances.clone()) else { return Ok(None) };
+        let path = call.output_path.as_ref().and_then(|path| path.paths().next().cloned());
+        let Some(path) = path.filter(|path| path.segments.is_empty() && !call.keeps_by_default) else {
+            return fail("no_kind", "name a kind of its own for the rows, such as `_outputPath`: `†rows`".to_owned());
+        };
+        if self.context.view(&path.kind).is_some() {
+            return fail("kind_in_use", format!("†{} is in use already: name another kind for these rows", path.kind));
+        }
+        if rows.len() > MOST {
+            let text = format!("{} rows, and at most {MOST} are treated at once: ask for less", rows.len());
+            return fail("too_many", text);
+        }
+        let origins = author.made_of.clone().joined(author.own);
+        let tool = call.tool.as_ref().filter(|_| author.mints);
+        let parts = tool.and_then(|tool| tool.parts_of_result(author.made_of));
+        let date = self.date();
+        // A connector's own mark, such as that rows were left out, is no row.
+        let is_mark =
+            |row: &Value| row.as_object().is_some_and(|fields| fields.keys().all(|name| name.starts_with('_')));
+        let mut batch = Vec::with_capacity(rows.len());
+        for row in rows.into_iter().filter(|row| !is_mark(row)) {
+            let Some(name) = row.get(&field).map(|id| id.as_str().map_or_else(|| id.to_string(), str::to_owned)) else {
+                return fail("bad_row", format!("a row without `{field}` cannot be told from the others"));
+            };
+            let issued = tool.and_then(|tool| tool.origin_if_all_issued(&row));
+            let mut data = Data::result(call.raw.clone(), path.clone(), Some(date.clone()), row);
+            data.instance = Some(format!("{} {name}", path.kind));
+            data.method = Some(Method::Set);
+            data.origins = Some(issued.unwrap_or_else(|| origins.clone()));
+            data.parts = parts.clone();
+            batch.push(Message::Data(Box::new(data)));
+        }
+        self.context.append(batch).map_err(Failure::Structural)?;
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::call::Call;
+    use crate::context::Context;
+    use crate::origin::Origins;
+
+    /// Writes rows to a path; the code of the failure, or the instances that there are.
+    fn written(path: &str, rows: Value) -> Result<Vec<String>, String> {
+        let context = json!([
+            {"type": "tool", "tool": {"t": {"x-instances": "id", "properties": {}}}},
+            {"type": "state", "data": {}},
+        ]);
+        let mut memory = Memory::new(Context::from_value(context).unwrap());
+        let call = Arc::new(Call::read(&Arc::new(json!({"_tool": "t", "_outputPath": path})), &memory.context).0);
+        let author = Author { call: &call, instance: None, made_of: Origins::NONE, own: Origins::NONE, mints: true };
+        match memory.write_instances(&author, rows.as_array().unwrap().clone()) {
+            Ok(_) => Ok(memory.context.instances().iter().cloned().collect()),
+            Err(Failure::Runtime(error)) => Err(error.code),
+            Err(_) => Err("another failure".to_owned()),
+        }
+    }
+
+    #[test]
+    fn each_row_is_an_instance_of_the_kind_and_a_connectors_mark_is_none() {
+        let rows = json!([{"id": 1}, {"id": "two"}, {"_more": 5}]);
+        assert_eq!(written("†rows", rows), Ok(vec!["rows 1".to_owned(), "rows two".to_owned()]));
+    }
+
+    #[test]
+    fn rows_that_cannot_be_told_apart_or_placed_are_an_error() {
+        let code = |code: &str| Err(code.to_owned());
+        assert_eq!(written("†rows", json!([{"id": 1}, {"name": 2}])), code("bad_row"));
+        assert_eq!(written("†state.rows", json!([{"id": 1}])), code("no_kind"));
+        assert_eq!(written("†state", json!([{"id": 1}])), code("kind_in_use"));
+        assert_eq!(written("†rows", (0..=MOST).map(|id| json!({"id": id})).collect()), code("too_many"));
+    }
+}

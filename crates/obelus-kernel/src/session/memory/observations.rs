@@ -1,0 +1,134 @@
+//! Where digests of observations stand in memory.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::Memory;
+use crate::expr::OutputPath;
+use crate::fold::Method;
+use crate::origin::{Origin, Origins};
+use crate::path::{Path, Segment};
+
+/// A place to which a digest was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::session) struct DigestPlace {
+    path: String,
+    pub(in crate::session) instance: Option<String>,
+    pub(in crate::session) digest: String,
+}
+
+impl DigestPlace {
+    /// The place that a call is about to write, if the value is a digest.
+    pub(super) fn of(path: &Path, instance: Option<&str>, value: &Value) -> Option<Self> {
+        let digest = value["digest"].as_str()?.to_owned();
+        Some(Self { path: path.to_string(), instance: instance.map(str::to_owned), digest })
+    }
+}
+
+impl Memory {
+    /// The places where a digest still stands.
+    pub(in crate::session) fn standing_digests(&self) -> impl Iterator<Item = (Path, &DigestPlace)> {
+        self.digests.iter().filter_map(|of| {
+            let path = OutputPath::parse(&of.path).ok()?;
+            let mut path = Path::clone(path.paths().next()?);
+            let value = self.context.read(&path, of.instance.as_deref())?;
+            let is_it = |value: &Value| value["digest"] == of.digest.as_str();
+            if let Value::Array(items) = value.as_ref() {
+                let index = items.iter().rposition(is_it)?;
+                path.segments.push(Segment::Index(i64::try_from(index).ok()?));
+            } else if !is_it(&value) {
+                return None;
+            }
+            Some((path, of))
+        })
+    }
+
+    /// Digests were written. Places that were overwritten since are forgotten.
+    pub(super) fn note_digests(&mut self, digests: Vec<DigestPlace>) {
+        if digests.is_empty() {
+            return;
+        }
+        let standing = self.standing_digests().map(|(_, of)| of.clone()).filter(|of| !digests.contains(of));
+        self.digests = standing.collect::<Vec<_>>().into_iter().chain(digests).collect();
+    }
+
+    /// The observations are lost: places that held their digests become null.
+    pub(in crate::session) fn forget_observations(&mut self) {
+        let places: Vec<_> = self.standing_digests().map(|(path, of)| (path, of.instance.clone())).collect();
+        for (path, instance) in places {
+            let (call, origins) = (json!({"_tool": "forgotten"}), Origins::of(Origin::Author));
+            let written = self.write(call, Arc::new(path), instance, Method::Set, Value::Null, origins);
+            debug_assert!(written.is_ok());
+        }
+        self.digests.clear();
+    }
+
+    /// Whether a digest stands anywhere in what a delegate was given.
+    pub(in crate::session) fn mentions_digest(&self, digest: &str) -> bool {
+        let whole = |(kind, _): (&str, _)| self.context.read(&Path::root(kind), None);
+        self.context.views().filter_map(whole).any(|value| mentions(&value, digest))
+    }
+}
+
+/// Whether an object somewhere in a value has this digest.
+pub(in crate::session) fn mentions(value: &Value, digest: &str) -> bool {
+    match value {
+        Value::Object(fields) => {
+            fields.get("digest").is_some_and(|found| found == digest)
+                || fields.values().any(|inner| mentions(inner, digest))
+        }
+        Value::Array(items) => items.iter().any(|item| mentions(item, digest)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Context;
+
+    fn memory() -> Memory {
+        Memory::new(Context::from_value(json!([{"type": "state", "data": {}}])).unwrap())
+    }
+
+    /// Writes a digest, as a call of a tool with `x-keep: digest` does.
+    fn observe(memory: &mut Memory, name: &str, digest: &str) {
+        let (path, value) = (Path::field("state", name), json!({"digest": digest}));
+        let place = DigestPlace::of(&path, None, &value).unwrap();
+        let call = json!({"_tool": "page"});
+        memory.write(call, Arc::new(path), None, Method::Set, value, Origins::default()).unwrap();
+        memory.note_digests(vec![place]);
+    }
+
+    fn standing(memory: &Memory) -> Vec<&str> {
+        memory.standing_digests().map(|(_, of)| of.digest.as_str()).collect()
+    }
+
+    #[test]
+    fn a_digest_stands_until_it_is_overwritten() {
+        let mut memory = memory();
+        observe(&mut memory, "a", "one");
+        observe(&mut memory, "b", "two");
+        memory.write_state(Path::field("state", "a"), json!("gone"));
+        assert_eq!(standing(&memory), ["two"]);
+        observe(&mut memory, "b", "three");
+        assert_eq!((standing(&memory), memory.digests().len()), (vec!["three"], 1));
+    }
+
+    #[test]
+    fn places_of_lost_observations_become_null() {
+        let mut memory = memory();
+        observe(&mut memory, "a", "one");
+        memory.forget_observations();
+        assert_eq!(memory.context.read(&Path::root("state"), None).unwrap().into_owned(), json!({"a": null}));
+        assert!(memory.digests().is_empty());
+    }
+
+    #[test]
+    fn a_digest_is_found_anywhere_in_a_value() {
+        assert!(mentions(&json!([{"x": {"digest": "one"}}]), "one"));
+        assert!(!mentions(&json!({"text": "one", "digest": "two"}), "one"));
+    }
+}

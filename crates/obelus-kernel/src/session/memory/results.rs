@@ -1,0 +1,311 @@
+//! Results of calls, written to memory.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use smallvec::{SmallVec, smallvec};
+
+use super::{DigestPlace, Memory};
+use crate::call::Call;
+use crate::context::{Batch, Context};
+use crate::expr::{Group, OutputPath};
+use crate::fault::{Fault, Rule};
+use crate::fold::Method;
+use crate::message::{Data, Message, depth};
+use crate::origin::Origins;
+use crate::path::{MAX_DEPTH, Path};
+use crate::schema;
+use crate::session::input::CallError;
+use crate::session::scheduler::with_instance;
+
+/// Whose result is written, and what it is made of.
+#[derive(Clone, Copy)]
+pub(in crate::session) struct Author<'a> {
+    pub(in crate::session) call: &'a Arc<Call>,
+    pub(in crate::session) instance: Option<&'a str>,
+    /// The origins of everything the call was given.
+    pub(in crate::session) made_of: &'a Origins,
+    /// The origin of the executor's own words.
+    pub(in crate::session) own: &'a Origins,
+    /// Whether the tool itself speaks, so that it mints ids; not its error, the model or a delegate.
+    pub(in crate::session) mints: bool,
+}
+
+impl Memory {
+    /// A value goes to the chosen alternative, else to the first: to every path of it, or to none.
+    pub(in crate::session) fn write_value(
+        &mut self,
+        author: &Author<'_>,
+        value: Value,
+        chosen: Option<&[Arc<Path>]>,
+    ) -> Result<Written, Fault> {
+        let Some(path) = &author.call.output_path else { return Ok(None) };
+        let first = path.alternatives.first().map(Group::as_slice).unwrap_or_default();
+        let group = chosen.unwrap_or(first);
+        let writes: Writes = match group {
+            [single] => smallvec![(single.clone(), value)],
+            group => group.iter().map(|path| (path.clone(), value.clone())).collect(),
+        };
+        let written = (path.alternatives.len() > 1).then(|| group.iter().map(|path| (**path).clone()).collect());
+        self.append_output(author, writes)?;
+        Ok(written)
+    }
+
+    /// An error with alternatives is handled: the last of them takes it. Without, it is the call's failure.
+    pub(in crate::session) fn write_error(
+        &mut self,
+        author: &Author<'_>,
+        error: CallError,
+    ) -> Result<Written, Failure> {
+        let path = author.call.output_path.as_ref().filter(|path| path.alternatives.len() > 1);
+        let Some(group) = path.and_then(|path| path.alternatives.last()) else { return Err(Failure::Runtime(error)) };
+        let value = json!({"code": error.code, "message": error.message});
+        self.write_value(author, value, Some(group)).map_err(Failure::Structural)
+    }
+
+    /// Messages of an activity, each for a path that the call may write, all of one alternative.
+    pub(in crate::session) fn write_messages(
+        &mut self,
+        author: &Author<'_>,
+        messages: Vec<Value>,
+    ) -> Result<Written, Failure> {
+        let outside = |text: String| Failure::Rule(Rule::Call5, text);
+        let Some(allowed) = &author.call.output_path else { return Ok(None) };
+        let mut writes = Writes::new();
+        let mut group = None;
+        for value in messages {
+            let parsed = Message::from_value(value).map_err(|fault| outside(fault.to_string()))?;
+            let Message::Data(data) = parsed.message else {
+                return Err(outside("an activity returns data messages only".to_owned()));
+            };
+            if data.instance.is_some() && data.instance.as_deref() != author.instance {
+                return Err(outside("the message is for another instance".to_owned()));
+            }
+            let spelled = data.data();
+            let Some((index, path, value)) = permitted(allowed, &data.kind, &spelled) else {
+                return Err(outside(format!("the message of kind `{}` is outside of {allowed}", data.kind)));
+            };
+            if *group.get_or_insert(index) != index {
+                return Err(outside(format!("the messages are for several alternatives of {allowed}")));
+            }
+            writes.push((path.clone(), value.clone()));
+        }
+        let written = writes.iter().map(|(path, _)| (**path).clone()).collect();
+        self.append_output(author, writes).map_err(Failure::Structural)?;
+        Ok(Some(written))
+    }
+
+    /// Appends what a call has brought: all of it, or nothing.
+    fn append_output(&mut self, author: &Author<'_>, writes: Writes) -> Result<(), Fault> {
+        let Author { call, instance, made_of, own, mints } = *author;
+        let raw = with_instance(&call.raw, instance);
+        let date = self.date();
+        let method = call.output_method;
+        let parts = call.tool.as_ref().filter(|_| mints).and_then(|tool| tool.parts_of_result(made_of));
+        let origins = made_of.clone().joined(own);
+        if writes.iter().any(|(path, value)| path.segments.len() + depth(value) > MAX_DEPTH) {
+            return Err(Fault::new(Rule::Ctx3, format!("the result is nested deeper than {MAX_DEPTH} levels")));
+        }
+        let validators = self.validators_for(writes.iter().map(|(path, _)| path), instance, method)?;
+        let mut batch = Batch::with_capacity(writes.len());
+        let mut digests = Vec::new();
+        // The last write, most often the only one, takes the shared parts without a copy.
+        let carried = std::iter::repeat_n((raw, date, origins, parts), writes.len());
+        for ((path, value), (raw, date, origins, parts)) in writes.into_iter().zip(carried) {
+            if mints && call.tool.as_ref().is_some_and(|tool| tool.keeps_digest) {
+                digests.extend(DigestPlace::of(&path, instance, &value));
+            }
+            let issued = call.tool.as_ref().filter(|_| mints).and_then(|tool| tool.origin_if_all_issued(&value));
+            let mut data = Box::new(Data::result(raw, path, Some(date), value));
+            data.instance = instance.map(str::to_owned);
+            data.method = Some(method);
+            data.origins = Some(issued.unwrap_or(origins));
+            data.parts = parts;
+            batch.push(Message::Data(data));
+        }
+        self.context.append_checked(batch, |context| {
+            let broken = validators.iter().find_map(|(path, part)| part.breach(context, path, instance));
+            broken.map_or(Ok(()), Err)
+        })?;
+        self.note_digests(digests);
+        Ok(())
+    }
+
+    /// What the written paths must look like by the schemas of their kinds, made once and kept.
+    fn validators_for<'a>(
+        &mut self,
+        paths: impl Iterator<Item = &'a Arc<Path>>,
+        instance: Option<&str>,
+        method: Method,
+    ) -> Result<Vec<(Arc<Path>, Part)>, Fault> {
+        let mut found = Vec::new();
+        for path in paths {
+            let Some(schema) = self.context.view(&path.kind).and_then(|view| view.schema(instance)) else { continue };
+            let Some(pointer) = schema::pointer_at(schema, &path.segments) else { continue };
+            let only_last = method == Method::Push && schema.pointer(&pointer).is_some_and(judges_elements_alone);
+            let pointer = if only_last { format!("{pointer}/items") } else { pointer };
+            let key = (path.kind.clone(), instance.map(str::to_owned), pointer);
+            let known = self.validators.get(&key).filter(|(of, _)| of == schema);
+            let validator = match known {
+                Some((_, validator)) => validator.clone(),
+                None => {
+                    let compiled = schema::compile_at(schema, &key.2);
+                    let wrong =
+                        |error| Fault::new(Rule::Ctx7, format!("the schema of `{}` is not valid: {error}", path.kind));
+                    let validator = Arc::new(compiled.map_err(wrong)?);
+                    self.validators.insert(key, (schema.clone(), validator.clone()));
+                    validator
+                }
+            };
+            found.push((path.clone(), Part { validator, only_last }));
+        }
+        Ok(found)
+    }
+}
+
+/// The paths that were written, where they are not all that the call declares.
+pub(in crate::session) type Written = Option<Vec<Path>>;
+
+/// What goes where: most often one value to one path.
+type Writes = SmallVec<[(Arc<Path>, Value); 1]>;
+
+/// How a call failed.
+pub(in crate::session) enum Failure {
+    /// The call itself was wrong: the model can mend it.
+    Structural(Fault),
+    /// Its activity failed.
+    Runtime(CallError),
+    /// Its activity broke a rule.
+    Rule(Rule, String),
+}
+
+/// The schema of a part of a kind.
+struct Part {
+    validator: Arc<jsonschema::Validator>,
+    /// A push into a plain list is judged by the new element, not by the whole list again.
+    only_last: bool,
+}
+
+impl Part {
+    fn breach(&self, context: &Context, path: &Path, instance: Option<&str>) -> Option<Fault> {
+        let whole = context.read(path, instance)?;
+        let value = if self.only_last { whole.as_array()?.last()? } else { whole.as_ref() };
+        let breach = schema::breaches(&self.validator, value).into_iter().next()?;
+        let text = format!("{path} would break the schema of `{}`: {}", path.kind, breach.text);
+        Some(Fault::new(Rule::Ctx7, text))
+    }
+}
+
+/// Whether a list's schema says nothing but what its elements are.
+fn judges_elements_alone(schema: &Value) -> bool {
+    let known = ["type", "items", "title", "description", "default", "examples"];
+    schema.get("items").is_some_and(serde_json::Value::is_object)
+        && schema.as_object().is_some_and(|fields| fields.keys().all(|name| known.contains(&name.as_str())))
+}
+
+/// The path that `data` spells and nothing beside it, with the index of its alternative.
+fn permitted<'a>(allowed: &'a OutputPath, kind: &str, data: &'a Value) -> Option<(usize, &'a Arc<Path>, &'a Value)> {
+    let groups = allowed.alternatives.iter().enumerate();
+    groups.flat_map(|(index, group)| group.iter().map(move |path| (index, path))).find_map(|(index, path)| {
+        let mut value = data;
+        for segment in &path.segments {
+            let fields = value.as_object().filter(|fields| fields.len() == 1)?;
+            value = fields.get(segment.key().as_ref())?;
+        }
+        (path.kind == kind).then_some((index, path, value))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::origin::Origin;
+
+    fn memory_with(state: Value, properties: Value) -> Memory {
+        let schema = json!({"type": "object", "properties": properties});
+        let tool = json!({"type": "tool", "tool": {"t": {"properties": {}}}});
+        let context = json!([tool, {"type": "state", "data": state, "schema": schema}]);
+        Memory::new(Context::from_value(context).unwrap())
+    }
+
+    fn memory() -> Memory {
+        memory_with(json!({}), json!({"n": {"type": "integer"}}))
+    }
+
+    /// The result of a call that writes to a path is written by one of the functions under test.
+    fn writes<T>(memory: &mut Memory, path: &str, write: impl FnOnce(&mut Memory, &Author<'_>) -> T) -> T {
+        let (call, faults) = Call::read(&Arc::new(json!({"_tool": "t", "_outputPath": path})), &memory.context);
+        assert!(faults.is_empty(), "{faults:?}");
+        let (made_of, own) = (Origins::of(Origin::User), Origins::of(Origin::Author));
+        let author = Author { call: &Arc::new(call), instance: None, made_of: &made_of, own: &own, mints: true };
+        write(memory, &author)
+    }
+
+    fn state(memory: &Memory) -> Value {
+        memory.context.read(&Path::root("state"), None).unwrap().into_owned()
+    }
+
+    #[test]
+    fn a_value_goes_to_every_path_of_a_group_or_to_none() {
+        let mut memory = memory();
+        assert!(writes(&mut memory, "†state.a && †state.n", |memory, author| {
+            memory.write_value(author, json!("text"), None).is_err()
+        }));
+        assert_eq!(state(&memory), json!({}), "one of them breaks the schema");
+        writes(&mut memory, "†state.a && †state.n", |memory, author| {
+            memory.write_value(author, json!(5), None).unwrap();
+        });
+        assert_eq!(state(&memory), json!({"a": 5, "n": 5}));
+    }
+
+    #[test]
+    fn a_result_carries_what_it_was_made_of_and_who_brought_it() {
+        let mut memory = memory();
+        writes(&mut memory, "†state.a", |memory, author| memory.write_value(author, json!("x"), None).unwrap());
+        let origins = memory.context.origins(&Path::field("state", "a"), None);
+        assert_eq!(origins, Origins::of(Origin::User).joined(&Origins::of(Origin::Author)));
+    }
+
+    #[test]
+    fn the_last_alternative_takes_an_error_and_without_one_the_call_fails() {
+        let mut memory = memory();
+        let error = || CallError::new("broken", "it is broken");
+        writes(&mut memory, "†state.a || †state.b", |memory, author| {
+            assert!(memory.write_error(author, error()).is_ok());
+        });
+        assert_eq!(state(&memory), json!({"b": {"code": "broken", "message": "it is broken"}}));
+        writes(&mut memory, "†state.a", |memory, author| {
+            assert!(matches!(memory.write_error(author, error()), Err(Failure::Runtime(_))));
+        });
+    }
+
+    #[test]
+    fn messages_stay_within_one_alternative() {
+        let message = |name: &str| json!({"type": "data", "kind": "state", "data": {name: 1}});
+        for (messages, fits) in [
+            (vec![message("b"), message("c")], true),
+            (vec![message("a"), message("b")], false),
+            (vec![message("x")], false),
+            (vec![json!({"type": "text", "role": "user", "text": "hi"})], false),
+        ] {
+            let mut memory = memory();
+            let written = writes(&mut memory, "†state.a || †state.b && †state.c", |memory, author| {
+                memory.write_messages(author, messages.clone())
+            });
+            assert_eq!(written.is_ok(), fits, "{messages:?}");
+            assert_eq!(state(&memory) == json!({}), !fits);
+        }
+    }
+
+    #[test]
+    fn a_push_is_judged_by_the_new_element_alone() {
+        let list = json!({"list": {"type": "array", "items": {"type": "integer"}}});
+        let mut memory = memory_with(json!({"list": ["old"]}), list);
+        let call = json!({"_tool": "t", "_outputPath": "†state.list", "_outputMethod": "push"});
+        let call = Arc::new(Call::read(&Arc::new(call), &memory.context).0);
+        let author = Author { call: &call, instance: None, made_of: Origins::NONE, own: Origins::NONE, mints: true };
+        memory.write_value(&author, json!(1), None).unwrap();
+        assert!(memory.write_value(&author, json!("new"), None).is_err());
+        assert_eq!(state(&memory), json!({"list": ["old", 1]}));
+    }
+}

@@ -1,0 +1,204 @@
+//! Planning before reading: a planner is shown the shape of untrusted values, not the values.
+//!
+//! The plan is made lazily from what people and the author said. Untrusted values are handled by model calls and by
+//! delegates without tools, and flow by reference. When a plan has ended and the model is asked again, an untrusted
+//! value is shown by its type and length, and by those of its keys that schemas and plans name. So what the planner has
+//! been shown stays trusted, and so do its proposals.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::Session;
+use super::inbox::Question;
+use super::output::CallReport;
+use super::prompt::Prompt;
+use super::scheduler::{Job, Step, with_instance};
+use crate::fault::{Fault, Rule};
+use crate::message::Message;
+use crate::origin::Origins;
+use crate::path::{Path, Segment};
+use crate::template::Template;
+
+/// What the planner is told of values that it does not see.
+const NOTE: &str = "Values of untrusted origin are not shown to you: in their place stands their shape, such as \
+‹text, 120 characters›. Refer to them by their †path, in calls and in the output. To have one read, plan a call that \
+is carried out by the model or by a delegate, with the value as its parameter.";
+
+/// What stands for the words of an error that are not shown.
+const UNSHOWN: &str = "its words are not shown: they come from what is not trusted";
+
+impl Session {
+    /// Takes out of a planner's prompt everything that is not trusted.
+    pub(super) fn redact_untrusted(&self, prompt: &mut Prompt) {
+        prompt.instructions.push(NOTE.to_owned());
+        let known = self.known_names();
+        for shown in &mut prompt.kinds {
+            let Some(kind) = shown["kind"].as_str().map(str::to_owned) else { continue };
+            let Some(view) = self.memory.context.view(&kind) else { continue };
+            let shape = |instance: Option<&str>| {
+                let value = view.read(&[], instance)?;
+                Some(self.shape_of(&value, &mut Path::root(kind.as_str()), instance, &known))
+            };
+            if let Some(value) = shape(None) {
+                shown["value"] = value;
+            }
+            if let Some(Value::Object(instances)) = shown.get_mut("instances") {
+                for (name, value) in instances {
+                    *value = shape(Some(name)).unwrap_or_default();
+                }
+            }
+        }
+        let under_way = self.scheduler.steps().flat_map(|(number, step)| step.report_plainly(number));
+        prompt.earlier.clear();
+        prompt.plan = self.transcript.ended_plainly().cloned().chain(under_way).collect();
+        let open = self.questions().into_iter().filter(Question::is_open);
+        let plainly = |question: Question| {
+            let tools: Vec<&Value> = question.calls.iter().filter_map(|asked| asked.call.get("_tool")).collect();
+            json!({"id": question.id, "about": question.about, "tools": tools})
+        };
+        prompt.questions = open.map(plainly).collect();
+        let unseen = self.untrusted_errors();
+        for error in &mut prompt.errors {
+            if unseen.iter().any(|known| **known == *error) {
+                error["error"] = plain_error(&error["error"]);
+            }
+        }
+    }
+
+    /// The result as whoever asked for it gets it: a planner that has not read it can still refer to it.
+    pub(super) fn output_for_people(&self) -> Result<Value, Fault> {
+        let output = &self.turn.output;
+        if !self.settings.plans_before_reading() || self.graph.is_some() {
+            return Ok(output.clone());
+        }
+        let template = Template::parse(output).map_err(|fault| fault.at("output"))?;
+        template
+            .resolve(&|path: &Path| self.memory.context.read(path, None))
+            .map_err(|missing| Fault::new(Rule::Plan4, format!("{} has no value", missing.0)).at("output"))
+    }
+
+    /// Where the values come from that the result refers to.
+    pub(super) fn output_origins(&self) -> Origins {
+        let mut all = Origins::default();
+        if let (true, Ok(template)) = (self.settings.plans_before_reading(), Template::parse(&self.turn.output)) {
+            template.exprs(&mut |expr| expr.each_ref(&mut |path| all.join(&self.memory.context.origins(path, None))));
+        }
+        all
+    }
+
+    /// Errors whose words are not trusted.
+    fn untrusted_errors(&self) -> Vec<std::borrow::Cow<'_, Value>> {
+        let errors = self.memory.context.latest().filter_map(|message| match message {
+            Message::Data(data) if data.kind == "error" && !data.all_sources().is_trusted() => Some(data.data()),
+            _ => None,
+        });
+        errors.collect()
+    }
+
+    /// Names that the author's schemas and the planner's own paths have: as keys they tell nothing new.
+    fn known_names(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        for tool in self.memory.context.tools() {
+            names_in(&tool.schema, &mut names);
+        }
+        for (_, view) in self.memory.context.views() {
+            view.schema(None).iter().for_each(|schema| names_in(schema, &mut names));
+        }
+        for message in self.memory.context.latest() {
+            if let Message::Data(data) = message
+                && let Some(output) = &data.output
+            {
+                names.extend(output.path.segments.iter().map(|segment| segment.key().into_owned()));
+            }
+        }
+        names
+    }
+
+    /// A value with everything of untrusted origin replaced by its shape.
+    fn shape_of(&self, value: &Value, path: &mut Path, instance: Option<&str>, known: &BTreeSet<String>) -> Value {
+        if self.memory.context.origins(path, instance).is_trusted() {
+            return value.clone();
+        }
+        let mut below = |step: Segment, inner: &Value| {
+            path.segments.push(step);
+            let trusted = self.memory.context.origins(path, instance).is_trusted();
+            let shape = self.shape_of(inner, path, instance, known);
+            path.segments.pop();
+            (trusted, shape)
+        };
+        match value {
+            Value::Object(fields) => {
+                let mut shapes = Map::new();
+                let mut unnamed = 0;
+                for (name, inner) in fields {
+                    let (trusted, shape) = below(Segment::Key(name.into()), inner);
+                    // A key that somebody trusted wrote is theirs, and one that a schema names is the author's.
+                    if trusted || known.contains(name) {
+                        shapes.insert(name.clone(), shape);
+                    } else {
+                        unnamed += 1;
+                    }
+                }
+                if unnamed > 0 {
+                    shapes.insert("‹more›".to_owned(), format!("‹{unnamed} other keys›").into());
+                }
+                Value::Object(shapes)
+            }
+            Value::Array(items) => {
+                const MOST: usize = 3;
+                let shown = (0..).zip(items).take(MOST).map(|(index, item)| below(Segment::Index(index), item).1);
+                let mut shapes: Vec<Value> = shown.collect();
+                shapes.insert(0, format!("‹list of {}›", items.len()).into());
+                shapes.into()
+            }
+            Value::String(text) => format!("‹text, {} characters›", text.chars().count()).into(),
+            Value::Number(_) => "‹number›".into(),
+            Value::Bool(_) => "‹true or false›".into(),
+            Value::Null => Value::Null,
+        }
+    }
+}
+
+impl Step {
+    /// What became of the calls, each as it was proposed: references stay references.
+    pub(super) fn report_plainly(&self, number: u32) -> Vec<CallReport> {
+        let plainly = |(report, job): (CallReport, &Job)| {
+            let call = &self.calls[job.call];
+            let words = report.error.as_ref().is_some_and(|error| error.get("rule").is_some());
+            let tool = call.tool.as_ref().is_none_or(|tool| tool.error_origin().is_trusted());
+            let is_trusted = job.origins.is_trusted() && (words || tool);
+            CallReport {
+                call: with_instance(&call.raw, job.instance.as_deref()),
+                error: report.error.map(|error| if is_trusted { error } else { plain_error(&error) }),
+                ..report
+            }
+        };
+        self.report(number).zip(&self.jobs).map(plainly).collect()
+    }
+}
+
+/// That there was an error, and by which rule.
+fn plain_error(error: &Value) -> Value {
+    let mut plain = json!({"message": UNSHOWN});
+    if let Some(rule) = error.get("rule") {
+        plain["rule"] = rule.clone();
+    }
+    plain
+}
+
+/// The names of properties anywhere in a schema.
+fn names_in(schema: &Value, names: &mut BTreeSet<String>) {
+    match schema {
+        Value::Object(fields) => {
+            for (name, inner) in fields {
+                if let ("properties", Value::Object(properties)) = (name.as_str(), inner) {
+                    names.extend(properties.keys().cloned());
+                }
+                names_in(inner, names);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| names_in(item, names)),
+        _ => {}
+    }
+}

@@ -1,0 +1,220 @@
+//! What a call brings.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::ids::JobRef;
+use super::input::{CallError, Outcome};
+use super::memory::{Author, Failure, Written};
+use super::scheduler::Status;
+use super::settings::Settings;
+use super::{Session, error_data};
+use crate::call::{Call, without_absent};
+use crate::dialect::Solution;
+use crate::expr::{Group, OutputPath};
+use crate::fault::{Fault, Rule};
+use crate::origin::{Origin, Origins};
+use crate::path::Path;
+
+impl Session {
+    /// An activity, or a delegate, has come to its end.
+    pub(super) fn finish(&mut self, at: JobRef, outcome: Outcome) {
+        self.close_elicitations(at);
+        self.scheduler.stop_running(at);
+        let call = Arc::clone(self.scheduler.call(at));
+        if call.output_path.is_none() {
+            if let Outcome::Value(result) = &outcome {
+                self.write_side_writes(at, &call, result, &None);
+            }
+            let failed = matches!(outcome, Outcome::Error(_) | Outcome::Lost { .. });
+            return self.close(at, if failed { Status::Failed } else { Status::Done });
+        }
+        let outcome = match fault_of_result(&self.settings, &call, &outcome) {
+            Some(error) => Outcome::Error(error),
+            None => outcome,
+        };
+        let has_side_writes = call.tool.as_ref().is_some_and(|tool| !tool.side_writes.is_empty());
+        let result = match &outcome {
+            Outcome::Value(result) if has_side_writes => Some(result.clone()),
+            _ => None,
+        };
+        let written = self.write_outcome(at, &call, outcome);
+        if let (Ok(written), Some(result)) = (&written, result) {
+            self.write_side_writes(at, &call, &result, written);
+        }
+        self.end_with(at, written);
+    }
+
+    fn write_outcome(&mut self, at: JobRef, call: &Arc<Call>, outcome: Outcome) -> Result<Written, Failure> {
+        let job = self.scheduler.job(at);
+        let author = Author {
+            call,
+            instance: job.instance.as_deref(),
+            made_of: &job.origins,
+            own: own_origin(call, job.is_model_call),
+            mints: call.delegate.is_none(),
+        };
+        let of_error = self.settings.origin_of_error(call);
+        let failed = Author { own: &of_error, mints: false, ..author };
+        let memory = &mut self.memory;
+        match outcome {
+            Outcome::Value(Value::Array(rows)) if call.tool.as_ref().is_some_and(|tool| tool.instances.is_some()) => {
+                memory.write_instances(&author, rows)
+            }
+            Outcome::Value(value) => memory.write_value(&author, value, None).map_err(Failure::Structural),
+            Outcome::Messages(messages) => memory.write_messages(&Author { mints: true, ..author }, messages),
+            Outcome::Error(error) => memory.write_error(&failed, error),
+            Outcome::Lost { message } => memory.write_error(&failed, CallError::new("lost", message)),
+        }
+    }
+
+    /// Writes what the call's tool declares beside its result. What cannot be written is told to the model.
+    fn write_side_writes(&mut self, at: JobRef, call: &Arc<Call>, result: &Value, written: &Written) {
+        let job = self.scheduler.job(at);
+        let Some(frozen) = job.frozen.as_ref().map(|frozen| Arc::clone(&frozen.call)) else { return };
+        let author = Author {
+            call,
+            instance: job.instance.as_deref(),
+            made_of: &job.origins,
+            own: own_origin(call, job.is_model_call),
+            mints: false,
+        };
+        let (beside, failed) = self.memory.write_side_writes(&author, &frozen, result);
+        let of_result = match written {
+            Some(paths) => paths.clone(),
+            None => call.writes().map(|path| (**path).clone()).collect(),
+        };
+        if let Some(job) = self.scheduler.job_mut(at) {
+            job.written = Some(of_result.into_iter().chain(beside).collect());
+        }
+        for message in failed {
+            let error = json!({"code": "leaves", "message": message});
+            self.transcript.tell_error(error_data((*frozen).clone(), error));
+        }
+    }
+
+    /// The result of a model call. A breach of its schema is a structural error: the model can mend it.
+    pub(super) fn finish_model_call(&mut self, at: JobRef, output: Value, chosen: Option<&[Arc<Path>]>) {
+        let call = Arc::clone(self.scheduler.call(at));
+        self.scheduler.stop_running(at);
+        self.scheduler.add_origins(at, &Origins::of(Origin::Model));
+        let breach = call.tool.as_ref().and_then(|tool| tool.output_breaches(&output).into_iter().next());
+        let job = self.scheduler.job(at);
+        let (instance, made_of) = (job.instance.as_deref(), &job.origins);
+        let author = Author { call: &call, instance, made_of, own: Origins::NONE, mints: false };
+        let written = match breach {
+            Some(breach) => Err(Failure::Structural(Fault::new(Rule::Call3, breach.text).at("_output"))),
+            // A thought without a path is for this step alone.
+            None if call.output_path.is_none() => Ok(None),
+            None => self.memory.write_value(&author, output, chosen).map_err(Failure::Structural),
+        };
+        self.end_with(at, written);
+    }
+
+    fn end_with(&mut self, at: JobRef, written: Result<Written, Failure>) {
+        match written {
+            Ok(written) => {
+                if let (Some(paths), Some(job)) = (written, self.scheduler.job_mut(at)) {
+                    job.written.get_or_insert(paths);
+                }
+                self.turn.note_success(|| self.scheduler.identity(at));
+                self.close(at, Status::Done);
+            }
+            Err(Failure::Structural(fault)) => self.fail_by(at, &fault),
+            Err(Failure::Runtime(error)) => self.fail_with(at, &error),
+            Err(Failure::Rule(rule, text)) => {
+                self.record_error(at, json!({"rule": rule.name(), "message": text}));
+                self.close(at, Status::Failed);
+            }
+        }
+    }
+}
+
+/// The origin of the words of whoever carries out a call. The model and a delegate have none of their own: what they
+/// say carries what they were shown, whatever the tool says of itself.
+fn own_origin(call: &Call, is_model_call: bool) -> &Origins {
+    match call.tool.as_deref() {
+        Some(tool) if call.delegate.is_none() && !is_model_call => tool.origin(),
+        _ => Origins::NONE,
+    }
+}
+
+/// A result that is too large, or not what the tool promised, is an error of the activity.
+fn fault_of_result(settings: &Settings, call: &Call, outcome: &Outcome) -> Option<CallError> {
+    let most = usize::try_from(settings.max_result_bytes).unwrap_or(usize::MAX);
+    let bytes = match outcome {
+        Outcome::Value(value) => size(value, most),
+        Outcome::Messages(messages) => messages.iter().map(|message| size(message, most)).sum(),
+        Outcome::Error(_) | Outcome::Lost { .. } => 0,
+    };
+    if bytes > most {
+        let text = format!("the result is larger than the {most} bytes that are kept; ask for less");
+        return Some(CallError::new("result_too_large", text));
+    }
+    let (Outcome::Value(value), Some(tool)) = (outcome, &call.tool) else { return None };
+    if tool.keeps_digest && !value["digest"].is_string() {
+        let text = "of what this tool brings only a digest is kept, and there is none";
+        return Some(CallError::new("bad_result", text));
+    }
+    let breach = tool.output_breaches(value).into_iter().next()?;
+    let place = if breach.place.is_empty() { String::new() } else { format!("`{}`: ", breach.place.join(".")) };
+    Some(CallError::new("bad_result", format!("not what the tool returns: {place}{}", breach.text)))
+}
+
+/// A result of a model call, and the alternative that was chosen for it.
+type Chosen = (Value, Option<Group>);
+
+/// What the request of a model call brought: plain output, or one call of the tool with its output and its path.
+pub(super) fn chosen_output(call: &Call, solution: Solution) -> Result<Chosen, String> {
+    let [answer] = solution.calls.as_slice() else {
+        return match solution.calls.len() {
+            0 => {
+                let chosen = solution.output_path.as_deref().map(|path| chosen_path(call, path)).transpose()?;
+                Ok((without_absent(&solution.output, call.tool.as_deref()), chosen.flatten()))
+            }
+            n => Err(format!("one call of `{}` was asked for, and {n} came", call.tool_name())),
+        };
+    };
+    if answer.get("_tool").and_then(Value::as_str) != Some(call.tool_name()) {
+        return Err(format!("a call of `{}` was asked for, and another came", call.tool_name()));
+    }
+    let output = answer.get("_output").ok_or("the call came without `_output`")?;
+    let output = without_absent(output, call.tool.as_deref());
+    let chosen = match answer.get("_outputPath").and_then(Value::as_str) {
+        None => None,
+        Some(text) => chosen_path(call, text)?,
+    };
+    Ok((output, chosen))
+}
+
+/// The alternative that a path names; none where it still names several.
+fn chosen_path(call: &Call, text: &str) -> Result<Option<Group>, String> {
+    let said = OutputPath::parse(text).map_err(|fault| fault.to_string())?;
+    let mut allowed = call.output_path.iter().flat_map(|path| &path.alternatives);
+    match said.alternatives.as_slice() {
+        [group] if allowed.any(|known| known == group) => Ok(Some(group.clone())),
+        several if several.len() > 1 => Ok(None),
+        _ => Err(format!("`{text}` is none of the alternatives")),
+    }
+}
+
+/// About how many bytes a value takes as JSON; counting stops past `most`.
+fn size(value: &Value, most: usize) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => sum(items.iter().map(|item| size(item, most) + 1), most),
+        Value::Object(fields) => sum(fields.iter().map(|(name, value)| name.len() + 4 + size(value, most)), most),
+    }
+}
+
+fn sum(mut sizes: impl Iterator<Item = usize>, most: usize) -> usize {
+    let mut sum = 2;
+    while sum <= most
+        && let Some(size) = sizes.next()
+    {
+        sum += size;
+    }
+    sum
+}

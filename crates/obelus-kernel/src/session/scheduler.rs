@@ -1,0 +1,475 @@
+//! The scheduler: which calls are under way, which may run, and how many do.
+//!
+//! It owns the steps and their jobs. It knows nothing of policy, people or memory: the session asks it what comes next,
+//! does that, and tells it what came of it.
+
+mod active_steps;
+mod early;
+mod step;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::ids::{JobRef, LocalCall, RequestId, RequestNumber, Routed};
+use super::output::CallReport;
+use crate::call::{Call, Scope};
+use crate::context::Context;
+use crate::origin::Origins;
+use active_steps::ActiveSteps;
+pub(super) use early::Claimed;
+use early::EarlyCalls;
+use step::Settled;
+pub(crate) use step::{Frozen, Job, Status, Step, Trigger, with_instance};
+
+/// The calls under way.
+#[derive(Default)]
+pub(super) struct Scheduler {
+    steps: ActiveSteps,
+    next_step: u32,
+    /// Jobs to be looked at again, because something they need has changed.
+    dirty: VecDeque<JobRef>,
+    /// Jobs that may run as soon as there is room.
+    ready: VecDeque<JobRef>,
+    /// Jobs that run, the detached ones included.
+    running: u32,
+    /// Of the running ones, those that nobody waits for and that do not await a person.
+    detached: u32,
+    /// Of the running ones, those that await a person.
+    awaiting_user: u32,
+    /// The jobs behind requests to the model that are not the turn's own.
+    model_calls: BTreeMap<u64, JobRef>,
+    next_request: u64,
+    /// Calls that were started before their solution was there.
+    pub(super) early: EarlyCalls,
+}
+
+/// Whether a blocked job may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Readiness {
+    /// Something it needs may still come.
+    NotYet,
+    /// Everything is there.
+    Now,
+    /// Something it needs can no longer come.
+    Never,
+}
+
+/// The numbers that a checkpoint keeps.
+#[derive(Clone, Copy)]
+pub(super) struct Counters {
+    pub(super) next_step: u32,
+    pub(super) next_request: u64,
+}
+
+impl Scheduler {
+    /// Adds a step; its number.
+    pub(super) fn add(&mut self, step: Step) -> u32 {
+        let number = self.next_step;
+        self.next_step += 1;
+        self.steps.insert(number, step);
+        number
+    }
+
+    /// The number that the next step will have.
+    pub(super) fn next_step(&self) -> u32 {
+        self.next_step
+    }
+
+    pub(super) fn step(&self, number: u32) -> Option<&Step> {
+        self.steps.get(number)
+    }
+
+    /// The step of a job that is under way.
+    pub(super) fn step_of(&self, at: JobRef) -> &Step {
+        &self.steps[at.step]
+    }
+
+    pub(super) fn step_mut(&mut self, number: u32) -> Option<&mut Step> {
+        self.steps.get_mut(number)
+    }
+
+    /// The steps under way, by number.
+    pub(super) fn steps(&self) -> impl Iterator<Item = (u32, &Step)> {
+        self.steps.iter()
+    }
+
+    /// A job that is under way.
+    pub(super) fn job(&self, at: JobRef) -> &Job {
+        &self.steps[at.step].jobs[at.index()]
+    }
+
+    /// A job, if it is still there.
+    pub(super) fn find(&self, at: JobRef) -> Option<&Job> {
+        self.steps.get(at.step)?.jobs.get(at.index())
+    }
+
+    pub(super) fn job_mut(&mut self, at: JobRef) -> Option<&mut Job> {
+        self.steps.get_mut(at.step)?.jobs.get_mut(at.index())
+    }
+
+    /// The call of a job that is under way.
+    pub(super) fn call(&self, at: JobRef) -> &Arc<Call> {
+        self.steps[at.step].call(at.index())
+    }
+
+    /// The resolved call of a job.
+    pub(super) fn frozen(&self, at: JobRef) -> Option<&Frozen> {
+        self.find(at)?.frozen.as_ref()
+    }
+
+    /// What makes the call of a job this one.
+    pub(super) fn identity(&self, at: JobRef) -> String {
+        self.steps[at.step].identity(at.index())
+    }
+
+    pub(super) fn set_status(&mut self, at: JobRef, status: Status) {
+        if let Some(job) = self.job_mut(at) {
+            job.status = status;
+        }
+    }
+
+    /// The result of a job is made of this as well.
+    pub(super) fn add_origins(&mut self, at: JobRef, more: &Origins) {
+        if let Some(job) = self.job_mut(at) {
+            job.origins.join(more);
+        }
+    }
+
+    /// The job of a call that an activity has in hand.
+    pub(super) fn in_hand(&self, at: JobRef) -> Option<JobRef> {
+        let step = self.steps.get(at.step)?;
+        let job = step.jobs.get(at.index())?;
+        let by_activity = !job.is_model_call && step.calls[job.call].delegate.is_none();
+        (job.status == Status::Running && by_activity).then_some(at)
+    }
+
+    /// Has a job looked at again.
+    pub(super) fn look_again(&mut self, at: JobRef) {
+        self.dirty.push_back(at);
+    }
+
+    /// The next job to be looked at.
+    pub(super) fn next_dirty(&mut self) -> Option<JobRef> {
+        self.dirty.pop_front()
+    }
+
+    /// The next job that may start.
+    pub(super) fn next_ready(&mut self) -> Option<JobRef> {
+        self.ready.pop_front()
+    }
+
+    /// Whether one more job may run. Jobs that await a person take no room.
+    pub(super) fn has_room(&self, most: u32) -> bool {
+        self.running - self.awaiting_user < most.max(1)
+    }
+
+    /// Whether one more call may start before its solution is there.
+    pub(super) fn has_room_for_early(&self, most: u32) -> bool {
+        self.running.saturating_sub(self.awaiting_user).saturating_add(self.early.unclaimed()) < most
+    }
+
+    pub(super) fn make_ready(&mut self, at: JobRef) {
+        self.set_status(at, Status::Ready);
+        self.ready.push_back(at);
+    }
+
+    /// Puts a job back that could not start.
+    pub(super) fn put_back(&mut self, at: JobRef) {
+        self.ready.push_front(at);
+    }
+
+    /// Whether a blocked job may run by now.
+    pub(super) fn readiness(&self, at: JobRef, context: &Context) -> Readiness {
+        let Some(step) = self.steps.get(at.step) else { return Readiness::NotYet };
+        let index = at.index();
+        if step.jobs[index].status != Status::Blocked || step.is_held_back(index) {
+            return Readiness::NotYet;
+        }
+        // When all that feeds it has ended, what is there is there for good: that shows when it is read.
+        if step.jobs[index].open_feeders == 0 {
+            return Readiness::Now;
+        }
+        let call = step.call(index);
+        // While plain references are open there is nothing to find out.
+        if !call.has_choice() {
+            return Readiness::NotYet;
+        }
+        let (mut pending, mut dead) = (false, false);
+        call.exprs(&mut |expr| match step.settled(index, expr, context) {
+            Settled::Pending => pending = true,
+            Settled::Dead => dead = true,
+            Settled::Present | Settled::Null => {}
+        });
+        // Scopes need no value, but what feeds them comes first.
+        let open = |edge: &crate::plan::Edge| !step.jobs[edge.from].status.is_final();
+        pending |= call.scopes.iter().any(|scope| match scope {
+            Scope::Path(path) => step.graph.edges_by(index, path).iter().any(open),
+            Scope::Kind(_) => false,
+        });
+        match (dead, pending) {
+            (true, _) => Readiness::Never,
+            (false, true) => Readiness::NotYet,
+            (false, false) => Readiness::Now,
+        }
+    }
+
+    /// A job starts to run. One that nobody waits for is detached: whoever comes next does not look at it any more.
+    pub(super) fn run(&mut self, at: JobRef) {
+        let Some(step) = self.steps.get_mut(at.step) else { return };
+        let is_awaited = step.is_awaited(at.index());
+        let job = &mut step.jobs[at.index()];
+        job.status = Status::Running;
+        job.attempt += 1;
+        self.running += 1;
+        if !is_awaited {
+            self.detached += 1;
+            step.open -= 1;
+            self.wake_followers(at);
+        }
+    }
+
+    /// The model is asked for the result of a job; the request.
+    pub(super) fn run_model_call(&mut self, at: JobRef, scope: Vec<Value>) -> RequestId {
+        let id = self.number_request();
+        if let Some(job) = self.job_mut(at) {
+            job.scope = scope;
+        }
+        self.model_calls.insert(id, at);
+        self.begin_model_call(at);
+        Routed::own(RequestNumber(id))
+    }
+
+    /// A call that the model carries out runs, its result at hand or asked for.
+    pub(super) fn begin_model_call(&mut self, at: JobRef) {
+        self.set_status(at, Status::Running);
+        self.running += 1;
+    }
+
+    /// Whether a request is for a model call.
+    pub(super) fn model_call(&self, request: u64) -> Option<JobRef> {
+        self.model_calls.get(&request).copied()
+    }
+
+    /// The same, answered.
+    pub(super) fn take_model_call(&mut self, request: u64) -> Option<JobRef> {
+        self.model_calls.remove(&request)
+    }
+
+    pub(super) fn number_request(&mut self) -> u64 {
+        self.next_request += 1;
+        self.next_request
+    }
+
+    /// A job runs no more. Its status is set by [`Scheduler::close`].
+    pub(super) fn stop_running(&mut self, at: JobRef) {
+        self.running -= 1;
+        if !self.job(at).is_model_call && !self.step_of(at).is_awaited(at.index()) {
+            self.detached -= 1;
+        }
+    }
+
+    /// A running job awaits a person from now on, or no more.
+    pub(super) fn set_awaits_user(&mut self, at: JobRef, awaits: bool) {
+        let Some(step) = self.steps.get_mut(at.step) else { return };
+        let is_detached = u32::from(!step.is_awaited(at.index()));
+        let job = &mut step.jobs[at.index()];
+        if job.awaits_user == awaits {
+            return;
+        }
+        job.awaits_user = awaits;
+        if awaits {
+            self.awaiting_user += 1;
+            self.detached -= is_detached;
+            self.wake_followers(at);
+        } else {
+            self.awaiting_user -= 1;
+            self.detached += is_detached;
+        }
+    }
+
+    /// Brings a job to a final status, and has those looked at again that waited for it. Says whether it was open.
+    pub(super) fn close(&mut self, at: JobRef, status: Status) -> bool {
+        let Some(step) = self.steps.get_mut(at.step) else { return false };
+        let index = at.index();
+        let is_awaited = step.is_awaited(index);
+        let job = &mut step.jobs[index];
+        if job.status.is_final() {
+            return false;
+        }
+        let was_detached = job.status == Status::Running && !is_awaited && job.attempt > 0;
+        job.status = status;
+        if !was_detached {
+            step.open -= 1;
+        }
+        for &fed in step.graph.fed_by(index) {
+            let follower = &mut step.jobs[fed];
+            follower.open_feeders = follower.open_feeders.saturating_sub(1);
+            if follower.status == Status::Blocked {
+                self.dirty.push_back(JobRef::new(at.step, fed));
+            }
+        }
+        self.wake_followers(at);
+        true
+    }
+
+    /// In a sequential step the next job waits for nothing but its turn.
+    pub(super) fn wake_followers(&mut self, at: JobRef) {
+        let Some(step) = self.steps.get_mut(at.step).filter(|step| step.sequential) else { return };
+        let next = step.next_in_order();
+        self.dirty.extend(next.into_iter().map(|job| JobRef::new(at.step, job)));
+    }
+
+    /// Takes off everything that waits to begin, and says which jobs have not begun.
+    pub(super) fn drop_open(&mut self) -> Vec<JobRef> {
+        self.clear_queues();
+        let is_open = |job: &Job| matches!(job.status, Status::Blocked | Status::Ready | Status::Asking);
+        let open = self.steps.iter().flat_map(|(number, step)| {
+            let jobs = step.jobs.iter().enumerate().filter(|(_, job)| is_open(job));
+            jobs.map(move |(job, _)| JobRef::new(number, job))
+        });
+        open.collect()
+    }
+
+    pub(super) fn clear_queues(&mut self) {
+        self.dirty.clear();
+        self.ready.clear();
+    }
+
+    /// Whether something is ready and only waits for room.
+    pub(super) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Whether something runs that the turn waits for.
+    pub(super) fn is_running(&self) -> bool {
+        self.running > self.detached + self.awaiting_user
+    }
+
+    pub(super) fn has_detached(&self) -> bool {
+        self.detached > 0
+    }
+
+    pub(super) fn awaits_user(&self) -> bool {
+        self.awaiting_user > 0
+    }
+
+    /// Whether nothing is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.steps.is_empty() && self.model_calls.is_empty()
+    }
+
+    /// Takes the errors of all steps, each with whose words it is.
+    pub(super) fn take_errors(&mut self) -> Vec<(Value, Origins)> {
+        self.steps.iter_mut().flat_map(|step| std::mem::take(&mut step.errors)).collect()
+    }
+
+    /// Takes the steps of which every job has ended.
+    pub(super) fn take_ended(&mut self) -> Vec<(u32, Step)> {
+        let is_over = |step: &Step| step.open == 0 && !step.has_running();
+        let ended: Vec<u32> = self.steps.iter().filter(|(_, step)| is_over(step)).map(|(number, _)| number).collect();
+        ended.into_iter().filter_map(|number| Some((number, self.steps.remove(number)?))).collect()
+    }
+
+    /// What became of the calls under way so far.
+    pub(super) fn reports(&self) -> impl Iterator<Item = CallReport> {
+        self.steps.iter().flat_map(|(number, step)| step.report(number))
+    }
+
+    /// The origins of everything the calls under way are made of.
+    pub(super) fn origins(&self) -> impl Iterator<Item = &Origins> {
+        self.steps.iter().flat_map(|(_, step)| step.jobs.iter().map(|job| &job.origins))
+    }
+
+    pub(super) fn counters(&self) -> Counters {
+        Counters { next_step: self.next_step, next_request: self.next_request }
+    }
+
+    pub(super) fn restore(&mut self, counters: Counters) {
+        self.next_step = counters.next_step;
+        self.next_request = counters.next_request;
+    }
+}
+
+/// The id by which a driver knows a job.
+pub(super) fn call_id(at: JobRef) -> super::CallId {
+    Routed::own(LocalCall::Job(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::plan::Manner;
+
+    /// A scheduler with one step of calls to tools `a` and `b`, and its jobs in order.
+    fn scheduler(calls: Value, manner: Manner) -> (Scheduler, Context, Vec<JobRef>) {
+        let context = Context::from_value(json!([
+            {"type": "state", "data": {}},
+            {"type": "tool", "tool": {"a": {"properties": {"x": {}}}, "b": {"properties": {"x": {}}}}},
+        ]));
+        let context = context.unwrap();
+        let calls: Vec<Arc<Value>> = calls.as_array().unwrap().iter().cloned().map(Arc::new).collect();
+        let (step, faults) = Step::new(&calls, manner, Origins::default(), &context);
+        assert!(faults.is_empty(), "{faults:?}");
+        let mut scheduler = Scheduler::default();
+        let jobs = (0..step.jobs.len()).collect::<Vec<_>>();
+        let number = scheduler.add(step);
+        (scheduler, context, jobs.into_iter().map(|job| JobRef::new(number, job)).collect())
+    }
+
+    #[test]
+    fn a_call_is_looked_at_again_when_what_feeds_it_has_ended() {
+        let calls = json!([
+            {"_tool": "a", "_outputPath": "†state.n"},
+            {"_tool": "b", "x": "†state.n", "_outputPath": "†state.m"},
+        ]);
+        let (mut scheduler, context, jobs) = scheduler(calls, Manner::default());
+        assert_eq!(scheduler.readiness(jobs[0], &context), Readiness::Now);
+        assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::NotYet);
+        scheduler.run(jobs[0]);
+        assert!(scheduler.is_running());
+        scheduler.stop_running(jobs[0]);
+        assert!(scheduler.close(jobs[0], Status::Done) && !scheduler.close(jobs[0], Status::Failed));
+        assert_eq!((scheduler.next_dirty(), scheduler.next_dirty()), (Some(jobs[1]), None));
+        assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::Now);
+    }
+
+    #[test]
+    fn a_call_without_a_path_is_detached_and_the_turn_does_not_wait_for_it() {
+        let (mut scheduler, _, jobs) = scheduler(json!([{"_tool": "a"}]), Manner::default());
+        scheduler.run(jobs[0]);
+        assert!(scheduler.has_detached() && !scheduler.is_running());
+        scheduler.set_awaits_user(jobs[0], true);
+        assert!(!scheduler.has_detached() && scheduler.awaits_user());
+        scheduler.set_awaits_user(jobs[0], false);
+        scheduler.stop_running(jobs[0]);
+        scheduler.close(jobs[0], Status::Failed);
+        assert_eq!(scheduler.take_ended().len(), 1);
+        assert!(scheduler.is_idle());
+    }
+
+    #[test]
+    fn a_call_that_awaits_a_person_takes_no_room() {
+        let calls = json!([{"_tool": "a", "_outputPath": "†state.n"}]);
+        let (mut scheduler, _, jobs) = scheduler(calls, Manner::default());
+        scheduler.run(jobs[0]);
+        assert!(!scheduler.has_room(1));
+        scheduler.set_awaits_user(jobs[0], true);
+        assert!(scheduler.has_room(1) && !scheduler.is_running());
+    }
+
+    #[test]
+    fn in_a_sequence_the_next_call_waits_for_the_one_before() {
+        let calls = json!([{"_tool": "a", "_outputPath": "†state.n"}, {"_tool": "b", "_outputPath": "†state.m"}]);
+        let (mut scheduler, context, jobs) = scheduler(calls, Manner { sequential: true, keeps_results: false });
+        scheduler.run(jobs[0]);
+        assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::NotYet);
+        scheduler.stop_running(jobs[0]);
+        scheduler.close(jobs[0], Status::Failed);
+        assert_eq!(scheduler.next_dirty(), Some(jobs[1]));
+        assert_eq!(scheduler.readiness(jobs[1], &context), Readiness::Now);
+    }
+}

@@ -1,0 +1,186 @@
+//! Calls that start while the model is still writing (PLAN-8).
+//!
+//! Such a call is handed out under an id of its own. When the whole solution is there, its calls go the way of all
+//! calls, through every check; only where one would be handed out that is already under way, the early one takes its
+//! place. So nothing is started twice, and a solution that never comes leaves nothing behind.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::session::ids::{JobRef, LocalCall};
+use crate::session::inbox::ElicitationRequest;
+use crate::session::input::Outcome;
+
+/// The request that is being answered, and the call's place in the answer.
+type Place = (u64, u32);
+
+/// Early calls that have not ended, or that no job has claimed yet.
+#[derive(Default)]
+pub(in crate::session) struct EarlyCalls(BTreeMap<Place, EarlyCall>);
+
+/// A call that was started before its solution was there.
+pub(in crate::session) struct EarlyCall {
+    /// The call as it was handed out.
+    call: Arc<Value>,
+    /// What it brought, if it has ended and no job has claimed it.
+    outcome: Option<Outcome>,
+    /// The job whose call it turned out to be.
+    job: Option<JobRef>,
+    /// What it asks people, while it is not known whose call it is.
+    elicitations: Vec<ElicitationRequest>,
+}
+
+/// An early call that a job has claimed.
+pub(in crate::session) enum Claimed {
+    /// It has ended.
+    Ended(Outcome),
+    /// It still runs, and has asked this so far.
+    Running(LocalCall, Vec<ElicitationRequest>),
+}
+
+impl EarlyCalls {
+    pub(in crate::session) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(in crate::session) fn contains(&self, place: Place) -> bool {
+        self.0.contains_key(&place)
+    }
+
+    /// How many no job has claimed yet.
+    pub(in crate::session) fn unclaimed(&self) -> u32 {
+        u32::try_from(self.0.values().filter(|call| call.job.is_none()).count()).unwrap_or(u32::MAX)
+    }
+
+    pub(in crate::session) fn add(&mut self, place: Place, call: Arc<Value>) {
+        self.0.insert(place, EarlyCall { call, outcome: None, job: None, elicitations: Vec::new() });
+    }
+
+    /// A job with this call is to be handed out: it claims the early call that is the same.
+    pub(in crate::session) fn claim(&mut self, at: JobRef, call: &Value) -> Option<Claimed> {
+        let is_same = |early: &EarlyCall| early.job.is_none() && *early.call == *call;
+        let place = self.0.iter().find(|(_, early)| is_same(early)).map(|(place, _)| *place)?;
+        let early = self.0.get_mut(&place)?;
+        if let Some(outcome) = early.outcome.take() {
+            self.0.remove(&place);
+            return Some(Claimed::Ended(outcome));
+        }
+        early.job = Some(at);
+        let (request, index) = place;
+        Some(Claimed::Running(LocalCall::Early { request, index }, std::mem::take(&mut early.elicitations)))
+    }
+
+    /// An early call asks a person something. Kept until a job claims the call; handed back, with the job if there is
+    /// one, where that has happened or there is no such call.
+    pub(in crate::session) fn elicit(
+        &mut self,
+        place: Place,
+        asked: ElicitationRequest,
+    ) -> Option<(Option<JobRef>, ElicitationRequest)> {
+        match self.0.get_mut(&place) {
+            None => Some((None, asked)),
+            Some(EarlyCall { job: Some(at), .. }) => Some((Some(*at), asked)),
+            Some(early) => {
+                early.elicitations.push(asked);
+                None
+            }
+        }
+    }
+
+    /// An early call has ended. Hands back the outcome with the job it belongs to, if that is known.
+    pub(in crate::session) fn end(&mut self, place: Place, outcome: Outcome) -> Option<(JobRef, Outcome)> {
+        let early = self.0.get_mut(&place)?;
+        let Some(at) = early.job else {
+            early.outcome.get_or_insert(outcome);
+            return None;
+        };
+        self.0.remove(&place);
+        Some((at, outcome))
+    }
+
+    /// Drops an early call of which nobody knows what became; the job it belongs to.
+    pub(in crate::session) fn drop_call(&mut self, place: Place) -> Option<JobRef> {
+        self.0.remove(&place).and_then(|early| early.job)
+    }
+
+    /// Drops what no job has claimed; the elicitations that nobody will answer.
+    pub(in crate::session) fn drop_unclaimed(&mut self) -> Vec<(LocalCall, String)> {
+        let mut unanswered = Vec::new();
+        self.0.retain(|&(request, index), early| {
+            let asked = early.elicitations.drain(..);
+            unanswered.extend(asked.map(|asked| (LocalCall::Early { request, index }, asked.key)));
+            early.job.is_some()
+        });
+        unanswered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const JOB: JobRef = JobRef { step: 0, job: 0 };
+    const PLACE: Place = (1, 0);
+
+    /// One early call of the tool `t`.
+    fn early() -> EarlyCalls {
+        let mut early = EarlyCalls::default();
+        early.add(PLACE, Arc::new(json!({"_tool": "t"})));
+        early
+    }
+
+    fn request() -> ElicitationRequest {
+        ElicitationRequest { key: "k".to_owned(), words: "?".to_owned(), schema: json!({}) }
+    }
+
+    #[test]
+    fn a_job_claims_only_the_call_that_is_its_own_and_only_once() {
+        let mut early = early();
+        assert!(early.claim(JOB, &json!({"_tool": "u"})).is_none());
+        assert!(matches!(early.claim(JOB, &json!({"_tool": "t"})), Some(Claimed::Running(..))));
+        assert_eq!(early.unclaimed(), 0);
+        assert!(early.claim(JobRef { step: 0, job: 1 }, &json!({"_tool": "t"})).is_none());
+    }
+
+    #[test]
+    fn an_outcome_waits_for_the_job_that_claims_the_call() {
+        let mut early = early();
+        assert!(early.end(PLACE, Outcome::Value(json!(1))).is_none());
+        assert!(early.end(PLACE, Outcome::Value(json!(2))).is_none(), "the first end counts");
+        let Some(Claimed::Ended(outcome)) = early.claim(JOB, &json!({"_tool": "t"})) else { panic!("it has ended") };
+        assert_eq!(outcome, Outcome::Value(json!(1)));
+        assert!(early.is_empty());
+    }
+
+    #[test]
+    fn an_outcome_of_a_claimed_call_is_for_its_job() {
+        let mut early = early();
+        early.claim(JOB, &json!({"_tool": "t"}));
+        assert_eq!(early.end(PLACE, Outcome::Value(json!(1))), Some((JOB, Outcome::Value(json!(1)))));
+        assert_eq!(early.end(PLACE, Outcome::Value(json!(1))), None);
+    }
+
+    #[test]
+    fn nobody_is_asked_before_it_is_known_whose_call_it_is() {
+        let mut early = early();
+        assert!(early.elicit(PLACE, request()).is_none());
+        let Some(Claimed::Running(_, asked)) = early.claim(JOB, &json!({"_tool": "t"})) else { panic!("it runs") };
+        assert_eq!(asked.len(), 1);
+        assert!(matches!(early.elicit(PLACE, request()), Some((Some(JOB), _))));
+        assert!(matches!(early.elicit((9, 9), request()), Some((None, _))));
+    }
+
+    #[test]
+    fn a_call_that_no_job_claims_is_dropped_and_its_elicitations_are_unanswered() {
+        let mut early = early();
+        early.add((1, 1), Arc::new(json!({"_tool": "u"})));
+        early.claim(JOB, &json!({"_tool": "u"}));
+        early.elicit(PLACE, request());
+        assert_eq!(early.drop_unclaimed(), [(LocalCall::Early { request: 1, index: 0 }, "k".to_owned())]);
+        assert!(!early.contains(PLACE) && early.contains((1, 1)));
+    }
+}

@@ -1,0 +1,376 @@
+//! The calls of one solution at work: a job for each call and instance, and the graph between them.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::call::Call;
+use crate::context::Context;
+use crate::expr::Expr;
+use crate::fault::{Fault, Rule};
+use crate::origin::Origins;
+use crate::path::Path;
+use crate::plan::{self, Graph, Manner, Who};
+use crate::session::identity::identity;
+use crate::session::output::{CallReport, CallStatus};
+
+/// The life of a call. The last five are final.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// Something it needs is not there yet.
+    Blocked,
+    /// It may run as soon as there is room.
+    Ready,
+    /// It needs a person, and its siblings of other instances are asked about together.
+    Asking,
+    /// A person has been asked.
+    Waiting,
+    Running,
+    Done,
+    Failed,
+    Skipped,
+    Denied,
+    Refused,
+}
+
+impl Status {
+    pub(crate) fn is_final(self) -> bool {
+        matches!(self, Status::Done | Status::Failed | Status::Skipped | Status::Denied | Status::Refused)
+    }
+}
+
+impl From<Status> for CallStatus {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Blocked => CallStatus::Blocked,
+            Status::Ready => CallStatus::Ready,
+            Status::Asking | Status::Waiting => CallStatus::Waiting,
+            Status::Running => CallStatus::Running,
+            Status::Done => CallStatus::Done,
+            Status::Failed => CallStatus::Failed,
+            Status::Skipped => CallStatus::Skipped,
+            Status::Denied => CallStatus::Denied,
+            Status::Refused => CallStatus::Refused,
+        }
+    }
+}
+
+/// Why a step exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trigger {
+    /// A solution that is executed as it is made. `first`: the first answer of the turn.
+    Eager { first: bool },
+    /// A plan that was approved as a whole: by a person, or by the check alone.
+    Approved { by_person: bool, before_reading: bool },
+    /// A node of the agent's graph.
+    Graph,
+}
+
+/// The calls of one solution at work.
+pub(crate) struct Step {
+    pub(crate) calls: Vec<Arc<Call>>,
+    pub(crate) who: Vec<Who>,
+    pub(crate) jobs: Vec<Job>,
+    pub(crate) graph: Graph,
+    pub(crate) sequential: bool,
+    /// All jobs before this one are final, in a sequential step.
+    first_open: usize,
+    /// Jobs that are not final and that somebody waits for.
+    pub(crate) open: usize,
+    /// What went wrong and whose words that are, kept back until the step comes to rest.
+    pub(crate) errors: Vec<(Value, Origins)>,
+    /// What the proposals, and the literals in them, carry.
+    pub(crate) literal: Origins,
+    /// Whether it was planned before anything untrusted was shown to whoever planned it.
+    pub(crate) before_reading: bool,
+}
+
+/// One call for one instance, or for global data.
+pub(crate) struct Job {
+    pub(crate) call: usize,
+    pub(crate) instance: Option<String>,
+    pub(crate) status: Status,
+    /// Calls that feed it and are not final yet.
+    pub(crate) open_feeders: usize,
+    /// The call with its references resolved, once it is to run.
+    pub(crate) frozen: Option<Frozen>,
+    /// Whether the model itself carries it out, once it is to run.
+    pub(crate) is_model_call: bool,
+    /// What the delegate, or the model, is given of the context.
+    pub(crate) scope: Vec<Value>,
+    /// It runs, and waits for a person: its delegate does, or it is in doubt, or it asks something.
+    pub(crate) awaits_user: bool,
+    /// Its elicitations that wait for a person.
+    pub(crate) elicitations: u32,
+    pub(crate) attempt: u32,
+    pub(crate) error: Option<Box<Value>>,
+    /// Where everything comes from that its result is made of.
+    pub(crate) origins: Origins,
+    /// The paths it has written, where that is not all that its call declares.
+    pub(crate) written: Option<Vec<Path>>,
+}
+
+/// A call with its references resolved: what runs is what was shown.
+#[derive(Clone, Debug)]
+pub(crate) struct Frozen {
+    /// The whole call.
+    pub(crate) call: Arc<Value>,
+    /// Its parameters alone, where a person has changed them.
+    pub(crate) edited: Option<Arc<Value>>,
+}
+
+impl Frozen {
+    /// The parameters alone.
+    pub(crate) fn params(&self, call: &Call) -> Value {
+        let own = || {
+            call.params.iter().filter_map(|(name, _)| Some((name.to_string(), self.call.get(name.as_str())?.clone())))
+        };
+        self.edited.as_deref().cloned().unwrap_or_else(|| Value::Object(own().collect()))
+    }
+}
+
+/// Whether an expression has its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Settled {
+    Pending,
+    /// A value that is not null.
+    Present,
+    Null,
+    Dead,
+}
+
+impl Step {
+    /// Reads the calls, expands them over instances and links them. Faults come back with the call's index.
+    pub(crate) fn new(
+        proposals: &[Arc<Value>],
+        manner: Manner,
+        literal: Origins,
+        context: &Context,
+    ) -> (Self, Vec<Fault>) {
+        let Manner { sequential, keeps_results } = manner;
+        let mut faults = Vec::new();
+        let mut calls = Vec::with_capacity(proposals.len());
+        for (index, proposal) in proposals.iter().enumerate() {
+            let (mut call, found) = Call::read(proposal, context);
+            if keeps_results {
+                call.keep_result();
+            }
+            faults.extend(found.into_iter().map(|fault| fault.in_call(index)));
+            calls.push(Arc::new(call));
+        }
+        let who = plan::who_runs(&calls, context);
+        let instances = plan::instances_of(&calls, context);
+        let mut jobs = Vec::with_capacity(calls.len());
+        for (index, who) in who.iter().enumerate() {
+            match who {
+                Who::Once => jobs.push(Job::new(index, None)),
+                Who::One(name) => jobs.push(Job::new(index, Some(name.clone()))),
+                Who::Each if instances.is_empty() => {
+                    jobs.push(Job::new(index, None));
+                    let text = "the call is for every instance, and there is none";
+                    faults.push(Fault::new(Rule::Call3, text).in_call(index));
+                }
+                Who::Each => jobs.extend(instances.iter().map(|name| Job::new(index, Some((*name).clone())))),
+            }
+        }
+        let node = |job: &Job| plan::PlanNode {
+            call: &calls[job.call],
+            who: job.instance.clone().map_or(Who::Once, Who::One),
+        };
+        let nodes: Vec<_> = jobs.iter().map(node).collect();
+        // In a sequence, what is written later cannot be waited for: the earlier value is read.
+        let may_feed = |from: usize, to: usize| !sequential || jobs[from].call < jobs[to].call;
+        let graph = match Graph::with(&nodes, may_feed) {
+            Ok(graph) => graph,
+            Err(plan::TooDense) => {
+                faults.push(Fault::new(
+                    Rule::Plan2,
+                    "the calls are too entangled: over 2,000,000 pairs of a write and a read",
+                ));
+                Graph::with(&nodes, |_, _| false).unwrap_or_default()
+            }
+        };
+        drop(nodes);
+        for (index, job) in jobs.iter_mut().enumerate() {
+            job.open_feeders = graph.feeders(index);
+        }
+        if let Some(cycle) = graph.any_cycle() {
+            faults.push(cycle.fault(|job| (jobs[job].call, calls[jobs[job].call].tool_name())));
+        }
+        let open = jobs.len();
+        let before_reading = literal.is_trusted();
+        let errors = Vec::new();
+        let step = Self { calls, who, jobs, graph, sequential, first_open: 0, open, errors, literal, before_reading };
+        (step, faults)
+    }
+
+    /// Whether somebody waits for the result of a job.
+    pub(crate) fn is_awaited(&self, job: usize) -> bool {
+        self.call(job).output_path.is_some() || !self.graph.fed_by(job).is_empty()
+    }
+
+    pub(crate) fn call(&self, job: usize) -> &Arc<Call> {
+        &self.calls[self.jobs[job].call]
+    }
+
+    /// What makes the call of a job this one, to know it again: not what is said about it.
+    pub(crate) fn identity(&self, job: usize) -> String {
+        let call = self.call(job);
+        let is_aside = |name: &str| call.asides.as_ref().is_some_and(|asides| asides.contains_key(name));
+        identity(&with_instance(&call.raw, self.jobs[job].instance.as_deref()), is_aside)
+    }
+
+    /// Whether the call before it, in a sequential step, still holds this one back.
+    pub(crate) fn is_held_back(&self, job: usize) -> bool {
+        let call = self.jobs[job].call;
+        let mut before = self.jobs[self.first_open..].iter().take_while(|before| before.call < call);
+        self.sequential
+            && before.any(|before| {
+                !before.status.is_final()
+                    // A call with an elicitation is still at work: its follower waits for it.
+                    && (!before.awaits_user || before.elicitations > 0)
+                    && !matches!(before.status, Status::Asking | Status::Waiting)
+                    && (before.status != Status::Running || self.calls[before.call].output_path.is_some())
+            })
+    }
+
+    /// The jobs of a sequential step whose turn may have come: those of the first call that has not begun.
+    pub(crate) fn next_in_order(&mut self) -> Vec<usize> {
+        while self.jobs.get(self.first_open).is_some_and(|job| job.status.is_final()) {
+            self.first_open += 1;
+        }
+        let rest = self.jobs.iter().enumerate().skip(self.first_open);
+        let mut blocked = rest.filter(|(_, job)| job.status == Status::Blocked).peekable();
+        let Some(call) = blocked.peek().map(|(_, job)| job.call) else { return Vec::new() };
+        blocked.take_while(|(_, job)| job.call == call).map(|(index, _)| index).collect()
+    }
+
+    /// Whether an expression of a job has its value, will have, or never can.
+    pub(crate) fn settled(&self, job: usize, expr: &Expr, context: &Context) -> Settled {
+        match expr {
+            Expr::Ref(path) => {
+                let open = |edge: &plan::Edge| !self.jobs[edge.from].status.is_final();
+                if self.graph.edges_by(job, path).iter().any(open) {
+                    return Settled::Pending;
+                }
+                if self.is_stale(job, path) {
+                    return Settled::Dead;
+                }
+                match context.read(path, self.jobs[job].instance.as_deref()) {
+                    None => Settled::Dead,
+                    Some(value) if value.is_null() => Settled::Null,
+                    Some(_) => Settled::Present,
+                }
+            }
+            Expr::Any(terms) => {
+                for (index, term) in terms.iter().enumerate() {
+                    match self.settled(job, term, context) {
+                        Settled::Dead | Settled::Null if index + 1 < terms.len() => {}
+                        decided => return decided,
+                    }
+                }
+                Settled::Dead
+            }
+            Expr::All(terms) => {
+                let states: Vec<_> = terms.iter().map(|term| self.settled(job, term, context)).collect();
+                if states.iter().any(|state| matches!(state, Settled::Dead | Settled::Null)) {
+                    Settled::Dead
+                } else if states.contains(&Settled::Pending) {
+                    Settled::Pending
+                } else {
+                    Settled::Present
+                }
+            }
+        }
+    }
+
+    /// Whether calls of this step may write what a job reads, and none of them has: an earlier value does not serve
+    /// (PLAN-3). A call that reads above what is written reads what was there.
+    pub(crate) fn is_stale(&self, job: usize, path: &Path) -> bool {
+        let mut is_fed = false;
+        for edge in self.graph.edges_by(job, path) {
+            let feeder = &self.jobs[edge.from];
+            let call = &self.calls[feeder.call];
+            let covers = match &feeder.written {
+                Some(written) => written.iter().any(|written| written.covers(path)),
+                None => call.all_writes().any(|written| written.covers(path)),
+            };
+            if covers && feeder.status == Status::Done {
+                return false;
+            }
+            is_fed |= covers || call.all_writes().any(|written| written.covers(path));
+        }
+        is_fed
+    }
+
+    /// Whether the job reads something that another call of this step still has to bring.
+    pub(crate) fn is_fed(&self, job: usize, context: &Context) -> bool {
+        self.call(job).any_expr(|expr| self.settled(job, expr, context) == Settled::Pending)
+    }
+
+    /// The first expression that nobody feeds and nobody has, with its parameter.
+    pub(crate) fn unfed(&self, job: usize, context: &Context) -> Option<Fault> {
+        let instance = self.jobs[job].instance.as_deref();
+        let can = |path: &Path| !self.graph.edges_by(job, path).is_empty() || context.read(path, instance).is_some();
+        if !self.call(job).any_expr(|expr| !expr.can_have(&can)) {
+            return None;
+        }
+        let mut fault = None;
+        self.call(job).each_expr(&mut |place, expr| {
+            if fault.is_none() && !expr.can_have(&can) {
+                let text = format!("{expr} has no value, and no call writes it");
+                fault = Some(Fault::new(Rule::Plan4, text).at(&place.join(".")));
+            }
+        });
+        fault
+    }
+
+    pub(crate) fn has_running(&self) -> bool {
+        self.jobs.iter().any(|job| job.status == Status::Running)
+    }
+
+    /// What happened to each job. The step is told its own number.
+    pub(crate) fn report(&self, number: u32) -> impl Iterator<Item = CallReport> {
+        (0..).zip(&self.jobs).map(move |(index, job)| CallReport {
+            place: (number, index),
+            call: match &job.frozen {
+                Some(frozen) => frozen.call.clone(),
+                None => with_instance(&self.calls[job.call].raw, job.instance.as_deref()),
+            },
+            status: job.status.into(),
+            error: job.error.as_deref().cloned(),
+        })
+    }
+}
+
+impl Job {
+    fn new(call: usize, instance: Option<String>) -> Self {
+        Self {
+            call,
+            instance,
+            status: Status::Blocked,
+            open_feeders: 0,
+            frozen: None,
+            is_model_call: false,
+            scope: Vec::new(),
+            awaits_user: false,
+            elicitations: 0,
+            attempt: 0,
+            error: None,
+            origins: Origins::default(),
+            written: None,
+        }
+    }
+}
+
+/// The proposal, with the instance it runs for where the plan is a template.
+pub(crate) fn with_instance(raw: &Arc<Value>, instance: Option<&str>) -> Arc<Value> {
+    match instance {
+        Some(name) if raw.get("_instance").and_then(Value::as_str) != Some(name) && raw.is_object() => {
+            let mut call = (**raw).clone();
+            call["_instance"] = name.into();
+            Arc::new(call)
+        }
+        _ => raw.clone(),
+    }
+}

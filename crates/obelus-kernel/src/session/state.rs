@@ -1,0 +1,82 @@
+//! The state of the session, its goals, and events from outside.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::ids::{QuestionId, Routed};
+use super::inbox::Question;
+use super::{Refused, Session};
+use crate::fold::Method;
+use crate::origin::{Origin, Origins};
+use crate::path::Path;
+
+/// Goals kept; older ones are forgotten.
+const MOST_GOALS: usize = 500;
+
+/// The kind in which events are kept, oldest first.
+const EVENTS: &str = "events";
+
+impl Session {
+    /// The folded state, with the fields that the session keeps up by itself.
+    pub fn state(&self) -> Value {
+        let context = &self.memory.context;
+        let root = context.read(&Path::root("state"), None);
+        let mut state = root.map_or_else(|| json!({}), std::borrow::Cow::into_owned);
+        let managed = &self.settings.managed;
+        let Value::Object(fields) = &mut state else { return state };
+        if let Some(name) = &managed.in_progress {
+            fields.insert(name.clone(), self.in_progress());
+        }
+        if let Some(name) = &managed.planned {
+            fields.insert(name.clone(), self.projection.planned(&self.calls(), context));
+        }
+        if let Some(name) = &managed.confirmations {
+            fields.insert(name.clone(), self.projection.confirmations(&self.inbox, self.naming()));
+        }
+        state
+    }
+
+    /// What waits for a value or a decision.
+    fn in_progress(&self) -> Value {
+        let naming = self.naming();
+        let entry = |question: &Question| json!({"description": naming.headline(question), "requested_at": question.requested_at.to_string()});
+        self.questions().iter().filter(|question| question.is_open()).map(entry).collect()
+    }
+
+    /// The call that a confirmation of this key is about: its question, and its place there.
+    pub fn confirmation(&self, key: &str) -> Option<(QuestionId, usize)> {
+        self.projection.confirmation(key).map(|(number, index)| (Routed::own(number), index))
+    }
+
+    /// The user's wish is put in front of earlier ones.
+    pub(super) fn note_goal(&mut self, words: &str) {
+        let Some(name) = self.settings.managed.goals.clone() else { return };
+        if self.brief.depth > 0 || self.settings.consent.only_answers(words) {
+            return;
+        }
+        let path = Path::field("state", name);
+        let before = self.memory.context.read(&path, None);
+        let mut goals = before.and_then(|goals| goals.as_array().cloned()).unwrap_or_default();
+        if goals.first().is_some_and(|latest| latest == words) {
+            return;
+        }
+        goals.insert(0, words.into());
+        goals.truncate(MOST_GOALS);
+        self.memory.write_state(path, goals.into());
+    }
+
+    /// An event has come. It is kept once, shown with the next request, and sets nothing to work: it is no wish, no
+    /// words of the user and no consent, whatever it says.
+    pub(super) fn take_event(&mut self, id: String, event: Value) -> Result<(), Refused> {
+        if self.projection.knows_event(&id) {
+            return Ok(());
+        }
+        let (call, event) = (json!({"_tool": "event", "id": id}), json!({"at": *self.memory.date(), "event": event}));
+        let origins = Origins::of(Origin::Tool { name: "event".into(), trusted: false });
+        let written = self.memory.write(call, Arc::new(Path::root(EVENTS)), None, Method::Push, event, origins);
+        written.map_err(|fault| Refused::new("bad_event", fault.to_string()))?;
+        self.projection.note_event(id);
+        Ok(())
+    }
+}

@@ -1,0 +1,170 @@
+//! The reading of a tool's definition.
+
+use std::sync::OnceLock;
+
+use serde_json::{Map, Value, json};
+
+use super::{Effect, METAS, Meta, ResultPart, SideWrite, Tool, before, trust, wrong};
+use crate::expr::OutputPath;
+use crate::fault::Fault;
+use crate::fold::Method;
+use crate::message::unknown_method;
+use crate::origin::{Origin, Origins};
+use crate::wording::type_name;
+
+pub(super) fn read(name: &str, schema: &Value) -> Result<Tool, Fault> {
+    let Value::Object(definition) = schema else {
+        return Err(wrong(format!("a tool is a JSON Schema object, not {}", type_name(schema))));
+    };
+    if name.is_empty() {
+        return Err(wrong("a tool needs a name"));
+    }
+    let properties = match definition.get("properties") {
+        None => Map::new(),
+        Some(Value::Object(properties)) => properties.clone(),
+        Some(other) => return Err(wrong(format!("`properties` is an object, not {}", type_name(other)))),
+    };
+    if let Some(own) = meta_of(definition, &properties, "_tool").fixed
+        && own != name
+    {
+        return Err(wrong(format!("`_tool` says {own}, the name is `{name}`")));
+    }
+    let metas = metas_of(definition, &properties)?;
+    let effect = effect_of(definition)?;
+    let idempotent = match definition.get("x-idempotent") {
+        None => false,
+        Some(said) => said.as_bool().ok_or_else(|| wrong("`x-idempotent` is true or false"))?,
+    };
+    let trust = trust::read(definition.get("x-trust"))?;
+    let issued = names(definition, "x-issued")?.unwrap_or_default();
+    let issued: Vec<String> = issued.iter().map(|path| path.replace("[]", "")).collect();
+    let trusted = trust::at(&trust, "");
+    let all_trusted = trust.iter().all(|(_, trusted)| *trusted) && trusted;
+    let keeps_digest = keeps_digest(definition, metas.iter().any(|(meta, _)| *meta == "_delegate"))?;
+    let origin_of = |trusted: bool| Origins::of(Origin::Tool { name: name.into(), trusted });
+    let part = |(path, trusted, issued)| ResultPart { path, origin: origin_of(trusted), issued };
+    let mut parts: Vec<ResultPart> = trust::parts(&trust, &issued).into_iter().map(part).collect();
+    if keeps_digest && !parts.is_empty() {
+        // The digest stands for the whole result, so it is trusted only if all of that is.
+        parts.push(part(("digest".to_owned(), all_trusted, false)));
+    }
+    let prescribed = prescribed(&properties);
+    Ok(Tool {
+        name: name.to_owned(),
+        schema: schema.clone(),
+        effect,
+        idempotent: idempotent || effect == Effect::Read,
+        trusted,
+        risky: names(definition, "x-risky")?.unwrap_or_default(),
+        target: names(definition, "x-target")?,
+        instances: match definition.get("x-instances") {
+            None => None,
+            Some(Value::String(field)) => Some(field.clone()),
+            Some(_) => return Err(wrong("`x-instances` is the name of the field that tells rows apart")),
+        },
+        side_writes: SideWrite::parse_all(definition.get("x-leaves"))?,
+        keeps_digest,
+        parts,
+        before: before::read(definition.get("x-before"))?,
+        issued,
+        params: params_schema(definition, properties, &prescribed),
+        metas,
+        prescribed,
+        validator: OnceLock::new(),
+        plain: OnceLock::new(),
+        output_validator: OnceLock::new(),
+        origin: origin_of(trusted),
+        error_origin: origin_of(all_trusted),
+    })
+}
+
+fn metas_of(
+    definition: &Map<String, Value>,
+    properties: &Map<String, Value>,
+) -> Result<Vec<(&'static str, Meta)>, Fault> {
+    let is_defined = |meta: &&str| definition.contains_key(*meta) || properties.contains_key(*meta);
+    let checked = |meta| {
+        let rule = meta_of(definition, properties, meta);
+        check_fixed(meta, &rule).map(|()| (meta, rule))
+    };
+    METAS.into_iter().filter(is_defined).map(checked).collect()
+}
+
+fn effect_of(definition: &Map<String, Value>) -> Result<Effect, Fault> {
+    let Some(said) = definition.get("x-effect") else { return Ok(Effect::default()) };
+    let known = Effect::ALL.iter().find(|(name, _)| said == name).map(|&(_, effect)| effect);
+    known.ok_or_else(|| wrong("`x-effect` is one of read, create, update, delete, configure"))
+}
+
+/// Parameters with a reference as their `const`.
+fn prescribed(properties: &Map<String, Value>) -> Vec<(String, Value)> {
+    let is_reference = |value: &Value| value.as_str().is_some_and(|text| text.starts_with('†'));
+    let fixed = properties.iter().filter_map(|(name, schema)| Some((name, schema.get("const")?)));
+    let references = fixed.filter(|(name, value)| !name.starts_with('_') && is_reference(value));
+    references.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// A meta-property is defined among the properties, or on the tool itself.
+fn meta_of(definition: &Map<String, Value>, properties: &Map<String, Value>, name: &str) -> Meta {
+    match (properties.get(name), definition.get(name)) {
+        (Some(schema), _) => Meta { schema: schema.clone(), fixed: schema.get("const").cloned() },
+        (None, Some(plain)) if name == "_output" => Meta { schema: plain.clone(), fixed: None },
+        (None, Some(schema @ Value::Object(_))) => Meta { schema: schema.clone(), fixed: schema.get("const").cloned() },
+        (None, Some(plain)) => Meta { schema: json!({"const": plain}), fixed: Some(plain.clone()) },
+        (None, None) => Meta::default(),
+    }
+}
+
+fn check_fixed(meta: &str, rule: &Meta) -> Result<(), Fault> {
+    let Some(fixed) = &rule.fixed else { return Ok(()) };
+    match (meta, fixed) {
+        ("_outputPath", Value::String(text)) => OutputPath::parse(text).map(drop).map_err(|fault| fault.at(meta)),
+        ("_outputMethod", Value::String(name)) if Method::parse(name).is_none() => Err(unknown_method(name)),
+        ("_scopes", Value::Array(_)) | ("_output", _) => Ok(()),
+        ("_scopes", _) => Err(wrong("`_scopes` is an array of kinds and paths")),
+        (_, Value::String(_) | Value::Null) => Ok(()),
+        (meta, other) => Err(wrong(format!("`{meta}` is a string, not {}", type_name(other)))),
+    }
+}
+
+/// What `x-keep` says.
+fn keeps_digest(definition: &Map<String, Value>, is_delegated: bool) -> Result<bool, Fault> {
+    match definition.get("x-keep") {
+        None => Ok(false),
+        Some(Value::String(what)) if what == "digest" && !is_delegated => Ok(true),
+        Some(Value::String(what)) if what == "digest" => {
+            Err(wrong("`x-keep` is for tools that an activity carries out, not a delegate"))
+        }
+        Some(_) => Err(wrong("`x-keep` is `digest`, or is left out")),
+    }
+}
+
+fn names(definition: &Map<String, Value>, field: &str) -> Result<Option<Vec<String>>, Fault> {
+    let Some(said) = definition.get(field) else { return Ok(None) };
+    let list = said.as_array().and_then(|all| all.iter().map(|name| name.as_str().map(str::to_owned)).collect());
+    match list {
+        Some(names) => Ok(Some(names)),
+        None => Err(wrong(format!("`{field}` is an array of dotted paths"))),
+    }
+}
+
+/// The definition without meta-properties and annotations.
+fn params_schema(
+    definition: &Map<String, Value>,
+    mut properties: Map<String, Value>,
+    prescribed: &[(String, Value)],
+) -> Value {
+    properties.retain(|name, _| !name.starts_with('_'));
+    for (name, _) in prescribed {
+        // The value behind the reference is not held against the `const`.
+        properties.insert(name.clone(), Value::Bool(true));
+    }
+    let keep = |name: &&String| !name.starts_with('_') && !name.starts_with("x-") && *name != "properties";
+    let mut params: Map<String, Value> =
+        definition.iter().filter(|(name, _)| keep(name)).map(|(name, value)| (name.clone(), value.clone())).collect();
+    if let Some(Value::Array(required)) = params.get_mut("required") {
+        required.retain(|name| name.as_str().is_some_and(|name| !name.starts_with('_')));
+    }
+    params.insert("properties".to_owned(), Value::Object(properties));
+    Value::Object(params)
+}
