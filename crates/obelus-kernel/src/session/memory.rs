@@ -40,7 +40,7 @@ pub(super) struct Memory {
     digests: Vec<DigestPlace>,
 }
 
-/// A kind, an instance, and a pointer into the kind's schema.
+/// A kind, an instance, and what the kind's schema says of a part.
 type PartOfKind = (Name, Option<String>, String);
 
 impl Memory {

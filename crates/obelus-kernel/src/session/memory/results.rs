@@ -13,7 +13,7 @@ use crate::fault::{Fault, Rule};
 use crate::fold::Method;
 use crate::message::{Data, Message, depth};
 use crate::origin::Origins;
-use crate::path::{MAX_DEPTH, Path};
+use crate::path::{MAX_DEPTH, Path, Segment};
 use crate::schema;
 use crate::session::input::CallError;
 use crate::session::scheduler::with_instance;
@@ -141,15 +141,21 @@ impl Memory {
         let mut found = Vec::new();
         for path in paths {
             let Some(schema) = self.context.view(&path.kind).and_then(|view| view.schema(instance)) else { continue };
-            let Some(pointer) = schema::pointer_at(schema, &path.segments) else { continue };
-            let only_last = method == Method::Push && schema.pointer(&pointer).is_some_and(judges_elements_alone);
-            let pointer = if only_last { format!("{pointer}/items") } else { pointer };
-            let key = (path.kind.clone(), instance.map(str::to_owned), pointer);
+            let list = (method == Method::Push).then(|| schema::pointer_at(schema, &path.segments)).flatten();
+            let list = list.and_then(|pointer| schema.pointer(&pointer));
+            let only_last = list.is_some_and(judges_elements_alone);
+            let of_element = path.segments.iter().cloned().chain([Segment::Index(0)]);
+            let part = match only_last {
+                true => schema::part_at(schema, &of_element.collect::<Vec<_>>()),
+                false => schema::part_at(schema, &path.segments),
+            };
+            let Some(part) = part else { continue };
+            let key = (path.kind.clone(), instance.map(str::to_owned), part.to_string());
             let known = self.validators.get(&key).filter(|(of, _)| of == schema);
             let validator = match known {
                 Some((_, validator)) => validator.clone(),
                 None => {
-                    let compiled = schema::compile_at(schema, &key.2);
+                    let compiled = schema::compile_part(schema, &part);
                     let wrong =
                         |error| Fault::new(Rule::Ctx7, format!("the schema of `{}` is not valid: {error}", path.kind));
                     let validator = Arc::new(compiled.map_err(wrong)?);
