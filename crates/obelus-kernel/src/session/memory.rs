@@ -24,7 +24,7 @@ use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::time::Time;
 pub(super) use observations::{DigestPlace, mentions};
-pub(super) use results::{Author, Failure, Written};
+pub(super) use results::{Author, Failure, ReadMessages, Written};
 
 /// The context of a session, and what is needed to write to it.
 pub(super) struct Memory {

@@ -63,35 +63,14 @@ impl Memory {
         self.write_value(author, value, Some(group)).map_err(Failure::Structural)
     }
 
-    /// Messages of an activity, each for a path that the call may write, all of one alternative.
+    /// Messages of an activity go to their paths.
     pub(in crate::session) fn write_messages(
         &mut self,
         author: &Author<'_>,
-        messages: Vec<Value>,
-    ) -> Result<Written, Failure> {
-        let outside = |text: String| Failure::Rule(Rule::Call5, text);
-        let Some(allowed) = &author.call.output_path else { return Ok(None) };
-        let mut writes = Writes::new();
-        let mut group = None;
-        for value in messages {
-            let parsed = Message::from_value(value).map_err(|fault| outside(fault.to_string()))?;
-            let Message::Data(data) = parsed.message else {
-                return Err(outside("an activity returns data messages only".to_owned()));
-            };
-            if data.instance.is_some() && data.instance.as_deref() != author.instance {
-                return Err(outside("the message is for another instance".to_owned()));
-            }
-            let spelled = data.data();
-            let Some((index, path, value)) = permitted(allowed, &data.kind, &spelled) else {
-                return Err(outside(format!("the message of kind `{}` is outside of {allowed}", data.kind)));
-            };
-            if *group.get_or_insert(index) != index {
-                return Err(outside(format!("the messages are for several alternatives of {allowed}")));
-            }
-            writes.push((path.clone(), value.clone()));
-        }
-        let written = writes.iter().map(|(path, _)| (**path).clone()).collect();
-        self.append_output(author, writes).map_err(Failure::Structural)?;
+        messages: ReadMessages,
+    ) -> Result<Written, Fault> {
+        let written = messages.0.iter().map(|(path, _)| (**path).clone()).collect();
+        self.append_output(author, messages.0)?;
         Ok(Some(written))
     }
 
@@ -174,6 +153,62 @@ pub(in crate::session) type Written = Option<Vec<Path>>;
 
 /// What goes where: most often one value to one path.
 type Writes = SmallVec<[(Arc<Path>, Value); 1]>;
+
+/// What the messages of an activity say, each for its path.
+pub(in crate::session) struct ReadMessages(Writes);
+
+impl ReadMessages {
+    /// Reads the messages of an activity: each for a path that the call may write and by the call's method, together for
+    /// every path of one alternative.
+    pub(in crate::session) fn read(author: &Author<'_>, messages: Vec<Value>) -> Result<Self, Failure> {
+        let Some(allowed) = &author.call.output_path else { return Ok(Self(Writes::new())) };
+        let read = || {
+            let mut writes = Writes::new();
+            let mut group = None;
+            for value in messages {
+                let data = data_of(author, value)?;
+                let spelled = data.data();
+                let Some((index, path, value)) = permitted(allowed, &data.kind, &spelled) else {
+                    return Err(format!("the message of kind `{}` is outside of {allowed}", data.kind));
+                };
+                if *group.get_or_insert(index) != index {
+                    return Err(format!("the messages are for several alternatives of {allowed}"));
+                }
+                writes.push((path.clone(), value.clone()));
+            }
+            // Without any message the call is done, and nobody knows its result.
+            let group = group.map(|index| allowed.alternatives[index].as_slice()).unwrap_or_default();
+            match group.iter().find(|path| !writes.iter().any(|(written, _)| written == *path)) {
+                Some(left_out) => {
+                    Err(format!("no message is for {left_out}, one of the paths that are written together"))
+                }
+                None => Ok(Self(writes)),
+            }
+        };
+        read().map_err(|text| Failure::Rule(Rule::Call5, text))
+    }
+
+    /// The values, each to be held against what the tool returns.
+    pub(in crate::session) fn values(&self) -> impl Iterator<Item = &Value> {
+        self.0.iter().map(|(_, value)| value)
+    }
+}
+
+/// A message of an activity: data for the call's own instance, by the call's own method.
+fn data_of(author: &Author<'_>, message: Value) -> Result<Box<Data>, String> {
+    let Message::Data(data) = Message::from_value(message).map_err(|fault| fault.to_string())?.message else {
+        return Err("an activity returns data messages only".to_owned());
+    };
+    if data.instance.is_some() && data.instance.as_deref() != author.instance {
+        return Err("the message is for another instance".to_owned());
+    }
+    match data.method.filter(|method| *method != author.call.output_method) {
+        Some(other) => {
+            Err(format!("the message says `{}`, the call `{}`", other.name(), author.call.output_method.name()))
+        }
+        None => Ok(data),
+    }
+}
 
 /// How a call failed.
 pub(in crate::session) enum Failure {
@@ -286,17 +321,22 @@ mod tests {
     }
 
     #[test]
-    fn messages_stay_within_one_alternative() {
+    fn messages_are_for_one_alternative_and_all_of_it_by_the_method_of_the_call() {
         let message = |name: &str| json!({"type": "data", "kind": "state", "data": {name: 1}});
         for (messages, fits) in [
             (vec![message("b"), message("c")], true),
+            (vec![message("a")], true),
+            (vec![message("b")], false),
+            (vec![json!({"type": "data", "kind": "state", "data": {"a": 1}, "_outputMethod": "set"})], true),
+            (vec![json!({"type": "data", "kind": "state", "data": {"a": 1}, "_outputMethod": "push"})], false),
             (vec![message("a"), message("b")], false),
             (vec![message("x")], false),
             (vec![json!({"type": "text", "role": "user", "text": "hi"})], false),
         ] {
             let mut memory = memory();
             let written = writes(&mut memory, "†state.a || †state.b && †state.c", |memory, author| {
-                memory.write_messages(author, messages.clone())
+                let read = ReadMessages::read(author, messages.clone())?;
+                memory.write_messages(author, read).map_err(Failure::Structural)
             });
             assert_eq!(written.is_ok(), fits, "{messages:?}");
             assert_eq!(state(&memory) == json!({}), !fits);
