@@ -27,7 +27,7 @@
 //! | `calls`, `freeze`, `results` | a call's way from blocked to its end |
 //! | `grounds` | what values of calls are found in |
 //! | `asking`, `looks`, `eliciting` | questions are asked |
-//! | `decide`, `earlier`, `doubt` | what people say, and what that does |
+//! | `decide`, `edit_plan`, `earlier`, `doubt` | what people say, and what that does |
 //! | `prompt`, `redact` | what the model is shown |
 //! | `state`, `adopt` | the state as people know it, and one from elsewhere |
 //! | `checkpoint` | a session at rest as it is kept |
@@ -40,6 +40,7 @@ mod decide;
 mod delegate;
 mod doubt;
 mod earlier;
+mod edit_plan;
 mod eliciting;
 mod flow;
 mod freeze;

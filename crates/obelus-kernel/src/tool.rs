@@ -2,6 +2,7 @@
 
 mod before;
 mod definition;
+mod prescribed;
 mod side_write;
 mod trust;
 mod words;
@@ -19,6 +20,7 @@ use crate::origin::{Origin, Origins};
 use crate::schema::{self, Breach};
 use crate::template::Template;
 pub(crate) use before::Before;
+pub(crate) use prescribed::{choice, fill as fill_prescribed, prescribed};
 pub(crate) use side_write::SideWrite;
 pub(crate) use trust::within as lies_within;
 pub(crate) use words::NameSource;
@@ -96,11 +98,13 @@ pub struct Tool {
     pub(crate) side_writes: Vec<SideWrite>,
     /// Whether only a digest of its results is kept (`x-keep`).
     pub keeps_digest: bool,
-    /// The schema of the parameters alone.
+    /// The schema of the parameters alone, with their references resolved.
     params: Value,
     metas: Vec<(&'static str, Meta)>,
-    /// References that fill parameters which a call leaves out.
-    prescribed: Vec<(String, Value)>,
+    /// The schema of the parameters as it is written, where it prescribes references.
+    prescribing: Option<Value>,
+    /// Whether a call must say where its result goes.
+    pub(crate) requires_path: bool,
     validator: OnceLock<Result<Validator, String>>,
     plain: OnceLock<Option<PlainParams>>,
     output_validator: OnceLock<Result<Validator, String>>,
@@ -215,9 +219,9 @@ impl Tool {
         stray
     }
 
-    /// Parameters that the tool itself fills in with a reference.
-    pub(crate) fn prescribed(&self) -> &[(String, Value)] {
-        &self.prescribed
+    /// The schema of the parameters as a call writes them, if it prescribes references.
+    pub(crate) fn prescribing(&self) -> Option<&Value> {
+        self.prescribing.as_ref()
     }
 
     /// What is wrong with the tool's own schemas.

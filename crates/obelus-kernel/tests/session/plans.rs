@@ -55,10 +55,9 @@ fn a_denied_plan_goes_back_to_the_model() {
 }
 
 #[test]
-fn a_plan_is_approved_or_denied_as_a_whole_and_nothing_else() {
+fn a_plan_is_approved_or_denied_as_a_whole() {
     let mut harness = lazy(json!({}));
     harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
-    assert_eq!(harness.edit("q1", json!({"id": 2})).unwrap_err().code, "unfit_answer");
     let part = Decision::Approve { only: Some(vec![]) };
     assert_eq!(harness.decide("q1", part).unwrap_err().code, "unfit_answer", "the rest of it would run too");
     assert_eq!((harness.waiting().len(), harness.started.len()), (1, 0));
@@ -160,4 +159,44 @@ fn plan_10_a_plan_that_was_denied_or_never_begun_is_shown() {
     let mut harness = Harness::on(plan, json!({}));
     harness.user("Is the plan good?");
     assert_eq!(shown(&harness).0, ["planned"]);
+}
+
+#[test]
+fn a_plan_that_waits_can_be_changed_and_the_changed_one_is_asked_about() {
+    let mut harness = lazy(json!({}));
+    let calls = json!([call("read", "r", json!({"q": "old"})), call("make", "m", json!({"q": "†state.r"}))]);
+    harness.solve(calls, json!("over"));
+    harness.edit("q1", json!({"0": {"q": "new"}})).unwrap();
+    assert_eq!((harness.waiting(), harness.started.len(), harness.rested()), (vec!["q2".to_owned()], 0, Ends::Waiting));
+    assert!(harness.question("q2").description.contains("new"));
+    let refused = harness.decide("q1", Decision::Approve { only: None }).unwrap_err();
+    assert_eq!(refused.code, "already_decided", "nobody approves by it what it did not show");
+    harness.edit("q2", json!({"plan": [call("make", "m", json!({"q": "mine"}))]})).unwrap();
+    harness.approve("q3");
+    assert_eq!((harness.handed_out("make")[0]["q"].clone(), harness.handed_out("read").len()), (json!("mine"), 0));
+    harness.returns("make", json!(1));
+    assert_eq!(harness.rested(), Ends::Output);
+}
+
+#[test]
+fn a_change_that_makes_a_plan_faulty_is_refused_and_the_plan_still_waits() {
+    let mut harness = lazy(json!({}));
+    let calls = json!([call("change", "c", json!({"id": 1})), call("make", "m", json!({"q": "†state.c"}))]);
+    harness.solve(calls, json!("over"));
+    for (change, words) in [
+        (json!({"id": 2}), "index"),
+        (json!({"5": {"id": 2}}), "index"),
+        (json!({"0": {"idd": 2}}), "did you mean `id`"),
+        (json!({"0": {"_outputPath": "†state.x"}}), "_outputPath"),
+        (json!({"0": {"id": "two"}}), "integer"),
+        (json!({"1": {"q": "†state.nothing"}}), "†state.nothing"),
+        (json!({"plan": []}), "deny"),
+        (json!({"plan": {}}), "array"),
+        (json!({"plan": [5]}), "object"),
+        (json!({"plan": [{"_tool": "fly"}]}), "unknown tool"),
+    ] {
+        let refused = harness.edit("q1", change.clone()).unwrap_err();
+        assert!(refused.code == "bad_edit" && refused.text.contains(words), "{change}: {}", refused.text);
+    }
+    assert_eq!((harness.waiting(), harness.started.len()), (vec!["q1".to_owned()], 0));
 }
