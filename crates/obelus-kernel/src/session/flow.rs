@@ -75,11 +75,11 @@ impl Session {
         (only.open_calls().count() == 1).then_some(only.id)
     }
 
-    /// Runs the plan in the context as it is.
+    /// Runs the plan that the request brought, as it is. A model's own plan runs when a person approves it (PLAN-12).
     pub(super) fn run_plan(&mut self) -> Result<(), Refused> {
         self.turn.must_be_at_rest()?;
-        let Some(plan) = self.memory.context.plan().cloned() else {
-            return Err(Refused::new("no_plan", "the context has no plan to run"));
+        let Some(plan) = self.memory.given_plan().cloned() else {
+            return Err(Refused::new("no_plan", "the request has no plan to run"));
         };
         self.begin_without_model();
         let before_reading = self.transcript.shown().is_trusted();

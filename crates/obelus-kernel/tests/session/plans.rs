@@ -200,3 +200,18 @@ fn a_change_that_makes_a_plan_faulty_is_refused_and_the_plan_still_waits() {
     }
     assert_eq!((harness.waiting(), harness.started.len()), (vec!["q1".to_owned()], 0));
 }
+
+#[test]
+fn plan_12_a_plan_of_the_model_is_never_run_as_the_users() {
+    let given = json!([{"type": "plan", "plan": [call("read", "r", json!({}))], "mode": "lazy"}]);
+    for (messages, runs) in [(given, vec!["read"]), (json!([]), vec![])] {
+        let mut harness = Harness::on(messages, json!({"planning": "before_reading"}));
+        harness.start();
+        harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
+        assert_eq!(harness.rested(), Ends::Waiting);
+        let taken = harness.tell(Input::RunPlan).map_err(|refused| refused.code);
+        assert_eq!(taken, if runs.is_empty() { Err("no_plan") } else { Ok(()) });
+        let started: Vec<&str> = harness.started.iter().map(|start| start.tool.name.as_str()).collect();
+        assert_eq!(started, runs, "what the model proposed still waits for its approval");
+    }
+}
