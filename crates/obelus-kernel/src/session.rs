@@ -224,6 +224,14 @@ impl Session {
         self
     }
 
+    /// The same session, whose questions are numbered after this number: ids of questions are never used again, and an
+    /// earlier session of the same name may have had those before (ASK-1).
+    #[must_use]
+    pub fn with_questions_after(mut self, number: u64) -> Self {
+        self.inbox.number_after(number);
+        self
+    }
+
     /// Takes in what happened. Afterwards [`Session::poll`] hands out what is to be done about it.
     ///
     /// An input that does not fit, such as an answer to a question that was never asked, is refused, and nothing has

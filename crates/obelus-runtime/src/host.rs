@@ -92,7 +92,7 @@ pub enum HostError {
     #[error(transparent)]
     Refused(#[from] Refused),
     /// The journal is shorter.
-    #[error("the journal of `{session}` has {records} records, and not {at}")]
+    #[error("the journal of `{session}` has {records} records, not {at}")]
     NoRecord {
         /// The session.
         session: String,

@@ -45,6 +45,13 @@ pub struct SessionSpec {
     pub language: Option<String>,
     /// Where paths in its file begin.
     pub folder: PathBuf,
+    /// How the idempotency keys of its calls begin (DUR-14): drawn when the session is made. Sessions of older versions
+    /// have none, and use their name.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub key: String,
+    /// The number before that of its first question (ASK-1).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub questions_after: u64,
     /// How this process runs it.
     #[serde(skip)]
     pub local: LocalOptions,
@@ -165,6 +172,8 @@ impl SessionSpec {
             agent: agent.name,
             language: agent.language,
             folder: agent.folder,
+            key: String::new(),
+            questions_after: 0,
             local: LocalOptions::default(),
         }
     }
@@ -193,8 +202,10 @@ impl SessionSpec {
     /// The session as it is before its first input. Its calls are carried out by these activities.
     pub fn session(&self, id: &str, activities: &Activities) -> Result<Session, SpecError> {
         let settings = Settings { activities: activities.names(), ..self.settings.clone() };
+        let id = if self.key.is_empty() { id } else { &self.key };
         let made = Session::new(id, self.context.clone(), self.schema.clone(), Arc::new(settings));
         let session = made.map_err(|fault| SpecError::Session(self.name.clone(), fault))?;
+        let session = session.with_questions_after(self.questions_after);
         Ok(match &self.steps {
             Some(steps) => session.with_steps(Arc::clone(steps)),
             None => session,
@@ -230,6 +241,10 @@ impl McpSection {
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty() && self.browser.is_none()
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The server that a browser works through.

@@ -305,7 +305,7 @@ fn only_what_is_done_is_pruned() {
 }
 
 /// All hold the same two sessions, as they were written by versions of that form; the last one has a third, long enough
-/// for a checkpoint.
+/// for a checkpoint. Questions in them stay open for a hundred years, so that the machine's clock does not matter.
 #[test]
 fn stores_of_older_forms_open_and_their_sessions_go_on() {
     for form in [1, 2, 3] {

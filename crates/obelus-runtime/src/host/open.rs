@@ -17,6 +17,9 @@ use crate::session_files::SessionFiles;
 use crate::spec::SessionSpec;
 use crate::store::{Cut, Record, StoreError};
 
+/// How many ids of questions are set aside for each session of one name: more than any session asks.
+const QUESTIONS_OF_A_SESSION: u64 = 10_000;
+
 /// A session that is about to live.
 struct Opened {
     session: Session,
@@ -44,6 +47,7 @@ impl Inner {
         mut spec: SessionSpec,
     ) -> Result<SessionHandle, HostError> {
         let slot = Arc::new(Slot::temporary(id, self));
+        spec.key = drawn_key();
         let connections = self.connector.begin(&mut spec, None).await?;
         let session = match spec.session(id, &connections.activities) {
             Ok(session) => session,
@@ -79,6 +83,8 @@ impl Inner {
         if slot.is_live() || store.genesis(id)?.is_some() {
             return Err(StoreError::Exists(id.to_owned()).into());
         }
+        spec.key = drawn_key();
+        spec.questions_after = store.removed(id)?.saturating_mul(QUESTIONS_OF_A_SESSION);
         let connections = self.connector.begin(&mut spec, self.pictures(id).as_deref()).await?;
         let is_put = !first.is_empty();
         let created = self.keep(id, &spec, &connections, first);
@@ -118,9 +124,10 @@ impl Inner {
         slot.ended().await;
         let id = slot.id();
         let genesis = self.store()?.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
+        let kept = SessionSpec::from_genesis(genesis)?;
         let spec = match spec {
-            Some(spec) => spec,
-            None => SessionSpec::from_genesis(genesis)?,
+            Some(spec) => SessionSpec { key: kept.key, questions_after: kept.questions_after, ..spec },
+            None => kept,
         };
         let connections = self.connector.resume(&spec, self.pictures(id).as_deref())?;
         let restored = self.restore(id, &spec, &connections);
@@ -233,6 +240,11 @@ async fn wake_at(due: Time, id: String, host: Weak<Inner>) {
         // Whoever opens the session next hears of a failure.
         let _ = SessionHandle::new(slot).finished().await;
     }
+}
+
+/// A key that no other session has, in no store.
+pub(super) fn drawn_key() -> String {
+    uuid::Uuid::now_v7().simple().to_string()
 }
 
 /// How a session is made anew, as it was when it began.

@@ -290,6 +290,10 @@ impl Store for SqliteStore {
         self.read(rest::inbox)
     }
 
+    fn removed(&self, id: &str) -> Result<u64, StoreError> {
+        self.read(|connection, _| sessions::removed(connection, id))
+    }
+
     fn remove(&self, id: &str) -> Result<(), StoreError> {
         let name = id.to_owned();
         self.writer()?.forget(id);
