@@ -152,6 +152,45 @@ fn a_question_is_answered_from_another_process_while_one_holds_the_store() {
 }
 
 #[test]
+fn a_stopped_holder_is_named_and_nobody_waits_for_it_for_ever() {
+    let harness = Harness::new("stopped");
+    assert_eq!(harness.run().status.code(), Some(3));
+    let gate = harness.hold("a");
+    let mut other = harness.obelus(&["plan", "run", "plan.yaml", "--session", "t", "--json"]).spawn().unwrap();
+    eventually("the second run holds at its first call", || harness.marks().len() == 3);
+    let signal =
+        |name: &str| assert!(Command::new("kill").args([name, &other.id().to_string()]).status().unwrap().success());
+    signal("-STOP");
+    let begun = std::time::Instant::now();
+    let waiting = [&["approve", "s:q1"][..], &["sessions", "pause", "t"]];
+    let waiting: Vec<Child> = waiting.iter().map(|args| harness.obelus(args).spawn().unwrap()).collect();
+    for child in waiting {
+        let output = child.wait_with_output().unwrap();
+        let said = words(&output);
+        assert!(!output.status.success(), "{said}");
+        assert!(said.contains(&format!("held by process {}", other.id())), "{said}");
+        assert!(said.contains("waiting for the process") && said.contains("does not answer"), "{said}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(25), "{:?}", begun.elapsed());
+    signal("-CONT");
+    fs::remove_file(gate).unwrap();
+    other.wait().unwrap();
+}
+
+#[test]
+fn a_client_that_says_nothing_does_not_keep_the_holder_alive() {
+    let harness = Harness::new("silent");
+    let gate = harness.hold("a");
+    let mut holder = harness.begin();
+    harness.wait_for("began-a");
+    let _silent = std::os::unix::net::UnixStream::connect(harness.folder.join("store/obelus.sock")).unwrap();
+    fs::remove_file(gate).unwrap();
+    let begun = std::time::Instant::now();
+    eventually("the holder ends", || holder.try_wait().unwrap().is_some());
+    assert!(begun.elapsed() < Duration::from_secs(8), "it waited for the silent client: {:?}", begun.elapsed());
+}
+
+#[test]
 fn a_paused_session_starts_nothing_until_it_is_let_go_on() {
     let harness = Harness::new("pause");
     assert_eq!(harness.run().status.code(), Some(3));

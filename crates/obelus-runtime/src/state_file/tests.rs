@@ -43,6 +43,30 @@ fn the_file_is_exactly_the_state_and_for_its_owner_only() {
 }
 
 #[test]
+fn a_pipe_in_place_of_the_file_is_refused_and_nobody_waits_for_its_writer() {
+    let folder = folder("pipe");
+    fs::create_dir_all(folder.join("states")).unwrap();
+    for name in ["states/s.json", "states/.s.written"] {
+        let made = std::process::Command::new("mkfifo").arg(folder.join(name)).status().unwrap();
+        assert!(made.success());
+    }
+    let (told, said) = std::sync::mpsc::channel();
+    let place = folder.clone();
+    // In a thread of its own, so that a wait without end fails the test instead of hanging it.
+    std::thread::spawn(move || {
+        let session = session();
+        let mut file = StateFile::open(&place, "s").unwrap();
+        let _ = told.send((file.look(&session), file.write(&session.state()), file.write_on(&json!({}))));
+    });
+    let (found, written, written_on) = said.recv_timeout(std::time::Duration::from_secs(20)).expect("it waits");
+    let is_refused = |news: &FileNews| matches!(news, FileNews::Trouble { why, .. } if why.contains("no regular file"));
+    assert!(matches!(&found, Found::News(news) if is_refused(news)), "{found:?}");
+    assert!(written.as_ref().is_some_and(is_refused), "{written:?}");
+    assert!(written_on.as_ref().is_some_and(is_refused), "{written_on:?}");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn a_name_that_leads_elsewhere_is_refused() {
     for name in ["../x", "a/b", "", ".s"] {
         assert!(StateFile::open(&folder("name"), name).is_err(), "{name}");

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `talk` | the conversation: turns, commands, how it ends |
 //! | `terminal`, `lines` | the user's side: a person at a terminal, or lines of stdin |
-//! | `editor` | the line editor |
+//! | `editor`, `keyboard` | the line editor; single keys, and a terminal that is closed |
 //! | `screen` | output, and the redrawn part of the screen |
 //! | `steps`, `results` | the steps of a turn and their results |
 //! | `why` | where a value comes from |
@@ -14,16 +14,18 @@
 //! | `tour` | a scripted conversation |
 //! | `events` | events from a portal |
 //! | `commands` | lines that begin with `/` |
-//! | `titles`, `phrases`, `outline`, `text` | titles of tools, texts by language, JSON as an outline, styled lines |
+//! | `titles`, `outline`, `text` | titles of tools, JSON as an outline, styled lines |
+//!
+//! What is said stands in [`crate::phrases`].
 
 mod approve;
 mod commands;
 mod cost;
 mod editor;
 mod events;
+mod keyboard;
 mod lines;
 mod outline;
-mod phrases;
 mod question;
 mod results;
 mod screen;
@@ -49,8 +51,8 @@ use super::host::{Notices, connector, host_of, store_folder, tell_changes, tell_
 use super::run::{load_agent, on};
 use crate::cli::{Chat, How};
 use crate::output::Exit;
+use crate::phrases::{Phrases, fill};
 use editor::Editor;
-use phrases::{Phrases, fill};
 use screen::Part;
 use talk::{Talk, Work, Worked};
 use terminal::Terminal;
@@ -146,21 +148,21 @@ async fn greet(talk: &Talk, goes_on: bool, is_terminal: bool) -> Result<()> {
         crate::output::note(&format!(
             "{} · {}",
             crate::output::visible(&talk.agent),
-            fill(phrases.mode_is, &[mode.name(), phrases.mode_means(mode)])
+            fill(phrases.chat.mode_is, &[mode.name(), phrases.mode_means(mode)])
         ));
         return Ok(());
     }
     let head = text::Line::new().shown(crate::output::BOLD, &talk.agent);
     let kept = match &talk.session {
-        Some(session) => fill(phrases.kept, &[session]),
-        None => phrases.not_kept.to_owned(),
+        Some(session) => fill(phrases.chat.kept, &[session]),
+        None => phrases.chat.not_kept.to_owned(),
     };
     let mut lines = vec![head.own(crate::output::DIM, format!("  {kept}")).hanging(2)];
     lines.extend(talk.mode_lines().await?);
-    lines.push(text::Line::of(crate::output::DIM, phrases.hello));
+    lines.push(text::Line::of(crate::output::DIM, phrases.chat.hello));
     talk.screen.lock().write(Part::Note, &lines);
     if goes_on {
-        let mut lines = vec![text::Line::of(crate::output::DIM, phrases.going_on)];
+        let mut lines = vec![text::Line::of(crate::output::DIM, phrases.chat.going_on)];
         lines.extend(talk.latest_words().await?);
         talk.screen.lock().write(Part::Words, &lines);
     }

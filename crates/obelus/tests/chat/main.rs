@@ -145,6 +145,16 @@ fn ctrl_c_stops_the_turn_and_twice_leaves() {
 }
 
 #[test]
+fn a_closed_terminal_ends_the_conversation_and_frees_the_store() {
+    let harness = Harness::new("closed", "en");
+    for (words, until) in [("hello", "There are three deals."), ("amount 5", "Esc later")] {
+        let closed = person::closes_the_terminal(&harness, words, until);
+        assert_eq!(closed, Some(130), "after `{words}`");
+        harness.obelus(&["sessions", "rm", "s"]);
+    }
+}
+
+#[test]
 fn the_mode_is_always_visible_and_holds() {
     let harness = Harness::new("mode", "en");
     let person = Person::at(&harness, &["--session", "s"]);
@@ -261,11 +271,11 @@ fn what_a_call_asks_is_put_before_the_person_and_their_answer_goes_to_it() {
     person.sees("«Have a note signed» asks, in its own words:").sees("│ notes: Who signs note 1");
     // The question can wait while the conversation goes on.
     person.types(ESC).sees("Postponed.").prompted(2).types("show the notes").types(ENTER);
-    person.sees("Look at the notes: 1 found");
+    // What it answers is not held back for the question of the turn before.
+    person.sees("Look at the notes: 1 found").sees("1. buy milk");
     person.prompted(3).types("/inbox").types(ENTER).sees_times("Esc later", 2);
     person.types("a").sees("Answer ›").types("Ada").types(ENTER);
-    // The words of the second turn were held back while a question was open.
-    person.sees("1. buy milk").prompted(5);
+    person.sees("✓ Have a note signed: buy milk").prompted(5);
     let notes = fs::read_to_string(harness.0.join("agents/harness/notes.json")).expect("the notes");
     assert!(notes.contains("\"signed\": \"Ada\""), "{notes}");
     person.types(CTRL_D);

@@ -183,6 +183,46 @@ impl Drop for Person {
     }
 }
 
+/// Says some words in the session `s`, waits for a text, and closes the terminal of a process that ignores the signal
+/// about it. The exit code.
+#[track_caller]
+pub(crate) fn closes_the_terminal(harness: &Harness, words: &str, until: &str) -> Option<i32> {
+    let (mut pty, pts) = pty_process::blocking::open().expect("a terminal");
+    pty.resize(Size::new(ROWS, COLUMNS)).expect("its size");
+    let run = format!("trap '' HUP; exec {} chat --agent harness --session s", env!("CARGO_BIN_EXE_obelus"));
+    let mut child = Command::new("sh")
+        .args(["-c", &run])
+        .current_dir(&harness.0)
+        .env("OBELUS_HOME", harness.0.join("home"))
+        .env("TERM", "xterm-256color")
+        .spawn(pts)
+        .expect("obelus");
+    let size = |n| NonZeroU16::new(n).expect("not zero");
+    let mut parser = vt100::Parser::new_with_callbacks(size(ROWS), size(COLUMNS), 0, Answers::default());
+    let mut buffer = [0; 4096];
+    let mut is_said = false;
+    while !parser.screen().contents().contains(until) {
+        let n = pty.read(&mut buffer).expect("it writes");
+        parser.process(&buffer[..n]);
+        let answers: String = parser.callbacks_mut().0.drain(..).collect();
+        pty.write_all(answers.as_bytes()).expect("it listens");
+        if !is_said && parser.screen().contents().contains(" › ") {
+            is_said = true;
+            pty.write_all(format!("{words}\r").as_bytes()).expect("it listens");
+        }
+    }
+    drop(pty);
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(15) {
+        if let Some(status) = child.try_wait().expect("our child") {
+            return status.code();
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().and_then(|()| child.wait().map(drop)).expect("our child");
+    panic!("it goes on without its terminal");
+}
+
 /// A folder with an agent and the files that it writes.
 pub(crate) struct Harness(pub(crate) PathBuf);
 

@@ -8,10 +8,10 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use obelus_kernel::session::{About, Decision, Question};
 use serde_json::Value;
 
-use super::phrases::{Phrases, fill};
 use super::question;
 use super::text::{Line, PLAIN};
 use crate::output::{BOLD, DIM};
+use crate::phrases::{Phrases, fill};
 
 /// The result of a key.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,10 +8,10 @@ use obelus_kernel::policy::Reason;
 use obelus_kernel::session::{About, Change, Named, Question};
 use serde_json::Value;
 
-use super::phrases::{Phrases, fill};
 use super::text::{Line, PLAIN, paragraphs};
 use super::titles::Titles;
 use crate::output::{BOLD, DIM, YELLOW};
+use crate::phrases::{Phrases, fill};
 
 /// One call of a question in words.
 struct DescribedCall {
@@ -61,7 +61,7 @@ pub(crate) fn lines(question: &Question, titles: &Titles, phrases: &Phrases) -> 
     let open: Vec<usize> = open_calls(question);
     let many = question.about == About::Call && question.calls.len() > 1;
     let head = match question.about {
-        About::Call if many => fill(ask.calls, &[&(phrases.steps)(open.len() as u64)]),
+        About::Call if many => fill(ask.calls, &[&phrases.count(phrases.counts.steps, open.len() as u64)]),
         About::Call => ask.call.to_owned(),
         About::Plan => ask.plan.to_owned(),
         About::Input => ask.input.to_owned(),

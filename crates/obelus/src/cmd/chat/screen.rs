@@ -8,12 +8,12 @@ use obelus_kernel::session::{AskedAgain, CallStatus, Ends, Mode, Outcome, Reply}
 use obelus_runtime::{EventBody, FileNews, StepView, how_it_ended};
 use serde_json::Value;
 
-use super::phrases::{Phrases, fill};
 use super::results;
 use super::steps::{Look, Named, Steps};
 use super::text::{Line, PLAIN, paragraphs};
 use super::titles::Titles;
 use crate::output::{DIM, RED, YELLOW};
+use crate::phrases::{Phrases, fill};
 
 /// The widest line; longer lines are hard to read.
 const WIDEST: usize = 100;
@@ -150,7 +150,7 @@ impl Screen {
             }
             EventBody::Happened { event } => {
                 let words = event_words(event, self.phrases.language);
-                self.note(&fill(self.phrases.happened, &[&words]));
+                self.note(&fill(self.phrases.chat.happened, &[&words]));
             }
             EventBody::Files { news } => self.files(news),
             _ => {}
@@ -232,7 +232,7 @@ impl Screen {
         if self.is_terminal {
             self.draw();
         } else {
-            self.write(Part::Note, &[Line::of(DIM, self.phrases.stopping)]);
+            self.write(Part::Note, &[Line::of(DIM, self.phrases.chat.stopping)]);
         }
     }
 
@@ -312,14 +312,14 @@ impl Screen {
         let spinner = SPINNER[self.frame % SPINNER.len()];
         let mut lines = self.steps.live(&self.look(), spinner);
         if self.stopping {
-            lines.push(Line::of(YELLOW, format!("   {spinner} ")).own(DIM, self.phrases.stopping));
+            lines.push(Line::of(YELLOW, format!("   {spinner} ")).own(DIM, self.phrases.chat.stopping));
         } else if self.thinking && !self.writing.trim().is_empty() {
             let width = columns.saturating_sub(6).clamp(10, WIDEST);
             let written: Vec<Line> =
                 paragraphs(DIM, &self.writing, "   ").iter().flat_map(|line| line.wrap(width)).collect();
             lines.extend_from_slice(&written[written.len().saturating_sub(WRITTEN_LINES)..]);
         } else if self.thinking {
-            lines.push(Line::of(DIM, format!("   {spinner} {}", self.phrases.thinking)));
+            lines.push(Line::of(DIM, format!("   {spinner} {}", self.phrases.chat.thinking)));
         }
         let most = rows.saturating_sub(3).max(1);
         let lines = &lines[lines.len().saturating_sub(most)..];

@@ -7,10 +7,10 @@ use obelus_kernel::session::{CallReport, CallStatus, Mode};
 use obelus_runtime::StepView;
 use serde_json::Value;
 
-use super::phrases::{Phrases, fill};
 use super::text::{Line, PLAIN};
 use super::titles::Titles;
 use crate::output::{DIM, GREEN, RED, YELLOW};
+use crate::phrases::{Phrases, fill};
 
 const NUMBER: Style = AnsiColor::Cyan.on_default();
 
@@ -203,7 +203,7 @@ impl Steps {
         }
         if row.of.len() > 1 {
             let ended = row.of.iter().filter(|(_, step)| step.status == CallStatus::Done).count();
-            let count = fill(look.phrases.of_so_many, &[&ended.to_string(), &row.of.len().to_string()]);
+            let count = fill(look.phrases.chat.of_so_many, &[&ended.to_string(), &row.of.len().to_string()]);
             line = line.own(DIM, format!(" × {}", row.of.len()));
             return self.over_instances(row, look, line, status, count);
         }

@@ -12,12 +12,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::commands::Command;
 use super::cost;
-use super::phrases::{Phrases, fill};
 use super::screen::{Part, Screen, Shared};
 use super::text::{Line, PLAIN, paragraphs};
 use super::titles::Titles;
 use super::{outline, question};
 use crate::output::{BOLD, DIM, Exit};
+use crate::phrases::{Phrases, fill};
 
 /// The time between two frames of the spinner.
 const FRAME: Duration = Duration::from_millis(120);
@@ -241,7 +241,7 @@ impl Talk {
     /// Takes a picture for the next words, and says so.
     pub(crate) async fn attach(&mut self, path: &std::path::Path) {
         match self.handle.attach(path).await {
-            Ok(()) => self.screen.lock().write(Part::Note, &[Line::of(DIM, self.phrases.picture_taken)]),
+            Ok(()) => self.screen.lock().write(Part::Note, &[Line::of(DIM, self.phrases.chat.picture_taken)]),
             Err(error) => self.screen.lock().complain(&crate::output::visible(&error.to_string())),
         }
     }
@@ -249,7 +249,7 @@ impl Talk {
     /// The mode, and what it permits.
     pub(crate) async fn mode_lines(&self) -> Result<Vec<Line>> {
         let mode = self.mode().await?;
-        let words = fill(self.phrases.mode_is, &[mode.name(), self.phrases.mode_means(mode)]);
+        let words = fill(self.phrases.chat.mode_is, &[mode.name(), self.phrases.mode_means(mode)]);
         Ok(vec![Line::of(super::editor::colour(mode), words)])
     }
 
@@ -276,7 +276,7 @@ impl Talk {
         }
         let planned = self.handle.inspect(|session| session.context().plan().map(|plan| plan.calls.clone())).await?;
         let Some(calls) = planned.filter(|calls| !calls.is_empty()) else {
-            return Ok(vec![Line::of(DIM, self.phrases.no_plan)]);
+            return Ok(vec![Line::of(DIM, self.phrases.chat.no_plan)]);
         };
         let screen = self.screen.lock();
         let titles = screen.titles();
@@ -299,26 +299,27 @@ impl Talk {
             lines.push(Line::of(BOLD, format!("†{kind}")));
             lines.extend(outline::lines(&value).into_iter().map(|line| line.indented("  ")));
         }
-        Ok(if lines.is_empty() { vec![Line::of(DIM, self.phrases.no_state)] } else { lines })
+        Ok(if lines.is_empty() { vec![Line::of(DIM, self.phrases.chat.no_state)] } else { lines })
     }
 
     /// The questions that wait, whole.
     pub(crate) async fn inbox(&self) -> Result<Vec<Line>> {
         let open = self.open().await?;
         if open.is_empty() {
-            return Ok(vec![Line::of(DIM, self.phrases.nothing_waits)]);
+            return Ok(vec![Line::of(DIM, self.phrases.chat.nothing_waits)]);
         }
         let screen = self.screen.lock();
         Ok(open.iter().flat_map(|one| question::lines(one, screen.titles(), self.phrases)).collect())
     }
 
     fn help(&self) -> Vec<Line> {
-        let line = |(name, words): &(&str, &str)| {
-            Line::of(PLAIN, "  ").own(BOLD, format!("{name:<26}")).own(DIM, *words).hanging(28)
+        let line = |row: &str| {
+            let (name, words) = row.rsplit_once('|').unwrap_or((row, ""));
+            Line::of(PLAIN, "  ").own(BOLD, format!("{name:<26}")).own(DIM, words).hanging(28)
         };
-        let mut lines: Vec<Line> = self.phrases.help.iter().map(line).collect();
+        let mut lines: Vec<Line> = self.phrases.help.all().into_iter().map(line).collect();
         lines.push(Line::new());
-        lines.push(Line::of(PLAIN, "  ").own(DIM, self.phrases.help_keys).hanging(2));
+        lines.push(Line::of(PLAIN, "  ").own(DIM, self.phrases.chat.help_keys).hanging(2));
         lines
     }
 

@@ -1,28 +1,23 @@
 //! The conversation at a terminal: a person types, watches, and decides by key.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Result;
-use crossterm::event::{self, Event, KeyEvent, KeyEventKind};
-use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
+use crossterm::event::KeyEvent;
 use obelus_kernel::session::{Decision, Question, QuestionId};
 use obelus_runtime::system_clock;
-use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
 
 use super::approve::{Asked, Pressed, Typing};
 use super::commands::{Command, parse};
 use super::editor::{Editor, Face, Typed};
-use super::phrases::fill;
+use super::keyboard::{Quiet, TerminalClosed, closed, forget_typed, is_closed, read_key};
 use super::question;
 use super::screen::Part;
 use super::talk::{News, Talk, Work, Worked};
 use crate::output::Exit;
-
-/// How often the reader of keys checks whether it should give up.
-const LOOK: Duration = Duration::from_millis(100);
+use crate::phrases::fill;
 
 /// A conversation with a person at a terminal.
 pub(crate) struct Terminal {
@@ -65,8 +60,16 @@ impl Terminal {
         }
     }
 
-    /// Runs the conversation until the person leaves.
-    pub(crate) async fn converse(mut self) -> Result<Exit> {
+    /// Runs the conversation until the person leaves, or the terminal is closed.
+    pub(crate) async fn converse(self) -> Result<Exit> {
+        match self.until_left().await {
+            // A reader may notice it first, with an error of its own.
+            Err(error) if error.is::<TerminalClosed>() || is_closed() => Ok(Exit::Interrupted),
+            ended => ended,
+        }
+    }
+
+    async fn until_left(mut self) -> Result<Exit> {
         if let Some(exit) = self.work(Work::Resume).await? {
             return Ok(exit);
         }
@@ -84,7 +87,7 @@ impl Terminal {
                 Typed::BreakOff if self.broke_off => Some(Exit::Interrupted),
                 Typed::BreakOff => {
                     self.broke_off = true;
-                    self.talk.screen.lock().note(self.talk.phrases.again_to_quit);
+                    self.talk.screen.lock().note(self.talk.phrases.chat.again_to_quit);
                     None
                 }
                 Typed::Leave => Some(self.leave().await?),
@@ -98,8 +101,8 @@ impl Terminal {
     async fn leave(&mut self) -> Result<Exit> {
         let phrases = self.talk.phrases;
         let words = match &self.talk.session {
-            Some(session) => fill(phrases.bye_kept, &[session]),
-            None => phrases.bye.to_owned(),
+            Some(session) => fill(phrases.chat.bye_kept, &[session]),
+            None => phrases.chat.bye.to_owned(),
         };
         self.talk.screen.lock().note(&words);
         self.talk.exit().await
@@ -199,7 +202,7 @@ impl Terminal {
     async fn take_in(&mut self) -> Result<Option<Exit>> {
         match self.news.take() {
             Some(News::Told(event)) => {
-                self.talk.screen.lock().note(self.talk.phrases.told_elsewhere);
+                self.talk.screen.lock().note(self.talk.phrases.chat.told_elsewhere);
                 self.work(Work::Watch(event)).await
             }
             Some(News::Rested(reply)) => {
@@ -283,7 +286,10 @@ impl Terminal {
         let Some(mut editor) = self.editor.take() else { return Ok(Typed::Leave) };
         let waits = match open.len() {
             0 => String::new(),
-            n => fill(self.talk.phrases.waits, &[&(self.talk.phrases.questions)(n as u64)]),
+            n => fill(
+                self.talk.phrases.chat.waits,
+                &[&self.talk.phrases.count(self.talk.phrases.counts.questions, n as u64)],
+            ),
         };
         let has_colours = self.talk.screen.lock().has_colours();
         let face = Face { agent: self.talk.agent.clone(), mode: self.talk.mode().await?, waits, has_colours };
@@ -331,6 +337,7 @@ impl Terminal {
         tokio::select! {
             read = &mut reading => return Ok(read?),
             () = &mut lapse => {}
+            () = closed() => return Err(TerminalClosed.into()),
             news = listener.news() => self.news = Some(news),
             _ = interrupted.recv() => self.is_told_to_end = true,
             _ = terminated.recv() => self.is_told_to_end = true,
@@ -345,61 +352,5 @@ impl Terminal {
         GIVE_UP.store(false, Ordering::Relaxed);
         let reading = tokio::task::spawn_blocking(|| read_key(&GIVE_UP));
         Ok(self.meanwhile(reading, &GIVE_UP).await??)
-    }
-}
-
-/// Reads a key in raw mode.
-fn read_key(give_up: &AtomicBool) -> io::Result<Option<(KeyEvent, Vec<KeyEvent>)>> {
-    enable_raw_mode()?;
-    let read = (|| {
-        let mut first = None;
-        while first.is_none() && !give_up.load(Ordering::Relaxed) {
-            first = if event::poll(LOOK)? { pressed(event::read()?) } else { None };
-        }
-        let mut more = Vec::new();
-        while event::poll(Duration::ZERO)? {
-            more.extend(pressed(event::read()?));
-        }
-        Ok(first.map(|first| (first, more)))
-    })();
-    disable_raw_mode()?;
-    read
-}
-
-fn pressed(event: Event) -> Option<KeyEvent> {
-    match event {
-        Event::Key(key) if key.kind == KeyEventKind::Press => Some(key),
-        _ => None,
-    }
-}
-
-/// Drops typed keys that have not been read.
-fn forget_typed() {
-    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
-    while event::poll(Duration::ZERO).unwrap_or(false) {
-        let _ = event::read();
-    }
-}
-
-/// Switches echo and line mode off, so that typed keys do not appear until they are read. Ctrl-C stays a signal.
-struct Quiet(Option<Termios>);
-
-impl Quiet {
-    fn begin() -> Self {
-        let before = tcgetattr(io::stdin()).ok();
-        if let Some(before) = &before {
-            let mut quiet = before.clone();
-            quiet.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON);
-            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &quiet);
-        }
-        Self(before)
-    }
-}
-
-impl Drop for Quiet {
-    fn drop(&mut self) {
-        if let Some(before) = &self.0 {
-            let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
-        }
     }
 }

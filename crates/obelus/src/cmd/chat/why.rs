@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use obelus_kernel::policy::{Because, Found, Letter, Why, Writer};
 use serde_json::Value;
 
-use super::phrases::{Phrases, fill};
 use super::text::{Line, PLAIN};
 use super::titles::Titles;
 use crate::output::{BOLD, DIM, YELLOW};
+use crate::phrases::{Phrases, fill};
 
 /// The number of characters shown of a value.
 const MOST: usize = 160;
