@@ -162,6 +162,11 @@ impl Tool {
         self.meta(meta)?.fixed.as_ref()?.as_str().filter(|name| !name.is_empty())
     }
 
+    /// Whose words its name, description and schema are, where nobody has checked them (`x-words-of`, POL-8).
+    pub fn words_of(&self) -> Option<&str> {
+        self.schema.get("x-words-of")?.as_str()
+    }
+
     /// The tool as the origin of its results.
     pub(crate) fn origin(&self) -> &Origins {
         &self.origin

@@ -106,10 +106,18 @@ impl Session {
         self.transcript.note_request();
         let shown = self.settings.in_sight(self.in_view());
         self.transcript.show(&shown);
+        self.show_words_of_tools();
         self.catch_up_grounds_of_shown();
         let number = self.scheduler.number_request();
         self.turn.enter(Phase::Asking(number));
         self.tasks.push_back(Task::AskModel { id: Routed::own(RequestNumber(number)) });
+    }
+
+    /// Words of tools that nobody has checked count as untrusted data that is shown (POL-8). No planner is spared them.
+    fn show_words_of_tools(&mut self) {
+        let sources = self.memory.context.tools().filter_map(|tool| tool.words_of());
+        let origins: Origins = sources.map(|name| Origin::Tool { name: name.into(), trusted: false }).collect();
+        self.transcript.show(&origins);
     }
 
     /// The origins of everything that a request shows: memory, the calls with their references resolved, and what
