@@ -275,38 +275,14 @@ impl Session {
             Input::User { text } => self.hear(text),
             Input::State { state, by } => self.adopt(state, &by)?,
             Input::Event { id, event } => self.take_event(id, event)?,
-            Input::Answer { id, answer } => {
-                if let Some(number) = id.local() {
-                    self.take_answer(number.0, answer);
-                }
-            }
             Input::Used { .. } => {}
-            Input::Partial { id, index, call } => {
-                if let Some(number) = id.local() {
-                    self.start_early(number.0, index, &call);
-                }
-            }
-            Input::Ended { id, outcome } => {
-                if let Some(call) = id.local() {
-                    self.take_outcome(call, outcome);
-                }
-            }
             Input::Elicit { id, key, words, schema } => self.elicit(&id, key, words, schema),
-            Input::Loaded { id, request } => {
-                if let Some(LocalCall::Job(at)) = id.local() {
-                    self.take_loaded(at, request);
-                }
-            }
-            Input::InDoubt { id } => {
-                if let Some(call) = id.local() {
-                    self.take_doubt(call);
-                }
-            }
-            Input::DidNot { id, attempt } => {
-                if let Some(LocalCall::Job(at)) = id.local() {
-                    self.take_did_not(at, attempt);
-                }
-            }
+            completion @ (Input::Answer { .. }
+            | Input::Partial { .. }
+            | Input::Ended { .. }
+            | Input::Loaded { .. }
+            | Input::InDoubt { .. }
+            | Input::DidNot { .. }) => self.take_completion(completion),
             Input::ProcessLost => {
                 self.drop_elicitations();
                 self.memory.forget_observations();
