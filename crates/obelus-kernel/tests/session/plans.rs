@@ -1,6 +1,6 @@
 //! PLAN-9, PLAN-12: plans that are made first, and approved as a whole.
 
-use obelus_kernel::session::{Decision, Ends, Input};
+use obelus_kernel::session::{Decision, Ends, Input, Mode};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -152,4 +152,45 @@ fn a_change_that_makes_a_plan_faulty_is_refused_and_the_plan_still_waits() {
         assert!(refused.code == "bad_edit" && refused.text.contains(words), "{change}: {}", refused.text);
     }
     assert_eq!((harness.waiting(), harness.started.len()), (vec!["q1".to_owned()], 0));
+}
+
+/// The methods of the steps that the state has as planned.
+fn planned(harness: &Harness) -> Vec<String> {
+    let state = harness.session.state();
+    let steps = state["next"].as_array().cloned().unwrap_or_default();
+    steps.iter().map(|step| step["method"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn in_shadow_a_plan_stays_planned_with_all_that_depends_on_it_until_there_is_another() {
+    for mode in ["lazy", "eager"] {
+        let context = json!([{"type": "plan", "plan": [], "mode": mode}, {"type": "state", "data": {"r": "old"}}]);
+        let mut harness = Harness::on(context, json!({"mode": "shadow", "kept": {"planned": "next"}}));
+        harness.start();
+        let thought = call("muse", "t", json!({"q": "†state.r"}));
+        let calls = json!([call("read", "r", json!({})), thought, call("make", "m", json!({"q": "†state.t"}))]);
+        harness.solve(calls, json!(null));
+        assert_eq!(
+            (planned(&harness), harness.started.len()),
+            (["read", "muse", "make"].map(str::to_owned).into(), 0),
+            "{mode}"
+        );
+        assert_eq!(harness.rested(), Ends::Output);
+        for words in ["thanks", "yes"] {
+            harness.user(words);
+            assert_eq!(planned(&harness).len(), 3, "{mode}: while the model is asked");
+            harness.solve(json!([]), json!("words"));
+            assert_eq!(planned(&harness).len(), 3, "{mode}: after {words}");
+        }
+        let state = harness.session.state();
+        harness.tell(Input::State { state, by: "ann".to_owned() }).unwrap();
+        assert_eq!(planned(&harness).len(), 3, "{mode}: after the state was read back");
+        harness.tell(Input::Mode { mode: Mode::Canary }).unwrap();
+        assert_eq!(planned(&harness).len(), 3, "{mode}: in another mode");
+        harness.user("something that does not exist");
+        harness.solve(json!([{"_tool": "fly"}]), json!(null));
+        assert_eq!(planned(&harness).len(), 3, "{mode}: what cannot be read is no plan");
+        harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
+        assert_eq!(planned(&harness), ["drop"], "{mode}");
+    }
 }
