@@ -5,6 +5,7 @@ mod definition;
 mod prescribed;
 mod side_write;
 mod trust;
+mod upfront;
 mod words;
 
 use std::collections::BTreeMap;

@@ -48,6 +48,7 @@ mod agent;
 mod bundled;
 mod clock;
 mod connector;
+mod delegates;
 mod elicitor;
 mod events;
 mod fork;
@@ -79,7 +80,7 @@ pub use handle::SessionHandle;
 pub use host::{Export, Forked, Host, HostBuilder, HostError, Reopened};
 
 // What they are made of, and connected to.
-pub use connector::{ConnectError, ConnectFuture, Connections, Connector, Services};
+pub use connector::{ConnectError, ConnectFuture, Connections, Connector, RequestSource, Services};
 pub use spec::{BoundActivities, ChosenModel, LocalOptions, McpSection, SessionSpec, SpecDifference, SpecError};
 
 // What carries out calls and answers requests.

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use crate::activity::Activities;
 use crate::agent::Agent;
 use crate::bundled::is_bundled;
+use crate::delegates::merge_upfront;
 use crate::request::Request;
 pub use difference::SpecDifference;
 
@@ -116,6 +117,9 @@ pub enum SpecError {
     /// The request's policy is wrong.
     #[error("{0}: settings.policy: {1}")]
     Policy(String, String),
+    /// The delegate of a tool cannot be read beforehand.
+    #[error("{0}: {1}")]
+    Delegate(String, String),
     /// A folder has no absolute path.
     #[error("{}: {}", .0.display(), .1)]
     Folder(PathBuf, io::Error),
@@ -140,11 +144,12 @@ impl SessionSpec {
                 serde_json::from_value(given).map_err(|error| SpecError::Settings(name.clone(), error))?
             }
         };
-        let tool = |name: &str| request.context.tool(name).cloned();
+        let (mut context, folder) = (request.context, folder_of(path));
+        merge_upfront(&mut context, &folder).map_err(|why| SpecError::Delegate(name.clone(), why))?;
+        let tool = |name: &str| context.tool(name).cloned();
         settings.policy.check(&tool).map_err(|why| SpecError::Policy(name.clone(), why))?;
-        let folder = folder_of(path);
         Ok(Self {
-            context: request.context,
+            context,
             schema: request.schema,
             settings,
             activities: vec![BoundActivities { folder: folder.clone(), bound: request.activities }],

@@ -25,8 +25,7 @@ impl Session {
         if self.graph.is_some() {
             self.withdraw_questions(Said::WentOn);
         }
-        // Steps that the mode keeps back stay planned until there is another plan.
-        self.projection.plan = self.projection.kept_back(&self.calls(), &self.memory.context);
+        self.keep_planned();
         self.transcript.begin_turn();
         self.turn = Turn::new(&self.settings);
         self.turn.began = (self.scheduler.next_step(), self.memory.context.length());
@@ -46,6 +45,11 @@ impl Session {
             Some(_) => self.begin_graph(),
             None => self.request(),
         }
+    }
+
+    /// Steps that the mode keeps back stay planned until there is another plan, whatever the turns after it bring.
+    fn keep_planned(&mut self) {
+        self.projection.plan = self.projection.kept_back(&self.calls(), &self.memory.context);
     }
 
     /// A one-off request leaves its words behind, and nothing else.
@@ -83,6 +87,7 @@ impl Session {
             return Err(Refused::new("no_plan", "the request has no plan to run"));
         };
         self.begin_without_model();
+        self.projection.plan.clear();
         let before_reading = self.transcript.shown().is_trusted();
         self.start_step(&plan.calls, Trigger::Approved { by_person: true, before_reading }, Manner::default());
         Ok(())
@@ -90,6 +95,7 @@ impl Session {
 
     /// Begins a turn that asks no model for calls or output.
     pub(super) fn begin_without_model(&mut self) {
+        self.keep_planned();
         self.transcript.reset();
         self.turn = Turn::new(&self.settings);
         self.turn.asks_model = false;

@@ -94,9 +94,12 @@ impl Session {
         if calls.is_empty() {
             return;
         }
-        // Another plan takes the place of the one that the mode kept back.
-        self.projection.plan.clear();
         let calls: Vec<Arc<Value>> = calls.into_iter().map(Arc::new).collect();
+        // Another plan takes the place of the one that the mode kept back; calls that cannot be read are none.
+        let is_readable = |call: &Arc<Value>| Call::read(call, &self.memory.context).1.is_empty();
+        if !self.projection.plan.is_empty() && calls.iter().any(is_readable) {
+            self.projection.plan.clear();
+        }
         let mode = self.plan_mode();
         // An entry that is no call is an error of the step, and no part of a plan that can be read again.
         let readable = calls.iter().filter(|call| call.is_object()).cloned().collect();
