@@ -184,8 +184,8 @@ impl Session {
             _ => self.transcript.shown().clone().joined(&Origins::of(Origin::Model)),
         };
         let (mut step, faults) = Step::new(calls, manner, literal, context);
-        if let Trigger::Approved { before_reading, .. } = trigger {
-            step.before_reading = before_reading;
+        if let Trigger::Approved { by_person, before_reading } = trigger {
+            (step.is_by_person, step.before_reading) = (by_person, before_reading);
         }
         let count = step.jobs.len();
         let number = self.scheduler.add(step);

@@ -35,7 +35,8 @@ pub(crate) struct Simulate {
 /// Run a saved plan.
 ///
 /// No model is asked for calls or output: the command is the approval. Policy and confirmations still apply, and
-/// calls without an activity still ask a model.
+/// calls without an activity still ask a model. Prints each call with its result, or why it has none. The exit code is 1
+/// if a call failed or was skipped for want of a value, and 3 if a person is needed.
 #[derive(Args)]
 #[command(after_help = "Example:\n  obelus plan run plan.yaml --activities activities.yaml")]
 pub(crate) struct RunPlan {

@@ -6,7 +6,9 @@
 //! |---|---|
 //! | `play` | a session on its way to its rest, with people at the terminal or without |
 //! | `show` | what is told meanwhile, and what came of it |
+//! | `outcome` | what became of each call |
 
+mod outcome;
 mod play;
 mod show;
 
