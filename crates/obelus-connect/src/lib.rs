@@ -25,9 +25,9 @@ pub mod mcp;
 pub mod model;
 pub mod operator;
 mod standard;
-#[cfg(feature = "mcp")]
-pub use standard::SessionServers;
 pub use standard::{Notice, StandardConnector};
+#[cfg(feature = "mcp")]
+pub use standard::{PINS_FILE, Pinned, Pins, PinsError, SessionServers};
 #[cfg(any(feature = "http", feature = "mcp", feature = "openai"))]
 mod web;
 

@@ -1,7 +1,9 @@
 //! Plans as data-flow graphs: edges, order, checks and dry runs.
 
+mod branches;
 mod check;
 mod graph;
+mod rivals;
 mod simulate;
 mod template;
 mod types;

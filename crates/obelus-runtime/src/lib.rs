@@ -80,7 +80,7 @@ pub use host::{Export, Forked, Host, HostBuilder, HostError, Reopened};
 
 // What they are made of, and connected to.
 pub use connector::{ConnectError, ConnectFuture, Connections, Connector, Services};
-pub use spec::{BoundActivities, ChosenModel, LocalOptions, McpSection, SessionSpec, SpecError};
+pub use spec::{BoundActivities, ChosenModel, LocalOptions, McpSection, SessionSpec, SpecDifference, SpecError};
 
 // What carries out calls and answers requests.
 pub use activity::{Activities, Activity, ActivityFuture, ReconcileFuture, Reconciled, Work};

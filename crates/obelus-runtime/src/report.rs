@@ -92,6 +92,7 @@ fn outcome(report: &CallReport, session: &Session, language: Language) -> (char,
                 language.choose("пропущено: нет данных от другого шага", "skipped: another step brought no data");
             ('·', words.to_owned())
         }
+        CallStatus::Planned => ('·', language.choose("запланировано", "planned").to_owned()),
         CallStatus::Blocked | CallStatus::Ready | CallStatus::Running => {
             ('…', language.choose("в работе", "under way").to_owned())
         }

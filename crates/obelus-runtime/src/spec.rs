@@ -1,5 +1,7 @@
 //! What a session is made of. It is kept when the session begins, and is enough to make it again from anywhere.
 
+mod difference;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +16,7 @@ use crate::activity::Activities;
 use crate::agent::Agent;
 use crate::bundled::is_bundled;
 use crate::request::Request;
+pub use difference::SpecDifference;
 
 /// Everything that makes a session: what an agent or a request says, and what the user chose in its place.
 ///

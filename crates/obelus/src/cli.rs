@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use agents::{Agents, Explain, Login, Policy};
+pub(crate) use agents::{Agents, Explain, Login, Pin, Policy};
 pub(crate) use people::{Answer, Approve, Deny, Inbox, Verb};
 pub(crate) use plan::{Check, Format, Graph, Plan, RunPlan, Simulate};
 pub(crate) use sessions::Sessions;

@@ -399,3 +399,48 @@ fn a_store_of_a_later_form_is_refused_with_what_to_do() {
         );
     }
 }
+
+/// What goes on with a session is what it was made of (PLAN-12, POL-6).
+#[test]
+fn another_plan_input_or_agent_under_a_session_is_refused() {
+    let harness = Harness::new("other");
+    let write = |name: &str, text: &str| fs::write(harness.folder.join(name), text).unwrap();
+    let short = PLAN.replace("      - {_tool: wipe, id: b, after: †state.a, _outputPath: †state.b}\n", "");
+    let short = short.replace("†state.b,", "†state.a,");
+    write("short.yaml", &short);
+    write("same.yaml", &short.replace("activities:", "# a comment\nactivities:"));
+    write("other.yaml", &short.replace("id: c", "id: d"));
+    write("schema.yaml", &format!("schema: {{type: string}}\n{short}"));
+    write("words.yaml", &short.replace("context:", "context:\n  - {role: user, content: do it}"));
+    fs::create_dir_all(harness.folder.join("agents/helper")).unwrap();
+    write("agents/helper/agent.yaml", "name: helper\nmodel: 'playbook:answers.yaml'\n");
+    write("agents/helper/answers.yaml", "- output: hello\n");
+    let run = |args: &[&str]| harness.does(&[args, &["--session", "s"]].concat());
+    assert_eq!(run(&["plan", "run", "short.yaml"]).status.code(), Some(0));
+    assert_eq!(harness.done(), ["a", "c"]);
+    for (args, says) in [
+        (&["plan", "run", "other.yaml"][..], "it was made with another plan"),
+        (&["plan", "run", "schema.yaml"], "it was made with another schema"),
+        (&["plan", "run", "words.yaml"], "another context: message 0 differs"),
+        (&["run", "short.yaml", "--input", "{\"town\": \"Riga\"}"], "it was made with another input"),
+        (&["run", "helper", "--say", "hi"], "it was made of the file short.yaml"),
+    ] {
+        let refused = run(args);
+        assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0), "{args:?}: {}", words(&refused));
+        for part in [says, "the session `s`", "--session", "obelus sessions rm s"] {
+            assert!(words(&refused).contains(part), "{args:?}: {}", words(&refused));
+        }
+    }
+    // The same plan again prints its result, and runs nothing.
+    let again = run(&["plan", "run", "same.yaml"]);
+    assert_eq!(again.status.code(), Some(0), "{}", words(&again));
+    assert!(String::from_utf8_lossy(&again.stdout).contains("done"));
+    assert_eq!(harness.done(), ["a", "c"]);
+    // The session of an agent does not run a plan from a file.
+    let talk = harness.does(&["run", "helper", "--say", "hi", "--session", "talk"]);
+    assert_eq!(talk.status.code(), Some(0), "{}", words(&talk));
+    let refused = harness.does(&["plan", "run", "short.yaml", "--session", "talk"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(words(&refused).contains("it was made of the agent `helper`"), "{}", words(&refused));
+    assert_eq!(harness.done(), ["a", "c"]);
+}

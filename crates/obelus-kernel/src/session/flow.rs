@@ -76,11 +76,11 @@ impl Session {
         (only.open_calls().count() == 1).then_some(only.id)
     }
 
-    /// Runs the plan in the context as it is.
+    /// Runs the plan that the request brought, as it is. A model's own plan runs when a person approves it (PLAN-12).
     pub(super) fn run_plan(&mut self) -> Result<(), Refused> {
         self.turn.must_be_at_rest()?;
-        let Some(plan) = self.memory.context.plan().cloned() else {
-            return Err(Refused::new("no_plan", "the context has no plan to run"));
+        let Some(plan) = self.memory.given_plan().cloned() else {
+            return Err(Refused::new("no_plan", "the request has no plan to run"));
         };
         self.begin_without_model();
         let before_reading = self.transcript.shown().is_trusted();
@@ -106,10 +106,18 @@ impl Session {
         self.transcript.note_request();
         let shown = self.settings.in_sight(self.in_view());
         self.transcript.show(&shown);
+        self.show_words_of_tools();
         self.catch_up_grounds_of_shown();
         let number = self.scheduler.number_request();
         self.turn.enter(Phase::Asking(number));
         self.tasks.push_back(Task::AskModel { id: Routed::own(RequestNumber(number)) });
+    }
+
+    /// Words of tools that nobody has checked count as untrusted data that is shown (POL-8). No planner is spared them.
+    fn show_words_of_tools(&mut self) {
+        let sources = self.memory.context.tools().filter_map(|tool| tool.words_of());
+        let origins: Origins = sources.map(|name| Origin::Tool { name: name.into(), trusted: false }).collect();
+        self.transcript.show(&origins);
     }
 
     /// The origins of everything that a request shows: memory, the calls with their references resolved, and what

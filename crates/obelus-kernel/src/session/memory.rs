@@ -18,13 +18,13 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::fault::Fault;
 use crate::fold::Method;
-use crate::message::{Data, Message, Role};
+use crate::message::{Data, Message, Plan, Role};
 use crate::names::Name;
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::time::Time;
 pub(super) use observations::{DigestPlace, mentions};
-pub(super) use results::{Author, Failure, Written};
+pub(super) use results::{Author, Failure, ReadMessages, Written};
 
 /// The context of a session, and what is needed to write to it.
 pub(super) struct Memory {
@@ -40,13 +40,21 @@ pub(super) struct Memory {
     digests: Vec<DigestPlace>,
 }
 
-/// A kind, an instance, and a pointer into the kind's schema.
+/// A kind, an instance, and what the kind's schema says of a part.
 type PartOfKind = (Name, Option<String>, String);
 
 impl Memory {
     pub(super) fn new(context: Context) -> Self {
         let base = context.length();
         Self { context, base, now: Time::default(), date: None, validators: BTreeMap::new(), digests: Vec::new() }
+    }
+
+    /// The plan that the request itself brought. A plan that a model has proposed since then is not looked at.
+    pub(super) fn given_plan(&self) -> Option<&Plan> {
+        self.context.opening(self.base).iter().rev().find_map(|message| match message {
+            Message::Plan(plan) => Some(plan),
+            _ => None,
+        })
     }
 
     /// Takes the time that a driver tells. It does not run backwards.

@@ -97,6 +97,7 @@ fn run(spec: SessionSpec, begin: Input, how: &How, images: &[PathBuf], shown: Sh
             // Servers, a model and activities that are named now stand in for those that it began with; sites are added.
             // The mode is a matter of the journal.
             Some(kept) => {
+                must_be_same(id, &kept, &spec)?;
                 let handle = host.open_with(id, told(kept, &How { mode: None, ..how.clone() })?).await?;
                 tell_cut(&handle);
                 tell_changes(&handle).await?;
@@ -118,6 +119,19 @@ fn run(spec: SessionSpec, begin: Input, how: &How, images: &[PathBuf], shown: Sh
         attach(&handle, images).await?;
         play(Stage { host, handle, folder: Some(store.folder().to_owned()) }, begin, shown).await
     })
+}
+
+/// A session goes on with what it was made of. Anything else is refused, so that nobody takes an old result for that of
+/// another file, and no plan runs in the place of another.
+fn must_be_same(id: &str, kept: &SessionSpec, given: &SessionSpec) -> Result<()> {
+    match kept.difference(given) {
+        None => Ok(()),
+        Some(difference) => bail!(
+            "the session `{id}` does not go on with {}: {difference}; name another session with --session, or remove \
+             this one with `obelus sessions rm {id}`",
+            given.name
+        ),
+    }
 }
 
 /// Does the work of a command in a runtime of its own.
