@@ -15,12 +15,13 @@ mod kept;
 
 use std::sync::OnceLock;
 
-use obelus_kernel::session::Mode;
+use obelus_kernel::session::{Mode, Session};
+use obelus_kernel::{Message, Role};
 use obelus_runtime::Language;
 
 pub(crate) use ask::{Asking, Because, Why};
 pub(crate) use chat::{Chat, Counts, Errors, Files, Help, Modes, Statuses};
-pub(crate) use kept::{Answering, Kept, Running};
+pub(crate) use kept::{Answering, Kept, Running, Story};
 
 /// Declares the phrases of one subject: a name, the Russian text, the English text. `{}` is replaced by a value.
 macro_rules! phrases {
@@ -60,6 +61,7 @@ pub(crate) struct Phrases {
     pub(crate) why: Why,
     pub(crate) because: Because,
     pub(crate) kept: Kept,
+    pub(crate) story: Story,
     pub(crate) answering: Answering,
     pub(crate) running: Running,
 }
@@ -81,6 +83,7 @@ macro_rules! in_language {
             why: Why::$which,
             because: Because::$which,
             kept: Kept::$which,
+            story: Story::$which,
             answering: Answering::$which,
             running: Running::$which,
         }
@@ -105,6 +108,16 @@ impl Phrases {
         let named = || agent.map(|name| Language::named(Some(name)));
         let language = CHOSEN.get().copied().or_else(named);
         Self::in_language(language.unwrap_or_else(|| of_environment(|name| std::env::var(name).ok())))
+    }
+
+    /// The phrases for a session: its agent's language, else that of the user's words if they are Russian.
+    pub(crate) fn of_session(session: &Session) -> &'static Phrases {
+        let said = session.context().messages().iter().rev().find_map(|message| match message {
+            Message::Text(text) if text.role == Role::User => Some(Language::of(&text.text)),
+            _ => None,
+        });
+        let russian = said.filter(|language| *language == Language::Russian).map(Language::code);
+        Self::of(session.settings().language.as_deref().or(russian))
     }
 
     /// The phrases of a language.

@@ -191,6 +191,53 @@ fn a_client_that_says_nothing_does_not_keep_the_holder_alive() {
 }
 
 #[test]
+fn sessions_are_listed_with_status_and_agent_and_told_as_a_story() {
+    let harness = Harness::new("story");
+    assert_eq!(harness.run().status.code(), Some(3));
+    let listed = String::from_utf8(harness.does(&["sessions", "list", "--lang", "ru"]).stdout).unwrap();
+    assert!(listed.contains("ждёт вас") && listed.contains("2 записи") && listed.contains("plan.yaml"), "{listed}");
+    let row = harness.json(&["sessions", "list", "--json"])[0].clone();
+    assert_eq!((&row["id"], &row["status"]), (&json!("s"), &json!("waiting")), "{row}");
+    assert!(harness.does(&["approve", "s:q1"]).status.success());
+    assert_eq!(harness.json(&["sessions", "list", "--json"])[0]["status"], "done");
+    let told = |args: &[&str]| String::from_utf8(harness.does(args).stdout).unwrap();
+    let shown = told(&["sessions", "show", "s", "--lang", "en"]);
+    for line in ["done · mode full", "✓ mark", "? wipe (question q1)", "question q1: approved", "✓ wipe", "Memory"]
+    {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    let log = told(&["sessions", "log", "s", "--lang", "ru"]);
+    assert!(log.contains("вопрос q1: разрешено (человек в командной строке)"), "{log}");
+    assert!(log.lines().all(|line| line.trim_start().starts_with(|c: char| c.is_ascii_digit())), "{log}");
+    // Earlier points are told as they were.
+    let early = told(&["sessions", "show", "s", "--at", "2", "--lang", "en"]);
+    assert!(!early.contains("approved") && !early.contains("✓ wipe"), "{early}");
+}
+
+#[test]
+fn ask_8_an_effect_in_doubt_is_in_the_inbox_before_anybody_runs_the_session() {
+    let harness = Harness::new("doubt");
+    let gate = harness.hold("a");
+    let mut child = harness.begin();
+    harness.wait_for("began-a");
+    assert_eq!(harness.json(&["inbox", "--json"]), json!([]), "a call that is at work is not in doubt");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    fs::remove_file(gate).unwrap();
+    let waiting = harness.json(&["inbox", "--json"]);
+    assert_eq!((&waiting[0]["id"], &waiting[0]["about"]), (&json!("s:q1"), &json!("in_doubt")), "{waiting}");
+    let told = String::from_utf8(harness.does(&["inbox", "--lang", "ru"]).stdout).unwrap();
+    assert!(told.contains("Неизвестно, произошло ли это") && told.contains("obelus answer s:q1 happened"), "{told}");
+    // Looking has changed nothing, and the answer reaches the question that opening the session raises.
+    assert_eq!(harness.json(&["inbox", "--json"])[0]["id"], "s:q1");
+    let answered = harness.does(&["answer", "s:q1", "happened", "--result", "\"a\""]);
+    assert_eq!(answered.status.code(), Some(3), "{}", words(&answered));
+    let begun = harness.marks().into_iter().filter(|mark| mark == "began-a").count();
+    assert_eq!(begun, 1, "nothing is repeated");
+    assert_eq!(harness.json(&["inbox", "--json"])[0]["about"], "call");
+}
+
+#[test]
 fn a_paused_session_starts_nothing_until_it_is_let_go_on() {
     let harness = Harness::new("pause");
     assert_eq!(harness.run().status.code(), Some(3));

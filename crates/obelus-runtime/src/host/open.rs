@@ -4,15 +4,17 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
 use obelus_kernel::Time;
-use obelus_kernel::session::{Input, Session, Task};
+use obelus_kernel::session::{Input, Session, Start, Task};
 use tokio::sync::{mpsc, watch};
 
 use super::{HostError, Inner, Reopened, Slot};
+use crate::activity::Work;
 use crate::actor::{Actor, Begin, End, Journal};
 use crate::connector::Connections;
+use crate::elicitor::Elicitor;
 use crate::handle::SessionHandle;
 use crate::images::ImageStore;
-use crate::restore::{Remake, Restored, TurnStates, advance, look_at, restore};
+use crate::restore::{Remake, Restored, TurnStates, advance, look_at, look_interrupted, restore};
 use crate::session_files::SessionFiles;
 use crate::spec::SessionSpec;
 use crate::store::{Cut, Record, StoreError};
@@ -147,11 +149,28 @@ impl Inner {
     }
 
     pub(super) fn look(&self, id: &str, at: Option<u64>) -> Result<Session, HostError> {
-        let store = self.store()?;
-        let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
+        let (spec, connections) = self.kept(id)?;
+        Ok(look_at(self.store()?, id, &remake(id, &spec, &connections), at)?)
+    }
+
+    /// What a session in the store is made of.
+    fn kept(&self, id: &str) -> Result<(SessionSpec, Connections), HostError> {
+        let genesis = self.store()?.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
         let spec = SessionSpec::from_genesis(genesis)?;
         let connections = self.connector.resume(&spec, self.pictures(id).as_deref())?;
-        Ok(look_at(store, id, &remake(id, &spec, &connections), at)?)
+        Ok((spec, connections))
+    }
+
+    /// The same, as it will be once it is opened after the process that worked at it has ended.
+    pub(super) fn look_interrupted(&self, id: &str) -> Result<Session, HostError> {
+        let (spec, connections) = self.kept(id)?;
+        // An activity that can look for itself is asked before a person is.
+        let asks = |start: &Start| {
+            let activity = connections.activities.get(start.activity());
+            let work = Work::new(start.clone(), Elicitor::nobody(), Arc::default());
+            !start.tool.idempotent && activity.and_then(|activity| activity.reconcile(work)).is_none()
+        };
+        Ok(look_interrupted(self.store()?, id, &remake(id, &spec, &connections), (self.clock)(), asks)?)
     }
 
     fn pictures(&self, id: &str) -> Option<PathBuf> {

@@ -100,6 +100,11 @@ impl SqliteStore {
         Ok(Self::of(folder, reader, None, None))
     }
 
+    /// Whether a process holds the store now, to work at its sessions.
+    pub fn is_held(&self) -> bool {
+        lock::is_held(self.folder())
+    }
+
     fn of(folder: &Path, reader: SharedReader, writer: Option<StoreWriter>, lock: Option<File>) -> Self {
         let (folder, locks) = (folder.to_owned(), Locks::default());
         Self {

@@ -53,9 +53,13 @@ use crate::cli::{Chat, How};
 use crate::output::Exit;
 use crate::phrases::{Phrases, fill};
 use editor::Editor;
-use screen::Part;
-use talk::{Talk, Work, Worked};
+pub(crate) use question::lines as question_lines;
+use screen::{Part, Surface};
+pub(crate) use talk::Work;
+use talk::{Talk, Worked};
 use terminal::Terminal;
+pub(crate) use text::Line;
+pub(crate) use titles::Titles;
 pub(crate) use tour::Move;
 
 /// The conversation that was asked for.
@@ -82,7 +86,8 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
         let is_alone = !is_terminal && args.how.session.is_none();
         let opened = open(args, &notices, is_alone).await?;
         let phrases = Phrases::of(opened.language.as_deref());
-        let mut talk = Talk::new(opened.handle, opened.agent, args.how.session.clone(), phrases, is_terminal).await?;
+        let surface = if is_terminal { Surface::Terminal } else { Surface::Lines };
+        let mut talk = Talk::new(opened.handle, opened.agent, args.how.session.clone(), phrases, surface).await?;
         let screen = talk.screen.clone();
         notices.tell(move |words| screen.lock().complain(words));
         if let Some(mode) = opened.mode
@@ -126,12 +131,26 @@ async fn converse(talk: Talk, args: &Chat, is_terminal: bool) -> Result<Exit> {
     Terminal::new(talk, editor).converse().await
 }
 
+/// Works at a session of another command with a person at the terminal: steps are shown and questions asked as in a
+/// conversation, on stderr. Whether the person broke off.
+pub(crate) async fn attend(
+    handle: &SessionHandle,
+    session: Option<String>,
+    phrases: &'static Phrases,
+    work: Vec<Work>,
+) -> Result<bool> {
+    let talk = Talk::new(handle.clone(), String::new(), session, phrases, Surface::Beside).await?;
+    let has_colours = talk.screen.lock().has_colours();
+    Terminal::new(talk, Editor::new(None, has_colours)).attend(work).await
+}
+
 /// Runs a scripted conversation and shows it.
 pub(crate) fn tour(args: &Chat, moves: &[Move]) -> Result<Exit> {
     on(async {
         let opened = open(args, &Notices::default(), true).await?;
         let phrases = Phrases::of(opened.language.as_deref());
-        let mut talk = Talk::new(opened.handle, opened.agent, args.how.session.clone(), phrases, false).await?;
+        let session = args.how.session.clone();
+        let mut talk = Talk::new(opened.handle, opened.agent, session, phrases, Surface::Lines).await?;
         talk.plays_itself = true;
         tour::play(&mut talk, moves).await?;
         opened.host.close().await;

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
 use obelus_connect::model::{ModelSpec, Recorder, open};
 use obelus_kernel::session::{Prompt, Spent};
-use obelus_runtime::{Agent, Model, Part, Parts, Used, read_text};
+use obelus_runtime::{Agent, Language, Model, Part, Parts, Used, read_text};
 use obelus_vectors::{Asked, Evaluated, Verdict};
 use serde_json::json;
 use tokio::sync::mpsc::unbounded_channel;
@@ -18,6 +18,7 @@ use super::run::load_agent;
 use super::spent::in_words;
 use crate::input;
 use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
+use crate::phrases::Phrases;
 
 /// The file with an agent's own cases, in its folder.
 const OWN_CASES: &str = "cases.json";
@@ -84,7 +85,10 @@ pub(crate) fn run(args: &Eval) -> Result<Exit> {
         }));
     } else {
         show_skipped(&all);
-        output::answer(&format!("{passed} passed, {failed} failed, {skipped} skipped: {}", in_words(&spent)));
+        output::answer(&format!(
+            "{passed} passed, {failed} failed, {skipped} skipped: {}",
+            in_words(&spent, english())
+        ));
         if let Some(why) = hopeless {
             output::note(&format!("Stopped: the model cannot be asked. {}", visible(why)));
         }
@@ -166,13 +170,13 @@ fn show(case: &Evaluated) {
         Verdict::Passed => {
             output::answer(&format!(
                 "{GREEN}passed{GREEN:#}   {BOLD}{name}{BOLD:#} {DIM}{}{DIM:#}",
-                in_words(&case.spent())
+                in_words(&case.spent(), english())
             ));
         }
         Verdict::Failed => {
             output::answer(&format!(
                 "{RED}failed{RED:#}   {BOLD}{name}{BOLD:#} {DIM}{}{DIM:#}",
-                in_words(&case.spent())
+                in_words(&case.spent(), english())
             ));
         }
         // `show_skipped` prints the reasons.
@@ -184,4 +188,9 @@ fn show(case: &Evaluated) {
     for answer in &case.out_of_format {
         output::answer(&format!("         out of format: {}", visible(answer)));
     }
+}
+
+/// An evaluation is for engineers, and tells everything in English.
+fn english() -> &'static Phrases {
+    Phrases::in_language(Language::English)
 }

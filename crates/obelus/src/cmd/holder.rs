@@ -21,6 +21,7 @@ use tokio::task::JoinSet;
 
 use super::host::tell_cut;
 use crate::output;
+use crate::phrases::Phrases;
 
 /// A request is one line of at most so many bytes.
 const LONGEST: u64 = 1 << 20;
@@ -154,25 +155,25 @@ fn asked(line: &str) -> Result<(String, Input), String> {
 }
 
 /// Tells a session something through the process that holds its store; the process's number.
-pub(crate) fn tell_holder(folder: &Path, id: &str, input: &Input) -> Result<u64> {
+pub(crate) fn tell_holder(folder: &Path, id: &str, input: &Input, phrases: &Phrases) -> Result<u64> {
     use std::io::{BufRead, Write};
     let address = Address::of(folder)?;
     let mut stream = std::os::unix::net::UnixStream::connect(&address.path)
         .context("the process that holds the store takes nothing from others now; try again when it has ended")?;
     stream.set_write_timeout(Some(WAITING))?;
-    writeln!(stream, "{}", json!({"session": id, "tell": input})).map_err(unanswered)?;
+    writeln!(stream, "{}", json!({"session": id, "tell": input})).map_err(|error| unanswered(error, phrases))?;
     let mut line = String::new();
     let mut stream = std::io::BufReader::new(stream);
     stream.get_ref().set_read_timeout(Some(SILENT))?;
     let read = stream.read_line(&mut line).or_else(|error| match is_late(&error) {
         true => {
-            output::note("waiting for the process that holds the store");
+            output::note(phrases.answering.waiting);
             stream.get_ref().set_read_timeout(Some(WAITING - SILENT))?;
             stream.read_line(&mut line)
         }
         false => Err(error),
     });
-    read.map_err(unanswered)?;
+    read.map_err(|error| unanswered(error, phrases))?;
     let answer: Value = serde_json::from_str(&line)
         .context("the process that holds the store has ended before it answered: look at the session")?;
     match answer["refused"]["text"].as_str() {
@@ -187,12 +188,9 @@ fn is_late(error: &std::io::Error) -> bool {
 }
 
 /// Says what it means that the process that holds the store does not answer.
-fn unanswered(error: std::io::Error) -> anyhow::Error {
+fn unanswered(error: std::io::Error, phrases: &Phrases) -> anyhow::Error {
     match is_late(&error) {
-        true => anyhow!(
-            "it does not answer: it may be stopped or very busy. It may still take this when it goes on; look with \
-             `obelus inbox` and `obelus sessions show` before you say it again"
-        ),
+        true => anyhow!("{}", phrases.answering.no_answer),
         false => error.into(),
     }
 }

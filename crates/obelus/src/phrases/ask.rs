@@ -22,7 +22,6 @@ phrases! {
         key_decline: "отказаться", "decline";
         key_happened: "да, произошло", "yes, it happened";
         key_did_not: "нет, выполнить сейчас", "no, do it now";
-        key_give_up: "неизвестно, оставить", "unknown, leave it";
         key_later: "позже", "later";
         press_a_key:
             "Нажмите одну из клавиш: {}. Enter ничего не подтверждает.",
@@ -44,6 +43,12 @@ phrases! {
             "Several steps cannot be edited as one; choose some of them (p) or decline (n).";
         nothing_edited: "Ничего не изменено; вопрос остаётся.", "Nothing was changed; the question stays.";
         answer: "Ответ", "Answer";
+        put_off_kept:
+            "Отложено. Ответить потом: obelus answer {}",
+            "Postponed. To answer later: obelus answer {}";
+        put_off_lost:
+            "Отложено, но запуск не сохраняется; с --session ИМЯ ответить можно и потом.",
+            "Postponed, but this run is not saved; with --session NAME it can be answered later.";
         put_off: "Отложено. /inbox — вернуться к вопросу.", "Postponed. /inbox shows it again.";
         approved: "Вы разрешили.", "You approved it.";
         approved_some: "Вы разрешили: {}.", "You approved {}.";

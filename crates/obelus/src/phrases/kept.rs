@@ -3,35 +3,60 @@
 use super::phrases;
 
 phrases! {
-    /// What is kept: sessions, their status, their story.
+    /// What is kept: sessions and their status.
     Kept {
         none:
             "Сохранённых сессий нет: запустите что-нибудь с --session ИМЯ.",
             "There are no saved sessions: run something with --session NAME.";
+        records: "{} запись|{} записи|{} записей", "{} record|{} records";
         is_new: "не начата", "not begun";
         under_way: "не закончена", "under way";
         waits: "ждёт вас", "waits for you";
         paused: "на паузе", "paused";
-        paused_by: "на паузе: {}", "paused by {}";
         done: "закончена", "done";
-        degraded: "модель не ответила", "the model did not answer";
-        limit: "достигнут предел", "a limit was reached";
+        degraded: "без модели", "without the model";
+        limit: "достигнут предел", "at a limit";
         stopped: "остановлена", "stopped";
         unreadable: "не читается", "unreadable";
-        agent: "агент", "agent";
-        status: "статус", "status";
-        mode: "режим", "mode";
-        began: "начата", "began";
-        last: "последняя запись", "last record";
-        you: "Вы", "You";
-        author: "Автор", "Author";
-        story: "Разговор", "Conversation";
+        head: "{} · {} · режим {}", "{} · {} · mode {}";
+        since: "начата {}, последняя запись {}", "began {}, last record {}";
         memory: "Память", "Memory";
-        calls: "Последний ход", "The latest turn";
         model: "модель", "model";
-        the_turn: "последний ход: {}", "the latest turn: {}";
-        from_elsewhere: "событие", "event";
+        the_turn: "; последний ход: {}", "; the latest turn: {}";
+        in_and_out: " (запросы {}, ответы {})", " ({} in, {} out)";
         damaged: "с записи {} журнал повреждён: {}", "from record {} on it is damaged: {}";
+        paused_now:
+            "«{}» на паузе: ничего не начнётся до obelus sessions resume {}",
+            "`{}` is paused: nothing starts until `obelus sessions resume {}`";
+    }
+}
+
+phrases! {
+    /// What happened in a session, line by line.
+    Story {
+        you: "Вы", "You";
+        lost: "неизвестно, произошло ли это: {}", "nobody knows whether it happened: {}";
+        asked: "вопрос {}", "question {}";
+        decided: "вопрос {}: {} ({})", "question {}: {} ({})";
+        approved: "разрешено", "approved";
+        approved_some: "разрешена часть", "approved in part";
+        denied: "отказано: {}", "denied: {}";
+        edited: "изменено и разрешено", "edited and approved";
+        answered: "дан ответ", "answered";
+        happened: "это произошло", "it happened";
+        did_not: "этого не было", "it did not happen";
+        state_edited: "состояние изменено ({})", "the state was edited ({})";
+        mode: "режим {}", "mode {}";
+        paused: "пауза ({})", "paused ({})";
+        resumed: "продолжено ({})", "resumed ({})";
+        stopped: "ход остановлен", "the turn was stopped";
+        result: "итог: {}", "result: {}";
+        at_terminal: "человек в терминале", "a person at the terminal";
+        at_command_line: "человек в командной строке", "a person at the command line";
+        nobody: "никто", "nobody";
+        in_conversation: "пользователь, в разговоре", "the user, in conversation";
+        for_the_user: "агент со слов пользователя", "the agent, for the user";
+        state_file: "файл состояния", "the state's file";
     }
 }
 
@@ -47,6 +72,17 @@ phrases! {
         how_doubt:
             "ответить: obelus answer {} happened · obelus answer {} did-not",
             "to answer: obelus answer {} happened · obelus answer {} did-not";
+        held_by: "хранилище открыто: {}", "the store is held by {}";
+        no_question: "в сессии «{}» нет вопроса «{}»", "the session `{}` has no question `{}`";
+        not_an_id:
+            "«{}» — не номер вопроса: он пишется СЕССИЯ:ВОПРОС, как его показывает obelus inbox",
+            "`{}` is no question: it is SESSION:QUESTION, as `obelus inbox` prints";
+        already: "на вопрос {} уже ответили: {}", "`{}` is {} already";
+        was_approved: "разрешено", "approved";
+        was_denied: "отказано", "denied";
+        was_answered: "дан ответ", "answered";
+        was_expired: "срок вышел", "expired";
+        was_asked: "вопрос открыт", "open";
         held:
             "принято; продолжает процесс {}, у которого открыто хранилище",
             "taken; process {} goes on with it";

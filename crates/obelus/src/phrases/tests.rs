@@ -6,7 +6,21 @@ const EN: &Phrases = &ENGLISH;
 /// Every phrase of a language, in the same order for both.
 fn all(of: &Phrases) -> Vec<&'static str> {
     let Phrases {
-        chat, modes, status, counts, help, files, errors, ask, why, because, kept, answering, running, ..
+        chat,
+        modes,
+        status,
+        counts,
+        help,
+        files,
+        errors,
+        ask,
+        why,
+        because,
+        kept,
+        story,
+        answering,
+        running,
+        ..
     } = of;
     [
         chat.all(),
@@ -20,6 +34,7 @@ fn all(of: &Phrases) -> Vec<&'static str> {
         why.all(),
         because.all(),
         kept.all(),
+        story.all(),
         answering.all(),
         running.all(),
     ]

@@ -115,7 +115,7 @@ fn the_example_writes_shows_and_removes_notes_and_asks_before_it_removes() {
     assert_eq!(notes.says("Note: call Ada").exits(0).stdout, "Note 2 is written down.\n");
     notes.says("Show the notes").exits(0).prints("1. buy milk").prints("2. call Ada");
     let waits = notes.does(&["run", EXAMPLE, "--say", "Remove note 1", "--session", "r"]).exits(3);
-    waits.says("it deletes").says("notes.remove");
+    waits.says("it deletes").says("Remove a note");
     assert_eq!(notes.kept().as_array().map(Vec::len), Some(2));
     notes.does(&["approve", "r:q1"]).exits(0).prints("Note 1 is gone.");
     assert_eq!(notes.kept(), json!([{"number": 2, "text": "call Ada"}]));
@@ -159,8 +159,9 @@ fn at_a_terminal_the_person_who_started_it_is_asked() {
     // The terminal starts its own shell, so the path of the notes is passed in a file.
     let file = notes.0.path("notes.json");
     let agent = notes.altered("agent.yaml", "    timeout: 20\n", &format!("    env: {{NOTES_FILE: {file}}}\n"));
-    let Some(ran) = at_a_terminal(&["run", &agent, "--say", "Sign note 1"], &["Ada\n"]) else { return };
-    let ran = ran.exits(0).prints("│ notes: Who signs note 1").prints("type the answer");
+    let typed = [("Esc later", "a"), ("Answer", "Ada\r")];
+    let Some(ran) = at_a_terminal(&["run", &agent, "--say", "Sign note 1"], &typed) else { return };
+    let ran = ran.exits(0).prints("│ notes: Who signs note 1");
     ran.prints("Note 1 is signed by Ada.");
 }
 

@@ -124,7 +124,7 @@ pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<QuestionId>) 
             continue;
         }
         let mut screen = talk.screen.lock();
-        let mut lines = question::lines(&asked, screen.titles(), talk.phrases);
+        let mut lines = question::lines(&asked, &asked.id.to_string(), screen.titles(), talk.phrases);
         if !talk.plays_itself {
             let where_to = match &talk.session {
                 Some(session) if asked.about == obelus_kernel::session::About::Input || asked.asked_by().is_some() => {

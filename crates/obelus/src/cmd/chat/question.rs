@@ -54,8 +54,8 @@ impl DescribedCall {
     }
 }
 
-/// A question in lines, without the keys that answer it.
-pub(crate) fn lines(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Line> {
+/// A question in lines, under the id by which it is answered, without the keys that answer it.
+pub(crate) fn lines(question: &Question, id: &str, titles: &Titles, phrases: &Phrases) -> Vec<Line> {
     let ask = &phrases.ask;
     let told: Vec<DescribedCall> = told(question, titles, phrases);
     let open: Vec<usize> = open_calls(question);
@@ -67,7 +67,7 @@ pub(crate) fn lines(question: &Question, titles: &Titles, phrases: &Phrases) -> 
         About::Input => ask.input.to_owned(),
         About::InDoubt => ask.in_doubt.to_owned(),
     };
-    let mut lines = vec![Line::of(YELLOW, "? ").own(BOLD, head).own(DIM, format!("  {}", question.id))];
+    let mut lines = vec![Line::of(YELLOW, "? ").own(BOLD, head).own(DIM, "  ").shown(DIM, id)];
     match question.about {
         About::Input => lines.extend(asked_for(question, titles, phrases)),
         About::Call if many => {

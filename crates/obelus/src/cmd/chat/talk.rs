@@ -12,7 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::commands::Command;
 use super::cost;
-use super::screen::{Part, Screen, Shared};
+use super::screen::{Part, Screen, Shared, Surface};
 use super::text::{Line, PLAIN, paragraphs};
 use super::titles::Titles;
 use super::{outline, question};
@@ -37,7 +37,7 @@ pub(crate) struct Talk {
     pub(crate) session: Option<String>,
     /// Whether the user's messages and answers are scripted.
     pub(crate) plays_itself: bool,
-    is_terminal: bool,
+    pub(crate) surface: Surface,
     signals: (Signal, Signal),
     ended: Option<Ends>,
 }
@@ -103,7 +103,7 @@ impl Talk {
         agent: String,
         session: Option<String>,
         phrases: &'static Phrases,
-        is_terminal: bool,
+        surface: Surface,
     ) -> Result<Self> {
         let code = phrases.code;
         let look = handle.inspect(move |session| (Titles::of(session.context(), code), session.settings().mode));
@@ -111,12 +111,12 @@ impl Talk {
         Ok(Self {
             events: handle.subscribe(None),
             handle,
-            screen: Screen::shared(is_terminal, titles, mode, phrases),
+            screen: Screen::shared(surface, titles, mode, phrases),
             phrases,
             agent,
             session,
             plays_itself: false,
-            is_terminal,
+            surface,
             signals: (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?),
             ended: None,
         })
@@ -230,6 +230,16 @@ impl Talk {
         }
     }
 
+    /// What is said when a question is put off: where it can be answered later.
+    pub(crate) fn put_off(&self, question: &QuestionId) -> String {
+        let ask = &self.phrases.ask;
+        match (self.surface, &self.session) {
+            (Surface::Beside, Some(session)) => fill(ask.put_off_kept, &[&format!("{session}:{question}")]),
+            (Surface::Beside, None) => ask.put_off_lost.to_owned(),
+            (Surface::Lines | Surface::Terminal, _) => ask.put_off.to_owned(),
+        }
+    }
+
     /// Changes the mode, and says what it means.
     pub(crate) async fn change_mode(&mut self, mode: Mode) -> Result<Worked> {
         let worked = self.work(Work::Tell(Input::Mode { mode })).await?;
@@ -309,7 +319,10 @@ impl Talk {
             return Ok(vec![Line::of(DIM, self.phrases.chat.nothing_waits)]);
         }
         let screen = self.screen.lock();
-        Ok(open.iter().flat_map(|one| question::lines(one, screen.titles(), self.phrases)).collect())
+        Ok(open
+            .iter()
+            .flat_map(|one| question::lines(one, &one.id.to_string(), screen.titles(), self.phrases))
+            .collect())
     }
 
     fn help(&self) -> Vec<Line> {
@@ -352,7 +365,7 @@ impl Talk {
     pub(crate) async fn exit(&self) -> Result<Exit> {
         Ok(match self.ended {
             _ if !self.open().await?.is_empty() => Exit::Waiting,
-            Some(Ends::Degraded | Ends::Limit) if !self.is_terminal => Exit::Failed,
+            Some(Ends::Degraded | Ends::Limit) if self.surface == Surface::Lines => Exit::Failed,
             _ => Exit::Done,
         })
     }

@@ -2,22 +2,25 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use crossterm::event::KeyEvent;
 use obelus_kernel::session::{Decision, Question, QuestionId};
-use obelus_runtime::system_clock;
+use obelus_runtime::{EventBody, system_clock};
 
 use super::approve::{Asked, Pressed, Typing};
 use super::commands::{Command, parse};
 use super::editor::{Editor, Face, Typed};
 use super::keyboard::{Quiet, TerminalClosed, closed, forget_typed, is_closed, read_key};
 use super::question;
-use super::screen::Part;
+use super::screen::{Part, Surface};
 use super::talk::{News, Talk, Work, Worked};
 use crate::output::Exit;
 use crate::phrases::fill;
+
+/// Two Ctrl-C within this time end the conversation.
+const TWICE: Duration = Duration::from_secs(5);
 
 /// A conversation with a person at a terminal.
 pub(crate) struct Terminal {
@@ -26,8 +29,8 @@ pub(crate) struct Terminal {
     editor: Option<Editor>,
     /// Questions that the person does not want to answer now.
     put_off: BTreeSet<QuestionId>,
-    /// Whether the last thing that came from the keyboard was a Ctrl-C.
-    broke_off: bool,
+    /// When Ctrl-C was pressed, if nothing else came from the keyboard since.
+    broke_off: Option<Instant>,
     /// A signal asked the process to end.
     is_told_to_end: bool,
     /// What was told elsewhere, or how the session came to rest meanwhile: it is to be taken in next.
@@ -53,7 +56,7 @@ impl Terminal {
             talk,
             editor: Some(editor),
             put_off: BTreeSet::new(),
-            broke_off: false,
+            broke_off: None,
             is_told_to_end: false,
             news: None,
             _quiet: Quiet::begin(),
@@ -79,17 +82,13 @@ impl Terminal {
             }
             let next = match self.read().await? {
                 Typed::Line(line) => {
-                    self.broke_off = false;
+                    self.broke_off = None;
                     self.hear(line).await?
                 }
                 Typed::Interrupted if self.is_told_to_end => Some(Exit::Interrupted),
                 Typed::Interrupted => self.take_in().await?,
-                Typed::BreakOff if self.broke_off => Some(Exit::Interrupted),
-                Typed::BreakOff => {
-                    self.broke_off = true;
-                    self.talk.screen.lock().note(self.talk.phrases.chat.again_to_quit);
-                    None
-                }
+                Typed::BreakOff if self.breaks_off_again() => Some(Exit::Interrupted),
+                Typed::BreakOff => None,
                 Typed::Leave => Some(self.leave().await?),
             };
             if let Some(exit) = next {
@@ -98,7 +97,39 @@ impl Terminal {
         }
     }
 
+    /// Works, and asks what is open, until the session needs nobody or the person leaves; whether they broke off.
+    pub(crate) async fn attend(mut self, work: Vec<Work>) -> Result<bool> {
+        match self.attend_to(work).await {
+            Err(error) if error.is::<TerminalClosed>() || is_closed() => Ok(true),
+            ended => ended,
+        }
+    }
+
+    async fn attend_to(&mut self, work: Vec<Work>) -> Result<bool> {
+        for work in work {
+            match self.talk.work(work).await? {
+                Worked::Rested => {}
+                Worked::Refused(words) => bail!("{words}"),
+                Worked::Left => return Ok(true),
+            }
+        }
+        Ok(self.ask_what_is_open().await? == Some(Exit::Interrupted))
+    }
+
+    /// Ctrl-C was pressed: whether it was pressed just before, too. Else the person is told what a second one does.
+    fn breaks_off_again(&mut self) -> bool {
+        let is_again = self.broke_off.is_some_and(|before| before.elapsed() < TWICE);
+        self.broke_off = Some(Instant::now());
+        if !is_again {
+            self.talk.screen.lock().note(self.talk.phrases.chat.again_to_quit);
+        }
+        is_again
+    }
+
     async fn leave(&mut self) -> Result<Exit> {
+        if self.talk.surface == Surface::Beside {
+            return self.talk.exit().await;
+        }
         let phrases = self.talk.phrases;
         let words = match &self.talk.session {
             Some(session) => fill(phrases.chat.bye_kept, &[session]),
@@ -181,7 +212,8 @@ impl Terminal {
                 }
                 Answered::Later => {
                     self.put_off.insert(asked.id.clone());
-                    self.talk.screen.lock().note(self.talk.phrases.ask.put_off);
+                    let words = self.talk.put_off(&asked.id);
+                    self.talk.screen.lock().note(&words);
                     None
                 }
                 Answered::Overtaken => self.take_in().await?,
@@ -202,7 +234,10 @@ impl Terminal {
     async fn take_in(&mut self) -> Result<Option<Exit>> {
         match self.news.take() {
             Some(News::Told(event)) => {
-                self.talk.screen.lock().note(self.talk.phrases.chat.told_elsewhere);
+                // An event of a service tells itself what it is.
+                if !matches!(event.body, EventBody::Happened { .. }) {
+                    self.talk.screen.lock().note(self.talk.phrases.chat.told_elsewhere);
+                }
                 self.work(Work::Watch(event)).await
             }
             Some(News::Rested(reply)) => {
@@ -221,7 +256,7 @@ impl Terminal {
         forget_typed();
         {
             let mut screen = self.talk.screen.lock();
-            let mut lines = question::lines(question, screen.titles(), self.talk.phrases);
+            let mut lines = question::lines(question, &question.id.to_string(), screen.titles(), self.talk.phrases);
             lines.push(asked.key_line());
             screen.write(Part::Question, &lines);
         }
@@ -231,11 +266,11 @@ impl Terminal {
                 Pressed::Decided(decision) => return Ok(Answered::Decided(decision)),
                 Pressed::Later => return Ok(Answered::Later),
                 Pressed::Leave => return Ok(Answered::Leave),
-                Pressed::BreakOff if self.broke_off => return Ok(Answered::Ended),
-                Pressed::BreakOff => {
-                    self.broke_off = true;
-                    return Ok(Answered::Later);
+                // A run has nothing else to go on with.
+                Pressed::BreakOff if self.talk.surface == Surface::Beside || self.breaks_off_again() => {
+                    return Ok(Answered::Ended);
                 }
+                Pressed::BreakOff => return Ok(Answered::Later),
                 Pressed::Nothing(words) => self.talk.screen.lock().complain(&words),
                 Pressed::Type(typing) => match self.type_answer(&asked, typing).await? {
                     Some(answered) => return Ok(answered),
@@ -245,7 +280,7 @@ impl Terminal {
                     }
                 },
             }
-            self.broke_off = false;
+            self.broke_off = None;
         }
     }
 
