@@ -118,5 +118,5 @@ pub use iteration_log::{IterationLog, Rotation};
 pub use mask::{masked, masked_value};
 pub use report::{missing_data, render_report, undone};
 pub use session_files::SessionFiles;
-pub use state_file::{FileNews, Found, StateFile};
+pub use state_file::{FileNews, StateFile, StateNews};
 pub use words::{Ending, Language, error_words, how_it_ended, one_line, why_it_ended};
