@@ -45,7 +45,8 @@ impl Inner {
     ) -> Result<SessionHandle, HostError> {
         let slot = Arc::new(Slot::temporary(id, self));
         let connections = self.connector.begin(&mut spec, None).await?;
-        let session = match spec.session(id, &connections.activities) {
+        let made = spec.check_policy().and_then(|()| spec.session(id, &connections.activities));
+        let session = match made {
             Ok(session) => session,
             Err(error) => return Err(closed(&connections, error.into()).await),
         };
@@ -98,6 +99,7 @@ impl Inner {
         connections: &Connections,
         first: Vec<Input>,
     ) -> Result<(), HostError> {
+        spec.check_policy()?;
         let mut session = spec.session(id, &connections.activities)?;
         let now = (self.clock)();
         let mut records = Vec::new();
