@@ -2,6 +2,7 @@
 
 mod check;
 mod graph;
+mod names;
 mod simulate;
 mod template;
 mod types;
