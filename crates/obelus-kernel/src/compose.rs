@@ -149,18 +149,13 @@ fn named_params(tool: &Tool, notes: &mut Notes) -> Map<String, Value> {
     put("_reasoningForCall", json!({"type": ["string", "null"]}));
     put("_tool", json!({"type": "string", "const": tool.name}));
 
-    let mut strict = Strict::new(tool.params(), &tool.name, LEVELS, notes);
-    for (name, schema) in tool.params().get("properties").and_then(Value::as_object).into_iter().flatten() {
-        if tool.prescribed().iter().any(|(prescribed, _)| prescribed == name) {
-            continue;
-        }
-        put(name, strict.member(tool.params(), name, schema, true));
+    let params = tool.prescribing().unwrap_or_else(|| tool.params());
+    let mut strict = Strict::new(params, &tool.name, LEVELS, notes);
+    for (name, schema) in params.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        put(name, strict.member(params, name, schema, true));
     }
-    if let Some(entries) = strict.free_params(tool.params()) {
+    if let Some(entries) = strict.free_params(params) {
         put(ENTRIES, entries);
-    }
-    for (name, reference) in tool.prescribed() {
-        put(name, json!({"type": ["string", "null"], "enum": [reference, null]}));
     }
     properties
 }
@@ -227,8 +222,14 @@ fn one_of(names: impl Iterator<Item = Value>) -> Value {
 fn output_path(tool: &Tool, notes: &mut Notes) -> Value {
     match tool.meta("_outputPath") {
         Some(rule) if rule.fixed.is_some() => json!({"type": ["string", "null"], "enum": [rule.fixed, null]}),
-        Some(rule) => nullable(Strict::new(&rule.schema, &tool.name, LEVELS, notes).plain(&rule.schema)),
-        None => json!({"type": ["string", "null"], "description": "Where the result is written, such as †state.name"}),
+        Some(rule) => {
+            let schema = Strict::new(&rule.schema, &tool.name, LEVELS, notes).plain(&rule.schema);
+            if tool.requires_path { schema } else { nullable(schema) }
+        }
+        None => {
+            let type_ = if tool.requires_path { json!("string") } else { json!(["string", "null"]) };
+            json!({"type": type_, "description": "Where the result is written, such as †state.name"})
+        }
     }
 }
 
@@ -271,6 +272,25 @@ mod tests {
         let validator = crate::schema::compile(&first_call(&composed)["id"]).unwrap();
         assert!(validator.is_valid(&json!(7)) && validator.is_valid(&json!("†state.id")));
         assert!(!validator.is_valid(&json!("seven")) && !validator.is_valid(&json!(null)));
+        assert!(composed.loose.is_empty());
+    }
+
+    #[test]
+    fn a_prescribed_reference_and_a_choice_of_references_are_offered_as_they_are_at_every_depth() {
+        let fields = json!({"type": "object", "properties": {
+            "owner": {"const": "†input.me"}, "from": {"enum": ["†state.a", "†state.b"]}, "sum": {"type": "number"},
+        }, "required": ["owner", "from", "sum"]});
+        let tools =
+            json!({"add": {"type": "object", "properties": {"fields": fields}, "required": ["fields", "_outputPath"]}});
+        let composed = composed(tools, PlanMode::Eager, &[]);
+        let fields = crate::schema::compile(&first_call(&composed)["fields"]).unwrap();
+        let given = |owner: Value, from: &str, sum: Value| json!({"owner": owner, "from": from, "sum": sum});
+        assert!(fields.is_valid(&given(json!("†input.me"), "†state.a", json!(1))));
+        assert!(fields.is_valid(&given(Value::Null, "†state.b", json!("{†state.n}"))), "it is filled in");
+        assert!(!fields.is_valid(&given(json!("†input.you"), "†state.a", json!(1))));
+        assert!(!fields.is_valid(&given(Value::Null, "†state.c", json!(1))));
+        let path = crate::schema::compile(&first_call(&composed)["_outputPath"]).unwrap();
+        assert!(path.is_valid(&json!("†state.x")) && !path.is_valid(&Value::Null), "the tool requires it");
         assert!(composed.loose.is_empty());
     }
 

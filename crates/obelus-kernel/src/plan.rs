@@ -1,8 +1,10 @@
 //! Plans as data-flow graphs: edges, order, checks and dry runs.
 
+mod branches;
 mod check;
 mod graph;
 mod names;
+mod rivals;
 mod simulate;
 mod template;
 mod types;

@@ -25,7 +25,7 @@ pub use check::{PolicyFault, PolicyTools};
 pub use explain::explain;
 pub use gate::{Explanation, Finding, Gate, Mode, Proposal, Reason, Ruling, Verdict};
 pub(crate) use grounding::GroundIndex;
-pub use grounding::{AfterReading, Found, FoundIn, Grounded, Grounding, Letter};
+pub use grounding::{AfterReading, Evidence, FoundIn, Grounded, Grounding, Letter};
 pub use matching::Match;
 pub use provenance::Place;
 pub(crate) use provenance::{Provenance, mark, stands_in_one_result};

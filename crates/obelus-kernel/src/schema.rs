@@ -1,6 +1,7 @@
 //! JSON Schema: validation, and finding parts of a schema.
 
 mod nulls;
+mod parts;
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
@@ -9,6 +10,8 @@ use crate::path::Segment;
 use crate::wording::short;
 pub(crate) use nulls::without_null_members;
 pub use nulls::without_nulls;
+pub(crate) use parts::part_at;
+use parts::{ROOT, pointer_of};
 
 /// One way in which a value breaks its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,16 +31,17 @@ pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
     jsonschema::options().offline().build(schema).map_err(|error| short(&error.to_string()))
 }
 
-/// Compiles the part of `root` at a JSON pointer; its references still point into `root`.
-pub(crate) fn compile_at(root: &Value, pointer: &str) -> Result<Validator, String> {
-    if pointer.is_empty() {
+/// Compiles what `root` says of a part (see [`part_at`]); its references point into `root`.
+pub(crate) fn compile_part(root: &Value, part: &Value) -> Result<Validator, String> {
+    if pointer_of(part).is_some_and(|pointer| pointer.is_empty()) {
         return compile(root);
     }
-    let mut whole = root.clone();
-    if let Value::Object(map) = &mut whole {
-        map.insert("$id".to_owned(), "obelus:/root".into());
+    let (mut whole, mut part) = (root.clone(), part.clone());
+    if let (Value::Object(whole), Value::Object(_)) = (&mut whole, &part) {
+        whole.insert("$id".to_owned(), ROOT.into());
+        part["$defs"] = json!({"root": whole});
     }
-    compile(&json!({"$ref": format!("obelus:/root#{pointer}"), "$defs": {"root": whole}}))
+    compile(&part)
 }
 
 /// All the ways in which `value` breaks the schema.
@@ -58,24 +62,9 @@ pub(crate) fn breaches(validator: &Validator, value: &Value) -> Vec<Breach> {
     validator.iter_errors(value).map(breach).collect()
 }
 
-/// The JSON pointer of the schema for what lies at `path`, if `root` tells.
+/// The JSON pointer of the schema for what lies at `path`, if one place of `root` tells.
 pub(crate) fn pointer_at(root: &Value, path: &[Segment]) -> Option<String> {
-    let mut pointer = followed(root, String::new())?;
-    for segment in path {
-        let schema = root.pointer(&pointer)?;
-        let key = escape(&segment.key());
-        let has = |suffix: &str| schema.pointer(suffix).is_some_and(|s| s.is_object() || s.is_boolean());
-        let candidates = [
-            format!("/properties/{key}"),
-            format!("/prefixItems/{key}"),
-            "/items".to_owned(),
-            "/additionalProperties".to_owned(),
-        ];
-        let is_element = matches!(segment, Segment::Index(_)) || crate::path::is_digits(&segment.key());
-        let step = candidates.iter().find(|suffix| (suffix.as_str() != "/items" || is_element) && has(suffix))?;
-        pointer = followed(root, pointer + step)?;
-    }
-    Some(pointer)
+    followed(root, pointer_of(&part_at(root, path)?)?)
 }
 
 /// Follows local references, a bounded number of times, for they may form a circle.
@@ -161,7 +150,7 @@ mod tests {
             "$defs": {"id": {"type": "integer"}},
             "properties": {"deal": {"properties": {"id": {"$ref": "#/$defs/id"}}}},
         });
-        let validator = compile_at(&root, "/properties/deal").unwrap();
+        let validator = compile_part(&root, &part_at(&root, &segments("†s.deal")).unwrap()).unwrap();
         assert!(validator.is_valid(&json!({"id": 1})));
         let found = breaches(&validator, &json!({"id": "x"}));
         assert_eq!((found.len(), found[0].place.as_slice()), (1, ["id".to_owned()].as_slice()));

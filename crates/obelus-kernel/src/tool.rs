@@ -3,8 +3,10 @@
 mod annotations;
 mod before;
 mod definition;
+mod prescribed;
 mod side_write;
 mod trust;
+mod upfront;
 mod words;
 
 use std::collections::BTreeMap;
@@ -20,6 +22,7 @@ use crate::origin::{Origin, Origins};
 use crate::schema::{self, Breach};
 use crate::template::Template;
 pub(crate) use before::Before;
+pub(crate) use prescribed::{choice, fill as fill_prescribed, prescribed};
 pub(crate) use side_write::SideWrite;
 pub(crate) use trust::within as lies_within;
 pub(crate) use words::NameSource;
@@ -102,11 +105,13 @@ pub struct Tool {
     pub(crate) side_writes: Vec<SideWrite>,
     /// Whether only a digest of its results is kept (`x-keep`).
     pub keeps_digest: bool,
-    /// The schema of the parameters alone.
+    /// The schema of the parameters alone, with their references resolved.
     params: Value,
     metas: Vec<(&'static str, Meta)>,
-    /// References that fill parameters which a call leaves out.
-    prescribed: Vec<(String, Value)>,
+    /// The schema of the parameters as it is written, where it prescribes references.
+    prescribing: Option<Value>,
+    /// Whether a call must say where its result goes.
+    pub(crate) requires_path: bool,
     validator: OnceLock<Result<Validator, String>>,
     plain: OnceLock<Option<PlainParams>>,
     output_validator: OnceLock<Result<Validator, String>>,
@@ -162,6 +167,11 @@ impl Tool {
     /// The fixed value of a meta-property that is a non-empty string, such as `_activity` or `_delegate`.
     pub fn fixed_name(&self, meta: &str) -> Option<&str> {
         self.meta(meta)?.fixed.as_ref()?.as_str().filter(|name| !name.is_empty())
+    }
+
+    /// Whose words its name, description and schema are, where nobody has checked them (`x-words-of`, POL-8).
+    pub fn words_of(&self) -> Option<&str> {
+        self.schema.get("x-words-of")?.as_str()
     }
 
     /// The tool as the origin of its results.
@@ -226,9 +236,9 @@ impl Tool {
         trust::stray_by(&self.params, path, true, alike)
     }
 
-    /// Parameters that the tool itself fills in with a reference.
-    pub(crate) fn prescribed(&self) -> &[(String, Value)] {
-        &self.prescribed
+    /// The schema of the parameters as a call writes them, if it prescribes references.
+    pub(crate) fn prescribing(&self) -> Option<&Value> {
+        self.prescribing.as_ref()
     }
 
     /// What is wrong with the tool's own schemas.

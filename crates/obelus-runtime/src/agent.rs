@@ -65,6 +65,8 @@ struct File {
     #[serde(default)]
     activities: Map<String, Value>,
     #[serde(default)]
+    delegates: Vec<String>,
+    #[serde(default)]
     mcp: Map<String, Value>,
     #[serde(default)]
     browser: Option<Map<String, Value>>,
@@ -314,6 +316,7 @@ fn settings(file: &File) -> Settings {
         question_seconds: limits.question_seconds.unwrap_or(default.question_seconds),
         reminder_seconds: limits.reminder_seconds.unwrap_or(default.reminder_seconds),
         before: file.before,
+        delegates: file.delegates.clone(),
         activities: default.activities,
         persistent: true,
     }
@@ -378,6 +381,9 @@ impl Reader<'_> {
                 Ok(parsed) => self.append(&mut context, &field, parsed.message),
                 Err(fault) => self.problem(&field, fault.in_message(index).to_string()),
             }
+        }
+        if let Err(why) = crate::delegates::merge_upfront(&mut context, folder) {
+            self.problem("tools", why);
         }
         for tool in context.tools() {
             let Some(before) = &tool.before else { continue };

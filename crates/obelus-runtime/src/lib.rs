@@ -48,6 +48,7 @@ mod agent;
 mod bundled;
 mod clock;
 mod connector;
+mod delegates;
 mod elicitor;
 mod events;
 mod fork;
@@ -80,7 +81,7 @@ pub use handle::SessionHandle;
 pub use host::{Export, Forked, Host, HostBuilder, HostError, Reopened};
 
 // What they are made of, and connected to.
-pub use connector::{ConnectError, ConnectFuture, Connections, Connector, Services};
+pub use connector::{ConnectError, ConnectFuture, Connections, Connector, RequestSource, Services};
 pub use spec::{BoundActivities, ChosenModel, LocalOptions, McpSection, SessionSpec, SpecDifference, SpecError};
 
 // What carries out calls and answers requests.
@@ -118,5 +119,5 @@ pub use iteration_log::{IterationLog, Rotation};
 pub use mask::{masked, masked_value};
 pub use report::{missing_data, render_report, undone};
 pub use session_files::SessionFiles;
-pub use state_file::{FileNews, Found, StateFile};
+pub use state_file::{FileNews, StateFile, StateNews};
 pub use words::{Ending, Language, error_words, how_it_ended, one_line, why_it_ended};

@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use crate::activity::Activities;
 use crate::agent::Agent;
 use crate::bundled::is_bundled;
+use crate::delegates::merge_upfront;
 use crate::policy_names::policy_faults;
 use crate::request::Request;
 pub use difference::SpecDifference;
@@ -50,6 +51,13 @@ pub struct SessionSpec {
     pub language: Option<String>,
     /// Where paths in its file begin.
     pub folder: PathBuf,
+    /// How the idempotency keys of its calls begin (DUR-14): drawn when the session is made. Sessions of older versions
+    /// have none, and use their name.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub key: String,
+    /// The number before that of its first question (ASK-1).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub questions_after: u64,
     /// How this process runs it.
     #[serde(skip)]
     pub local: LocalOptions,
@@ -114,6 +122,9 @@ pub enum SpecError {
     /// The policy is wrong.
     #[error("{0}: policy: {1}")]
     Policy(String, PolicyFault),
+    /// The delegate of a tool cannot be read beforehand.
+    #[error("{0}: {1}")]
+    Delegate(String, String),
     /// A folder has no absolute path.
     #[error("{}: {}", .0.display(), .1)]
     Folder(PathBuf, io::Error),
@@ -138,9 +149,10 @@ impl SessionSpec {
                 serde_json::from_value(given).map_err(|error| SpecError::Settings(name.clone(), error))?
             }
         };
-        let folder = folder_of(path);
+        let (mut context, folder) = (request.context, folder_of(path));
+        merge_upfront(&mut context, &folder).map_err(|why| SpecError::Delegate(name.clone(), why))?;
         Ok(Self {
-            context: request.context,
+            context,
             schema: request.schema,
             settings,
             activities: vec![BoundActivities { folder: folder.clone(), bound: request.activities }],
@@ -171,6 +183,8 @@ impl SessionSpec {
             agent: agent.name,
             language: agent.language,
             folder: agent.folder,
+            key: String::new(),
+            questions_after: 0,
             local: LocalOptions::default(),
         }
     }
@@ -222,8 +236,10 @@ impl SessionSpec {
     /// The session as it is before its first input. Its calls are carried out by these activities.
     pub fn session(&self, id: &str, activities: &Activities) -> Result<Session, SpecError> {
         let settings = Settings { activities: activities.names(), ..self.settings.clone() };
+        let id = if self.key.is_empty() { id } else { &self.key };
         let made = Session::new(id, self.context.clone(), self.schema.clone(), Arc::new(settings));
         let session = made.map_err(|fault| SpecError::Session(self.name.clone(), fault))?;
+        let session = session.with_questions_after(self.questions_after);
         Ok(match &self.steps {
             Some(steps) => session.with_steps(Arc::clone(steps)),
             None => session,
@@ -259,6 +275,10 @@ impl McpSection {
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty() && self.browser.is_none()
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The server that a browser works through.

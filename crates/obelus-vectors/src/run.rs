@@ -185,9 +185,13 @@ impl Run {
         }
         let open: Vec<_> =
             self.session.questions().into_iter().filter(obelus_kernel::session::Question::is_open).collect();
-        if decision["approve_plan"] == true {
+        let about_plan = match decision["edit_plan"].as_object() {
+            Some(changes) => Some(Decision::Edit { params: changes.clone() }),
+            None => (decision["approve_plan"] == true).then_some(Decision::Approve { only: None }),
+        };
+        if let Some(chosen) = about_plan {
             let Some(question) = open.iter().find(|question| question.about == About::Plan) else { return false };
-            self.handle(decided(&question.id, Decision::Approve { only: None }));
+            self.handle(decided(&question.id, chosen));
             return true;
         }
         for question in open.iter().filter(|question| question.about == About::Call) {

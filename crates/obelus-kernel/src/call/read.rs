@@ -14,7 +14,7 @@ use crate::message::unknown_method;
 use crate::names::Name;
 use crate::schema::{self, Breach, without_null_members, without_nulls};
 use crate::template::Template;
-use crate::tool::{METAS, Meta, Tool};
+use crate::tool::{METAS, Meta, Tool, fill_prescribed};
 use crate::wording::{closest, short, type_name};
 
 /// Reads a proposal as far as it can be understood.
@@ -89,6 +89,9 @@ fn unknown_tool(name: &str, said: Option<&Value>, context: &Context) -> String {
     }
 }
 
+/// A parameter as it is meant.
+type Given<'a> = (&'a String, Cow<'a, Value>);
+
 /// A proposal while it is read. What it says of meta-properties is found in one pass.
 struct CallReader<'a> {
     fields: &'a Map<String, Value>,
@@ -136,7 +139,14 @@ impl<'a> CallReader<'a> {
     }
 
     fn output_path(&mut self) -> Option<OutputPath> {
-        let text = self.text("_outputPath")?;
+        let Some(text) = self.text("_outputPath") else {
+            let is_left_out = self.said("_outputPath").is_none_or(Value::is_null);
+            if is_left_out && self.tool.is_some_and(|tool| tool.requires_path) {
+                let text = "the tool requires `_outputPath`: say where the result goes, such as †state.name";
+                self.faults.push(refused(text).at("_outputPath"));
+            }
+            return None;
+        };
         OutputPath::parse(text).map_err(|fault| self.faults.push(fault.at("_outputPath"))).ok()
     }
 
@@ -201,23 +211,19 @@ impl<'a> CallReader<'a> {
     }
 
     fn params(&mut self) -> (Params, Option<Box<Map<String, Value>>>) {
-        let mut params = Vec::with_capacity(self.params);
-        let mut asides: Option<Box<Map<String, Value>>> = None;
-        for (name, value) in self.fields.iter().filter(|(name, _)| !name.starts_with('_')) {
-            let is_declared = || self.tool.is_none_or(|tool| tool.param(name).is_some());
-            if ASIDES.contains(&name.as_str()) && !is_declared() {
-                // A strict mode has the model write all of them.
-                if !value.is_null() {
-                    asides.get_or_insert_default().insert(name.clone(), value.clone());
-                }
-            } else if let Some(value) = self.param(name, value) {
-                self.parse(name, &value, &mut params);
-            }
-        }
-        let Some(tool) = self.tool else { return (params, asides) };
-        for (name, value) in tool.prescribed() {
-            if self.fields.get(name).is_none_or(Value::is_null) {
-                self.parse(name, value, &mut params);
+        let (given, asides) = self.given();
+        let mut params = Vec::with_capacity(given.len());
+        let Some(tool) = self.tool else {
+            given.iter().for_each(|(name, value)| self.parse(name, value, &mut params));
+            return (params, asides);
+        };
+        match tool.prescribing() {
+            None => given.iter().for_each(|(name, value)| self.parse(name, value, &mut params)),
+            Some(written) => {
+                let given = given.into_iter().map(|(name, value)| (name.clone(), value.into_owned()));
+                let mut given: Map<String, Value> = given.collect();
+                self.faults.extend(fill_prescribed(written, &mut given));
+                given.iter().for_each(|(name, value)| self.parse(name, value, &mut params));
             }
         }
         // A parameter with a faulty expression is not reported as missing too.
@@ -227,18 +233,26 @@ impl<'a> CallReader<'a> {
         (params, asides)
     }
 
-    /// The value of a parameter as it is meant; nothing if it is absent, or not what the tool prescribes.
-    fn param(&mut self, name: &str, value: &'a Value) -> Option<Cow<'a, Value>> {
-        let Some(tool) = self.tool else { return Some(Cow::Borrowed(value)) };
-        if let Some((_, prescribed)) = tool.prescribed().iter().find(|(fixed, _)| fixed == name)
-            && !value.is_null()
-            && value != prescribed
-        {
-            let text = format!("the tool prescribes {prescribed}: leave it out, or give just that");
-            self.faults.push(refused(text).at(name));
-            return None;
+    /// The parameters as they are meant, without those that are absent, and the asides.
+    fn given(&self) -> (Vec<Given<'a>>, Option<Box<Map<String, Value>>>) {
+        let mut given = Vec::with_capacity(self.params);
+        let mut asides: Option<Box<Map<String, Value>>> = None;
+        for (name, value) in self.fields.iter().filter(|(name, _)| !name.starts_with('_')) {
+            let is_declared = || self.tool.is_none_or(|tool| tool.param(name).is_some());
+            if ASIDES.contains(&name.as_str()) && !is_declared() {
+                // A strict mode has the model write all of them.
+                if !value.is_null() {
+                    asides.get_or_insert_default().insert(name.clone(), value.clone());
+                }
+                continue;
+            }
+            let meant = match self.tool {
+                Some(tool) => without_null_members(value, name, tool.params()),
+                None => Some(Cow::Borrowed(value)),
+            };
+            given.extend(meant.map(|value| (name, value)));
         }
-        without_null_members(value, name, tool.params())
+        (given, asides)
     }
 
     fn parse(&mut self, name: &str, value: &Value, params: &mut Params) {

@@ -8,6 +8,7 @@ use super::closed;
 use super::limits::{DEEPEST_DECLARED, FORMATS};
 use crate::dialect::entries::{ENTRIES, NAME, VALUE};
 use crate::schema;
+use crate::tool::{choice, prescribed};
 
 /// Keywords that are carried over as they are.
 const KEPT: [&str; 10] = [
@@ -73,6 +74,10 @@ impl<'a> Strict<'a> {
     pub(super) fn member(&mut self, object: &Value, name: &str, schema: &Value, by_reference: bool) -> Value {
         let required = object.get("required").and_then(Value::as_array);
         let required = required.is_some_and(|names| names.iter().any(|known| known == name));
+        if let Some(only) = schema::resolved(schema, self.root).and_then(prescribed).filter(|_| by_reference) {
+            // It is filled in where a call leaves it out.
+            return json!({"type": ["string", "null"], "enum": [only, null]});
+        }
         self.place.push(name.to_owned());
         let mut member = self.convert(schema, by_reference);
         self.place.pop();
@@ -321,8 +326,11 @@ fn guessed_type(fields: &Map<String, Value>) -> Option<Value> {
     }
 }
 
-/// The schema, or a string that begins with `†`.
+/// The schema, or a string that begins with `†` or holds `{†`; the schema alone if it says which references may stand.
 fn or_reference(schema: Value) -> Value {
+    if prescribed(&schema).is_some() || choice(&schema).is_some() {
+        return schema;
+    }
     let takes_any_string = schema.as_object().is_some_and(|fields| {
         schema::named_types(&schema).any(|name| name == "string")
             && !["enum", "const", "pattern", "format", "anyOf"].iter().any(|name| fields.contains_key(*name))
@@ -330,7 +338,7 @@ fn or_reference(schema: Value) -> Value {
     if takes_any_string || is_any_value(&schema) {
         return schema;
     }
-    alternative(schema, json!({"type": "string", "pattern": "^†"}))
+    alternative(schema, json!({"type": "string", "pattern": "^†|\\{†"}))
 }
 
 /// The schema, or null.

@@ -1,19 +1,18 @@
 //! The check of a plan: what is wrong with it before anything runs.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::Manner;
 use super::graph::{Edge, Graph, PlanNode, TooDense};
+use super::rivals::rivals;
 use super::template::{Who, instances_of, who_runs};
 use super::types::{self, Shape};
 use crate::call::Call;
 use crate::context::Context;
 use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
-use crate::fold::Method;
 use crate::message::PlanMode;
 use crate::path::{Path, Segment};
 
@@ -110,7 +109,7 @@ pub(crate) fn check_in_manner(proposals: &[Arc<Value>], mode: PlanMode, manner: 
     check.look_for_unknown_names();
     check.look_for_unfed(context);
     check.look_for_clashes(context);
-    check.look_for_rivals();
+    check.warnings.extend(rivals(&check));
     check.errors.sort_by_key(|fault| (fault.call, fault.rule));
     check
 }
@@ -184,49 +183,6 @@ impl Check {
             }
         }
         self.errors.extend(found);
-    }
-
-    /// Finds several writers of one path without an order. By wave, writers are in order if each waits for the one
-    /// before.
-    fn look_for_rivals(&mut self) {
-        let mut writers: BTreeMap<&Path, Vec<usize>> = BTreeMap::new();
-        for &index in self.waves.iter().flatten() {
-            let call = &self.calls[index];
-            // Pushes and appends do not replace each other.
-            if !matches!(call.output_method, Method::Push | Method::Concat) {
-                for path in call.writes() {
-                    let calls = writers.entry(path).or_default();
-                    if calls.last() != Some(&index) {
-                        calls.push(index);
-                    }
-                }
-            }
-        }
-        let mut budget = 1_000_000;
-        for (path, calls) in writers.into_iter().filter(|(_, calls)| calls.len() > 1) {
-            let mut rivals = BTreeSet::new();
-            // The latest writer for each instance; a call for each instance follows on all of them.
-            let mut latest: BTreeMap<&Who, usize> = BTreeMap::new();
-            for index in calls {
-                let who = &self.who[index];
-                let before: Vec<usize> = match who {
-                    Who::One(_) => latest.get(who).or_else(|| latest.get(&Who::Each)).into_iter().copied().collect(),
-                    _ => std::mem::take(&mut latest).into_values().collect(),
-                };
-                for other in before {
-                    if !self.graph.reaches(other, index, &mut budget) {
-                        rivals.extend([other, index]);
-                    }
-                }
-                latest.insert(who, index);
-            }
-            if let Some(&first) = rivals.first() {
-                let names = rivals.iter().take(5).map(ToString::to_string).collect::<Vec<_>>().join(", ");
-                let more = if rivals.len() > 5 { format!(" and {} more", rivals.len() - 5) } else { String::new() };
-                let text = format!("calls {names}{more} all write {path}, in no order: the last to complete wins");
-                self.warnings.push(Warning { rule: Rule::Plan5, call: Some(first), text });
-            }
-        }
     }
 }
 

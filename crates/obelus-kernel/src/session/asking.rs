@@ -110,21 +110,37 @@ impl Session {
         if !before_reading {
             reasons.push(Reason::PlannedAfterReading(shown.untrusted().map(str::to_owned).collect()));
         }
-        let words: Vec<String> = calls.iter().map(|call| self.described_plan(call)).collect();
-        let asked = calls.into_iter().map(|call| AskedCall::new(call, String::new(), Vec::new())).collect();
+        self.ask_about_calls(&calls, manner, before_reading, reasons, &|_, _| false);
+    }
+
+    /// Asks about the calls of a plan. `is_own` says which parameters of a call a person has written.
+    pub(super) fn ask_about_calls(
+        &mut self,
+        calls: &[Arc<Value>],
+        manner: Manner,
+        before_reading: bool,
+        reasons: Vec<Reason>,
+        is_own: &dyn Fn(usize, &str) -> bool,
+    ) {
+        let words =
+            calls.iter().enumerate().map(|(index, call)| self.described_plan(call, &|name| is_own(index, name)));
+        let words: Vec<String> = words.collect();
+        let asked = calls.iter().map(|call| AskedCall::new(Arc::clone(call), String::new(), Vec::new())).collect();
         let draft = Draft::new(About::Plan, asked, words.join("\n")).because(reasons);
         self.ask(Draft { manner, before_reading, ..draft });
     }
 
     /// A call of a plan in words. A person's yes covers its proposal and literals, so those are marked; what its
     /// references bring is judged when it is there.
-    fn described_plan(&self, call: &Value) -> String {
+    fn described_plan(&self, call: &Value, is_own: &dyn Fn(&str) -> bool) -> String {
         let tool = call.get("_tool").and_then(Value::as_str).and_then(|name| self.memory.context.tool(name));
         let is_aside = |name: &str| ASIDES.contains(&name) && tool.is_none_or(|tool| tool.param(name).is_none());
         let origins = |part: Part<'_>| match part {
             Part::Value(_, Value::String(text)) if text.starts_with('†') && !text.starts_with("††") => {
                 Origins::default()
             }
+            Part::Value([first, ..], _) if is_own(&first.key()) => Origins::default(),
+            Part::Proposal if is_own("_tool") => Origins::default(),
             _ => self.transcript.shown().clone(),
         };
         describe(call, &is_aside, &origins)

@@ -93,6 +93,7 @@ impl Session {
                 let open: Vec<usize> = question.open_calls().collect();
                 self.deny(number, &open, &reason, by);
             }
+            Decision::Edit { params } => self.edit_plan(number, &params, by)?,
             other => return Err(unfit(question, &other)),
         }
         Ok(())
@@ -152,6 +153,7 @@ impl Session {
         self.turn.reopen();
         if is_plan {
             let error = json!({"code": "plan_denied", "message": reason});
+            self.transcript.note_plan_denied(error.clone());
             self.transcript.tell_error(error_data(Value::Null, error));
         }
         for (hash, jobs) in dropped {
@@ -205,9 +207,7 @@ impl Session {
         let mut whole = (*frozen.call).clone();
         for (name, value) in params {
             if name.starts_with('_') || !is_param(tool, &edited, name) {
-                let near = closest(name, &param_names(tool, &edited)).map(|near| format!("; did you mean `{near}`?"));
-                let text = format!("`{}` is not a parameter{}", crate::visible(name), near.unwrap_or_default());
-                return Err(Refused::new("bad_edit", text));
+                return Err(unknown_param(tool, &edited, name));
             }
             whole[name] = value.clone();
             edited[name] = value.clone();
@@ -290,8 +290,14 @@ fn param_names<'a>(tool: &'a Tool, params: &'a Value) -> Vec<&'a str> {
     declared.into_iter().flatten().map(|(name, _)| name.as_str()).chain(own).collect()
 }
 
+/// A person sets what is no parameter.
+pub(super) fn unknown_param(tool: &Tool, params: &Value, name: &str) -> Refused {
+    let near = closest(name, &param_names(tool, params)).map(|near| format!("; did you mean `{near}`?"));
+    Refused::new("bad_edit", format!("`{}` is not a parameter{}", crate::visible(name), near.unwrap_or_default()))
+}
+
 /// Whether a person may set a parameter: the tool declares it, the call has it, or the tool declares none.
-fn is_param(tool: &Tool, params: &Value, name: &str) -> bool {
+pub(super) fn is_param(tool: &Tool, params: &Value, name: &str) -> bool {
     let is_open = tool.params().get("properties").and_then(Value::as_object).is_none_or(Map::is_empty);
     is_open || param_names(tool, params).contains(&name)
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::ids::{QuestionId, RequestNumber, Routed};
-use super::inbox::{Question, Said};
+use super::inbox::{About, Question, Said};
 use super::input::{CallError, Input};
 use super::output::{Ends, Reply, Task};
 use super::scheduler::Trigger;
@@ -25,10 +25,10 @@ impl Session {
         if self.graph.is_some() {
             self.withdraw_questions(Said::WentOn);
         }
-        // Steps that the mode keeps back stay planned until there is another plan.
-        self.projection.plan = self.projection.kept_back(&self.calls(), &self.memory.context);
+        self.keep_planned();
         self.transcript.begin_turn();
         self.turn = Turn::new(&self.settings);
+        self.turn.began = (self.scheduler.next_step(), self.memory.context.length());
         match words {
             Some(words) => {
                 self.remember_words(Role::User, &words.text);
@@ -45,6 +45,11 @@ impl Session {
             Some(_) => self.begin_graph(),
             None => self.request(),
         }
+    }
+
+    /// Steps that the mode keeps back stay planned until there is another plan, whatever the turns after it bring.
+    fn keep_planned(&mut self) {
+        self.projection.plan = self.projection.kept_back(&self.calls(), &self.memory.context);
     }
 
     /// A one-off request leaves its words behind, and nothing else.
@@ -82,6 +87,7 @@ impl Session {
             return Err(Refused::new("no_plan", "the request has no plan to run"));
         };
         self.begin_without_model();
+        self.projection.plan.clear();
         let before_reading = self.transcript.shown().is_trusted();
         self.start_step(&plan.calls, Trigger::Approved { by_person: true, before_reading }, Manner::default());
         Ok(())
@@ -89,6 +95,7 @@ impl Session {
 
     /// Begins a turn that asks no model for calls or output.
     pub(super) fn begin_without_model(&mut self) {
+        self.keep_planned();
         self.transcript.reset();
         self.turn = Turn::new(&self.settings);
         self.turn.asks_model = false;
@@ -105,10 +112,18 @@ impl Session {
         self.transcript.note_request();
         let shown = self.settings.in_sight(self.in_view());
         self.transcript.show(&shown);
+        self.show_words_of_tools();
         self.catch_up_grounds_of_shown();
         let number = self.scheduler.number_request();
         self.turn.enter(Phase::Asking(number));
         self.tasks.push_back(Task::AskModel { id: Routed::own(RequestNumber(number)) });
+    }
+
+    /// Words of tools that nobody has checked count as untrusted data that is shown (POL-8). No planner is spared them.
+    fn show_words_of_tools(&mut self) {
+        let sources = self.memory.context.tools().filter_map(|tool| tool.words_of());
+        let origins: Origins = sources.map(|name| Origin::Tool { name: name.into(), trusted: false }).collect();
+        self.transcript.show(&origins);
     }
 
     /// The origins of everything that a request shows: memory, the calls with their references resolved, and what
@@ -189,7 +204,8 @@ impl Session {
         if self.must_follow_up() {
             return self.request();
         }
-        if self.inbox.open().next().is_some() || self.scheduler.awaits_user() {
+        let waits = self.inbox.open().next().is_some() || self.scheduler.awaits_user();
+        if waits && (self.turn.over.is_some() || self.is_asked_in_turn()) {
             return self.rest(Ends::Waiting, None);
         }
         if let Some((ends, reason)) = self.turn.over.clone() {
@@ -198,20 +214,43 @@ impl Session {
         if self.graph.is_some() {
             return self.leave_node();
         }
+        let done = if waits { Ends::Waiting } else { Ends::Output };
         // In the mode `shadow` one solution is enough, if the model has nothing to mend in it.
         let is_enough = self.settings.mode == Mode::Shadow && !self.turn.is_faulty;
         if !self.turn.asks_model || (is_enough && self.turn.output.is_null()) {
-            return self.rest(Ends::Output, None);
+            return self.rest(done, None);
         }
         if self.turn.output.is_null() {
             return match self.settings.follow_up {
                 FollowUp::Always => self.request(),
-                FollowUp::AfterReads | FollowUp::Never => self.rest(Ends::Output, None),
+                FollowUp::AfterReads | FollowUp::Never => self.rest(done, None),
             };
         }
-        match self.fault_of_output() {
-            None => self.rest(Ends::Output, None),
-            Some(fault) => self.refuse_output(&fault),
+        if let Some(fault) = self.fault_of_output() {
+            return self.refuse_output(&fault);
+        }
+        if waits {
+            self.say_output();
+        }
+        self.rest(done, None);
+    }
+
+    /// Whether a call or a plan of this very turn waits for a person. What an earlier turn asked holds nothing back.
+    fn is_asked_in_turn(&self) -> bool {
+        let (first_step, length) = self.turn.began;
+        let is_new = |question: &Question| question.about == About::Plan && question.asked_after > length;
+        let is_alone = self.brief.depth == 0 && self.graph.is_none();
+        !is_alone || self.scheduler.has_steps_since(first_step) || self.inbox.open().any(is_new)
+    }
+
+    /// Tells the result as words, because a question of an earlier turn still waits and the turn rests on that.
+    fn say_output(&mut self) {
+        let Ok(Value::String(words)) = self.output_for_people() else { return };
+        let Value::String(output) = std::mem::take(&mut self.turn.output) else { return };
+        if !self.turn.said.contains(&output) {
+            self.remember_words(Role::Assistant, &output);
+            self.turn.said.push(words.clone());
+            self.tasks.push_back(Task::Say(words));
         }
     }
 

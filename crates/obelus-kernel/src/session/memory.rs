@@ -24,7 +24,7 @@ use crate::origin::{Origin, Origins};
 use crate::path::Path;
 use crate::time::Time;
 pub(super) use observations::{DigestPlace, mentions};
-pub(super) use results::{Author, Failure, Written};
+pub(super) use results::{Author, Failure, ReadMessages, Written};
 
 /// The context of a session, and what is needed to write to it.
 pub(super) struct Memory {
@@ -40,7 +40,7 @@ pub(super) struct Memory {
     digests: Vec<DigestPlace>,
 }
 
-/// A kind, an instance, and a pointer into the kind's schema.
+/// A kind, an instance, and what the kind's schema says of a part.
 type PartOfKind = (Name, Option<String>, String);
 
 impl Memory {

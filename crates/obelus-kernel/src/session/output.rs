@@ -187,6 +187,8 @@ pub struct CallReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallStatus {
+    /// It is part of a plan that nobody has set to work.
+    Planned,
     /// Something it needs is not there yet.
     Blocked,
     /// It may run as soon as there is room.
@@ -219,6 +221,7 @@ impl CallStatus {
     /// The status in one word.
     pub fn name(self) -> &'static str {
         match self {
+            CallStatus::Planned => "planned",
             CallStatus::Blocked => "blocked",
             CallStatus::Ready => "ready",
             CallStatus::Waiting => "waiting",

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::ids::JobRef;
-use super::input::{CallError, Outcome};
-use super::memory::{Author, Failure, Written};
+use super::ids::{JobRef, LocalCall};
+use super::input::{CallError, Input, Outcome};
+use super::memory::{Author, Failure, ReadMessages, Written};
 use super::scheduler::Status;
 use super::settings::Settings;
 use super::{Session, error_data};
@@ -16,8 +16,46 @@ use crate::expr::{Group, OutputPath};
 use crate::fault::{Fault, Rule};
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
+use crate::tool::Tool;
 
 impl Session {
+    /// Takes in what came of something that was handed out. Ids that name nothing here are ignored.
+    pub(super) fn take_completion(&mut self, completion: Input) {
+        match completion {
+            Input::Answer { id, answer } => {
+                if let Some(number) = id.local() {
+                    self.take_answer(number.0, answer);
+                }
+            }
+            Input::Partial { id, index, call } => {
+                if let Some(number) = id.local() {
+                    self.start_early(number.0, index, &call);
+                }
+            }
+            Input::Ended { id, outcome } => {
+                if let Some(call) = id.local() {
+                    self.take_outcome(call, outcome);
+                }
+            }
+            Input::InDoubt { id } => {
+                if let Some(call) = id.local() {
+                    self.take_doubt(call);
+                }
+            }
+            Input::Loaded { id, request } => {
+                if let Some(LocalCall::Job(at)) = id.local() {
+                    self.take_loaded(at, request);
+                }
+            }
+            Input::DidNot { id, attempt } => {
+                if let Some(LocalCall::Job(at)) = id.local() {
+                    self.take_did_not(at, attempt);
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// An activity, or a delegate, has come to its end.
     pub(super) fn finish(&mut self, at: JobRef, outcome: Outcome) {
         self.close_elicitations(at);
@@ -27,8 +65,11 @@ impl Session {
             if let Outcome::Value(result) = &outcome {
                 self.write_side_writes(at, &call, result, &None);
             }
-            let failed = matches!(outcome, Outcome::Error(_) | Outcome::Lost { .. });
-            return self.close(at, if failed { Status::Failed } else { Status::Done });
+            return match outcome {
+                Outcome::Error(error) => self.close_unkept(at, Some(error)),
+                Outcome::Lost { message } => self.close_unkept(at, Some(CallError::new("lost", message))),
+                Outcome::Value(_) | Outcome::Messages(_) => self.close_unkept(at, None),
+            };
         }
         let outcome = match fault_of_result(&self.settings, &call, &outcome) {
             Some(error) => Outcome::Error(error),
@@ -44,6 +85,21 @@ impl Session {
             self.write_side_writes(at, &call, &result, written);
         }
         self.end_with(at, written);
+    }
+
+    /// Ends a call whose result is not kept. Its failure is a matter of the log: the turn may have ended long ago.
+    fn close_unkept(&mut self, at: JobRef, error: Option<CallError>) {
+        let status = if error.is_some() { Status::Failed } else { Status::Done };
+        let own = self.settings.origin_of_error(self.scheduler.call(at));
+        if let (Some(error), Some(job)) = (error, self.scheduler.job_mut(at)) {
+            job.error = Some(Box::new(json!({"code": error.code, "message": error.message})));
+            // The next request tells the model why, in the words of the tool.
+            job.origins.join(&own);
+        }
+        self.close(at, status);
+        if self.turn.is_at_rest() {
+            self.report_errors();
+        }
     }
 
     fn write_outcome(&mut self, at: JobRef, call: &Arc<Call>, outcome: Outcome) -> Result<Written, Failure> {
@@ -63,7 +119,16 @@ impl Session {
                 memory.write_instances(&author, rows)
             }
             Outcome::Value(value) => memory.write_value(&author, value, None).map_err(Failure::Structural),
-            Outcome::Messages(messages) => memory.write_messages(&Author { mints: true, ..author }, messages),
+            Outcome::Messages(messages) => {
+                let read = ReadMessages::read(&author, messages)?;
+                match call.tool.as_deref().and_then(|tool| read.values().find_map(|value| bad_result(tool, value))) {
+                    Some(error) => memory.write_error(&failed, error),
+                    None => {
+                        let author = Author { mints: true, ..author };
+                        memory.write_messages(&author, read).map_err(Failure::Structural)
+                    }
+                }
+            }
             Outcome::Error(error) => memory.write_error(&failed, error),
             Outcome::Lost { message } => memory.write_error(&failed, CallError::new("lost", message)),
         }
@@ -152,7 +217,14 @@ fn fault_of_result(settings: &Settings, call: &Call, outcome: &Outcome) -> Optio
         let text = format!("the result is larger than the {most} bytes that are kept; ask for less");
         return Some(CallError::new("result_too_large", text));
     }
-    let (Outcome::Value(value), Some(tool)) = (outcome, &call.tool) else { return None };
+    match (outcome, &call.tool) {
+        (Outcome::Value(value), Some(tool)) => bad_result(tool, value),
+        _ => None,
+    }
+}
+
+/// Why a value is not what the tool promised to return.
+fn bad_result(tool: &Tool, value: &Value) -> Option<CallError> {
     if tool.keeps_digest && !value["digest"].is_string() {
         let text = "of what this tool brings only a digest is kept, and there is none";
         return Some(CallError::new("bad_result", text));

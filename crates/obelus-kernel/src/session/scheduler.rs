@@ -362,6 +362,11 @@ impl Scheduler {
         self.steps.is_empty() && self.model_calls.is_empty()
     }
 
+    /// Whether a step with this number, or a later one, is under way.
+    pub(super) fn has_steps_since(&self, number: u32) -> bool {
+        self.steps.iter().any(|(active, _)| active >= number)
+    }
+
     /// Takes the errors of all steps, each with whose words it is.
     pub(super) fn take_errors(&mut self) -> Vec<(Value, Origins)> {
         self.steps.iter_mut().flat_map(|step| std::mem::take(&mut step.errors)).collect()

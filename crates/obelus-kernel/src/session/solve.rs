@@ -85,7 +85,6 @@ impl Session {
             self.tasks.push_back(Task::Say(words));
         }
         self.turn.is_faulty = false;
-        self.transcript.note_answer();
         let manner = solution.manner();
         self.turn.output = match self.output_schema() {
             Some(schema) => without_nulls(&solution.output, schema).into_owned(),
@@ -95,13 +94,17 @@ impl Session {
         if calls.is_empty() {
             return;
         }
-        // Another plan takes the place of the one that the mode kept back.
-        self.projection.plan.clear();
         let calls: Vec<Arc<Value>> = calls.into_iter().map(Arc::new).collect();
+        // Another plan takes the place of the one that the mode kept back; calls that cannot be read are none.
+        let is_readable = |call: &Arc<Value>| Call::read(call, &self.memory.context).1.is_empty();
+        if !self.projection.plan.is_empty() && calls.iter().any(is_readable) {
+            self.projection.plan.clear();
+        }
         let mode = self.plan_mode();
         // An entry that is no call is an error of the step, and no part of a plan that can be read again.
         let readable = calls.iter().filter(|call| call.is_object()).cloned().collect();
         self.memory.remember(Message::Plan(Plan { calls: readable, mode }));
+        self.transcript.note_plan();
         match mode {
             PlanMode::Eager => {
                 let trigger = Trigger::Eager { first: self.turn.requests == 1 };
@@ -173,6 +176,7 @@ impl Session {
 
     /// Sets the calls of a solution or an approved plan to work.
     pub(super) fn start_step(&mut self, calls: &[Arc<Value>], trigger: Trigger, manner: Manner) {
+        self.transcript.note_start();
         let context = &self.memory.context;
         let literal = match trigger {
             Trigger::Approved { by_person: true, .. } => Origins::of(Origin::User),

@@ -29,7 +29,7 @@ impl Session {
             fields.insert(name.clone(), self.in_progress());
         }
         if let Some(name) = &managed.planned {
-            fields.insert(name.clone(), self.projection.planned(&self.calls(), context));
+            fields.insert(name.clone(), self.projection.planned(&self.calls(), &self.inbox, context));
         }
         if let Some(name) = &managed.confirmations {
             fields.insert(name.clone(), self.projection.confirmations(&self.inbox, self.naming()));

@@ -140,11 +140,14 @@ impl StateProjection {
         self.plan = calls.iter().map(|call| step_form(call, false, context)).collect();
     }
 
-    /// The steps that wait, and those that the mode keeps back.
-    pub(super) fn planned(&self, calls: &[CallReport], context: &Context) -> Value {
+    /// The steps that wait, by themselves or in a plan, and those that the mode keeps back.
+    pub(super) fn planned(&self, calls: &[CallReport], inbox: &Inbox, context: &Context) -> Value {
         let mut steps = self.kept_back(calls, context);
-        for report in calls.iter().filter(|report| report.status == CallStatus::Waiting) {
-            add_step(&mut steps, step_form(&report.call, true, context));
+        let plans = inbox.open().filter(|question| question.about == About::Plan);
+        let in_plans = plans.flat_map(|question| question.calls.iter().map(|asked| &asked.call));
+        let by_itself = calls.iter().filter(|report| report.status == CallStatus::Waiting).map(|report| &report.call);
+        for call in by_itself.chain(in_plans) {
+            add_step(&mut steps, step_form(call, true, context));
         }
         steps.into()
     }
@@ -316,7 +319,7 @@ mod tests {
     fn a_step_is_planned_once_whatever_is_said_beside_it() {
         let mut projection = StateProjection::default();
         projection.plan = projection.kept_back(&[report(CallStatus::Refused, "POL-1")], &context());
-        let planned = projection.planned(&[report(CallStatus::Waiting, "")], &context());
+        let planned = projection.planned(&[report(CallStatus::Waiting, "")], &Inbox::default(), &context());
         assert_eq!(planned.as_array().unwrap().len(), 1, "{planned}");
     }
 

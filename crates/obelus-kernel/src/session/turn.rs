@@ -48,6 +48,10 @@ pub(super) struct Turn {
     pub(super) is_faulty: bool,
     /// The result, held back while something waits for a person.
     pub(super) output: Value,
+    /// Where it began: the number of its first step, and how many messages the context had. Steps and questions from
+    /// before are those of earlier turns.
+    #[serde(default)]
+    pub(super) began: (u32, usize),
     pub(super) said: Vec<String>,
     /// The call that a node of a graph has planned, and where its parts come from.
     #[serde(default)]
@@ -84,6 +88,7 @@ impl Turn {
             out_of_format: None,
             is_faulty: false,
             output: Value::Null,
+            began: (0, 0),
             said: Vec::new(),
             planned: None,
             pictures: Vec::new(),
@@ -171,6 +176,8 @@ impl Turn {
             self.calls = 0;
         }
         self.said.clear();
+        // Of several questions, the model is asked after the last decision, whichever turn raised them.
+        self.began = (0, 0);
         self.named_end = None;
         self.asks_model |= self.asks_when_decided;
         self.enter(Phase::Working);

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 
-use super::{Effect, METAS, Meta, ResultPart, SideWrite, Tool, before, trust, wrong};
+use super::{Effect, METAS, Meta, ResultPart, SideWrite, Tool, before, prescribed, trust, upfront, wrong};
 use crate::expr::OutputPath;
 use crate::fault::Fault;
 use crate::fold::Method;
@@ -30,6 +30,7 @@ pub(super) fn read(name: &str, schema: &Value) -> Result<Tool, Fault> {
         return Err(wrong(format!("`_tool` says {own}, the name is `{name}`")));
     }
     let metas = metas_of(definition, &properties)?;
+    upfront::check(definition, meta_of(definition, &properties, "_delegate").fixed.as_ref().and_then(Value::as_str))?;
     let effect = effect_of(definition)?;
     let idempotent = match definition.get("x-idempotent") {
         None => false,
@@ -48,7 +49,12 @@ pub(super) fn read(name: &str, schema: &Value) -> Result<Tool, Fault> {
         // The digest stands for the whole result, so it is trusted only if all of that is.
         parts.push(part(("digest".to_owned(), all_trusted, false)));
     }
-    let prescribed = prescribed(&properties);
+    let requires_path = is_required(definition, "_outputPath");
+    let written = params_schema(definition, properties);
+    let (params, prescribing) = match prescribed::relaxed(&written) {
+        Some(relaxed) => (relaxed, Some(written)),
+        None => (written, None),
+    };
     Ok(Tool {
         name: name.to_owned(),
         schema: schema.clone(),
@@ -67,9 +73,10 @@ pub(super) fn read(name: &str, schema: &Value) -> Result<Tool, Fault> {
         parts,
         before: before::read(definition.get("x-before"))?,
         issued,
-        params: params_schema(definition, properties, &prescribed),
+        params,
         metas,
-        prescribed,
+        prescribing,
+        requires_path,
         validator: OnceLock::new(),
         plain: OnceLock::new(),
         output_validator: OnceLock::new(),
@@ -96,12 +103,9 @@ fn effect_of(definition: &Map<String, Value>) -> Result<Effect, Fault> {
     known.ok_or_else(|| wrong("`x-effect` is one of read, create, update, delete, configure"))
 }
 
-/// Parameters with a reference as their `const`.
-fn prescribed(properties: &Map<String, Value>) -> Vec<(String, Value)> {
-    let is_reference = |value: &Value| value.as_str().is_some_and(|text| text.starts_with('†'));
-    let fixed = properties.iter().filter_map(|(name, schema)| Some((name, schema.get("const")?)));
-    let references = fixed.filter(|(name, value)| !name.starts_with('_') && is_reference(value));
-    references.map(|(name, value)| (name.clone(), value.clone())).collect()
+fn is_required(definition: &Map<String, Value>, name: &str) -> bool {
+    let required = definition.get("required").and_then(Value::as_array);
+    required.is_some_and(|names| names.iter().any(|known| known == name))
 }
 
 /// A meta-property is defined among the properties, or on the tool itself.
@@ -149,16 +153,8 @@ fn names(definition: &Map<String, Value>, field: &str) -> Result<Option<Vec<Stri
 }
 
 /// The definition without meta-properties and annotations.
-fn params_schema(
-    definition: &Map<String, Value>,
-    mut properties: Map<String, Value>,
-    prescribed: &[(String, Value)],
-) -> Value {
+fn params_schema(definition: &Map<String, Value>, mut properties: Map<String, Value>) -> Value {
     properties.retain(|name, _| !name.starts_with('_'));
-    for (name, _) in prescribed {
-        // The value behind the reference is not held against the `const`.
-        properties.insert(name.clone(), Value::Bool(true));
-    }
     let keep = |name: &&String| !name.starts_with('_') && !name.starts_with("x-") && *name != "properties";
     let mut params: Map<String, Value> =
         definition.iter().filter(|(name, _)| keep(name)).map(|(name, value)| (name.clone(), value.clone())).collect();

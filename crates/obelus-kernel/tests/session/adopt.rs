@@ -212,6 +212,17 @@ fn what_the_mode_does_not_permit_is_not_lost_and_does_not_run() {
 }
 
 #[test]
+fn a_plan_that_the_mode_keeps_back_is_not_lost_when_a_state_comes_with_a_question() {
+    let mut harness = agent("shadow");
+    harness.user("a deal");
+    harness.solve(json!([{"_tool": "look", "q": 7}]), json!(null));
+    let planned = |harness: &Harness| harness.session.state()["next_planned_actions"].clone();
+    assert_eq!(planned(&harness)[0]["method"], "look");
+    take_up(&mut harness, example()).expect("it is taken up");
+    assert_eq!(planned(&harness)[0]["method"], "look");
+}
+
+#[test]
 fn a_method_that_this_agent_does_not_know_stays_as_it_came() {
     let mut harness = agent("full");
     let mut state = example();

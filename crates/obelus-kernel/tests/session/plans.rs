@@ -1,6 +1,6 @@
 //! PLAN-9, PLAN-12: plans that are made first, and approved as a whole.
 
-use obelus_kernel::session::{Decision, Ends, Input};
+use obelus_kernel::session::{CallReport, Decision, Ends, Input, Mode};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -55,10 +55,9 @@ fn a_denied_plan_goes_back_to_the_model() {
 }
 
 #[test]
-fn a_plan_is_approved_or_denied_as_a_whole_and_nothing_else() {
+fn a_plan_is_approved_or_denied_as_a_whole() {
     let mut harness = lazy(json!({}));
     harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
-    assert_eq!(harness.edit("q1", json!({"id": 2})).unwrap_err().code, "unfit_answer");
     let part = Decision::Approve { only: Some(vec![]) };
     assert_eq!(harness.decide("q1", part).unwrap_err().code, "unfit_answer", "the rest of it would run too");
     assert_eq!((harness.waiting().len(), harness.started.len()), (1, 0));
@@ -115,6 +114,93 @@ fn of_plans_that_wait_the_latest_is_meant() {
     assert_eq!(harness.handed_out("make")[0]["q"], 2);
 }
 
+/// What the model is shown of calls with the latest request: of this turn, and of those before.
+fn shown(harness: &Harness) -> (Vec<&'static str>, Vec<&'static str>) {
+    let prompt = harness.session.prompt(harness.requests.last().expect("a request")).expect("a prompt");
+    let statuses = |reports: &[CallReport]| reports.iter().map(|report| report.status.name()).collect();
+    (statuses(&prompt.plan), statuses(&prompt.earlier))
+}
+
+#[test]
+fn plan_10_after_a_limit_the_model_is_shown_what_was_done_and_what_was_not() {
+    let mut harness = Harness::with(json!({"max_calls": 2, "persistent": true}));
+    harness.user("Three letters");
+    harness.solve(
+        json!((1..=3).map(|n| call("make", &format!("m{n}"), json!({"q": n}))).collect::<Vec<_>>()),
+        json!(null),
+    );
+    harness.returns("make", json!(1));
+    harness.returns("make", json!(2));
+    assert_eq!(harness.rested(), Ends::Limit);
+    harness.user("continue");
+    assert_eq!(shown(&harness), (vec![], vec!["done", "done", "skipped"]));
+    // An answer without calls leaves the plan as it is.
+    harness.solve(json!([]), json!("Shall I?"));
+    harness.user("yes");
+    assert_eq!(shown(&harness).1, ["done", "done", "skipped"]);
+    harness.solve(json!([call("make", "m3", json!({"q": 3}))]), json!(null));
+    harness.returns("make", json!(3));
+    harness.solve(json!([]), json!("over"));
+    harness.user("thanks");
+    assert_eq!(shown(&harness).1, ["done"]);
+}
+
+#[test]
+fn plan_10_a_plan_that_was_denied_or_never_begun_is_shown() {
+    let mut harness = lazy(json!({"persistent": true}));
+    harness.solve(json!([call("make", "m", json!({}))]), json!(null));
+    harness.deny("q1");
+    assert_eq!(shown(&harness).0, ["denied"]);
+    harness.solve(json!([]), json!("over"));
+    harness.user("And now?");
+    assert_eq!(shown(&harness).0, ["denied"]);
+
+    let plan = json!([{"type": "plan", "plan": [call("read", "r", json!({}))]}]);
+    let mut harness = Harness::on(plan, json!({}));
+    harness.user("Is the plan good?");
+    assert_eq!(shown(&harness).0, ["planned"]);
+}
+
+#[test]
+fn a_plan_that_waits_can_be_changed_and_the_changed_one_is_asked_about() {
+    let mut harness = lazy(json!({}));
+    let calls = json!([call("read", "r", json!({"q": "old"})), call("make", "m", json!({"q": "†state.r"}))]);
+    harness.solve(calls, json!("over"));
+    harness.edit("q1", json!({"0": {"q": "new"}})).unwrap();
+    assert_eq!((harness.waiting(), harness.started.len(), harness.rested()), (vec!["q2".to_owned()], 0, Ends::Waiting));
+    assert!(harness.question("q2").description.contains("new"));
+    let refused = harness.decide("q1", Decision::Approve { only: None }).unwrap_err();
+    assert_eq!(refused.code, "already_decided", "nobody approves by it what it did not show");
+    harness.edit("q2", json!({"plan": [call("make", "m", json!({"q": "mine"}))]})).unwrap();
+    harness.approve("q3");
+    assert_eq!((harness.handed_out("make")[0]["q"].clone(), harness.handed_out("read").len()), (json!("mine"), 0));
+    harness.returns("make", json!(1));
+    assert_eq!(harness.rested(), Ends::Output);
+}
+
+#[test]
+fn a_change_that_makes_a_plan_faulty_is_refused_and_the_plan_still_waits() {
+    let mut harness = lazy(json!({}));
+    let calls = json!([call("change", "c", json!({"id": 1})), call("make", "m", json!({"q": "†state.c"}))]);
+    harness.solve(calls, json!("over"));
+    for (change, words) in [
+        (json!({"id": 2}), "index"),
+        (json!({"5": {"id": 2}}), "index"),
+        (json!({"0": {"idd": 2}}), "did you mean `id`"),
+        (json!({"0": {"_outputPath": "†state.x"}}), "_outputPath"),
+        (json!({"0": {"id": "two"}}), "integer"),
+        (json!({"1": {"q": "†state.nothing"}}), "†state.nothing"),
+        (json!({"plan": []}), "deny"),
+        (json!({"plan": {}}), "array"),
+        (json!({"plan": [5]}), "object"),
+        (json!({"plan": [{"_tool": "fly"}]}), "unknown tool"),
+    ] {
+        let refused = harness.edit("q1", change.clone()).unwrap_err();
+        assert!(refused.code == "bad_edit" && refused.text.contains(words), "{change}: {}", refused.text);
+    }
+    assert_eq!((harness.waiting(), harness.started.len()), (vec!["q1".to_owned()], 0));
+}
+
 #[test]
 fn plan_12_a_plan_of_the_model_is_never_run_as_the_users() {
     let given = json!([{"type": "plan", "plan": [call("read", "r", json!({}))], "mode": "lazy"}]);
@@ -127,5 +213,46 @@ fn plan_12_a_plan_of_the_model_is_never_run_as_the_users() {
         assert_eq!(taken, if runs.is_empty() { Err("no_plan") } else { Ok(()) });
         let started: Vec<&str> = harness.started.iter().map(|start| start.tool.name.as_str()).collect();
         assert_eq!(started, runs, "what the model proposed still waits for its approval");
+    }
+}
+
+/// The methods of the steps that the state has as planned.
+fn planned(harness: &Harness) -> Vec<String> {
+    let state = harness.session.state();
+    let steps = state["next"].as_array().cloned().unwrap_or_default();
+    steps.iter().map(|step| step["method"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn in_shadow_a_plan_stays_planned_with_all_that_depends_on_it_until_there_is_another() {
+    for mode in ["lazy", "eager"] {
+        let context = json!([{"type": "plan", "plan": [], "mode": mode}, {"type": "state", "data": {"r": "old"}}]);
+        let mut harness = Harness::on(context, json!({"mode": "shadow", "kept": {"planned": "next"}}));
+        harness.start();
+        let thought = call("muse", "t", json!({"q": "†state.r"}));
+        let calls = json!([call("read", "r", json!({})), thought, call("make", "m", json!({"q": "†state.t"}))]);
+        harness.solve(calls, json!(null));
+        assert_eq!(
+            (planned(&harness), harness.started.len()),
+            (["read", "muse", "make"].map(str::to_owned).into(), 0),
+            "{mode}"
+        );
+        assert_eq!(harness.rested(), Ends::Output);
+        for words in ["thanks", "yes"] {
+            harness.user(words);
+            assert_eq!(planned(&harness).len(), 3, "{mode}: while the model is asked");
+            harness.solve(json!([]), json!("words"));
+            assert_eq!(planned(&harness).len(), 3, "{mode}: after {words}");
+        }
+        let state = harness.session.state();
+        harness.tell(Input::State { state, by: "ann".to_owned() }).unwrap();
+        assert_eq!(planned(&harness).len(), 3, "{mode}: after the state was read back");
+        harness.tell(Input::Mode { mode: Mode::Canary }).unwrap();
+        assert_eq!(planned(&harness).len(), 3, "{mode}: in another mode");
+        harness.user("something that does not exist");
+        harness.solve(json!([{"_tool": "fly"}]), json!(null));
+        assert_eq!(planned(&harness).len(), 3, "{mode}: what cannot be read is no plan");
+        harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
+        assert_eq!(planned(&harness), ["drop"], "{mode}");
     }
 }

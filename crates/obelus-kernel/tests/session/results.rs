@@ -1,4 +1,4 @@
-//! CALL-5, CALL-6, CALL-8: what a call brings, and what of it is kept.
+//! CALL-5 to CALL-8: what a call brings, and what of it is kept.
 
 use obelus_kernel::session::{Ends, Outcome};
 use obelus_kernel::{Context, MAX_DEPTH};
@@ -73,4 +73,34 @@ fn whatever_the_model_answers_the_context_can_be_read_back() {
         assert_eq!((harness.requests.len(), harness.rests.len()), (1, 0), "{answer}");
         read_back(&harness);
     }
+}
+
+#[test]
+fn what_messages_bring_is_held_against_what_the_tool_returns() {
+    let message = |value: Value| Outcome::Messages(vec![json!({"type": "state", "data": {"n": value}})]);
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([{"_tool": "count", "_outputPath": "†state.n"}]), json!("over"));
+    harness.ends("count", message(json!("many")));
+    assert_eq!((harness.states("count"), harness.errors()), (vec!["failed"], vec!["bad_result".to_owned()]));
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([{"_tool": "count", "_outputPath": "†state.n || †state.oops"}]), json!("over"));
+    harness.ends("count", message(json!("many")));
+    assert_eq!((harness.states("count"), harness.read("†state.oops.code")), (vec!["done"], json!("bad_result")));
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([{"_tool": "count", "_outputPath": "†state.n"}]), json!("over"));
+    harness.ends("count", message(json!(7)));
+    assert_eq!((harness.states("count"), harness.read("†state.n")), (vec!["done"], json!(7)));
+}
+
+#[test]
+fn the_failure_of_a_call_that_nobody_waits_for_is_logged_with_its_reason_and_leaves_nothing_under_way() {
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([{"_tool": "make", "q": 1}]), json!("over"));
+    assert_eq!((harness.rested(), harness.states("make")), (Ends::Output, vec!["running"]));
+    harness.fails("make");
+    let calls = harness.session.calls();
+    assert_eq!((calls.len(), calls[0].status.name()), (1, "failed"));
+    assert_eq!(calls[0].error.as_ref().expect("a reason")["code"], "broken");
+    assert!(harness.errors().is_empty() && harness.rests.len() == 1, "the model is not asked about it");
+    assert!(harness.session.checkpoint().is_some(), "the session is at rest, and nothing is under way");
 }

@@ -1,6 +1,7 @@
 //! `obelus agents`
 
 mod login;
+mod pin;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,6 +33,7 @@ pub(crate) fn run(args: &Agents) -> Result<Exit> {
         Agents::Graph { agent, format } => graph(agent, *format),
         Agents::Prompt { agent, say, json } => prompt(agent, say, *json),
         Agents::Login(args) => login::login(args),
+        Agents::Pin(args) => pin::pin(args),
     }
 }
 

@@ -105,7 +105,8 @@ fn steps_ask_a_person_and_exit_with_3_where_there_is_none() {
 
 #[test]
 fn steps_go_on_with_what_a_person_types() {
-    let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table for monday"], &["5\n"]) else {
+    let typed = [("Esc later", "a"), ("Answer", "5\r")];
+    let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table for monday"], &typed) else {
         return;
     };
     screen.exits(0).prints("How many people come?").prints("Booked the long one for 5, monday.");
@@ -113,24 +114,33 @@ fn steps_go_on_with_what_a_person_types() {
 
 #[test]
 fn steps_are_not_moved_by_nonsense() {
-    let typed = ["maybe\n", "\n", "y\n", "= many\n", "= 21\n", "q\n"];
+    let typed = [
+        ("Esc later", "y"),
+        ("Press one of the keys", "a"),
+        ("Answer", "maybe\r"),
+        ("Esc later", "a"),
+        ("Answer", "\r"),
+        ("Nothing was changed", "a"),
+        ("Answer", "21\r"),
+        ("Esc later", "\u{1b}"),
+    ];
     let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table"], &typed) else { return };
-    let screen = screen.exits(3).prints("\"maybe\" is not of type \"integer\"").prints("an empty line answers nothing");
-    let screen = screen.prints("\"y\" is not of type \"integer\"").prints("21 is greater than the maximum of 20");
-    assert!(!screen.stdout.contains("Booked") && !screen.stdout.contains("▸ book"), "{}", screen.stdout);
+    let screen = screen.exits(3).prints("\"maybe\" is not of type \"integer\"");
+    let screen = screen.prints("21 is greater than the maximum of 20");
+    assert!(!screen.stdout.contains("Booked") && !screen.stdout.contains("✓ book"), "{}", screen.stdout);
 }
 
 #[test]
 fn steps_end_as_the_graph_says_when_a_person_declines() {
-    let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table"], &["n not today\n"]) else {
-        return;
-    };
+    let typed = [("Esc later", "n"), ("Reason", "not today\r")];
+    let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table"], &typed) else { return };
     screen.exits(0).prints("Nothing was booked.");
 }
 
 #[test]
 fn ctrl_c_at_a_question_leaves() {
-    let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table"], &["\u{3}"]) else { return };
+    let typed = [("Esc later", "\u{3}")];
+    let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table"], &typed) else { return };
     let screen = screen.exits(130).prints("How many people come?");
     assert!(!screen.stdout.contains("Booked"), "{}", screen.stdout);
 }
@@ -259,5 +269,5 @@ fn a_planner_that_has_not_read_obeys_nobody_but_the_user() {
     let reads = file("agent.yaml").replace("planning: before_reading", "planning: while_reading");
     let agent = folder.file("agent.yaml", reads);
     let ran = obelus(&[&["run", &agent], &say[..]].concat()).exits(3);
-    ran.says("to = \"eve@evil.example.test\"").says("it was proposed after reading what is not trusted: read_mail");
+    ran.says("to: \"eve@evil.example.test\"").says("it was proposed after reading what is not trusted");
 }

@@ -13,7 +13,7 @@ use crate::fault::{Fault, Rule};
 use crate::fold::Method;
 use crate::message::{Data, Message, depth};
 use crate::origin::Origins;
-use crate::path::{MAX_DEPTH, Path};
+use crate::path::{MAX_DEPTH, Path, Segment};
 use crate::schema;
 use crate::session::input::CallError;
 use crate::session::scheduler::with_instance;
@@ -63,35 +63,14 @@ impl Memory {
         self.write_value(author, value, Some(group)).map_err(Failure::Structural)
     }
 
-    /// Messages of an activity, each for a path that the call may write, all of one alternative.
+    /// Messages of an activity go to their paths.
     pub(in crate::session) fn write_messages(
         &mut self,
         author: &Author<'_>,
-        messages: Vec<Value>,
-    ) -> Result<Written, Failure> {
-        let outside = |text: String| Failure::Rule(Rule::Call5, text);
-        let Some(allowed) = &author.call.output_path else { return Ok(None) };
-        let mut writes = Writes::new();
-        let mut group = None;
-        for value in messages {
-            let parsed = Message::from_value(value).map_err(|fault| outside(fault.to_string()))?;
-            let Message::Data(data) = parsed.message else {
-                return Err(outside("an activity returns data messages only".to_owned()));
-            };
-            if data.instance.is_some() && data.instance.as_deref() != author.instance {
-                return Err(outside("the message is for another instance".to_owned()));
-            }
-            let spelled = data.data();
-            let Some((index, path, value)) = permitted(allowed, &data.kind, &spelled) else {
-                return Err(outside(format!("the message of kind `{}` is outside of {allowed}", data.kind)));
-            };
-            if *group.get_or_insert(index) != index {
-                return Err(outside(format!("the messages are for several alternatives of {allowed}")));
-            }
-            writes.push((path.clone(), value.clone()));
-        }
-        let written = writes.iter().map(|(path, _)| (**path).clone()).collect();
-        self.append_output(author, writes).map_err(Failure::Structural)?;
+        messages: ReadMessages,
+    ) -> Result<Written, Fault> {
+        let written = messages.0.iter().map(|(path, _)| (**path).clone()).collect();
+        self.append_output(author, messages.0)?;
         Ok(Some(written))
     }
 
@@ -141,15 +120,21 @@ impl Memory {
         let mut found = Vec::new();
         for path in paths {
             let Some(schema) = self.context.view(&path.kind).and_then(|view| view.schema(instance)) else { continue };
-            let Some(pointer) = schema::pointer_at(schema, &path.segments) else { continue };
-            let only_last = method == Method::Push && schema.pointer(&pointer).is_some_and(judges_elements_alone);
-            let pointer = if only_last { format!("{pointer}/items") } else { pointer };
-            let key = (path.kind.clone(), instance.map(str::to_owned), pointer);
+            let list = (method == Method::Push).then(|| schema::pointer_at(schema, &path.segments)).flatten();
+            let list = list.and_then(|pointer| schema.pointer(&pointer));
+            let only_last = list.is_some_and(judges_elements_alone);
+            let of_element = path.segments.iter().cloned().chain([Segment::Index(0)]);
+            let part = match only_last {
+                true => schema::part_at(schema, &of_element.collect::<Vec<_>>()),
+                false => schema::part_at(schema, &path.segments),
+            };
+            let Some(part) = part else { continue };
+            let key = (path.kind.clone(), instance.map(str::to_owned), part.to_string());
             let known = self.validators.get(&key).filter(|(of, _)| of == schema);
             let validator = match known {
                 Some((_, validator)) => validator.clone(),
                 None => {
-                    let compiled = schema::compile_at(schema, &key.2);
+                    let compiled = schema::compile_part(schema, &part);
                     let wrong =
                         |error| Fault::new(Rule::Ctx7, format!("the schema of `{}` is not valid: {error}", path.kind));
                     let validator = Arc::new(compiled.map_err(wrong)?);
@@ -168,6 +153,62 @@ pub(in crate::session) type Written = Option<Vec<Path>>;
 
 /// What goes where: most often one value to one path.
 type Writes = SmallVec<[(Arc<Path>, Value); 1]>;
+
+/// What the messages of an activity say, each for its path.
+pub(in crate::session) struct ReadMessages(Writes);
+
+impl ReadMessages {
+    /// Reads the messages of an activity: each for a path that the call may write and by the call's method, together for
+    /// every path of one alternative.
+    pub(in crate::session) fn read(author: &Author<'_>, messages: Vec<Value>) -> Result<Self, Failure> {
+        let Some(allowed) = &author.call.output_path else { return Ok(Self(Writes::new())) };
+        let read = || {
+            let mut writes = Writes::new();
+            let mut group = None;
+            for value in messages {
+                let data = data_of(author, value)?;
+                let spelled = data.data();
+                let Some((index, path, value)) = permitted(allowed, &data.kind, &spelled) else {
+                    return Err(format!("the message of kind `{}` is outside of {allowed}", data.kind));
+                };
+                if *group.get_or_insert(index) != index {
+                    return Err(format!("the messages are for several alternatives of {allowed}"));
+                }
+                writes.push((path.clone(), value.clone()));
+            }
+            // Without any message the call is done, and nobody knows its result.
+            let group = group.map(|index| allowed.alternatives[index].as_slice()).unwrap_or_default();
+            match group.iter().find(|path| !writes.iter().any(|(written, _)| written == *path)) {
+                Some(left_out) => {
+                    Err(format!("no message is for {left_out}, one of the paths that are written together"))
+                }
+                None => Ok(Self(writes)),
+            }
+        };
+        read().map_err(|text| Failure::Rule(Rule::Call5, text))
+    }
+
+    /// The values, each to be held against what the tool returns.
+    pub(in crate::session) fn values(&self) -> impl Iterator<Item = &Value> {
+        self.0.iter().map(|(_, value)| value)
+    }
+}
+
+/// A message of an activity: data for the call's own instance, by the call's own method.
+fn data_of(author: &Author<'_>, message: Value) -> Result<Box<Data>, String> {
+    let Message::Data(data) = Message::from_value(message).map_err(|fault| fault.to_string())?.message else {
+        return Err("an activity returns data messages only".to_owned());
+    };
+    if data.instance.is_some() && data.instance.as_deref() != author.instance {
+        return Err("the message is for another instance".to_owned());
+    }
+    match data.method.filter(|method| *method != author.call.output_method) {
+        Some(other) => {
+            Err(format!("the message says `{}`, the call `{}`", other.name(), author.call.output_method.name()))
+        }
+        None => Ok(data),
+    }
+}
 
 /// How a call failed.
 pub(in crate::session) enum Failure {
@@ -280,17 +321,22 @@ mod tests {
     }
 
     #[test]
-    fn messages_stay_within_one_alternative() {
+    fn messages_are_for_one_alternative_and_all_of_it_by_the_method_of_the_call() {
         let message = |name: &str| json!({"type": "data", "kind": "state", "data": {name: 1}});
         for (messages, fits) in [
             (vec![message("b"), message("c")], true),
+            (vec![message("a")], true),
+            (vec![message("b")], false),
+            (vec![json!({"type": "data", "kind": "state", "data": {"a": 1}, "_outputMethod": "set"})], true),
+            (vec![json!({"type": "data", "kind": "state", "data": {"a": 1}, "_outputMethod": "push"})], false),
             (vec![message("a"), message("b")], false),
             (vec![message("x")], false),
             (vec![json!({"type": "text", "role": "user", "text": "hi"})], false),
         ] {
             let mut memory = memory();
             let written = writes(&mut memory, "†state.a || †state.b && †state.c", |memory, author| {
-                memory.write_messages(author, messages.clone())
+                let read = ReadMessages::read(author, messages.clone())?;
+                memory.write_messages(author, read).map_err(Failure::Structural)
             });
             assert_eq!(written.is_ok(), fits, "{messages:?}");
             assert_eq!(state(&memory) == json!({}), !fits);

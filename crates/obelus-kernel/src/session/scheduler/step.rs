@@ -164,16 +164,11 @@ impl Step {
         let instances = plan::instances_of(&calls, context);
         let mut jobs = Vec::with_capacity(calls.len());
         for (index, who) in who.iter().enumerate() {
-            match who {
-                Who::Once => jobs.push(Job::new(index, None)),
-                Who::One(name) => jobs.push(Job::new(index, Some(name.clone()))),
-                Who::Each if instances.is_empty() => {
-                    jobs.push(Job::new(index, None));
-                    let text = "the call is for every instance, and there is none";
-                    faults.push(Fault::new(Rule::Call3, text).in_call(index));
-                }
-                Who::Each => jobs.extend(instances.iter().map(|name| Job::new(index, Some((*name).clone())))),
+            if *who == Who::Each && instances.is_empty() {
+                let text = "the call is for every instance, and there is none";
+                faults.push(Fault::new(Rule::Call3, text).in_call(index));
             }
+            jobs.extend(Job::all(index, who, &instances));
         }
         let node = |job: &Job| plan::PlanNode {
             call: &calls[job.call],
@@ -359,6 +354,17 @@ impl Step {
 }
 
 impl Job {
+    /// The jobs of a call: one, or one for each instance.
+    fn all(call: usize, who: &Who, instances: &[&String]) -> Vec<Self> {
+        match who {
+            Who::One(name) => vec![Self::new(call, Some(name.clone()))],
+            Who::Each if !instances.is_empty() => {
+                instances.iter().map(|name| Self::new(call, Some((*name).clone()))).collect()
+            }
+            Who::Once | Who::Each => vec![Self::new(call, None)],
+        }
+    }
+
     fn new(call: usize, instance: Option<String>) -> Self {
         Self {
             call,

@@ -3,13 +3,13 @@
 use std::io::IsTerminal;
 
 use obelus_kernel::session::{AskedAgain, Ends, Outcome, Question, Reply, Session};
-use obelus_kernel::{Message, Role};
-use obelus_runtime::{EventBody, Language, error_words, undone, why_it_ended};
+use obelus_runtime::{EventBody, error_words, undone, why_it_ended};
 use serde_json::{Value, json};
 
-use super::super::people;
+use super::super::people::Look;
 use super::outcome::{CallOutcome, is_undone, outcomes};
 use crate::output::{self, BOLD, DIM, Exit, RED, YELLOW, visible};
+use crate::phrases::fill;
 
 /// How a session is shown.
 #[derive(Clone, Copy)]
@@ -25,12 +25,12 @@ impl Shown {
     }
 
     /// Tells what happens while it happens. `elsewhere` is the session, where it can be answered, but not here.
-    pub(super) fn event(self, event: &EventBody, elsewhere: Option<&str>) {
+    pub(super) fn event(self, event: &EventBody, look: &Look, elsewhere: Option<&str>) {
         match (self.as_json, event) {
             // Not even a program may miss that somebody's edits were refused.
             (_, EventBody::Files { news }) => output::note(&visible(&news.to_string())),
             (true, _) => {}
-            (false, event) => show(event, elsewhere),
+            (false, event) => show(event, look, elsewhere),
         }
     }
 
@@ -38,7 +38,7 @@ impl Shown {
     pub(super) fn end(self, session: &Session, reply: &Reply) {
         match self.as_json {
             true => output::json(&document(session, reply)),
-            false => report(session, reply, self.is_plan),
+            false => report(session, reply, self),
         }
     }
 
@@ -56,33 +56,35 @@ impl Shown {
 }
 
 /// Tells a person what happens.
-fn show(event: &EventBody, elsewhere: Option<&str>) {
+fn show(event: &EventBody, look: &Look, elsewhere: Option<&str>) {
+    let words = &look.phrases.running;
     match event {
         EventBody::AgentSaid { text } => output::note(&visible(text)),
-        EventBody::ModelAsked { .. } => output::note(&format!("{DIM}asking the model{DIM:#}")),
+        EventBody::ModelAsked { .. } => output::note(&format!("{DIM}{}{DIM:#}", words.asking)),
         EventBody::CallBegan { call, .. } => {
             let tool = call["_tool"].as_str().unwrap_or_default();
-            output::note(&format!("{DIM}▸ {}{DIM:#}", visible(tool)));
+            let title = if look.titles.has_own_words(tool) { look.titles.tool(tool) } else { tool.to_owned() };
+            output::note(&format!("{DIM}▸ {}{DIM:#}", visible(&title)));
         }
         EventBody::CallEnded { outcome: Outcome::Error(error), .. } => {
             let words = error_words(&json!({"code": error.code, "message": error.message}));
             output::note(&format!("  {RED}✗{RED:#} {}", visible(&words)));
         }
         EventBody::CallEnded { outcome: Outcome::Lost { message }, .. } => {
-            output::note(&format!("  {YELLOW}?{YELLOW:#} its answer was lost: {}", visible(message)));
+            output::note(&format!("  {YELLOW}?{YELLOW:#} {}", fill(words.answer_lost, &[&visible(message)])));
         }
         EventBody::QuestionAskedAgain { question, because: AskedAgain::ItWillLapse } => {
-            let (id, until) = (visible(&question.id.to_string()), question.expires_at);
-            output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{id}{BOLD:#} lapses at {until}"));
+            let (id, until) = (visible(&question.id.to_string()), question.expires_at.to_string());
+            output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{id}{BOLD:#} {}", fill(words.lapses, &[&until])));
         }
         EventBody::QuestionAsked { question } => {
             let id = visible(&question.id.to_string());
             match elsewhere.filter(|_| question.asked_by().is_some()) {
                 Some(session) => {
-                    output::note(&people::shown(question));
-                    output::note(&format!("A call waits for it: obelus answer {}:{id} value ANSWER", visible(session)));
+                    output::note(&look.question(question, &id));
+                    output::note(&fill(words.call_waits, &[&format!("{}:{id}", visible(session))]));
                 }
-                None => output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{id}{BOLD:#} needs a decision")),
+                None => output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{id}{BOLD:#} {}", words.needs_decision)),
             }
         }
         // Words are shown when they are whole, because standard error may be a file. A question that is shown once more
@@ -118,23 +120,23 @@ fn document(session: &Session, reply: &Reply) -> Value {
     document
 }
 
-fn report(session: &Session, reply: &Reply, is_plan: bool) {
-    let asked = session.context().messages().iter().rev().find_map(|message| match message {
-        Message::Text(text) if text.role == Role::User => Some(text.text.as_str()),
-        _ => None,
-    });
-    let language = Language::of(asked.unwrap_or_default());
-    if is_plan {
+fn report(session: &Session, reply: &Reply, shown: Shown) {
+    let look = Look::of(session);
+    let language = look.phrases.language;
+    // Whoever is at the terminal has seen steps, words and questions already.
+    let is_seen = shown.has_people();
+    if shown.is_plan {
         for outcome in outcomes(session, reply) {
             output::answer(&outcome.line());
         }
-    } else {
+    } else if !is_seen {
         for line in undone(session, reply, language) {
             output::note(&line);
         }
     }
     match &reply.output {
         Value::Null => {}
+        Value::String(words) if is_seen && std::io::stdout().is_terminal() && reply.said.contains(words) => {}
         Value::String(words) => output::answer(&visible(words)),
         other => output::answer(&visible(&format!("{other:#}"))),
     }
@@ -143,10 +145,10 @@ fn report(session: &Session, reply: &Reply, is_plan: bool) {
         output::note(&visible(&why));
     }
     let open: Vec<Question> = session.questions().into_iter().filter(Question::is_open).collect();
-    if !open.is_empty() {
+    if !open.is_empty() && !is_seen {
         for question in &open {
-            output::note(&people::shown(question));
+            output::note(&look.question(question, &question.id.to_string()));
         }
-        output::note("Waiting for a person. Run it at a terminal to decide.");
+        output::note(look.phrases.running.waiting);
     }
 }

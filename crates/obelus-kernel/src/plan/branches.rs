@@ -1,0 +1,114 @@
+//! Branches of a plan: which calls run only if a call before them wrote certain alternatives.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::check::Check;
+use super::template::Who;
+use crate::call::Call;
+use crate::expr::Expr;
+use crate::path::Path;
+
+/// What each call of a plan needs of the calls that choose among alternatives.
+#[derive(Debug, Default)]
+pub(super) struct Branches(BTreeMap<usize, Needs>);
+
+/// For a call that chooses, the alternatives of which one must be written.
+type Needs = BTreeMap<usize, BTreeSet<usize>>;
+
+impl Branches {
+    /// Reads the branches of a plan whose waves are known.
+    pub(super) fn of(check: &Check) -> Self {
+        let mut branches = Self::default();
+        if !check.calls.iter().any(chooses) {
+            return branches;
+        }
+        for &index in check.waves.iter().flatten() {
+            let mut needs = Needs::new();
+            check.calls[index].exprs(&mut |expr| {
+                if let Some(more) = branches.needs_of(check, index, expr) {
+                    both(&mut needs, more);
+                }
+            });
+            if !needs.is_empty() {
+                branches.0.insert(index, needs);
+            }
+        }
+        branches
+    }
+
+    /// Whether never both of two calls run: they need different alternatives of one call.
+    pub(super) fn are_exclusive(&self, a: usize, b: usize) -> bool {
+        let (Some(a), Some(b)) = (self.0.get(&a), self.0.get(&b)) else { return false };
+        a.iter().any(|(choice, wants)| b.get(choice).is_some_and(|others| wants.is_disjoint(others)))
+    }
+
+    /// What an expression needs to have a value; nothing if it needs nothing.
+    fn needs_of(&self, check: &Check, reader: usize, expr: &Expr) -> Option<Needs> {
+        match expr {
+            Expr::Ref(path) => {
+                let writers = check.graph.edges_by(reader, path).iter().map(|edge| edge.from);
+                // What one instance chooses binds no other.
+                let binds = |writer: usize| check.who[reader] != Who::Each || !matches!(check.who[writer], Who::One(_));
+                either(writers.map(|writer| self.needs_to_write(check, writer, path).filter(|_| binds(writer))))
+            }
+            Expr::Any(terms) => either(terms.iter().map(|term| self.needs_of(check, reader, term))),
+            Expr::All(terms) => {
+                let mut needs = Needs::new();
+                terms
+                    .iter()
+                    .filter_map(|term| self.needs_of(check, reader, term))
+                    .for_each(|more| both(&mut needs, more));
+                Some(needs)
+            }
+        }
+    }
+
+    /// What must have been chosen for a call to write a path. One that writes below it leaves what was there.
+    fn needs_to_write(&self, check: &Check, writer: usize, path: &Path) -> Option<Needs> {
+        let call = &check.calls[writer];
+        if !call.all_writes().any(|written| written.covers(path)) {
+            return None;
+        }
+        let mut needs = self.0.get(&writer).cloned().unwrap_or_default();
+        if let Some(output) = call.output_path.as_ref().filter(|_| chooses(call)) {
+            let writing = output.alternatives.iter().enumerate();
+            let writing = writing.filter(|(_, group)| group.iter().any(|written| written.covers(path)));
+            both(&mut needs, Needs::from([(writer, writing.map(|(index, _)| index).collect())]));
+        }
+        Some(needs)
+    }
+}
+
+fn chooses(call: &Call) -> bool {
+    call.output_path.as_ref().is_some_and(|path| path.alternatives.len() > 1)
+}
+
+/// Adds what is needed as well.
+fn both(needs: &mut Needs, more: Needs) {
+    for (choice, wants) in more {
+        match needs.get_mut(&choice) {
+            Some(known) => known.retain(|alternative| wants.contains(alternative)),
+            None => drop(needs.insert(choice, wants)),
+        }
+    }
+}
+
+/// What is needed whichever of these it is; nothing if one of them needs nothing.
+fn either(all: impl Iterator<Item = Option<Needs>>) -> Option<Needs> {
+    let mut joined: Option<Needs> = None;
+    for needs in all {
+        let needs = needs?;
+        joined = Some(match joined {
+            None => needs,
+            Some(known) => {
+                let mut known = known;
+                known.retain(|choice, _| needs.contains_key(choice));
+                for (choice, wants) in &mut known {
+                    wants.extend(needs.get(choice).into_iter().flatten());
+                }
+                known
+            }
+        });
+    }
+    joined
+}

@@ -1,0 +1,75 @@
+//! Rivals: calls that write one path in no order, so that the last to complete wins.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::branches::Branches;
+use super::check::{Check, Warning};
+use super::template::Who;
+use crate::fault::Rule;
+use crate::fold::Method;
+use crate::path::Path;
+
+/// Edges that are looked at in one plan.
+const MOST_EDGES: usize = 1_000_000;
+
+/// Warns of rivals, path by path.
+pub(super) fn rivals(check: &Check) -> Vec<Warning> {
+    let branches = Branches::of(check);
+    let mut budget = MOST_EDGES;
+    let mut warnings = Vec::new();
+    for (path, calls) in writers(check).into_iter().filter(|(_, calls)| calls.len() > 1) {
+        let rivals = among(check, &branches, calls, &mut budget);
+        if let Some(&first) = rivals.first() {
+            let names = rivals.iter().take(5).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            let more = if rivals.len() > 5 { format!(" and {} more", rivals.len() - 5) } else { String::new() };
+            let text = format!("calls {names}{more} all write {path}, in no order: the last to complete wins");
+            warnings.push(Warning { rule: Rule::Plan5, call: Some(first), text });
+        }
+    }
+    warnings
+}
+
+/// The calls that replace what is at a path, by wave.
+fn writers(check: &Check) -> BTreeMap<&Arc<Path>, Vec<usize>> {
+    let mut writers: BTreeMap<&Arc<Path>, Vec<usize>> = BTreeMap::new();
+    for &index in check.waves.iter().flatten() {
+        let call = &check.calls[index];
+        // Pushes and appends do not replace each other.
+        if !matches!(call.output_method, Method::Push | Method::Concat) {
+            for path in call.writes() {
+                let calls = writers.entry(path).or_default();
+                if calls.last() != Some(&index) {
+                    calls.push(index);
+                }
+            }
+        }
+    }
+    writers
+}
+
+/// The rivals among the writers of one path, given by wave: writers are in order if each waits for the one before.
+fn among(check: &Check, branches: &Branches, calls: Vec<usize>, budget: &mut usize) -> BTreeSet<usize> {
+    let mut rivals = BTreeSet::new();
+    // The latest writers for each instance, several where only one of them runs; a call for each instance follows on
+    // all of them.
+    let mut latest: BTreeMap<&Who, Vec<usize>> = BTreeMap::new();
+    for index in calls {
+        let who = &check.who[index];
+        let before: Vec<usize> = match who {
+            Who::One(_) => [who, &Who::Each].iter().filter_map(|who| latest.get(who)).flatten().copied().collect(),
+            _ => latest.values().flatten().copied().collect(),
+        };
+        for other in before.into_iter().filter(|other| !branches.are_exclusive(*other, index)) {
+            if !check.graph.reaches(other, index, budget) {
+                rivals.extend([other, index]);
+            }
+        }
+        let is_superseded = |of: &Who| of == who || !matches!(who, Who::One(_));
+        for (_, calls) in latest.iter_mut().filter(|(of, _)| is_superseded(of)) {
+            calls.retain(|other| branches.are_exclusive(*other, index));
+        }
+        latest.entry(who).or_default().push(index);
+    }
+    rivals
+}

@@ -1,0 +1,95 @@
+//! A person changes a plan that waits for approval (PLAN-9).
+//!
+//! The changed plan is checked again, and takes the place of the one that waited: it has a question of its own, so that
+//! nobody approves by an old question what it did not show.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::decide::{is_param, unknown_param};
+use super::ids::QuestionNumber;
+use super::inbox::{Question, QuestionStatus};
+use super::{Refused, Session};
+use crate::call::Call;
+use crate::message::{Message, Plan, PlanMode, depth};
+use crate::path::MAX_DEPTH;
+use crate::plan;
+
+/// The name under which an edit gives the whole plan.
+const WHOLE: &str = "plan";
+
+impl Session {
+    /// Changes calls of a plan by their index, or the whole plan, and asks about the outcome.
+    pub(super) fn edit_plan(
+        &mut self,
+        number: QuestionNumber,
+        changes: &Map<String, Value>,
+        by: &str,
+    ) -> Result<(), Refused> {
+        let Some(question) = self.inbox.get(number) else { return Ok(()) };
+        let calls = self.changed_plan(question, changes)?;
+        if calls.is_empty() {
+            return Err(bad_edit("a plan without calls does nothing: deny it instead"));
+        }
+        if calls.iter().any(|call| !call.is_object() || depth(call) >= MAX_DEPTH) {
+            return Err(bad_edit(format!("a call is an object of less than {MAX_DEPTH} levels")));
+        }
+        let check = plan::check_in_manner(&calls, PlanMode::Lazy, question.manner, &self.memory.context);
+        if let Some(fault) = check.errors.first() {
+            return Err(bad_edit(fault.to_string()));
+        }
+        let before: Vec<Arc<Value>> = question.calls.iter().map(|asked| Arc::clone(&asked.call)).collect();
+        let (manner, before_reading, reasons) = (question.manner, question.before_reading, question.reasons.clone());
+        self.end_question(number, QuestionStatus::Answered, by, Some("changed: another question is about the outcome"));
+        self.memory.remember(Message::Plan(Plan { calls: calls.clone(), mode: PlanMode::Lazy }));
+        let is_own = |index: usize, name: &str| {
+            let unchanged = |call: &Arc<Value>| call.get(name) == calls[index].get(name);
+            let was_there = |call: &Arc<Value>| call.get("_tool") == calls[index].get("_tool") && unchanged(call);
+            !before.iter().any(was_there)
+        };
+        self.ask_about_calls(&calls, manner, before_reading, reasons, &is_own);
+        self.turn.reopen();
+        Ok(())
+    }
+
+    fn changed_plan(&self, question: &Question, changes: &Map<String, Value>) -> Result<Vec<Arc<Value>>, Refused> {
+        if let (Some(whole), 1) = (changes.get(WHOLE), changes.len()) {
+            let Value::Array(calls) = whole else { return Err(bad_edit("`plan` is an array of calls")) };
+            return Ok(calls.iter().cloned().map(Arc::new).collect());
+        }
+        let mut calls: Vec<Arc<Value>> = question.calls.iter().map(|asked| Arc::clone(&asked.call)).collect();
+        for (index, params) in changes {
+            let call = index.parse::<usize>().ok().and_then(|index| calls.get_mut(index));
+            let (Some(call), Value::Object(params)) = (call, params) else {
+                let text = format!(
+                    "name calls of the plan by their index, as in {{\"0\": {{\"parameter\": \"value\"}}}}, or give all of \
+                     them, as in {{\"{WHOLE}\": [...]}}; `{}` is neither",
+                    crate::visible(index)
+                );
+                return Err(bad_edit(text));
+            };
+            self.change_call(Arc::make_mut(call), params)?;
+        }
+        Ok(calls)
+    }
+
+    /// Parameters take the place of those of the same names.
+    fn change_call(&self, call: &mut Value, params: &Map<String, Value>) -> Result<(), Refused> {
+        let read = Call::read(&Arc::new(call.clone()), &self.memory.context).0;
+        let Some(tool) = &read.tool else { return Ok(()) };
+        let own = read.params.iter().map(|(name, template)| (name.to_string(), template.outline()));
+        let own = Value::Object(own.collect());
+        for (name, value) in params {
+            if name.starts_with('_') || !is_param(tool, &own, name) {
+                return Err(unknown_param(tool, &own, name));
+            }
+            call[name] = value.clone();
+        }
+        Ok(())
+    }
+}
+
+fn bad_edit(text: impl Into<String>) -> Refused {
+    Refused::new("bad_edit", text)
+}
