@@ -10,6 +10,7 @@
 //! | `simulate` | the dry run of a plan |
 //! | `why` | the chain of calls behind a value |
 
+mod check;
 mod explain;
 mod gate;
 mod grounding;
@@ -20,6 +21,7 @@ mod rules;
 mod simulate;
 mod why;
 
+pub use check::{PolicyFault, PolicyTools};
 pub use explain::explain;
 pub use gate::{Explanation, Finding, Gate, Mode, Proposal, Reason, Ruling, Verdict};
 pub(crate) use grounding::GroundIndex;

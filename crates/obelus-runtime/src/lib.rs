@@ -37,7 +37,7 @@
 //! | `spec`, `connector` | what a session is made of, and what it is connected to |
 //! | `store`, `restore`, `fork` | journals of sessions, and sessions made of them again |
 //! | `activity`, `elicitor`, `observation`, `model` | what carries out calls and answers requests |
-//! | `agent`, `bundled`, `request`, `places`, `read` | agents and requests as files |
+//! | `agent`, `bundled`, `request`, `places`, `policy_names`, `read` | agents and requests as files |
 //! | `session_files`, `state_file`, `iteration_log`, `images`, `mask` | what stands beside a journal for people |
 //! | `secret` | texts that can be used and cannot be shown |
 //! | `words`, `report` | what a turn came to, in words |
@@ -60,6 +60,7 @@ mod mask;
 mod model;
 mod observation;
 mod places;
+mod policy_names;
 mod read;
 mod report;
 mod request;
@@ -109,9 +110,9 @@ pub use restore::{
 pub use agent::{Agent, Problem};
 pub use bundled::{bundled_agent, bundled_agents, is_bundled};
 pub use images::{ImageError, ImageStore};
-pub use places::place_in;
+pub use places::Places;
 pub use read::{Unreadable, read_text, read_text_from};
-pub use request::{Request, RequestError, read_document};
+pub use request::{Request, RequestError, place_of, read_document};
 
 // What people see.
 pub use iteration_log::{IterationLog, Rotation};

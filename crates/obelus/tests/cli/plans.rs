@@ -89,3 +89,34 @@ fn a_plan_of_more_than_a_thousand_calls_runs_wholly() {
     let rows = rows.as_array().unwrap();
     assert_eq!((rows.len(), rows.iter().filter(|row| row["status"] == "done").count()), (1_100, 1_100));
 }
+
+/// PLAN-12: a routine takes its input by the command, held against the schema of the plan's `input`.
+#[test]
+fn an_input_is_held_against_its_schema() {
+    let folder = Folder::new("plan-input");
+    let schema = "{type: object, properties: {town: {type: string}}, required: [town]}";
+    let calls = "      - {_tool: tell, of: †input.town, _outputPath: †state.words}\n";
+    let text = format!("{TOOLS}  - {{type: input, data: {{}}, schema: {schema}}}\n  - type: plan\n    plan:\n{calls}");
+    let file = folder.file("plan.yaml", text);
+    let file = file.as_str();
+    for command in ["check", "simulate", "graph", "run"] {
+        obelus(&["plan", command, file, "--input", "{\"town\": \"Riga\"}"]).exits(0);
+        for (input, says) in [
+            ("{\"town\": 5}", "--input: CTX-7: `town`: 5 is not of type \"string\""),
+            ("{\"twon\": \"Riga\"}", "--input: CTX-7: \"town\" is a required property"),
+            ("{", "--input is JSON, or @FILE"),
+        ] {
+            obelus(&["plan", command, file, "--input", input]).exits(2).prints_nothing().says(says);
+        }
+    }
+    let from_file = format!("@{}", folder.file("input.json", "{\"town\": \"Oslo\"}"));
+    obelus(&["plan", "run", file, "--input", &from_file]).exits(0).prints("tell → told Oslo");
+    obelus(&["plan", "run", file]).exits(2).says("plan.yaml:15:27: PLAN-4").says("†input.town has no value");
+    obelus(&["run", file, "--input", "{\"town\": 5}"]).exits(2).prints_nothing().says("is not of type \"string\"");
+    // Another input is another routine.
+    let store = folder.path("store");
+    let run = |input: &str| obelus(&["plan", "run", file, "--input", input, "--session", "s", "--store", &store]);
+    run("{\"town\": \"Riga\"}").exits(0);
+    run("{\"town\": \"Riga\"}").exits(0).prints("told Riga");
+    run("{\"town\": \"Oslo\"}").exits(2).prints_nothing().says("it was made with another input");
+}
