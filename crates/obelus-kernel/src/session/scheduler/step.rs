@@ -170,24 +170,8 @@ impl Step {
             }
             jobs.extend(Job::all(index, who, &instances));
         }
-        let node = |job: &Job| plan::PlanNode {
-            call: &calls[job.call],
-            who: job.instance.clone().map_or(Who::Once, Who::One),
-        };
-        let nodes: Vec<_> = jobs.iter().map(node).collect();
-        // In a sequence, what is written later cannot be waited for: the earlier value is read.
-        let may_feed = |from: usize, to: usize| !sequential || jobs[from].call < jobs[to].call;
-        let graph = match Graph::with(&nodes, may_feed) {
-            Ok(graph) => graph,
-            Err(plan::TooDense) => {
-                faults.push(Fault::new(
-                    Rule::Plan2,
-                    "the calls are too entangled: over 2,000,000 pairs of a write and a read",
-                ));
-                Graph::with(&nodes, |_, _| false).unwrap_or_default()
-            }
-        };
-        drop(nodes);
+        let (graph, fault) = linked(&calls, &jobs, sequential);
+        faults.extend(fault);
         for (index, job) in jobs.iter_mut().enumerate() {
             job.open_feeders = graph.feeders(index);
         }
@@ -350,6 +334,22 @@ impl Step {
             status: job.status.into(),
             error: job.error.as_deref().cloned(),
         })
+    }
+}
+
+/// Who feeds whom among the jobs of a step.
+fn linked(calls: &[Arc<Call>], jobs: &[Job], sequential: bool) -> (Graph, Option<Fault>) {
+    let node =
+        |job: &Job| plan::PlanNode { call: &calls[job.call], who: job.instance.clone().map_or(Who::Once, Who::One) };
+    let nodes: Vec<_> = jobs.iter().map(node).collect();
+    // In a sequence, what is written later cannot be waited for: the earlier value is read.
+    let may_feed = |from: usize, to: usize| !sequential || jobs[from].call < jobs[to].call;
+    match Graph::with(&nodes, may_feed) {
+        Ok(graph) => (graph, None),
+        Err(plan::TooDense) => {
+            let text = "the calls are too entangled: over 2,000,000 pairs of a write and a read";
+            (Graph::with(&nodes, |_, _| false).unwrap_or_default(), Some(Fault::new(Rule::Plan2, text)))
+        }
     }
 }
 
