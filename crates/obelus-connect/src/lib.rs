@@ -28,9 +28,9 @@ pub mod operator;
 #[cfg(feature = "http")]
 mod saved_requests;
 mod standard;
-#[cfg(feature = "mcp")]
-pub use standard::SessionServers;
 pub use standard::{Notice, StandardConnector};
+#[cfg(feature = "mcp")]
+pub use standard::{PINS_FILE, Pinned, Pins, PinsError, SessionServers};
 #[cfg(any(feature = "http", feature = "mcp", feature = "openai"))]
 mod web;
 

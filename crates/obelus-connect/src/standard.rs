@@ -1,6 +1,8 @@
 //! The connector for everything that a file can name: activities, models, MCP servers and the browser.
 
 #[cfg(feature = "mcp")]
+mod pins;
+#[cfg(feature = "mcp")]
 mod servers;
 
 use std::path::{Path, PathBuf};
@@ -14,6 +16,8 @@ use obelus_runtime::{
 
 use crate::activity::BindingError;
 use crate::model::{ModelSpec, Recorder, open};
+#[cfg(feature = "mcp")]
+pub use pins::{FILE as PINS_FILE, Pinned, Pins, PinsError};
 #[cfg(feature = "mcp")]
 pub use servers::SessionServers;
 
@@ -30,6 +34,13 @@ pub struct StandardConnector {
 pub enum Notice<'a> {
     /// MCP servers take long to start; their names.
     Starting(&'a [String]),
+    /// Nobody has pinned what these servers say of their tools (POL-8).
+    Unpinned {
+        /// The servers.
+        servers: &'a [String],
+        /// The agent, as a person types it.
+        agent: &'a str,
+    },
     /// A server is not as the session knows it, or cannot offer something.
     Changed(&'a str),
 }

@@ -225,6 +225,14 @@ impl Session {
         self
     }
 
+    /// The same session, whose questions are numbered after this number: ids of questions are never used again, and an
+    /// earlier session of the same name may have had those before (ASK-1).
+    #[must_use]
+    pub fn with_questions_after(mut self, number: u64) -> Self {
+        self.inbox.number_after(number);
+        self
+    }
+
     /// Takes in what happened. Afterwards [`Session::poll`] hands out what is to be done about it.
     ///
     /// An input that does not fit, such as an answer to a question that was never asked, is refused, and nothing has
@@ -267,38 +275,14 @@ impl Session {
             Input::User { text } => self.hear(text),
             Input::State { state, by } => self.adopt(state, &by)?,
             Input::Event { id, event } => self.take_event(id, event)?,
-            Input::Answer { id, answer } => {
-                if let Some(number) = id.local() {
-                    self.take_answer(number.0, answer);
-                }
-            }
             Input::Used { .. } => {}
-            Input::Partial { id, index, call } => {
-                if let Some(number) = id.local() {
-                    self.start_early(number.0, index, &call);
-                }
-            }
-            Input::Ended { id, outcome } => {
-                if let Some(call) = id.local() {
-                    self.take_outcome(call, outcome);
-                }
-            }
             Input::Elicit { id, key, words, schema } => self.elicit(&id, key, words, schema),
-            Input::Loaded { id, request } => {
-                if let Some(LocalCall::Job(at)) = id.local() {
-                    self.take_loaded(at, request);
-                }
-            }
-            Input::InDoubt { id } => {
-                if let Some(call) = id.local() {
-                    self.take_doubt(call);
-                }
-            }
-            Input::DidNot { id, attempt } => {
-                if let Some(LocalCall::Job(at)) = id.local() {
-                    self.take_did_not(at, attempt);
-                }
-            }
+            completion @ (Input::Answer { .. }
+            | Input::Partial { .. }
+            | Input::Ended { .. }
+            | Input::Loaded { .. }
+            | Input::InDoubt { .. }
+            | Input::DidNot { .. }) => self.take_completion(completion),
             Input::ProcessLost => {
                 self.drop_elicitations();
                 self.memory.forget_observations();

@@ -1,5 +1,6 @@
 //! Tools: what can be called, what it does, and what a call must look like.
 
+mod annotations;
 mod before;
 mod definition;
 mod prescribed;
@@ -16,7 +17,7 @@ use serde_json::Value;
 
 use crate::fault::{Fault, Rule};
 use crate::message::PartOrigins;
-use crate::names::Name;
+use crate::names::{Name, alike};
 use crate::origin::{Origin, Origins};
 use crate::schema::{self, Breach};
 use crate::template::Template;
@@ -51,6 +52,11 @@ impl Effect {
         ("delete", Effect::Delete),
         ("configure", Effect::Configure),
     ];
+
+    /// The names of all effects.
+    pub(crate) fn names() -> Vec<&'static str> {
+        Self::ALL.iter().map(|(name, _)| *name).collect()
+    }
 
     /// Whether this is the name of an effect.
     pub(crate) fn is_name(name: &str) -> bool {
@@ -163,6 +169,11 @@ impl Tool {
         self.meta(meta)?.fixed.as_ref()?.as_str().filter(|name| !name.is_empty())
     }
 
+    /// Whose words its name, description and schema are, where nobody has checked them (`x-words-of`, POL-8).
+    pub fn words_of(&self) -> Option<&str> {
+        self.schema.get("x-words-of")?.as_str()
+    }
+
     /// The tool as the origin of its results.
     pub(crate) fn origin(&self) -> &Origins {
         &self.origin
@@ -227,6 +238,11 @@ impl Tool {
             }
         }
         stray
+    }
+
+    /// Why there is no parameter at a dotted path; none where there may be one.
+    pub(crate) fn stray_param(&self, path: &str) -> Option<String> {
+        trust::stray_by(&self.params, path, true, alike)
     }
 
     /// The schema of the parameters as a call writes them, if it prescribes references.

@@ -2,7 +2,7 @@
 
 use obelus_kernel::Context;
 use obelus_kernel::session::{Decision, Mode, Settings};
-use obelus_runtime::{Activities, Connections, EventBody, Host, SessionHandle, SessionSpec};
+use obelus_runtime::{Activities, Connections, EventBody, Host, SessionHandle, SessionSpec, Subscription};
 use serde_json::json;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -26,7 +26,7 @@ async fn lend_two_books() -> Result<Vec<String>, Failure> {
     let mut sessions = Vec::new();
     for title in ["Emma", "Ulysses"] {
         let session = host.create_temporary(title, spec(title)?).await?;
-        people.push(tokio::spawn(answer_and_note(session.clone())));
+        people.push(tokio::spawn(answer_and_note(session.clone(), session.subscribe(None))));
         session.run_plan().await?;
         sessions.push(session);
     }
@@ -49,8 +49,7 @@ fn spec(title: &str) -> Result<SessionSpec, Failure> {
 }
 
 /// Watches a session until its turn has ended, says yes to what it asks, and notes what it saw.
-async fn answer_and_note(session: SessionHandle) -> Result<Vec<String>, Failure> {
-    let mut events = session.subscribe(Some(obelus_runtime::EventNumber::START));
+async fn answer_and_note(session: SessionHandle, mut events: Subscription) -> Result<Vec<String>, Failure> {
     let mut lines = Vec::new();
     while let Some(event) = events.next().await {
         match &event.body {

@@ -13,7 +13,7 @@ macro_rules! bundled {
     };
 }
 
-const FILES: [(&str, &str); 14] = bundled![
+const FILES: [(&str, &str); 15] = bundled![
     "crm/agent.yaml",
     "crm/cases.json",
     "crm/playbook.yaml",
@@ -28,6 +28,7 @@ const FILES: [(&str, &str); 14] = bundled![
     "notes/cases.json",
     "notes/playbook.yaml",
     "operator/agent.yaml",
+    "operator/mcp.lock",
 ];
 
 /// The folders of the bundled agents.

@@ -24,6 +24,7 @@ use tokio::task::JoinSet;
 
 use crate::clock::{Clock, system_clock};
 use crate::connector::{ConnectError, Connector};
+use crate::events::{EventNumber, SessionEvent};
 use crate::handle::SessionHandle;
 use crate::restore::RestoreError;
 use crate::spec::{SessionSpec, SpecError};
@@ -92,7 +93,7 @@ pub enum HostError {
     #[error(transparent)]
     Refused(#[from] Refused),
     /// The journal is shorter.
-    #[error("the journal of `{session}` has {records} records, and not {at}")]
+    #[error("the journal of `{session}` has {records} records, not {at}")]
     NoRecord {
         /// The session.
         session: String,
@@ -216,6 +217,17 @@ impl Host {
     /// A session as it was after a record, or as it is now, to look at. Nothing of it goes on.
     pub fn look(&self, id: &str, at: Option<u64>) -> Result<Session, HostError> {
         self.inner.look(id, at)
+    }
+
+    /// A session as it will be when it is opened next, where the process that worked at it has ended: effects in doubt
+    /// are asked about already. Nothing is written, and nothing goes on.
+    pub fn look_interrupted(&self, id: &str) -> Result<Session, HostError> {
+        self.inner.look_interrupted(id)
+    }
+
+    /// What happened in a session from its beginning on, as it was told when it happened.
+    pub fn history(&self, id: &str) -> Result<Vec<Arc<SessionEvent>>, HostError> {
+        self.inner.history(id, EventNumber::START, EventNumber::end_of(u64::MAX))
     }
 
     /// Every session that is kept, newest first.

@@ -44,7 +44,15 @@ pub fn undone(session: &Session, reply: &Reply, language: Language) -> Vec<Strin
         matches!(report.status, CallStatus::Refused | CallStatus::Denied | CallStatus::Failed | CallStatus::Skipped)
             && !is_quiet(report)
     };
-    reply.calls.iter().filter(is_undone).map(|report| line(report, session, language)).collect()
+    let mut lines: Vec<String> = Vec::new();
+    for report in reply.calls.iter().filter(is_undone) {
+        let line = line(report, session, language);
+        // A call that only repeats what was decided about another one is told once.
+        if report.status != CallStatus::Denied || !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
 }
 
 fn line(report: &CallReport, session: &Session, language: Language) -> String {
@@ -84,6 +92,7 @@ fn outcome(report: &CallReport, session: &Session, language: Language) -> (char,
                 language.choose("пропущено: нет данных от другого шага", "skipped: another step brought no data");
             ('·', words.to_owned())
         }
+        CallStatus::Planned => ('·', language.choose("запланировано", "planned").to_owned()),
         CallStatus::Blocked | CallStatus::Ready | CallStatus::Running => {
             ('…', language.choose("в работе", "under way").to_owned())
         }

@@ -13,7 +13,7 @@ mod replay;
 use std::sync::Arc;
 
 use obelus_kernel::Time;
-use obelus_kernel::session::{Reply, Session, Task};
+use obelus_kernel::session::{Input, Reply, Session, Start, Task};
 use serde_json::Value;
 
 pub use digest::digest_of;
@@ -105,6 +105,27 @@ pub fn back_to_rest(store: &Arc<dyn Store>, id: &str, remake: &Remake) -> Result
 pub fn look_at(store: &Arc<dyn Store>, id: &str, remake: &Remake, at: Option<u64>) -> Result<Session, RestoreError> {
     let (mut session, journaled) = begin(store, id, remake, at)?;
     replay(&mut session, id, journaled, |_, _, _| {})?;
+    Ok(session)
+}
+
+/// A session as it will be once somebody opens it, where the process that worked at it has ended (ASK-8): effects of which
+/// nobody knows whether they happened are asked about. `asks` says whether that is so for a call. Nothing is written.
+pub(crate) fn look_interrupted(
+    store: &Arc<dyn Store>,
+    id: &str,
+    remake: &Remake,
+    now: Time,
+    asks: impl Fn(&Start) -> bool,
+) -> Result<Session, RestoreError> {
+    let (mut session, journaled) = begin(store, id, remake, None)?;
+    let under_way = replay(&mut session, id, journaled, |_, _, _| {})?.under_way;
+    // A paused session leaves what was under way where it is.
+    if session.paused().is_none() {
+        for start in under_way.calls().filter(|start| asks(start)) {
+            // What is refused changes nothing.
+            let _ = advance(&mut session, now, Input::InDoubt { id: start.id.clone() });
+        }
+    }
     Ok(session)
 }
 

@@ -1,12 +1,15 @@
 //! What a session is made of. It is kept when the session begins, and is enough to make it again from anywhere.
 
+mod difference;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use obelus_kernel::policy::PolicyFault;
 use obelus_kernel::session::{Mode, Session, Settings};
 use obelus_kernel::steps::Steps;
-use obelus_kernel::{Context, Fault};
+use obelus_kernel::{Context, Data, Fault, Message};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -14,7 +17,9 @@ use crate::activity::Activities;
 use crate::agent::Agent;
 use crate::bundled::is_bundled;
 use crate::delegates::merge_upfront;
+use crate::policy_names::policy_faults;
 use crate::request::Request;
+pub use difference::SpecDifference;
 
 /// Everything that makes a session: what an agent or a request says, and what the user chose in its place.
 ///
@@ -46,6 +51,13 @@ pub struct SessionSpec {
     pub language: Option<String>,
     /// Where paths in its file begin.
     pub folder: PathBuf,
+    /// How the idempotency keys of its calls begin (DUR-14): drawn when the session is made. Sessions of older versions
+    /// have none, and use their name.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub key: String,
+    /// The number before that of its first question (ASK-1).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub questions_after: u64,
     /// How this process runs it.
     #[serde(skip)]
     pub local: LocalOptions,
@@ -104,9 +116,12 @@ pub enum SpecError {
     /// The request's settings cannot be read.
     #[error("{0}: settings: {1}")]
     Settings(String, serde_json::Error),
-    /// The request's policy is wrong.
-    #[error("{0}: settings.policy: {1}")]
-    Policy(String, String),
+    /// An input does not fit the schema of its kind.
+    #[error("{0}")]
+    Input(Fault),
+    /// The policy is wrong.
+    #[error("{0}: policy: {1}")]
+    Policy(String, PolicyFault),
     /// The delegate of a tool cannot be read beforehand.
     #[error("{0}: {1}")]
     Delegate(String, String),
@@ -136,8 +151,6 @@ impl SessionSpec {
         };
         let (mut context, folder) = (request.context, folder_of(path));
         merge_upfront(&mut context, &folder).map_err(|why| SpecError::Delegate(name.clone(), why))?;
-        let tool = |name: &str| context.tool(name).cloned();
-        settings.policy.check(&tool).map_err(|why| SpecError::Policy(name.clone(), why))?;
         Ok(Self {
             context,
             schema: request.schema,
@@ -170,8 +183,33 @@ impl SessionSpec {
             agent: agent.name,
             language: agent.language,
             folder: agent.folder,
+            key: String::new(),
+            questions_after: 0,
             local: LocalOptions::default(),
         }
+    }
+
+    /// Gives it an input, held against the schema of the kind `input` (PLAN-12).
+    pub fn give_input(&mut self, input: Value) -> Result<(), SpecError> {
+        let message = Message::Data(Box::new(Data::plain("input", input)));
+        self.context.append(vec![message]).map_err(|fault| SpecError::Input(Fault { message: None, ..fault }))?;
+        match self.context.breaches("input", true).into_iter().next() {
+            None => Ok(()),
+            Some(fault) => Err(SpecError::Input(fault)),
+        }
+    }
+
+    /// Whether every line of its policy means something. Its servers have been asked for their tools, or it has none.
+    pub fn check_policy(&self) -> Result<(), SpecError> {
+        match self.policy_faults().into_iter().next() {
+            None => Ok(()),
+            Some(fault) => Err(SpecError::Policy(self.name.clone(), fault)),
+        }
+    }
+
+    /// Lines of its policy that mean nothing, and examples that come out otherwise (POL-3).
+    pub fn policy_faults(&self) -> Vec<PolicyFault> {
+        policy_faults(&self.settings.policy, &self.context, &self.folder, &[])
     }
 
     /// What a store holds of it. Every path in it is absolute.
@@ -198,8 +236,10 @@ impl SessionSpec {
     /// The session as it is before its first input. Its calls are carried out by these activities.
     pub fn session(&self, id: &str, activities: &Activities) -> Result<Session, SpecError> {
         let settings = Settings { activities: activities.names(), ..self.settings.clone() };
+        let id = if self.key.is_empty() { id } else { &self.key };
         let made = Session::new(id, self.context.clone(), self.schema.clone(), Arc::new(settings));
         let session = made.map_err(|fault| SpecError::Session(self.name.clone(), fault))?;
+        let session = session.with_questions_after(self.questions_after);
         Ok(match &self.steps {
             Some(steps) => session.with_steps(Arc::clone(steps)),
             None => session,
@@ -235,6 +275,10 @@ impl McpSection {
     pub fn is_empty(&self) -> bool {
         self.servers.is_empty() && self.browser.is_none()
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The server that a browser works through.

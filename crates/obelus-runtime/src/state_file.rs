@@ -89,7 +89,7 @@ impl std::fmt::Display for FileNews {
 
 /// What was found in the file.
 #[derive(Debug, PartialEq)]
-pub enum Found {
+pub enum StateNews {
     /// Nothing that a person has changed.
     Nothing,
     /// What a person has changed, as a state.
@@ -106,7 +106,7 @@ impl StateFile {
         whole_file::private_folder(&states).map_err(|error| StoreError::Folder(states.clone(), error))?;
         let record = states.join(format!(".{session}.written"));
         // Without it, whatever stands in the file and is not the session's state is a person's.
-        let known = fs::read(&record).ok().and_then(|bytes| read_record(&bytes)).unwrap_or_default();
+        let known = read_file(&record).ok().flatten().and_then(|bytes| read_record(&bytes)).unwrap_or_default();
         let (jotter, found) = (None, Vec::new());
         Ok(Self {
             path: states.join(format!("{session}.json")),
@@ -166,25 +166,25 @@ impl StateFile {
     }
 
     /// Looks whether a person has changed something. What does not fit is told once.
-    pub fn look(&mut self, session: &Session) -> Found {
+    pub fn look(&mut self, session: &Session) -> StateNews {
         let bytes = match self.read() {
             Ok(Some(bytes)) if !self.is_known(&bytes) => bytes,
             Ok(_) => {
                 self.refused = None;
-                return Found::Nothing;
+                return StateNews::Nothing;
             }
-            Err(error) => return Found::News(self.trouble(&error)),
+            Err(error) => return StateNews::News(self.trouble(&error)),
         };
         if self.refused.as_ref() == Some(&bytes) {
-            return Found::Nothing;
+            return StateNews::Nothing;
         }
         self.found.clone_from(&bytes);
         match self.changes(&bytes, session) {
-            Ok(None) => Found::Nothing,
-            Ok(Some(state)) => Found::Edited(state),
+            Ok(None) => StateNews::Nothing,
+            Ok(Some(state)) => StateNews::Edited(state),
             Err((place, why)) => {
                 self.refused = Some(bytes);
-                Found::News(FileNews::Refused { place, why, ours: self.ours() })
+                StateNews::News(FileNews::Refused { place, why, ours: self.ours() })
             }
         }
     }
@@ -289,6 +289,7 @@ impl StateFile {
         let line = serde_json::to_string(&known)? + "\n";
         (self.known, self.is_noted) = (known, false);
         if self.jotter.is_none() {
+            is_there(&self.record)?;
             self.jotter = Some(whole_file::private().write(true).create(true).truncate(false).open(&self.record)?);
         }
         // What stood there before stays behind the line if it was longer, and nobody reads it.
@@ -301,20 +302,34 @@ impl StateFile {
     }
 
     fn read(&self) -> io::Result<Option<Vec<u8>>> {
-        let file = match fs::File::open(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file?,
-        };
-        let mut bytes = Vec::new();
-        file.take(LARGEST + 1).read_to_end(&mut bytes)?;
-        match bytes.len() as u64 > LARGEST {
-            true => Err(io::Error::other("it is larger than any state")),
-            false => Ok(Some(bytes)),
-        }
+        read_file(&self.path)
     }
 
     fn trouble(&self, error: &io::Error) -> FileNews {
         FileNews::Trouble { file: self.path.clone(), why: error.to_string() }
+    }
+}
+
+/// Reads a file, if it is there.
+fn read_file(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    if !is_there(path)? {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > LARGEST {
+        true => Err(io::Error::other("it is larger than any state")),
+        false => Ok(Some(bytes)),
+    }
+}
+
+/// Whether there is a file. A pipe or a device is an error: opening one may wait for ever.
+fn is_there(path: &Path) -> io::Result<bool> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+        Ok(found) if found.is_file() => Ok(true),
+        Ok(_) => Err(io::Error::other("it is no regular file")),
     }
 }
 

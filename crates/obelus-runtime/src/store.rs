@@ -65,7 +65,10 @@ pub trait Store: Send + Sync + 'static {
     /// Every session that has open questions, or of which that is not known without restoring it.
     fn inbox(&self) -> Result<Vec<InboxRow>, StoreError>;
 
-    /// Removes a session and everything that is kept of it.
+    /// How many sessions of this name were removed. Their questions had ids that are not to be used again (ASK-1).
+    fn removed(&self, id: &str) -> Result<u64, StoreError>;
+
+    /// Removes a session and everything that is kept of it, but for the fact that there was one of this name.
     fn remove(&self, id: &str) -> Result<(), StoreError>;
 
     /// Removes the records from `from` on, so that the session goes on from before them.

@@ -2,8 +2,8 @@
 
 mod common;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{Small, chain, clock, counting, open_questions, read, spec, tool};
@@ -242,6 +242,74 @@ async fn a_session_that_does_not_exist_or_exists_already_is_an_error() {
     assert!(matches!(alone.create("s", asking()).await, Err(HostError::NoStore)));
     drop(host);
     assert_eq!(handle.say("hello").await.unwrap_err().code, GONE, "sessions end with their host");
+}
+
+/// The keys of all calls that a host's sessions make.
+fn keys_of() -> (Activities, Arc<Mutex<Vec<String>>>) {
+    let keys = Arc::new(Mutex::new(Vec::new()));
+    let (mut activities, seen) = (Activities::new(), keys.clone());
+    activities.register("step", move |work| {
+        seen.lock().unwrap().push(work.key);
+        async { Ok(json!(1)) }
+    });
+    (activities, keys)
+}
+
+#[tokio::test]
+async fn dur_14_no_session_has_the_idempotency_keys_of_another() {
+    let (activities, keys) = keys_of();
+    let (host, _) = kept(activities);
+    for _ in 0..2 {
+        run(&host.create("s", chain("read", 1)).await.unwrap()).await;
+        host.remove("s").await.unwrap();
+        run(&host.create_temporary("s", chain("read", 1)).await.unwrap()).await;
+    }
+    run(&host.create("s", chain("read", 1)).await.unwrap()).await;
+    host.fork("s", "t", Some(0)).unwrap();
+    run(&host.open("t").await.unwrap()).await;
+    let mut all = keys.lock().unwrap().clone();
+    assert_eq!(all.len(), 6);
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 6, "{all:?}");
+}
+
+#[tokio::test]
+async fn dur_14_a_session_keeps_its_key_when_it_leaves_memory() {
+    let (activities, keys) = keys_of();
+    let (host, _) = kept(activities);
+    let handle = host.create("s", chain("delete", 2)).await.unwrap();
+    for _ in 0..2 {
+        handle.run_plan().await.unwrap();
+        handle.rested().await.unwrap();
+        let question = open_questions(&handle).await.remove(0).id;
+        host.passivate("s").await;
+        let spec = chain("delete", 2);
+        let again = host.open_with("s", spec).await.unwrap();
+        again.answer(question, Decision::Approve { only: None }, "ann").await.unwrap();
+        again.rested().await.unwrap();
+    }
+    let keys = keys.lock().unwrap().clone();
+    let beginnings: Vec<&str> = keys.iter().map(|key| key.split(':').next().unwrap()).collect();
+    assert_eq!((beginnings.len(), beginnings[0]), (2, beginnings[1]));
+}
+
+#[tokio::test]
+async fn ask_1_the_id_of_a_question_is_not_used_again_by_a_session_of_the_same_name() {
+    let (host, _) = kept(counting(&Arc::default()));
+    let first = host.create("s", asking()).await.unwrap();
+    run(&first).await;
+    let old = open_questions(&first).await.remove(0).id;
+    host.remove("s").await.unwrap();
+    let second = host.create("s", asking()).await.unwrap();
+    run(&second).await;
+    let refused = second.answer(old.clone(), Decision::Approve { only: None }, "ann").await.unwrap_err();
+    assert_eq!(refused.code, "unknown_question");
+    assert_ne!(open_questions(&second).await.remove(0).id, old);
+    assert!(host.fork("s", "t", None).is_ok());
+    host.remove("t").await.unwrap();
+    let copied = host.fork("s", "t", None).unwrap_err().to_string();
+    assert!(copied.contains("choose another name"), "{copied}");
 }
 
 #[tokio::test]

@@ -9,9 +9,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use agents::{Agents, Explain, Login, Policy};
+pub(crate) use agents::{Agents, Explain, Login, Pin, Policy};
 pub(crate) use people::{Answer, Approve, Deny, Inbox, Verb};
-pub(crate) use plan::{Check, Format, Graph, Plan, RunPlan, Simulate};
+pub(crate) use plan::{Check, Format, Graph, Plan, PlanFile, RunPlan, Simulate};
 pub(crate) use sessions::Sessions;
 
 /// Agents that do real work under human control.
@@ -21,6 +21,9 @@ pub(crate) struct Cli {
     /// When to use colours.
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
     pub(crate) color: Color,
+    /// The language of what is said to people; else the agent's, else that of LANG.
+    #[arg(long, global = true, value_enum, value_name = "LANG")]
+    pub(crate) lang: Option<Lang>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -53,6 +56,21 @@ impl Color {
             Color::Never => anstream::ColorChoice::Never,
         };
         choice.write_global();
+    }
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Lang {
+    Ru,
+    En,
+}
+
+impl From<Lang> for obelus_runtime::Language {
+    fn from(lang: Lang) -> Self {
+        match lang {
+            Lang::Ru => Self::Russian,
+            Lang::En => Self::English,
+        }
     }
 }
 

@@ -3,12 +3,13 @@
 //! # Layout
 //!
 //! `cli` has the arguments, each file of `cmd` one command, `input` reads files, `output` prints answers and messages
-//! and defines the exit codes.
+//! and defines the exit codes; `phrases` has what is said to people, in two languages.
 
 mod cli;
 mod cmd;
 mod input;
 mod output;
+mod phrases;
 
 use clap::Parser;
 
@@ -19,6 +20,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> std::process::ExitCode {
     let cli = cli::Cli::parse();
     cli.color.write_global();
+    if let Some(language) = cli.lang {
+        phrases::choose(language.into());
+    }
     match cmd::run(cli.command) {
         Ok(exit) => exit.into(),
         Err(error) => {

@@ -101,6 +101,7 @@ fn no_secret_is_written_anywhere() {
         &["sessions", "show", "s", "--json"],
         &["sessions", "show", "s"],
         &["sessions", "log", "s"],
+        &["sessions", "log", "s", "--json"],
         &["sessions", "export", "s", "--out", "s.jsonl"],
         &["sessions", "fork", "s", "f", "--at", "3"],
         &["inbox"],

@@ -152,6 +152,92 @@ fn a_question_is_answered_from_another_process_while_one_holds_the_store() {
 }
 
 #[test]
+fn a_stopped_holder_is_named_and_nobody_waits_for_it_for_ever() {
+    let harness = Harness::new("stopped");
+    assert_eq!(harness.run().status.code(), Some(3));
+    let gate = harness.hold("a");
+    let mut other = harness.obelus(&["plan", "run", "plan.yaml", "--session", "t", "--json"]).spawn().unwrap();
+    eventually("the second run holds at its first call", || harness.marks().len() == 3);
+    let signal =
+        |name: &str| assert!(Command::new("kill").args([name, &other.id().to_string()]).status().unwrap().success());
+    signal("-STOP");
+    let begun = std::time::Instant::now();
+    let waiting = [&["approve", "s:q1"][..], &["sessions", "pause", "t"]];
+    let waiting: Vec<Child> = waiting.iter().map(|args| harness.obelus(args).spawn().unwrap()).collect();
+    for child in waiting {
+        let output = child.wait_with_output().unwrap();
+        let said = words(&output);
+        assert!(!output.status.success(), "{said}");
+        assert!(said.contains(&format!("held by process {}", other.id())), "{said}");
+        assert!(said.contains("waiting for the process") && said.contains("does not answer"), "{said}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(25), "{:?}", begun.elapsed());
+    signal("-CONT");
+    fs::remove_file(gate).unwrap();
+    other.wait().unwrap();
+}
+
+#[test]
+fn a_client_that_says_nothing_does_not_keep_the_holder_alive() {
+    let harness = Harness::new("silent");
+    let gate = harness.hold("a");
+    let mut holder = harness.begin();
+    harness.wait_for("began-a");
+    let _silent = std::os::unix::net::UnixStream::connect(harness.folder.join("store/obelus.sock")).unwrap();
+    fs::remove_file(gate).unwrap();
+    let begun = std::time::Instant::now();
+    eventually("the holder ends", || holder.try_wait().unwrap().is_some());
+    assert!(begun.elapsed() < Duration::from_secs(8), "it waited for the silent client: {:?}", begun.elapsed());
+}
+
+#[test]
+fn sessions_are_listed_with_status_and_agent_and_told_as_a_story() {
+    let harness = Harness::new("story");
+    assert_eq!(harness.run().status.code(), Some(3));
+    let listed = String::from_utf8(harness.does(&["sessions", "list", "--lang", "ru"]).stdout).unwrap();
+    assert!(listed.contains("ждёт вас") && listed.contains("2 записи") && listed.contains("plan.yaml"), "{listed}");
+    let row = harness.json(&["sessions", "list", "--json"])[0].clone();
+    assert_eq!((&row["id"], &row["status"]), (&json!("s"), &json!("waiting")), "{row}");
+    assert!(harness.does(&["approve", "s:q1"]).status.success());
+    assert_eq!(harness.json(&["sessions", "list", "--json"])[0]["status"], "done");
+    let told = |args: &[&str]| String::from_utf8(harness.does(args).stdout).unwrap();
+    let shown = told(&["sessions", "show", "s", "--lang", "en"]);
+    for line in ["done · mode full", "✓ mark", "? wipe (question q1)", "question q1: approved", "✓ wipe", "Memory"]
+    {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    let log = told(&["sessions", "log", "s", "--lang", "ru"]);
+    assert!(log.contains("вопрос q1: разрешено (человек в командной строке)"), "{log}");
+    assert!(log.lines().all(|line| line.trim_start().starts_with(|c: char| c.is_ascii_digit())), "{log}");
+    // Earlier points are told as they were.
+    let early = told(&["sessions", "show", "s", "--at", "2", "--lang", "en"]);
+    assert!(!early.contains("approved") && !early.contains("✓ wipe"), "{early}");
+}
+
+#[test]
+fn ask_8_an_effect_in_doubt_is_in_the_inbox_before_anybody_runs_the_session() {
+    let harness = Harness::new("doubt");
+    let gate = harness.hold("a");
+    let mut child = harness.begin();
+    harness.wait_for("began-a");
+    assert_eq!(harness.json(&["inbox", "--json"]), json!([]), "a call that is at work is not in doubt");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    fs::remove_file(gate).unwrap();
+    let waiting = harness.json(&["inbox", "--json"]);
+    assert_eq!((&waiting[0]["id"], &waiting[0]["about"]), (&json!("s:q1"), &json!("in_doubt")), "{waiting}");
+    let told = String::from_utf8(harness.does(&["inbox", "--lang", "ru"]).stdout).unwrap();
+    assert!(told.contains("Неизвестно, произошло ли это") && told.contains("obelus answer s:q1 happened"), "{told}");
+    // Looking has changed nothing, and the answer reaches the question that opening the session raises.
+    assert_eq!(harness.json(&["inbox", "--json"])[0]["id"], "s:q1");
+    let answered = harness.does(&["answer", "s:q1", "happened", "--result", "\"a\""]);
+    assert_eq!(answered.status.code(), Some(3), "{}", words(&answered));
+    let begun = harness.marks().into_iter().filter(|mark| mark == "began-a").count();
+    assert_eq!(begun, 1, "nothing is repeated");
+    assert_eq!(harness.json(&["inbox", "--json"])[0]["about"], "call");
+}
+
+#[test]
 fn a_paused_session_starts_nothing_until_it_is_let_go_on() {
     let harness = Harness::new("pause");
     assert_eq!(harness.run().status.code(), Some(3));
@@ -266,7 +352,7 @@ fn only_what_is_done_is_pruned() {
 }
 
 /// All hold the same two sessions, as they were written by versions of that form; the last one has a third, long enough
-/// for a checkpoint.
+/// for a checkpoint. Questions in them stay open for a hundred years, so that the machine's clock does not matter.
 #[test]
 fn stores_of_older_forms_open_and_their_sessions_go_on() {
     for form in [1, 2, 3] {
@@ -311,5 +397,70 @@ fn a_store_of_a_later_form_is_refused_with_what_to_do() {
             "{}",
             words(&refused)
         );
+    }
+}
+
+/// What goes on with a session is what it was made of (PLAN-12, POL-6).
+#[test]
+fn another_plan_input_or_agent_under_a_session_is_refused() {
+    let harness = Harness::new("other");
+    let write = |name: &str, text: &str| fs::write(harness.folder.join(name), text).unwrap();
+    let short = PLAN.replace("      - {_tool: wipe, id: b, after: †state.a, _outputPath: †state.b}\n", "");
+    let short = short.replace("†state.b,", "†state.a,");
+    write("short.yaml", &short);
+    write("same.yaml", &short.replace("activities:", "# a comment\nactivities:"));
+    write("other.yaml", &short.replace("id: c", "id: d"));
+    write("schema.yaml", &format!("schema: {{type: string}}\n{short}"));
+    write("words.yaml", &short.replace("context:", "context:\n  - {role: user, content: do it}"));
+    fs::create_dir_all(harness.folder.join("agents/helper")).unwrap();
+    write("agents/helper/agent.yaml", "name: helper\nmodel: 'playbook:answers.yaml'\n");
+    write("agents/helper/answers.yaml", "- output: hello\n");
+    let run = |args: &[&str]| harness.does(&[args, &["--session", "s"]].concat());
+    assert_eq!(run(&["plan", "run", "short.yaml"]).status.code(), Some(0));
+    assert_eq!(harness.done(), ["a", "c"]);
+    for (args, says) in [
+        (&["plan", "run", "other.yaml"][..], "it was made with another plan"),
+        (&["plan", "run", "schema.yaml"], "it was made with another schema"),
+        (&["plan", "run", "words.yaml"], "another context: message 0 differs"),
+        (&["run", "short.yaml", "--input", "{\"town\": \"Riga\"}"], "it was made with another input"),
+        (&["run", "helper", "--say", "hi"], "it was made of the file short.yaml"),
+    ] {
+        let refused = run(args);
+        assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0), "{args:?}: {}", words(&refused));
+        for part in [says, "the session `s`", "--session", "obelus sessions rm s"] {
+            assert!(words(&refused).contains(part), "{args:?}: {}", words(&refused));
+        }
+    }
+    // The same plan again prints its result, and runs nothing.
+    let again = run(&["plan", "run", "same.yaml"]);
+    assert_eq!(again.status.code(), Some(0), "{}", words(&again));
+    assert!(String::from_utf8_lossy(&again.stdout).contains("done"));
+    assert_eq!(harness.done(), ["a", "c"]);
+    // The session of an agent does not run a plan from a file.
+    let talk = harness.does(&["run", "helper", "--say", "hi", "--session", "talk"]);
+    assert_eq!(talk.status.code(), Some(0), "{}", words(&talk));
+    let refused = harness.does(&["plan", "run", "short.yaml", "--session", "talk"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(words(&refused).contains("it was made of the agent `helper`"), "{}", words(&refused));
+    assert_eq!(harness.done(), ["a", "c"]);
+}
+
+/// Nobody waits for the call, so that the turn ends without it; the question is open all the same.
+#[test]
+fn a_plan_with_an_effect_in_doubt_has_not_ended_well() {
+    let harness = Harness::new("in-doubt");
+    let plan = PLAN.lines().filter(|line| !line.contains("id: b") && !line.contains("id: c")).collect::<Vec<_>>();
+    let plan = plan.join("\n").replace(", _outputPath: †state.a", "");
+    fs::write(harness.folder.join("plan.yaml"), plan).unwrap();
+    let gate = harness.hold("a");
+    let mut run = harness.begin();
+    harness.wait_for("began-a");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    fs::remove_file(gate).unwrap();
+    for _ in 0..2 {
+        let run = harness.does(&["plan", "run", "plan.yaml", "--session", "s"]);
+        assert_eq!(run.status.code(), Some(3), "{}", words(&run));
+        assert!(words(&run).contains("did this happen?"), "{}", words(&run));
     }
 }

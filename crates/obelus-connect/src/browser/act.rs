@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::address::{reopened, shown_text};
-use super::aim::{files, fit, judged, kind_of, note};
+use super::aim::{Judged, files, fit, judged, kind_of, note};
 use super::answer::{Answer, Modal, in_our_words};
 use super::guard;
 use super::intent::{Intent, arguments};
@@ -93,6 +93,23 @@ fn changed(what: &str) -> Failed {
     Failed::new("changed", words)
 }
 
+/// The requests that an action may send. Whoever agreed to it agreed to where it goes.
+fn permitted(order: &Order<'_>, judged: Judged, memory: &mut Memory) -> Vec<Request> {
+    if order.class == Class::Leave || order.class.sends() {
+        let led = judged.leads.as_ref().and_then(|leads| leads["address"].as_str());
+        let asked = order.sends.iter().filter(|request| request.leaves).map(|request| request.address.as_str());
+        for address in led.into_iter().chain(asked).filter_map(|address| Url::parse(address).ok()) {
+            if !memory.sites.allow(&address) {
+                memory.sites.add(&address);
+            }
+        }
+    }
+    match order.class.sends() {
+        true => judged.request.into_iter().chain(order.sends.iter().cloned()).collect(),
+        false => Vec::new(),
+    }
+}
+
 impl Browser {
     /// Does what was judged.
     pub(super) async fn act(&self, class: Class, call: &Value) -> Result<Value, Failed> {
@@ -176,21 +193,7 @@ impl Browser {
         if judged.class != order.class || judged.leads.clone().unwrap_or_default() != *order.form {
             return Err(changed("the element does something else by now, or its form was changed"));
         }
-        let mut permits = Vec::new();
-        if order.class.sends() {
-            permits.extend(judged.request);
-            permits.extend(order.sends.iter().cloned());
-        }
-        if order.class == Class::Leave || order.class.sends() {
-            // Whoever agreed to it agreed to where it goes.
-            let led = judged.leads.as_ref().and_then(|leads| leads["address"].as_str());
-            let asked = order.sends.iter().filter(|request| request.leaves).map(|request| request.address.as_str());
-            for address in led.into_iter().chain(asked).filter_map(|address| Url::parse(address).ok()) {
-                if !memory.sites.allow(&address) {
-                    memory.sites.add(&address);
-                }
-            }
-        }
+        let permits = permitted(order, judged, memory);
         let ids: Vec<_> = ids.iter().map(String::as_str).collect();
         self.run(order, intent, &ids, permits, memory).await
     }
@@ -359,10 +362,10 @@ fn with_dialog(before: &str, did: &str, modal: &Modal) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::browser::Snapshot;
+    use crate::browser::PageSnapshot;
 
     fn page(text: &str) -> Seen {
-        Seen { text: text.to_owned(), snapshot: Snapshot::parse(text), ..Seen::default() }
+        Seen { text: text.to_owned(), snapshot: PageSnapshot::parse(text), ..Seen::default() }
     }
 
     #[test]

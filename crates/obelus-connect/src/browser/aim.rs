@@ -14,7 +14,7 @@ use super::judge::{self, Class, Facts, Form, Request};
 use super::page::{Ask, Failed, Reply};
 use super::secrets::Secrets;
 use super::snapshot::Element;
-use super::{Browser, Memory};
+use super::{Browser, Memory, Seen};
 
 /// Keys that move about, and type nothing.
 const MOVING: [&str; 12] = [
@@ -77,8 +77,8 @@ pub(super) fn judged(
         (Intent::Wait, _) => none(Class::Wait),
         (Intent::Back | Intent::Tab | Intent::Find(_) | Intent::Hover, _) => none(Class::Look),
         (Intent::Dialog { accept }, _) => {
-            let asks =
-                memory.seen.as_ref().and_then(|seen| seen.modal.as_ref()).is_none_or(|modal| modal.kind != "alert");
+            let modal = memory.seen.as_ref().and_then(|seen| seen.modal.as_ref());
+            let asks = modal.is_none_or(|modal| modal.kind != "alert");
             none(if *accept && asks { Class::Press } else { Class::Look })
         }
         (Intent::Files(paths), _) => none(if paths.is_empty() { Class::Look } else { Class::Fill }),
@@ -88,22 +88,18 @@ pub(super) fn judged(
             _ => none(Class::Press),
         },
         (Intent::Type { submit: false } | Intent::Choose | Intent::Fields, _) => none(Class::Fill),
-        (Intent::Key(key), Some((element, facts))) => match key.as_str() {
-            "Enter" | "NumpadEnter" => match &facts.form {
-                Some(form) if facts.enters => with_form(form),
-                _ => pressed(element, facts),
-            },
-            " " | "Space" if !facts.editable => pressed(element, facts),
-            key if MOVING.contains(&key) => none(Class::Look),
-            key if facts.editable && !key.contains('+') => none(Class::Fill),
+        (Intent::Key(key), Some((element, facts))) => match (key.as_str(), &facts.form) {
+            ("Enter" | "NumpadEnter", Some(form)) if facts.enters => with_form(form),
+            ("Enter" | "NumpadEnter", _) => pressed(element, facts),
+            (" " | "Space", _) if !facts.editable => pressed(element, facts),
+            (key, _) if MOVING.contains(&key) => none(Class::Look),
+            (key, _) if facts.editable && !key.contains('+') => none(Class::Fill),
             _ => none(Class::Press),
         },
         (Intent::Key(key), None) if MOVING.contains(&key.as_str()) => none(Class::Look),
         _ => none(Class::Press),
     };
-    if !held.is_empty() {
-        judged.class = judged.class.max(guard::class_of(held));
-    }
+    judged.class = if held.is_empty() { judged.class } else { judged.class.max(guard::class_of(held)) };
     judged
 }
 
@@ -250,17 +246,7 @@ impl Browser {
                 "the page may have changed: observe first, and take ids from there",
             ));
         };
-        let mut elements = Vec::new();
-        for id in &planned.ids {
-            let Some(element) = seen.snapshot.get(id) else {
-                let words = format!("`{id}` is not on the page as it was observed; take an id from the observation");
-                return Err(Failed::new("unknown_element", words));
-            };
-            elements.push(element.clone());
-        }
-        if matches!(intent, Intent::Key(_)) {
-            elements.extend(seen.snapshot.active().cloned());
-        }
+        let elements = meant(seen, &planned.ids, intent)?;
         if let Some(within) = elements.first().and_then(|element| seen.around(element)) {
             planned.act.insert("within".to_owned(), json!(within));
         }
@@ -292,25 +278,37 @@ impl Browser {
         let held = noted.and_then(|noted| memory.held.get(&noted)).cloned().unwrap_or_default();
         let judged = judged(intent, first, &held, memory, &self.section.secrets);
         bind(&mut planned.act, intent, &elements);
-        let place = first.map_or_else(
-            || {
-                Map::from_iter([
-                    ("role".to_owned(), json!("page")),
-                    ("name".to_owned(), json!("")),
-                    ("nth".to_owned(), json!(0)),
-                ])
-            },
-            |(element, _)| place(element),
-        );
         let mut params = Map::new();
         params.insert("address".to_owned(), json!(here));
-        params.extend(place);
+        match first {
+            Some((element, _)) => params.extend(place(element)),
+            None => params.extend(["role", "name", "nth"].map(str::to_owned).into_iter().zip(page_itself())),
+        }
         // What there is not need not be read by whoever is asked.
         let told = [("form", judged.leads), ("sends", guard::told(&held))];
         params.extend(told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
         params.insert("do".to_owned(), Value::Object(planned.act));
         Ok(json!({"tool": judged.class.name(), "params": params}))
     }
+}
+
+/// The elements that a planned action names, and for a key the one that has the focus.
+fn meant(seen: &Seen, ids: &[String], intent: &Intent) -> Result<Vec<Element>, Failed> {
+    let unknown = |id: &String| {
+        let words = format!("`{id}` is not on the page as it was observed; take an id from the observation");
+        Failed::new("unknown_element", words)
+    };
+    let named = ids.iter().map(|id| seen.snapshot.get(id).cloned().ok_or_else(|| unknown(id)));
+    let mut elements = named.collect::<Result<Vec<_>, _>>()?;
+    if matches!(intent, Intent::Key(_)) {
+        elements.extend(seen.snapshot.active().cloned());
+    }
+    Ok(elements)
+}
+
+/// Role, name and place of the page itself, where no element is meant.
+fn page_itself() -> [Value; 3] {
+    [json!("page"), json!(""), json!(0)]
 }
 
 /// Puts what can be found again of further elements into what is to be done.

@@ -11,7 +11,7 @@ const CHROMIUMS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct BrowserParts {
     /// The program that is the server, or runs it.
     pub program: Option<PathBuf>,
     /// What the program is given before everything else.
@@ -19,12 +19,12 @@ pub struct Found {
     /// The browser.
     pub chromium: Option<PathBuf>,
     /// What is not there; nothing, where everything is.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingPart>,
 }
 
 /// Something that is not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingPart {
     /// What it is.
     pub what: &'static str,
     /// Why it is not found, in words.
@@ -33,10 +33,11 @@ pub struct Missing {
     pub command: String,
 }
 
-impl Found {
+impl BrowserParts {
     /// What is missing and how it is installed, in words for a person; nothing, where everything is there.
     pub fn complaint(&self) -> Option<String> {
-        let line = |missing: &Missing| format!("{}: {}; install it by: {}", missing.what, missing.why, missing.command);
+        let line =
+            |missing: &MissingPart| format!("{}: {}; install it by: {}", missing.what, missing.why, missing.command);
         (!self.missing.is_empty()).then(|| self.missing.iter().map(line).collect::<Vec<_>>().join("\n"))
     }
 }
@@ -45,81 +46,90 @@ impl Found {
 ///
 /// The server is the file that `OBELUS_PLAYWRIGHT_MCP` names, else `playwright-mcp` on the path, else what is installed
 /// in `obelus/browser` in the user's data folder. The browser is what `OBELUS_CHROMIUM` names, else what is on the path.
-pub fn find() -> Found {
+pub fn find() -> BrowserParts {
     find_by(&|name| std::env::var_os(name).filter(|value| !value.is_empty()))
 }
 
-fn find_by(env: &dyn Fn(&str) -> Option<OsString>) -> Found {
-    let on_path = |name: &str| {
-        let folders = env("PATH")?;
+/// Looks for what a browser needs.
+struct Search<'a> {
+    env: &'a dyn Fn(&str) -> Option<OsString>,
+    found: BrowserParts,
+}
+
+fn find_by(env: &dyn Fn(&str) -> Option<OsString>) -> BrowserParts {
+    let mut search = Search { env, found: BrowserParts::default() };
+    let script = search.playwright_mcp();
+    search.node(script);
+    search.chromium();
+    search.found
+}
+
+impl Search<'_> {
+    fn on_path(&self, name: &str) -> Option<PathBuf> {
+        let folders = (self.env)("PATH")?;
         std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|file| is_program(file))
-    };
-    let mut found = Found::default();
-    let missing = |what: &'static str, why: String, command: String| Missing { what, why, command };
-    let data = env("XDG_DATA_HOME").map(PathBuf::from);
-    let data = data.or_else(|| env("HOME").map(|home| PathBuf::from(home).join(".local/share")));
-    let folder = data.map(|data| data.join("obelus/browser"));
-    let install = format!(
-        "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm install --prefix {} {PLAYWRIGHT_MCP}",
-        folder.as_deref().map_or("~/.local/share/obelus/browser".to_owned(), in_shell)
-    );
-    let cli = |file: PathBuf| -> Result<PathBuf, String> {
-        if file.is_file() { Ok(file) } else { Err(format!("there is no file {}", file.display())) }
-    };
-    let script = match env("OBELUS_PLAYWRIGHT_MCP") {
-        Some(named) => match cli(named.into()) {
-            Ok(file) => Some(file),
-            Err(why) => {
-                let why = format!("OBELUS_PLAYWRIGHT_MCP is its cli.js, and {why}");
-                found.missing.push(missing("Playwright MCP", why, install.clone()));
-                None
-            }
-        },
-        None => match on_path("playwright-mcp") {
-            Some(program) => {
-                found.program = Some(program);
-                None
-            }
-            None => {
-                let file = folder.map(|folder| folder.join("node_modules/@playwright/mcp/cli.js"));
-                let script = file.filter(|file| file.is_file());
-                if script.is_none() {
-                    let why = "it is neither on the path nor in the folder for it".to_owned();
-                    found.missing.push(missing("Playwright MCP", why, install));
-                }
-                script
-            }
-        },
-    };
-    let node = on_path("node").or_else(|| on_path("nodejs"));
-    if node.is_none() {
-        let why = "there is no `node` on the path".to_owned();
-        found
-            .missing
-            .insert(0, missing("node", why, "apt-get install -y --no-install-recommends nodejs npm".to_owned()));
     }
-    if let (Some(node), Some(script)) = (node, script) {
-        found.program = Some(node);
-        found.arguments.push(script.to_string_lossy().into_owned());
-    }
-    let debian = "apt-get install -y --no-install-recommends chromium fonts-liberation";
-    found.chromium = match env("OBELUS_CHROMIUM").map(PathBuf::from) {
-        Some(file) if is_program(&file) => Some(file),
-        Some(file) => {
-            let why = format!("OBELUS_CHROMIUM names {}, which is no program", file.display());
-            found.missing.push(missing("Chromium", why, debian.to_owned()));
-            None
-        }
-        None => {
-            let chromium = CHROMIUMS.iter().find_map(|name| on_path(name));
-            if chromium.is_none() {
-                let why = "it is not on the path".to_owned();
-                found.missing.push(missing("Chromium", why, debian.to_owned()));
+
+    /// The script of the server; none where it is a program on the path, or missing.
+    fn playwright_mcp(&mut self) -> Option<PathBuf> {
+        let data = (self.env)("XDG_DATA_HOME").map(PathBuf::from);
+        let data = data.or_else(|| (self.env)("HOME").map(|home| PathBuf::from(home).join(".local/share")));
+        let folder = data.map(|data| data.join("obelus/browser"));
+        let shown = folder.as_deref().map_or("~/.local/share/obelus/browser".to_owned(), in_shell);
+        let missing = |why: String| MissingPart {
+            what: "Playwright MCP",
+            why,
+            command: format!("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm install --prefix {shown} {PLAYWRIGHT_MCP}"),
+        };
+        if let Some(named) = (self.env)("OBELUS_PLAYWRIGHT_MCP").map(PathBuf::from) {
+            if named.is_file() {
+                return Some(named);
             }
-            chromium
+            let why = format!("OBELUS_PLAYWRIGHT_MCP is its cli.js, and there is no file {}", named.display());
+            self.found.missing.push(missing(why));
+            return None;
         }
-    };
-    found
+        self.found.program = self.on_path("playwright-mcp");
+        if self.found.program.is_some() {
+            return None;
+        }
+        let file = folder.map(|folder| folder.join("node_modules/@playwright/mcp/cli.js"));
+        let script = file.filter(|file| file.is_file());
+        if script.is_none() {
+            self.found.missing.push(missing("it is neither on the path nor in the folder for it".to_owned()));
+        }
+        script
+    }
+
+    /// What runs the script.
+    fn node(&mut self, script: Option<PathBuf>) {
+        let node = self.on_path("node").or_else(|| self.on_path("nodejs"));
+        if node.is_none() {
+            let missing = MissingPart {
+                what: "node",
+                why: "there is no `node` on the path".to_owned(),
+                command: "apt-get install -y --no-install-recommends nodejs npm".to_owned(),
+            };
+            self.found.missing.insert(0, missing);
+        }
+        if let (Some(node), Some(script)) = (node, script) {
+            self.found.program = Some(node);
+            self.found.arguments.push(script.to_string_lossy().into_owned());
+        }
+    }
+
+    fn chromium(&mut self) {
+        let (chromium, why) = match (self.env)("OBELUS_CHROMIUM").map(PathBuf::from) {
+            Some(file) if is_program(&file) => (Some(file), String::new()),
+            Some(file) => (None, format!("OBELUS_CHROMIUM names {}, which is no program", file.display())),
+            None => (CHROMIUMS.iter().find_map(|name| self.on_path(name)), "it is not on the path".to_owned()),
+        };
+        if chromium.is_none() {
+            let command = "apt-get install -y --no-install-recommends chromium fonts-liberation".to_owned();
+            self.found.missing.push(MissingPart { what: "Chromium", why, command });
+        }
+        self.found.chromium = chromium;
+    }
 }
 
 fn is_program(file: &Path) -> bool {
@@ -154,7 +164,7 @@ mod tests {
             Self(root)
         }
 
-        fn find(&self, more: &[(&str, &Path)]) -> Found {
+        fn find(&self, more: &[(&str, &Path)]) -> BrowserParts {
             find_by(&|name| match name {
                 "PATH" => Some(self.0.join("bin").into()),
                 "HOME" => Some(self.0.clone().into()),

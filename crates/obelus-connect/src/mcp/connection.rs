@@ -132,6 +132,17 @@ impl Connection {
                 }
             }
         };
+        Ok(Self::opened(spec, service, process, too_long, shared))
+    }
+
+    /// The connection to a server that answers.
+    fn opened(
+        spec: &Spec,
+        service: RunningService<RoleClient, Handler>,
+        process: Option<Process>,
+        too_long: watch::Receiver<u64>,
+        shared: Arc<Shared>,
+    ) -> Self {
         let info = service.peer().peer_info();
         let has_handshake = info.as_ref().is_none_or(|info| info.protocol_version.has_initialize());
         let era = if has_handshake { Era::Handshake } else { Era::Stateless };
@@ -140,7 +151,7 @@ impl Connection {
         let peer = service.peer().clone();
         let listening = (era == Era::Stateless && tells)
             .then(|| tokio::spawn(listen(peer.clone(), Arc::clone(&shared))).abort_handle());
-        Ok(Self {
+        Self {
             server: spec.name.clone(),
             peer,
             shared,
@@ -151,7 +162,7 @@ impl Connection {
             broken: AtomicBool::new(false),
             silent: AtomicBool::new(false),
             listening,
-        })
+        }
     }
 
     /// Whether nothing can be asked here any more.

@@ -115,17 +115,7 @@ impl Spec {
                 absent(&fields, "auth", "url")?;
                 Reach::Stdio(Program::parse(&fields, base)?)
             }
-            (None, Some(_)) => {
-                absent(&fields, "env", "command")?;
-                absent(&fields, "cwd", "command")?;
-                let (url, headers, said) = (url_of(&fields)?, headers_of(&fields)?, Said::parse(&fields)?);
-                let by_hand = headers.iter().any(|(name, _)| *name == AUTHORIZATION);
-                if by_hand && fields.get("auth").is_some() {
-                    return Err(fields.wrong("auth", "`headers` has a token in `Authorization`: keep the one to use"));
-                }
-                let auth = (!by_hand).then(|| Arc::new(Auth::new(name, url.clone(), said)));
-                Reach::Http { url, headers, auth }
-            }
+            (None, Some(_)) => Reach::by_http(name, &fields)?,
         };
         let era = match fields.text("protocol")? {
             None | Some("auto") => None,
@@ -181,6 +171,20 @@ impl Spec {
             Reach::Http { auth, .. } => auth.as_ref(),
             Reach::Stdio(_) => None,
         }
+    }
+}
+
+impl Reach {
+    fn by_http(name: &str, fields: &Fields<'_>) -> Result<Self, BindingError> {
+        absent(fields, "env", "command")?;
+        absent(fields, "cwd", "command")?;
+        let (url, headers, said) = (url_of(fields)?, headers_of(fields)?, Said::parse(fields)?);
+        let by_hand = headers.iter().any(|(name, _)| *name == AUTHORIZATION);
+        if by_hand && fields.get("auth").is_some() {
+            return Err(fields.wrong("auth", "`headers` has a token in `Authorization`: keep the one to use"));
+        }
+        let auth = (!by_hand).then(|| Arc::new(Auth::new(name, url.clone(), said)));
+        Ok(Self::Http { url, headers, auth })
     }
 }
 

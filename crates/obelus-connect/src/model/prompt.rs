@@ -132,6 +132,7 @@ fn solve(prompt: &Prompt, options: &PromptOptions) -> Result<Vec<ChatMessage>, R
         ("mode", prompt.mode.into()),
         ("plan_mode", prompt.plan_mode.into()),
         ("has_instances", has_instances.into()),
+        ("has_unchecked_words", prompt.tools.iter().any(|tool| tool.words_of().is_some()).into()),
         ("language", TemplateValue::from(Serde(&options.language.as_ref().or(prompt.language.as_ref())))),
         ("schema", schema.map_or(TemplateValue::from(()), TemplateValue::from)),
     ]);
@@ -226,13 +227,16 @@ struct ToolSummary<'a> {
     description: Option<&'a Value>,
     effect: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
+    unchecked_words_of: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     returns: Option<&'a Value>,
 }
 
 impl<'a> ToolSummary<'a> {
     fn of(tool: &'a Tool) -> Self {
         let (description, effect) = (tool.schema.get("description"), tool.effect.name());
-        Self { tool: &tool.name, description, effect, returns: tool.output() }
+        let unchecked_words_of = tool.words_of();
+        Self { tool: &tool.name, description, effect, unchecked_words_of, returns: tool.output() }
     }
 }
 
@@ -243,6 +247,8 @@ struct ToolWithParams<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a Value>,
     effect: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unchecked_words_of: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     params: Option<&'a Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -259,6 +265,7 @@ impl<'a> ToolWithParams<'a> {
             method: &tool.name,
             description: tool.schema.get("description"),
             effect: tool.effect.name(),
+            unchecked_words_of: tool.words_of(),
             params: tool.params().get("properties"),
             required: tool.params().get("required"),
             asks_about: tool.schema.get("x-risky"),

@@ -9,6 +9,7 @@ use obelus_kernel::{Context, Message, visible};
 use obelus_runtime::{Activities, ConnectFuture, McpSection, Services, SessionSpec};
 use serde_json::Value;
 
+use super::pins::{self, Pins};
 use super::{Notice, Notices, StandardConnector};
 use crate::activity::BindingError;
 use crate::browser::{Browser, Outputs, Section};
@@ -72,6 +73,11 @@ impl SessionServers {
         &self.servers
     }
 
+    /// Says why there is no browser, where the file wants one.
+    pub fn check_browser(&self) -> Result<(), BindingError> {
+        self.missing.clone().map_or(Ok(()), Err)
+    }
+
     /// The browser, if the file has one. Where it is not installed, it says so when it is used.
     pub(super) fn browser(&self) -> Option<&Arc<Browser>> {
         self.browser.as_ref()
@@ -85,7 +91,13 @@ impl SessionServers {
         if let Some(missing) = &self.missing {
             return Err(missing.to_string());
         }
-        let tools = self.told_if_slow(self.servers.tools()).await.map_err(|error| error.to_string())?;
+        let mut tools = self.told_if_slow(self.servers.tools()).await.map_err(|error| error.to_string())?;
+        let folder = spec.mcp.as_ref().map_or(spec.folder.as_path(), |mcp| mcp.folder.as_path());
+        let pins = Pins::read(folder).map_err(|error| error.to_string())?;
+        let unpinned = pins::mark(&pins, &mut tools);
+        if let Some(notices) = self.notices.as_ref().filter(|_| !unpinned.is_empty()) {
+            notices(Notice::Unpinned { servers: &unpinned, agent: &typed_name(spec) });
+        }
         add_tools(&mut spec.context, &tools)?;
         if let Some(mcp) = &mut spec.mcp {
             mcp.tools = tools.iter().map(|(name, _)| name.clone()).collect();

@@ -93,6 +93,11 @@ impl Context {
         self.messages.len() + self.past.as_ref().map_or(0, |past| past.count)
     }
 
+    /// The first messages, which are never left out. No more than a checkpoint keeps as its opening may be asked for.
+    pub(crate) fn opening(&self, count: usize) -> &[Message] {
+        &self.messages[..count.min(self.messages.len())]
+    }
+
     /// Every message, newest first. Loads what was left out only when it is reached.
     pub fn latest(&self) -> impl Iterator<Item = &Message> {
         let (opening, recent) = self.messages.split_at(self.past.as_ref().map_or(0, |past| past.at));

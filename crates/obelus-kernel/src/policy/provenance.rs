@@ -27,8 +27,11 @@ pub(crate) struct Provenance<'a> {
     /// Finds literals in what the user said, where such literals carry the user's origin (POL-7).
     pub(crate) grounding: Option<Grounding<'a>>,
     /// The origins of what calls of a plan have still to write at a path, where the call is not about to run yet.
-    pub(crate) foretold: Option<&'a dyn Fn(&Path) -> Option<Origins>>,
+    pub(crate) foretold: Option<&'a OriginsToCome<'a>>,
 }
+
+/// The origins of what will be written at a path; none if nothing will.
+pub(crate) type OriginsToCome<'a> = dyn Fn(&Path) -> Option<Origins> + 'a;
 
 /// A part of a call whose origins are asked for.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +52,7 @@ impl<'a> Provenance<'a> {
         context: &'a Context,
         instance: Option<&'a str>,
         literal: &'a Origins,
-        foretold: &'a dyn Fn(&Path) -> Option<Origins>,
+        foretold: &'a OriginsToCome<'a>,
     ) -> Self {
         Self { context, instance, literal, said: Origins::NONE, grounding: None, foretold: Some(foretold) }
     }

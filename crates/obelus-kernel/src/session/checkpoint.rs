@@ -117,7 +117,9 @@ impl Session {
         self.transcript.restore(kept.transcript.into_owned());
         self.spent = kept.spent;
         self.scheduler.restore(Counters { next_step: kept.next_step, next_request: kept.next_request });
+        let before_first = self.inbox.before_first();
         self.inbox = kept.inbox.into();
+        self.inbox.number_after(before_first);
         self.projection = kept.projection.into_owned();
         self.words.attached = kept.attached.into_owned();
         self.paused = kept.paused.into_owned();

@@ -153,6 +153,7 @@ impl Session {
         self.turn.reopen();
         if is_plan {
             let error = json!({"code": "plan_denied", "message": reason});
+            self.transcript.note_plan_denied(error.clone());
             self.transcript.tell_error(error_data(Value::Null, error));
         }
         for (hash, jobs) in dropped {

@@ -127,6 +127,7 @@ impl Session {
         let id = format!("{}/{at}", self.id);
         let mut child = Session::new(id, context, schema, Arc::new(settings)).map_err(unreadable)?;
         child.brief.depth = self.brief.depth + 1;
+        child.inbox.number_after(self.inbox.before_first());
         Ok(child)
     }
 

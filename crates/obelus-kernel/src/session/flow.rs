@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::ids::{QuestionId, RequestNumber, Routed};
-use super::inbox::{Question, Said};
+use super::inbox::{About, Question, Said};
 use super::input::{CallError, Input};
 use super::output::{Ends, Reply, Task};
 use super::scheduler::Trigger;
@@ -28,6 +28,7 @@ impl Session {
         self.keep_planned();
         self.transcript.begin_turn();
         self.turn = Turn::new(&self.settings);
+        self.turn.began = (self.scheduler.next_step(), self.memory.context.length());
         match words {
             Some(words) => {
                 self.remember_words(Role::User, &words.text);
@@ -79,11 +80,11 @@ impl Session {
         (only.open_calls().count() == 1).then_some(only.id)
     }
 
-    /// Runs the plan in the context as it is.
+    /// Runs the plan that the request brought, as it is. A model's own plan runs when a person approves it (PLAN-12).
     pub(super) fn run_plan(&mut self) -> Result<(), Refused> {
         self.turn.must_be_at_rest()?;
-        let Some(plan) = self.memory.context.plan().cloned() else {
-            return Err(Refused::new("no_plan", "the context has no plan to run"));
+        let Some(plan) = self.memory.given_plan().cloned() else {
+            return Err(Refused::new("no_plan", "the request has no plan to run"));
         };
         self.begin_without_model();
         self.projection.plan.clear();
@@ -113,10 +114,18 @@ impl Session {
         self.transcript.note_request();
         let shown = self.settings.in_sight(self.in_view());
         self.transcript.show(&shown);
+        self.show_words_of_tools();
         self.catch_up_grounds_of_shown();
         let number = self.scheduler.number_request();
         self.turn.enter(Phase::Asking(number));
         self.tasks.push_back(Task::AskModel { id: Routed::own(RequestNumber(number)) });
+    }
+
+    /// Words of tools that nobody has checked count as untrusted data that is shown (POL-8). No planner is spared them.
+    fn show_words_of_tools(&mut self) {
+        let sources = self.memory.context.tools().filter_map(|tool| tool.words_of());
+        let origins: Origins = sources.map(|name| Origin::Tool { name: name.into(), trusted: false }).collect();
+        self.transcript.show(&origins);
     }
 
     /// The origins of everything that a request shows: memory, the calls with their references resolved, and what
@@ -197,7 +206,8 @@ impl Session {
         if self.must_follow_up() {
             return self.request();
         }
-        if self.inbox.open().next().is_some() || self.scheduler.awaits_user() {
+        let waits = self.inbox.open().next().is_some() || self.scheduler.awaits_user();
+        if waits && (self.turn.over.is_some() || self.is_asked_in_turn()) {
             return self.rest(Ends::Waiting, None);
         }
         if let Some((ends, reason)) = self.turn.over.clone() {
@@ -206,20 +216,43 @@ impl Session {
         if self.graph.is_some() {
             return self.leave_node();
         }
+        let done = if waits { Ends::Waiting } else { Ends::Output };
         // In the mode `shadow` one solution is enough, if the model has nothing to mend in it.
         let is_enough = self.settings.mode == Mode::Shadow && !self.turn.is_faulty;
         if !self.turn.asks_model || (is_enough && self.turn.output.is_null()) {
-            return self.rest(Ends::Output, None);
+            return self.rest(done, None);
         }
         if self.turn.output.is_null() {
             return match self.settings.follow_up {
                 FollowUp::Always => self.request(),
-                FollowUp::AfterReads | FollowUp::Never => self.rest(Ends::Output, None),
+                FollowUp::AfterReads | FollowUp::Never => self.rest(done, None),
             };
         }
-        match self.fault_of_output() {
-            None => self.rest(Ends::Output, None),
-            Some(fault) => self.refuse_output(&fault),
+        if let Some(fault) = self.fault_of_output() {
+            return self.refuse_output(&fault);
+        }
+        if waits {
+            self.say_output();
+        }
+        self.rest(done, None);
+    }
+
+    /// Whether a call or a plan of this very turn waits for a person. What an earlier turn asked holds nothing back.
+    fn is_asked_in_turn(&self) -> bool {
+        let (first_step, length) = self.turn.began;
+        let is_new = |question: &Question| question.about == About::Plan && question.asked_after > length;
+        let is_alone = self.brief.depth == 0 && self.graph.is_none();
+        !is_alone || self.scheduler.has_steps_since(first_step) || self.inbox.open().any(is_new)
+    }
+
+    /// Tells the result as words, because a question of an earlier turn still waits and the turn rests on that.
+    fn say_output(&mut self) {
+        let Ok(Value::String(words)) = self.output_for_people() else { return };
+        let Value::String(output) = std::mem::take(&mut self.turn.output) else { return };
+        if !self.turn.said.contains(&output) {
+            self.remember_words(Role::Assistant, &output);
+            self.turn.said.push(words.clone());
+            self.tasks.push_back(Task::Say(words));
         }
     }
 

@@ -31,6 +31,8 @@ pub use value_names::Named;
 /// Questions and decisions of a session.
 #[derive(Default)]
 pub(super) struct Inbox {
+    /// The number before that of the first question (ASK-1).
+    before_first: u64,
     all: BTreeMap<u64, Question>,
     /// Numbers of those that wait.
     open: BTreeSet<u64>,
@@ -137,9 +139,19 @@ impl Inbox {
         self.written.extend(words);
     }
 
+    /// The number before that of the first question.
+    pub(super) fn before_first(&self) -> u64 {
+        self.before_first
+    }
+
+    /// Numbers the questions that are to come after this number.
+    pub(super) fn number_after(&mut self, number: u64) {
+        self.before_first = number;
+    }
+
     /// Adds a question; its number.
     pub(super) fn add(&mut self, draft: Draft, terms: Terms) -> QuestionNumber {
-        let number = self.all.last_key_value().map_or(0, |(last, _)| *last) + 1;
+        let number = self.all.last_key_value().map_or(self.before_first, |(last, _)| *last) + 1;
         let question = Question::new(number, draft, terms);
         if question.about == About::Call {
             let hashes = question.calls.iter().map(|asked| asked.hash.clone()).enumerate();

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::fault::Fault;
 use crate::fold::Method;
-use crate::message::{Data, Message, Role};
+use crate::message::{Data, Message, Plan, Role};
 use crate::names::Name;
 use crate::origin::{Origin, Origins};
 use crate::path::Path;
@@ -47,6 +47,14 @@ impl Memory {
     pub(super) fn new(context: Context) -> Self {
         let base = context.length();
         Self { context, base, now: Time::default(), date: None, validators: BTreeMap::new(), digests: Vec::new() }
+    }
+
+    /// The plan that the request itself brought. A plan that a model has proposed since then is not looked at.
+    pub(super) fn given_plan(&self) -> Option<&Plan> {
+        self.context.opening(self.base).iter().rev().find_map(|message| match message {
+            Message::Plan(plan) => Some(plan),
+            _ => None,
+        })
     }
 
     /// Takes the time that a driver tells. It does not run backwards.

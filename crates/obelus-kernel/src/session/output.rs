@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::ids::{CallId, JobRef, QuestionId, RequestId};
 use super::input::CallError;
+use super::scheduler::NOT_CHOSEN;
 use crate::time::Time;
 use crate::tool::Tool;
 
@@ -186,6 +187,8 @@ pub struct CallReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallStatus {
+    /// It is part of a plan that nobody has set to work.
+    Planned,
     /// Something it needs is not there yet.
     Blocked,
     /// It may run as soon as there is room.
@@ -206,10 +209,19 @@ pub enum CallStatus {
     Refused,
 }
 
+impl CallReport {
+    /// Whether the call was skipped because its branch was not chosen: nothing is amiss then.
+    pub fn is_off_branch(&self) -> bool {
+        let is_not_chosen = |error: &Value| error["code"] == NOT_CHOSEN;
+        self.status == CallStatus::Skipped && self.error.as_ref().is_some_and(is_not_chosen)
+    }
+}
+
 impl CallStatus {
     /// The status in one word.
     pub fn name(self) -> &'static str {
         match self {
+            CallStatus::Planned => "planned",
             CallStatus::Blocked => "blocked",
             CallStatus::Ready => "ready",
             CallStatus::Waiting => "waiting",

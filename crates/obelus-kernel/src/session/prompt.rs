@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Session;
 use super::ids::{JobRef, RequestId};
-use super::inbox::Question;
+use super::inbox::{About, Question};
 use super::memory::mentions;
 use super::observation::Observation;
 use super::output::{CallReport, CallStatus};
@@ -58,7 +58,7 @@ pub struct Prompt {
     pub kinds: Vec<Value>,
     /// The plan so far, and what became of its calls.
     pub plan: Vec<CallReport>,
-    /// Calls of earlier turns of which the model has not been told yet that they were denied or failed.
+    /// What became of the calls of the latest turn before this one that had any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<CallReport>,
     /// Questions that wait for a person.
@@ -189,7 +189,7 @@ impl Session {
             plan_mode: mode.name(),
             kinds: self.kinds(),
             plan: self.plan_shown(),
-            earlier: self.transcript.untold().to_vec(),
+            earlier: self.transcript.earlier().to_vec(),
             questions: self
                 .questions()
                 .iter()
@@ -300,7 +300,24 @@ impl Session {
             room -= usize::from(waits && fits);
             fits
         };
-        self.calls().into_iter().skip(self.transcript.reported_calls()).filter(|report| fits(report)).collect()
+        let calls = self.calls().into_iter().skip(self.transcript.reported_calls()).filter(|report| fits(report));
+        calls.chain(self.planned_calls()).collect()
+    }
+
+    /// The calls of a plan that nobody has set to work. One that waits for a person is told by its question.
+    pub(super) fn planned_calls(&self) -> Vec<CallReport> {
+        let plan = self.memory.context.plan().filter(|_| !self.transcript.has_started());
+        let is_asked = self.inbox.open().any(|question| question.about == About::Plan);
+        let calls = plan.filter(|_| !is_asked).map(|plan| plan.calls.iter()).into_iter().flatten();
+        let error = self.transcript.plan_denied();
+        let status = if error.is_some() { CallStatus::Denied } else { CallStatus::Planned };
+        let report = |(place, call): (u32, &Arc<Value>)| CallReport {
+            place: (0, place),
+            call: Arc::clone(call),
+            status,
+            error: error.cloned(),
+        };
+        (0..).zip(calls).map(report).collect()
     }
 
     /// How much of what waits for a person is shown. Where the state tells of it, the first ones are enough.

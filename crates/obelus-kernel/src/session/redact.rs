@@ -50,8 +50,8 @@ impl Session {
             }
         }
         let under_way = self.scheduler.steps().flat_map(|(number, step)| step.report_plainly(number));
-        prompt.earlier.clear();
-        prompt.plan = self.transcript.ended_plainly().cloned().chain(under_way).collect();
+        prompt.earlier = self.transcript.earlier_plainly().to_vec();
+        prompt.plan = self.transcript.ended_plainly().cloned().chain(under_way).chain(self.planned_calls()).collect();
         let open = self.questions().into_iter().filter(Question::is_open);
         let plainly = |question: Question| {
             let tools: Vec<&Value> = question.calls.iter().filter_map(|asked| asked.call.get("_tool")).collect();

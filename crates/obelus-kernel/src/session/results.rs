@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::ids::JobRef;
-use super::input::{CallError, Outcome};
+use super::ids::{JobRef, LocalCall};
+use super::input::{CallError, Input, Outcome};
 use super::memory::{Author, Failure, ReadMessages, Written};
 use super::scheduler::Status;
 use super::settings::Settings;
@@ -19,6 +19,43 @@ use crate::path::Path;
 use crate::tool::Tool;
 
 impl Session {
+    /// Takes in what came of something that was handed out. Ids that name nothing here are ignored.
+    pub(super) fn take_completion(&mut self, completion: Input) {
+        match completion {
+            Input::Answer { id, answer } => {
+                if let Some(number) = id.local() {
+                    self.take_answer(number.0, answer);
+                }
+            }
+            Input::Partial { id, index, call } => {
+                if let Some(number) = id.local() {
+                    self.start_early(number.0, index, &call);
+                }
+            }
+            Input::Ended { id, outcome } => {
+                if let Some(call) = id.local() {
+                    self.take_outcome(call, outcome);
+                }
+            }
+            Input::InDoubt { id } => {
+                if let Some(call) = id.local() {
+                    self.take_doubt(call);
+                }
+            }
+            Input::Loaded { id, request } => {
+                if let Some(LocalCall::Job(at)) = id.local() {
+                    self.take_loaded(at, request);
+                }
+            }
+            Input::DidNot { id, attempt } => {
+                if let Some(LocalCall::Job(at)) = id.local() {
+                    self.take_did_not(at, attempt);
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// An activity, or a delegate, has come to its end.
     pub(super) fn finish(&mut self, at: JobRef, outcome: Outcome) {
         self.close_elicitations(at);

@@ -5,6 +5,7 @@
 
 mod active_steps;
 mod early;
+mod missing;
 mod step;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -20,6 +21,7 @@ use crate::origin::Origins;
 use active_steps::ActiveSteps;
 pub(super) use early::Claimed;
 use early::EarlyCalls;
+pub(crate) use missing::NOT_CHOSEN;
 use step::Settled;
 pub(crate) use step::{Frozen, Job, Status, Step, Trigger, with_instance};
 
@@ -358,6 +360,11 @@ impl Scheduler {
     /// Whether nothing is under way.
     pub(super) fn is_idle(&self) -> bool {
         self.steps.is_empty() && self.model_calls.is_empty()
+    }
+
+    /// Whether a step with this number, or a later one, is under way.
+    pub(super) fn has_steps_since(&self, number: u32) -> bool {
+        self.steps.iter().any(|(active, _)| active >= number)
     }
 
     /// Takes the errors of all steps, each with whose words it is.

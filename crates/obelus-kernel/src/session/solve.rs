@@ -85,7 +85,6 @@ impl Session {
             self.tasks.push_back(Task::Say(words));
         }
         self.turn.is_faulty = false;
-        self.transcript.note_answer();
         let manner = solution.manner();
         self.turn.output = match self.output_schema() {
             Some(schema) => without_nulls(&solution.output, schema).into_owned(),
@@ -105,6 +104,7 @@ impl Session {
         // An entry that is no call is an error of the step, and no part of a plan that can be read again.
         let readable = calls.iter().filter(|call| call.is_object()).cloned().collect();
         self.memory.remember(Message::Plan(Plan { calls: readable, mode }));
+        self.transcript.note_plan();
         match mode {
             PlanMode::Eager => {
                 let trigger = Trigger::Eager { first: self.turn.requests == 1 };
@@ -176,6 +176,7 @@ impl Session {
 
     /// Sets the calls of a solution or an approved plan to work.
     pub(super) fn start_step(&mut self, calls: &[Arc<Value>], trigger: Trigger, manner: Manner) {
+        self.transcript.note_start();
         let context = &self.memory.context;
         let literal = match trigger {
             Trigger::Approved { by_person: true, .. } => Origins::of(Origin::User),
@@ -183,8 +184,8 @@ impl Session {
             _ => self.transcript.shown().clone().joined(&Origins::of(Origin::Model)),
         };
         let (mut step, faults) = Step::new(calls, manner, literal, context);
-        if let Trigger::Approved { before_reading, .. } = trigger {
-            step.before_reading = before_reading;
+        if let Trigger::Approved { by_person, before_reading } = trigger {
+            (step.is_by_person, step.before_reading) = (by_person, before_reading);
         }
         let count = step.jobs.len();
         let number = self.scheduler.add(step);

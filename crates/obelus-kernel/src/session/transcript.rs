@@ -43,17 +43,24 @@ pub(super) struct TranscriptRecord {
     shown_calls: usize,
     /// The ended calls, and the messages, that there were when the model last brought a step of a graph to its end.
     reported: (usize, usize),
-    /// Calls of earlier turns that came to nothing after the last request: denied, lapsed, failed.
+    /// The calls of the latest turn before this one that had any (PLAN-10).
     #[serde(with = "reports")]
-    untold: Vec<CallReport>,
+    earlier: Vec<CallReport>,
+    /// The same as they were proposed.
+    #[serde(with = "reports")]
+    earlier_plainly: Vec<CallReport>,
+    /// Whether calls of the latest plan were set to work.
+    has_started: bool,
+    /// What a person said who denied the latest plan as a whole.
+    plan_denied: Option<Value>,
     /// Whether something was read, or failed, since the latest request.
     has_news: bool,
     /// Errors that belong to no call under way.
     errors: Vec<Value>,
 }
 
-/// Calls of earlier turns that the model is told of.
-const MOST_UNTOLD: usize = 10;
+/// Calls of an earlier turn that the model is told of.
+const MOST_EARLIER: usize = 30;
 
 impl Transcript {
     pub(super) fn new(shown: Origins, views: BTreeMap<String, Filter>) -> Self {
@@ -68,20 +75,21 @@ impl Transcript {
         self.record = record;
     }
 
-    /// A turn begins. What came to nothing since the last request has still to be told.
+    /// A turn begins. The model is still shown what became of the calls before it.
     pub(super) fn begin_turn(&mut self) {
-        let record = &mut self.record;
-        let came_to_nothing = |report: &&CallReport| matches!(report.status, CallStatus::Denied | CallStatus::Failed);
-        let mut untold = std::mem::take(&mut record.untold);
-        let since = record.ended.get(record.shown_calls..).unwrap_or_default();
-        untold.extend(since.iter().filter(came_to_nothing).cloned());
-        untold.drain(..untold.len().saturating_sub(MOST_UNTOLD));
-        let origins = std::mem::take(&mut record.ended_origins);
-        self.reset();
-        if !untold.is_empty() {
-            self.record.untold = untold;
-            self.record.ended_origins = origins;
-        }
+        let skipped = self.record.reported.0;
+        let record = std::mem::take(&mut self.record);
+        self.record.shown = record.shown;
+        self.record.said = record.said;
+        self.record.has_started = record.has_started;
+        self.record.plan_denied = record.plan_denied;
+        self.record.ended_origins = record.ended_origins;
+        let since = |calls: Vec<CallReport>| -> Vec<CallReport> { calls.into_iter().skip(skipped).collect() };
+        let (calls, plainly) = (since(record.ended), since(record.ended_plainly));
+        (self.record.earlier, self.record.earlier_plainly) = match calls.is_empty() {
+            true => (record.earlier, record.earlier_plainly),
+            false => (latest(calls), latest(plainly)),
+        };
     }
 
     /// Forgets the turn's calls.
@@ -113,11 +121,6 @@ impl Transcript {
     pub(super) fn note_request(&mut self) {
         self.record.has_news = false;
         self.record.shown_calls = self.record.ended.len();
-    }
-
-    /// The model answered: what it was told of earlier turns need not be told again.
-    pub(super) fn note_answer(&mut self) {
-        self.record.untold.clear();
     }
 
     /// The model brought a step of a graph to its end: the next request shows what happens from here on.
@@ -169,9 +172,40 @@ impl Transcript {
         &self.record.ended_origins
     }
 
-    /// Calls of earlier turns that the model has not been told of.
-    pub(super) fn untold(&self) -> &[CallReport] {
-        &self.record.untold
+    /// The calls of the latest turn before this one that had any.
+    pub(super) fn earlier(&self) -> &[CallReport] {
+        &self.record.earlier
+    }
+
+    /// The same as they were proposed.
+    pub(super) fn earlier_plainly(&self) -> &[CallReport] {
+        &self.record.earlier_plainly
+    }
+
+    /// There is a plan, and nothing of it has been set to work.
+    pub(super) fn note_plan(&mut self) {
+        self.record.has_started = false;
+        self.record.plan_denied = None;
+    }
+
+    /// The plan was denied as a whole.
+    pub(super) fn note_plan_denied(&mut self, error: Value) {
+        self.record.plan_denied = Some(error);
+    }
+
+    /// What a person said who denied the plan as a whole.
+    pub(super) fn plan_denied(&self) -> Option<&Value> {
+        self.record.plan_denied.as_ref()
+    }
+
+    /// Calls are set to work.
+    pub(super) fn note_start(&mut self) {
+        self.record.has_started = true;
+    }
+
+    /// Whether calls of the latest plan were set to work.
+    pub(super) fn has_started(&self) -> bool {
+        self.record.has_started
     }
 
     /// Something that the model has to know with the next request.
@@ -196,6 +230,18 @@ impl Transcript {
     pub(super) fn drop_composed(&mut self) {
         self.composed = compose::Latest::default();
     }
+}
+
+/// As many calls as are carried along. What is done is left out before what is not.
+fn latest(mut calls: Vec<CallReport>) -> Vec<CallReport> {
+    let mut over = calls.len().saturating_sub(MOST_EARLIER);
+    calls.retain(|report| {
+        let is_dropped = over > 0 && report.status == CallStatus::Done;
+        over -= usize::from(is_dropped);
+        !is_dropped
+    });
+    calls.drain(..over);
+    calls
 }
 
 /// Reports as a checkpoint keeps them: with their places, which other programs do not see.
@@ -232,27 +278,36 @@ mod tests {
         transcript.record.ended.push(CallReport { place: (0, 0), call, status, error: None });
     }
 
-    #[test]
-    fn what_came_to_nothing_after_the_last_request_is_told_with_the_next_turn() {
-        let mut transcript = Transcript::default();
-        ended(&mut transcript, CallStatus::Failed);
-        transcript.note_request();
-        ended(&mut transcript, CallStatus::Denied);
-        ended(&mut transcript, CallStatus::Done);
-        transcript.begin_turn();
-        let untold: Vec<_> = transcript.untold().iter().map(|report| report.status).collect();
-        assert_eq!(untold, [CallStatus::Denied]);
-        assert!(transcript.ended().is_empty());
-        transcript.note_answer();
-        assert!(transcript.untold().is_empty());
+    fn earlier(transcript: &Transcript) -> Vec<CallStatus> {
+        transcript.earlier().iter().map(|report| report.status).collect()
     }
 
     #[test]
-    fn no_more_than_the_latest_untold_calls_are_carried_along() {
+    fn plan_10_calls_are_shown_until_a_later_turn_has_some() {
         let mut transcript = Transcript::default();
-        (0..MOST_UNTOLD + 3).for_each(|_| ended(&mut transcript, CallStatus::Failed));
+        ended(&mut transcript, CallStatus::Done);
+        transcript.note_request();
+        ended(&mut transcript, CallStatus::Denied);
         transcript.begin_turn();
-        assert_eq!(transcript.untold().len(), MOST_UNTOLD);
+        assert_eq!(earlier(&transcript), [CallStatus::Done, CallStatus::Denied]);
+        assert!(transcript.ended().is_empty());
+        transcript.begin_turn();
+        assert_eq!(earlier(&transcript), [CallStatus::Done, CallStatus::Denied]);
+        ended(&mut transcript, CallStatus::Failed);
+        transcript.begin_turn();
+        assert_eq!(earlier(&transcript), [CallStatus::Failed]);
+    }
+
+    #[test]
+    fn of_many_earlier_calls_those_that_are_not_done_are_shown() {
+        let mut transcript = Transcript::default();
+        ended(&mut transcript, CallStatus::Failed);
+        (0..MOST_EARLIER + 3).for_each(|_| ended(&mut transcript, CallStatus::Done));
+        transcript.begin_turn();
+        assert_eq!((transcript.earlier().len(), earlier(&transcript)[0]), (MOST_EARLIER, CallStatus::Failed));
+        (0..MOST_EARLIER + 3).for_each(|_| ended(&mut transcript, CallStatus::Skipped));
+        transcript.begin_turn();
+        assert_eq!(transcript.earlier().len(), MOST_EARLIER);
     }
 
     #[test]

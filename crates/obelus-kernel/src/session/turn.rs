@@ -49,6 +49,10 @@ pub(super) struct Turn {
     pub(super) is_faulty: bool,
     /// The result, held back while something waits for a person.
     pub(super) output: Value,
+    /// Where it began: the number of its first step, and how many messages the context had. Steps and questions from
+    /// before are those of earlier turns.
+    #[serde(default)]
+    pub(super) began: (u32, usize),
     pub(super) said: Vec<String>,
     /// What the agent asked the user for with its last words, and when; until the user's next message.
     #[serde(default)]
@@ -88,6 +92,7 @@ impl Turn {
             out_of_format: None,
             is_faulty: false,
             output: Value::Null,
+            began: (0, 0),
             said: Vec::new(),
             asked_for: None,
             planned: None,
@@ -185,6 +190,8 @@ impl Turn {
             self.calls = 0;
         }
         self.said.clear();
+        // Of several questions, the model is asked after the last decision, whichever turn raised them.
+        self.began = (0, 0);
         self.named_end = None;
         self.asks_model |= self.asks_when_decided;
         self.enter(Phase::Working);

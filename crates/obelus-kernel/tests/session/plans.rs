@@ -2,7 +2,7 @@
 
 use obelus_kernel::PlanMode;
 use obelus_kernel::policy::{Gate, Policy, simulate};
-use obelus_kernel::session::{Decision, Ends, Input, Mode};
+use obelus_kernel::session::{CallReport, Decision, Ends, Input, Mode};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -116,6 +116,53 @@ fn of_plans_that_wait_the_latest_is_meant() {
     assert_eq!(harness.handed_out("make")[0]["q"], 2);
 }
 
+/// What the model is shown of calls with the latest request: of this turn, and of those before.
+fn shown(harness: &Harness) -> (Vec<&'static str>, Vec<&'static str>) {
+    let prompt = harness.session.prompt(harness.requests.last().expect("a request")).expect("a prompt");
+    let statuses = |reports: &[CallReport]| reports.iter().map(|report| report.status.name()).collect();
+    (statuses(&prompt.plan), statuses(&prompt.earlier))
+}
+
+#[test]
+fn plan_10_after_a_limit_the_model_is_shown_what_was_done_and_what_was_not() {
+    let mut harness = Harness::with(json!({"max_calls": 2, "persistent": true}));
+    harness.user("Three letters");
+    harness.solve(
+        json!((1..=3).map(|n| call("make", &format!("m{n}"), json!({"q": n}))).collect::<Vec<_>>()),
+        json!(null),
+    );
+    harness.returns("make", json!(1));
+    harness.returns("make", json!(2));
+    assert_eq!(harness.rested(), Ends::Limit);
+    harness.user("continue");
+    assert_eq!(shown(&harness), (vec![], vec!["done", "done", "skipped"]));
+    // An answer without calls leaves the plan as it is.
+    harness.solve(json!([]), json!("Shall I?"));
+    harness.user("yes");
+    assert_eq!(shown(&harness).1, ["done", "done", "skipped"]);
+    harness.solve(json!([call("make", "m3", json!({"q": 3}))]), json!(null));
+    harness.returns("make", json!(3));
+    harness.solve(json!([]), json!("over"));
+    harness.user("thanks");
+    assert_eq!(shown(&harness).1, ["done"]);
+}
+
+#[test]
+fn plan_10_a_plan_that_was_denied_or_never_begun_is_shown() {
+    let mut harness = lazy(json!({"persistent": true}));
+    harness.solve(json!([call("make", "m", json!({}))]), json!(null));
+    harness.deny("q1");
+    assert_eq!(shown(&harness).0, ["denied"]);
+    harness.solve(json!([]), json!("over"));
+    harness.user("And now?");
+    assert_eq!(shown(&harness).0, ["denied"]);
+
+    let plan = json!([{"type": "plan", "plan": [call("read", "r", json!({}))]}]);
+    let mut harness = Harness::on(plan, json!({}));
+    harness.user("Is the plan good?");
+    assert_eq!(shown(&harness).0, ["planned"]);
+}
+
 #[test]
 fn a_plan_that_waits_can_be_changed_and_the_changed_one_is_asked_about() {
     let mut harness = lazy(json!({}));
@@ -154,6 +201,21 @@ fn a_change_that_makes_a_plan_faulty_is_refused_and_the_plan_still_waits() {
         assert!(refused.code == "bad_edit" && refused.text.contains(words), "{change}: {}", refused.text);
     }
     assert_eq!((harness.waiting(), harness.started.len()), (vec!["q1".to_owned()], 0));
+}
+
+#[test]
+fn plan_12_a_plan_of_the_model_is_never_run_as_the_users() {
+    let given = json!([{"type": "plan", "plan": [call("read", "r", json!({}))], "mode": "lazy"}]);
+    for (messages, runs) in [(given, vec!["read"]), (json!([]), vec![])] {
+        let mut harness = Harness::on(messages, json!({"planning": "before_reading"}));
+        harness.start();
+        harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
+        assert_eq!(harness.rested(), Ends::Waiting);
+        let taken = harness.tell(Input::RunPlan).map_err(|refused| refused.code);
+        assert_eq!(taken, if runs.is_empty() { Err("no_plan") } else { Ok(()) });
+        let started: Vec<&str> = harness.started.iter().map(|start| start.tool.name.as_str()).collect();
+        assert_eq!(started, runs, "what the model proposed still waits for its approval");
+    }
 }
 
 /// The methods of the steps that the state has as planned.

@@ -230,6 +230,44 @@ fn held_back_output_is_delivered_after_the_decision() {
 }
 
 #[test]
+fn words_are_not_held_back_for_what_an_earlier_turn_asked() {
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("dropped it"));
+    harness.user("what else is there?");
+    harness.solve(json!([]), json!("three deals"));
+    assert_eq!((harness.rested(), &harness.said[..]), (Ends::Waiting, &["three deals".to_owned()][..]));
+    harness.approve("q1");
+    harness.returns("drop", json!(true));
+    // What was told is told once; the model says what came of the yes.
+    harness.solve(json!([]), json!("it is gone"));
+    assert_eq!((harness.rested(), &harness.rests.last().unwrap().output), (Ends::Output, &json!("it is gone")));
+    assert_eq!(harness.said.len(), 1);
+}
+
+#[test]
+fn a_turn_goes_on_after_a_read_while_an_earlier_question_waits() {
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!(null));
+    harness.user("what else is there?");
+    harness.solve(json!([call("read", "b", json!({}))]), json!(null));
+    harness.returns("read", json!([1, 2, 3]));
+    harness.solve(json!([]), json!("three deals"));
+    assert_eq!((harness.rested(), &harness.said[..]), (Ends::Waiting, &["three deals".to_owned()][..]));
+}
+
+#[test]
+fn words_are_held_back_while_a_call_of_the_turn_joins_an_earlier_question() {
+    let mut harness = Harness::at_work(json!({}));
+    harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!(null));
+    harness.user("well?");
+    harness.solve(json!([call("drop", "a", json!({"id": 1}))]), json!("it is gone"));
+    assert_eq!((harness.rested(), harness.said.len(), harness.asked.len()), (Ends::Waiting, 0, 1));
+    harness.approve("q1");
+    harness.returns("drop", json!(true));
+    assert_eq!((harness.rested(), &harness.rests.last().unwrap().output), (Ends::Output, &json!("it is gone")));
+}
+
+#[test]
 fn every_answer_brings_the_turn_to_rest_again() {
     let mut harness = Harness::at_work(json!({}));
     harness.solve(json!([call("drop", "a", json!({"id": 1})), call("drop", "b", json!({"id": 2}))]), json!("over"));

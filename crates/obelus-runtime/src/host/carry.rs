@@ -4,6 +4,7 @@ use obelus_kernel::Time;
 use obelus_kernel::session::Session;
 use serde_json::Value;
 
+use super::open::drawn_key;
 use super::{Host, HostError, Inner};
 use crate::fork::fork;
 use crate::restore::RestoreError;
@@ -44,13 +45,20 @@ impl Host {
     /// Takes in a session from elsewhere under this name; how many records it has. Under another name it is a copy,
     /// which does not do once more what the first one had begun.
     pub fn import(&self, id: &str, export: Export) -> Result<u64, HostError> {
-        let session = self.inner.made(id, &export.genesis)?;
-        let records = match id == export.id {
-            true => export.records,
-            false => fork(session, id, export.records, &[], &format!("the import of `{}`", export.id))?,
+        let (genesis, records) = match id == export.id {
+            true => {
+                self.inner.made(id, &export.genesis)?;
+                (export.genesis, export.records)
+            }
+            false => {
+                let genesis = self.inner.genesis_of_copy(id, export.genesis)?;
+                let session = self.inner.made(id, &genesis)?;
+                let by = format!("the import of `{}`", export.id);
+                (genesis, fork(session, id, export.records, &[], &by)?)
+            }
         };
         let count = records.len() as u64;
-        self.inner.store()?.create(id, export.created, &export.genesis, records)?;
+        self.inner.store()?.create(id, export.created, &genesis, records)?;
         Ok(count)
     }
 
@@ -64,6 +72,7 @@ impl Host {
         if at > records {
             return Err(HostError::NoRecord { session: id.to_owned(), records, at });
         }
+        let genesis = self.inner.genesis_of_copy(new, genesis)?;
         let after = before.split_off(usize::try_from(at).unwrap_or(usize::MAX));
         let session = self.inner.made(new, &genesis);
         let session = session.map_err(|error| RestoreError::Remake(id.to_owned(), error.to_string()))?;
@@ -81,6 +90,15 @@ impl Host {
 }
 
 impl Inner {
+    /// What a copy of a session begins with: the same, and a key of its own.
+    fn genesis_of_copy(&self, id: &str, mut genesis: Value) -> Result<Value, HostError> {
+        if self.store()?.removed(id)? > 0 {
+            return Err(StoreError::NameUsed(id.to_owned()).into());
+        }
+        genesis["key"] = drawn_key().into();
+        Ok(genesis)
+    }
+
     /// A session as it is before its first input.
     fn made(&self, id: &str, genesis: &Value) -> Result<Session, HostError> {
         let spec = SessionSpec::from_genesis(genesis.clone())?;

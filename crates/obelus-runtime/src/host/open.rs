@@ -4,18 +4,23 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
 use obelus_kernel::Time;
-use obelus_kernel::session::{Input, Session, Task};
+use obelus_kernel::session::{Input, Session, Start, Task};
 use tokio::sync::{mpsc, watch};
 
 use super::{HostError, Inner, Reopened, Slot};
+use crate::activity::Work;
 use crate::actor::{Actor, Begin, End, Journal};
 use crate::connector::Connections;
+use crate::elicitor::Elicitor;
 use crate::handle::SessionHandle;
 use crate::images::ImageStore;
-use crate::restore::{Remake, Restored, TurnStates, advance, look_at, restore};
+use crate::restore::{Remake, Restored, TurnStates, advance, look_at, look_interrupted, restore};
 use crate::session_files::SessionFiles;
 use crate::spec::SessionSpec;
 use crate::store::{Cut, Record, StoreError};
+
+/// How many ids of questions are set aside for each session of one name: more than any session asks.
+const QUESTIONS_OF_A_SESSION: u64 = 10_000;
 
 /// A session that is about to live.
 struct Opened {
@@ -44,8 +49,10 @@ impl Inner {
         mut spec: SessionSpec,
     ) -> Result<SessionHandle, HostError> {
         let slot = Arc::new(Slot::temporary(id, self));
+        spec.key = drawn_key();
         let connections = self.connector.begin(&mut spec, None).await?;
-        let session = match spec.session(id, &connections.activities) {
+        let made = spec.check_policy().and_then(|()| spec.session(id, &connections.activities));
+        let session = match made {
             Ok(session) => session,
             Err(error) => return Err(closed(&connections, error.into()).await),
         };
@@ -79,6 +86,8 @@ impl Inner {
         if slot.is_live() || store.genesis(id)?.is_some() {
             return Err(StoreError::Exists(id.to_owned()).into());
         }
+        spec.key = drawn_key();
+        spec.questions_after = store.removed(id)?.saturating_mul(QUESTIONS_OF_A_SESSION);
         let connections = self.connector.begin(&mut spec, self.pictures(id).as_deref()).await?;
         let is_put = !first.is_empty();
         let created = self.keep(id, &spec, &connections, first);
@@ -98,6 +107,7 @@ impl Inner {
         connections: &Connections,
         first: Vec<Input>,
     ) -> Result<(), HostError> {
+        spec.check_policy()?;
         let mut session = spec.session(id, &connections.activities)?;
         let now = (self.clock)();
         let mut records = Vec::new();
@@ -118,9 +128,10 @@ impl Inner {
         slot.ended().await;
         let id = slot.id();
         let genesis = self.store()?.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
+        let kept = SessionSpec::from_genesis(genesis)?;
         let spec = match spec {
-            Some(spec) => spec,
-            None => SessionSpec::from_genesis(genesis)?,
+            Some(spec) => SessionSpec { key: kept.key, questions_after: kept.questions_after, ..spec },
+            None => kept,
         };
         let connections = self.connector.resume(&spec, self.pictures(id).as_deref())?;
         let restored = self.restore(id, &spec, &connections);
@@ -140,11 +151,28 @@ impl Inner {
     }
 
     pub(super) fn look(&self, id: &str, at: Option<u64>) -> Result<Session, HostError> {
-        let store = self.store()?;
-        let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
+        let (spec, connections) = self.kept(id)?;
+        Ok(look_at(self.store()?, id, &remake(id, &spec, &connections), at)?)
+    }
+
+    /// What a session in the store is made of.
+    fn kept(&self, id: &str) -> Result<(SessionSpec, Connections), HostError> {
+        let genesis = self.store()?.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
         let spec = SessionSpec::from_genesis(genesis)?;
         let connections = self.connector.resume(&spec, self.pictures(id).as_deref())?;
-        Ok(look_at(store, id, &remake(id, &spec, &connections), at)?)
+        Ok((spec, connections))
+    }
+
+    /// The same, as it will be once it is opened after the process that worked at it has ended.
+    pub(super) fn look_interrupted(&self, id: &str) -> Result<Session, HostError> {
+        let (spec, connections) = self.kept(id)?;
+        // An activity that can look for itself is asked before a person is.
+        let asks = |start: &Start| {
+            let activity = connections.activities.get(start.activity());
+            let work = Work::new(start.clone(), Elicitor::nobody(), Arc::default());
+            !start.tool.idempotent && activity.and_then(|activity| activity.reconcile(work)).is_none()
+        };
+        Ok(look_interrupted(self.store()?, id, &remake(id, &spec, &connections), (self.clock)(), asks)?)
     }
 
     fn pictures(&self, id: &str) -> Option<PathBuf> {
@@ -233,6 +261,11 @@ async fn wake_at(due: Time, id: String, host: Weak<Inner>) {
         // Whoever opens the session next hears of a failure.
         let _ = SessionHandle::new(slot).finished().await;
     }
+}
+
+/// A key that no other session has, in no store.
+pub(super) fn drawn_key() -> String {
+    uuid::Uuid::now_v7().simple().to_string()
 }
 
 /// How a session is made anew, as it was when it began.

@@ -37,6 +37,9 @@ pub enum StoreError {
     /// A session of that name exists.
     #[error("there is a session `{0}` already")]
     Exists(String),
+    /// A session of that name was removed, and a copy would use the ids of its questions again.
+    #[error("there was a session `{0}`, and its name cannot be given to a copy: choose another name")]
+    NameUsed(String),
     /// There is no session of that name.
     #[error("there is no session `{0}`")]
     Unknown(String),

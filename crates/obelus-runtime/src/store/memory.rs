@@ -15,6 +15,8 @@ use super::{
 #[derive(Default)]
 pub struct MemoryStore {
     sessions: Mutex<BTreeMap<String, MemorySession>>,
+    /// How many sessions of each name were removed.
+    removed: Mutex<BTreeMap<String, u64>>,
     locks: Locks,
 }
 
@@ -159,8 +161,14 @@ impl Store for MemoryStore {
         Ok(self.sessions().iter().map(row).filter(is_news).collect())
     }
 
+    fn removed(&self, id: &str) -> Result<u64, StoreError> {
+        Ok(self.removed.lock().unwrap_or_else(PoisonError::into_inner).get(id).copied().unwrap_or_default())
+    }
+
     fn remove(&self, id: &str) -> Result<(), StoreError> {
-        self.sessions().remove(id).map(drop).ok_or_else(|| StoreError::Unknown(id.to_owned()))
+        self.sessions().remove(id).ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
+        *self.removed.lock().unwrap_or_else(PoisonError::into_inner).entry(id.to_owned()).or_default() += 1;
+        Ok(())
     }
 
     fn cut(&self, id: &str, from: u64) -> Result<(), StoreError> {

@@ -100,6 +100,11 @@ impl SqliteStore {
         Ok(Self::of(folder, reader, None, None))
     }
 
+    /// Whether a process holds the store now, to work at its sessions.
+    pub fn is_held(&self) -> bool {
+        lock::is_held(self.folder())
+    }
+
     fn of(folder: &Path, reader: SharedReader, writer: Option<StoreWriter>, lock: Option<File>) -> Self {
         let (folder, locks) = (folder.to_owned(), Locks::default());
         Self {
@@ -288,6 +293,10 @@ impl Store for SqliteStore {
 
     fn inbox(&self) -> Result<Vec<InboxRow>, StoreError> {
         self.read(rest::inbox)
+    }
+
+    fn removed(&self, id: &str) -> Result<u64, StoreError> {
+        self.read(|connection, _| sessions::removed(connection, id))
     }
 
     fn remove(&self, id: &str) -> Result<(), StoreError> {

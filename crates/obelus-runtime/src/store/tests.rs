@@ -73,8 +73,12 @@ fn a_journal_is_read_as_it_was_written() {
         assert_eq!(store.genesis("s-2").unwrap(), None);
         let row = SessionRow { id: "s-1".to_owned(), created: Time(0), records: 3, last_at: Some(Time(3)) };
         assert_eq!(store.list().unwrap(), [row]);
+        assert_eq!(store.removed("s-1").unwrap(), 0);
         store.remove("s-1").unwrap();
         assert!(store.list().unwrap().is_empty());
+        store.create("s-1", Time(0), &json!({}), Vec::new()).unwrap();
+        store.remove("s-1").unwrap();
+        assert_eq!((store.removed("s-1").unwrap(), store.removed("s-2").unwrap()), (2, 0));
     });
 }
 

@@ -129,6 +129,10 @@ impl Store for Small {
         self.inner.inbox()
     }
 
+    fn removed(&self, id: &str) -> Result<u64, StoreError> {
+        self.inner.removed(id)
+    }
+
     fn remove(&self, id: &str) -> Result<(), StoreError> {
         self.inner.remove(id)
     }

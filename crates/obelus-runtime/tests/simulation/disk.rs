@@ -172,6 +172,10 @@ impl Store for DiskStore {
         Ok(Vec::new())
     }
 
+    fn removed(&self, _: &str) -> Result<u64, StoreError> {
+        Ok(0)
+    }
+
     fn remove(&self, _: &str) -> Result<(), StoreError> {
         Ok(())
     }

@@ -56,6 +56,34 @@ pub(crate) enum Agents {
         json: bool,
     },
     Login(Login),
+    Pin(Pin),
+}
+
+/// Show what MCP servers say of their tools, and pin it as seen.
+///
+/// Names, descriptions and schemas of a server's tools steer the model. Until you pin them they count as untrusted, and
+/// calls that follow are asked about more often. The digests are written to `mcp.lock` in the agent's folder, or beside
+/// the file of `--mcp`. Without a terminal, nothing is written unless you say `--yes`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  obelus agents pin agents/notes
+  obelus agents pin agents/notes --check      # exit 1 if something is new or has changed
+  obelus agents pin notes --mcp servers.yaml --yes")]
+pub(crate) struct Pin {
+    /// A name, a folder or a file.
+    pub(crate) agent: String,
+    /// A file with MCP servers, which replace the agent's.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) mcp: Option<PathBuf>,
+    /// Only say what is pinned; exit 1 if something is not.
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) check: bool,
+    /// Pin without asking.
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreAt,
 }
 
 /// Log in to an MCP server of an agent.

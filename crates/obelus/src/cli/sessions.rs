@@ -9,7 +9,7 @@ use super::StoreAt;
 /// List, show and manage saved sessions.
 #[derive(Subcommand)]
 pub(crate) enum Sessions {
-    /// List the sessions, newest first.
+    /// List the sessions, newest first, each with its status and its agent.
     #[command(after_help = "Example:\n  obelus sessions list --store work")]
     List {
         #[command(flatten)]
@@ -18,7 +18,7 @@ pub(crate) enum Sessions {
         #[arg(long)]
         json: bool,
     },
-    /// Show a session: its memory, its calls, its open questions.
+    /// Show a session: its agent and status, what was said and done, its memory, its open questions.
     #[command(after_help = "\
 Examples:
   obelus sessions show letters --at 12
@@ -41,13 +41,16 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Print a session's journal, one JSON line per record.
-    #[command(after_help = "Example:\n  obelus sessions log letters | tail -1")]
+    /// Print what happened in a session, with the record and the time of each.
+    #[command(after_help = "Examples:\n  obelus sessions log letters\n  obelus sessions log letters --json | tail -1")]
     Log {
         /// The session.
         id: String,
         #[command(flatten)]
         store: StoreAt,
+        /// Print the journal, one JSON line per record.
+        #[arg(long)]
+        json: bool,
     },
     /// Start a session from an `agent_state` file of another program.
     ///

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::agents;
 use super::host::{Notices, connector, host_of};
-use super::people;
+use super::people::Look;
 use super::run::{load_agent, on};
 use crate::cli::StoreAt;
 use crate::input;
@@ -35,7 +35,7 @@ pub(crate) fn adopt(
     })?;
     let spec = SessionSpec::from_agent(load_agent(&agents::locate(agent)?)?);
     let host = host_of(store, connector(at, &Notices::default()));
-    let (state, open) = on(async {
+    let (state, open, look) = on(async {
         let by = format!("the import of {name}");
         // What does not fit is refused before anything is kept.
         let handle = match host.adopt(&id, spec, state, &by).await {
@@ -44,9 +44,10 @@ pub(crate) fn adopt(
             adopted => adopted?,
         };
         let is_open = |question: &Question| question.is_open();
-        let look =
-            move |session: &Session| (session.state(), session.questions().into_iter().filter(is_open).collect());
-        let seen: (Value, Vec<Question>) = handle.inspect(look).await?;
+        let look = move |session: &Session| {
+            (session.state(), session.questions().into_iter().filter(is_open).collect(), Look::of(session))
+        };
+        let seen: (Value, Vec<Question>, Look) = handle.inspect(look).await?;
         host.close().await;
         Ok(seen)
     })?;
@@ -55,7 +56,7 @@ pub(crate) fn adopt(
         return Ok(Exit::Done);
     }
     for question in &open {
-        output::answer(&people::shown(question));
+        output::answer(&look.question(question, &format!("{id}:{}", question.id)));
     }
     output::note(&format!("continue `{}` with `obelus chat --session {id}`", visible(&id)));
     Ok(Exit::Done)

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `talk` | the conversation: turns, commands, how it ends |
 //! | `terminal`, `lines` | the user's side: a person at a terminal, or lines of stdin |
-//! | `editor` | the line editor |
+//! | `editor`, `keyboard` | the line editor; single keys, and a terminal that is closed |
 //! | `screen` | output, and the redrawn part of the screen |
 //! | `steps`, `results` | the steps of a turn and their results |
 //! | `why` | where a value comes from |
@@ -14,16 +14,18 @@
 //! | `tour` | a scripted conversation |
 //! | `events` | events from a portal |
 //! | `commands` | lines that begin with `/` |
-//! | `titles`, `phrases`, `outline`, `text` | titles of tools, texts by language, JSON as an outline, styled lines |
+//! | `titles`, `outline`, `text` | titles of tools, JSON as an outline, styled lines |
+//!
+//! What is said stands in [`crate::phrases`].
 
 mod approve;
 mod commands;
 mod cost;
 mod editor;
 mod events;
+mod keyboard;
 mod lines;
 mod outline;
-mod phrases;
 mod question;
 mod results;
 mod screen;
@@ -49,11 +51,15 @@ use super::host::{Notices, connector, host_of, store_folder, tell_changes, tell_
 use super::run::{load_agent, on};
 use crate::cli::{Chat, How};
 use crate::output::Exit;
+use crate::phrases::{Phrases, fill};
 use editor::Editor;
-use phrases::{Phrases, fill};
-use screen::Part;
-use talk::{Talk, Work, Worked};
+pub(crate) use question::lines as question_lines;
+use screen::{Part, Surface};
+pub(crate) use talk::Work;
+use talk::{Talk, Worked};
 use terminal::Terminal;
+pub(crate) use text::Line;
+pub(crate) use titles::Titles;
 pub(crate) use tour::Move;
 
 /// The conversation that was asked for.
@@ -80,7 +86,8 @@ pub(crate) fn run(args: &Chat) -> Result<Exit> {
         let is_alone = !is_terminal && args.how.session.is_none();
         let opened = open(args, &notices, is_alone).await?;
         let phrases = Phrases::of(opened.language.as_deref());
-        let mut talk = Talk::new(opened.handle, opened.agent, args.how.session.clone(), phrases, is_terminal).await?;
+        let surface = if is_terminal { Surface::Terminal } else { Surface::Lines };
+        let mut talk = Talk::new(opened.handle, opened.agent, args.how.session.clone(), phrases, surface).await?;
         let screen = talk.screen.clone();
         notices.tell(move |words| screen.lock().complain(words));
         if let Some(mode) = opened.mode
@@ -124,12 +131,26 @@ async fn converse(talk: Talk, args: &Chat, is_terminal: bool) -> Result<Exit> {
     Terminal::new(talk, editor).converse().await
 }
 
+/// Works at a session of another command with a person at the terminal: steps are shown and questions asked as in a
+/// conversation, on stderr. Whether the person broke off.
+pub(crate) async fn attend(
+    handle: &SessionHandle,
+    session: Option<String>,
+    phrases: &'static Phrases,
+    work: Vec<Work>,
+) -> Result<bool> {
+    let talk = Talk::new(handle.clone(), String::new(), session, phrases, Surface::Beside).await?;
+    let has_colours = talk.screen.lock().has_colours();
+    Terminal::new(talk, Editor::new(None, has_colours)).attend(work).await
+}
+
 /// Runs a scripted conversation and shows it.
 pub(crate) fn tour(args: &Chat, moves: &[Move]) -> Result<Exit> {
     on(async {
         let opened = open(args, &Notices::default(), true).await?;
         let phrases = Phrases::of(opened.language.as_deref());
-        let mut talk = Talk::new(opened.handle, opened.agent, args.how.session.clone(), phrases, false).await?;
+        let session = args.how.session.clone();
+        let mut talk = Talk::new(opened.handle, opened.agent, session, phrases, Surface::Lines).await?;
         talk.plays_itself = true;
         tour::play(&mut talk, moves).await?;
         opened.host.close().await;
@@ -146,21 +167,21 @@ async fn greet(talk: &Talk, goes_on: bool, is_terminal: bool) -> Result<()> {
         crate::output::note(&format!(
             "{} · {}",
             crate::output::visible(&talk.agent),
-            fill(phrases.mode_is, &[mode.name(), phrases.mode_means(mode)])
+            fill(phrases.chat.mode_is, &[mode.name(), phrases.mode_means(mode)])
         ));
         return Ok(());
     }
     let head = text::Line::new().shown(crate::output::BOLD, &talk.agent);
     let kept = match &talk.session {
-        Some(session) => fill(phrases.kept, &[session]),
-        None => phrases.not_kept.to_owned(),
+        Some(session) => fill(phrases.chat.kept, &[session]),
+        None => phrases.chat.not_kept.to_owned(),
     };
     let mut lines = vec![head.own(crate::output::DIM, format!("  {kept}")).hanging(2)];
     lines.extend(talk.mode_lines().await?);
-    lines.push(text::Line::of(crate::output::DIM, phrases.hello));
+    lines.push(text::Line::of(crate::output::DIM, phrases.chat.hello));
     talk.screen.lock().write(Part::Note, &lines);
     if goes_on {
-        let mut lines = vec![text::Line::of(crate::output::DIM, phrases.going_on)];
+        let mut lines = vec![text::Line::of(crate::output::DIM, phrases.chat.going_on)];
         lines.extend(talk.latest_words().await?);
         talk.screen.lock().write(Part::Words, &lines);
     }

@@ -8,6 +8,7 @@ use std::fs;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{Input, Refused};
@@ -15,14 +16,22 @@ use obelus_runtime::{Host, SessionHandle};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 
 use super::host::tell_cut;
 use crate::output;
+use crate::phrases::Phrases;
 
 /// A request is one line of at most so many bytes.
 const LONGEST: u64 = 1 << 20;
+
+/// How long a guest may take to say its line.
+const LISTENING: Duration = Duration::from_secs(10);
+
+/// How long a guest waits for an answer, and after which part of it it says so.
+const WAITING: Duration = Duration::from_secs(10);
+const SILENT: Duration = Duration::from_secs(2);
 
 /// Serves others while this process holds the store.
 pub(crate) struct Holder {
@@ -46,13 +55,14 @@ impl Holder {
     /// Serves until `over` comes, and then until everything is done that was begun here.
     pub(crate) async fn serve(self, mut over: oneshot::Receiver<()>) {
         let mut guests = JoinSet::new();
+        let (closing, is_closing) = watch::channel(());
         loop {
             tokio::select! {
                 _ = &mut over => break,
                 Ok((stream, _)) = self.listener.accept() => {
-                    let (host, folder) = (self.host.clone(), self.folder.clone());
+                    let (host, folder, is_closing) = (self.host.clone(), self.folder.clone(), is_closing.clone());
                     guests.spawn(async move {
-                        if let Err(error) = attend(stream, &host, &folder).await {
+                        if let Err(error) = attend(stream, &host, &folder, is_closing).await {
                             output::warning(&format!("a request from another process: {error:#}"));
                         }
                     });
@@ -62,12 +72,15 @@ impl Holder {
         }
         drop(self.listener);
         let _ = fs::remove_file(&self.address.path);
+        // Guests that have said nothing yet are let go.
+        drop(closing);
         while guests.join_next().await.is_some() {}
     }
 }
 
-/// One guest: reads what is asked, has it done, answers, and then sees the session to its rest.
-async fn attend(mut stream: UnixStream, host: &Host, folder: &Path) -> Result<()> {
+/// One guest: reads what is asked, has it done, answers, and then sees the session to its rest. A guest that says
+/// nothing is let go after a while, or when this process wants to end.
+async fn attend(mut stream: UnixStream, host: &Host, folder: &Path, mut is_closing: watch::Receiver<()>) -> Result<()> {
     let own = fs::metadata(folder)?.uid();
     let guest = stream.peer_cred()?.uid();
     if guest != own && guest != 0 {
@@ -75,7 +88,14 @@ async fn attend(mut stream: UnixStream, host: &Host, folder: &Path) -> Result<()
     }
     let (read, mut write) = stream.split();
     let mut line = String::new();
-    BufReader::new(read.take(LONGEST)).read_line(&mut line).await?;
+    let mut read = BufReader::new(read.take(LONGEST));
+    tokio::select! {
+        read = tokio::time::timeout(LISTENING, read.read_line(&mut line)) => match read {
+            Ok(read) => drop(read?),
+            Err(_) => return Ok(()),
+        },
+        _ = is_closing.changed() => return Ok(()),
+    }
     let (id, input) = match asked(&line) {
         Ok(asked) => asked,
         Err(text) => {
@@ -135,19 +155,43 @@ fn asked(line: &str) -> Result<(String, Input), String> {
 }
 
 /// Tells a session something through the process that holds its store; the process's number.
-pub(crate) fn tell_holder(folder: &Path, id: &str, input: &Input) -> Result<u64> {
+pub(crate) fn tell_holder(folder: &Path, id: &str, input: &Input, phrases: &Phrases) -> Result<u64> {
     use std::io::{BufRead, Write};
     let address = Address::of(folder)?;
     let mut stream = std::os::unix::net::UnixStream::connect(&address.path)
         .context("the process that holds the store takes nothing from others now; try again when it has ended")?;
-    writeln!(stream, "{}", json!({"session": id, "tell": input}))?;
+    stream.set_write_timeout(Some(WAITING))?;
+    writeln!(stream, "{}", json!({"session": id, "tell": input})).map_err(|error| unanswered(error, phrases))?;
     let mut line = String::new();
-    std::io::BufReader::new(stream).read_line(&mut line)?;
+    let mut stream = std::io::BufReader::new(stream);
+    stream.get_ref().set_read_timeout(Some(SILENT))?;
+    let read = stream.read_line(&mut line).or_else(|error| match is_late(&error) {
+        true => {
+            output::note(phrases.answering.waiting);
+            stream.get_ref().set_read_timeout(Some(WAITING - SILENT))?;
+            stream.read_line(&mut line)
+        }
+        false => Err(error),
+    });
+    read.map_err(|error| unanswered(error, phrases))?;
     let answer: Value = serde_json::from_str(&line)
         .context("the process that holds the store has ended before it answered: look at the session")?;
     match answer["refused"]["text"].as_str() {
         Some(text) => bail!("{}", output::visible(text)),
         None => Ok(answer["holder"].as_u64().unwrap_or_default()),
+    }
+}
+
+/// Whether an error says that nothing came in time.
+fn is_late(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut)
+}
+
+/// Says what it means that the process that holds the store does not answer.
+fn unanswered(error: std::io::Error, phrases: &Phrases) -> anyhow::Error {
+    match is_late(&error) {
+        true => anyhow!("{}", phrases.answering.no_answer),
+        false => error.into(),
     }
 }
 

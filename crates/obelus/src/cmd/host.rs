@@ -69,6 +69,11 @@ impl Notices {
             (Notice::Starting(names), _) => {
                 output::note(&format!("{DIM}starting MCP servers: {}{DIM:#}", visible(&names.join(", "))));
             }
+            (Notice::Unpinned { servers, agent }, _) => {
+                let (servers, agent) = (visible(&servers.join(", ")), visible(agent));
+                let words = "nobody has checked what it says of its tools, so they count as untrusted";
+                output::note(&format!("{DIM}MCP: {servers}: {words}; to check them: obelus agents pin {agent}{DIM:#}"));
+            }
             (Notice::Changed(words), Some(tell)) => tell(words),
             (Notice::Changed(words), None) => output::warning(&visible(words)),
         }

@@ -4,16 +4,17 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `look` | list, show, inbox |
+//! | `look`, `story` | list, show, log, inbox; what happened, line by line |
 //! | `carry` | export, import, fork |
 //! | `keep` | pause, resume, prune |
 
 mod carry;
 mod keep;
 mod look;
+mod story;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use obelus_kernel::session::{Decision, Input, Question, QuestionId};
+use obelus_kernel::session::{Decision, Input, Question, QuestionId, QuestionStatus};
 use obelus_runtime::{Host, SessionHandle, SqliteStore};
 use serde_json::Value;
 
@@ -21,6 +22,7 @@ use super::host::{Notices, connector, host_of, store_folder, tell_cut, viewer};
 use super::run::{Begin, Shown, Stage, on, play};
 use crate::cli::{Answer, Inbox, Sessions, StoreAt, Verb};
 use crate::output::Exit;
+use crate::phrases::{Phrases, fill};
 
 pub(crate) fn run(args: &Sessions) -> Result<Exit> {
     match args {
@@ -29,7 +31,7 @@ pub(crate) fn run(args: &Sessions) -> Result<Exit> {
             look::why(&look::read(&look::open_for(store, id)?, id, *at)?, expr, instance.as_deref(), *json)
         }
         Sessions::Show { id, at, store, json, .. } => look::show(&look::open_for(store, id)?, id, *at, *json),
-        Sessions::Log { id, store } => look::log(&look::open_for(store, id)?, id),
+        Sessions::Log { id, store, json } => look::log(&look::open_for(store, id)?, id, *json),
         Sessions::Export { id, out, store } => carry::export(&look::open_for(store, id)?, id, out.as_deref()),
         Sessions::Import { file, name, store } => carry::import(&open(store)?, file, name.as_deref()),
         Sessions::Fork { id, new, at, store } => carry::fork_at(&open(store)?, id, new, *at),
@@ -90,17 +92,31 @@ pub(crate) fn answer(args: &Answer) -> Result<Exit> {
 /// The session and the question that an id names.
 fn parts(id: &str) -> Result<(&str, QuestionId)> {
     let parts = id.split_once(':').and_then(|(session, question)| Some((session, question.parse().ok()?)));
-    parts.ok_or_else(|| anyhow!("`{id}` is no question: it is SESSION:QUESTION, as `obelus inbox` prints"))
+    parts.ok_or_else(|| anyhow!("{}", fill(Phrases::of(None).answering.not_an_id, &[id])))
+}
+
+/// The phrases for a session: its agent's language, where it can be read.
+fn phrases_for(store: &StoreAt, id: &str) -> &'static Phrases {
+    let session = look::open_for(store, id).and_then(|store| look::read(&store, id, None));
+    session.map_or_else(|_| Phrases::of(None), |session| Phrases::of_session(&session))
 }
 
 /// A question that waits.
 fn asked(id: &str, store: &StoreAt) -> Result<Question> {
-    let (session, question) = parts(id)?;
-    match look::read(&look::open_for(store, session)?, session, None)?.question(&question) {
-        None => bail!("the session `{session}` has no question `{question}`"),
+    let (name, number) = parts(id)?;
+    let session = look::read(&look::open_for(store, name)?, name, None)?;
+    let answering = &Phrases::of_session(&session).answering;
+    match session.question(&number) {
+        None => bail!("{}", fill(answering.no_question, &[name, &number.to_string()])),
         Some(known) if !known.is_open() => {
-            let status = serde_json::to_value(known.status)?;
-            bail!("`{id}` is {} already", status.as_str().unwrap_or_default());
+            let status = match known.status {
+                QuestionStatus::Requested => answering.was_asked,
+                QuestionStatus::Approved => answering.was_approved,
+                QuestionStatus::Denied => answering.was_denied,
+                QuestionStatus::Answered => answering.was_answered,
+                QuestionStatus::Expired => answering.was_expired,
+            };
+            bail!("{}", fill(answering.already, &[id, status]))
         }
         Some(known) => Ok(known.clone()),
     }

@@ -2,13 +2,16 @@
 
 use obelus_kernel::session::{Spent, Used};
 
+use crate::phrases::{Phrases, fill};
+
 /// Requests, tokens and money.
-pub(super) fn in_words(spent: &Spent) -> String {
-    let requests = if spent.requests == 1 { "1 request".to_owned() } else { format!("{} requests", spent.requests) };
+pub(super) fn in_words(spent: &Spent, phrases: &Phrases) -> String {
+    let requests = phrases.count(phrases.counts.requests, spent.requests);
+    let tokens = phrases.count(phrases.counts.tokens, spent.all_tokens());
     let apart = match spent.used {
         Used { input: 0, output: 0, .. } => String::new(),
-        Used { input, output, .. } => format!(" ({input} in, {output} out)"),
+        Used { input, output, .. } => fill(phrases.kept.in_and_out, &[&input.to_string(), &output.to_string()]),
     };
-    let cost = spent.used.cost.map(|cost| format!(", cost {cost}")).unwrap_or_default();
-    format!("{requests}, {} tokens{apart}{cost}", spent.all_tokens())
+    let cost = spent.used.cost.map(|cost| format!(", {}", fill(phrases.chat.costs, &[&cost.to_string()])));
+    format!("{requests}, {tokens}{apart}{}", cost.unwrap_or_default())
 }

@@ -1,6 +1,7 @@
 //! Tests of `obelus chat` at a real terminal.
 
 mod person;
+mod run;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -145,6 +146,39 @@ fn ctrl_c_stops_the_turn_and_twice_leaves() {
 }
 
 #[test]
+fn two_ctrl_c_far_apart_do_not_end_a_conversation_that_is_not_saved() {
+    let harness = Harness::new("apart", "en");
+    let person = Person::at(&harness, &[]);
+    person.prompted(1).types(CTRL_C).sees("Ctrl-C again exits.").prompted(2);
+    std::thread::sleep(std::time::Duration::from_millis(5500));
+    person.types(CTRL_C).sees_times("Ctrl-C again exits.", 2).prompted(3);
+    person.types("hello").types(ENTER).sees("There are three deals.").prompted(4).types(CTRL_D);
+    assert_eq!(person.exit().0, Some(0));
+}
+
+#[test]
+fn what_was_written_stays_when_an_answer_is_broken_off() {
+    let harness = Harness::new("written", "en");
+    let base = Harness::silent_model("There were once three deals");
+    let env = [("OPENAI_API_BASE", base.as_str()), ("OPENAI_API_KEY", "none")];
+    let person = Person::with(&harness, &["--model", "openai:test"], &env);
+    person.prompted(1).types("tell me").types(ENTER).sees("There were once three deals").types(CTRL_C);
+    person.sees("! Stopped.").prompted(2).sees("There were once three deals").sees("broken off here");
+    person.types(CTRL_D);
+    assert_eq!(person.exit().0, Some(0));
+}
+
+#[test]
+fn a_closed_terminal_ends_the_conversation_and_frees_the_store() {
+    let harness = Harness::new("closed", "en");
+    for (words, until) in [("hello", "There are three deals."), ("amount 5", "Esc later")] {
+        let closed = person::closes_the_terminal(&harness, words, until);
+        assert_eq!(closed, Some(130), "after `{words}`");
+        harness.obelus(&["sessions", "rm", "s"]);
+    }
+}
+
+#[test]
 fn the_mode_is_always_visible_and_holds() {
     let harness = Harness::new("mode", "en");
     let person = Person::at(&harness, &["--session", "s"]);
@@ -197,6 +231,28 @@ fn a_question_can_be_answered_from_elsewhere_meanwhile() {
     assert_eq!(harness.changed(), "\"sum\":11\n");
     // The text being typed is still there.
     person.sees_times("half a thought", 2).types(CTRL_U).types(CTRL_D);
+    assert_eq!(person.exit().0, Some(0));
+}
+
+#[test]
+fn an_event_of_a_portal_is_told_as_an_event_and_not_as_an_answer() {
+    let harness = Harness::new("event", "ru");
+    let bound = r#"{"event_bindings": [{"event": "onCrmDealAdd", "handler": "https://example.test/hook"}]}"#;
+    fs::write(harness.0.join("s.json"), bound).expect("a state");
+    harness.obelus(&["sessions", "adopt", "s.json", "--agent", "crm"]);
+    let person = Person::runs(
+        &harness,
+        &["chat", "--session", "s", "--events", "127.0.0.1:0"],
+        &[("BITRIX_APPLICATION_TOKEN", "agreed")],
+    );
+    person.sees("Жду событий портала по адресу http://").prompted(1);
+    let screen = person.screen();
+    let address = screen.split("http://").nth(1).and_then(|rest| rest.split('/').next()).expect("an address");
+    let form = "event=ONCRMDEALADD&event_handler_id=5&ts=1714557600&data[FIELDS][ID]=7&auth[application_token]=agreed";
+    person::posts(address, "/hook", form);
+    person.sees("Событие портала: сделка 7 создана").prompted(2);
+    assert!(!person.screen().contains("Пришёл ответ"), "{}", person.screen());
+    person.types(CTRL_D);
     assert_eq!(person.exit().0, Some(0));
 }
 
@@ -261,11 +317,11 @@ fn what_a_call_asks_is_put_before_the_person_and_their_answer_goes_to_it() {
     person.sees("«Have a note signed» asks, in its own words:").sees("│ notes: Who signs note 1");
     // The question can wait while the conversation goes on.
     person.types(ESC).sees("Postponed.").prompted(2).types("show the notes").types(ENTER);
-    person.sees("Look at the notes: 1 found");
+    // What it answers is not held back for the question of the turn before.
+    person.sees("Look at the notes: 1 found").sees("1. buy milk");
     person.prompted(3).types("/inbox").types(ENTER).sees_times("Esc later", 2);
     person.types("a").sees("Answer ›").types("Ada").types(ENTER);
-    // The words of the second turn were held back while a question was open.
-    person.sees("1. buy milk").prompted(5);
+    person.sees("✓ Have a note signed: buy milk").prompted(5);
     let notes = fs::read_to_string(harness.0.join("agents/harness/notes.json")).expect("the notes");
     assert!(notes.contains("\"signed\": \"Ada\""), "{notes}");
     person.types(CTRL_D);

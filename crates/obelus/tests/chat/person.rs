@@ -61,11 +61,15 @@ impl Person {
 
     /// Like [`Person::at`], with environment variables.
     pub(crate) fn with(harness: &Harness, args: &[&str], env: &[(&str, &str)]) -> Self {
+        Self::runs(harness, &[&["chat", "--agent", "harness"], args].concat(), env)
+    }
+
+    /// Runs any command at a terminal.
+    pub(crate) fn runs(harness: &Harness, args: &[&str], env: &[(&str, &str)]) -> Self {
         let (pty, pts) = pty_process::blocking::open().expect("a terminal");
         pty.resize(Size::new(ROWS, COLUMNS)).expect("its size");
         let env: BTreeMap<_, _> = env.iter().copied().collect();
         let child = Command::new(env!("CARGO_BIN_EXE_obelus"))
-            .args(["chat", "--agent", "harness"])
             .args(args)
             .current_dir(&harness.0)
             .env("OBELUS_HOME", harness.0.join("home"))
@@ -183,6 +187,58 @@ impl Drop for Person {
     }
 }
 
+/// Says some words in the session `s`, waits for a text, and closes the terminal of a process that ignores the signal
+/// about it. The exit code.
+#[track_caller]
+pub(crate) fn closes_the_terminal(harness: &Harness, words: &str, until: &str) -> Option<i32> {
+    let (mut pty, pts) = pty_process::blocking::open().expect("a terminal");
+    pty.resize(Size::new(ROWS, COLUMNS)).expect("its size");
+    let run = format!("trap '' HUP; exec {} chat --agent harness --session s", env!("CARGO_BIN_EXE_obelus"));
+    let mut child = Command::new("sh")
+        .args(["-c", &run])
+        .current_dir(&harness.0)
+        .env("OBELUS_HOME", harness.0.join("home"))
+        .env("TERM", "xterm-256color")
+        .spawn(pts)
+        .expect("obelus");
+    let size = |n| NonZeroU16::new(n).expect("not zero");
+    let mut parser = vt100::Parser::new_with_callbacks(size(ROWS), size(COLUMNS), 0, Answers::default());
+    let mut buffer = [0; 4096];
+    let mut is_said = false;
+    while !parser.screen().contents().contains(until) {
+        let n = pty.read(&mut buffer).expect("it writes");
+        parser.process(&buffer[..n]);
+        let answers: String = parser.callbacks_mut().0.drain(..).collect();
+        pty.write_all(answers.as_bytes()).expect("it listens");
+        if !is_said && parser.screen().contents().contains(" › ") {
+            is_said = true;
+            pty.write_all(format!("{words}\r").as_bytes()).expect("it listens");
+        }
+    }
+    drop(pty);
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(15) {
+        if let Some(status) = child.try_wait().expect("our child") {
+            return status.code();
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().and_then(|()| child.wait().map(drop)).expect("our child");
+    panic!("it goes on without its terminal");
+}
+
+/// Posts a form.
+#[track_caller]
+pub(crate) fn posts(address: &str, path: &str, form: &str) {
+    let mut stream = std::net::TcpStream::connect(address).expect("it listens");
+    let head = format!("POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n");
+    let kind = "Content-Type: application/x-www-form-urlencoded";
+    write!(stream, "{head}{kind}\r\nContent-Length: {}\r\n\r\n{form}", form.len()).expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    assert!(answer.contains(" 200 "), "{answer}");
+}
+
 /// A folder with an agent and the files that it writes.
 pub(crate) struct Harness(pub(crate) PathBuf);
 
@@ -227,6 +283,25 @@ impl Harness {
         let ran = command.args(args).current_dir(&self.0).env("OBELUS_HOME", self.0.join("home")).output();
         let ran = ran.expect("obelus");
         assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    }
+
+    /// A model's server that writes some words and then falls silent; its address.
+    pub(crate) fn silent_model(words: &'static str) -> String {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = format!("http://{}/v1", server.local_addr().expect("an address"));
+        thread::spawn(move || {
+            let mut open = Vec::new();
+            for mut stream in server.incoming().flatten() {
+                let mut buffer = [0; 65536];
+                let _ = stream.read(&mut buffer);
+                let content = serde_json::json!(format!("{{\"say\": \"{words}"));
+                let chunk = format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":{content}}}}}]}}\n\n");
+                let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+                let _ = stream.write_all(format!("{head}{chunk}").as_bytes());
+                open.push(stream);
+            }
+        });
+        address
     }
 
     /// Lets the slow step go on.

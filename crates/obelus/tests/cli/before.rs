@@ -25,7 +25,7 @@ activities:
 fn a_question_shows_what_is_there_now_beside_what_would_be() {
     let folder = Folder::new("before");
     let (plan, store) = (folder.file("plan.yaml", PLAN), folder.path("store"));
-    let line = "changes STAGE: \"NEW\"   ← from get, not trusted → \"WON\"";
+    let line = "fields.STAGE: now \"NEW\" → \"WON\"";
     obelus(&["plan", "run", &plan, "--session", "deal", "--store", &store]).exits(3).says(line);
     obelus(&["inbox", "--store", &store]).exits(0).prints(line);
     let inbox = obelus(&["inbox", "--json", "--store", &store]).exits(0).json();

@@ -173,7 +173,7 @@ fn a_chat_tells_the_money_of_turn_and_conversation() {
     assert_eq!(spent["session"], json!({"requests": 3, "tokens": 45, "input": 30, "output": 15, "cost": 0.06}));
     assert_eq!(spent["turn"]["cost"], 0.02);
     // Each request has its own record.
-    let log = obelus(&["sessions", "log", "s", "--store", &store]).exits(0).stdout;
+    let log = obelus(&["sessions", "log", "s", "--json", "--store", &store]).exits(0).stdout;
     assert_eq!(
         log.lines().filter(|line| line.contains(r#""used":{"id":"#) && line.contains(r#""cost":0.02"#)).count(),
         3

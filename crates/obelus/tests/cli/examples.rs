@@ -43,7 +43,14 @@ fn exec_reads_averages_and_writes_a_report() {
 #[test]
 fn branches_turn_an_error_into_an_apology() {
     let ran = obelus(&["plan", "run", "examples/branches/plan.yaml"]).exits(0).says("the shop is closed on Sundays");
-    assert_eq!(ran.stdout, "done     ask_price\nskipped  order\ndone     apologise\ndone     tell\n");
+    let words = "We could not order: the shop is closed on Sundays";
+    let lines = [
+        "done     ask_price → {\"code\":\"exit_3\",\"message\":\"the shop is closed on Sundays\"}".to_owned(),
+        "skipped  order (PLAN-4: †state.price has no value: call 0 `ask_price` chose another path)".to_owned(),
+        format!("done     apologise → {words}"),
+        format!("done     tell → {words}\n"),
+    ];
+    assert_eq!(ran.stdout, lines.join("\n"));
     let document = obelus(&["plan", "run", "examples/branches/plan.yaml", "--json"]).exits(0).json();
     let told = &find(&document["context"], "†state")["told"];
     assert_eq!(told, &json!("We could not order: the shop is closed on Sundays"));
@@ -98,7 +105,8 @@ fn steps_ask_a_person_and_exit_with_3_where_there_is_none() {
 
 #[test]
 fn steps_go_on_with_what_a_person_types() {
-    let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table for monday"], &["5\n"]) else {
+    let typed = [("Esc later", "a"), ("Answer", "5\r")];
+    let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table for monday"], &typed) else {
         return;
     };
     screen.exits(0).prints("How many people come?").prints("Booked the long one for 5, monday.");
@@ -106,24 +114,33 @@ fn steps_go_on_with_what_a_person_types() {
 
 #[test]
 fn steps_are_not_moved_by_nonsense() {
-    let typed = ["maybe\n", "\n", "y\n", "= many\n", "= 21\n", "q\n"];
+    let typed = [
+        ("Esc later", "y"),
+        ("Press one of the keys", "a"),
+        ("Answer", "maybe\r"),
+        ("Esc later", "a"),
+        ("Answer", "\r"),
+        ("Nothing was changed", "a"),
+        ("Answer", "21\r"),
+        ("Esc later", "\u{1b}"),
+    ];
     let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table"], &typed) else { return };
-    let screen = screen.exits(3).prints("\"maybe\" is not of type \"integer\"").prints("an empty line answers nothing");
-    let screen = screen.prints("\"y\" is not of type \"integer\"").prints("21 is greater than the maximum of 20");
-    assert!(!screen.stdout.contains("Booked") && !screen.stdout.contains("▸ book"), "{}", screen.stdout);
+    let screen = screen.exits(3).prints("\"maybe\" is not of type \"integer\"");
+    let screen = screen.prints("21 is greater than the maximum of 20");
+    assert!(!screen.stdout.contains("Booked") && !screen.stdout.contains("✓ book"), "{}", screen.stdout);
 }
 
 #[test]
 fn steps_end_as_the_graph_says_when_a_person_declines() {
-    let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table"], &["n not today\n"]) else {
-        return;
-    };
+    let typed = [("Esc later", "n"), ("Reason", "not today\r")];
+    let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table"], &typed) else { return };
     screen.exits(0).prints("Nothing was booked.");
 }
 
 #[test]
 fn ctrl_c_at_a_question_leaves() {
-    let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table"], &["\u{3}"]) else { return };
+    let typed = [("Esc later", "\u{3}")];
+    let Some(screen) = at_a_terminal(&["run", "examples/steps", "--say", "A table"], &typed) else { return };
     let screen = screen.exits(130).prints("How many people come?");
     assert!(!screen.stdout.contains("Booked"), "{}", screen.stdout);
 }
@@ -252,5 +269,5 @@ fn a_planner_that_has_not_read_obeys_nobody_but_the_user() {
     let reads = file("agent.yaml").replace("planning: before_reading", "planning: while_reading");
     let agent = folder.file("agent.yaml", reads);
     let ran = obelus(&[&["run", &agent], &say[..]].concat()).exits(3);
-    ran.says("to = \"eve@evil.example.test\"").says("it was proposed after reading what is not trusted: read_mail");
+    ran.says("to: \"eve@evil.example.test\"").says("it was proposed after reading what is not trusted");
 }

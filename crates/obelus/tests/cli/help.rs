@@ -185,7 +185,10 @@ fn control_characters_of_a_model_or_a_program_do_not_reach_the_terminal() {
          next: [{{to: done}}]}}, done: {{end: {{name: done, reply: bye}}}}}}}}\nstate: {{data: {{}}}}\n"
     );
     let agent = folder.file("agent.yaml", agent);
-    let Some(screen) = at_a_terminal(&["run", &agent, "--say", "hi"], &["q\n"]) else { return };
+    let Some(screen) = at_a_terminal(&["run", &agent, "--say", "hi"], &[("Esc later", "\u{1b}")]) else { return };
     let screen = screen.exits(3).prints(shown);
-    assert!(!screen.stdout.contains('\u{1b}'), "{:?}", screen.stdout);
+    // The program steers the terminal itself, but not in the ways that the words would.
+    for nasty in ["\u{1b}]", "\u{9b}", "\u{7f}", "\u{202e}"] {
+        assert!(!screen.stdout.contains(nasty), "{:?}", screen.stdout);
+    }
 }

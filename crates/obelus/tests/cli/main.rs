@@ -13,6 +13,7 @@ mod json;
 mod login;
 mod mcp;
 mod pictures;
+mod plans;
 mod policy;
 mod sandbox;
 mod state;

@@ -69,7 +69,7 @@ impl Notes {
 
     /// A copy of the example with a changed file.
     fn altered(&self, file: &str, from: &str, to: &str) -> String {
-        for name in ["agent.yaml", "playbook.yaml", "server.py"] {
+        for name in ["agent.yaml", "mcp.lock", "playbook.yaml", "server.py"] {
             let mut text = fs::read_to_string(root().join(EXAMPLE).join(name)).expect("the example");
             if name == file {
                 assert!(text.contains(from), "{file} has no `{from}`");
@@ -115,7 +115,7 @@ fn the_example_writes_shows_and_removes_notes_and_asks_before_it_removes() {
     assert_eq!(notes.says("Note: call Ada").exits(0).stdout, "Note 2 is written down.\n");
     notes.says("Show the notes").exits(0).prints("1. buy milk").prints("2. call Ada");
     let waits = notes.does(&["run", EXAMPLE, "--say", "Remove note 1", "--session", "r"]).exits(3);
-    waits.says("it deletes").says("notes.remove");
+    waits.says("it deletes").says("Remove a note");
     assert_eq!(notes.kept().as_array().map(Vec::len), Some(2));
     notes.does(&["approve", "r:q1"]).exits(0).prints("Note 1 is gone.");
     assert_eq!(notes.kept(), json!([{"number": 2, "text": "call Ada"}]));
@@ -159,8 +159,9 @@ fn at_a_terminal_the_person_who_started_it_is_asked() {
     // The terminal starts its own shell, so the path of the notes is passed in a file.
     let file = notes.0.path("notes.json");
     let agent = notes.altered("agent.yaml", "    timeout: 20\n", &format!("    env: {{NOTES_FILE: {file}}}\n"));
-    let Some(ran) = at_a_terminal(&["run", &agent, "--say", "Sign note 1"], &["Ada\n"]) else { return };
-    let ran = ran.exits(0).prints("│ notes: Who signs note 1").prints("type the answer");
+    let typed = [("Esc later", "a"), ("Answer", "Ada\r")];
+    let Some(ran) = at_a_terminal(&["run", &agent, "--say", "Sign note 1"], &typed) else { return };
+    let ran = ran.exits(0).prints("│ notes: Who signs note 1");
     ran.prints("Note 1 is signed by Ada.");
 }
 
@@ -193,6 +194,7 @@ fn what_a_session_was_given_is_what_it_keeps_and_a_change_is_told() {
     ran.prints("is not what this session was given, and is not called");
     assert_eq!(notes.kept().as_array().map(Vec::len), Some(2), "it was not called");
     say("Show the notes").exits(0).prints("2. one");
+    notes.does(&["agents", "pin", &agent, "--yes"]).exits(0).prints("notes.add  changed");
     let fresh = notes.does(&["run", &agent, "--session", "t", "--say", "Note: two"]);
     fresh.exits(0).prints("Note 3 is written down.");
 }
@@ -224,6 +226,7 @@ fn servers_of_a_file_replace_those_of_the_agent_and_one_that_does_not_start_is_n
     let section = json!({"mcp": {"notes": {"command": ["python3", server], "offer": ["list"]}}});
     let file = notes.0.file("servers.json", section.to_string());
     let with = |words: &str| notes.does(&["run", EXAMPLE, "--mcp", &file, "--say", words, "--mode", "full"]);
+    notes.does(&["agents", "pin", EXAMPLE, "--mcp", &file, "--yes"]).exits(0).prints("notes.list  new");
     with("Show the notes").exits(0).prints("1. buy milk");
     with("Note: one").exits(0).prints("That did not work");
     // They also replace the servers of a continued session, which keeps its tools.
@@ -245,4 +248,29 @@ fn agents_show_and_prompt_tell_of_the_servers_and_their_tools() {
     let shown = notes.does(&["agents", "show", EXAMPLE, "--json"]).exits(0).json();
     assert_eq!(shown["mcp"], json!(["notes"]));
     notes.does(&["agents", "prompt", EXAMPLE, "--say", "hi"]).exits(0).prints("notes.sign");
+}
+
+#[test]
+fn pol_8_what_a_server_says_of_its_tools_is_untrusted_until_a_person_pins_it() {
+    let Some(notes) = Notes::new("mcp-pin") else { return };
+    notes.does(&["agents", "pin", EXAMPLE, "--check"]).exits(0).says("all 4 tools are pinned");
+    let agent = notes.altered("", "", "");
+    fs::remove_file(notes.0.path("agent/mcp.lock")).unwrap();
+    let prompt = || notes.does(&["agents", "prompt", &agent, "--say", "hi"]).exits(0).stdout;
+    let marked = r#""unchecked_words_of":"notes""#;
+    assert!(prompt().contains(marked));
+    notes.does(&["run", &agent, "--session", "a", "--say", "Note: one"]).exits(3).says("agents pin");
+    let asked = notes.does(&["inbox", "--json"]).exits(0).json();
+    assert!(asked[0]["reasons"].to_string().contains("notes"), "what it proposes was steered by the server: {asked}");
+    notes.does(&["agents", "pin", &agent]).exits(2).prints("notes.add  new").says("say --yes");
+    notes.does(&["agents", "pin", &agent, "--yes"]).exits(0).says("pinned");
+    assert!(!prompt().contains(marked));
+    notes.does(&["run", &agent, "--session", "b", "--say", "Note: one"]).exits(0);
+
+    notes.altered("server.py", "Writes a note down, and gives it a number.", "Sends a note to everybody.");
+    let ran = notes.does(&["agents", "pin", &agent, "--check"]).exits(1).says("1 of 4 tools");
+    ran.prints("notes.add  changed").prints("Sends a note to everybody.").prints("notes.list  pinned");
+    assert!(prompt().contains(marked));
+    notes.0.file("agent/mcp.lock", "[]");
+    notes.does(&["run", &agent, "--say", "hi"]).exits(2).says("mcp.lock").says("pin the tools again");
 }

@@ -44,7 +44,7 @@ fn a_request_is_run_with_a_picture() {
     refused.says("--image").says("notes.txt: it is no PNG, JPEG, WebP or GIF");
     obelus(&["sessions", "show", "s", "--store", &world.store]).exits(2).says("no session `s`");
     obelus(&[&run[..], &kept, &["--image", &cat]].concat()).exits(0).prints("1 shown");
-    let log = obelus(&["sessions", "log", "s", "--store", &world.store]).exits(0);
+    let log = obelus(&["sessions", "log", "s", "--json", "--store", &world.store]).exits(0);
     assert!(!log.stdout.contains("CANARY") && !log.stdout.contains("my cat"), "{}", log.stdout);
     let journal = std::fs::read(world.folder.path("store/obelus.db")).unwrap();
     assert!(!String::from_utf8_lossy(&journal).contains("CANARY"));

@@ -151,9 +151,9 @@ pub(crate) fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Runs the binary at a terminal; the screen is in `stdout`. Each line is typed when the binary asks for one. `None`
+/// Runs the binary at a terminal; the screen is in `stdout`. Keys are typed when a text before them appears. `None`
 /// without the program `script`, which makes the terminal.
-pub(crate) fn at_a_terminal(args: &[&str], typed: &[&str]) -> Option<Ran> {
+pub(crate) fn at_a_terminal(args: &[&str], typed: &[(&str, &str)]) -> Option<Ran> {
     if program("script", &["--version"]).output().is_err() {
         eprintln!("skipped: there is no `script` to make a terminal with");
         return None;
@@ -161,20 +161,26 @@ pub(crate) fn at_a_terminal(args: &[&str], typed: &[&str]) -> Option<Ran> {
     let quoted: Vec<String> = args.iter().map(|arg| format!("'{arg}'")).collect();
     let line = format!("'{}' {} --color=never", env!("CARGO_BIN_EXE_obelus"), quoted.join(" "));
     let mut child = start(&mut program("script", &["-qec", &line, "/dev/null"]));
-    let mut keyboard = child.stdin.take().expect("a pipe");
+    let keyboard = Arc::new(Mutex::new(child.stdin.take().expect("a pipe")));
     let mut from = child.stdout.take().expect("a pipe");
     let screen = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&screen);
+    let (seen, answers) = (Arc::clone(&screen), Arc::clone(&keyboard));
     let reader = thread::spawn(move || {
         let mut buffer = [0; 4096];
         while let Ok(n @ 1..) = from.read(&mut buffer) {
+            // Whoever edits lines wants to know where the cursor is.
+            if buffer[..n].windows(4).any(|part| part == b"\x1b[6n") {
+                let _ = answers.lock().expect("nobody panics with it").write_all(b"\x1b[1;1R");
+            }
             seen.lock().expect("nobody panics with it").extend_from_slice(&buffer[..n]);
         }
     });
     let shown = || String::from_utf8_lossy(&screen.lock().expect("nobody panics with it")).into_owned();
-    for (asked, keys) in typed.iter().enumerate() {
-        wait_for("it asks", || shown().matches(" > ").count() > asked);
-        keyboard.write_all(keys.as_bytes()).expect("it listens");
+    let mut read = 0;
+    for (asked, keys) in typed {
+        wait_for(asked, || shown()[read..].contains(asked));
+        read = shown().len();
+        keyboard.lock().expect("nobody panics with it").write_all(keys.as_bytes()).expect("it listens");
     }
     let status = wait(&mut child);
     reader.join().expect("it only reads");

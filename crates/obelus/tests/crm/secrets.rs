@@ -43,6 +43,7 @@ fn the_token_is_in_no_file_no_output_and_no_prompt() {
         talk("Создай сделку\n/state\n/plan\n/inbox\n/deny q1 Не сейчас\n"),
         talk("Покажи сделки\n/why †state.done\n/cost\nмусор\n"),
         run(&mut office.obelus(&["sessions", "log", "s"]), b""),
+        run(&mut office.obelus(&["sessions", "log", "s", "--json"]), b""),
         run(&mut office.obelus(&["sessions", "show", "s", "--json"]), b""),
         run(&mut office.obelus(&["sessions", "export", "s"]), b""),
         run(&mut crate::support::command(&["agents", "prompt", &office.folder.path("crm")]), b""),

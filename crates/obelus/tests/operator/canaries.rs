@@ -22,6 +22,7 @@ pub(crate) fn nothing_is_kept_of_pages(harness: &Harness) {
         &["sessions", "show", "s"][..],
         &["sessions", "show", "s", "--json"],
         &["sessions", "log", "s"],
+        &["sessions", "log", "s", "--json"],
         &["sessions", "export", "s"],
         &["inbox", "--json"],
     ] {

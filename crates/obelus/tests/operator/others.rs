@@ -71,3 +71,13 @@ fn it_keeps_notes_with_a_server_of_our_own_and_asks_before_it_removes_one() {
     assert_eq!(ran.json()["end"], "denied", "{}", ran.stdout);
     assert!(notes().contains("Ермак"));
 }
+
+#[test]
+fn pol_8_what_the_browser_says_of_its_tools_is_pinned_in_the_bundled_agent() {
+    let harness = Harness::without_a_browser("pinned", "");
+    if crate::installed::browser().is_none() {
+        return;
+    }
+    let ran = crate::support::run(&mut harness.obelus(&["agents", "pin", "operator", "--check"]), b"");
+    ran.exits(0).says("tools are pinned");
+}

@@ -90,7 +90,7 @@ fn the_example_compares_what_the_shop_has_and_removes_only_with_a_yes() {
             person.screen().rsplit_once(words).is_some_and(|(_, rest)| rest.contains('›'))
         });
     };
-    prompted_after("Ctrl-D leaves");
+    prompted_after("Ctrl-D exits");
 
     person.types(&format!("Compare the kettles on http://{}", shop.host));
     prompted_after("I compared 9 kettles");

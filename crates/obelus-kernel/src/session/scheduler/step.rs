@@ -83,6 +83,8 @@ pub(crate) struct Step {
     pub(crate) literal: Origins,
     /// Whether it was planned before anything untrusted was shown to whoever planned it.
     pub(crate) before_reading: bool,
+    /// Whether a person runs it, or has approved it as a whole.
+    pub(crate) is_by_person: bool,
 }
 
 /// One call for one instance, or for global data.
@@ -162,16 +164,11 @@ impl Step {
         let instances = plan::instances_of(&calls, context);
         let mut jobs = Vec::with_capacity(calls.len());
         for (index, who) in who.iter().enumerate() {
-            match who {
-                Who::Once => jobs.push(Job::new(index, None)),
-                Who::One(name) => jobs.push(Job::new(index, Some(name.clone()))),
-                Who::Each if instances.is_empty() => {
-                    jobs.push(Job::new(index, None));
-                    let text = "the call is for every instance, and there is none";
-                    faults.push(Fault::new(Rule::Call3, text).in_call(index));
-                }
-                Who::Each => jobs.extend(instances.iter().map(|name| Job::new(index, Some((*name).clone())))),
+            if *who == Who::Each && instances.is_empty() {
+                let text = "the call is for every instance, and there is none";
+                faults.push(Fault::new(Rule::Call3, text).in_call(index));
             }
+            jobs.extend(Job::all(index, who, &instances));
         }
         let node = |job: &Job| plan::PlanNode {
             call: &calls[job.call],
@@ -200,7 +197,20 @@ impl Step {
         let open = jobs.len();
         let before_reading = literal.is_trusted();
         let errors = Vec::new();
-        let step = Self { calls, who, jobs, graph, sequential, first_open: 0, open, errors, literal, before_reading };
+        let (first_open, is_by_person) = (0, false);
+        let step = Self {
+            calls,
+            who,
+            jobs,
+            graph,
+            sequential,
+            first_open,
+            open,
+            errors,
+            literal,
+            before_reading,
+            is_by_person,
+        };
         (step, faults)
     }
 
@@ -344,6 +354,17 @@ impl Step {
 }
 
 impl Job {
+    /// The jobs of a call: one, or one for each instance.
+    fn all(call: usize, who: &Who, instances: &[&String]) -> Vec<Self> {
+        match who {
+            Who::One(name) => vec![Self::new(call, Some(name.clone()))],
+            Who::Each if !instances.is_empty() => {
+                instances.iter().map(|name| Self::new(call, Some((*name).clone()))).collect()
+            }
+            Who::Once | Who::Each => vec![Self::new(call, None)],
+        }
+    }
+
     fn new(call: usize, instance: Option<String>) -> Self {
         Self {
             call,

@@ -60,6 +60,7 @@ impl OpenFile {
         let session = sessions::number(&self.connection, id)?;
         self.cut(session, 0)?;
         self.connection.execute("DELETE FROM session WHERE number = ?1", [session])?;
+        sessions::note_removed(&self.connection, id)?;
         self.numbers.remove(id);
         Ok(())
     }

@@ -34,6 +34,11 @@ pub(super) fn take(folder: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
+/// Whether somebody has the lock. It is tried for, and given back at once.
+pub(super) fn is_held(folder: &Path) -> bool {
+    File::open(folder.join("lock")).is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
 /// How often the lock is tried while its holder lives.
 const TRIES: u32 = 10;
 

@@ -10,7 +10,7 @@ use super::file::is_not_written;
 use super::{StoreError, index, sessions};
 
 /// The form of the tables. A store of a later form is refused.
-pub(in crate::store) const FORM: i64 = 4;
+pub(in crate::store) const FORM: i64 = 5;
 
 /// The name of the file in the store's folder.
 const FILE: &str = "obelus.db";
@@ -58,6 +58,8 @@ const STEPS: [&str; FORM as usize] = [
      CREATE TABLE registered_of (session INTEGER PRIMARY KEY, records INTEGER NOT NULL, sum INTEGER NOT NULL);
      CREATE TABLE inbox (
          session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, questions TEXT NOT NULL, sum INTEGER NOT NULL);",
+    // The ids of questions are not used again when a session is removed.
+    "CREATE TABLE removed (id TEXT PRIMARY KEY, times INTEGER NOT NULL) WITHOUT ROWID;",
 ];
 
 /// The log as it may stay when it has been carried over into the file. What is there is written over, which is quicker

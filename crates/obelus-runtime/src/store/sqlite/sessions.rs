@@ -59,6 +59,22 @@ fn read(connection: &Connection, number: i64) -> Result<Option<(String, String)>
     Ok(is_sound.then_some((id, genesis)))
 }
 
+/// How many sessions of a name were removed.
+pub(super) fn removed(connection: &Connection, id: &str) -> Result<u64, StoreError> {
+    let mut select = connection.prepare_cached("SELECT times FROM removed WHERE id = ?1")?;
+    let times: Option<i64> = select.query_row([id], |row| row.get(0)).optional()?;
+    Ok(times.map_or(0, i64::unsigned_abs))
+}
+
+/// Notes that a session of a name was removed.
+pub(super) fn note_removed(connection: &Connection, id: &str) -> Result<(), StoreError> {
+    connection.execute(
+        "INSERT INTO removed (id, times) VALUES (?1, 1) ON CONFLICT (id) DO UPDATE SET times = times + 1",
+        [id],
+    )?;
+    Ok(())
+}
+
 /// Writes a session that is not there yet; its number.
 pub(super) fn insert(connection: &Connection, id: &str, at: Time, genesis: &str) -> Result<i64, StoreError> {
     if find(connection, id)?.is_some() {

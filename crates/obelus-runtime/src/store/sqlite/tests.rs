@@ -42,7 +42,7 @@ fn a_store_of_a_later_form_is_refused() {
     let connection = Connection::open(folder.0.join("obelus.db")).unwrap();
     connection.pragma_update(None, "user_version", FORM + 1).unwrap();
     drop(connection);
-    assert!(matches!(SqliteStore::open(&folder.0), Err(StoreError::Newer { found: 5, .. })));
+    assert!(matches!(SqliteStore::open(&folder.0), Err(StoreError::Newer { found, .. }) if found == FORM + 1));
 }
 
 /// Stores that versions of forms 1 to 3 wrote.

@@ -8,10 +8,10 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use obelus_kernel::session::{About, Decision, Question};
 use serde_json::Value;
 
-use super::phrases::{Phrases, fill};
 use super::question;
 use super::text::{Line, PLAIN};
 use crate::output::{BOLD, DIM};
+use crate::phrases::{Phrases, fill};
 
 /// The result of a key.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,7 +66,7 @@ impl<'a> Asked<'a> {
             About::Call => vec![(YES, ask.key_yes), (EDIT, ask.key_edit), (NO, ask.key_no)],
             About::Plan => vec![(YES, ask.key_yes), (NO, ask.key_no)],
             About::Input => vec![(ANSWER, ask.key_answer), (NO, ask.key_decline)],
-            About::InDoubt => vec![(HAPPENED, ask.key_happened), (DID_NOT, ask.key_did_not), (NO, ask.key_give_up)],
+            About::InDoubt => vec![(HAPPENED, ask.key_happened), (DID_NOT, ask.key_did_not)],
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use obelus_kernel::session::Mode;
 use obelus_kernel::{Expr, Path, closest};
 
-use super::phrases::{Phrases, fill};
+use crate::phrases::{Phrases, fill};
 
 /// A command typed into the conversation.
 #[derive(Clone, Debug, PartialEq)]

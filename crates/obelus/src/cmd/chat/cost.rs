@@ -2,23 +2,27 @@
 
 use obelus_kernel::session::Spent;
 
-use super::phrases::{Phrases, fill};
 use super::text::{Line, PLAIN};
 use crate::output::BOLD;
+use crate::phrases::{Phrases, fill};
 
 /// The answer to `/cost`: this turn, and the whole conversation.
 pub(crate) fn lines((turn, session): (Spent, Spent), phrases: &Phrases) -> Vec<Line> {
     let line = |title: &str, spent: Spent| {
-        let mut counted = format!("{}, {}", (phrases.requests)(spent.requests), (phrases.tokens)(spent.all_tokens()));
+        let mut counted = format!(
+            "{}, {}",
+            phrases.count(phrases.counts.requests, spent.requests),
+            phrases.count(phrases.counts.tokens, spent.all_tokens())
+        );
         if let Some(cost) = spent.used.cost {
-            counted += &format!(", {}", fill(phrases.costs, &[&cost.to_string()]));
+            counted += &format!(", {}", fill(phrases.chat.costs, &[&cost.to_string()]));
         }
         Line::of(PLAIN, format!("  {title}: ")).own(BOLD, counted)
     };
     vec![
-        Line::of(PLAIN, format!("{}:", phrases.cost)),
-        line(phrases.cost_turn, turn),
-        line(phrases.cost_session, session),
+        Line::of(PLAIN, format!("{}:", phrases.chat.cost)),
+        line(phrases.chat.cost_turn, turn),
+        line(phrases.chat.cost_session, session),
     ]
 }
 

@@ -10,8 +10,8 @@ use obelus_runtime::Secret;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-use super::phrases::fill;
 use super::talk::Talk;
+use crate::phrases::fill;
 
 /// What the session wants to be told of by its portal.
 fn bindings(session: &Session) -> Value {
@@ -34,7 +34,7 @@ pub(super) async fn listen(address: SocketAddr, variable: &str, talk: &Talk) -> 
         anyhow!("--events: set {variable} to the application's token, which the portal sends with every event")
     })?;
     let mut door = EventDoor::open(address, token).await.with_context(|| format!("--events {address}"))?;
-    let words = fill(talk.phrases.listens, &[&format!("http://{}/", door.address())]);
+    let words = fill(talk.phrases.chat.listens, &[&format!("http://{}/", door.address())]);
     crate::output::note(&words);
     let handle = talk.handle.clone();
     Ok(Listening(tokio::spawn(async move {

@@ -5,12 +5,12 @@ use obelus_kernel::session::QuestionId;
 use tokio::sync::mpsc;
 
 use super::commands::{Command, parse};
-use super::phrases::fill;
 use super::question;
 use super::screen::Part;
 use super::talk::{News, Talk, Work, Worked};
 use super::text::{Line, PLAIN};
 use crate::output::{DIM, Exit};
+use crate::phrases::fill;
 
 /// Reads lines until the end of stdin, and answers them.
 pub(crate) async fn converse(mut talk: Talk) -> Result<Exit> {
@@ -116,15 +116,15 @@ pub(super) async fn tell_questions(talk: &mut Talk, told: &mut Vec<QuestionId>) 
     let ask = &talk.phrases.ask;
     let open = talk.open().await?;
     if !open.is_empty() && open.iter().all(|asked| told.contains(&asked.id)) {
-        let count = (talk.phrases.questions)(open.len() as u64);
-        talk.screen.lock().note(&fill(talk.phrases.waits, &[&count]));
+        let count = talk.phrases.count(talk.phrases.counts.questions, open.len() as u64);
+        talk.screen.lock().note(&fill(talk.phrases.chat.waits, &[&count]));
     }
     for asked in open {
         if told.contains(&asked.id) {
             continue;
         }
         let mut screen = talk.screen.lock();
-        let mut lines = question::lines(&asked, screen.titles(), talk.phrases);
+        let mut lines = question::lines(&asked, &asked.id.to_string(), screen.titles(), talk.phrases);
         if !talk.plays_itself {
             let where_to = match &talk.session {
                 Some(session) if asked.about == obelus_kernel::session::About::Input || asked.asked_by().is_some() => {

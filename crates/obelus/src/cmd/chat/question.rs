@@ -8,10 +8,10 @@ use obelus_kernel::policy::Reason;
 use obelus_kernel::session::{About, Change, Named, Question};
 use serde_json::Value;
 
-use super::phrases::{Phrases, fill};
 use super::text::{Line, PLAIN, paragraphs};
 use super::titles::Titles;
 use crate::output::{BOLD, DIM, YELLOW};
+use crate::phrases::{Phrases, fill};
 
 /// One call of a question in words.
 struct DescribedCall {
@@ -54,20 +54,20 @@ impl DescribedCall {
     }
 }
 
-/// A question in lines, without the keys that answer it.
-pub(crate) fn lines(question: &Question, titles: &Titles, phrases: &Phrases) -> Vec<Line> {
+/// A question in lines, under the id by which it is answered, without the keys that answer it.
+pub(crate) fn lines(question: &Question, id: &str, titles: &Titles, phrases: &Phrases) -> Vec<Line> {
     let ask = &phrases.ask;
     let told: Vec<DescribedCall> = told(question, titles, phrases);
     let open: Vec<usize> = open_calls(question);
     let many = question.about == About::Call && question.calls.len() > 1;
     let head = match question.about {
-        About::Call if many => fill(ask.calls, &[&(phrases.steps)(open.len() as u64)]),
+        About::Call if many => fill(ask.calls, &[&phrases.count(phrases.counts.steps, open.len() as u64)]),
         About::Call => ask.call.to_owned(),
         About::Plan => ask.plan.to_owned(),
         About::Input => ask.input.to_owned(),
         About::InDoubt => ask.in_doubt.to_owned(),
     };
-    let mut lines = vec![Line::of(YELLOW, "? ").own(BOLD, head).own(DIM, format!("  {}", question.id))];
+    let mut lines = vec![Line::of(YELLOW, "? ").own(BOLD, head).own(DIM, "  ").shown(DIM, id)];
     match question.about {
         About::Input => lines.extend(asked_for(question, titles, phrases)),
         About::Call if many => {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::phrases::{Phrases, fill};
+use crate::phrases::{Phrases, fill};
 
 /// Fields that hold a record's name.
 const NAMES: [&str; 8] = ["title", "name", "subject", "text", "summary", "label", "what", "full_name"];
@@ -14,7 +14,7 @@ const MOST: usize = 60;
 pub(crate) fn words(value: &Value, reads: bool, phrases: &Phrases) -> Option<String> {
     match value {
         Value::Null | Value::Bool(true) => None,
-        Value::Bool(false) => Some(phrases.no.to_owned()),
+        Value::Bool(false) => Some(phrases.chat.no.to_owned()),
         // The number returned by a creation is an id, which is useless to people.
         Value::Number(number) => reads.then(|| number.to_string()),
         Value::String(text) => short(text),
@@ -28,15 +28,15 @@ fn counted(items: &[Value], beside: Option<&Value>, phrases: &Phrases) -> String
     let more = beside.and_then(|mark| mark.get("_more"));
     let number = |name: &str| more.and_then(|more| more.get(name)?.as_u64());
     match (number("shown"), number("total")) {
-        (Some(shown), Some(total)) => fill(phrases.records_of, &[&total.to_string(), &shown.to_string()]),
+        (Some(shown), Some(total)) => fill(phrases.chat.records_of, &[&total.to_string(), &shown.to_string()]),
         _ => count(items.len(), phrases),
     }
 }
 
 fn count(n: usize, phrases: &Phrases) -> String {
     match n {
-        0 => phrases.nothing_found.to_owned(),
-        n => (phrases.records)(u64::try_from(n).unwrap_or(u64::MAX)),
+        0 => phrases.chat.nothing_found.to_owned(),
+        n => fill(phrases.counts.records, &[&n.to_string()]),
     }
 }
 

@@ -8,18 +8,19 @@ use obelus_kernel::session::{AskedAgain, CallStatus, Ends, Mode, Outcome, Reply}
 use obelus_runtime::{EventBody, FileNews, StepView, how_it_ended};
 use serde_json::Value;
 
-use super::phrases::{Phrases, fill};
 use super::results;
 use super::steps::{Look, Named, Steps};
 use super::text::{Line, PLAIN, paragraphs};
 use super::titles::Titles;
 use crate::output::{DIM, RED, YELLOW};
+use crate::phrases::{Phrases, fill};
 
 /// The widest line; longer lines are hard to read.
 const WIDEST: usize = 100;
 
-/// Bytes kept of the text that the model is writing, and lines shown of it.
-const MOST_WRITTEN: usize = 2_000;
+/// Bytes kept of the text that the model is writing, those looked at for its end, and lines shown of that.
+const MOST_WRITTEN: usize = 64 * 1024;
+const WRITTEN_END: usize = 2_000;
 const WRITTEN_LINES: usize = 6;
 
 const SPINNER: [&str; 8] = ["⠋", "⠙", "⠸", "⠴", "⠦", "⠇", "⠏", "⠛"];
@@ -35,8 +36,20 @@ pub(crate) enum Part {
     Question,
 }
 
+/// Where a conversation is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Surface {
+    /// Lines on stdout, without a terminal.
+    Lines,
+    /// A terminal.
+    Terminal,
+    /// A terminal on stderr: the result is printed elsewhere, and how it ended too.
+    Beside,
+}
+
 /// The screen, or a plain stream of lines without a terminal.
 pub(crate) struct Screen {
+    surface: Surface,
     is_terminal: bool,
     has_colours: bool,
     phrases: &'static Phrases,
@@ -46,7 +59,7 @@ pub(crate) struct Screen {
     /// The number of redrawn lines at the bottom.
     drawn: usize,
     thinking: bool,
-    /// The end of the text that the model is writing. The whole text is shown when it is complete.
+    /// The text that the model is writing. Its end is shown, and the whole text when it is complete or broken off.
     writing: String,
     stopping: bool,
     frame: usize,
@@ -69,10 +82,14 @@ impl Shared {
 }
 
 impl Screen {
-    pub(crate) fn shared(is_terminal: bool, titles: Titles, mode: Mode, phrases: &'static Phrases) -> Shared {
-        let choice = anstream::AutoStream::choice(&std::io::stdout());
+    pub(crate) fn shared(surface: Surface, titles: Titles, mode: Mode, phrases: &'static Phrases) -> Shared {
+        let choice = match surface {
+            Surface::Beside => anstream::AutoStream::choice(&std::io::stderr()),
+            Surface::Lines | Surface::Terminal => anstream::AutoStream::choice(&std::io::stdout()),
+        };
         Shared(Arc::new(Mutex::new(Self {
-            is_terminal,
+            surface,
+            is_terminal: surface != Surface::Lines,
             has_colours: choice != anstream::ColorChoice::Never,
             phrases,
             titles,
@@ -113,7 +130,6 @@ impl Screen {
             }
             EventBody::Writing { text } => {
                 self.writing.push_str(text);
-                // Only the end of it has room.
                 if self.writing.len() > 2 * MOST_WRITTEN {
                     let cut = self.writing.ceil_char_boundary(self.writing.len() - MOST_WRITTEN);
                     self.writing.drain(..cut);
@@ -139,6 +155,10 @@ impl Screen {
                 self.mode = *mode;
                 // Once an answer has led to calls, or to rest, nobody thinks any more.
                 self.thinking &= is_asking;
+                if !steps.is_empty() && !self.stopping {
+                    // The answer is complete, and its calls are at work.
+                    self.writing.clear();
+                }
                 let titles = &self.titles;
                 self.steps.see(steps, &|step| named(step, titles));
                 if self.is_terminal {
@@ -150,7 +170,7 @@ impl Screen {
             }
             EventBody::Happened { event } => {
                 let words = event_words(event, self.phrases.language);
-                self.note(&fill(self.phrases.happened, &[&words]));
+                self.note(&fill(self.phrases.chat.happened, &[&words]));
             }
             EventBody::Files { news } => self.files(news),
             _ => {}
@@ -194,7 +214,8 @@ impl Screen {
         self.confirmed = None;
         let steps = self.due(true);
         self.write(Part::Steps, &steps);
-        if let Some(reply) = reply {
+        self.keep_written(reply);
+        if let Some(reply) = reply.filter(|_| self.surface != Surface::Beside) {
             match &reply.output {
                 Value::Null => {}
                 Value::String(words) if reply.said.contains(words) => {}
@@ -208,6 +229,16 @@ impl Screen {
         if self.is_terminal {
             self.draw();
             self.put("\x1b[?25h");
+        }
+    }
+
+    /// Prints what the model had written when it was broken off, so that nothing disappears that was seen.
+    fn keep_written(&mut self, reply: Option<&Reply>) {
+        let written = std::mem::take(&mut self.writing);
+        let is_cut = reply.is_none_or(|reply| matches!(reply.ends, Ends::Stopped | Ends::Degraded));
+        if is_cut && !written.trim().is_empty() {
+            self.words(&written);
+            self.note(self.phrases.running.cut_short);
         }
     }
 
@@ -232,7 +263,7 @@ impl Screen {
         if self.is_terminal {
             self.draw();
         } else {
-            self.write(Part::Note, &[Line::of(DIM, self.phrases.stopping)]);
+            self.write(Part::Note, &[Line::of(DIM, self.phrases.chat.stopping)]);
         }
     }
 
@@ -312,14 +343,15 @@ impl Screen {
         let spinner = SPINNER[self.frame % SPINNER.len()];
         let mut lines = self.steps.live(&self.look(), spinner);
         if self.stopping {
-            lines.push(Line::of(YELLOW, format!("   {spinner} ")).own(DIM, self.phrases.stopping));
+            lines.push(Line::of(YELLOW, format!("   {spinner} ")).own(DIM, self.phrases.chat.stopping));
         } else if self.thinking && !self.writing.trim().is_empty() {
             let width = columns.saturating_sub(6).clamp(10, WIDEST);
+            let end = self.writing.ceil_char_boundary(self.writing.len().saturating_sub(WRITTEN_END));
             let written: Vec<Line> =
-                paragraphs(DIM, &self.writing, "   ").iter().flat_map(|line| line.wrap(width)).collect();
+                paragraphs(DIM, &self.writing[end..], "   ").iter().flat_map(|line| line.wrap(width)).collect();
             lines.extend_from_slice(&written[written.len().saturating_sub(WRITTEN_LINES)..]);
         } else if self.thinking {
-            lines.push(Line::of(DIM, format!("   {spinner} {}", self.phrases.thinking)));
+            lines.push(Line::of(DIM, format!("   {spinner} {}", self.phrases.chat.thinking)));
         }
         let most = rows.saturating_sub(3).max(1);
         let lines = &lines[lines.len().saturating_sub(most)..];
@@ -350,8 +382,13 @@ impl Screen {
 
     fn put(&self, text: &str) {
         // A closed pipe is not an error.
-        let mut out = std::io::stdout().lock();
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        let _ = match self.surface {
+            Surface::Beside => std::io::stderr().lock().write_all(text.as_bytes()),
+            Surface::Lines | Surface::Terminal => {
+                let mut out = std::io::stdout().lock();
+                out.write_all(text.as_bytes()).and_then(|()| out.flush())
+            }
+        };
     }
 }
 

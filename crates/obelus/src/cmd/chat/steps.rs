@@ -1,16 +1,19 @@
 //! The steps of a turn for people: numbered, each with its status and result.
 
+mod asked;
+
 use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
-use obelus_kernel::session::{CallReport, CallStatus, Mode};
+use obelus_kernel::session::{CallStatus, Mode};
 use obelus_runtime::StepView;
 use serde_json::Value;
 
-use super::phrases::{Phrases, fill};
 use super::text::{Line, PLAIN};
 use super::titles::Titles;
 use crate::output::{DIM, GREEN, RED, YELLOW};
+use crate::phrases::{Phrases, fill};
+use asked::AskedSteps;
 
 const NUMBER: Style = AnsiColor::Cyan.on_default();
 
@@ -27,6 +30,8 @@ pub(crate) struct Steps {
     quiet: BTreeMap<Place, String>,
     /// The number of the next step.
     next: usize,
+    /// The steps that a person is or was asked about.
+    asked: AskedSteps,
 }
 
 /// The name of a step.
@@ -56,25 +61,6 @@ struct Shown {
     is_old: bool,
 }
 
-/// Words beside the parameters, which make a step no other one.
-const BESIDE: [&str; 6] =
-    ["requires_confirmation", "confirmed", "confirmation_decision", "confirmation_reason", "comment", "http_method"];
-
-/// Whether a step only says what the user decided about an earlier one: it joined that one, and came out as it did.
-fn repeats_a_decision(report: &CallReport, steps: &[StepView]) -> bool {
-    let says = |name: &str| report.call.get(name).is_some_and(|said| !said.is_null() && *said != Value::Bool(false));
-    let is_own =
-        |name: &str| name == "_tool" || name == "_instance" || !(name.starts_with('_') || BESIDE.contains(&name));
-    let own = |call: &Value| -> BTreeMap<String, Value> {
-        let fields = call.as_object().into_iter().flatten();
-        fields.filter(|(name, _)| is_own(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
-    };
-    let is_same = |other: &CallReport| {
-        other.place < report.place && other.status == report.status && own(&other.call) == own(&report.call)
-    };
-    (says("confirmed") || says("confirmation_decision")) && steps.iter().any(|step| is_same(&step.report))
-}
-
 /// A step, or the same step over many instances.
 struct Row<'a> {
     first: Place,
@@ -90,13 +76,17 @@ impl Steps {
         }
         self.results.clear();
         self.quiet.clear();
+        self.asked.begin();
         self.next = 0;
     }
 
     /// How the calls stand now.
     pub(crate) fn see(&mut self, steps: &[StepView], name: &dyn Fn(&StepView) -> Named) {
-        for step in steps.iter().filter(|step| !repeats_a_decision(&step.report, steps)) {
+        for step in steps {
             let report = &step.report;
+            if self.asked.is_joined(report) {
+                continue;
+            }
             let text = |name: &str| report.call.get(name).and_then(Value::as_str);
             let known = self.shown.get(&report.place);
             let named = name(step);
@@ -203,7 +193,7 @@ impl Steps {
         }
         if row.of.len() > 1 {
             let ended = row.of.iter().filter(|(_, step)| step.status == CallStatus::Done).count();
-            let count = fill(look.phrases.of_so_many, &[&ended.to_string(), &row.of.len().to_string()]);
+            let count = fill(look.phrases.chat.of_so_many, &[&ended.to_string(), &row.of.len().to_string()]);
             line = line.own(DIM, format!(" × {}", row.of.len()));
             return self.over_instances(row, look, line, status, count);
         }
@@ -340,157 +330,4 @@ fn colour_of(status: CallStatus) -> Style {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cmd::chat::titles::tests::sample;
-    use obelus_kernel::session::CallReport;
-    use serde_json::json;
-    use std::sync::Arc;
-
-    fn report(place: Place, call: Value, status: CallStatus) -> CallReport {
-        CallReport { place, call: Arc::new(call), status, error: None }
-    }
-
-    fn see(steps: &mut Steps, calls: &[CallReport]) {
-        let view = |report: &CallReport| StepView {
-            place: report.place,
-            report: report.clone(),
-            headline: String::new(),
-            lacks: None,
-        };
-        let calls: Vec<StepView> = calls.iter().map(view).collect();
-        steps.see(&calls, &|step| Named {
-            title: sample("ru").tool(step.report.call["_tool"].as_str().unwrap_or_default()),
-            comment: step.report.call["comment"].as_str().map(str::to_owned),
-            quiet: sample("ru").is_quiet(step.report.call["_tool"].as_str().unwrap_or_default()),
-            lacked: None,
-        });
-    }
-
-    fn told(lines: &[Line]) -> Vec<String> {
-        lines.iter().map(|line| line.plain().trim().to_owned()).collect()
-    }
-
-    fn with_look<T>(mode: Mode, see: impl FnOnce(&Look<'_>) -> T) -> T {
-        let titles = sample("ru");
-        see(&Look { phrases: Phrases::of(Some("ru")), titles: &titles, mode })
-    }
-
-    #[test]
-    fn steps_are_numbered_and_told_without_method_names() {
-        with_look(Mode::Full, |look| {
-            let mut steps = Steps::default();
-            let change = json!({"_tool": "crm.deal.update", "id": 7, "comment": "Меняю сумму"});
-            see(
-                &mut steps,
-                &[
-                    report((0, 0), json!({"_tool": "open_page"}), CallStatus::Running),
-                    report((0, 1), change.clone(), CallStatus::Blocked),
-                ],
-            );
-            assert_eq!(told(&steps.live(look, "⠋")), ["1 ⠋ open page", "2 · Изменить сделку · Меняю сумму: в плане"]);
-            assert!(steps.write(false, look).is_empty(), "nothing has ended");
-            steps.brought((0, 0), "3 раза".to_owned());
-            see(
-                &mut steps,
-                &[
-                    report((0, 0), json!({"_tool": "open_page"}), CallStatus::Done),
-                    report((0, 1), change.clone(), CallStatus::Waiting),
-                ],
-            );
-            assert_eq!(told(&steps.write(false, look)), ["1 ✓ open page: 3 раза"]);
-            assert_eq!(told(&steps.write(true, look)), ["2 ? Изменить сделку · Меняю сумму: ждёт вашего решения"]);
-            assert!(steps.write(true, look).is_empty(), "what was written is not written again");
-            see(&mut steps, &[report((0, 1), change, CallStatus::Done)]);
-            assert_eq!(told(&steps.write(true, look)), ["2 ✓ Изменить сделку · Меняю сумму: готово"]);
-        });
-    }
-
-    #[test]
-    fn a_quiet_step_is_told_only_where_it_does_not_go_well() {
-        with_look(Mode::Full, |look| {
-            let mut steps = Steps::default();
-            let quiet = |at, status| report((0, at), json!({"_tool": "take_stock"}), status);
-            see(&mut steps, &[quiet(0, CallStatus::Running), quiet(1, CallStatus::Blocked)]);
-            assert_eq!(told(&steps.live(look, "⠋")), ["⠋ take stock"], "what is at work is seen");
-            assert!(steps.write(true, look).is_empty());
-            let page = report((0, 2), json!({"_tool": "open_page"}), CallStatus::Done);
-            let failed =
-                CallReport { error: Some(json!({"message": "не найдено"})), ..quiet(1, CallStatus::Failed) };
-            see(&mut steps, &[quiet(0, CallStatus::Done), page, failed]);
-            // A step that is not printed gets no number.
-            assert_eq!(
-                told(&steps.write(true, look)),
-                ["1 ✓ open page: готово", "2 ✗ take stock: не вышло: не найдено"]
-            );
-        });
-    }
-
-    #[test]
-    fn what_went_wrong_is_said_plainly() {
-        with_look(Mode::Canary, |look| {
-            let mut steps = Steps::default();
-            let call = || json!({"_tool": "add_note"});
-            let with = |at, status, error| CallReport { error: Some(error), ..report((0, at), call(), status) };
-            see(
-                &mut steps,
-                &[
-                    with(0, CallStatus::Failed, json!({"code": "ERROR_NOT_FOUND", "message": "Not found"})),
-                    with(1, CallStatus::Refused, json!({"rule": "POL-1", "message": "…"})),
-                    with(2, CallStatus::Denied, json!({"code": CallStatus::Denied, "message": "не сегодня"})),
-                    with(3, CallStatus::Refused, json!({"rule": "POL-2", "message": "никогда"})),
-                    report((0, 4), call(), CallStatus::Skipped),
-                ],
-            );
-            assert_eq!(
-                told(&steps.write(true, look)),
-                [
-                    "1 ✗ Writes a note down: не вышло: Not found (ERROR_NOT_FOUND)",
-                    "2 ⊘ Writes a note down: режим canary этого не выполняет",
-                    "3 ⊘ Writes a note down: отклонено: не сегодня",
-                    "4 ⊘ Writes a note down: не разрешено: никогда",
-                    "5 – Writes a note down: пропущено: нет данных от предыдущих шагов",
-                ]
-            );
-        });
-    }
-
-    #[test]
-    fn a_step_over_many_instances_is_one_line() {
-        with_look(Mode::Full, |look| {
-            let mut steps = Steps::default();
-            let call = |n: u32| json!({"_tool": "crm.deal.update", "_instance": format!("deal-{n}")});
-            let all = |status| (0..20).map(|n| report((0, n), call(n), status)).collect::<Vec<_>>();
-            see(&mut steps, &all(CallStatus::Running));
-            assert_eq!(told(&steps.live(look, "⠋")), ["1 ⠋ Изменить сделку × 20: 0 из 20"]);
-            let mut some = all(CallStatus::Done);
-            some[3] = CallReport {
-                error: Some(json!({"message": "нет прав"})),
-                ..report((0, 3), call(3), CallStatus::Failed)
-            };
-            see(&mut steps, &some);
-            assert_eq!(
-                told(&steps.write(true, look)),
-                ["1 ✗ Изменить сделку × 20: 19 из 20", "✗ deal-3: не вышло: нет прав"]
-            );
-        });
-    }
-
-    #[test]
-    fn what_waited_before_is_not_told_again_until_it_moves() {
-        with_look(Mode::Full, |look| {
-            let mut steps = Steps::default();
-            let old = |status| report((0, 0), json!({"_tool": "add_note"}), status);
-            see(&mut steps, &[old(CallStatus::Waiting)]);
-            assert_eq!(steps.write(true, look).len(), 1);
-            steps.begin();
-            see(
-                &mut steps,
-                &[old(CallStatus::Waiting), report((1, 0), json!({"_tool": "open_page"}), CallStatus::Done)],
-            );
-            assert_eq!(told(&steps.write(true, look)), ["1 ✓ open page: готово"]);
-            see(&mut steps, &[old(CallStatus::Done)]);
-            assert_eq!(told(&steps.write(true, look)), ["2 ✓ Writes a note down: готово"]);
-        });
-    }
-}
+mod tests;

@@ -12,12 +12,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::commands::Command;
 use super::cost;
-use super::phrases::{Phrases, fill};
-use super::screen::{Part, Screen, Shared};
+use super::screen::{Part, Screen, Shared, Surface};
 use super::text::{Line, PLAIN, paragraphs};
 use super::titles::Titles;
 use super::{outline, question};
 use crate::output::{BOLD, DIM, Exit};
+use crate::phrases::{Phrases, fill};
 
 /// The time between two frames of the spinner.
 const FRAME: Duration = Duration::from_millis(120);
@@ -37,7 +37,7 @@ pub(crate) struct Talk {
     pub(crate) session: Option<String>,
     /// Whether the user's messages and answers are scripted.
     pub(crate) plays_itself: bool,
-    is_terminal: bool,
+    pub(crate) surface: Surface,
     signals: (Signal, Signal),
     ended: Option<Ends>,
 }
@@ -103,7 +103,7 @@ impl Talk {
         agent: String,
         session: Option<String>,
         phrases: &'static Phrases,
-        is_terminal: bool,
+        surface: Surface,
     ) -> Result<Self> {
         let code = phrases.code;
         let look = handle.inspect(move |session| (Titles::of(session.context(), code), session.settings().mode));
@@ -111,12 +111,12 @@ impl Talk {
         Ok(Self {
             events: handle.subscribe(None),
             handle,
-            screen: Screen::shared(is_terminal, titles, mode, phrases),
+            screen: Screen::shared(surface, titles, mode, phrases),
             phrases,
             agent,
             session,
             plays_itself: false,
-            is_terminal,
+            surface,
             signals: (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?),
             ended: None,
         })
@@ -230,6 +230,16 @@ impl Talk {
         }
     }
 
+    /// What is said when a question is put off: where it can be answered later.
+    pub(crate) fn put_off(&self, question: &QuestionId) -> String {
+        let ask = &self.phrases.ask;
+        match (self.surface, &self.session) {
+            (Surface::Beside, Some(session)) => fill(ask.put_off_kept, &[&format!("{session}:{question}")]),
+            (Surface::Beside, None) => ask.put_off_lost.to_owned(),
+            (Surface::Lines | Surface::Terminal, _) => ask.put_off.to_owned(),
+        }
+    }
+
     /// Changes the mode, and says what it means.
     pub(crate) async fn change_mode(&mut self, mode: Mode) -> Result<Worked> {
         let worked = self.work(Work::Tell(Input::Mode { mode })).await?;
@@ -241,7 +251,7 @@ impl Talk {
     /// Takes a picture for the next words, and says so.
     pub(crate) async fn attach(&mut self, path: &std::path::Path) {
         match self.handle.attach(path).await {
-            Ok(()) => self.screen.lock().write(Part::Note, &[Line::of(DIM, self.phrases.picture_taken)]),
+            Ok(()) => self.screen.lock().write(Part::Note, &[Line::of(DIM, self.phrases.chat.picture_taken)]),
             Err(error) => self.screen.lock().complain(&crate::output::visible(&error.to_string())),
         }
     }
@@ -249,7 +259,7 @@ impl Talk {
     /// The mode, and what it permits.
     pub(crate) async fn mode_lines(&self) -> Result<Vec<Line>> {
         let mode = self.mode().await?;
-        let words = fill(self.phrases.mode_is, &[mode.name(), self.phrases.mode_means(mode)]);
+        let words = fill(self.phrases.chat.mode_is, &[mode.name(), self.phrases.mode_means(mode)]);
         Ok(vec![Line::of(super::editor::colour(mode), words)])
     }
 
@@ -276,7 +286,7 @@ impl Talk {
         }
         let planned = self.handle.inspect(|session| session.context().plan().map(|plan| plan.calls.clone())).await?;
         let Some(calls) = planned.filter(|calls| !calls.is_empty()) else {
-            return Ok(vec![Line::of(DIM, self.phrases.no_plan)]);
+            return Ok(vec![Line::of(DIM, self.phrases.chat.no_plan)]);
         };
         let screen = self.screen.lock();
         let titles = screen.titles();
@@ -299,26 +309,30 @@ impl Talk {
             lines.push(Line::of(BOLD, format!("†{kind}")));
             lines.extend(outline::lines(&value).into_iter().map(|line| line.indented("  ")));
         }
-        Ok(if lines.is_empty() { vec![Line::of(DIM, self.phrases.no_state)] } else { lines })
+        Ok(if lines.is_empty() { vec![Line::of(DIM, self.phrases.chat.no_state)] } else { lines })
     }
 
     /// The questions that wait, whole.
     pub(crate) async fn inbox(&self) -> Result<Vec<Line>> {
         let open = self.open().await?;
         if open.is_empty() {
-            return Ok(vec![Line::of(DIM, self.phrases.nothing_waits)]);
+            return Ok(vec![Line::of(DIM, self.phrases.chat.nothing_waits)]);
         }
         let screen = self.screen.lock();
-        Ok(open.iter().flat_map(|one| question::lines(one, screen.titles(), self.phrases)).collect())
+        Ok(open
+            .iter()
+            .flat_map(|one| question::lines(one, &one.id.to_string(), screen.titles(), self.phrases))
+            .collect())
     }
 
     fn help(&self) -> Vec<Line> {
-        let line = |(name, words): &(&str, &str)| {
-            Line::of(PLAIN, "  ").own(BOLD, format!("{name:<26}")).own(DIM, *words).hanging(28)
+        let line = |row: &str| {
+            let (name, words) = row.rsplit_once('|').unwrap_or((row, ""));
+            Line::of(PLAIN, "  ").own(BOLD, format!("{name:<26}")).own(DIM, words).hanging(28)
         };
-        let mut lines: Vec<Line> = self.phrases.help.iter().map(line).collect();
+        let mut lines: Vec<Line> = self.phrases.help.all().into_iter().map(line).collect();
         lines.push(Line::new());
-        lines.push(Line::of(PLAIN, "  ").own(DIM, self.phrases.help_keys).hanging(2));
+        lines.push(Line::of(PLAIN, "  ").own(DIM, self.phrases.chat.help_keys).hanging(2));
         lines
     }
 
@@ -351,7 +365,7 @@ impl Talk {
     pub(crate) async fn exit(&self) -> Result<Exit> {
         Ok(match self.ended {
             _ if !self.open().await?.is_empty() => Exit::Waiting,
-            Some(Ends::Degraded | Ends::Limit) if !self.is_terminal => Exit::Failed,
+            Some(Ends::Degraded | Ends::Limit) if self.surface == Surface::Lines => Exit::Failed,
             _ => Exit::Done,
         })
     }

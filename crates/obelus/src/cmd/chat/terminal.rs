@@ -1,28 +1,26 @@
 //! The conversation at a terminal: a person types, watches, and decides by key.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
-use crossterm::event::{self, Event, KeyEvent, KeyEventKind};
-use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
+use anyhow::{Result, bail};
+use crossterm::event::KeyEvent;
 use obelus_kernel::session::{Decision, Question, QuestionId};
-use obelus_runtime::system_clock;
-use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
+use obelus_runtime::{EventBody, system_clock};
 
 use super::approve::{Asked, Pressed, Typing};
 use super::commands::{Command, parse};
 use super::editor::{Editor, Face, Typed};
-use super::phrases::fill;
+use super::keyboard::{Quiet, TerminalClosed, closed, forget_typed, is_closed, read_key};
 use super::question;
-use super::screen::Part;
+use super::screen::{Part, Surface};
 use super::talk::{News, Talk, Work, Worked};
 use crate::output::Exit;
+use crate::phrases::fill;
 
-/// How often the reader of keys checks whether it should give up.
-const LOOK: Duration = Duration::from_millis(100);
+/// Two Ctrl-C within this time end the conversation.
+const TWICE: Duration = Duration::from_secs(5);
 
 /// A conversation with a person at a terminal.
 pub(crate) struct Terminal {
@@ -31,8 +29,8 @@ pub(crate) struct Terminal {
     editor: Option<Editor>,
     /// Questions that the person does not want to answer now.
     put_off: BTreeSet<QuestionId>,
-    /// Whether the last thing that came from the keyboard was a Ctrl-C.
-    broke_off: bool,
+    /// When Ctrl-C was pressed, if nothing else came from the keyboard since.
+    broke_off: Option<Instant>,
     /// A signal asked the process to end.
     is_told_to_end: bool,
     /// What was told elsewhere, or how the session came to rest meanwhile: it is to be taken in next.
@@ -58,15 +56,23 @@ impl Terminal {
             talk,
             editor: Some(editor),
             put_off: BTreeSet::new(),
-            broke_off: false,
+            broke_off: None,
             is_told_to_end: false,
             news: None,
             _quiet: Quiet::begin(),
         }
     }
 
-    /// Runs the conversation until the person leaves.
-    pub(crate) async fn converse(mut self) -> Result<Exit> {
+    /// Runs the conversation until the person leaves, or the terminal is closed.
+    pub(crate) async fn converse(self) -> Result<Exit> {
+        match self.until_left().await {
+            // A reader may notice it first, with an error of its own.
+            Err(error) if error.is::<TerminalClosed>() || is_closed() => Ok(Exit::Interrupted),
+            ended => ended,
+        }
+    }
+
+    async fn until_left(mut self) -> Result<Exit> {
         if let Some(exit) = self.work(Work::Resume).await? {
             return Ok(exit);
         }
@@ -76,17 +82,13 @@ impl Terminal {
             }
             let next = match self.read().await? {
                 Typed::Line(line) => {
-                    self.broke_off = false;
+                    self.broke_off = None;
                     self.hear(line).await?
                 }
                 Typed::Interrupted if self.is_told_to_end => Some(Exit::Interrupted),
                 Typed::Interrupted => self.take_in().await?,
-                Typed::BreakOff if self.broke_off => Some(Exit::Interrupted),
-                Typed::BreakOff => {
-                    self.broke_off = true;
-                    self.talk.screen.lock().note(self.talk.phrases.again_to_quit);
-                    None
-                }
+                Typed::BreakOff if self.breaks_off_again() => Some(Exit::Interrupted),
+                Typed::BreakOff => None,
                 Typed::Leave => Some(self.leave().await?),
             };
             if let Some(exit) = next {
@@ -95,11 +97,43 @@ impl Terminal {
         }
     }
 
+    /// Works, and asks what is open, until the session needs nobody or the person leaves; whether they broke off.
+    pub(crate) async fn attend(mut self, work: Vec<Work>) -> Result<bool> {
+        match self.attend_to(work).await {
+            Err(error) if error.is::<TerminalClosed>() || is_closed() => Ok(true),
+            ended => ended,
+        }
+    }
+
+    async fn attend_to(&mut self, work: Vec<Work>) -> Result<bool> {
+        for work in work {
+            match self.talk.work(work).await? {
+                Worked::Rested => {}
+                Worked::Refused(words) => bail!("{words}"),
+                Worked::Left => return Ok(true),
+            }
+        }
+        Ok(self.ask_what_is_open().await? == Some(Exit::Interrupted))
+    }
+
+    /// Ctrl-C was pressed: whether it was pressed just before, too. Else the person is told what a second one does.
+    fn breaks_off_again(&mut self) -> bool {
+        let is_again = self.broke_off.is_some_and(|before| before.elapsed() < TWICE);
+        self.broke_off = Some(Instant::now());
+        if !is_again {
+            self.talk.screen.lock().note(self.talk.phrases.chat.again_to_quit);
+        }
+        is_again
+    }
+
     async fn leave(&mut self) -> Result<Exit> {
+        if self.talk.surface == Surface::Beside {
+            return self.talk.exit().await;
+        }
         let phrases = self.talk.phrases;
         let words = match &self.talk.session {
-            Some(session) => fill(phrases.bye_kept, &[session]),
-            None => phrases.bye.to_owned(),
+            Some(session) => fill(phrases.chat.bye_kept, &[session]),
+            None => phrases.chat.bye.to_owned(),
         };
         self.talk.screen.lock().note(&words);
         self.talk.exit().await
@@ -178,7 +212,8 @@ impl Terminal {
                 }
                 Answered::Later => {
                     self.put_off.insert(asked.id.clone());
-                    self.talk.screen.lock().note(self.talk.phrases.ask.put_off);
+                    let words = self.talk.put_off(&asked.id);
+                    self.talk.screen.lock().note(&words);
                     None
                 }
                 Answered::Overtaken => self.take_in().await?,
@@ -199,7 +234,10 @@ impl Terminal {
     async fn take_in(&mut self) -> Result<Option<Exit>> {
         match self.news.take() {
             Some(News::Told(event)) => {
-                self.talk.screen.lock().note(self.talk.phrases.told_elsewhere);
+                // An event of a service tells itself what it is.
+                if !matches!(event.body, EventBody::Happened { .. }) {
+                    self.talk.screen.lock().note(self.talk.phrases.chat.told_elsewhere);
+                }
                 self.work(Work::Watch(event)).await
             }
             Some(News::Rested(reply)) => {
@@ -218,7 +256,7 @@ impl Terminal {
         forget_typed();
         {
             let mut screen = self.talk.screen.lock();
-            let mut lines = question::lines(question, screen.titles(), self.talk.phrases);
+            let mut lines = question::lines(question, &question.id.to_string(), screen.titles(), self.talk.phrases);
             lines.push(asked.key_line());
             screen.write(Part::Question, &lines);
         }
@@ -228,11 +266,11 @@ impl Terminal {
                 Pressed::Decided(decision) => return Ok(Answered::Decided(decision)),
                 Pressed::Later => return Ok(Answered::Later),
                 Pressed::Leave => return Ok(Answered::Leave),
-                Pressed::BreakOff if self.broke_off => return Ok(Answered::Ended),
-                Pressed::BreakOff => {
-                    self.broke_off = true;
-                    return Ok(Answered::Later);
+                // A run has nothing else to go on with.
+                Pressed::BreakOff if self.talk.surface == Surface::Beside || self.breaks_off_again() => {
+                    return Ok(Answered::Ended);
                 }
+                Pressed::BreakOff => return Ok(Answered::Later),
                 Pressed::Nothing(words) => self.talk.screen.lock().complain(&words),
                 Pressed::Type(typing) => match self.type_answer(&asked, typing).await? {
                     Some(answered) => return Ok(answered),
@@ -242,7 +280,7 @@ impl Terminal {
                     }
                 },
             }
-            self.broke_off = false;
+            self.broke_off = None;
         }
     }
 
@@ -283,7 +321,10 @@ impl Terminal {
         let Some(mut editor) = self.editor.take() else { return Ok(Typed::Leave) };
         let waits = match open.len() {
             0 => String::new(),
-            n => fill(self.talk.phrases.waits, &[&(self.talk.phrases.questions)(n as u64)]),
+            n => fill(
+                self.talk.phrases.chat.waits,
+                &[&self.talk.phrases.count(self.talk.phrases.counts.questions, n as u64)],
+            ),
         };
         let has_colours = self.talk.screen.lock().has_colours();
         let face = Face { agent: self.talk.agent.clone(), mode: self.talk.mode().await?, waits, has_colours };
@@ -331,6 +372,7 @@ impl Terminal {
         tokio::select! {
             read = &mut reading => return Ok(read?),
             () = &mut lapse => {}
+            () = closed() => return Err(TerminalClosed.into()),
             news = listener.news() => self.news = Some(news),
             _ = interrupted.recv() => self.is_told_to_end = true,
             _ = terminated.recv() => self.is_told_to_end = true,
@@ -345,61 +387,5 @@ impl Terminal {
         GIVE_UP.store(false, Ordering::Relaxed);
         let reading = tokio::task::spawn_blocking(|| read_key(&GIVE_UP));
         Ok(self.meanwhile(reading, &GIVE_UP).await??)
-    }
-}
-
-/// Reads a key in raw mode.
-fn read_key(give_up: &AtomicBool) -> io::Result<Option<(KeyEvent, Vec<KeyEvent>)>> {
-    enable_raw_mode()?;
-    let read = (|| {
-        let mut first = None;
-        while first.is_none() && !give_up.load(Ordering::Relaxed) {
-            first = if event::poll(LOOK)? { pressed(event::read()?) } else { None };
-        }
-        let mut more = Vec::new();
-        while event::poll(Duration::ZERO)? {
-            more.extend(pressed(event::read()?));
-        }
-        Ok(first.map(|first| (first, more)))
-    })();
-    disable_raw_mode()?;
-    read
-}
-
-fn pressed(event: Event) -> Option<KeyEvent> {
-    match event {
-        Event::Key(key) if key.kind == KeyEventKind::Press => Some(key),
-        _ => None,
-    }
-}
-
-/// Drops typed keys that have not been read.
-fn forget_typed() {
-    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
-    while event::poll(Duration::ZERO).unwrap_or(false) {
-        let _ = event::read();
-    }
-}
-
-/// Switches echo and line mode off, so that typed keys do not appear until they are read. Ctrl-C stays a signal.
-struct Quiet(Option<Termios>);
-
-impl Quiet {
-    fn begin() -> Self {
-        let before = tcgetattr(io::stdin()).ok();
-        if let Some(before) = &before {
-            let mut quiet = before.clone();
-            quiet.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON);
-            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &quiet);
-        }
-        Self(before)
-    }
-}
-
-impl Drop for Quiet {
-    fn drop(&mut self) {
-        if let Some(before) = &self.0 {
-            let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
-        }
     }
 }

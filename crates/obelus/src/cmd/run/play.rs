@@ -7,15 +7,13 @@ use anyhow::{Result, bail};
 use obelus_kernel::session::{Ends, Input, Question, Refused, Reply};
 use obelus_runtime::{EventBody, Host, SessionHandle, Subscription};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::task::JoinHandle;
 
+use super::super::chat::{Work, attend};
 use super::super::holder::Holder;
-use super::super::people;
+use super::super::people::Look;
 use super::Shown;
 use crate::output::{self, Exit, visible};
-
-/// How long a question waits at a terminal for what it would change.
-const LOOKING: std::time::Duration = std::time::Duration::from_secs(5);
+use crate::phrases::Phrases;
 
 /// Where a session is played.
 pub(crate) struct Stage {
@@ -39,7 +37,7 @@ pub(crate) enum Begin {
 pub(crate) async fn play(stage: Stage, begin: Begin, shown: Shown) -> Result<Exit> {
     let Stage { host, handle, folder } = stage;
     let has_people = shown.has_people();
-    let elsewhere = folder.as_ref().filter(|_| !has_people).map(|_| handle.id().to_owned());
+    let session = folder.as_ref().map(|_| handle.id().to_owned());
     let served = folder.and_then(|folder| match Holder::open(host.clone(), &folder) {
         Ok(holder) => {
             let (over, is_over) = tokio::sync::oneshot::channel();
@@ -50,7 +48,7 @@ pub(crate) async fn play(stage: Stage, begin: Begin, shown: Shown) -> Result<Exi
             None
         }
     });
-    let mut watch = Watch::new(handle.clone(), shown, elsewhere)?;
+    let mut watch = Watch::new(handle.clone(), shown, session).await?;
     let ended = turns(&mut watch, begin, has_people).await;
     if let Some((over, served)) = served {
         drop(over);
@@ -63,16 +61,23 @@ pub(crate) async fn play(stage: Stage, begin: Begin, shown: Shown) -> Result<Exi
             return Err(error);
         }
     };
-    let exit = if is_interrupted { Exit::Interrupted } else { shown.exit(&reply) };
-    handle.inspect(move |session| shown.end(session, &reply)).await?;
+    let exit = handle.inspect(move |session| {
+        shown.end(session, &reply);
+        shown.exit(session, &reply)
+    });
+    let exit = exit.await?;
     host.close().await;
-    Ok(exit)
+    Ok(if is_interrupted { Exit::Interrupted } else { exit })
 }
 
 /// One turn, and what people say to its questions; and whether they broke off.
 async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Reply, bool)> {
     let handle = watch.handle.clone();
     let begun = match begin {
+        Begin::With(input) if has_people => return attended(watch, vec![Work::Tell(input)]).await,
+        Begin::GoingOn(then) if has_people => {
+            return attended(watch, [Work::Resume].into_iter().chain(then.map(Work::Tell)).collect()).await;
+        }
         Begin::With(input) => watch.until(told(&handle, input)).await?,
         Begin::Resumed(input) => {
             handle.tell(input).await?;
@@ -94,36 +99,32 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Rep
             }
         }
     };
-    let Some(mut reply) = begun else { bail!("the session has not begun: say something to it") };
-    while reply.ends == Ends::Waiting && has_people {
-        // What the question would change is still being read, perhaps; nobody waits long for that.
-        if !is_asked(&handle).await?
-            && let Ok(Ok(Some(next))) = tokio::time::timeout(LOOKING, watch.until(handle.finished())).await
-            && next.ends != Ends::Waiting
-        {
-            reply = next;
-            continue;
-        }
-        let open = open_questions(&handle).await?;
-        // In a thread of its own, because a terminal blocks whoever reads from it.
-        let reading = tokio::task::spawn_blocking(move || people::decide(&open));
-        match watch.at_terminal(reading).await? {
-            Typed::Decided(Some(input)) => match watch.until(told(&handle, *input)).await {
-                Ok(Some(next)) => reply = next,
-                Ok(None) => {}
-                Err(refused) => output::warning(&refused.to_string()),
-            },
-            Typed::Decided(None) => break,
-            Typed::Overtaken => {
-                // Somebody answered elsewhere: what is asked at the terminal now may be another thing.
-                output::note("things have moved elsewhere; press Enter to go on");
-                reply = watch.until(handle.rested()).await?.unwrap_or(reply);
-            }
-            Typed::BrokenOff => return Ok((reply, true)),
-        }
+    let Some(reply) = begun else { bail!("the session has not begun: say something to it") };
+    if has_people && reply.ends == Ends::Waiting {
+        return attended(watch, Vec::new()).await;
     }
     let reply = watch.until(handle.finished()).await.ok().flatten().unwrap_or(reply);
     Ok((reply, false))
+}
+
+/// The same with a person at the terminal, who sees the steps and is asked there.
+async fn attended(watch: &mut Watch, work: Vec<Work>) -> Result<(Reply, bool)> {
+    let handle = watch.handle.clone();
+    let phrases = handle.inspect(Phrases::of_session).await?;
+    let is_interrupted = attend(&handle, watch.session.clone(), phrases, work).await?;
+    let is_asked = is_asked(&handle).await?;
+    let finished = match is_interrupted || is_asked {
+        // Nobody waits for calls that wait for a person, or that were left.
+        true => None,
+        false => watch.stoppable(handle.finished()).await.ok().flatten(),
+    };
+    let Some(reply) = (match finished {
+        Some(reply) => Some(reply),
+        None => handle.inspect(obelus_kernel::session::Session::reply).await?,
+    }) else {
+        std::process::exit(Exit::Interrupted as i32);
+    };
+    Ok((reply, is_interrupted))
 }
 
 /// Tells the session something, and waits for the rest of the turn.
@@ -141,33 +142,26 @@ async fn is_asked(handle: &SessionHandle) -> Result<bool, Refused> {
     Ok(open_questions(handle).await?.iter().any(|question| question.asked_by().is_some()))
 }
 
-/// What came of asking at the terminal.
-enum Typed {
-    /// A decision, or none.
-    Decided(Option<Box<Input>>),
-    /// The session has moved by itself.
-    Overtaken,
-    /// Somebody wants to leave.
-    BrokenOff,
-}
-
 /// Shows what happens in a session, and breaks it off: Ctrl-C, and its like from other programs. The first one stops
 /// the turn, which ends whatever is at work; a second one is for when even that takes too long.
 struct Watch {
+    look: Look,
     handle: SessionHandle,
     events: Subscription,
     shown: Shown,
-    elsewhere: Option<String>,
+    /// The name under which it is kept, if it is.
+    session: Option<String>,
     interrupt: Signal,
     terminate: Signal,
     times: u32,
 }
 
 impl Watch {
-    fn new(handle: SessionHandle, shown: Shown, elsewhere: Option<String>) -> Result<Self> {
+    async fn new(handle: SessionHandle, shown: Shown, session: Option<String>) -> Result<Self> {
         let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let events = handle.subscribe(None);
-        Ok(Self { handle, events, shown, elsewhere, interrupt, terminate, times: 0 })
+        let look = handle.inspect(Look::of).await?;
+        Ok(Self { look, handle, events, shown, session, interrupt, terminate, times: 0 })
     }
 
     /// Waits for something, and shows what happens until then.
@@ -176,16 +170,32 @@ impl Watch {
         let done = loop {
             tokio::select! {
                 biased;
-                Some(event) = self.events.next() => self.shown.event(&event.body, self.elsewhere.as_deref()),
+                Some(event) = self.events.next() => self.show(&event.body),
                 done = &mut work => break done,
                 _ = self.interrupt.recv() => self.stop(),
                 _ = self.terminate.recv() => self.stop(),
             }
         };
         while let Some(event) = self.events.try_next() {
-            self.shown.event(&event.body, self.elsewhere.as_deref());
+            self.show(&event.body);
         }
         done
+    }
+
+    fn show(&self, event: &EventBody) {
+        self.shown.event(event, &self.look, self.session.as_deref());
+    }
+
+    /// Waits for something that is shown elsewhere.
+    async fn stoppable<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            tokio::select! {
+                done = &mut work => return done,
+                _ = self.interrupt.recv() => self.stop(),
+                _ = self.terminate.recv() => self.stop(),
+            }
+        }
     }
 
     fn stop(&mut self) {
@@ -196,22 +206,5 @@ impl Watch {
         let handle = self.handle.clone();
         // Whether it was taken is seen by how the turn ends.
         tokio::spawn(async move { handle.stop().await });
-    }
-
-    /// Waits for whoever is at the terminal, unless the session moves meanwhile.
-    async fn at_terminal(&mut self, mut reading: JoinHandle<Result<Option<Input>>>) -> Result<Typed> {
-        loop {
-            tokio::select! {
-                decided = &mut reading => return Ok(Typed::Decided(decided??.map(Box::new))),
-                Some(event) = self.events.next() => {
-                    self.shown.event(&event.body, self.elsewhere.as_deref());
-                    if event.body.is_from_outside() || matches!(event.body, EventBody::Rested { .. }) {
-                        return Ok(Typed::Overtaken);
-                    }
-                }
-                _ = self.interrupt.recv() => return Ok(Typed::BrokenOff),
-                _ = self.terminate.recv() => return Ok(Typed::BrokenOff),
-            }
-        }
     }
 }

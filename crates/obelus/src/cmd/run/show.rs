@@ -2,13 +2,14 @@
 
 use std::io::IsTerminal;
 
-use obelus_kernel::session::{AskedAgain, CallStatus, Ends, Outcome, Question, Reply, Session};
-use obelus_kernel::{Message, Role};
-use obelus_runtime::{EventBody, Language, error_words, one_line, undone, why_it_ended};
+use obelus_kernel::session::{AskedAgain, Ends, Outcome, Question, Reply, Session};
+use obelus_runtime::{EventBody, error_words, undone, why_it_ended};
 use serde_json::{Value, json};
 
-use super::super::people;
-use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
+use super::super::people::Look;
+use super::outcome::{CallOutcome, is_undone, outcomes};
+use crate::output::{self, BOLD, DIM, Exit, RED, YELLOW, visible};
+use crate::phrases::fill;
 
 /// How a session is shown.
 #[derive(Clone, Copy)]
@@ -24,12 +25,12 @@ impl Shown {
     }
 
     /// Tells what happens while it happens. `elsewhere` is the session, where it can be answered, but not here.
-    pub(super) fn event(self, event: &EventBody, elsewhere: Option<&str>) {
+    pub(super) fn event(self, event: &EventBody, look: &Look, elsewhere: Option<&str>) {
         match (self.as_json, event) {
             // Not even a program may miss that somebody's edits were refused.
             (_, EventBody::Files { news }) => output::note(&visible(&news.to_string())),
             (true, _) => {}
-            (false, event) => show(event, elsewhere),
+            (false, event) => show(event, look, elsewhere),
         }
     }
 
@@ -37,15 +38,15 @@ impl Shown {
     pub(super) fn end(self, session: &Session, reply: &Reply) {
         match self.as_json {
             true => output::json(&document(session, reply)),
-            false => report(session, reply, self.is_plan),
+            false => report(session, reply, self),
         }
     }
 
-    pub(super) fn exit(self, reply: &Reply) -> Exit {
-        let failed =
-            |status: CallStatus| matches!(status, CallStatus::Failed | CallStatus::Refused | CallStatus::Denied);
+    pub(super) fn exit(self, session: &Session, reply: &Reply) -> Exit {
         match reply.ends {
-            Ends::Output if self.is_plan && reply.calls.iter().any(|report| failed(report.status)) => Exit::Failed,
+            // A call that nobody waits for may still be in doubt, or wait for an answer.
+            Ends::Output if session.questions().iter().any(Question::is_open) => Exit::Waiting,
+            Ends::Output if self.is_plan && reply.calls.iter().any(is_undone) => Exit::Failed,
             Ends::Output => Exit::Done,
             Ends::Waiting => Exit::Waiting,
             Ends::Degraded | Ends::Limit => Exit::Failed,
@@ -55,33 +56,35 @@ impl Shown {
 }
 
 /// Tells a person what happens.
-fn show(event: &EventBody, elsewhere: Option<&str>) {
+fn show(event: &EventBody, look: &Look, elsewhere: Option<&str>) {
+    let words = &look.phrases.running;
     match event {
         EventBody::AgentSaid { text } => output::note(&visible(text)),
-        EventBody::ModelAsked { .. } => output::note(&format!("{DIM}asking the model{DIM:#}")),
+        EventBody::ModelAsked { .. } => output::note(&format!("{DIM}{}{DIM:#}", words.asking)),
         EventBody::CallBegan { call, .. } => {
             let tool = call["_tool"].as_str().unwrap_or_default();
-            output::note(&format!("{DIM}▸ {}{DIM:#}", visible(tool)));
+            let title = if look.titles.has_own_words(tool) { look.titles.tool(tool) } else { tool.to_owned() };
+            output::note(&format!("{DIM}▸ {}{DIM:#}", visible(&title)));
         }
         EventBody::CallEnded { outcome: Outcome::Error(error), .. } => {
             let words = error_words(&json!({"code": error.code, "message": error.message}));
             output::note(&format!("  {RED}✗{RED:#} {}", visible(&words)));
         }
         EventBody::CallEnded { outcome: Outcome::Lost { message }, .. } => {
-            output::note(&format!("  {YELLOW}?{YELLOW:#} its answer was lost: {}", visible(message)));
+            output::note(&format!("  {YELLOW}?{YELLOW:#} {}", fill(words.answer_lost, &[&visible(message)])));
         }
         EventBody::QuestionAskedAgain { question, because: AskedAgain::ItWillLapse } => {
-            let (id, until) = (visible(&question.id.to_string()), question.expires_at);
-            output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{id}{BOLD:#} lapses at {until}"));
+            let (id, until) = (visible(&question.id.to_string()), question.expires_at.to_string());
+            output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{id}{BOLD:#} {}", fill(words.lapses, &[&until])));
         }
         EventBody::QuestionAsked { question } => {
             let id = visible(&question.id.to_string());
             match elsewhere.filter(|_| question.asked_by().is_some()) {
                 Some(session) => {
-                    output::note(&people::shown(question));
-                    output::note(&format!("A call waits for it: obelus answer {}:{id} value ANSWER", visible(session)));
+                    output::note(&look.question(question, &id));
+                    output::note(&fill(words.call_waits, &[&format!("{}:{id}", visible(session))]));
                 }
-                None => output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{id}{BOLD:#} needs a decision")),
+                None => output::note(&format!("{YELLOW}?{YELLOW:#} {BOLD}{id}{BOLD:#} {}", words.needs_decision)),
             }
         }
         // Words are shown when they are whole, because standard error may be a file. A question that is shown once more
@@ -91,7 +94,7 @@ fn show(event: &EventBody, elsewhere: Option<&str>) {
 }
 
 fn document(session: &Session, reply: &Reply) -> Value {
-    let calls: Vec<Value> = reply.calls.iter().map(|report| json!(report)).collect();
+    let calls: Vec<Value> = outcomes(session, reply).iter().map(CallOutcome::to_json).collect();
     let open: Vec<Value> = session.questions().iter().filter(|q| q.is_open()).map(Question::to_json).collect();
     let mut document = json!({
         "schema": session.schema(),
@@ -117,28 +120,23 @@ fn document(session: &Session, reply: &Reply) -> Value {
     document
 }
 
-fn report(session: &Session, reply: &Reply, is_plan: bool) {
-    let asked = session.context().messages().iter().rev().find_map(|message| match message {
-        Message::Text(text) if text.role == Role::User => Some(text.text.as_str()),
-        _ => None,
-    });
-    let language = Language::of(asked.unwrap_or_default());
-    if is_plan {
-        for report in &reply.calls {
-            let colour = match report.status {
-                CallStatus::Done => GREEN,
-                CallStatus::Waiting | CallStatus::Skipped => YELLOW,
-                _ => RED,
-            };
-            output::answer(&format!("{colour}{:<8}{colour:#} {}", report.status.name(), visible(&one_line(report))));
+fn report(session: &Session, reply: &Reply, shown: Shown) {
+    let look = Look::of(session);
+    let language = look.phrases.language;
+    // Whoever is at the terminal has seen steps, words and questions already.
+    let is_seen = shown.has_people();
+    if shown.is_plan {
+        for outcome in outcomes(session, reply) {
+            output::answer(&outcome.line());
         }
-    } else {
+    } else if !is_seen {
         for line in undone(session, reply, language) {
             output::note(&line);
         }
     }
     match &reply.output {
         Value::Null => {}
+        Value::String(words) if is_seen && std::io::stdout().is_terminal() && reply.said.contains(words) => {}
         Value::String(words) => output::answer(&visible(words)),
         other => output::answer(&visible(&format!("{other:#}"))),
     }
@@ -146,10 +144,11 @@ fn report(session: &Session, reply: &Reply, is_plan: bool) {
     if !why.is_empty() {
         output::note(&visible(&why));
     }
-    if reply.ends == Ends::Waiting {
-        for question in session.questions().iter().filter(|question| question.is_open()) {
-            output::note(&people::shown(question));
+    let open: Vec<Question> = session.questions().into_iter().filter(Question::is_open).collect();
+    if !open.is_empty() && !is_seen {
+        for question in &open {
+            output::note(&look.question(question, &question.id.to_string()));
         }
-        output::note("Waiting for a person. Run it at a terminal to decide.");
+        output::note(look.phrases.running.waiting);
     }
 }

@@ -12,6 +12,7 @@ use super::super::run::{Begin, Shown, Stage, on, play};
 use super::opened;
 use crate::cli::StoreAt;
 use crate::output::{self, Exit};
+use crate::phrases::fill;
 
 /// The name of a person at the command line, in journals.
 pub(super) const BY: &str = "a person at the command line";
@@ -25,7 +26,7 @@ pub(super) fn pause(id: &str, at: &StoreAt) -> Result<Exit> {
         host.close().await;
         Ok(())
     })?;
-    output::note(&format!("`{id}` is paused: nothing starts until `obelus sessions resume {id}`"));
+    output::note(&fill(super::phrases_for(at, id).kept.paused_now, &[id, id]));
     Ok(Exit::Done)
 }
 
@@ -48,10 +49,12 @@ pub(super) fn open_or_tell(id: &str, at: &StoreAt, input: &Input, as_json: bool)
     match SqliteStore::open(&folder) {
         Ok(store) => Ok(Some(store)),
         Err(StoreError::Held { holder, .. }) => {
-            let process = tell_holder(&folder, id, input).with_context(|| format!("the store is held by {holder}"))?;
+            let phrases = super::phrases_for(at, id);
+            let held = || fill(phrases.answering.held_by, &[&holder]);
+            let process = tell_holder(&folder, id, input, phrases).with_context(held)?;
             match as_json {
                 true => output::json(&json!({"taken": true, "holder": process})),
-                false => output::note(&format!("taken; process {process} goes on with it")),
+                false => output::note(&fill(phrases.answering.held, &[&process.to_string()])),
             }
             Ok(None)
         }

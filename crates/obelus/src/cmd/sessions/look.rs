@@ -1,15 +1,17 @@
 //! Reads saved sessions. It needs no lock on the store, so it works while another process holds it.
 
 use anyhow::{Context as _, Result, bail};
-use obelus_kernel::session::{Question, Session};
-use obelus_runtime::{SessionRow, SqliteStore, Store as _, StoreError, one_line, system_clock};
-use serde_json::json;
+use obelus_kernel::session::{Ends, Question, Session};
+use obelus_runtime::{SessionRow, SqliteStore, Store as _, StoreError, system_clock};
+use serde_json::{Value, json};
 
 use super::super::host::{store_folder, viewer};
-use super::super::people;
+use super::super::people::Look;
 use super::super::spent::in_words;
+use super::story::Story;
 use crate::cli::{Inbox, StoreAt};
 use crate::output::{self, BOLD, DIM, Exit, YELLOW, visible};
+use crate::phrases::{Phrases, fill};
 
 /// Opens a store to look at it; none where there is no store yet. One of an older form is brought to today's.
 pub(super) fn open(at: &StoreAt) -> Result<Option<SqliteStore>> {
@@ -27,73 +29,201 @@ pub(super) fn open_for(at: &StoreAt, id: &str) -> Result<SqliteStore> {
     Ok(open(at)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?)
 }
 
-/// A session read from the store, to look at.
+/// A session read from the store, to look at. Where no process is at work on it, effects that the last one left in doubt
+/// are asked about already.
 pub(super) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<Session> {
     if let Some(at) = at {
         let records = store.records(id)?;
         if at > records {
             bail!("the journal of `{id}` has {records} records, not {at}");
         }
+        return Ok(viewer(store).look(id, Some(at))?);
     }
-    Ok(viewer(store).look(id, at)?)
+    match store.is_held() {
+        true => Ok(viewer(store).look(id, None)?),
+        false => Ok(viewer(store).look_interrupted(id)?),
+    }
+}
+
+/// Where a session is.
+#[derive(Clone, Copy)]
+enum Status {
+    New,
+    UnderWay,
+    Waiting,
+    Paused,
+    Ended(Ends),
+    Unreadable,
+}
+
+impl Status {
+    fn of(session: &Session) -> Self {
+        if session.paused().is_some() {
+            return Status::Paused;
+        }
+        if session.questions().iter().any(Question::is_open) {
+            return Status::Waiting;
+        }
+        match session.reply() {
+            Some(reply) => Status::Ended(reply.ends),
+            None if session.is_at_rest() => Status::New,
+            None => Status::UnderWay,
+        }
+    }
+
+    /// The name by which other programs know it.
+    fn name(self) -> &'static str {
+        match self {
+            Status::New => "new",
+            Status::UnderWay => "under_way",
+            Status::Waiting | Status::Ended(Ends::Waiting) => "waiting",
+            Status::Paused => "paused",
+            Status::Ended(Ends::Output) => "done",
+            Status::Ended(Ends::Degraded) => "degraded",
+            Status::Ended(Ends::Limit) => "limit",
+            Status::Ended(Ends::Stopped) => "stopped",
+            Status::Unreadable => "unreadable",
+        }
+    }
+
+    fn words(self, phrases: &Phrases) -> &'static str {
+        let kept = &phrases.kept;
+        match self {
+            Status::New => kept.is_new,
+            Status::UnderWay => kept.under_way,
+            Status::Waiting | Status::Ended(Ends::Waiting) => kept.waits,
+            Status::Paused => kept.paused,
+            Status::Ended(Ends::Output) => kept.done,
+            Status::Ended(Ends::Degraded) => kept.degraded,
+            Status::Ended(Ends::Limit) => kept.limit,
+            Status::Ended(Ends::Stopped) => kept.stopped,
+            Status::Unreadable => kept.unreadable,
+        }
+    }
+}
+
+/// A saved session in one row: its agent and its status beside what the store knows.
+struct Listed {
+    row: SessionRow,
+    agent: String,
+    status: Status,
+}
+
+impl Listed {
+    fn of(store: &SqliteStore, row: SessionRow) -> Self {
+        let agent = agent_of(store, &row.id);
+        // An unreadable session does not hide the others.
+        let status = read(store, &row.id, None).map_or(Status::Unreadable, |session| Status::of(&session));
+        Self { row, agent, status }
+    }
+
+    fn to_json(&self) -> Value {
+        let SessionRow { id, created, records, last_at } = &self.row;
+        let last = last_at.map(|at| at.to_string());
+        let status = self.status.name();
+        json!({
+            "id": id, "created": created.to_string(), "records": records, "last": last, "agent": self.agent, "status": status
+        })
+    }
+
+    fn line(&self, phrases: &Phrases) -> String {
+        let SessionRow { id, created, records, last_at } = &self.row;
+        let (status, when) = (self.status.words(phrases), last_at.unwrap_or(*created));
+        let colour =
+            if matches!(self.status, Status::Waiting | Status::Paused) { YELLOW } else { anstyle::Style::new() };
+        let records = phrases.count(phrases.kept.records, *records);
+        format!(
+            "{BOLD}{id:<24}{BOLD:#} {colour}{status:<18}{colour:#} {:<16} {when}  {DIM}{records}{DIM:#}",
+            visible(&self.agent)
+        )
+    }
+}
+
+/// The agent's name, or that of the request, as the session was made.
+fn agent_of(store: &SqliteStore, id: &str) -> String {
+    let Ok(Some(spec)) = viewer(store).spec(id) else { return String::new() };
+    if spec.agent.is_empty() { spec.name } else { spec.agent }
 }
 
 pub(super) fn list(at: &StoreAt, as_json: bool) -> Result<Exit> {
-    let rows = open(at)?.map(|store| store.list()).transpose()?.unwrap_or_default();
+    let listed: Vec<Listed> = match open(at)? {
+        Some(store) => store.list()?.into_iter().map(|row| Listed::of(&store, row)).collect(),
+        None => Vec::new(),
+    };
     if as_json {
-        let row = |row: &SessionRow| json!({"id": row.id, "created": row.created.to_string(), "records": row.records});
-        output::json(&rows.iter().map(row).collect());
+        output::json(&listed.iter().map(Listed::to_json).collect());
         return Ok(Exit::Done);
     }
-    for row in &rows {
-        output::answer(&format!("{BOLD}{:<24}{BOLD:#} {}  {DIM}{} records{DIM:#}", row.id, row.created, row.records));
-    }
-    if rows.is_empty() {
-        output::note("There are no saved sessions: run something with --session NAME.");
+    let phrases = Phrases::of(None);
+    listed.iter().for_each(|listed| output::answer(&listed.line(phrases)));
+    if listed.is_empty() {
+        output::note(phrases.kept.none);
     }
     Ok(Exit::Done)
 }
 
 pub(super) fn show(store: &SqliteStore, id: &str, at: Option<u64>, as_json: bool) -> Result<Exit> {
     let session = read(store, id, at)?;
-    let open: Vec<Question> = session.questions().into_iter().filter(Question::is_open).collect();
-    let (turn, whole) = session.spent();
-    if as_json {
-        let mut shown = json!({
-            "id": id,
-            "context": session.context().to_json(),
-            "calls": session.calls(),
-            "waiting": open.iter().map(Question::to_json).collect::<Vec<_>>(),
-            "node": session.node(),
-            "spent": {"turn": turn, "session": whole},
-        });
-        if let Some(by) = session.paused() {
-            shown["paused"] = by.into();
-        }
-        output::json(&shown);
-    } else {
-        for (kind, view) in session.context().views() {
-            if let Some(value) = view.read(&[], None) {
-                output::answer(&format!("{BOLD}†{kind}{BOLD:#} {}", visible(&format!("{value:#}"))));
-            }
-        }
-        for report in session.calls() {
-            output::answer(&format!("{:<8} {}", report.status.name(), visible(&one_line(&report))));
-        }
-        for question in &open {
-            output::answer(&people::shown(question));
-        }
-        if whole.requests > 0 {
-            output::answer(&format!("{BOLD}model{BOLD:#} {}; the latest turn: {}", in_words(&whole), in_words(&turn)));
-        }
-        if let Some(by) = session.paused() {
-            output::answer(&format!("{YELLOW}paused{YELLOW:#} by {}", visible(by)));
-        }
+    match as_json {
+        true => output::json(&shown(&session, id)),
+        false => tell(store, &session, id, at)?,
     }
     match session.context().unreadable() {
         Some(why) => bail!("part of `{id}` cannot be read: {why}"),
         None => Ok(Exit::Done),
     }
+}
+
+fn shown(session: &Session, id: &str) -> Value {
+    let (turn, whole) = session.spent();
+    let mut shown = json!({
+        "id": id,
+        "context": session.context().to_json(),
+        "calls": session.calls(),
+        "waiting": open_questions(session).iter().map(Question::to_json).collect::<Vec<_>>(),
+        "node": session.node(),
+        "spent": {"turn": turn, "session": whole},
+    });
+    if let Some(by) = session.paused() {
+        shown["paused"] = by.into();
+    }
+    shown
+}
+
+/// A session for people: who and where, what was said and done, what it remembers, what waits.
+fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Result<()> {
+    let look = Look::of(session);
+    let (phrases, agent) = (look.phrases, agent_of(store, id));
+    let status = Status::of(session).words(phrases);
+    let head = fill(phrases.kept.head, &[&visible(&agent), status, session.settings().mode.name()]);
+    output::answer(&format!("{BOLD}{}{BOLD:#}  {head}", visible(id)));
+    let mut story = Story::new(&look, &agent);
+    if let Some(by) = session.paused() {
+        output::answer(&format!("{YELLOW}{}{YELLOW:#}", fill(phrases.story.paused, &[&story.who(by)])));
+    }
+    output::answer("");
+    let events = viewer(store).history(id)?;
+    let events = events.iter().filter(|event| at.is_none_or(|at| event.number.record <= at));
+    events.filter_map(|event| story.tell(&event.body)).for_each(|line| output::answer(&line));
+    output::answer(&format!("\n{BOLD}{}{BOLD:#}", phrases.kept.memory));
+    for (kind, view) in session.context().views() {
+        if let Some(value) = view.read(&[], None) {
+            output::answer(&format!("{BOLD}†{kind}{BOLD:#} {}", visible(&format!("{value:#}"))));
+        }
+    }
+    for question in &open_questions(session) {
+        output::answer(&format!("\n{}", look.question(question, &format!("{id}:{}", question.id))));
+    }
+    let (turn, whole) = session.spent();
+    if whole.requests > 0 {
+        let the_turn = fill(phrases.kept.the_turn, &[&in_words(&turn, phrases)]);
+        output::answer(&format!("\n{BOLD}{}{BOLD:#} {}{the_turn}", phrases.kept.model, in_words(&whole, phrases)));
+    }
+    Ok(())
+}
+
+fn open_questions(session: &Session) -> Vec<Question> {
+    session.questions().into_iter().filter(Question::is_open).collect()
 }
 
 /// The chain behind a value.
@@ -107,48 +237,81 @@ pub(super) fn why(session: &Session, expr: &str, instance: Option<&str>, as_json
     Ok(if why.is_absent() { Exit::Failed } else { Exit::Done })
 }
 
-pub(super) fn log(store: &SqliteStore, id: &str) -> Result<Exit> {
-    let read = store.load(id, 0, None)?;
-    for (index, record) in read.records.iter().enumerate() {
-        output::json(&json!({"seq": index + 1, "at": record.at.to_string(), "input": record.input}));
+/// The journal of a session: record by record as JSON, or what happened in words.
+pub(super) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Result<Exit> {
+    let journal = store.load(id, 0, None)?;
+    if as_json {
+        for (index, record) in journal.records.iter().enumerate() {
+            output::json(&json!({"seq": index + 1, "at": record.at.to_string(), "input": record.input}));
+        }
+    } else {
+        let look = Look::of(&read(store, id, None)?);
+        let mut story = Story::new(&look, &agent_of(store, id));
+        for event in viewer(store).history(id)? {
+            if let Some(line) = story.tell(&event.body) {
+                output::answer(&format!("{DIM}{:>5} {}{DIM:#} {line}", event.number.record, event.at));
+            }
+        }
     }
-    if let Some(cut) = read.cut {
-        output::warning(&format!("from record {} on it is damaged: {}", cut.seq, cut.problem));
+    if let Some(cut) = journal.cut {
+        let words = Phrases::of(None).kept.damaged;
+        output::warning(&fill(words, &[&cut.seq.to_string(), &cut.problem.to_string()]));
     }
     Ok(Exit::Done)
 }
 
-pub(super) fn inbox(args: &Inbox) -> Result<Exit> {
-    let mut waiting = Vec::new();
-    if let Some(store) = open(&args.store)? {
-        for row in store.list()? {
-            // An unreadable session does not hide the others.
-            match read(&store, &row.id, None) {
-                Ok(session) => {
-                    // Expired questions cannot be answered; the session closes them when it is opened.
-                    let now = system_clock();
-                    let open = session.questions().into_iter().filter(|one| one.is_open() && one.expires_at > now);
-                    waiting.extend(open.map(|question| (row.id.clone(), question)));
-                }
-                Err(error) => output::warning(&format!("{}: {error:#}", row.id)),
+/// An open question, and how its session is told.
+struct Waiting {
+    id: String,
+    session: String,
+    question: Question,
+    look: std::rc::Rc<Look>,
+}
+
+impl Waiting {
+    fn to_json(&self) -> Value {
+        let mut row = self.question.to_json();
+        row["id"] = self.id.as_str().into();
+        row["session"] = self.session.as_str().into();
+        row
+    }
+}
+
+/// The open questions of all sessions.
+fn waiting(store: &SqliteStore) -> Result<Vec<Waiting>> {
+    let now = system_clock();
+    let mut all = Vec::new();
+    for row in store.list()? {
+        // An unreadable session does not hide the others.
+        let session = match read(store, &row.id, None) {
+            Ok(session) => session,
+            Err(error) => {
+                output::warning(&format!("{}: {error:#}", row.id));
+                continue;
             }
+        };
+        let look = std::rc::Rc::new(Look::of(&session));
+        // Expired questions cannot be answered; the session closes them when it is opened.
+        for question in open_questions(&session).into_iter().filter(|question| question.expires_at > now) {
+            let id = format!("{}:{}", row.id, question.id);
+            all.push(Waiting { id, session: row.id.clone(), question, look: std::rc::Rc::clone(&look) });
         }
     }
+    Ok(all)
+}
+
+pub(super) fn inbox(args: &Inbox) -> Result<Exit> {
+    let waiting = open(&args.store)?.map(|store| waiting(&store)).transpose()?.unwrap_or_default();
     if args.json {
-        let row = |(session, question): &(String, Question)| {
-            let mut row = question.to_json();
-            row["id"] = format!("{session}:{}", question.id).into();
-            row["session"] = session.as_str().into();
-            row
-        };
-        output::json(&waiting.iter().map(row).collect());
+        output::json(&waiting.iter().map(Waiting::to_json).collect());
         return Ok(Exit::Done);
     }
-    for (session, question) in &waiting {
-        output::answer(&people::shown_as(question, &format!("{session}:{}", question.id)));
+    for Waiting { id, question, look, .. } in &waiting {
+        output::answer(&look.question(question, id));
+        output::answer(&look.how_to_answer(question, id));
     }
     if waiting.is_empty() {
-        output::note("There are no open questions.");
+        output::note(Phrases::of(None).answering.none);
     }
     Ok(Exit::Done)
 }

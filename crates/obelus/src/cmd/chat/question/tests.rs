@@ -48,7 +48,7 @@ pub(crate) fn about_three() -> Question {
 }
 
 fn told(question: &Question, code: &'static str) -> Vec<String> {
-    let lines = lines(question, &sample(code), Phrases::of(Some(code)));
+    let lines = lines(question, "q1", &sample(code), Phrases::of(Some(code)));
     lines.iter().map(Line::plain).collect()
 }
 

@@ -1,0 +1,86 @@
+//! What is given to go on with a session, held against what the session was made of.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use obelus_kernel::{Context, Message};
+
+use super::SessionSpec;
+
+/// Why what is given is not what a session was made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SpecDifference {
+    /// Another agent, or a file in place of an agent, or an agent in place of a file. What the session was made of.
+    Agent(String),
+    /// Another plan.
+    Plan,
+    /// Another input.
+    Input,
+    /// Another message of the context; its index.
+    Message(usize),
+    /// Another schema of the result.
+    Schema,
+}
+
+impl fmt::Display for SpecDifference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SpecDifference::Agent(kept) => write!(f, "it was made of {kept}"),
+            SpecDifference::Plan => f.write_str("it was made with another plan"),
+            SpecDifference::Input => f.write_str("it was made with another input"),
+            SpecDifference::Message(index) => write!(f, "it was made with another context: message {index} differs"),
+            SpecDifference::Schema => f.write_str("it was made with another schema of the result"),
+        }
+    }
+}
+
+impl SessionSpec {
+    /// Why another spec cannot go on with the session that was made of this one; none where it can. Settings, models,
+    /// activities and servers may differ. An agent is the same while its folder is; its file may have changed.
+    pub fn difference(&self, given: &SessionSpec) -> Option<SpecDifference> {
+        if !self.agent.is_empty() || !given.agent.is_empty() {
+            let is_same = !self.agent.is_empty() && !given.agent.is_empty() && is_same(&self.folder, &given.folder);
+            return (!is_same).then(|| SpecDifference::Agent(self.called()));
+        }
+        context_difference(&self.context, &given.context)
+            .or_else(|| (self.schema != given.schema).then_some(SpecDifference::Schema))
+    }
+
+    /// What a session was made of, in words.
+    fn called(&self) -> String {
+        match self.agent.is_empty() {
+            true => format!("the file {}", self.name),
+            false => format!("the agent `{}` in {}", self.agent, self.folder.display()),
+        }
+    }
+}
+
+/// Beyond what is given, a kept context has the tools of servers, and an input that need not be given again.
+fn context_difference(kept: &Context, given: &Context) -> Option<SpecDifference> {
+    let (kept, given) = (kept.messages(), given.messages());
+    let is_same = |index: usize| matches!((kept.get(index), given.get(index)), (Some(kept), Some(given)) if kept.to_json() == given.to_json());
+    let is_added = |message: &Message| matches!(message, Message::Tool(_)) || is_input(message);
+    let index = match (0..given.len()).find(|index| !is_same(*index)) {
+        Some(index) => index,
+        None => given.len() + kept[given.len().min(kept.len())..].iter().position(|message| !is_added(message))?,
+    };
+    let either = [given.get(index), kept.get(index)];
+    let either = || either.into_iter().flatten();
+    Some(match () {
+        () if either().any(is_input) => SpecDifference::Input,
+        () if either().any(|message| matches!(message, Message::Plan(_))) => SpecDifference::Plan,
+        () => SpecDifference::Message(index),
+    })
+}
+
+fn is_input(message: &Message) -> bool {
+    matches!(message, Message::Data(data) if data.kind == "input")
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    let whole = |path: &Path| -> PathBuf {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        path.canonicalize().unwrap_or_else(|_| path.to_owned())
+    };
+    whole(one) == whole(other)
+}

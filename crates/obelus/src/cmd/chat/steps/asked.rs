@@ -1,0 +1,62 @@
+//! Steps that a person is asked about, and others that only join them: the same call once more.
+
+use std::collections::BTreeMap;
+
+use obelus_kernel::session::{CallReport, CallStatus};
+use serde_json::Value;
+
+use super::Place;
+
+/// Words beside the parameters, which make a step no other one.
+const BESIDE: [&str; 6] =
+    ["requires_confirmation", "confirmed", "confirmation_decision", "confirmation_reason", "comment", "http_method"];
+
+/// The steps that a person is or was asked about, by their place in the session.
+#[derive(Default)]
+pub(super) struct AskedSteps(BTreeMap<Place, Asked>);
+
+struct Asked {
+    /// The tool, the instance and the parameters.
+    own: BTreeMap<String, Value>,
+    status: CallStatus,
+    /// Whether it waits for the answer about an earlier one.
+    joins: bool,
+    /// It is from before this turn.
+    is_old: bool,
+}
+
+impl AskedSteps {
+    /// A turn begins.
+    pub(super) fn begin(&mut self) {
+        self.0.values_mut().for_each(|asked| asked.is_old = true);
+    }
+
+    /// Notes how a step stands. Whether it only joins an earlier one: it waits for the same answer, or says what the user
+    /// decided about that one, or was denied in the same turn.
+    pub(super) fn is_joined(&mut self, report: &CallReport) -> bool {
+        if let Some(known) = self.0.get_mut(&report.place) {
+            known.status = report.status;
+            return known.joins;
+        }
+        let own = own(&report.call);
+        let same: Vec<&Asked> =
+            self.0.range(..report.place).map(|(_, asked)| asked).filter(|asked| asked.own == own).collect();
+        if report.status == CallStatus::Waiting {
+            let joins = same.iter().any(|asked| !super::is_final(asked.status));
+            self.0.insert(report.place, Asked { own, status: report.status, joins, is_old: false });
+            return joins;
+        }
+        let says =
+            |name: &str| report.call.get(name).is_some_and(|said| !said.is_null() && *said != Value::Bool(false));
+        let reports = says("confirmed") || says("confirmation_decision");
+        let is_denied = report.status == CallStatus::Denied;
+        same.iter().any(|asked| asked.status == report.status && (reports || (is_denied && !asked.is_old)))
+    }
+}
+
+fn own(call: &Value) -> BTreeMap<String, Value> {
+    let is_own =
+        |name: &str| name == "_tool" || name == "_instance" || !(name.starts_with('_') || BESIDE.contains(&name));
+    let fields = call.as_object().into_iter().flatten();
+    fields.filter(|(name, _)| is_own(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}

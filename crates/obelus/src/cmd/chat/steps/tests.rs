@@ -1,0 +1,193 @@
+use super::*;
+use crate::cmd::chat::titles::tests::sample;
+use obelus_kernel::session::CallReport;
+use serde_json::json;
+use std::sync::Arc;
+
+fn report(place: Place, call: Value, status: CallStatus) -> CallReport {
+    CallReport { place, call: Arc::new(call), status, error: None }
+}
+
+fn see(steps: &mut Steps, calls: &[CallReport]) {
+    let view = |report: &CallReport| StepView {
+        place: report.place,
+        report: report.clone(),
+        headline: String::new(),
+        lacks: None,
+    };
+    let calls: Vec<StepView> = calls.iter().map(view).collect();
+    steps.see(&calls, &|step| Named {
+        title: sample("ru").tool(step.report.call["_tool"].as_str().unwrap_or_default()),
+        comment: step.report.call["comment"].as_str().map(str::to_owned),
+        quiet: sample("ru").is_quiet(step.report.call["_tool"].as_str().unwrap_or_default()),
+        lacked: None,
+    });
+}
+
+fn told(lines: &[Line]) -> Vec<String> {
+    lines.iter().map(|line| line.plain().trim().to_owned()).collect()
+}
+
+fn with_look<T>(mode: Mode, see: impl FnOnce(&Look<'_>) -> T) -> T {
+    let titles = sample("ru");
+    see(&Look { phrases: Phrases::of(Some("ru")), titles: &titles, mode })
+}
+
+#[test]
+fn steps_are_numbered_and_told_without_method_names() {
+    with_look(Mode::Full, |look| {
+        let mut steps = Steps::default();
+        let change = json!({"_tool": "crm.deal.update", "id": 7, "comment": "Меняю сумму"});
+        see(
+            &mut steps,
+            &[
+                report((0, 0), json!({"_tool": "open_page"}), CallStatus::Running),
+                report((0, 1), change.clone(), CallStatus::Blocked),
+            ],
+        );
+        assert_eq!(told(&steps.live(look, "⠋")), ["1 ⠋ open page", "2 · Изменить сделку · Меняю сумму: в плане"]);
+        assert!(steps.write(false, look).is_empty(), "nothing has ended");
+        steps.brought((0, 0), "3 раза".to_owned());
+        see(
+            &mut steps,
+            &[
+                report((0, 0), json!({"_tool": "open_page"}), CallStatus::Done),
+                report((0, 1), change.clone(), CallStatus::Waiting),
+            ],
+        );
+        assert_eq!(told(&steps.write(false, look)), ["1 ✓ open page: 3 раза"]);
+        assert_eq!(told(&steps.write(true, look)), ["2 ? Изменить сделку · Меняю сумму: ждёт вашего решения"]);
+        assert!(steps.write(true, look).is_empty(), "what was written is not written again");
+        see(&mut steps, &[report((0, 1), change, CallStatus::Done)]);
+        assert_eq!(told(&steps.write(true, look)), ["2 ✓ Изменить сделку · Меняю сумму: готово"]);
+    });
+}
+
+#[test]
+fn a_quiet_step_is_told_only_where_it_does_not_go_well() {
+    with_look(Mode::Full, |look| {
+        let mut steps = Steps::default();
+        let quiet = |at, status| report((0, at), json!({"_tool": "take_stock"}), status);
+        see(&mut steps, &[quiet(0, CallStatus::Running), quiet(1, CallStatus::Blocked)]);
+        assert_eq!(told(&steps.live(look, "⠋")), ["⠋ take stock"], "what is at work is seen");
+        assert!(steps.write(true, look).is_empty());
+        let page = report((0, 2), json!({"_tool": "open_page"}), CallStatus::Done);
+        let failed =
+            CallReport { error: Some(json!({"message": "не найдено"})), ..quiet(1, CallStatus::Failed) };
+        see(&mut steps, &[quiet(0, CallStatus::Done), page, failed]);
+        // A step that is not printed gets no number.
+        assert_eq!(told(&steps.write(true, look)), ["1 ✓ open page: готово", "2 ✗ take stock: не вышло: не найдено"]);
+    });
+}
+
+#[test]
+fn what_went_wrong_is_said_plainly() {
+    with_look(Mode::Canary, |look| {
+        let mut steps = Steps::default();
+        let call = || json!({"_tool": "add_note"});
+        let with = |at, status, error| CallReport { error: Some(error), ..report((0, at), call(), status) };
+        see(
+            &mut steps,
+            &[
+                with(0, CallStatus::Failed, json!({"code": "ERROR_NOT_FOUND", "message": "Not found"})),
+                with(1, CallStatus::Refused, json!({"rule": "POL-1", "message": "…"})),
+                with(2, CallStatus::Denied, json!({"code": CallStatus::Denied, "message": "не сегодня"})),
+                with(3, CallStatus::Refused, json!({"rule": "POL-2", "message": "никогда"})),
+                report((0, 4), call(), CallStatus::Skipped),
+            ],
+        );
+        assert_eq!(
+            told(&steps.write(true, look)),
+            [
+                "1 ✗ Writes a note down: не вышло: Not found (ERROR_NOT_FOUND)",
+                "2 ⊘ Writes a note down: режим canary этого не выполняет",
+                "3 ⊘ Writes a note down: отклонено: не сегодня",
+                "4 ⊘ Writes a note down: не разрешено: никогда",
+                "5 – Writes a note down: пропущено: нет данных от предыдущих шагов",
+            ]
+        );
+    });
+}
+
+#[test]
+fn a_step_over_many_instances_is_one_line() {
+    with_look(Mode::Full, |look| {
+        let mut steps = Steps::default();
+        let call = |n: u32| json!({"_tool": "crm.deal.update", "_instance": format!("deal-{n}")});
+        let all = |status| (0..20).map(|n| report((0, n), call(n), status)).collect::<Vec<_>>();
+        see(&mut steps, &all(CallStatus::Running));
+        assert_eq!(told(&steps.live(look, "⠋")), ["1 ⠋ Изменить сделку × 20: 0 из 20"]);
+        let mut some = all(CallStatus::Done);
+        some[3] = CallReport {
+            error: Some(json!({"message": "нет прав"})),
+            ..report((0, 3), call(3), CallStatus::Failed)
+        };
+        see(&mut steps, &some);
+        assert_eq!(
+            told(&steps.write(true, look)),
+            ["1 ✗ Изменить сделку × 20: 19 из 20", "✗ deal-3: не вышло: нет прав"]
+        );
+    });
+}
+
+#[test]
+fn a_step_that_joins_another_is_told_once() {
+    with_look(Mode::Full, |look| {
+        let mut steps = Steps::default();
+        let call = |more: Value| {
+            let mut call = json!({"_tool": "add_note", "text": "x"});
+            call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            call
+        };
+        let first = |status| report((0, 0), call(json!({})), status);
+        see(&mut steps, &[first(CallStatus::Waiting)]);
+        assert_eq!(steps.write(true, look).len(), 1);
+        steps.begin();
+        // The same call once more joins the question, waits with it and ends with it.
+        let second = |status| report((1, 0), call(json!({"comment": "ещё раз"})), status);
+        see(&mut steps, &[second(CallStatus::Waiting)]);
+        assert!(steps.write(true, look).is_empty());
+        see(&mut steps, &[first(CallStatus::Running)]);
+        see(&mut steps, &[first(CallStatus::Done), second(CallStatus::Done)]);
+        assert_eq!(told(&steps.write(true, look)), ["1 ✓ Writes a note down: готово"]);
+        // A later one that only says that the user agreed joins the result.
+        see(&mut steps, &[report((2, 0), call(json!({"confirmed": true})), CallStatus::Done)]);
+        assert!(steps.write(true, look).is_empty());
+        // Another note is another step.
+        see(&mut steps, &[report((3, 0), json!({"_tool": "add_note", "text": "y"}), CallStatus::Done)]);
+        assert_eq!(told(&steps.write(true, look)), ["2 ✓ Writes a note down: готово"]);
+    });
+}
+
+#[test]
+fn a_denial_is_told_once() {
+    with_look(Mode::Full, |look| {
+        let mut steps = Steps::default();
+        let call = |more: &str| json!({"_tool": "add_note", "text": "x", more: "deny"});
+        let denied = |at, call| CallReport {
+            error: Some(json!({"message": "не сегодня"})),
+            ..report((at, 0), call, CallStatus::Denied)
+        };
+        see(&mut steps, &[report((0, 0), call("comment"), CallStatus::Waiting)]);
+        see(&mut steps, &[denied(0, call("comment"))]);
+        assert_eq!(told(&steps.write(true, look)).len(), 1);
+        see(&mut steps, &[denied(1, call("confirmation_decision"))]);
+        see(&mut steps, &[denied(2, call("comment"))]);
+        assert!(steps.write(true, look).is_empty(), "it was denied, and everybody knows");
+    });
+}
+
+#[test]
+fn what_waited_before_is_not_told_again_until_it_moves() {
+    with_look(Mode::Full, |look| {
+        let mut steps = Steps::default();
+        let old = |status| report((0, 0), json!({"_tool": "add_note"}), status);
+        see(&mut steps, &[old(CallStatus::Waiting)]);
+        assert_eq!(steps.write(true, look).len(), 1);
+        steps.begin();
+        see(&mut steps, &[old(CallStatus::Waiting), report((1, 0), json!({"_tool": "open_page"}), CallStatus::Done)]);
+        assert_eq!(told(&steps.write(true, look)), ["1 ✓ open page: готово"]);
+        see(&mut steps, &[old(CallStatus::Done)]);
+        assert_eq!(told(&steps.write(true, look)), ["2 ✓ Writes a note down: готово"]);
+    });
+}

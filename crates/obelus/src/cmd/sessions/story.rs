@@ -1,0 +1,137 @@
+//! What happened in a session, line by line, for people.
+
+use std::collections::BTreeMap;
+
+use obelus_connect::bitrix24::event_words;
+use obelus_kernel::session::{CallId, Decision, Outcome, Reply};
+use obelus_runtime::{EventBody, error_words, how_it_ended};
+use serde_json::{Value, json};
+
+use super::super::people::Look;
+use super::keep::BY;
+use crate::output::{BOLD, DIM, GREEN, RED, YELLOW, visible};
+use crate::phrases::fill;
+
+/// Tells the events of a session, in order.
+pub(super) struct Story<'a> {
+    look: &'a Look,
+    /// The agent's name.
+    agent: String,
+    /// The names of the calls that have begun.
+    calls: BTreeMap<CallId, String>,
+}
+
+impl<'a> Story<'a> {
+    pub(super) fn new(look: &'a Look, agent: &str) -> Self {
+        Self { look, agent: visible(agent), calls: BTreeMap::new() }
+    }
+
+    /// An event in a line or more; none where it tells nothing to a person.
+    pub(super) fn tell(&mut self, event: &EventBody) -> Option<String> {
+        let words = &self.look.phrases.story;
+        let small = |text: String| Some(format!("  {DIM}{text}{DIM:#}"));
+        match event {
+            EventBody::UserSaid { text } => Some(said(words.you, text)),
+            EventBody::AgentSaid { text } => Some(said(&self.agent, text)),
+            EventBody::CallBegan { id, call, .. } => {
+                self.calls.insert(id.clone(), self.name(call));
+                None
+            }
+            EventBody::CallEnded { id, outcome } => Some(self.ended(id, outcome)),
+            EventBody::QuestionAsked { question } => {
+                let call = question.calls.first().map(|asked| self.name(&asked.call));
+                let what = call.or_else(|| question.description.lines().next().map(visible)).unwrap_or_default();
+                let asked = fill(words.asked, &[&question.id.to_string()]);
+                Some(format!("  {YELLOW}?{YELLOW:#} {what} {DIM}({asked}){DIM:#}"))
+            }
+            EventBody::QuestionDecided { question, decision, by } => {
+                small(fill(words.decided, &[&question.to_string(), &self.decided(decision), &self.who(by)]))
+            }
+            EventBody::Happened { event } => small(fill(
+                self.look.phrases.chat.happened,
+                &[&visible(&event_words(event, self.look.phrases.language))],
+            )),
+            EventBody::StateEdited { by } => small(fill(words.state_edited, &[&self.who(by)])),
+            EventBody::ModeChanged { mode } => small(fill(words.mode, &[mode.name()])),
+            EventBody::Paused { by } => small(fill(words.paused, &[&self.who(by)])),
+            EventBody::Resumed { by } => small(fill(words.resumed, &[&self.who(by)])),
+            EventBody::Stopped => small(words.stopped.to_owned()),
+            EventBody::Rested { reply } => self.rested(reply),
+            _ => None,
+        }
+    }
+
+    /// What a call is called: its title, what it is about, its instance.
+    fn name(&self, call: &Value) -> String {
+        let tool = call["_tool"].as_str().unwrap_or_default();
+        let mut name = self.look.titles.tool(tool);
+        let about = call["comment"].as_str().or_else(|| self.look.titles.subject(tool, call));
+        for more in [about, call["_instance"].as_str()].into_iter().flatten() {
+            name.push_str(&format!(" · {more}"));
+        }
+        visible(&name)
+    }
+
+    fn ended(&self, id: &CallId, outcome: &Outcome) -> String {
+        let name = self.calls.get(id).cloned().unwrap_or_else(|| visible(&id.to_string()));
+        match outcome {
+            Outcome::Error(error) => {
+                let why = error_words(&json!({"code": error.code, "message": error.message}));
+                format!("  {RED}✗{RED:#} {name}: {}", visible(&why))
+            }
+            Outcome::Lost { message } => {
+                let lost = fill(self.look.phrases.story.lost, &[&visible(message)]);
+                format!("  {YELLOW}?{YELLOW:#} {name}: {lost}")
+            }
+            Outcome::Value(_) | Outcome::Messages(_) => format!("  {GREEN}✓{GREEN:#} {name}"),
+        }
+    }
+
+    fn decided(&self, decision: &Decision) -> String {
+        let words = &self.look.phrases.story;
+        match decision {
+            Decision::Approve { only: None } => words.approved.to_owned(),
+            Decision::Approve { only: Some(_) } => words.approved_some.to_owned(),
+            Decision::Deny { reason } | Decision::DenySome { reason, .. } => fill(words.denied, &[&visible(reason)]),
+            Decision::Edit { .. } => words.edited.to_owned(),
+            Decision::Value { .. } => words.answered.to_owned(),
+            Decision::Happened { .. } => words.happened.to_owned(),
+            Decision::DidNot => words.did_not.to_owned(),
+        }
+    }
+
+    /// Who said something, and from where. The journal has a few names of its own for that.
+    pub(super) fn who(&self, by: &str) -> String {
+        let words = &self.look.phrases.story;
+        let known = match by {
+            BY => words.at_command_line,
+            "a person at the terminal" => words.at_terminal,
+            "nobody" => words.nobody,
+            "the user, in conversation" => words.in_conversation,
+            "the agent, for the user" => words.for_the_user,
+            "the state's file" => words.state_file,
+            other => return visible(other),
+        };
+        known.to_owned()
+    }
+
+    /// The result of a turn, unless it was said already, and why it ended without one.
+    fn rested(&self, reply: &Reply) -> Option<String> {
+        let mut lines = Vec::new();
+        match &reply.output {
+            Value::Null => {}
+            Value::String(words) if reply.said.contains(words) => {}
+            Value::String(words) => lines.push(said(&self.agent, words)),
+            other => lines.push(format!("  {}", fill(self.look.phrases.story.result, &[&visible(&other.to_string())]))),
+        }
+        if let Some(how) = how_it_ended(reply, self.look.phrases.language) {
+            lines.push(format!("  {YELLOW}!{YELLOW:#} {}", visible(&how.what)));
+        }
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+}
+
+/// Words of somebody; more lines stand below the first.
+fn said(who: &str, words: &str) -> String {
+    format!("{BOLD}{who}:{BOLD:#} {}", visible(words.trim_end()).replace('\n', "\n  "))
+}

@@ -1,0 +1,174 @@
+//! Everything that this program says to people who use agents, in Russian and in English side by side.
+//!
+//! One table: a phrase stands here, or in `obelus_runtime` where every channel says it. Errors about files, arguments and
+//! plans are for engineers and are in English.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `chat` | the conversation in the terminal |
+//! | `ask` | questions, their reasons, where values come from |
+//! | `kept` | sessions, the inbox, answers and runs at the command line |
+
+mod ask;
+mod chat;
+mod kept;
+
+use std::sync::OnceLock;
+
+use obelus_kernel::session::{Mode, Session};
+use obelus_kernel::{Message, Role};
+use obelus_runtime::Language;
+
+pub(crate) use ask::{Asking, Because, Why};
+pub(crate) use chat::{Chat, Counts, Errors, Files, Help, Modes, Statuses};
+pub(crate) use kept::{Answering, Kept, Running, Story};
+
+/// Declares the phrases of one subject: a name, the Russian text, the English text. `{}` is replaced by a value.
+macro_rules! phrases {
+    ($(#[$doc:meta])* $subject:ident { $($name:ident: $ru:literal, $en:literal;)* }) => {
+        $(#[$doc])*
+        pub(crate) struct $subject {
+            $(pub(crate) $name: &'static str,)*
+        }
+
+        impl $subject {
+            pub(super) const RU: Self = Self { $($name: $ru,)* };
+            pub(super) const EN: Self = Self { $($name: $en,)* };
+
+            /// All phrases, in their order.
+            #[allow(dead_code, reason = "only some subjects are listed outside of tests")]
+            pub(crate) fn all(&self) -> Vec<&'static str> {
+                vec![$(self.$name),*]
+            }
+        }
+    };
+}
+use phrases;
+
+/// The phrases of a language, by subject.
+pub(crate) struct Phrases {
+    pub(crate) language: Language,
+    /// The key of this language in a tool's `x-title`.
+    pub(crate) code: &'static str,
+    pub(crate) chat: Chat,
+    pub(crate) modes: Modes,
+    pub(crate) status: Statuses,
+    pub(crate) counts: Counts,
+    pub(crate) help: Help,
+    pub(crate) files: Files,
+    pub(crate) errors: Errors,
+    pub(crate) ask: Asking,
+    pub(crate) why: Why,
+    pub(crate) because: Because,
+    pub(crate) kept: Kept,
+    pub(crate) story: Story,
+    pub(crate) answering: Answering,
+    pub(crate) running: Running,
+}
+
+/// The subjects in one of the two languages.
+macro_rules! in_language {
+    ($language:ident, $code:literal, $which:ident) => {
+        Phrases {
+            language: Language::$language,
+            code: $code,
+            chat: Chat::$which,
+            modes: Modes::$which,
+            status: Statuses::$which,
+            counts: Counts::$which,
+            help: Help::$which,
+            files: Files::$which,
+            errors: Errors::$which,
+            ask: Asking::$which,
+            why: Why::$which,
+            because: Because::$which,
+            kept: Kept::$which,
+            story: Story::$which,
+            answering: Answering::$which,
+            running: Running::$which,
+        }
+    };
+}
+
+static RUSSIAN: Phrases = in_language!(Russian, "ru", RU);
+static ENGLISH: Phrases = in_language!(English, "en", EN);
+
+/// The language that `--lang` names.
+static CHOSEN: OnceLock<Language> = OnceLock::new();
+
+/// Has everything said in a language, whatever agents' files name.
+pub(crate) fn choose(language: Language) {
+    let _ = CHOSEN.set(language);
+}
+
+impl Phrases {
+    /// The phrases for an agent with this language: `--lang` comes first, and where neither says anything, the
+    /// environment does.
+    pub(crate) fn of(agent: Option<&str>) -> &'static Phrases {
+        let named = || agent.map(|name| Language::named(Some(name)));
+        let language = CHOSEN.get().copied().or_else(named);
+        Self::in_language(language.unwrap_or_else(|| of_environment(|name| std::env::var(name).ok())))
+    }
+
+    /// The phrases for a session: its agent's language, else that of the user's words if they are Russian.
+    pub(crate) fn of_session(session: &Session) -> &'static Phrases {
+        let said = session.context().messages().iter().rev().find_map(|message| match message {
+            Message::Text(text) if text.role == Role::User => Some(Language::of(&text.text)),
+            _ => None,
+        });
+        let russian = said.filter(|language| *language == Language::Russian).map(Language::code);
+        Self::of(session.settings().language.as_deref().or(russian))
+    }
+
+    /// The phrases of a language.
+    pub(crate) fn in_language(language: Language) -> &'static Phrases {
+        match language {
+            Language::Russian => &RUSSIAN,
+            Language::English => &ENGLISH,
+        }
+    }
+
+    /// The description of a mode.
+    pub(crate) fn mode_means(&self, mode: Mode) -> &'static str {
+        match mode {
+            Mode::Shadow => self.modes.shadow,
+            Mode::Canary => self.modes.canary,
+            Mode::Full => self.modes.full,
+        }
+    }
+
+    /// A number with its noun. The forms are separated by `|`: for one, for few (in Russian), for many.
+    pub(crate) fn count(&self, forms: &str, n: u64) -> String {
+        let forms: Vec<&str> = forms.split('|').collect();
+        let form = match (self.language, n % 10, n % 100) {
+            (Language::English, ..) => usize::from(n != 1),
+            (Language::Russian, _, 11..=14) => 2,
+            (Language::Russian, 1, _) => 0,
+            (Language::Russian, 2..=4, _) => 1,
+            (Language::Russian, ..) => 2,
+        };
+        fill(forms[form.min(forms.len() - 1)], &[&n.to_string()])
+    }
+}
+
+/// The language of the environment, as other programs choose it.
+fn of_environment(read: impl Fn(&str) -> Option<String>) -> Language {
+    let set = ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter().filter_map(read).find(|value| !value.is_empty());
+    Language::named(set.as_deref())
+}
+
+/// Replaces each `{}` of a phrase by the next value.
+pub(crate) fn fill(phrase: &str, with: &[&str]) -> String {
+    let mut filled = String::new();
+    let mut with = with.iter();
+    let mut parts = phrase.split("{}");
+    filled.push_str(parts.next().unwrap_or_default());
+    for part in parts {
+        filled.push_str(with.next().unwrap_or(&""));
+        filled.push_str(part);
+    }
+    filled
+}
+
+#[cfg(test)]
+mod tests;

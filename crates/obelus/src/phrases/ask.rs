@@ -1,0 +1,128 @@
+//! Questions to a person: what is asked, why, and where values come from.
+
+use super::phrases;
+
+phrases! {
+    /// The texts of a question.
+    Asking {
+        call: "Нужно ваше решение", "Your decision is needed";
+        calls: "Нужно ваше решение по {}", "Your decision is needed on {}";
+        plan: "Выполнить этот план?", "May this plan run?";
+        input: "Нужен ваш ответ", "Your answer is needed";
+        in_doubt:
+            "Неизвестно, произошло ли это. Проверьте, пожалуйста",
+            "It is not known whether this happened. Please check";
+        because: "почему спрашиваю: ", "asked because ";
+        key_yes: "да, выполнить", "yes, do it";
+        key_all: "да, все", "yes, all";
+        key_part: "только часть", "some of them";
+        key_edit: "изменить", "edit";
+        key_no: "нет", "no";
+        key_answer: "ответить", "answer";
+        key_decline: "отказаться", "decline";
+        key_happened: "да, произошло", "yes, it happened";
+        key_did_not: "нет, выполнить сейчас", "no, do it now";
+        key_later: "позже", "later";
+        press_a_key:
+            "Нажмите одну из клавиш: {}. Enter ничего не подтверждает.",
+            "Press one of the keys: {}. Enter approves nothing.";
+        one_key:
+            "Нажато сразу несколько клавиш; ничего не подтверждено. Нажмите одну.",
+            "Several keys came at once; nothing is approved. Press one key.";
+        reason: "Почему нет", "Reason";
+        no_reason: "без объяснения", "declined";
+        numbers: "Какие выполнить (например 1-3, 7)", "Which ones (such as 1-3, 7)";
+        bad_numbers: "«{}» — не номер из списка. Номера: {}.", "`{}` is not in the list. The list has: {}.";
+        params: "Параметры (JSON)", "Parameters (JSON)";
+        bad_params: "Это не JSON: {}", "This is not JSON: {}";
+        not_an_object:
+            "Параметры — это объект JSON: {\"имя\": значение}.",
+            "Parameters are a JSON object: {\"name\": value}.";
+        no_edit:
+            "Несколько шагов сразу изменить нельзя; выберите часть (p) или откажитесь (n).",
+            "Several steps cannot be edited as one; choose some of them (p) or decline (n).";
+        nothing_edited: "Ничего не изменено; вопрос остаётся.", "Nothing was changed; the question stays.";
+        answer: "Ответ", "Answer";
+        put_off_kept:
+            "Отложено. Ответить потом: obelus answer {}",
+            "Postponed. To answer later: obelus answer {}";
+        put_off_lost:
+            "Отложено, но запуск не сохраняется; с --session ИМЯ ответить можно и потом.",
+            "Postponed, but this run is not saved; with --session NAME it can be answered later.";
+        put_off: "Отложено. /inbox — вернуться к вопросу.", "Postponed. /inbox shows it again.";
+        approved: "Вы разрешили.", "You approved it.";
+        approved_some: "Вы разрешили: {}.", "You approved {}.";
+        edited: "Вы изменили и разрешили.", "You edited and approved it.";
+        denied: "Вы отказали: {}", "You denied it: {}";
+        answered: "Ответ принят.", "Your answer is accepted.";
+        happened: "Записано: это произошло.", "Noted: it happened.";
+        did_not: "Записано: этого не было, выполняю.", "Noted: it did not happen, doing it now.";
+        in_agents_words: "слова агента: ", "in the agent's words: ";
+        result_to: "результат запишется в ", "the result goes to ";
+        number: "номер", "number";
+        now: "сейчас ", "now ";
+        now_unknown: "сейчас неизвестно", "now unknown";
+        no_change: " (без изменений)", " (no change)";
+        will_lapse:
+            "Вопрос {} ждёт до {}, потом будет считаться отказом. /inbox — ответить.",
+            "The question {} expires at {} and then counts as denied. /inbox answers it.";
+        not_trusted: "взято из {}, непроверенный источник", "from {}, not trusted";
+        elsewhere:
+            "Здесь подтвердить нельзя: нужен терминал. Откройте obelus chat --session {} в терминале или ответьте: obelus answer {} approve",
+            "It cannot be approved here: that needs a terminal. Open obelus chat --session {} at one, or answer: obelus answer {} approve";
+        answer_elsewhere:
+            "Этого ответа ждёт шаг: obelus answer {} value ОТВЕТ",
+            "A step waits for this answer: obelus answer {} value ANSWER";
+        asked_by: "«{}» спрашивает по ходу работы, своими словами:", "«{}» asks, in its own words:";
+        not_kept:
+            "Здесь подтвердить нельзя: нужен терминал. Запустите obelus chat в терминале или с --session ИМЯ, тогда ответить можно и потом.",
+            "It cannot be approved here: that needs a terminal. Run obelus chat at one, or with --session NAME, to answer later.";
+    }
+}
+
+phrases! {
+    /// The reasons of a question.
+    Why {
+        sets: "меняется {}", "it sets {}";
+        after_reading:
+            "агент предложил это после чтения непроверенного: {}",
+            "it was proposed after reading what is not trusted: {}";
+        is_shown: "ему передают данные из непроверенного источника: {}", "it is shown what is not trusted: {}";
+        comes_from: "{} взято из непроверенного: {}", "{} comes from what is not trusted: {}";
+        come_from: "{} взяты из непроверенного: {}", "{} come from what is not trusted: {}";
+        deletes: "это удаляет", "it deletes";
+        configures: "это меняет настройки на будущее", "it changes how things behave from now on";
+        agent_asks: "так просит агент", "the agent asks for it";
+        policy_asks: "так требуют правила", "the policy asks for it";
+        plan: "план выполняется только с вашего согласия", "a plan runs when it is approved";
+        interrupted:
+            "работа прервалась, и неизвестно, было ли это сделано",
+            "the work was interrupted, and it is not known whether this happened";
+        lost:
+            "ответ потерян, и неизвестно, было ли это сделано: {}",
+            "its answer was lost, and it is not known whether this happened: {}";
+    }
+}
+
+phrases! {
+    /// The origin of a value.
+    Because {
+        nothing: "сюда никто ничего не записывал", "nothing has written it";
+        author: "из настроек агента", "from the agent's file";
+        person: "от человека", "from a person";
+        tool: "шаг «{}»", "the step «{}»";
+        untrusted_tool: "шаг «{}», непроверенный источник", "the step «{}», a source that is not trusted";
+        model: "сама модель, шаг «{}»", "the model itself, in the step «{}»";
+        delegate: "помощник, шаг «{}»", "a delegate, in the step «{}»";
+        elsewhere: "шаг «{}», выполненный не здесь", "the step «{}», not of this session";
+        runtime: "сообщение об ошибке", "an error message";
+        as_proposed: "так предложено в плане", "as it was proposed";
+        in_words: "названо вами (a)", "you named it (a)";
+        in_result: "есть в ответе «{}» (b)", "it is in what “{}” returned (b)";
+        by_name: "вы назвали эту запись (c)", "you named this record (c)";
+        created: "создано в этом разговоре (d)", "created in this conversation (d)";
+        was_shown: "видел ", "was shown ";
+        earlier: "и ещё записей раньше: {}", "and {} earlier writes";
+        told_already: "об этом уже сказано выше", "see above";
+    }
+}

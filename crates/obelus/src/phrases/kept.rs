@@ -1,0 +1,113 @@
+//! Sessions, the inbox, answers and runs at the command line.
+
+use super::phrases;
+
+phrases! {
+    /// What is kept: sessions and their status.
+    Kept {
+        none:
+            "Сохранённых сессий нет: запустите что-нибудь с --session ИМЯ.",
+            "There are no saved sessions: run something with --session NAME.";
+        records: "{} запись|{} записи|{} записей", "{} record|{} records";
+        is_new: "не начата", "not begun";
+        under_way: "не закончена", "under way";
+        waits: "ждёт вас", "waits for you";
+        paused: "на паузе", "paused";
+        done: "закончена", "done";
+        degraded: "без модели", "without the model";
+        limit: "достигнут предел", "at a limit";
+        stopped: "остановлена", "stopped";
+        unreadable: "не читается", "unreadable";
+        head: "{} · {} · режим {}", "{} · {} · mode {}";
+        since: "начата {}, последняя запись {}", "began {}, last record {}";
+        memory: "Память", "Memory";
+        model: "модель", "model";
+        the_turn: "; последний ход: {}", "; the latest turn: {}";
+        in_and_out: " (запросы {}, ответы {})", " ({} in, {} out)";
+        damaged: "с записи {} журнал повреждён: {}", "from record {} on it is damaged: {}";
+        paused_now:
+            "«{}» на паузе: ничего не начнётся до obelus sessions resume {}",
+            "`{}` is paused: nothing starts until `obelus sessions resume {}`";
+    }
+}
+
+phrases! {
+    /// What happened in a session, line by line.
+    Story {
+        you: "Вы", "You";
+        lost: "неизвестно, произошло ли это: {}", "nobody knows whether it happened: {}";
+        asked: "вопрос {}", "question {}";
+        decided: "вопрос {}: {} ({})", "question {}: {} ({})";
+        approved: "разрешено", "approved";
+        approved_some: "разрешена часть", "approved in part";
+        denied: "отказано: {}", "denied: {}";
+        edited: "изменено и разрешено", "edited and approved";
+        answered: "дан ответ", "answered";
+        happened: "это произошло", "it happened";
+        did_not: "этого не было", "it did not happen";
+        state_edited: "состояние изменено ({})", "the state was edited ({})";
+        mode: "режим {}", "mode {}";
+        paused: "пауза ({})", "paused ({})";
+        resumed: "продолжено ({})", "resumed ({})";
+        stopped: "ход остановлен", "the turn was stopped";
+        result: "итог: {}", "result: {}";
+        at_terminal: "человек в терминале", "a person at the terminal";
+        at_command_line: "человек в командной строке", "a person at the command line";
+        nobody: "никто", "nobody";
+        in_conversation: "пользователь, в разговоре", "the user, in conversation";
+        for_the_user: "агент со слов пользователя", "the agent, for the user";
+        state_file: "файл состояния", "the state's file";
+    }
+}
+
+phrases! {
+    /// Answers to questions from the command line.
+    Answering {
+        none: "Ничего не ждёт решения.", "There are no open questions.";
+        until: "ждёт до {}", "waits until {}";
+        how_call:
+            "ответить: obelus approve {} · obelus deny {} --reason ПРИЧИНА",
+            "to answer: obelus approve {} · obelus deny {} --reason REASON";
+        how_input: "ответить: obelus answer {} value ОТВЕТ", "to answer: obelus answer {} value ANSWER";
+        how_doubt:
+            "ответить: obelus answer {} happened · obelus answer {} did-not",
+            "to answer: obelus answer {} happened · obelus answer {} did-not";
+        held_by: "хранилище открыто: {}", "the store is held by {}";
+        no_question: "в сессии «{}» нет вопроса «{}»", "the session `{}` has no question `{}`";
+        not_an_id:
+            "«{}» — не номер вопроса: он пишется СЕССИЯ:ВОПРОС, как его показывает obelus inbox",
+            "`{}` is no question: it is SESSION:QUESTION, as `obelus inbox` prints";
+        already: "на вопрос {} уже ответили: {}", "`{}` is {} already";
+        was_approved: "разрешено", "approved";
+        was_denied: "отказано", "denied";
+        was_answered: "дан ответ", "answered";
+        was_expired: "срок вышел", "expired";
+        was_asked: "вопрос открыт", "open";
+        held:
+            "принято; продолжает процесс {}, у которого открыто хранилище",
+            "taken; process {} goes on with it";
+        waiting:
+            "жду ответа процесса, у которого открыто хранилище",
+            "waiting for the process that holds the store";
+        no_answer:
+            "он не отвечает: возможно, остановлен или очень занят. Он ещё может принять сказанное, когда продолжит; посмотрите obelus inbox и obelus sessions show, прежде чем повторять",
+            "it does not answer: it may be stopped or very busy. It may still take this when it goes on; look with `obelus inbox` and `obelus sessions show` before you say it again";
+    }
+}
+
+phrases! {
+    /// A run at the command line.
+    Running {
+        asking: "спрашиваю модель", "asking the model";
+        answer_lost: "ответ потерян: {}", "its answer was lost: {}";
+        lapses: "ждёт до {}", "lapses at {}";
+        needs_decision: "нужно решение", "needs a decision";
+        call_waits:
+            "Этого ответа ждёт шаг: obelus answer {} value ОТВЕТ",
+            "A call waits for it: obelus answer {} value ANSWER";
+        waiting:
+            "Нужен человек. Запустите это в терминале, чтобы ответить.",
+            "Waiting for a person. Run it at a terminal to decide.";
+        cut_short: "прервано на этом месте", "broken off here";
+    }
+}
