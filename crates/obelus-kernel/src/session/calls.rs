@@ -120,7 +120,14 @@ impl Session {
         let instance = self.scheduler.job(at).instance.as_deref();
         let literal = &self.scheduler.step_of(at).literal;
         let grounding = self.grounding(instance, literal, self.scheduler.call(at));
-        Provenance { context: &self.memory.context, instance, literal, said: self.transcript.said(), grounding }
+        Provenance {
+            context: &self.memory.context,
+            instance,
+            literal,
+            said: self.transcript.said(),
+            grounding,
+            foretold: None,
+        }
     }
 
     /// Decides whether a call that acts may run: by what people have said of it before, else by the gate.
@@ -388,8 +395,14 @@ impl Session {
         let literal = self.transcript.shown().clone().joined(&Origins::of(Origin::Model));
         let said = self.transcript.said();
         let grounding = self.grounding(None, &literal, &call);
-        let provenance =
-            Provenance { context: &self.memory.context, instance: None, literal: &literal, said, grounding };
+        let provenance = Provenance {
+            context: &self.memory.context,
+            instance: None,
+            literal: &literal,
+            said,
+            grounding,
+            foretold: None,
+        };
         let verdict = self.settings.gate().judge(&Proposal {
             call: &call,
             tool: &tool,
