@@ -6,7 +6,7 @@ use obelus_kernel::session::{AskedAgain, CallStatus, Ends, Outcome, Question, Re
 use obelus_runtime::{EventBody, error_words, one_line, undone, why_it_ended};
 use serde_json::{Value, json};
 
-use super::super::people::Look;
+use super::super::people::{Look, file_news};
 use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
 use crate::phrases::fill;
 
@@ -27,7 +27,7 @@ impl Shown {
     pub(super) fn event(self, event: &EventBody, look: &Look, elsewhere: Option<&str>) {
         match (self.as_json, event) {
             // Not even a program may miss that somebody's edits were refused.
-            (_, EventBody::Files { news }) => output::note(&visible(&news.to_string())),
+            (_, EventBody::Files { news }) => output::note(&file_news(news, look.phrases)),
             (true, _) => {}
             (false, event) => show(event, look, elsewhere),
         }

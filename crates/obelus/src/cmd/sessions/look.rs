@@ -6,7 +6,7 @@ use obelus_runtime::{SessionRow, SqliteStore, Store as _, StoreError, system_clo
 use serde_json::{Value, json};
 
 use super::super::host::{store_folder, viewer};
-use super::super::people::Look;
+use super::super::people::{Look, by_in_words};
 use super::super::spent::in_words;
 use super::story::Story;
 use crate::cli::{Inbox, StoreAt};
@@ -199,7 +199,7 @@ fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Re
     output::answer(&format!("{BOLD}{}{BOLD:#}  {head}", visible(id)));
     let mut story = Story::new(&look, &agent);
     if let Some(by) = session.paused() {
-        output::answer(&format!("{YELLOW}{}{YELLOW:#}", fill(phrases.story.paused, &[&story.who(by)])));
+        output::answer(&format!("{YELLOW}{}{YELLOW:#}", fill(phrases.story.paused, &[&by_in_words(by, phrases)])));
     }
     output::answer("");
     let events = viewer(store).history(id)?;
