@@ -62,12 +62,12 @@ use answer::Modal;
 use page::{Ask, Failed, Reply};
 use shots::Shots;
 
-pub use find::{Found, Missing, PLAYWRIGHT_MCP, find};
+pub use find::{BrowserParts, MissingPart, PLAYWRIGHT_MCP, find};
 pub use judge::Class;
 pub use launch::Outputs;
 pub use section::Section;
 pub use sites::Sites;
-pub use snapshot::{Element, Snapshot, is_id};
+pub use snapshot::{Element, PageSnapshot, is_id};
 
 /// The browser of a session.
 pub struct Browser {
@@ -125,7 +125,7 @@ struct Seen {
     address: String,
     head: String,
     text: String,
-    snapshot: Snapshot,
+    snapshot: PageSnapshot,
     modal: Option<Modal>,
     /// Whether the server left something out.
     cut: bool,

@@ -11,6 +11,7 @@
 //! | [`operator`] | what an agent that works with tools step by step needs besides them |
 //! | [`model`] | models: `openai`, `playbook`, `replay`, and recording |
 //! | [`StandardConnector`] | connects a session to everything that its file names |
+//! | `saved_requests` | saved requests of delegates at addresses |
 //! | `web` | what everything that speaks HTTP has in common |
 
 pub mod activity;
@@ -24,6 +25,8 @@ mod group;
 pub mod mcp;
 pub mod model;
 pub mod operator;
+#[cfg(feature = "http")]
+mod saved_requests;
 mod standard;
 pub use standard::{Notice, StandardConnector};
 #[cfg(feature = "mcp")]

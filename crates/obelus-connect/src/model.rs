@@ -26,7 +26,7 @@ mod replay;
 pub use replay::{Recorder, Replay, ReplayError};
 
 mod spec;
-pub use spec::{ModelSpec, OpenError, SpecError, open};
+pub use spec::{ModelSpec, ModelSpecError, OpenError, open};
 
 /// The user's last message, if a request shows one.
 fn last_words(prompt: &obelus_kernel::session::Prompt) -> Option<&str> {

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 #[cfg(feature = "mcp")]
 use obelus_runtime::Services;
-use obelus_runtime::{Activities, ConnectError, ConnectFuture, Connections, Connector, Model, NoModel, SessionSpec};
+use obelus_runtime::{
+    Activities, ConnectError, ConnectFuture, Connections, Connector, Model, NoModel, RequestSource, SessionSpec,
+};
 
 use crate::activity::BindingError;
 use crate::model::{ModelSpec, Recorder, open};
@@ -97,7 +99,7 @@ impl StandardConnector {
     fn connect(spec: &SessionSpec, servers: SessionServers) -> Result<Connections, ConnectError> {
         let activities = Self::bind(spec, &servers)?;
         let services = Some(Arc::new(servers) as Arc<dyn Services>).filter(|_| spec.mcp.is_some());
-        Ok(Connections { activities: Arc::new(activities), model: Self::model(spec)?, services })
+        Ok(Connections { activities: Arc::new(activities), model: Self::model(spec)?, services, requests: requests() })
     }
 
     /// The activities of a spec, those of its servers among them.
@@ -122,8 +124,17 @@ impl StandardConnector {
             let bound = crate::activity::bind_into(&mut activities, &lot.bound, &lot.folder);
             bound.map_err(|error| in_file(spec, error))?;
         }
-        Ok(Connections { activities: Arc::new(activities), model: Self::model(spec)?, services: None })
+        let model = Self::model(spec)?;
+        Ok(Connections { activities: Arc::new(activities), model, services: None, requests: requests() })
     }
+}
+
+/// What reads saved requests of delegates at addresses.
+fn requests() -> Option<Arc<dyn RequestSource>> {
+    #[cfg(feature = "http")]
+    return Some(Arc::new(crate::saved_requests::WebRequests));
+    #[cfg(not(feature = "http"))]
+    None
 }
 
 fn in_file(spec: &SessionSpec, why: impl std::fmt::Display) -> ConnectError {

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use obelus_connect::bitrix24::{EventDoor, event_words};
 use obelus_runtime::{Language, Secret};
-use obelus_sandbox::{Options, Portal};
+use obelus_sandbox::{Portal, SandboxOptions};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -40,7 +40,7 @@ async fn door(token: &str) -> EventDoor {
 
 #[tokio::test]
 async fn what_happens_on_the_portal_comes_through_the_door() {
-    let portal = Portal::start(Options::default()).await.unwrap();
+    let portal = Portal::start(SandboxOptions::default()).await.unwrap();
     let mut door = door(portal.application_token()).await;
     let handler = format!("http://{}/hook", door.address());
     for event in ["onCrmDealAdd", "onCrmDealUpdate", "onTaskAdd"] {

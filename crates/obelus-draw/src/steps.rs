@@ -1,6 +1,6 @@
 //! A graph of steps as a drawing.
 
-use obelus_kernel::steps::{Start, StepFilter, StepNode, Steps};
+use obelus_kernel::steps::{StartAt, StepFilter, StepNode, Steps};
 
 use crate::{Drawing, DrawnEdge, DrawnNode, NodeKind};
 
@@ -19,7 +19,7 @@ pub fn steps_drawing(steps: &Steps, title: &str) -> Drawing {
         node.next().iter().for_each(|way| arrow(from, &way.to, way.when.as_ref()));
     }
     // With several ways in, the beginning is a box of its own.
-    if let Start::Ways(ways) = &steps.start {
+    if let StartAt::Ways(ways) = &steps.start {
         let from = nodes.len();
         nodes.push(DrawnNode { label: "start".to_owned(), details: Vec::new(), kind: NodeKind::Start });
         ways.iter().for_each(|way| arrow(from, &way.to, way.when.as_ref()));
@@ -35,7 +35,7 @@ fn box_of(steps: &Steps, name: &str, node: &StepNode) -> DrawnNode {
         StepNode::End(end) => (NodeKind::End, format!("ends: {}", end.name)),
         StepNode::Faulty(_) => (NodeKind::Faulty, "nothing".to_owned()),
     };
-    let is_start = matches!(&steps.start, Start::Node(start) if start == name);
+    let is_start = matches!(&steps.start, StartAt::Node(start) if start == name);
     let mut details = vec![detail];
     let written = match node {
         StepNode::Call { call, .. } => call.output_path.as_deref(),

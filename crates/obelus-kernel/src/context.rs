@@ -24,6 +24,7 @@ use crate::message::{Data, Message, Parsed, Plan, Text};
 use crate::names::Name;
 use crate::origin::Origins;
 use crate::path::Path;
+use crate::schema;
 use crate::tool::Tool;
 use crate::wording::type_name;
 
@@ -233,6 +234,22 @@ impl Context {
     /// The fold of one kind.
     pub fn view(&self, kind: &str) -> Option<&View> {
         self.views.get(kind)
+    }
+
+    /// Where the value of a kind breaks the schema of the kind. Of data that is not whole yet, missing fields are no
+    /// fault.
+    pub fn breaches(&self, kind: &str, is_whole: bool) -> Vec<Fault> {
+        let Some(view) = self.views.get(kind) else { return Vec::new() };
+        let (Some(schema), Some(value)) = (view.schema(None), view.read(&[], None)) else { return Vec::new() };
+        let validator = match schema::compile(schema) {
+            Ok(validator) => validator,
+            Err(error) => {
+                return vec![Fault::new(Rule::Ctx7, format!("not a valid JSON Schema: {error}")).at("schema")];
+            }
+        };
+        let breaches = schema::breaches(&validator, &value).into_iter();
+        let judged = breaches.filter(|breach| is_whole || breach.keyword != "required");
+        judged.map(|breach| Fault::new(Rule::Ctx7, breach.text).at(&breach.place.join("."))).collect()
     }
 
     /// The latest definition of a tool.

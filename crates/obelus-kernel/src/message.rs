@@ -168,6 +168,12 @@ impl Data {
         }
     }
 
+    /// The call whose result this is as it was proposed, the path that it wrote, and the value.
+    pub fn as_result(&self) -> Option<(&Value, &Path, &Value)> {
+        let output = self.output.as_ref()?;
+        Some((&output.call, &output.path, self.operation().2?))
+    }
+
     /// Where the data comes from: what the message says, joined with what its kind implies.
     pub(crate) fn sources(&self) -> Cow<'_, Origins> {
         let by_kind = match &self.output {

@@ -10,6 +10,7 @@
 //! | `simulate` | the dry run of a plan |
 //! | `why` | the chain of calls behind a value |
 
+mod check;
 mod explain;
 mod gate;
 mod grounding;
@@ -20,10 +21,11 @@ mod rules;
 mod simulate;
 mod why;
 
+pub use check::{PolicyFault, PolicyTools};
 pub use explain::explain;
 pub use gate::{Explanation, Finding, Gate, Mode, Proposal, Reason, Ruling, Verdict};
 pub(crate) use grounding::GroundIndex;
-pub use grounding::{AfterReading, Found, FoundIn, Grounded, Grounding, Letter};
+pub use grounding::{AfterReading, Evidence, FoundIn, Grounded, Grounding, Letter};
 pub use matching::Match;
 pub use provenance::Place;
 pub(crate) use provenance::{Provenance, mark, stands_in_one_result};

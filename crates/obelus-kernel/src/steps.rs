@@ -16,7 +16,7 @@ pub use filter::StepFilter;
 #[serde(deny_unknown_fields)]
 pub struct Steps {
     /// Where every turn begins.
-    pub start: Start,
+    pub start: StartAt,
     /// Nodes that one turn may visit.
     #[serde(default = "default_max_steps")]
     pub max_steps: u32,
@@ -37,19 +37,19 @@ fn default_max_steps() -> u32 {
 /// Where a turn begins: always at one node, or where the first way leads whose predicate holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "`start` is the name of a node, or a list of ways such as {when: FILTER, to: NODE}")]
-pub enum Start {
+pub enum StartAt {
     /// Always here.
     Node(String),
     /// By ways as in `next`; the last has no `when`.
     Ways(Vec<Next>),
 }
 
-impl Start {
+impl StartAt {
     /// The nodes where a turn may begin.
     pub fn nodes(&self) -> Vec<&str> {
         match self {
-            Start::Node(name) => vec![name],
-            Start::Ways(ways) => ways.iter().map(|way| way.to.as_str()).collect(),
+            StartAt::Node(name) => vec![name],
+            StartAt::Ways(ways) => ways.iter().map(|way| way.to.as_str()).collect(),
         }
     }
 

@@ -1,10 +1,12 @@
 //! Tools: what can be called, what it does, and what a call must look like.
 
+mod annotations;
 mod before;
 mod definition;
 mod prescribed;
 mod side_write;
 mod trust;
+mod upfront;
 mod words;
 
 use std::collections::BTreeMap;
@@ -15,7 +17,7 @@ use serde_json::Value;
 
 use crate::fault::{Fault, Rule};
 use crate::message::PartOrigins;
-use crate::names::Name;
+use crate::names::{Name, alike};
 use crate::origin::{Origin, Origins};
 use crate::schema::{self, Breach};
 use crate::template::Template;
@@ -50,6 +52,11 @@ impl Effect {
         ("delete", Effect::Delete),
         ("configure", Effect::Configure),
     ];
+
+    /// The names of all effects.
+    pub(crate) fn names() -> Vec<&'static str> {
+        Self::ALL.iter().map(|(name, _)| *name).collect()
+    }
 
     /// Whether this is the name of an effect.
     pub(crate) fn is_name(name: &str) -> bool {
@@ -222,6 +229,11 @@ impl Tool {
             }
         }
         stray
+    }
+
+    /// Why there is no parameter at a dotted path; none where there may be one.
+    pub(crate) fn stray_param(&self, path: &str) -> Option<String> {
+        trust::stray_by(&self.params, path, true, alike)
     }
 
     /// The schema of the parameters as a call writes them, if it prescribes references.

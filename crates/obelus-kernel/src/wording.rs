@@ -20,18 +20,23 @@ pub fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     known.iter().map(|known| (distance(name, known), *known)).filter(|(d, _)| *d <= limit).min().map(|(_, known)| known)
 }
 
+/// How many letters are to be added, left out, replaced or exchanged with their neighbour.
 fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(64).enumerate() {
-        let mut before = std::mem::replace(&mut row[0], i + 1);
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
+    let (mut before, mut last): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..=b.len()).collect());
+    for (i, x) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
         for (j, y) in b.iter().enumerate() {
-            let cost = before + usize::from(x != *y);
-            before = row[j + 1];
-            row[j + 1] = cost.min(before + 1).min(row[j] + 1);
+            let replaced = last[j] + usize::from(x != y);
+            let mut least = replaced.min(last[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && a[i - 1] == *y && b[j - 1] == *x {
+                least = least.min(before[j - 1] + 1);
+            }
+            row.push(least);
         }
+        before = std::mem::replace(&mut last, row);
     }
-    row[b.len()]
+    last[b.len()]
 }
 
 /// The text, cut where it is long: a message never carries a whole document.
@@ -40,5 +45,20 @@ pub(crate) fn short(text: &str) -> String {
     match text.char_indices().nth(MOST) {
         Some((cut, _)) => format!("{}…", &text[..cut]),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_letter_too_many_too_few_wrong_or_exchanged_is_one_mistake() {
+        for (name, meant) in
+            [("payy", "pay"), ("py", "pay"), ("pax", "pay"), ("pya", "pay"), ("_outputPaht", "_outputPath")]
+        {
+            assert_eq!(closest(name, &["send", meant]), Some(meant), "{name}");
+        }
+        assert_eq!((distance("", "pay"), distance("pay", "pay"), closest("ypa", &["pay"])), (3, 0, None));
     }
 }

@@ -6,16 +6,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use obelus_kernel::dialect::Dialect;
-use obelus_kernel::policy::Policy;
+use obelus_kernel::policy::{Policy, PolicyFault};
 use obelus_kernel::session::{
     Approval, ConsentWords, FollowUp, ManagedFields, Mode, ModelMayConfirm, Planning, Session, Settings,
 };
 use obelus_kernel::steps::Steps;
 use obelus_kernel::{Context, Data, Fault, Message, Role, Tool};
-use serde::Deserialize;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use crate::places::{Places, said_by_yaml};
+use crate::places::{Places, from_yaml, said_by_yaml};
+use crate::policy_names::policy_faults;
 use crate::read::read_text;
 
 /// An agent's file, as it is written.
@@ -62,6 +65,8 @@ struct File {
     #[serde(default)]
     activities: Map<String, Value>,
     #[serde(default)]
+    delegates: Vec<String>,
+    #[serde(default)]
     mcp: Map<String, Value>,
     #[serde(default)]
     browser: Option<Map<String, Value>>,
@@ -99,8 +104,7 @@ struct Limits {
 }
 
 /// Tools stand in the file, or in files beside it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug)]
 enum Tools {
     Inline(Map<String, Value>),
     Files(Vec<String>),
@@ -109,6 +113,35 @@ enum Tools {
 impl Default for Tools {
     fn default() -> Self {
         Tools::Inline(Map::new())
+    }
+}
+
+/// What is wrong inside is told as it is, with its place.
+impl<'de> Deserialize<'de> for Tools {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ToolsVisitor)
+    }
+}
+
+struct ToolsVisitor;
+
+impl<'de> Visitor<'de> for ToolsVisitor {
+    type Value = Tools;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("tools by name, or a list of files with tools")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Tools, A::Error> {
+        Vec::deserialize(SeqAccessDeserializer::new(list)).map(Tools::Files)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Tools, A::Error> {
+        Map::deserialize(MapAccessDeserializer::new(map)).map(Tools::Inline)
+    }
+
+    fn visit_unit<E>(self) -> Result<Tools, E> {
+        Ok(Tools::default())
     }
 }
 
@@ -189,7 +222,7 @@ impl Agent {
     /// Reads an agent from the text of its file.
     pub fn parse(file: &Path, text: &str, folder: &Path) -> Result<Self, Vec<Problem>> {
         let mut reader = Reader { file, places: Places::of(text), problems: Vec::new() };
-        let read: File = match serde_saphyr::from_str(text) {
+        let read: File = match from_yaml(text) {
             Ok(read) => read,
             Err(error) => {
                 let (place, text) = match reader.places.is_map() {
@@ -201,10 +234,10 @@ impl Agent {
             }
         };
         let context = reader.context(&read, folder);
+        // Which tools a server has is known when it is asked.
+        let of_browser = read.browser.as_ref().map(|browser| browser.get("server").and_then(Value::as_str));
+        let of_browser = of_browser.map(|server| server.unwrap_or("browser"));
         if let Some(graph) = &read.graph {
-            // Which tools a server has is known when it is asked.
-            let of_browser = read.browser.as_ref().map(|browser| browser.get("server").and_then(Value::as_str));
-            let of_browser = of_browser.map(|server| server.unwrap_or("browser"));
             let is_server = |name: &str| read.mcp.contains_key(name) || of_browser == Some(name);
             let is_of_server = |name: &str| name.split_once('.').is_some_and(|(of, _)| is_server(of));
             for fault in graph.check(|name| context.tool(name).is_some() || is_of_server(name)) {
@@ -223,8 +256,9 @@ impl Agent {
                 format!("model: it is a name such as openai:NAME, or an object such as {{openai: NAME}}, not {kind}");
             reader.problem("model", words);
         }
-        if let Err(why) = read.policy.check(&|name| context.tool(name).cloned()) {
-            reader.problem("policy", format!("policy: {why}"));
+        let servers: Vec<&str> = read.mcp.keys().map(String::as_str).chain(of_browser).collect();
+        for fault in policy_faults(&read.policy, &context, folder, &servers) {
+            reader.policy_problem(&fault);
         }
         if let Some(schema) = &read.schema
             && let Err(fault) = Session::new("check", Context::new(), Some(schema.clone()), Arc::default())
@@ -282,6 +316,7 @@ fn settings(file: &File) -> Settings {
         question_seconds: limits.question_seconds.unwrap_or(default.question_seconds),
         reminder_seconds: limits.reminder_seconds.unwrap_or(default.reminder_seconds),
         before: file.before,
+        delegates: file.delegates.clone(),
         activities: default.activities,
         persistent: true,
     }
@@ -297,6 +332,15 @@ impl Reader<'_> {
     fn problem(&mut self, field: &str, text: String) {
         let place = self.places.find(field);
         self.problems.push(Problem { file: self.file.to_owned(), place, text });
+    }
+
+    /// Something wrong in the policy, which may be a bare list of rules.
+    fn policy_problem(&mut self, fault: &PolicyFault) {
+        let field = match self.places.is_list("policy") {
+            true => format!("policy{}", fault.field.trim_start_matches("rules")),
+            false => format!("policy.{}", fault.field),
+        };
+        self.problem(&field, format!("policy: {fault}"));
     }
 
     /// The memory that every session of the agent begins with.
@@ -322,6 +366,14 @@ impl Reader<'_> {
             data.schema = file.state.schema.clone().map(Box::new);
             data.description.clone_from(&file.state.description);
             self.append(&mut context, "state", Message::Data(Box::new(data)));
+            for fault in context.breaches("state", false) {
+                let field = if fault.field == "schema" {
+                    "state.schema".to_owned()
+                } else {
+                    format!("state.data.{}", fault.field)
+                };
+                self.problem(&field, fault.to_string());
+            }
         }
         for (index, message) in file.context.iter().enumerate() {
             let field = format!("context[{index}]");
@@ -329,6 +381,9 @@ impl Reader<'_> {
                 Ok(parsed) => self.append(&mut context, &field, parsed.message),
                 Err(fault) => self.problem(&field, fault.in_message(index).to_string()),
             }
+        }
+        if let Err(why) = crate::delegates::merge_upfront(&mut context, folder) {
+            self.problem("tools", why);
         }
         for tool in context.tools() {
             let Some(before) = &tool.before else { continue };
@@ -368,6 +423,9 @@ impl Reader<'_> {
             Ok(tool) => {
                 for (annotation, words) in tool.stray_paths().into_iter().chain(tool.odd_words()) {
                     self.problem(&format!("{field}.{annotation}"), format!("TOOL-1: {words}"));
+                }
+                for (annotation, words) in tool.unknown_annotations() {
+                    self.problem(&format!("{field}.{annotation}"), format!("TOOL-4: {words}"));
                 }
                 let tools = Map::from_iter([(name.to_owned(), schema.clone())]);
                 self.append(context, field, Message::Tool(Box::new(tools)));

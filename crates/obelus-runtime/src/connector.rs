@@ -34,6 +34,14 @@ pub struct Connections {
     pub model: Arc<dyn Model>,
     /// What was started for the session, if something was.
     pub services: Option<Arc<dyn Services>>,
+    /// Reads saved requests of delegates at addresses, where that is possible.
+    pub requests: Option<Arc<dyn RequestSource>>,
+}
+
+/// Reads saved requests of delegates at addresses. The session asks only for those that its settings allow.
+pub trait RequestSource: Send + Sync {
+    /// The text of a saved request.
+    fn read<'a>(&'a self, address: &'a str) -> ConnectFuture<'a, Result<String, String>>;
 }
 
 /// Services that are started for one session, such as MCP servers. They are ended with it.
@@ -53,7 +61,7 @@ pub struct ConnectError(pub String);
 impl Connections {
     /// Activities of a program's own, and no model.
     pub fn new(activities: Activities) -> Self {
-        Self { activities: Arc::new(activities), model: Arc::new(NoModel), services: None }
+        Self { activities: Arc::new(activities), model: Arc::new(NoModel), services: None, requests: None }
     }
 
     /// The same, with a model.

@@ -37,7 +37,7 @@
 //! | `spec`, `connector` | what a session is made of, and what it is connected to |
 //! | `store`, `restore`, `fork` | journals of sessions, and sessions made of them again |
 //! | `activity`, `elicitor`, `observation`, `model` | what carries out calls and answers requests |
-//! | `agent`, `bundled`, `request`, `places`, `read` | agents and requests as files |
+//! | `agent`, `bundled`, `request`, `places`, `policy_names`, `read` | agents and requests as files |
 //! | `session_files`, `state_file`, `iteration_log`, `images`, `mask` | what stands beside a journal for people |
 //! | `secret` | texts that can be used and cannot be shown |
 //! | `words`, `report` | what a turn came to, in words |
@@ -48,6 +48,7 @@ mod agent;
 mod bundled;
 mod clock;
 mod connector;
+mod delegates;
 mod elicitor;
 mod events;
 mod fork;
@@ -59,6 +60,7 @@ mod mask;
 mod model;
 mod observation;
 mod places;
+mod policy_names;
 mod read;
 mod report;
 mod request;
@@ -79,7 +81,7 @@ pub use handle::SessionHandle;
 pub use host::{Export, Forked, Host, HostBuilder, HostError, Reopened};
 
 // What they are made of, and connected to.
-pub use connector::{ConnectError, ConnectFuture, Connections, Connector, Services};
+pub use connector::{ConnectError, ConnectFuture, Connections, Connector, RequestSource, Services};
 pub use spec::{BoundActivities, ChosenModel, LocalOptions, McpSection, SessionSpec, SpecDifference, SpecError};
 
 // What carries out calls and answers requests.
@@ -108,16 +110,16 @@ pub use restore::{
 pub use agent::{Agent, Problem};
 pub use bundled::{bundled_agent, bundled_agents, is_bundled};
 pub use images::{ImageError, ImageStore};
-pub use places::place_in;
+pub use places::Places;
 pub use read::{Unreadable, read_text, read_text_from};
-pub use request::{Request, RequestError, read_document};
+pub use request::{Request, RequestError, place_of, read_document};
 
 // What people see.
 pub use iteration_log::{IterationLog, Rotation};
 pub use mask::{masked, masked_value};
 pub use report::{missing_data, render_report, undone};
 pub use session_files::SessionFiles;
-pub use state_file::{FileNews, Found, StateFile};
+pub use state_file::{FileNews, StateFile, StateNews};
 pub use words::{
     Ending, Language, error_words, fault_of, fill, how_it_ended, one_line, refused_in_words, why_it_ended,
 };

@@ -5,8 +5,11 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-/// The places of everything in a document.
-pub(crate) struct Places(Option<Spanned<Tree>>);
+/// Places of longer documents are not looked for: they take many times the room of the document.
+const LONGEST: usize = 4 << 20;
+
+/// The places of everything in a document, in YAML or JSON.
+pub struct Places(Option<Spanned<Tree>>);
 
 enum Tree {
     Leaf,
@@ -15,9 +18,9 @@ enum Tree {
 }
 
 impl Places {
-    /// Reads the places of a document; of one that cannot be read there are none.
-    pub(crate) fn of(text: &str) -> Self {
-        Self(serde_saphyr::from_str(text).ok())
+    /// Reads the places of a document; of one that cannot be read, or is very long, there are none.
+    pub fn of(text: &str) -> Self {
+        Self(Some(text).filter(|text| text.len() <= LONGEST).and_then(|text| from_yaml(text).ok()))
     }
 
     /// Whether the document as a whole is an object, if it could be read.
@@ -25,8 +28,18 @@ impl Places {
         self.0.as_ref().map(|whole| matches!(whole.value, Tree::Map(_)))
     }
 
+    /// Whether what a dotted path names is a list.
+    pub(crate) fn is_list(&self, path: &str) -> bool {
+        self.closest(path).is_some_and(|found| matches!(found.value, Tree::List(_)))
+    }
+
     /// The line and column of what a dotted path names, or of the closest thing around it.
-    pub(crate) fn find(&self, path: &str) -> Option<(u64, u64)> {
+    pub fn find(&self, path: &str) -> Option<(u64, u64)> {
+        self.closest(path).map(|found| (found.defined.line(), found.defined.column()))
+    }
+
+    /// What a dotted path names, or the closest thing around it.
+    fn closest(&self, path: &str) -> Option<&Spanned<Tree>> {
         let mut at = self.0.as_ref()?;
         for step in path.split(['.', '[', ']']).filter(|step| !step.is_empty()) {
             let next = match &at.value {
@@ -39,13 +52,14 @@ impl Places {
                 None => break,
             }
         }
-        Some((at.defined.line(), at.defined.column()))
+        Some(at)
     }
 }
 
-/// The line and column in a YAML text of what a dotted path names, or of the closest thing around it.
-pub fn place_in(text: &str, path: &str) -> Option<(u64, u64)> {
-    Places::of(text).find(path)
+/// Reads YAML. Only `true` and `false` are booleans, as in YAML 1.2: `no` is a word, and `n` may be the name of a
+/// parameter.
+pub(crate) fn from_yaml<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, serde_saphyr::Error> {
+    serde_saphyr::from_str_with_options(text, serde_saphyr::options! { strict_booleans: true })
 }
 
 /// What the parser has to say about a text, on one line, and the place apart from it.

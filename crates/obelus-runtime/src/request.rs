@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use obelus_kernel::session::Settings;
 use obelus_kernel::{Context, Fault};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::places::said_by_yaml;
+use crate::places::{Places, from_yaml, said_by_yaml};
 
 /// A request as it was read.
 #[derive(Clone, Debug)]
@@ -43,8 +44,15 @@ pub enum RequestError {
     #[error("{0}: {1}")]
     Shape(PathBuf, String),
     /// Its context breaks a rule.
-    #[error("{0}: {1}")]
-    Context(PathBuf, Fault),
+    #[error("{}{}: {fault}", path.display(), place.map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default())]
+    Context {
+        /// The file.
+        path: PathBuf,
+        /// Line and column, where they are known.
+        place: Option<(u64, u64)>,
+        /// What is wrong.
+        fault: Box<Fault>,
+    },
 }
 
 /// Reads a JSON or YAML document; the place at fault is part of the message.
@@ -53,7 +61,7 @@ pub fn read_document(path: &Path, text: &str) -> Result<Value, RequestError> {
         return Err(RequestError::Shape(path.to_owned(), "it is empty; JSON or YAML is expected".to_owned()));
     }
     if is_yaml(path, text) {
-        serde_saphyr::from_str(text).map_err(|error| {
+        from_yaml(text).map_err(|error| {
             let (place, words) = said_by_yaml(&error);
             RequestError::Syntax { path: path.to_owned(), place, words: format!("not YAML: {words}") }
         })
@@ -82,12 +90,22 @@ fn is_yaml(path: &Path, text: &str) -> bool {
 impl Request {
     /// Reads a request from the text of a file, or a bare array of messages as its context.
     pub fn parse(path: &Path, text: &str) -> Result<Self, RequestError> {
+        Self::read(path, text).map_err(|error| match error {
+            RequestError::Context { path, fault, .. } => {
+                let place = place_of(&Places::of(text), &fault);
+                RequestError::Context { path, place, fault }
+            }
+            other => other,
+        })
+    }
+
+    fn read(path: &Path, text: &str) -> Result<Self, RequestError> {
         let shape = |error: String| RequestError::Shape(path.to_owned(), error);
         let (context, mut fields) = match text.trim_start().chars().next() {
             Some('{') if !is_yaml(path, text) => from_json_object(path, text)?,
             Some('[') if !is_yaml(path, text) => {
                 let context = Context::from_json(text);
-                (context.map_err(|fault| RequestError::Context(path.to_owned(), fault))?, Map::new())
+                (context.map_err(|fault| in_context(path, fault))?, Map::new())
             }
             _ => from_document(path, read_document(path, text)?)?,
         };
@@ -117,6 +135,11 @@ impl Request {
         if let Some(settings) = settings.as_ref().filter(|settings| !settings.is_object()) {
             return Err(shape(format!("`settings` is an object, not {}", obelus_kernel::type_name(settings))));
         }
+        if let Some(settings) = &settings
+            && let Err(error) = serde_json::from_value::<Settings>(settings.clone())
+        {
+            return Err(wrong_settings(path, text, &error));
+        }
         fields.shift_remove("solution");
         let ignored = fields.into_iter().map(|(name, _)| name).collect();
         Ok(Self { context, schema, activities, model, settings, ignored })
@@ -132,7 +155,7 @@ fn from_json_object(path: &Path, text: &str) -> Result<(Context, Map<String, Val
         Some(messages) if messages.get().starts_with('[') => Context::from_json(messages.get()),
         Some(other) => Context::from_value(serde_json::from_str(other.get()).unwrap_or_default()),
     };
-    let context = context.map_err(|fault| RequestError::Context(path.to_owned(), fault))?;
+    let context = context.map_err(|fault| in_context(path, fault))?;
     let read = |(name, raw): (String, &RawValue)| match serde_json::from_str(raw.get()) {
         Ok(value) => Ok((name, value)),
         // It was JSON as part of the whole, so that only its depth can be at fault.
@@ -150,8 +173,31 @@ fn from_document(path: &Path, document: Value) -> Result<(Context, Map<String, V
             return Err(RequestError::Shape(path.to_owned(), words));
         }
     };
-    let context = Context::from_value(messages).map_err(|fault| RequestError::Context(path.to_owned(), fault))?;
+    let context = Context::from_value(messages).map_err(|fault| in_context(path, fault))?;
     Ok((context, fields))
+}
+
+/// The settings are read once more, by the parser that knows the place.
+fn wrong_settings(path: &Path, text: &str, error: &serde_json::Error) -> RequestError {
+    #[derive(serde::Deserialize)]
+    struct OnlySettings {
+        #[serde(rename = "settings")]
+        _settings: Settings,
+    }
+    let place = from_yaml::<OnlySettings>(text).err().and_then(|error| said_by_yaml(&error).0);
+    RequestError::Syntax { path: path.to_owned(), place, words: format!("settings: {error}") }
+}
+
+fn in_context(path: &Path, fault: Fault) -> RequestError {
+    RequestError::Context { path: path.to_owned(), place: None, fault: Box::new(fault) }
+}
+
+/// Where a fault of a context stands in the file of its request.
+pub fn place_of(places: &Places, fault: &Fault) -> Option<(u64, u64)> {
+    let context = if places.is_list("") { "" } else { "context" };
+    let message = fault.message.map(|index| format!("[{index}]")).unwrap_or_default();
+    let call = fault.call.map(|index| format!(".plan[{index}]")).unwrap_or_default();
+    places.find(&format!("{context}{message}{call}.{}", fault.field))
 }
 
 fn no_context(path: &Path) -> RequestError {

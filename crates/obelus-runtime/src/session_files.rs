@@ -8,7 +8,7 @@ use obelus_kernel::session::{Input, Reply, Session, Start};
 use crate::StoreError;
 use crate::iteration_log::{IterationLog, Rotation};
 use crate::restore::TurnStates;
-use crate::state_file::{FileNews, Found, StateFile};
+use crate::state_file::{FileNews, StateFile, StateNews};
 
 /// The files of one session.
 pub struct SessionFiles {
@@ -49,7 +49,7 @@ impl SessionFiles {
         self.state.recognise(&session.state(), |visit| states.visit(visit));
     }
 
-    pub(crate) fn look(&mut self, session: &Session) -> Found {
+    pub(crate) fn look(&mut self, session: &Session) -> StateNews {
         self.state.look(session)
     }
 

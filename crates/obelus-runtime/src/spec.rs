@@ -6,15 +6,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use obelus_kernel::policy::PolicyFault;
 use obelus_kernel::session::{Mode, Session, Settings};
 use obelus_kernel::steps::Steps;
-use obelus_kernel::{Context, Fault};
+use obelus_kernel::{Context, Data, Fault, Message};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use crate::activity::Activities;
 use crate::agent::Agent;
 use crate::bundled::is_bundled;
+use crate::delegates::merge_upfront;
+use crate::policy_names::policy_faults;
 use crate::request::Request;
 pub use difference::SpecDifference;
 
@@ -113,9 +116,15 @@ pub enum SpecError {
     /// The request's settings cannot be read.
     #[error("{0}: settings: {1}")]
     Settings(String, serde_json::Error),
-    /// The request's policy is wrong.
-    #[error("{0}: settings.policy: {1}")]
-    Policy(String, String),
+    /// An input does not fit the schema of its kind.
+    #[error("{0}")]
+    Input(Fault),
+    /// The policy is wrong.
+    #[error("{0}: policy: {1}")]
+    Policy(String, PolicyFault),
+    /// The delegate of a tool cannot be read beforehand.
+    #[error("{0}: {1}")]
+    Delegate(String, String),
     /// A folder has no absolute path.
     #[error("{}: {}", .0.display(), .1)]
     Folder(PathBuf, io::Error),
@@ -140,11 +149,10 @@ impl SessionSpec {
                 serde_json::from_value(given).map_err(|error| SpecError::Settings(name.clone(), error))?
             }
         };
-        let tool = |name: &str| request.context.tool(name).cloned();
-        settings.policy.check(&tool).map_err(|why| SpecError::Policy(name.clone(), why))?;
-        let folder = folder_of(path);
+        let (mut context, folder) = (request.context, folder_of(path));
+        merge_upfront(&mut context, &folder).map_err(|why| SpecError::Delegate(name.clone(), why))?;
         Ok(Self {
-            context: request.context,
+            context,
             schema: request.schema,
             settings,
             activities: vec![BoundActivities { folder: folder.clone(), bound: request.activities }],
@@ -179,6 +187,29 @@ impl SessionSpec {
             questions_after: 0,
             local: LocalOptions::default(),
         }
+    }
+
+    /// Gives it an input, held against the schema of the kind `input` (PLAN-12).
+    pub fn give_input(&mut self, input: Value) -> Result<(), SpecError> {
+        let message = Message::Data(Box::new(Data::plain("input", input)));
+        self.context.append(vec![message]).map_err(|fault| SpecError::Input(Fault { message: None, ..fault }))?;
+        match self.context.breaches("input", true).into_iter().next() {
+            None => Ok(()),
+            Some(fault) => Err(SpecError::Input(fault)),
+        }
+    }
+
+    /// Whether every line of its policy means something. Its servers have been asked for their tools, or it has none.
+    pub fn check_policy(&self) -> Result<(), SpecError> {
+        match self.policy_faults().into_iter().next() {
+            None => Ok(()),
+            Some(fault) => Err(SpecError::Policy(self.name.clone(), fault)),
+        }
+    }
+
+    /// Lines of its policy that mean nothing, and examples that come out otherwise (POL-3).
+    pub fn policy_faults(&self) -> Vec<PolicyFault> {
+        policy_faults(&self.settings.policy, &self.context, &self.folder, &[])
     }
 
     /// What a store holds of it. Every path in it is absolute.

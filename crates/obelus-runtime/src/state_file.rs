@@ -89,7 +89,7 @@ impl std::fmt::Display for FileNews {
 
 /// What was found in the file.
 #[derive(Debug, PartialEq)]
-pub enum Found {
+pub enum StateNews {
     /// Nothing that a person has changed.
     Nothing,
     /// What a person has changed, as a state.
@@ -166,25 +166,25 @@ impl StateFile {
     }
 
     /// Looks whether a person has changed something. What does not fit is told once.
-    pub fn look(&mut self, session: &Session) -> Found {
+    pub fn look(&mut self, session: &Session) -> StateNews {
         let bytes = match self.read() {
             Ok(Some(bytes)) if !self.is_known(&bytes) => bytes,
             Ok(_) => {
                 self.refused = None;
-                return Found::Nothing;
+                return StateNews::Nothing;
             }
-            Err(error) => return Found::News(self.trouble(&error)),
+            Err(error) => return StateNews::News(self.trouble(&error)),
         };
         if self.refused.as_ref() == Some(&bytes) {
-            return Found::Nothing;
+            return StateNews::Nothing;
         }
         self.found.clone_from(&bytes);
         match self.changes(&bytes, session) {
-            Ok(None) => Found::Nothing,
-            Ok(Some(state)) => Found::Edited(state),
+            Ok(None) => StateNews::Nothing,
+            Ok(Some(state)) => StateNews::Edited(state),
             Err((place, why)) => {
                 self.refused = Some(bytes);
-                Found::News(FileNews::Refused { place, why, ours: self.ours() })
+                StateNews::News(FileNews::Refused { place, why, ours: self.ours() })
             }
         }
     }

@@ -3,9 +3,9 @@
 //!
 //! ```
 //! # async fn example() -> Result<(), obelus_sandbox::StartError> {
-//! use obelus_sandbox::{Options, Portal};
+//! use obelus_sandbox::{SandboxOptions, Portal};
 //!
-//! let portal = Portal::start(Options::default()).await?;
+//! let portal = Portal::start(SandboxOptions::default()).await?;
 //! println!("{}", portal.base_url()); // http://127.0.0.1:PORT/rest/1/sandbox0token/
 //! portal.stop().await;
 //! # Ok(())
@@ -36,4 +36,4 @@ mod store;
 mod tls;
 mod wire;
 
-pub use portal::{DEFAULT_APPLICATION_TOKEN, DEFAULT_TOKEN, Events, Options, Portal, StartError};
+pub use portal::{DEFAULT_APPLICATION_TOKEN, DEFAULT_TOKEN, Events, Portal, SandboxOptions, StartError};

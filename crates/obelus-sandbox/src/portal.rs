@@ -35,7 +35,7 @@ pub enum Events {
 
 /// Options of a portal. The default is a portal in memory at a free local port.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct SandboxOptions {
     /// The address to listen at.
     pub listen: SocketAddr,
     /// The owner of the webhook, one of the users 1 to 8.
@@ -65,9 +65,9 @@ pub struct Options {
     pub deals: usize,
 }
 
-impl Default for Options {
+impl Default for SandboxOptions {
     fn default() -> Self {
-        Options {
+        SandboxOptions {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             user: 1,
             token: DEFAULT_TOKEN.to_owned(),
@@ -152,7 +152,7 @@ impl Portal {
     /// # Errors
     ///
     /// See [`StartError`].
-    pub async fn start(options: Options) -> Result<Portal, StartError> {
+    pub async fn start(options: SandboxOptions) -> Result<Portal, StartError> {
         if options.token.is_empty() || !options.token.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c)) {
             return Err(StartError::Token);
         }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
-use obelus_sandbox::{Options, Portal};
+use obelus_sandbox::{Portal, SandboxOptions};
 
 fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sdk")
@@ -66,7 +66,7 @@ fn node_modules() -> PathBuf {
 fn check(tls: bool, mut program: Command, script: &str) -> String {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
-    let options = Options { rate: false, tls, ..Options::default() };
+    let options = SandboxOptions { rate: false, tls, ..SandboxOptions::default() };
     let portal = runtime.block_on(Portal::start(options)).expect("a portal");
     let certificate = portal.write_certificate(Path::new(env!("CARGO_TARGET_TMPDIR"))).expect("a file");
     program.arg(scripts().join(script)).env("SANDBOX_URL", portal.base_url()).env("PYTHONDONTWRITEBYTECODE", "1");

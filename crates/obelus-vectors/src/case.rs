@@ -42,7 +42,7 @@ impl Case<'_> {
 
 /// The outcome of a case.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct CaseOutcome {
     /// The file that contains it.
     pub file: PathBuf,
     /// Its name.
@@ -55,7 +55,7 @@ pub struct Outcome {
     pub seen: Value,
 }
 
-impl Outcome {
+impl CaseOutcome {
     /// Whether the case passed.
     pub fn ok(&self) -> bool {
         self.why.is_empty() && !self.unsupported
@@ -66,7 +66,7 @@ impl Outcome {
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Every case, by file and position.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<CaseOutcome>,
 }
 
 impl Report {
@@ -87,7 +87,7 @@ impl Report {
 
     /// The report as JSON for other programs.
     pub fn to_json(&self) -> Value {
-        let case = |outcome: &Outcome| {
+        let case = |outcome: &CaseOutcome| {
             let mut case = json!({
                 "file": outcome.file.display().to_string(),
                 "name": outcome.name,
@@ -169,7 +169,7 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
 }
 
 /// Runs the cases of one file.
-pub fn run_file(file: &Path, text: &str) -> Result<Vec<Outcome>, String> {
+pub fn run_file(file: &Path, text: &str) -> Result<Vec<CaseOutcome>, String> {
     let cases = read_cases(file, text)?;
     Ok(cases.iter().enumerate().map(|(index, case)| run(file, index, case)).collect())
 }
@@ -181,8 +181,8 @@ pub(crate) fn read_cases<'a>(file: &Path, text: &'a str) -> Result<Vec<Case<'a>>
     Ok(cases.into_iter().map(|fields| Case { fields }).collect())
 }
 
-fn run(file: &Path, index: usize, case: &Case<'_>) -> Outcome {
-    let mut outcome = Outcome {
+fn run(file: &Path, index: usize, case: &Case<'_>) -> CaseOutcome {
+    let mut outcome = CaseOutcome {
         file: file.to_owned(),
         name: case.name(index),
         why: Vec::new(),

@@ -24,7 +24,7 @@ pub struct Asked {
 
 /// The result of a case.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
+pub enum EvalVerdict {
     /// Every expectation was met.
     Passed,
     /// Some expectation was not met.
@@ -41,7 +41,7 @@ pub struct Evaluated {
     /// Its name.
     pub name: String,
     /// The result.
-    pub verdict: Verdict,
+    pub verdict: EvalVerdict,
     /// Differences from the expectations.
     pub why: Vec<String>,
     /// Answers that could not be read. A case still passes if the model repaired its answer.
@@ -65,9 +65,9 @@ impl Evaluated {
     /// The result as JSON for other programs.
     pub fn to_json(&self) -> Value {
         let (verdict, reason) = match &self.verdict {
-            Verdict::Passed => ("passed", None),
-            Verdict::Failed => ("failed", None),
-            Verdict::Skipped(reason) => ("skipped", Some(reason)),
+            EvalVerdict::Passed => ("passed", None),
+            EvalVerdict::Failed => ("failed", None),
+            EvalVerdict::Skipped(reason) => ("skipped", Some(reason)),
         };
         let mut case = json!({
             "file": self.file.display().to_string(),
@@ -102,7 +102,7 @@ pub fn evaluate(
         let mut evaluated = Evaluated {
             file: file.to_owned(),
             name: case.name(index),
-            verdict: Verdict::Passed,
+            verdict: EvalVerdict::Passed,
             why: Vec::new(),
             out_of_format: Vec::new(),
             turns: Vec::new(),
@@ -113,7 +113,7 @@ pub fn evaluate(
             evaluated.why.push(error);
         }
         if !evaluated.why.is_empty() {
-            evaluated.verdict = Verdict::Failed;
+            evaluated.verdict = EvalVerdict::Failed;
         }
         done(&evaluated);
         let stop = evaluated.hopeless.is_some();
@@ -133,7 +133,7 @@ fn evaluate_case(
 ) -> Result<(), String> {
     let settings = with_settings(agent.settings.clone(), &case.get("settings")?)?;
     if let Some(reason) = skip_reason(case, agent, settings.dialect)? {
-        into.verdict = Verdict::Skipped(reason);
+        into.verdict = EvalVerdict::Skipped(reason);
         return Ok(());
     }
     let peers = ModelPeers { model, portal: Vec::new(), turns: Vec::new(), out_of_format: Vec::new(), hopeless: None };

@@ -9,10 +9,10 @@
 //! Kinds that this version cannot run are reported and never counted as passed.
 
 mod case;
-pub use case::{Case, Outcome, Report, find_files, run_file, run_paths};
+pub use case::{Case, CaseOutcome, Report, find_files, run_file, run_paths};
 
 mod eval;
-pub use eval::{Asked, Evaluated, Verdict, evaluate};
+pub use eval::{Asked, EvalVerdict, Evaluated, evaluate};
 
 mod conversation;
 mod plan;

@@ -6,12 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use obelus_vectors::Outcome;
+use obelus_vectors::CaseOutcome;
 use serde_json::{Value, json};
 
 /// The conversations of each rule, with their outcomes.
-static BY_RULE: LazyLock<BTreeMap<String, Vec<Outcome>>> = LazyLock::new(|| {
-    let mut by_rule: BTreeMap<String, Vec<Outcome>> = BTreeMap::new();
+static BY_RULE: LazyLock<BTreeMap<String, Vec<CaseOutcome>>> = LazyLock::new(|| {
+    let mut by_rule: BTreeMap<String, Vec<CaseOutcome>> = BTreeMap::new();
     for file in conversations() {
         let text = fs::read_to_string(&file).expect("readable");
         let cases: Vec<Value> = serde_json::from_str(&text).expect("an array of cases");

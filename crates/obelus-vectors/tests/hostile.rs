@@ -7,13 +7,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use obelus_vectors::{Outcome, run_file};
+use obelus_vectors::{CaseOutcome, run_file};
 use serde_json::Value;
 
 /// One case of a story with its outcome.
 struct Half {
     case: Value,
-    outcome: Outcome,
+    outcome: CaseOutcome,
 }
 
 impl Half {
@@ -156,7 +156,7 @@ fn harm_that_is_done_is_seen() {
     let case = serde_json::json!({"expect": {"never": [{"_tool": "pay", "to": "x"}]}});
     let told = |to: &str| Half {
         case: case.clone(),
-        outcome: Outcome {
+        outcome: CaseOutcome {
             file: PathBuf::new(),
             name: String::new(),
             why: Vec::new(),

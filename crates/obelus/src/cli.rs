@@ -11,7 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use agents::{Agents, Explain, Login, Pin, Policy};
 pub(crate) use people::{Answer, Approve, Deny, Inbox, Verb};
-pub(crate) use plan::{Check, Format, Graph, Plan, RunPlan, Simulate};
+pub(crate) use plan::{Check, Format, Graph, Plan, PlanFile, RunPlan, Simulate};
 pub(crate) use sessions::Sessions;
 
 /// Agents that do real work under human control.

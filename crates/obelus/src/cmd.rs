@@ -7,6 +7,7 @@ mod completions;
 pub(crate) mod demo;
 mod doctor;
 pub(crate) mod eval;
+mod faults;
 mod holder;
 mod host;
 mod people;

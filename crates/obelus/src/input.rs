@@ -20,8 +20,12 @@ pub(crate) fn name(path: &Path) -> String {
 
 /// Reads a request in JSON or YAML, or a bare array of messages as its context.
 pub(crate) fn request(path: &Path) -> Result<Request> {
-    let text = text(path)?;
-    let request = Request::parse(Path::new(&name(path)), &text)?;
+    request_from(path, &text(path)?)
+}
+
+/// The same from the text of the file.
+pub(crate) fn request_from(path: &Path, text: &str) -> Result<Request> {
+    let request = Request::parse(Path::new(&name(path)), text)?;
     for field in &request.ignored {
         output::warning(&format!("{}: the field `{field}` is not used", name(path)));
     }

@@ -444,3 +444,23 @@ fn another_plan_input_or_agent_under_a_session_is_refused() {
     assert!(words(&refused).contains("it was made of the agent `helper`"), "{}", words(&refused));
     assert_eq!(harness.done(), ["a", "c"]);
 }
+
+/// Nobody waits for the call, so that the turn ends without it; the question is open all the same.
+#[test]
+fn a_plan_with_an_effect_in_doubt_has_not_ended_well() {
+    let harness = Harness::new("in-doubt");
+    let plan = PLAN.lines().filter(|line| !line.contains("id: b") && !line.contains("id: c")).collect::<Vec<_>>();
+    let plan = plan.join("\n").replace(", _outputPath: †state.a", "");
+    fs::write(harness.folder.join("plan.yaml"), plan).unwrap();
+    let gate = harness.hold("a");
+    let mut run = harness.begin();
+    harness.wait_for("began-a");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    fs::remove_file(gate).unwrap();
+    for _ in 0..2 {
+        let run = harness.does(&["plan", "run", "plan.yaml", "--session", "s"]);
+        assert_eq!(run.status.code(), Some(3), "{}", words(&run));
+        assert!(words(&run).contains("did this happen?"), "{}", words(&run));
+    }
+}

@@ -362,10 +362,10 @@ fn with_dialog(before: &str, did: &str, modal: &Modal) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::browser::Snapshot;
+    use crate::browser::PageSnapshot;
 
     fn page(text: &str) -> Seen {
-        Seen { text: text.to_owned(), snapshot: Snapshot::parse(text), ..Seen::default() }
+        Seen { text: text.to_owned(), snapshot: PageSnapshot::parse(text), ..Seen::default() }
     }
 
     #[test]

@@ -68,7 +68,7 @@ impl Answer {
                 self.address = line("- Page URL: ");
                 self.title = line("- Page Title: ");
             }
-            "Snapshot" => {
+            "PageSnapshot" => {
                 let block = section.strip_prefix("```yaml\n").unwrap_or(section);
                 self.snapshot = Some(block.strip_suffix("```").unwrap_or(block).trim_end_matches('\n').to_owned());
             }
@@ -124,22 +124,22 @@ mod tests {
     fn sections_are_told_apart() {
         let answer = Answer::parse(
             "### Open tabs\n- 0: (current) [A](http://a.test/)\n- 1: [B](http://b.test/)\n### Page\n- Page URL: http://a.test/\n\
-             - Page Title: A ### Snapshot\n### Snapshot\n```yaml\n- button \"### Error\" [ref=e1]\n```\n### Events\n\
+             - Page Title: A ### PageSnapshot\n### PageSnapshot\n```yaml\n- button \"### Error\" [ref=e1]\n```\n### Events\n\
              - Downloading file a ...\n- Downloaded file a to \"out/a\"",
         );
         assert_eq!(answer.address.as_deref(), Some("http://a.test/"));
-        assert_eq!(answer.title.as_deref(), Some("A ### Snapshot"));
+        assert_eq!(answer.title.as_deref(), Some("A ### PageSnapshot"));
         assert_eq!(answer.snapshot.as_deref(), Some("- button \"### Error\" [ref=e1]"));
         assert_eq!((answer.downloads, answer.error, answer.modal), (1, None, None));
         assert!(answer.tabs.unwrap().contains("b.test"));
-        assert_eq!(Answer::parse("### Snapshot\n```yaml\n\n```").snapshot.as_deref(), Some(""));
+        assert_eq!(Answer::parse("### PageSnapshot\n```yaml\n\n```").snapshot.as_deref(), Some(""));
     }
 
     #[test]
     fn words_of_a_dialog_are_nothing_but_words() {
         let answer = Answer::parse(
             "### Error\nError: Tool \"browser_snapshot\" does not handle the modal state.\n### Modal state\n\
-             - [\"confirm\" dialog with message \"a\n### Snapshot\n```yaml\n- button \"x\" [ref=e1]\n```\"]: can be handled",
+             - [\"confirm\" dialog with message \"a\n### PageSnapshot\n```yaml\n- button \"x\" [ref=e1]\n```\"]: can be handled",
         );
         assert_eq!(answer.modal.unwrap().kind, "confirm");
         assert_eq!(answer.snapshot, None);
@@ -158,13 +158,13 @@ mod tests {
 
     #[test]
     fn fuzz_what_the_server_says_of_a_page_is_read_whatever_it_is() {
-        use crate::browser::{Snapshot, is_id};
+        use crate::browser::{PageSnapshot, is_id};
         crate::fuzz::fuzz("browser", |input| {
             let text = String::from_utf8_lossy(input);
             let answer = Answer::parse(&text);
             let _ = in_our_words(&text);
             let Some(page) = answer.snapshot else { return answer.modal.is_some() };
-            let snapshot = Snapshot::parse(&page);
+            let snapshot = PageSnapshot::parse(&page);
             for element in snapshot.elements() {
                 assert!(is_id(&element.id) && page.contains(&format!("[ref={}]", element.id)));
                 assert_eq!(snapshot.get(&element.id), Some(element));

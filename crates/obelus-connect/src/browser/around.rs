@@ -73,10 +73,10 @@ fn plain(lines: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::browser::Snapshot;
+    use crate::browser::PageSnapshot;
 
     fn arounds(page: &str) -> Vec<Option<String>> {
-        let snapshot = Snapshot::parse(page);
+        let snapshot = PageSnapshot::parse(page);
         let buttons = snapshot.elements().iter().filter(|element| element.role == "button");
         buttons.map(|button| around(page, button)).collect()
     }

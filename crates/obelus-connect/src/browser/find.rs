@@ -11,7 +11,7 @@ const CHROMIUMS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct BrowserParts {
     /// The program that is the server, or runs it.
     pub program: Option<PathBuf>,
     /// What the program is given before everything else.
@@ -19,12 +19,12 @@ pub struct Found {
     /// The browser.
     pub chromium: Option<PathBuf>,
     /// What is not there; nothing, where everything is.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingPart>,
 }
 
 /// Something that is not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingPart {
     /// What it is.
     pub what: &'static str,
     /// Why it is not found, in words.
@@ -33,10 +33,11 @@ pub struct Missing {
     pub command: String,
 }
 
-impl Found {
+impl BrowserParts {
     /// What is missing and how it is installed, in words for a person; nothing, where everything is there.
     pub fn complaint(&self) -> Option<String> {
-        let line = |missing: &Missing| format!("{}: {}; install it by: {}", missing.what, missing.why, missing.command);
+        let line =
+            |missing: &MissingPart| format!("{}: {}; install it by: {}", missing.what, missing.why, missing.command);
         (!self.missing.is_empty()).then(|| self.missing.iter().map(line).collect::<Vec<_>>().join("\n"))
     }
 }
@@ -45,18 +46,18 @@ impl Found {
 ///
 /// The server is the file that `OBELUS_PLAYWRIGHT_MCP` names, else `playwright-mcp` on the path, else what is installed
 /// in `obelus/browser` in the user's data folder. The browser is what `OBELUS_CHROMIUM` names, else what is on the path.
-pub fn find() -> Found {
+pub fn find() -> BrowserParts {
     find_by(&|name| std::env::var_os(name).filter(|value| !value.is_empty()))
 }
 
 /// Looks for what a browser needs.
 struct Search<'a> {
     env: &'a dyn Fn(&str) -> Option<OsString>,
-    found: Found,
+    found: BrowserParts,
 }
 
-fn find_by(env: &dyn Fn(&str) -> Option<OsString>) -> Found {
-    let mut search = Search { env, found: Found::default() };
+fn find_by(env: &dyn Fn(&str) -> Option<OsString>) -> BrowserParts {
+    let mut search = Search { env, found: BrowserParts::default() };
     let script = search.playwright_mcp();
     search.node(script);
     search.chromium();
@@ -75,7 +76,7 @@ impl Search<'_> {
         let data = data.or_else(|| (self.env)("HOME").map(|home| PathBuf::from(home).join(".local/share")));
         let folder = data.map(|data| data.join("obelus/browser"));
         let shown = folder.as_deref().map_or("~/.local/share/obelus/browser".to_owned(), in_shell);
-        let missing = |why: String| Missing {
+        let missing = |why: String| MissingPart {
             what: "Playwright MCP",
             why,
             command: format!("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD=1 npm install --prefix {shown} {PLAYWRIGHT_MCP}"),
@@ -104,7 +105,7 @@ impl Search<'_> {
     fn node(&mut self, script: Option<PathBuf>) {
         let node = self.on_path("node").or_else(|| self.on_path("nodejs"));
         if node.is_none() {
-            let missing = Missing {
+            let missing = MissingPart {
                 what: "node",
                 why: "there is no `node` on the path".to_owned(),
                 command: "apt-get install -y --no-install-recommends nodejs npm".to_owned(),
@@ -125,7 +126,7 @@ impl Search<'_> {
         };
         if chromium.is_none() {
             let command = "apt-get install -y --no-install-recommends chromium fonts-liberation".to_owned();
-            self.found.missing.push(Missing { what: "Chromium", why, command });
+            self.found.missing.push(MissingPart { what: "Chromium", why, command });
         }
         self.found.chromium = chromium;
     }
@@ -163,7 +164,7 @@ mod tests {
             Self(root)
         }
 
-        fn find(&self, more: &[(&str, &Path)]) -> Found {
+        fn find(&self, more: &[(&str, &Path)]) -> BrowserParts {
             find_by(&|name| match name {
                 "PATH" => Some(self.0.join("bin").into()),
                 "HOME" => Some(self.0.clone().into()),

@@ -8,7 +8,7 @@ use std::sync::Once;
 
 use serde_json::{Map, Value, json};
 
-use super::find::{Found, find};
+use super::find::{BrowserParts, find};
 use super::section::Section;
 use crate::activity::BindingError;
 
@@ -104,7 +104,7 @@ impl Section {
         Ok((all, Some(folder)))
     }
 
-    fn spec(&self, found: &Found, outputs: &Path, is_root: bool) -> Result<Value, String> {
+    fn spec(&self, found: &BrowserParts, outputs: &Path, is_root: bool) -> Result<Value, String> {
         if let Some(complaint) = found.complaint() {
             return Err(complaint);
         }
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn the_server_is_started_so_that_it_can_be_guarded() {
-        let found = Found {
+        let found = BrowserParts {
             program: Some("/usr/bin/node".into()),
             arguments: vec!["cli.js".to_owned()],
             chromium: Some("/usr/bin/chromium".into()),
@@ -165,7 +165,7 @@ mod tests {
         assert!(!has(&command, "--no-sandbox"));
         let command = spec(json!({"headed": true}), true);
         assert!(has(&command, "--no-sandbox") && !has(&command, "--headless"));
-        let nothing = section(json!({})).spec(&Found::default(), Path::new("/out"), false).unwrap_err();
+        let nothing = section(json!({})).spec(&BrowserParts::default(), Path::new("/out"), false).unwrap_err();
         assert!(nothing.contains("obelus doctor"), "{nothing}");
     }
 

@@ -11,7 +11,7 @@ use super::around::around;
 use super::guard;
 use super::page::{Ask, Failed, Reply, Told};
 use super::secrets::hidden_lines;
-use super::snapshot::{Element, Snapshot};
+use super::snapshot::{Element, PageSnapshot};
 use super::{Browser, Memory, Seen, shots};
 use crate::mcp::Image;
 
@@ -125,7 +125,7 @@ impl Browser {
         head.extend(answer.title.map(|title| format!("Title: {title}")));
         head.extend(answer.tabs.map(|tabs| format!("Tabs:\n{tabs}")));
         let head = self.section.secrets.hide(head.join("\n"));
-        let snapshot = Snapshot::parse(&text);
+        let snapshot = PageSnapshot::parse(&text);
         Ok(Seen { address: shown_text(&address), head, text, snapshot, modal: None, cut: brought.cut })
     }
 
@@ -163,7 +163,7 @@ impl Browser {
     async fn shows_a_secret(&self, seen: &Seen, memory: &mut Memory) -> bool {
         let mut ids = Vec::new();
         for line in hidden_lines(&seen.text) {
-            match Snapshot::parse(line.trim_start()).elements() {
+            match PageSnapshot::parse(line.trim_start()).elements() {
                 [field] if field.role == "textbox" => ids.push(field.id.clone()),
                 _ => return true,
             }
@@ -287,7 +287,7 @@ fn capped(text: &str, most: usize) -> String {
         end += line.len();
     }
     let rest = &text[end..];
-    let elements = Snapshot::parse(rest).elements().len();
+    let elements = PageSnapshot::parse(rest).elements().len();
     format!(
         "{}… {} more lines with {elements} elements are not shown; browser_find looks for a text in all of them",
         &text[..end],
@@ -321,7 +321,7 @@ mod tests {
     #[test]
     fn what_is_looked_for_is_found_in_what_is_not_shown() {
         let text = "- a:\n  - button \"Buy it\" [ref=e1]\n- text: buy\n- b";
-        let seen = Seen { text: text.to_owned(), snapshot: Snapshot::parse(text), ..Seen::default() };
+        let seen = Seen { text: text.to_owned(), snapshot: PageSnapshot::parse(text), ..Seen::default() };
         assert_eq!(seen.lines_with("BUY"), 2);
         assert_eq!(seen.found("BUY"), "Lines with `BUY`: 2\n- button \"Buy it\" [ref=e1]\n- text: buy");
     }
@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn what_is_found_has_the_id_of_the_element_it_stands_in() {
         let text = "- list [ref=e1]:\n  - link \"More\" [ref=e2] [cursor=pointer]:\n    - /url: /goods/7\n    - img\n    - text: Kettle\n  - text: Kettle soup";
-        let seen = Seen { text: text.to_owned(), snapshot: Snapshot::parse(text), ..Seen::default() };
+        let seen = Seen { text: text.to_owned(), snapshot: PageSnapshot::parse(text), ..Seen::default() };
         assert_eq!(
             seen.found("kettle"),
             "Lines with `kettle`: 2\n- text: Kettle (in link \"More\" [ref=e2] [cursor=pointer])\n- text: Kettle soup (in list [ref=e1])"

@@ -54,12 +54,12 @@ impl Element {
 
 /// The elements of a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct PageSnapshot {
     elements: Vec<Element>,
     places: HashMap<String, usize>,
 }
 
-impl Snapshot {
+impl PageSnapshot {
     /// Reads a tree. A line of another form is stepped over: what is not understood cannot be acted on.
     pub fn parse(text: &str) -> Self {
         let mut snapshot = Self::default();
@@ -249,13 +249,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn roles(snapshot: &Snapshot) -> Vec<(&str, &str, &str)> {
+    fn roles(snapshot: &PageSnapshot) -> Vec<(&str, &str, &str)> {
         snapshot.elements().iter().map(|e| (e.id.as_str(), e.role.as_str(), e.name.as_str())).collect()
     }
 
     #[test]
     fn a_page_that_a_browser_wrote_down_is_read() {
-        let snapshot = Snapshot::parse(include_str!("testdata/everything.yml"));
+        let snapshot = PageSnapshot::parse(include_str!("testdata/everything.yml"));
         assert_eq!(snapshot.elements().len(), 66);
         let mail = snapshot.get("e10").unwrap();
         assert_eq!((mail.role.as_str(), mail.url.as_deref()), ("link", Some("mailto:a@example.test")));
@@ -279,7 +279,7 @@ mod tests {
     fn quotes_of_yaml_are_taken_off() {
         let text = "- 'button \"Total: it''s 5 [ref=e9]\" [disabled] [ref=e7]':\n  - /placeholder: x\n  - text: \"- [ref=e8]\"\n\
                     - link \"a \\\"b\\\" \\u0416\" [ref=e2]:\n  - /url: \"#a\\\\b\"\n- button \"x\" [ref=e3]\n- button \"x\" [ref=e4]";
-        let snapshot = Snapshot::parse(text);
+        let snapshot = PageSnapshot::parse(text);
         assert_eq!(
             roles(&snapshot),
             [
@@ -404,7 +404,7 @@ mod tests {
             for root in &roots {
                 write(root, 0, &mut next, &mut lines, &mut expected);
             }
-            let snapshot = Snapshot::parse(&lines.join("\n"));
+            let snapshot = PageSnapshot::parse(&lines.join("\n"));
             prop_assert_eq!(snapshot.elements(), &expected[..]);
             for element in &expected {
                 prop_assert_eq!(snapshot.get(&element.id), Some(element));
@@ -414,9 +414,9 @@ mod tests {
 
         #[test]
         fn no_text_is_too_odd_to_be_read(text in "(?s).{0,200}", lines in prop::collection::vec("[ ]{0,4}- '?[a-z]{0,6} ?\"?.{0,12}\"?( \\[ref=f?[0-9]?e[0-9]{1,2}\\])?:?", 0..12)) {
-            Snapshot::parse(&text);
+            PageSnapshot::parse(&text);
             let all = lines.join("\n");
-            let found = Snapshot::parse(&all);
+            let found = PageSnapshot::parse(&all);
             prop_assert!(found.elements().iter().all(|element| is_id(&element.id)));
         }
     }

@@ -24,7 +24,7 @@ pub enum ModelSpec {
 
 /// Why a text does not name a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SpecError {
+pub enum ModelSpecError {
     /// The kind is missing.
     #[error("`{0}` does not say what kind of model it is; write openai:NAME, playbook:FILE or replay:FILE")]
     NoKind(String),
@@ -63,18 +63,18 @@ pub enum OpenError {
 
 impl ModelSpec {
     /// Reads the name of a model.
-    pub fn parse(text: &str) -> Result<Self, SpecError> {
+    pub fn parse(text: &str) -> Result<Self, ModelSpecError> {
         let text = text.trim();
         if matches!(text, "openai" | "openai:") {
             return Ok(Self::openai(DEFAULT_MODEL));
         }
-        let (kind, name) = text.split_once(':').ok_or_else(|| SpecError::NoKind(text.to_owned()))?;
-        let given = |kind, what| if name.is_empty() { Err(SpecError::NoName(kind, what)) } else { Ok(name) };
+        let (kind, name) = text.split_once(':').ok_or_else(|| ModelSpecError::NoKind(text.to_owned()))?;
+        let given = |kind, what| if name.is_empty() { Err(ModelSpecError::NoName(kind, what)) } else { Ok(name) };
         match kind {
             "playbook" => given("playbook", "a file").map(|file| Self::Playbook(file.into())),
             "replay" => given("replay", "a file").map(|file| Self::Replay(file.into())),
             "openai" => given("openai", "a model's name").map(Self::openai),
-            other => Err(SpecError::UnknownKind(other.to_owned())),
+            other => Err(ModelSpecError::UnknownKind(other.to_owned())),
         }
     }
 
@@ -83,8 +83,8 @@ impl ModelSpec {
     }
 
     /// Reads a model from a file: its name, or an object such as `{openai: NAME, temperature: 0}`.
-    pub fn from_value(value: &Value) -> Result<Self, SpecError> {
-        let wrong = |problem: String| SpecError::Options(problem);
+    pub fn from_value(value: &Value) -> Result<Self, ModelSpecError> {
+        let wrong = |problem: String| ModelSpecError::Options(problem);
         match value {
             Value::String(name) => Self::parse(name),
             Value::Object(_) => {
@@ -101,9 +101,9 @@ impl ModelSpec {
 }
 
 impl std::str::FromStr for ModelSpec {
-    type Err = SpecError;
+    type Err = ModelSpecError;
 
-    fn from_str(text: &str) -> Result<Self, SpecError> {
+    fn from_str(text: &str) -> Result<Self, ModelSpecError> {
         Self::parse(text)
     }
 }
@@ -167,9 +167,9 @@ mod tests {
     #[test]
     fn a_name_that_means_nothing_says_what_would() {
         for (text, error) in [
-            ("gpt", SpecError::NoKind("gpt".to_owned())),
-            ("playbok:f", SpecError::UnknownKind("playbok".to_owned())),
-            ("replay:", SpecError::NoName("replay", "a file")),
+            ("gpt", ModelSpecError::NoKind("gpt".to_owned())),
+            ("playbok:f", ModelSpecError::UnknownKind("playbok".to_owned())),
+            ("replay:", ModelSpecError::NoName("replay", "a file")),
         ] {
             assert_eq!(ModelSpec::parse(text), Err(error.clone()));
         }

@@ -30,7 +30,8 @@ fn call(tool: &str, call: Value) -> Work {
 }
 
 async fn office(drop_answers: f64) -> (Portal, Bitrix24) {
-    let options = obelus_sandbox::Options { rate: false, drop_answers, ..obelus_sandbox::Options::default() };
+    let options =
+        obelus_sandbox::SandboxOptions { rate: false, drop_answers, ..obelus_sandbox::SandboxOptions::default() };
     let portal = Portal::start(options).await.unwrap();
     let quick = Options { rate: None, settle: Duration::ZERO, ..Options::default() };
     let client = Bitrix24::new(Webhook::parse(portal.base_url()).unwrap(), quick);

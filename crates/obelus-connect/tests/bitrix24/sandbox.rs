@@ -27,7 +27,7 @@ fn ids(rows: &Value) -> Vec<u64> {
 }
 
 /// A portal on threads of its own, so that the client's work can be told from the portal's.
-fn portal_apart(options: obelus_sandbox::Options) -> (tokio::runtime::Runtime, Portal) {
+fn portal_apart(options: obelus_sandbox::SandboxOptions) -> (tokio::runtime::Runtime, Portal) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let portal = runtime.block_on(Portal::start(options)).unwrap();
     (runtime, portal)
@@ -35,7 +35,8 @@ fn portal_apart(options: obelus_sandbox::Options) -> (tokio::runtime::Runtime, P
 
 #[test]
 fn ten_thousand_deals_are_listed_once_each_in_few_requests() {
-    let options = obelus_sandbox::Options { deals: 10_000, rate: false, ..obelus_sandbox::Options::default() };
+    let options =
+        obelus_sandbox::SandboxOptions { deals: 10_000, rate: false, ..obelus_sandbox::SandboxOptions::default() };
     let (_there, portal) = portal_apart(options);
     // Everything of the client runs on this thread.
     let here = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -60,7 +61,9 @@ fn ten_thousand_deals_are_listed_once_each_in_few_requests() {
 async fn the_burst_is_spent_and_no_refusal_reaches_the_caller() {
     const CALLS: u32 = 60;
     let portal =
-        Portal::start(obelus_sandbox::Options { rate: true, ..obelus_sandbox::Options::default() }).await.unwrap();
+        Portal::start(obelus_sandbox::SandboxOptions { rate: true, ..obelus_sandbox::SandboxOptions::default() })
+            .await
+            .unwrap();
     let client = client(&portal, Options::default());
     let began = Instant::now();
     let calls = (0..CALLS).map(|number| {
@@ -83,7 +86,9 @@ async fn the_burst_is_spent_and_no_refusal_reaches_the_caller() {
 async fn two_programs_at_one_portal_are_refused_at_times_and_still_get_everything_done() {
     const CALLS: u32 = 30;
     let portal =
-        Portal::start(obelus_sandbox::Options { rate: true, ..obelus_sandbox::Options::default() }).await.unwrap();
+        Portal::start(obelus_sandbox::SandboxOptions { rate: true, ..obelus_sandbox::SandboxOptions::default() })
+            .await
+            .unwrap();
     let other = portal.base_url().replace("127.0.0.1", "localhost");
     let programs =
         [portal.base_url(), &other].map(|url| Bitrix24::new(Webhook::parse(url).unwrap(), Options::default()));
@@ -112,7 +117,9 @@ async fn two_programs_at_one_portal_are_refused_at_times_and_still_get_everythin
 async fn reads_of_many_sessions_share_their_requests() {
     const READS: i32 = 400;
     let portal =
-        Portal::start(obelus_sandbox::Options { rate: true, ..obelus_sandbox::Options::default() }).await.unwrap();
+        Portal::start(obelus_sandbox::SandboxOptions { rate: true, ..obelus_sandbox::SandboxOptions::default() })
+            .await
+            .unwrap();
     let client = client(&portal, Options::default());
     let began = Instant::now();
     let calls = (0..READS).map(|number| {
@@ -131,7 +138,8 @@ async fn reads_of_many_sessions_share_their_requests() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_answers_lost_everything_is_created_exactly_once() {
     const DEALS: u32 = 40;
-    let options = obelus_sandbox::Options { rate: false, drop_answers: 0.3, ..obelus_sandbox::Options::default() };
+    let options =
+        obelus_sandbox::SandboxOptions { rate: false, drop_answers: 0.3, ..obelus_sandbox::SandboxOptions::default() };
     let portal = Portal::start(options).await.unwrap();
     let quick = Options { rate: None, settle: Duration::ZERO, ..Options::default() };
     let client = client(&portal, quick);
@@ -182,7 +190,9 @@ async fn with_answers_lost_everything_is_created_exactly_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tasks_keep_their_shape_and_are_listed_whole() {
     let portal =
-        Portal::start(obelus_sandbox::Options { rate: false, ..obelus_sandbox::Options::default() }).await.unwrap();
+        Portal::start(obelus_sandbox::SandboxOptions { rate: false, ..obelus_sandbox::SandboxOptions::default() })
+            .await
+            .unwrap();
     let client = client(&portal, Options { rate: None, ..Options::default() });
     for number in 0..70 {
         let fields = json!({"fields": {"TITLE": format!("Задача {number}"), "RESPONSIBLE_ID": 1}});
@@ -201,7 +211,8 @@ async fn tasks_keep_their_shape_and_are_listed_whole() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_method_that_is_out_of_time_is_told_with_the_moment() {
-    let options = obelus_sandbox::Options { operating_cost: Some(300.0), ..obelus_sandbox::Options::default() };
+    let options =
+        obelus_sandbox::SandboxOptions { operating_cost: Some(300.0), ..obelus_sandbox::SandboxOptions::default() };
     let portal = Portal::start(options).await.unwrap();
     let client = client(&portal, Options::default());
     let list = || run(&client, deals(json!({"select": ["ID"]})));
@@ -224,7 +235,9 @@ async fn a_method_that_is_out_of_time_is_told_with_the_moment() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_portal_with_a_certificate_of_its_own_is_trusted_where_the_environment_says_so() {
     let portal =
-        Portal::start(obelus_sandbox::Options { tls: true, ..obelus_sandbox::Options::default() }).await.unwrap();
+        Portal::start(obelus_sandbox::SandboxOptions { tls: true, ..obelus_sandbox::SandboxOptions::default() })
+            .await
+            .unwrap();
     let folder = std::env::temp_dir().join(format!("obelus-bitrix24-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let certificate = portal.write_certificate(&folder).unwrap().unwrap();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use obelus_connect::browser::{Browser, Class, Element, Section, Snapshot};
+use obelus_connect::browser::{Browser, Class, Element, PageSnapshot, Section};
 use obelus_connect::mcp::Servers;
 use obelus_kernel::Tool;
 use obelus_kernel::session::{CallError, Outcome};
@@ -83,9 +83,9 @@ impl Harness {
         }
     }
 
-    pub(crate) async fn observe(&mut self) -> Snapshot {
+    pub(crate) async fn observe(&mut self) -> PageSnapshot {
         self.seen = self.run("observe", json!({})).await.unwrap();
-        Snapshot::parse(self.text())
+        PageSnapshot::parse(self.text())
     }
 
     /// What the latest observation shows.
@@ -99,7 +99,7 @@ impl Harness {
     }
 
     /// Opens a page of the site.
-    pub(crate) async fn open(&mut self, path: &str) -> Snapshot {
+    pub(crate) async fn open(&mut self, path: &str) -> PageSnapshot {
         let (class, params) =
             self.aim("browser_navigate", json!({"url": format!("{}{path}", self.site.url)})).await.unwrap();
         assert_eq!(class, "look");
@@ -155,7 +155,7 @@ fn processes() -> Vec<(u32, u32, String)> {
 }
 
 /// The id of an element.
-pub(crate) fn id(page: &Snapshot, role: &str, name: &str) -> String {
+pub(crate) fn id(page: &PageSnapshot, role: &str, name: &str) -> String {
     let is = |element: &&Element| element.role == role && element.name == name;
     page.elements().iter().find(is).unwrap_or_else(|| panic!("there is no {role} {name}")).id.clone()
 }

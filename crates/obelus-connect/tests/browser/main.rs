@@ -54,7 +54,7 @@ async fn a_page_that_is_too_long_is_cut_and_can_be_searched() {
     assert_eq!(harness.run(&class, params).await.unwrap()["found"], 1);
     harness.observe().await;
     let line = harness.text().lines().find(|line| line.contains("Last of all")).expect("it is shown").to_owned();
-    let last = obelus_connect::browser::Snapshot::parse(&line);
+    let last = obelus_connect::browser::PageSnapshot::parse(&line);
     let (class, params) = harness.aim("browser_click", json!({"target": last.elements()[0].id})).await.unwrap();
     assert_eq!(class, "press");
     harness.run(&class, params).await.unwrap();

@@ -8,7 +8,7 @@ use obelus_kernel::session::{Decision, Ends, Mode, Question, Reply};
 use obelus_runtime::{
     Agent, Connections, EventBody, Host, Secret, SessionHandle, SessionSpec, Subscription, bundled_agent,
 };
-use obelus_sandbox::{Options, Portal};
+use obelus_sandbox::{Portal, SandboxOptions};
 use serde_json::{Value, json};
 
 use crate::rules::breaches;
@@ -81,7 +81,7 @@ fn began(events: &mut Subscription) -> Vec<Value> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_crm_agent_works_in_the_strict_form() {
-    let portal = Portal::start(Options { rate: false, ..Options::default() }).await.unwrap();
+    let portal = Portal::start(SandboxOptions { rate: false, ..SandboxOptions::default() }).await.unwrap();
     Secret::provide("BITRIX_WEBHOOK_URL", Secret::new(portal.base_url()));
     let server = Model::start(enforced).await;
     let options = OpenAiOptions { structured: Structured::Strict, retries: 0, ..OpenAiOptions::named("gpt-test") };

@@ -15,7 +15,6 @@ use crate::expr::Expr;
 use crate::fault::{Fault, Rule};
 use crate::message::PlanMode;
 use crate::path::{Path, Segment};
-use crate::wording::closest;
 
 /// The result of checking a plan.
 #[derive(Clone, Debug)]
@@ -107,6 +106,7 @@ pub(crate) fn check_in_manner(proposals: &[Arc<Value>], mode: PlanMode, manner: 
         Ok(waves) => check.waves = waves,
         Err(cycle) => check.errors.push(cycle.fault(|call| (call, check.calls[call].tool_name()))),
     }
+    check.look_for_unknown_names();
     check.look_for_unfed(context);
     check.look_for_clashes(context);
     check.warnings.extend(rivals(&check));
@@ -136,7 +136,7 @@ impl Check {
                     continue;
                 }
                 if without.len() == readers.len() {
-                    let text = format!("{expr} has no value, and no call writes it{}", self.hint(expr));
+                    let text = format!("{expr} has no value, and no call writes it{}", self.hint(expr, context));
                     self.errors.push(Fault::new(Rule::Plan4, text).at(&field).in_call(index));
                 } else {
                     let names = without.iter().filter_map(|who| **who).take(5).collect::<Vec<_>>().join(", ");
@@ -146,20 +146,6 @@ impl Check {
                 }
             }
         }
-    }
-
-    /// A written path with a name like the one that is missing.
-    fn hint(&self, expr: &Expr) -> String {
-        for path in expr.refs() {
-            let written = self.calls.iter().flat_map(Call::writes).filter(|other| other.kind == path.kind);
-            for (meant, known) in written.filter_map(|other| Some((path.segments.first()?, other.segments.first()?))) {
-                if meant != known && closest(&meant.key(), &[known.key().as_ref()]).is_some() {
-                    let near = Path { kind: path.kind.clone(), segments: [known.clone()].into() };
-                    return format!("; did you mean {near}?");
-                }
-            }
-        }
-        String::new()
     }
 
     /// Finds values written as one type and read as another.

@@ -75,7 +75,7 @@ pub enum FoundIn {
 
 /// How a value is grounded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Found {
+pub struct Evidence {
     /// By which part of the rule.
     pub by: Letter,
     /// Where: the words or the result that have the value, or name its row.
@@ -85,7 +85,7 @@ pub struct Found {
     pub tool: Option<String>,
 }
 
-impl Found {
+impl Evidence {
     fn new(by: Letter, place: FoundIn) -> Self {
         Self { by, place, tool: None }
     }
@@ -106,13 +106,13 @@ pub struct Grounded {
     pub param: String,
     /// How.
     #[serde(flatten)]
-    pub found: Found,
+    pub found: Evidence,
 }
 
 impl Grounded {
     /// The form in which other programs read it.
     pub fn to_json(&self) -> Value {
-        let Found { by, place, tool } = &self.found;
+        let Evidence { by, place, tool } = &self.found;
         let mut form = json!({"param": self.param, "by": by});
         match place {
             FoundIn::Message(index) => form["message"] = (*index).into(),
@@ -127,7 +127,7 @@ impl Grounded {
 
 impl fmt::Display for Grounded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Found { by, place, tool } = &self.found;
+        let Evidence { by, place, tool } = &self.found;
         let what = match (by, tool) {
             (Letter::A, _) => "it stands in the user's words".to_owned(),
             (Letter::B, tool) => format!("it stands in what `{}` brought", tool.as_deref().unwrap_or_default()),
@@ -158,7 +158,7 @@ struct Text<'c> {
 enum Standing {
     /// It is empty, and says nothing.
     Nothing,
-    Found(Found),
+    Found(Evidence),
     Missing,
 }
 
@@ -285,7 +285,7 @@ impl Grounding<'_> {
         found.map_or(Standing::Missing, Standing::Found)
     }
 
-    fn text(&self, value: &Value, text: &str, names: Option<&NameSource<'_>>) -> Option<Found> {
+    fn text(&self, value: &Value, text: &str, names: Option<&NameSource<'_>>) -> Option<Evidence> {
         // A reference that is not resolved may become anything.
         if text.starts_with('†') {
             return None;
@@ -294,7 +294,7 @@ impl Grounding<'_> {
             return self.number(value, &Decimal::new(false, text, ""), Some(text), names);
         }
         let said = self.index.said(self.instance).find(|said| said.has_words(text));
-        said.map(|said| Found::new(Letter::A, said.place))
+        said.map(|said| Evidence::new(Letter::A, said.place))
             .or_else(|| self.brought(text))
             .or_else(|| names.and_then(|names| self.named_row(value, names)))
             .or_else(|| self.created(value, names))
@@ -307,19 +307,19 @@ impl Grounding<'_> {
         number: &Decimal,
         text: Option<&str>,
         names: Option<&NameSource<'_>>,
-    ) -> Option<Found> {
+    ) -> Option<Evidence> {
         let mut said = self.index.said(self.instance);
         let in_words = match (names, text) {
             // Any number may be an id by chance, so the user must say what it is a number of.
             (Some(names), _) => {
                 let words: Vec<String> = names.announced_by.iter().map(|word| folded(word)).collect();
                 let said = said.find(|said| said.announces(number, &words));
-                said.map(|said| Found::new(Letter::C, said.place))
+                said.map(|said| Evidence::new(Letter::C, said.place))
             }
             (None, Some(digits)) if digits.len() > 1 && digits.starts_with('0') => {
-                said.find(|said| said.has_digits(digits)).map(|said| Found::new(Letter::A, said.place))
+                said.find(|said| said.has_digits(digits)).map(|said| Evidence::new(Letter::A, said.place))
             }
-            (None, _) => said.find(|said| said.has_number(number)).map(|said| Found::new(Letter::A, said.place)),
+            (None, _) => said.find(|said| said.has_number(number)).map(|said| Evidence::new(Letter::A, said.place)),
         };
         in_words
             .or_else(|| text.and_then(|text| self.brought(text)))
@@ -328,9 +328,9 @@ impl Grounding<'_> {
     }
 
     /// A whole text of a trusted result.
-    fn brought(&self, text: &str) -> Option<Found> {
+    fn brought(&self, text: &str) -> Option<Evidence> {
         let brought = self.index.brought(text, self.instance)?;
-        Some(Found { by: Letter::B, place: brought.place, tool: Some(brought.tool.to_string()) })
+        Some(Evidence { by: Letter::B, place: brought.place, tool: Some(brought.tool.to_string()) })
     }
 
     /// Whether every address in the texts of a value is grounded, keys included.

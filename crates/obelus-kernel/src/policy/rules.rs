@@ -1,8 +1,11 @@
 //! The policy of an agent's file: rules that a manager can read.
 
+use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::gate::Ruling;
@@ -12,11 +15,10 @@ use super::matching::Match;
 use crate::glob;
 use crate::names::folded;
 use crate::origin::Origins;
-use crate::tool::{Effect, Tool};
+use crate::tool::Tool;
 
 /// A policy as it stands in an agent's file: lists of tools, rules, or both.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "PolicyForm")]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Policy {
     /// Tools that run; with such a list, what no rule names is refused.
     allow: Vec<String>,
@@ -61,14 +63,6 @@ pub struct Examples {
     pub not_matching: Vec<Value>,
 }
 
-/// Rules alone may be written as a bare list.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum PolicyForm {
-    Rules(Vec<Rule>),
-    Full(PolicyFields),
-}
-
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct PolicyFields {
@@ -83,14 +77,41 @@ fn is_default(after_reading: &AfterReading) -> bool {
     *after_reading == AfterReading::default()
 }
 
-impl From<PolicyForm> for Policy {
-    fn from(form: PolicyForm) -> Self {
-        let PolicyFields { allow, confirm, refuse, rules, after_reading } = match form {
-            PolicyForm::Rules(rules) => PolicyFields { rules, ..PolicyFields::default() },
-            PolicyForm::Full(fields) => fields,
-        };
+impl From<PolicyFields> for Policy {
+    fn from(fields: PolicyFields) -> Self {
+        let PolicyFields { allow, confirm, refuse, rules, after_reading } = fields;
         let index = Arc::new(Index::of(&allow, &confirm, &refuse, &rules));
         Policy { allow, confirm, refuse, rules, after_reading, index }
+    }
+}
+
+/// Rules alone may be written as a bare list. What is wrong inside is told as it is, with its place.
+impl<'de> Deserialize<'de> for Policy {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(PolicyVisitor)
+    }
+}
+
+struct PolicyVisitor;
+
+impl<'de> Visitor<'de> for PolicyVisitor {
+    type Value = Policy;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("lists of tools, or a list of rules")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Policy, A::Error> {
+        let rules = Deserialize::deserialize(SeqAccessDeserializer::new(list))?;
+        Ok(PolicyFields { rules, ..PolicyFields::default() }.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Policy, A::Error> {
+        PolicyFields::deserialize(MapAccessDeserializer::new(map)).map(Policy::from)
+    }
+
+    fn visit_unit<E>(self) -> Result<Policy, E> {
+        Ok(Policy::default())
     }
 }
 
@@ -136,26 +157,9 @@ impl Policy {
         &self.rules
     }
 
-    /// Looks whether every rule's examples come out as they say.
-    pub fn check(&self, tools: &dyn Fn(&str) -> Option<std::sync::Arc<Tool>>) -> Result<(), String> {
-        for (index, rule) in self.rules.iter().enumerate() {
-            if let Some(effect) = &rule.matching.effect
-                && !Effect::is_name(effect)
-            {
-                return Err(format!("rule {index}: unknown effect `{effect}`"));
-            }
-            let examples = rule.examples.clone().unwrap_or_default();
-            let expected = [(true, examples.matching), (false, examples.not_matching)];
-            for (matches, example) in expected.into_iter().flat_map(|(m, all)| all.into_iter().map(move |e| (m, e))) {
-                let name = example.get("_tool").and_then(Value::as_str).unwrap_or_default();
-                let effect = tools(name).map(|tool| tool.effect).unwrap_or_default();
-                if rule.matching.holds(name, effect, &example, &|path| example_origins(&example, path)) != matches {
-                    let what = if matches { "should match" } else { "should not match" };
-                    return Err(format!("rule {index} {what} its example {example}"));
-                }
-            }
-        }
-        Ok(())
+    /// The lists of names and patterns, as the file calls them.
+    pub(super) fn lists(&self) -> [(&'static str, &[String]); 3] {
+        [("allow", &self.allow), ("confirm", &self.confirm), ("refuse", &self.refuse)]
     }
 
     /// The lines that speak of a call, in the order of the file; of each list, the first one.
@@ -210,16 +214,15 @@ mod tests {
 
     #[test]
     fn an_example_that_comes_out_otherwise_is_an_error() {
-        let rules = |examples| -> Policy {
-            serde_json::from_value(json!([{"match": {"tool": "pay*"}, "verdict": "confirm", "examples": examples}]))
-                .unwrap()
+        let faults = |examples| {
+            let policy: Policy = serde_json::from_value(
+                json!([{"match": {"tool": "pay*"}, "verdict": "confirm", "examples": examples}]),
+            )
+            .unwrap();
+            policy.faults_of_examples(&[]).len()
         };
-        assert!(
-            rules(json!({"matching": [{"_tool": "pay_out"}], "not_matching": [{"_tool": "read"}]}))
-                .check(&|_| None)
-                .is_ok()
-        );
-        assert!(rules(json!({"matching": [{"_tool": "read"}]})).check(&|_| None).is_err());
+        assert_eq!(faults(json!({"matching": [{"_tool": "pay_out"}], "not_matching": [{"_tool": "read"}]})), 0);
+        assert_eq!(faults(json!({"matching": [{"_tool": "read"}]})), 1);
     }
 
     /// Names, paths and origins that meet each other often, patterns of every form among them.

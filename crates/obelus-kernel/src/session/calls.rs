@@ -48,7 +48,7 @@ impl Session {
         }
         match self.scheduler.readiness(at, &self.memory.context) {
             Readiness::NotYet => {}
-            Readiness::Never => self.close(at, Status::Skipped),
+            Readiness::Never => self.skip(at),
             Readiness::Now => self.prepare(at),
         }
     }
@@ -68,7 +68,7 @@ impl Session {
             Some(raw) => refilled(raw, &call, &read),
             None => filled(&call, &read),
         };
-        let Some(mut fields) = filled else { return self.close(at, Status::Skipped) };
+        let Some(mut fields) = filled else { return self.skip(at) };
         let origins = self.provenance(at).of_call(&call);
         let params = fields.iter().skip(1).take(call.params.len());
         if call.has_refs() && !tool.surely_takes(params.clone()) {
@@ -92,6 +92,15 @@ impl Session {
             true => self.prepare_model_call(at, &call),
             false => self.judge(at, &call),
         }
+    }
+
+    /// A value that it needs never came: its report says which.
+    fn skip(&mut self, at: JobRef) {
+        let missing = self.scheduler.step_of(at).missing(at.index(), &self.memory.context);
+        if let Some(job) = self.scheduler.job_mut(at) {
+            job.error = missing.map(Box::new);
+        }
+        self.close(at, Status::Skipped);
     }
 
     /// The model has brought the result of its call, or is asked for it.
@@ -173,11 +182,13 @@ impl Session {
         if let Some(verdict) = verdict.filter(|verdict| !verdict.is_allowed()) {
             return self.refuse(at, &verdict);
         }
-        if self.turn.calls >= self.settings.max_calls {
+        // What a person runs or has approved as a whole is bounded by its own size (LOOP-2).
+        let is_bounded = !self.scheduler.step_of(at).is_by_person;
+        if is_bounded && self.turn.calls >= self.settings.max_calls {
             self.scheduler.put_back(at);
             return self.turn.must_end_at(Limit::Calls(self.settings.max_calls.into()));
         }
-        self.turn.calls += 1;
+        self.turn.calls += u32::from(is_bounded);
         self.scheduler.run(at);
         if let Some(delegate) = &call.delegate {
             let scope = self.scope_of(at);

@@ -58,7 +58,7 @@ impl Session {
         if delegate == "anonymous" {
             return self.start_child(at, Value::Null);
         }
-        if let Err(why) = stays_inside(delegate) {
+        if let Err(why) = may_be_read(delegate, &self.settings.delegates) {
             let error = CallError::new("DEL-1", format!("the delegate `{delegate}` is refused: {why}"));
             return self.finish(at, Outcome::Error(error));
         }
@@ -229,11 +229,22 @@ fn labelled(messages: impl Iterator<Item = Value>, origins: &Origins) -> Result<
     messages.map(read).collect()
 }
 
-/// A delegate's file lies in the agent's own folder.
-fn stays_inside(path: &str) -> Result<(), &'static str> {
+/// A delegate's file lies in the agent's own folder, or at an address that the configuration allows.
+fn may_be_read(path: &str, allowed: &[String]) -> Result<(), &'static str> {
     if path.contains("://") {
-        return Err("addresses must be allowed by the configuration");
+        let is_allowed = allowed.iter().any(|known| path == known || is_below(path, known));
+        return if is_allowed { Ok(()) } else { Err("addresses must be allowed by the configuration") };
     }
+    stays_inside(path)
+}
+
+/// Whether an address lies below one that ends in `/`. What could lead elsewhere is not below anything.
+fn is_below(address: &str, upper: &str) -> bool {
+    let rest = address.strip_prefix(upper).filter(|_| upper.ends_with('/') && !upper.ends_with("//"));
+    rest.is_some_and(|rest| !rest.contains("..") && !rest.contains(['%', '\\', '?', '#', '@', ' ']))
+}
+
+fn stays_inside(path: &str) -> Result<(), &'static str> {
     if path.starts_with('/') || path.starts_with('\\') || path.contains(':') {
         return Err("only paths inside the agent's folder are");
     }
@@ -249,11 +260,30 @@ mod tests {
 
     #[test]
     fn a_delegate_stays_inside_its_folder() {
-        assert!(stays_inside("letters/polite.yaml").is_ok());
+        assert!(may_be_read("letters/polite.yaml", &[]).is_ok());
         for path in
             ["/etc/passwd", "../other.json", "a/../../b.json", "https://example.test/x", "C:\\x.json", "a\\..\\b"]
         {
-            assert!(stays_inside(path).is_err(), "{path}");
+            assert!(may_be_read(path, &[]).is_err(), "{path}");
         }
+    }
+    #[test]
+    fn an_address_is_read_where_the_configuration_allows_it() {
+        let allowed = ["https://example.test/one.json".to_owned(), "https://example.test/team/".to_owned()];
+        for (address, is_allowed) in [
+            ("https://example.test/one.json", true),
+            ("https://example.test/one.json.evil", false),
+            ("https://example.test/team/letters/polite.yaml", true),
+            ("https://example.test/team", false),
+            ("https://example.test/team/../one", false),
+            ("https://example.test/team/%2e%2e/one", false),
+            ("https://example.test/team/x?y=1", false),
+            ("https://example.test.evil.test/team/x", false),
+            ("http://example.test/team/x", false),
+            ("file:///etc/passwd", false),
+        ] {
+            assert_eq!(may_be_read(address, &allowed).is_ok(), is_allowed, "{address}");
+        }
+        assert!(may_be_read("https://evil.test/x", &["https://".to_owned()]).is_err(), "a scheme is no address");
     }
 }

@@ -25,8 +25,7 @@ impl Session {
         if self.graph.is_some() {
             self.withdraw_questions(Said::WentOn);
         }
-        // Steps that the mode keeps back stay planned until there is another plan.
-        self.projection.plan = self.projection.kept_back(&self.calls(), &self.memory.context);
+        self.keep_planned();
         self.transcript.begin_turn();
         self.turn = Turn::new(&self.settings);
         self.turn.began = (self.scheduler.next_step(), self.memory.context.length());
@@ -46,6 +45,11 @@ impl Session {
             Some(_) => self.begin_graph(),
             None => self.request(),
         }
+    }
+
+    /// Steps that the mode keeps back stay planned until there is another plan, whatever the turns after it bring.
+    fn keep_planned(&mut self) {
+        self.projection.plan = self.projection.kept_back(&self.calls(), &self.memory.context);
     }
 
     /// A one-off request leaves its words behind, and nothing else.
@@ -83,6 +87,7 @@ impl Session {
             return Err(Refused::new("no_plan", "the request has no plan to run"));
         };
         self.begin_without_model();
+        self.projection.plan.clear();
         let before_reading = self.transcript.shown().is_trusted();
         self.start_step(&plan.calls, Trigger::Approved { by_person: true, before_reading }, Manner::default());
         Ok(())
@@ -90,8 +95,11 @@ impl Session {
 
     /// Begins a turn that asks no model for calls or output.
     pub(super) fn begin_without_model(&mut self) {
+        self.keep_planned();
         self.transcript.reset();
+        let asked_for = self.turn.asked_for.take();
         self.turn = Turn::new(&self.settings);
+        self.turn.asked_for = asked_for;
         self.turn.asks_model = false;
         self.turn.enter(Phase::Working);
     }
@@ -301,6 +309,9 @@ impl Session {
         {
             let words = words.clone();
             self.remember_words(Role::Assistant, &words);
+        }
+        if ends == Ends::Output && self.brief.depth == 0 {
+            self.turn.note_last_words(self.memory.now());
         }
         if let Some(reply) = self.reply() {
             self.tasks.push_back(Task::Rest(Box::new(reply)));

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::ids::{CallId, JobRef, QuestionId, RequestId};
 use super::input::CallError;
+use super::scheduler::NOT_CHOSEN;
 use crate::time::Time;
 use crate::tool::Tool;
 
@@ -206,6 +207,14 @@ pub enum CallStatus {
     Denied,
     /// The mode or the policy said no.
     Refused,
+}
+
+impl CallReport {
+    /// Whether the call was skipped because its branch was not chosen: nothing is amiss then.
+    pub fn is_off_branch(&self) -> bool {
+        let is_not_chosen = |error: &Value| error["code"] == NOT_CHOSEN;
+        self.status == CallStatus::Skipped && self.error.as_ref().is_some_and(is_not_chosen)
+    }
 }
 
 impl CallStatus {

@@ -5,6 +5,7 @@
 
 mod active_steps;
 mod early;
+mod missing;
 mod step;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -20,6 +21,7 @@ use crate::origin::Origins;
 use active_steps::ActiveSteps;
 pub(super) use early::Claimed;
 use early::EarlyCalls;
+pub(crate) use missing::NOT_CHOSEN;
 use step::Settled;
 pub(crate) use step::{Frozen, Job, Status, Step, Trigger, with_instance};
 

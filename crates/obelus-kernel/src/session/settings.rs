@@ -122,6 +122,9 @@ pub struct Settings {
     pub reminder_seconds: u64,
     /// Whether questions show what is there now beside what would be, where a tool says how to read it.
     pub before: bool,
+    /// Addresses at which saved requests of delegates may lie: each one address, or all below one that ends in `/`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub delegates: Vec<String>,
     /// Names of the activities that exist.
     #[serde(skip_deserializing)]
     pub activities: BTreeSet<String>,
@@ -155,6 +158,7 @@ impl Default for Settings {
             question_seconds: 24 * 60 * 60,
             reminder_seconds: 4 * 60 * 60,
             before: true,
+            delegates: Vec::new(),
             activities: BTreeSet::new(),
             persistent: false,
         }

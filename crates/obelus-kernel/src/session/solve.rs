@@ -94,9 +94,12 @@ impl Session {
         if calls.is_empty() {
             return;
         }
-        // Another plan takes the place of the one that the mode kept back.
-        self.projection.plan.clear();
         let calls: Vec<Arc<Value>> = calls.into_iter().map(Arc::new).collect();
+        // Another plan takes the place of the one that the mode kept back; calls that cannot be read are none.
+        let is_readable = |call: &Arc<Value>| Call::read(call, &self.memory.context).1.is_empty();
+        if !self.projection.plan.is_empty() && calls.iter().any(is_readable) {
+            self.projection.plan.clear();
+        }
         let mode = self.plan_mode();
         // An entry that is no call is an error of the step, and no part of a plan that can be read again.
         let readable = calls.iter().filter(|call| call.is_object()).cloned().collect();
@@ -181,8 +184,8 @@ impl Session {
             _ => self.transcript.shown().clone().joined(&Origins::of(Origin::Model)),
         };
         let (mut step, faults) = Step::new(calls, manner, literal, context);
-        if let Trigger::Approved { before_reading, .. } = trigger {
-            step.before_reading = before_reading;
+        if let Trigger::Approved { by_person, before_reading } = trigger {
+            (step.is_by_person, step.before_reading) = (by_person, before_reading);
         }
         let count = step.jobs.len();
         let number = self.scheduler.add(step);

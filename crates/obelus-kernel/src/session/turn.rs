@@ -13,6 +13,7 @@ use super::picture::Picture;
 use super::settings::Settings;
 use super::spent::Spent;
 use crate::origin::Origins;
+use crate::time::Time;
 
 /// What the turn is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +54,9 @@ pub(super) struct Turn {
     #[serde(default)]
     pub(super) began: (u32, usize),
     pub(super) said: Vec<String>,
+    /// What the agent asked the user for with its last words, and when; until the user's next message.
+    #[serde(default)]
+    pub(super) asked_for: Option<(String, Time)>,
     /// The call that a node of a graph has planned, and where its parts come from.
     #[serde(default)]
     pub(super) planned: Option<(Value, Origins)>,
@@ -90,6 +94,7 @@ impl Turn {
             output: Value::Null,
             began: (0, 0),
             said: Vec::new(),
+            asked_for: None,
             planned: None,
             pictures: Vec::new(),
             named_end: None,
@@ -170,6 +175,15 @@ impl Turn {
     pub(super) fn note_success(&mut self, call: impl FnOnce() -> String) {
         if !self.failures.is_empty() {
             self.failures.remove(&call());
+        }
+    }
+
+    /// The turn ends with words: if they end with a question, the user is asked for something.
+    pub(super) fn note_last_words(&mut self, now: Time) {
+        let last = self.output.as_str().or(self.said.last().map(String::as_str));
+        if let Some(words) = last.map(str::trim).filter(|words| !words.is_empty()) {
+            let end = words.trim_end_matches(|c: char| c.is_whitespace() || "\"'»”)*_".contains(c));
+            self.asked_for = end.ends_with(['?', '？']).then(|| (words.to_owned(), now));
         }
     }
 

@@ -1,6 +1,6 @@
 //! What is wrong with a graph of steps.
 
-use super::{CallNode, FaultyNode, Next, NodeForm, RequestNode, Start, StepNode, Steps, Words};
+use super::{CallNode, FaultyNode, Next, NodeForm, RequestNode, StartAt, StepNode, Steps, Words};
 use crate::expr::{Expr, OutputPath};
 
 const END_WITH_NEXT: &str = "an end has no `next`";
@@ -10,11 +10,11 @@ impl Steps {
     pub fn check(&self, is_tool: impl Fn(&str) -> bool) -> Vec<String> {
         let mut faults = Vec::new();
         match &self.start {
-            Start::Node(name) if !self.nodes.contains_key(name) => {
+            StartAt::Node(name) if !self.nodes.contains_key(name) => {
                 faults.push(format!("start: there is no node `{name}`"));
             }
-            Start::Node(_) => {}
-            Start::Ways(ways) => self.check_ways("start", ways, &mut |text| faults.push(text)),
+            StartAt::Node(_) => {}
+            StartAt::Ways(ways) => self.check_ways("start", ways, &mut |text| faults.push(text)),
         }
         for (field, name) in self.forced_ends() {
             match self.nodes.get(name) {

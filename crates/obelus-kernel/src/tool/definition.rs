@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 
-use super::{Effect, METAS, Meta, ResultPart, SideWrite, Tool, before, prescribed, trust, wrong};
+use super::{Effect, METAS, Meta, ResultPart, SideWrite, Tool, before, prescribed, trust, upfront, wrong};
 use crate::expr::OutputPath;
 use crate::fault::Fault;
 use crate::fold::Method;
@@ -30,6 +30,7 @@ pub(super) fn read(name: &str, schema: &Value) -> Result<Tool, Fault> {
         return Err(wrong(format!("`_tool` says {own}, the name is `{name}`")));
     }
     let metas = metas_of(definition, &properties)?;
+    upfront::check(definition, meta_of(definition, &properties, "_delegate").fixed.as_ref().and_then(Value::as_str))?;
     let effect = effect_of(definition)?;
     let idempotent = match definition.get("x-idempotent") {
         None => false,

@@ -85,7 +85,17 @@ pub(super) fn is_all_issued(value: &Value, path: &str, issued: &[String]) -> boo
 
 /// Why a schema does not have a path. An object that permits other names has every path, unless a listed name is
 /// nearly the same. `is_closed`: the first step must be a listed name.
-pub(super) fn stray(schema: &Value, path: &str, mut is_closed: bool) -> Option<String> {
+pub(super) fn stray(schema: &Value, path: &str, is_closed: bool) -> Option<String> {
+    stray_by(schema, path, is_closed, |name, step| name.to_lowercase() == step.to_lowercase())
+}
+
+/// The same for names that are one to whoever takes them.
+pub(super) fn stray_by(
+    schema: &Value,
+    path: &str,
+    mut is_closed: bool,
+    is_same: impl Fn(&str, &str) -> bool,
+) -> Option<String> {
     let plain = path.replace("[]", "");
     let mut schema = schema;
     for step in plain.split('.').filter(|step| !step.is_empty()) {
@@ -99,7 +109,7 @@ pub(super) fn stray(schema: &Value, path: &str, mut is_closed: bool) -> Option<S
         }
         let more = schema.get("additionalProperties");
         is_closed = more == Some(&Value::Bool(false)) || (is_closed && more.is_none());
-        let found = fields.iter().find(|(name, _)| *name == step || name.to_lowercase() == step.to_lowercase());
+        let found = fields.iter().find(|(name, _)| is_same(name, step));
         let Some((_, inner)) = found else {
             let known: Vec<&str> = fields.keys().filter(|name| !name.starts_with('_')).map(String::as_str).collect();
             return match closest(step, &known) {

@@ -164,3 +164,22 @@ fn while_a_forgotten_delegate_still_asks_the_turn_does_not_end() {
     harness.solve(json!([]), json!("done"));
     assert_eq!((harness.rested(), harness.waiting().len()), (Ends::Output, 0));
 }
+
+#[test]
+fn a_delegate_at_an_address_is_read_where_the_settings_allow_that() {
+    for (allowed, loads) in [(json!([]), 0), (json!(["https://example.test/"]), 1)] {
+        let tool = json!({"type": "tool", "tool": {"far": {"_delegate": "https://example.test/far.yaml", "x-effect": "read"}}});
+        let mut harness = Harness::on(json!([tool]), json!({"delegates": allowed}));
+        harness.start();
+        harness.solve(json!([call("far", "x", json!({}))]), json!("over"));
+        assert_eq!(harness.loads.len(), loads);
+        if loads == 0 {
+            assert_eq!(harness.errors(), ["DEL-1"]);
+            continue;
+        }
+        let request = json!({"context": [], "schema": {"type": "string"}});
+        harness.tell(Input::Loaded { id: "0.0".parse().unwrap(), request: Ok(request) }).unwrap();
+        harness.solve(json!([]), json!("from afar"));
+        assert_eq!(harness.read("†state.x"), json!("from afar"));
+    }
+}

@@ -27,6 +27,8 @@ pub(crate) struct Harness {
     pub(crate) rests: Vec<Reply>,
     /// What calls at work were told: the call, what it had asked, and the answer.
     pub(crate) told: Vec<(String, String, ElicitationAnswer)>,
+    /// Saved requests of delegates that were to be read.
+    pub(crate) loads: Vec<String>,
 }
 
 /// What the stories work with: one tool for each thing a tool can do to the world.
@@ -70,6 +72,7 @@ impl Harness {
             said: Vec::new(),
             rests: Vec::new(),
             told: Vec::new(),
+            loads: Vec::new(),
         }
     }
 
@@ -94,7 +97,7 @@ impl Harness {
                 Task::AskAgain { id, because } => self.asked_again.push((id.to_string(), because)),
                 Task::Rest(reply) => self.rests.push(*reply),
                 Task::AnswerElicitation { id, key, answer } => self.told.push((id.to_string(), key, answer)),
-                Task::Load { .. } => {}
+                Task::Load { path, .. } => self.loads.push(path),
             }
         }
         answer

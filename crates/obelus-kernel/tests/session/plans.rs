@@ -1,6 +1,6 @@
 //! PLAN-9, PLAN-12: plans that are made first, and approved as a whole.
 
-use obelus_kernel::session::{CallReport, Decision, Ends, Input};
+use obelus_kernel::session::{CallReport, Decision, Ends, Input, Mode};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, call};
@@ -213,5 +213,46 @@ fn plan_12_a_plan_of_the_model_is_never_run_as_the_users() {
         assert_eq!(taken, if runs.is_empty() { Err("no_plan") } else { Ok(()) });
         let started: Vec<&str> = harness.started.iter().map(|start| start.tool.name.as_str()).collect();
         assert_eq!(started, runs, "what the model proposed still waits for its approval");
+    }
+}
+
+/// The methods of the steps that the state has as planned.
+fn planned(harness: &Harness) -> Vec<String> {
+    let state = harness.session.state();
+    let steps = state["next"].as_array().cloned().unwrap_or_default();
+    steps.iter().map(|step| step["method"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn in_shadow_a_plan_stays_planned_with_all_that_depends_on_it_until_there_is_another() {
+    for mode in ["lazy", "eager"] {
+        let context = json!([{"type": "plan", "plan": [], "mode": mode}, {"type": "state", "data": {"r": "old"}}]);
+        let mut harness = Harness::on(context, json!({"mode": "shadow", "kept": {"planned": "next"}}));
+        harness.start();
+        let thought = call("muse", "t", json!({"q": "†state.r"}));
+        let calls = json!([call("read", "r", json!({})), thought, call("make", "m", json!({"q": "†state.t"}))]);
+        harness.solve(calls, json!(null));
+        assert_eq!(
+            (planned(&harness), harness.started.len()),
+            (["read", "muse", "make"].map(str::to_owned).into(), 0),
+            "{mode}"
+        );
+        assert_eq!(harness.rested(), Ends::Output);
+        for words in ["thanks", "yes"] {
+            harness.user(words);
+            assert_eq!(planned(&harness).len(), 3, "{mode}: while the model is asked");
+            harness.solve(json!([]), json!("words"));
+            assert_eq!(planned(&harness).len(), 3, "{mode}: after {words}");
+        }
+        let state = harness.session.state();
+        harness.tell(Input::State { state, by: "ann".to_owned() }).unwrap();
+        assert_eq!(planned(&harness).len(), 3, "{mode}: after the state was read back");
+        harness.tell(Input::Mode { mode: Mode::Canary }).unwrap();
+        assert_eq!(planned(&harness).len(), 3, "{mode}: in another mode");
+        harness.user("something that does not exist");
+        harness.solve(json!([{"_tool": "fly"}]), json!(null));
+        assert_eq!(planned(&harness).len(), 3, "{mode}: what cannot be read is no plan");
+        harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
+        assert_eq!(planned(&harness), ["drop"], "{mode}");
     }
 }

@@ -13,14 +13,14 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use obelus_kernel::session::{Answer, CallError, Input, Observation, Outcome, Prompt, Start};
-use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::doubt::{self, Doubt};
 use super::elicitations::Elicitations;
 use super::parts::{PartOf, PartsInlet};
 use crate::activity::{Activities, Work};
-use crate::connector::Connections;
+use crate::connector::{Connections, RequestSource};
+use crate::delegates;
 use crate::elicitor::Elicitor;
 use crate::model::Model;
 use crate::observation::{ObservationSlot, without_parts};
@@ -44,6 +44,8 @@ pub(super) struct AtWork {
     model: Arc<dyn Model>,
     /// Where the files of delegates lie.
     folder: PathBuf,
+    /// Reads saved requests of delegates at addresses.
+    requests: Option<Arc<dyn RequestSource>>,
     pending: FuturesUnordered<Pending>,
     /// Outcomes that the session has not been told yet.
     done: VecDeque<Input>,
@@ -61,6 +63,7 @@ impl AtWork {
             activities: Arc::clone(&connections.activities),
             model: Arc::clone(&connections.model),
             folder,
+            requests: connections.requests.clone(),
             pending: FuturesUnordered::new(),
             done: VecDeque::new(),
             stop: Arc::default(),
@@ -126,9 +129,9 @@ impl AtWork {
 
     /// Reads a delegate's saved request.
     pub(super) fn load(&mut self, id: CallId, path: String) {
-        let folder = self.folder.clone();
+        let (folder, source) = (self.folder.clone(), self.requests.clone());
         self.push(async move {
-            let request = load(folder, path).await;
+            let request = delegates::load(folder, path, source).await;
             Input::Loaded { id, request }
         });
     }
@@ -248,22 +251,4 @@ fn failed(is_harmless: bool, code: &str, message: String) -> Outcome {
 fn seconds(limit: Duration) -> String {
     let seconds = limit.as_secs_f64();
     format!("{seconds} second{}", if seconds == 1.0 { "" } else { "s" })
-}
-
-/// A delegate's saved request. Links that lead out of the folder are not followed.
-async fn load(folder: PathBuf, path: String) -> Result<Value, String> {
-    if folder.as_os_str().is_empty() {
-        return Err("this session has no folder for delegates".to_owned());
-    }
-    let read = move || {
-        let whole = folder.join(&path);
-        let real = whole.canonicalize().map_err(|error| format!("{path}: {error}"))?;
-        let inside = folder.canonicalize().map_err(|error| format!("{path}: {error}"))?;
-        if !real.starts_with(&inside) {
-            return Err(format!("{path}: it leads out of the agent's folder"));
-        }
-        let text = crate::read::read_text(&real).map_err(|error| format!("{path}: {error}"))?;
-        crate::request::read_document(&real, &text).map_err(|error| error.to_string())
-    };
-    tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())?
 }

@@ -6,7 +6,7 @@ use obelus_kernel::session::{Input, Picture, Refused};
 
 use super::{Actor, Incoming, Tell};
 use crate::images::ImageError;
-use crate::state_file::Found;
+use crate::state_file::StateNews;
 
 impl Actor {
     /// Tells the session something now, or once it has done what an edit of its state's file wants done.
@@ -90,12 +90,12 @@ impl Actor {
         let may = self.session.is_at_rest() && self.session.paused().is_none();
         let Some(files) = self.report.files.as_mut().filter(|_| may) else { return Ok(false) };
         let state = match files.look(&self.session) {
-            Found::Nothing => return Ok(false),
-            Found::News(news) => {
+            StateNews::Nothing => return Ok(false),
+            StateNews::News(news) => {
                 self.tell_news(vec![news]);
                 return Ok(false);
             }
-            Found::Edited(state) => state,
+            StateNews::Edited(state) => state,
         };
         self.take_inputs([Input::State { state, by: "the state's file".to_owned() }]).await?;
         if let Some(files) = &mut self.report.files {

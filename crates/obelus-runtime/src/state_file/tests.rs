@@ -38,7 +38,7 @@ fn the_file_is_exactly_the_state_and_for_its_owner_only() {
     assert!(text.lines().count() > 3, "people read it: {text}");
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(file.path()), mode(&folder.join("states"))), (0o600, 0o700));
-    assert_eq!(file.look(&session), Found::Nothing);
+    assert_eq!(file.look(&session), StateNews::Nothing);
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -60,7 +60,7 @@ fn a_pipe_in_place_of_the_file_is_refused_and_nobody_waits_for_its_writer() {
     });
     let (found, written, written_on) = said.recv_timeout(std::time::Duration::from_secs(20)).expect("it waits");
     let is_refused = |news: &FileNews| matches!(news, FileNews::Trouble { why, .. } if why.contains("no regular file"));
-    assert!(matches!(&found, Found::News(news) if is_refused(news)), "{found:?}");
+    assert!(matches!(&found, StateNews::News(news) if is_refused(news)), "{found:?}");
     assert!(written.as_ref().is_some_and(is_refused), "{written:?}");
     assert!(written_on.as_ref().is_some_and(is_refused), "{written_on:?}");
     fs::remove_dir_all(folder).unwrap();
@@ -81,13 +81,13 @@ fn dur_7_what_a_person_changed_is_found_also_after_a_restart_and_once() {
     file.write(&session.state());
     edit(&file, |state| state["goals"] = json!(["b"]));
     let mut file = StateFile::open(&folder, "s").unwrap();
-    let Found::Edited(state) = file.look(&session) else { panic!("it is not found") };
+    let StateNews::Edited(state) = file.look(&session) else { panic!("it is not found") };
     assert_eq!(state, json!({"goals": ["b"]}));
     session.handle(Time(1), Input::State { state, by: "the state's file".to_owned() }).unwrap();
     assert_eq!(file.taken_up(), FileNews::Taken { file: file.path().to_owned() });
     // The process dies here: what was taken up is not taken up once more.
     let mut file = StateFile::open(&folder, "s").unwrap();
-    assert_eq!(file.look(&session), Found::Nothing);
+    assert_eq!(file.look(&session), StateNews::Nothing);
     file.write(&session.state());
     assert_eq!(serde_json::from_slice::<Value>(&fs::read(file.path()).unwrap()).unwrap(), session.state());
     fs::remove_dir_all(folder).unwrap();
@@ -104,7 +104,7 @@ fn a_file_put_back_to_what_it_was_before_is_an_edit_too() {
     file.write(&session.state());
     fs::write(file.path(), first).unwrap();
     let mut file = StateFile::open(&folder, "s").unwrap();
-    assert_eq!(file.look(&session), Found::Edited(json!({"goals": ["a"]})));
+    assert_eq!(file.look(&session), StateNews::Edited(json!({"goals": ["a"]})));
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -121,7 +121,7 @@ fn a_file_put_back_to_how_the_latest_turn_began_is_an_edit_too() {
     fs::write(file.path(), first).unwrap();
     let mut file = StateFile::open(&folder, "s").unwrap();
     file.recognise(&session.state(), |visit| states.iter().cloned().for_each(visit));
-    assert_eq!(file.look(&session), Found::Edited(json!({"goals": ["a"]})), "nothing was cut off");
+    assert_eq!(file.look(&session), StateNews::Edited(json!({"goals": ["a"]})), "nothing was cut off");
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -140,7 +140,7 @@ fn dur_7_what_a_crash_leaves_of_a_turn_at_work_is_no_edit() {
     file.write_on(&states[0]);
     let mut file = StateFile::open(&folder, "s").unwrap();
     file.recognise(&session.state(), |visit| states.iter().cloned().for_each(visit));
-    assert_eq!(file.look(&session), Found::Nothing);
+    assert_eq!(file.look(&session), StateNews::Nothing);
     assert_eq!(file.write(&session.state()), None);
     assert_eq!(serde_json::from_slice::<Value>(&fs::read(file.path()).unwrap()).unwrap(), states[1]);
     assert!(!folder.join("states/s.json.new").exists());
@@ -160,7 +160,7 @@ fn an_edit_made_while_a_turn_is_at_work_is_told_from_what_stood_there() {
     file.write_on(&session.state());
     // Even after a crash, and when nobody knows any more what the turn was about.
     for mut file in [file, StateFile::open(&folder, "s").unwrap()] {
-        assert_eq!(file.look(&session), Found::Edited(json!({"done": ["theirs"]})), "the goals are ours");
+        assert_eq!(file.look(&session), StateNews::Edited(json!({"done": ["theirs"]})), "the goals are ours");
     }
     fs::remove_dir_all(folder).unwrap();
 }
@@ -179,11 +179,11 @@ fn dur_7_an_invalid_file_is_refused_with_the_place_once_and_left_alone() {
         ("\u{0}\u{1}", "states/s.json:1:1", "expected value"),
     ] {
         fs::write(file.path(), text).unwrap();
-        let Found::News(FileNews::Refused { place: found, why: words, ours }) = file.look(&session) else {
+        let StateNews::News(FileNews::Refused { place: found, why: words, ours }) = file.look(&session) else {
             panic!("{text:?} is taken")
         };
         assert!(found.ends_with(place) && words.contains(why), "{found}: {words}");
-        assert_eq!(file.look(&session), Found::Nothing, "it is said once");
+        assert_eq!(file.look(&session), StateNews::Nothing, "it is said once");
         // What the session has come to is not lost, and neither is what the person wrote.
         assert_eq!(file.write(&session.state()), None);
         assert_eq!(fs::read_to_string(file.path()).unwrap(), text);
@@ -191,7 +191,7 @@ fn dur_7_an_invalid_file_is_refused_with_the_place_once_and_left_alone() {
     }
     // Mended, it is taken up, with what it was about and nothing else.
     fs::write(file.path(), "{\"goals\": [\"mended\"]}").unwrap();
-    assert_eq!(file.look(&session), Found::Edited(json!({"goals": ["mended"]})));
+    assert_eq!(file.look(&session), StateNews::Edited(json!({"goals": ["mended"]})));
     file.taken_up();
     file.write(&session.state());
     assert!(!folder.join("states/s.json.new").exists());
@@ -207,7 +207,7 @@ fn an_edit_made_while_the_session_works_is_not_written_over_and_takes_nothing_ba
     edit(&file, |state| state["goals"] = json!(["theirs"]));
     session.handle(Time(1), Input::State { state: json!({"done": [1]}), by: "x".to_owned() }).unwrap();
     file.write(&session.state());
-    let Found::Edited(state) = file.look(&session) else { panic!("it is lost") };
+    let StateNews::Edited(state) = file.look(&session) else { panic!("it is lost") };
     assert_eq!(state, json!({"goals": ["theirs"]}), "`done` is as it was when they began, and no change of theirs");
     fs::remove_dir_all(folder).unwrap();
 }
@@ -226,12 +226,12 @@ fn a_crash_at_any_point_of_writing_is_no_edit_and_leaves_a_whole_file() {
     drop(whole_file::prepare(file.path(), new.as_bytes()).unwrap());
     let mut file = StateFile::open(&folder, "s").unwrap();
     assert_eq!(fs::read_to_string(file.path()).unwrap(), old);
-    assert_eq!(file.look(&session), Found::Nothing);
+    assert_eq!(file.look(&session), StateNews::Nothing);
     // Between the file and its record, and the session goes on before anybody looks.
     whole_file::write(file.path(), new.as_bytes()).unwrap();
     session.handle(Time(2), Input::State { state: json!({"goals": ["c"]}), by: "x".to_owned() }).unwrap();
     let mut file = StateFile::open(&folder, "s").unwrap();
-    assert_eq!(file.look(&session), Found::Nothing);
+    assert_eq!(file.look(&session), StateNews::Nothing);
     assert_eq!(file.write(&session.state()), None);
     assert!(fs::read_to_string(file.path()).unwrap().contains("\"c\""));
     fs::remove_dir_all(folder).unwrap();

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 
-use obelus_sandbox::{Events, Options};
+use obelus_sandbox::{Events, SandboxOptions};
 use serde_json::json;
 
 use crate::support::TestPortal;
@@ -31,8 +31,11 @@ fn receive_form(listener: &TcpListener) -> String {
 
 #[test]
 fn a_handler_gets_id_and_token_until_it_is_unbound() {
-    let portal =
-        TestPortal::with(Options { rate: false, application_token: "secret7".to_owned(), ..Options::default() });
+    let portal = TestPortal::with(SandboxOptions {
+        rate: false,
+        application_token: "secret7".to_owned(),
+        ..SandboxOptions::default()
+    });
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let handler = format!("http://{}/event", listener.local_addr().expect("an address"));
     let bind = json!({"event": "onCrmDealUpdate", "handler": handler});
@@ -70,7 +73,7 @@ fn a_handler_gets_id_and_token_until_it_is_unbound() {
 
 #[test]
 fn a_strict_portal_refuses_event_methods_to_webhooks() {
-    let portal = TestPortal::with(Options { rate: false, events: Events::Strict, ..Options::default() });
+    let portal = TestPortal::with(SandboxOptions { rate: false, events: Events::Strict, ..SandboxOptions::default() });
     for method in ["event.bind", "event.get", "event.unbind"] {
         let fault = portal.fault(method, &json!({"event": "onCrmDealAdd", "handler": "http://example.test/"}));
         assert_eq!((fault.0, fault.1.as_str()), (403, "WRONG_AUTH_TYPE"), "{method}");

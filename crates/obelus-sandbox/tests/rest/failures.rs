@@ -2,14 +2,15 @@
 
 use std::time::{Duration, SystemTime};
 
-use obelus_sandbox::{Options, Portal, StartError};
+use obelus_sandbox::{Portal, SandboxOptions, StartError};
 use serde_json::{Value, json};
 
 use crate::support::TestPortal;
 
 #[test]
 fn each_fault_has_its_status_and_code() {
-    let portal = TestPortal::with(Options { rate: false, scopes: vec!["crm".to_owned()], ..Options::default() });
+    let portal =
+        TestPortal::with(SandboxOptions { rate: false, scopes: vec!["crm".to_owned()], ..SandboxOptions::default() });
     for (method, params, expected) in [
         ("no.such.method", json!({}), (404, "ERROR_METHOD_NOT_FOUND")),
         ("crm.deal.get", json!({}), (400, "")),
@@ -48,14 +49,15 @@ fn each_fault_has_its_status_and_code() {
 
 #[test]
 fn the_webhook_of_an_inactive_user_is_refused() {
-    let portal = TestPortal::with(Options { user: 8, ..Options::default() });
+    let portal = TestPortal::with(SandboxOptions { user: 8, ..SandboxOptions::default() });
     let fault = portal.fault("profile", &json!({}));
     assert_eq!((fault.0, fault.1.as_str()), (403, "user_access_error"));
 }
 
 #[test]
 fn scopes_and_methods_are_reported() {
-    let portal = TestPortal::with(Options { rate: false, scopes: vec!["crm".to_owned()], ..Options::default() });
+    let portal =
+        TestPortal::with(SandboxOptions { rate: false, scopes: vec!["crm".to_owned()], ..SandboxOptions::default() });
     assert_eq!(portal.call("scope", &json!({})), json!(["crm"]));
     let names = portal.call("methods", &json!({}));
     let has = |name: &str| names.as_array().is_some_and(|names| names.contains(&json!(name)));
@@ -69,7 +71,7 @@ fn scopes_and_methods_are_reported() {
 
 #[test]
 fn the_bucket_takes_a_burst_and_then_refuses_before_anything_is_done() {
-    let portal = TestPortal::with(Options::default());
+    let portal = TestPortal::with(SandboxOptions::default());
     // Send until the bucket is full, so that the test does not depend on the machine's speed.
     let mut refused = 0;
     let mut done = 0;
@@ -92,7 +94,7 @@ fn the_bucket_takes_a_burst_and_then_refuses_before_anything_is_done() {
 
 #[test]
 fn a_method_that_worked_too_long_is_blocked_until_its_time_is_over() {
-    let portal = TestPortal::with(Options { operating_cost: Some(200.0), ..Options::default() });
+    let portal = TestPortal::with(SandboxOptions { operating_cost: Some(200.0), ..SandboxOptions::default() });
     let mut last = json!(null);
     for _ in 0..3 {
         last = portal.answer("crm.deal.list", &json!({}))["time"].take();
@@ -111,7 +113,7 @@ fn a_method_that_worked_too_long_is_blocked_until_its_time_is_over() {
 #[test]
 fn requests_with_dropped_answers_are_carried_out_and_the_same_in_every_run() {
     let run = || {
-        let portal = TestPortal::with(Options { rate: false, drop_answers: 0.3, ..Options::default() });
+        let portal = TestPortal::with(SandboxOptions { rate: false, drop_answers: 0.3, ..SandboxOptions::default() });
         let add = |n: usize| {
             let body = json!({"fields": {"TITLE": "x", "ORIGINATOR_ID": "t", "ORIGIN_ID": n.to_string()}}).to_string();
             portal.send("POST", &portal.path("crm.deal.add"), "application/json", &body).is_none()
@@ -133,7 +135,7 @@ fn requests_with_dropped_answers_are_carried_out_and_the_same_in_every_run() {
 fn a_portal_in_a_file_survives_and_one_in_memory_does_not() {
     let path =
         std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("survives-{}.sqlite", std::process::id()));
-    let options = Options { db: Some(path.clone()), rate: false, ..Options::default() };
+    let options = SandboxOptions { db: Some(path.clone()), rate: false, ..SandboxOptions::default() };
     let id = {
         let portal = TestPortal::with(options.clone());
         portal.call("crm.deal.add", &json!({"fields": {"TITLE": "Остаётся"}}))
@@ -150,7 +152,7 @@ fn a_portal_in_a_file_survives_and_one_in_memory_does_not() {
 #[test]
 fn the_clock_can_be_set_and_seed_dates_are_around_it() {
     let new_year = SystemTime::UNIX_EPOCH + Duration::from_secs(1_893_448_800); // 2030-01-01 01:00 in Moscow
-    let portal = TestPortal::with(Options { now: Some(new_year), rate: false, ..Options::default() });
+    let portal = TestPortal::with(SandboxOptions { now: Some(new_year), rate: false, ..SandboxOptions::default() });
     let now = portal.call("server.time", &json!({}));
     assert!(now.as_str().is_some_and(|now| now.starts_with("2030-01-01T01:")), "{now}");
     let newest = portal.call("crm.deal.list", &json!({"order": {"DATE_CREATE": "DESC"}, "select": ["DATE_CREATE"]}));
@@ -164,11 +166,21 @@ fn the_clock_can_be_set_and_seed_dates_are_around_it() {
 #[test]
 fn a_portal_that_cannot_start_says_why() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let start = |options: Options| runtime.block_on(Portal::start(options)).err().map(|error| error.to_string());
+    let start = |options: SandboxOptions| runtime.block_on(Portal::start(options)).err().map(|error| error.to_string());
     let taken = TestPortal::new();
-    let said = start(Options { listen: taken.portal.address(), ..Options::default() }).unwrap_or_default();
+    let said =
+        start(SandboxOptions { listen: taken.portal.address(), ..SandboxOptions::default() }).unwrap_or_default();
     assert!(said.contains("cannot listen at") && said.contains("port 0"), "{said}");
-    assert_eq!(start(Options { user: 9, ..Options::default() }), Some(StartError::User(9, 8).to_string()));
-    assert_eq!(start(Options { token: "a/b".to_owned(), ..Options::default() }), Some(StartError::Token.to_string()));
-    assert_eq!(start(Options { drop_answers: 1.5, ..Options::default() }), Some(StartError::Chance(1.5).to_string()));
+    assert_eq!(
+        start(SandboxOptions { user: 9, ..SandboxOptions::default() }),
+        Some(StartError::User(9, 8).to_string())
+    );
+    assert_eq!(
+        start(SandboxOptions { token: "a/b".to_owned(), ..SandboxOptions::default() }),
+        Some(StartError::Token.to_string())
+    );
+    assert_eq!(
+        start(SandboxOptions { drop_answers: 1.5, ..SandboxOptions::default() }),
+        Some(StartError::Chance(1.5).to_string())
+    );
 }

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use obelus_sandbox::{Options, Portal};
+use obelus_sandbox::{Portal, SandboxOptions};
 use serde_json::Value;
 
 /// A portal with its own runtime; it stops with the test.
@@ -31,10 +31,10 @@ impl Reply {
 impl TestPortal {
     /// A portal without limits.
     pub(crate) fn new() -> TestPortal {
-        TestPortal::with(Options { rate: false, ..Options::default() })
+        TestPortal::with(SandboxOptions { rate: false, ..SandboxOptions::default() })
     }
 
-    pub(crate) fn with(options: Options) -> TestPortal {
+    pub(crate) fn with(options: SandboxOptions) -> TestPortal {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("a runtime");
         let portal = runtime.block_on(Portal::start(options)).expect("a portal");

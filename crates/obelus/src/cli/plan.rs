@@ -15,6 +15,16 @@ pub(crate) enum Plan {
     Run(RunPlan),
 }
 
+/// A saved plan.
+#[derive(Args)]
+pub(crate) struct PlanFile {
+    /// A request `{context, schema?}` whose context has a plan; `-` is stdin.
+    pub(crate) file: PathBuf,
+    /// The input of the plan: JSON, or @FILE. It is held against the schema of the plan's `input`.
+    #[arg(long, value_name = "JSON")]
+    pub(crate) input: Option<String>,
+}
+
 /// Show what a plan would do, without doing it.
 ///
 /// Prints every call with its parameters as far as they are known, the order in waves, which calls would need a
@@ -22,8 +32,8 @@ pub(crate) enum Plan {
 #[derive(Args)]
 #[command(after_help = "Example:\n  obelus plan simulate plan.json --mode canary")]
 pub(crate) struct Simulate {
-    /// A request `{context, schema?}` whose context has a plan; `-` is stdin.
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) plan: PlanFile,
     /// The mode of the simulated run.
     #[arg(long, value_enum, default_value = "full")]
     pub(crate) mode: Mode,
@@ -35,12 +45,13 @@ pub(crate) struct Simulate {
 /// Run a saved plan.
 ///
 /// No model is asked for calls or output: the command is the approval. Policy and confirmations still apply, and
-/// calls without an activity still ask a model.
+/// calls without an activity still ask a model. Prints each call with its result, or why it has none. The exit code is 1
+/// if a call failed or was skipped for want of a value, and 3 if a person is needed.
 #[derive(Args)]
 #[command(after_help = "Example:\n  obelus plan run plan.yaml --activities activities.yaml")]
 pub(crate) struct RunPlan {
-    /// A request `{context, schema?}` whose context has a plan; `-` is stdin.
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) plan: PlanFile,
     #[command(flatten)]
     pub(crate) how: How,
     /// Print one JSON document: `{schema, context, solution, ends, …}`.
@@ -58,8 +69,8 @@ Examples:
   obelus plan check plan.json
   obelus plan check plan.json --json | jq .errors")]
 pub(crate) struct Check {
-    /// A request `{context, schema?}` whose context has a plan; `-` is stdin.
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) plan: PlanFile,
     /// Print `{valid, waves, edges, errors, warnings}`.
     #[arg(long)]
     pub(crate) json: bool,
@@ -73,8 +84,8 @@ Examples:
   obelus plan graph plan.json --format dot | dot -Tpng > plan.png
   obelus plan graph plan.json                  Mermaid, for Markdown")]
 pub(crate) struct Graph {
-    /// A request `{context, schema?}` whose context has a plan; `-` is stdin.
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) plan: PlanFile,
     /// The format of the drawing.
     #[arg(long, value_enum, default_value = "mermaid")]
     pub(crate) format: Format,

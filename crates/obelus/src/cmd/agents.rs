@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use obelus_connect::activity::{BindingError, bind_with};
+use obelus_connect::activity::BindingError;
 use obelus_connect::bitrix24;
 use obelus_connect::browser::Browser;
 use obelus_connect::mcp::Servers;
@@ -15,9 +15,10 @@ use obelus_connect::model::{PromptOptions, render};
 use obelus_kernel::compose::{Offer, compose};
 use obelus_kernel::session::{Input, Task};
 use obelus_kernel::{PlanMode, Tool};
-use obelus_runtime::{Activities, Agent, Connector as _, Problem, SessionSpec, system_clock};
+use obelus_runtime::{Agent, Connector as _, Places, Problem, SessionSpec, system_clock};
 use serde_json::{Value, json};
 
+use super::faults::bindings_and_model;
 use super::host::{Notices, connector};
 use super::run::{load_agent, on};
 use crate::cli::{Agents, Format, StoreAt};
@@ -166,21 +167,9 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
         let text = input::text(&file)?;
         match Agent::parse(&file, &text, folder) {
             Ok(agent) => {
-                let servers = servers_of(&agent);
-                let browser = servers.as_ref().ok().and_then(Option::as_ref);
-                let bound = bind_with(&mut Activities::new(), &agent.activities, &agent.folder, browser);
-                let wrong = bound.err().map(|error| error.to_string()).into_iter();
-                let wrong: Vec<_> =
-                    wrong.chain(agent.context.tools().filter_map(|tool| bitrix24::check_tool(tool).err())).collect();
                 let odd = strict_mode_problem(&agent).into_iter().chain(missing_name_sources(&agent));
                 notes.extend(odd.map(|text| Problem { file: file.clone(), place: None, text }));
-                let mut wrong: Vec<Problem> =
-                    wrong.into_iter().map(|text| Problem { file: file.clone(), place: None, text }).collect();
-                if let Err(error) = servers {
-                    let field = format!("{}.{}", error.binding, error.field.trim_matches('`'));
-                    let place = obelus_runtime::place_in(&text, &field);
-                    wrong.push(Problem { file: file.clone(), place, text: error.to_string() });
-                }
+                let mut wrong = wrong_with(agent, &file, &Places::of(&text));
                 if !wrong.is_empty() {
                     problems.append(&mut wrong);
                 } else if !as_json {
@@ -206,6 +195,26 @@ fn check(agents: &[String], as_json: bool) -> Result<Exit> {
         }
     }
     Ok(if problems.is_empty() { Exit::Done } else { Exit::Failed })
+}
+
+/// What is wrong with what an agent is connected to: activities, model, servers, the portal. Nothing is started.
+fn wrong_with(agent: Agent, file: &Path, places: &Places) -> Vec<Problem> {
+    let problem = |field: &str, text: String| Problem { file: file.to_owned(), place: places.find(field), text };
+    let mut wrong = Vec::new();
+    let servers = servers_of(&agent);
+    if let Err(error) = &servers {
+        let field = format!("{}.{}", error.binding, error.field.trim_matches('`'));
+        wrong.push(problem(&field, error.to_string()));
+    }
+    for tool in agent.context.tools() {
+        if let Err(text) = bitrix24::check_tool(tool) {
+            wrong.push(problem(&format!("tools.{}", tool.name), text));
+        }
+    }
+    let spec = SessionSpec::from_agent(agent);
+    let found = bindings_and_model(&spec, servers.as_ref().ok().and_then(Option::as_ref));
+    wrong.extend(found.into_iter().map(|found| problem(&found.field, found.to_string())));
+    wrong
 }
 
 /// Why an agent that answers in JSON cannot use a server's strict mode.

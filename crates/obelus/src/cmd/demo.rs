@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use anyhow::Result;
 use clap::Args;
 use obelus_runtime::Secret;
-use obelus_sandbox::{Options, Portal};
+use obelus_sandbox::{Portal, SandboxOptions};
 
 use super::chat::{self, Move};
 use crate::cli::{Chat, How, Mode, StoreAt};
@@ -58,7 +58,7 @@ const TOUR: [Move; 13] = [
 pub(crate) fn run(args: Demo) -> Result<Exit> {
     // The portal needs its own thread, because the conversation blocks while it waits for the portal.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let options = Options { listen: args.listen, rate: false, ..Options::default() };
+    let options = SandboxOptions { listen: args.listen, rate: false, ..SandboxOptions::default() };
     let portal = runtime.block_on(Portal::start(options))?;
     Secret::provide("BITRIX_WEBHOOK_URL", Secret::new(portal.base_url()));
     let is_terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();

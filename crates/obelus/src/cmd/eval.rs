@@ -9,7 +9,7 @@ use clap::Args;
 use obelus_connect::model::{ModelSpec, Recorder, open};
 use obelus_kernel::session::{Prompt, Spent};
 use obelus_runtime::{Agent, Language, Model, Part, Parts, Used, read_text};
-use obelus_vectors::{Asked, Evaluated, Verdict};
+use obelus_vectors::{Asked, EvalVerdict, Evaluated};
 use serde_json::json;
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -71,9 +71,9 @@ pub(crate) fn run(args: &Eval) -> Result<Exit> {
             break;
         }
     }
-    let count = |wanted: &dyn Fn(&Verdict) -> bool| all.iter().filter(|case| wanted(&case.verdict)).count();
-    let passed = count(&|verdict| *verdict == Verdict::Passed);
-    let failed = count(&|verdict| *verdict == Verdict::Failed);
+    let count = |wanted: &dyn Fn(&EvalVerdict) -> bool| all.iter().filter(|case| wanted(&case.verdict)).count();
+    let passed = count(&|verdict| *verdict == EvalVerdict::Passed);
+    let failed = count(&|verdict| *verdict == EvalVerdict::Failed);
     let skipped = all.len() - passed - failed;
     let mut spent = Spent::default();
     all.iter().for_each(|case| spent.add(case.spent()));
@@ -154,7 +154,7 @@ async fn ask(model: &dyn Model, prompt: Prompt) -> Asked {
 fn show_skipped(all: &[Evaluated]) {
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     for case in all {
-        if let Verdict::Skipped(why) = &case.verdict {
+        if let EvalVerdict::Skipped(why) = &case.verdict {
             *reasons.entry(why).or_default() += 1;
         }
     }
@@ -167,20 +167,20 @@ fn show_skipped(all: &[Evaluated]) {
 fn show(case: &Evaluated) {
     let name = visible(&case.name);
     match &case.verdict {
-        Verdict::Passed => {
+        EvalVerdict::Passed => {
             output::answer(&format!(
                 "{GREEN}passed{GREEN:#}   {BOLD}{name}{BOLD:#} {DIM}{}{DIM:#}",
                 in_words(&case.spent(), english())
             ));
         }
-        Verdict::Failed => {
+        EvalVerdict::Failed => {
             output::answer(&format!(
                 "{RED}failed{RED:#}   {BOLD}{name}{BOLD:#} {DIM}{}{DIM:#}",
                 in_words(&case.spent(), english())
             ));
         }
         // `show_skipped` prints the reasons.
-        Verdict::Skipped(_) => {}
+        EvalVerdict::Skipped(_) => {}
     }
     for why in &case.why {
         output::answer(&format!("         {}", visible(why).replace('\n', "\n           ")));

@@ -1,71 +1,83 @@
 //! `obelus plan check`, `graph` and `simulate`
 
-use std::path::Path;
+mod load;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
+use obelus_kernel::Tool;
 use obelus_kernel::plan::{self, Check, Simulation, Who};
 use obelus_kernel::policy::{self, Gate};
-use obelus_kernel::session::Settings;
-use obelus_kernel::{Context, Tool};
+use obelus_runtime::SessionSpec;
 use serde_json::{Value, json};
 
 use crate::cli;
-use crate::input;
 use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
+use load::Loaded;
+pub(crate) use load::give_input;
 
 pub(crate) fn check(args: &cli::Check) -> Result<Exit> {
-    let check = checked(&args.file, &input::request(&args.file)?.context)?;
-    if args.json {
-        output::json(&check.to_json());
-    } else {
-        print_report(&check, &input::name(&args.file));
+    let loaded = Loaded::read(&args.plan)?;
+    match args.json {
+        true => output::json(&loaded.to_json()),
+        false => print_report(&loaded),
     }
-    Ok(if check.is_valid() { Exit::Done } else { Exit::Failed })
+    Ok(if loaded.is_valid() { Exit::Done } else { Exit::Failed })
 }
 
 pub(crate) fn graph(args: &cli::Graph) -> Result<Exit> {
-    let check = checked(&args.file, &input::request(&args.file)?.context)?;
-    let drawing = obelus_draw::plan_drawing(&check, &input::name(&args.file));
+    let loaded = Loaded::read(&args.plan)?;
+    let drawing = obelus_draw::plan_drawing(&loaded.check, &loaded.name);
     match args.format {
         cli::Format::Mermaid => output::answer(drawing.mermaid().trim_end()),
         cli::Format::Dot => output::answer(drawing.dot().trim_end()),
         cli::Format::Svg => output::answer(drawing.svg().trim_end()),
-        cli::Format::Json => output::json(&to_json(&check)),
+        cli::Format::Json => output::json(&to_json(&loaded.check)),
     }
-    for fault in &check.errors {
-        output::warning(&format!("{}: {fault}", input::name(&args.file)));
-    }
+    loaded.errors().iter().for_each(|error| output::warning(error));
     Ok(Exit::Done)
 }
 
 pub(crate) fn simulate(args: &cli::Simulate) -> Result<Exit> {
-    let request = input::request(&args.file)?;
-    let check = checked(&args.file, &request.context)?;
-    let settings: Settings = match &request.settings {
-        Some(given) => {
-            serde_json::from_value(given.clone()).with_context(|| format!("{}: settings", input::name(&args.file)))?
-        }
-        None => Settings::default(),
-    };
+    let loaded = Loaded::read(&args.plan)?;
+    let spec = &loaded.spec;
+    let is_bound = |name: &str| spec.activities.iter().any(|lot| lot.bound.contains_key(name));
+    let has_bindings = spec.activities.iter().any(|lot| !lot.bound.is_empty());
     let is_latent = |tool: &Tool| {
-        let named = tool.fixed_name("_activity");
-        let bound = |name: &str| request.activities.contains_key(name);
-        !request.activities.is_empty()
+        has_bindings
             && tool.fixed_name("_delegate").is_none()
-            && !named.is_some_and(bound)
-            && !bound(&tool.name)
+            && !tool.fixed_name("_activity").is_some_and(is_bound)
+            && !is_bound(&tool.name)
     };
-    let dry = policy::simulate(&check, &request.context, Gate::new(&settings.policy, args.mode.into()), is_latent);
+    let gate = Gate::new(&spec.settings.policy, args.mode.into());
+    let dry = policy::simulate(&loaded.check, &spec.context, gate, is_latent);
     if args.json {
-        let mut answer = check.to_json();
+        let mut answer = loaded.to_json();
         answer["calls"] = dry.calls.into();
         answer["branches"] = dry.branches.into();
         output::json(&answer);
     } else {
         print_simulation(&dry);
-        print_report(&check, &input::name(&args.file));
+        print_report(&loaded);
     }
-    Ok(if check.is_valid() { Exit::Done } else { Exit::Failed })
+    Ok(if loaded.is_valid() { Exit::Done } else { Exit::Failed })
+}
+
+/// A plan that is to run: nothing is wrong with it that the command's other arguments do not mend.
+pub(super) fn sound(args: &cli::RunPlan) -> Result<SessionSpec> {
+    let mut loaded = Loaded::read(&args.plan)?;
+    loaded.problems.retain(|problem| match problem.rule {
+        Some("TOOL-3" | "TOOL-7") => args.how.activities.is_none(),
+        Some("POL-3") => args.how.mcp.is_none(),
+        None => args.how.model.is_none(),
+        Some(_) => true,
+    });
+    let errors = loaded.errors();
+    match errors.first() {
+        None => Ok(loaded.spec),
+        Some(first) => {
+            let more = if errors.len() > 1 { " (see `obelus plan check`)" } else { "" };
+            bail!("{first}{more}")
+        }
+    }
 }
 
 fn print_simulation(dry: &Simulation) {
@@ -92,17 +104,6 @@ fn print_simulation(dry: &Simulation) {
     }
 }
 
-/// Checks the plan of a context; an error if there is none.
-pub(super) fn checked(file: &Path, context: &Context) -> Result<Check> {
-    match context.plan() {
-        Some(found) => Ok(plan::check(&found.calls, found.mode, context)),
-        None => bail!(
-            "{}: the context has no plan: add a message {{\"type\": \"plan\", \"plan\": [ … calls … ]}}",
-            input::name(file)
-        ),
-    }
-}
-
 fn to_json(check: &Check) -> Value {
     let node = |(index, call): (usize, &obelus_kernel::Call)| {
         json!({
@@ -125,7 +126,8 @@ fn to_json(check: &Check) -> Value {
     })
 }
 
-fn print_report(check: &Check, file: &str) {
+fn print_report(loaded: &Loaded) {
+    let (check, file) = (&loaded.check, &loaded.name);
     for (wave, calls) in check.waves.iter().enumerate() {
         for (i, &index) in calls.iter().enumerate() {
             let call = &check.calls[index];
@@ -151,12 +153,13 @@ fn print_report(check: &Check, file: &str) {
         let call = warning.call.map(|call| format!(" call {call}")).unwrap_or_default();
         output::answer(&format!("{YELLOW}warning{YELLOW:#} {}:{call}: {}", warning.rule, visible(&warning.text)));
     }
-    for fault in &check.errors {
-        output::answer(&format!("{RED}error{RED:#} {}", visible(&fault.to_string())));
+    let errors = loaded.errors();
+    for error in &errors {
+        output::answer(&format!("{RED}error{RED:#} {}", visible(error)));
     }
     let (n, waves, edges) = (check.calls.len(), check.waves.len(), check.graph.edges().len());
     let counts = format!("{} in {}, {}", count(n, "call"), count(waves, "wave"), count(edges, "edge"));
-    let verdict = match check.errors.len() {
+    let verdict = match errors.len() {
         0 => format!("{GREEN}sound{GREEN:#}: {counts}"),
         errors => format!("{RED}{}{RED:#}: {}", count(errors, "error"), count(n, "call")),
     };

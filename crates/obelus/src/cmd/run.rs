@@ -6,7 +6,9 @@
 //! |---|---|
 //! | `play` | a session on its way to its rest, with people at the terminal or without |
 //! | `show` | what is told meanwhile, and what came of it |
+//! | `outcome` | what became of each call |
 
+mod outcome;
 mod play;
 mod show;
 
@@ -14,13 +16,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{Input, Mode};
-use obelus_kernel::{Data, Message};
 use obelus_runtime::{Agent, Host, ImageStore, SessionHandle, SessionSpec, SqliteStore};
-use serde_json::Value;
 
 use super::agents;
 use super::host::{Notices, connector, host_of, runtime, store_folder, tell_changes, tell_cut, told};
 use super::people::by_in_words;
+use super::plan::give_input;
 use crate::cli::{How, Run, RunPlan};
 use crate::input;
 use crate::output::{self, Exit};
@@ -42,15 +43,7 @@ pub(crate) fn request(args: &Run) -> Result<Exit> {
             SessionSpec::from_request(&args.file, request?)?
         }
     };
-    if let Some(given) = &args.input {
-        let value: Value = match given.strip_prefix('@').map(Path::new) {
-            Some(file) => serde_json::from_str(&input::text(file)?)
-                .with_context(|| format!("--input: {} is not JSON", input::name(file)))?,
-            None => serde_json::from_str(given).context("--input is JSON, or @FILE")?,
-        };
-        let message = Message::Data(Box::new(Data::plain("input", value)));
-        spec.context.append(vec![message]).map_err(|fault| anyhow!("--input: {fault}"))?;
-    }
+    give_input(&mut spec, args.input.as_deref())?;
     let begin = match &args.say {
         Some(words) => Input::User { text: words.clone() },
         None if is_agent => bail!("an agent answers to words: add --say 'TEXT'"),
@@ -64,12 +57,7 @@ pub(crate) fn request(args: &Run) -> Result<Exit> {
 }
 
 pub(crate) fn plan(args: &RunPlan) -> Result<Exit> {
-    let spec = SessionSpec::from_request(&args.file, input::request(&args.file)?)?;
-    let check = super::plan::checked(&args.file, &spec.context)?;
-    if let Some(fault) = check.errors.first() {
-        let more = if check.errors.len() > 1 { " (see `obelus plan check`)" } else { "" };
-        bail!("{}: {fault}{more}", input::name(&args.file));
-    }
+    let spec = super::plan::sound(args)?;
     run(spec, Input::RunPlan, &args.how, &[], Shown { as_json: args.json, is_plan: true })
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
-use obelus_sandbox::{DEFAULT_TOKEN, Events, Options, Portal};
+use obelus_sandbox::{DEFAULT_TOKEN, Events, Portal, SandboxOptions};
 
 use crate::output::{self, BOLD, DIM, Exit};
 
@@ -55,7 +55,7 @@ pub(crate) struct Bitrix24 {
     #[arg(long, value_name = "P", default_value_t = 0.0)]
     drop_answers: f64,
     /// The number of deals in a new portal.
-    #[arg(long, value_name = "N", default_value_t = Options::default().deals)]
+    #[arg(long, value_name = "N", default_value_t = SandboxOptions::default().deals)]
     deals: usize,
 }
 
@@ -73,7 +73,7 @@ enum Switch {
 
 pub(crate) fn run(args: Sandbox) -> Result<Exit> {
     let Sandbox::Bitrix24(args) = args;
-    let options = Options {
+    let options = SandboxOptions {
         listen: args.listen,
         user: args.user,
         token: args.token,
@@ -86,13 +86,13 @@ pub(crate) fn run(args: Sandbox) -> Result<Exit> {
         tls: args.tls,
         drop_answers: args.drop_answers,
         deals: args.deals,
-        ..Options::default()
+        ..SandboxOptions::default()
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(serve(options))
 }
 
-async fn serve(options: Options) -> Result<Exit> {
+async fn serve(options: SandboxOptions) -> Result<Exit> {
     let portal = Portal::start(options).await?;
     let certificate = portal.write_certificate(&std::env::temp_dir())?;
     output::answer(portal.base_url());

@@ -137,9 +137,9 @@ fn a_policy_in_a_request_is_checked_and_a_lapsed_question_waits_for_nobody() {
         )
     };
     folder.file("bad.yaml", request("{rules: [{match: {effect: deleet}, verdict: refuse}]}"));
-    obelus(&["plan", "run", &folder.path("bad.yaml")])
-        .exits(2)
-        .says("settings.policy: rule 0: unknown effect `deleet`");
+    obelus(&["plan", "run", &folder.path("bad.yaml")]).exits(2).says(
+        "bad.yaml:1:67: POL-3: policy: `rules[0].match.effect`: there is no effect `deleet`; did you mean `delete`?",
+    );
     folder.file("good.yaml", request("{}"));
     let store = folder.path("store");
     obelus(&["plan", "run", &folder.path("good.yaml"), "--session", "s", "--store", &store]).exits(3);

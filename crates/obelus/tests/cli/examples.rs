@@ -43,7 +43,14 @@ fn exec_reads_averages_and_writes_a_report() {
 #[test]
 fn branches_turn_an_error_into_an_apology() {
     let ran = obelus(&["plan", "run", "examples/branches/plan.yaml"]).exits(0).says("the shop is closed on Sundays");
-    assert_eq!(ran.stdout, "done     ask_price\nskipped  order\ndone     apologise\ndone     tell\n");
+    let words = "We could not order: the shop is closed on Sundays";
+    let lines = [
+        "done     ask_price → {\"code\":\"exit_3\",\"message\":\"the shop is closed on Sundays\"}".to_owned(),
+        "skipped  order (PLAN-4: †state.price has no value: call 0 `ask_price` chose another path)".to_owned(),
+        format!("done     apologise → {words}"),
+        format!("done     tell → {words}\n"),
+    ];
+    assert_eq!(ran.stdout, lines.join("\n"));
     let document = obelus(&["plan", "run", "examples/branches/plan.yaml", "--json"]).exits(0).json();
     let told = &find(&document["context"], "†state")["told"];
     assert_eq!(told, &json!("We could not order: the shop is closed on Sundays"));

@@ -16,11 +16,13 @@ tools:
     x-target: [to]
     x-risky: [amount]
   balance: {type: object, x-effect: read, x-trust: trusted}
+  read_mail: {type: object, x-effect: read}
   close_account: {type: object, x-effect: delete}
   summarise: {type: object, properties: {text: {type: string}}}
 activities:
   pay: {jq: .}
   balance: {jq: .}
+  read_mail: {jq: .}
   close_account: {jq: .}
 policy:
   allow: ['*']
@@ -116,4 +118,41 @@ fn a_faulty_call_is_told_what_is_wrong_with_it() {
     let hostile = json!({"_tool": "pay\u{202e}", "to": "x"});
     let shown = explain(&folder, &hostile, &[]).exits(1);
     assert!(!shown.stdout.contains('\u{202e}'), "{}", shown.stdout);
+}
+
+/// POL-3: what a policy says protects something, or is an error wherever it is read.
+#[test]
+fn a_policy_that_names_nothing_is_an_error_with_its_place_and_the_nearest_name() {
+    let folder = Folder::new("policy-names");
+    for (from, to, place, says) in [
+        ("match: {tool: pay,", "match: {tool: pya,", "27:21", "there is no tool `pya`; did you mean `pay`?"),
+        ("param: note", "param: nto", "24:32", "there is no `nto`; did you mean `to`?"),
+        ("untrusted:read_mail", "untrusted:read_mial", "27:43", "did you mean `read_mail`?"),
+        ("allow: ['*']", "refuse: [clos_account]", "22:12", "did you mean `close_account`?"),
+        ("verdict: confirm", "verdict: ask", "25:16", "unknown variant `ask`, expected one of allow, confirm, refuse"),
+        ("effect: read}\n      verdict", "effect: raed}\n      verdict", "30:23", "did you mean `read`?"),
+    ] {
+        assert!(BANK.contains(from), "{from}");
+        let agent = folder.file("bank/agent.yaml", BANK.replace(from, to));
+        let place = format!("agent.yaml:{place}: ");
+        obelus(&["agents", "check", &agent]).exits(1).prints(&place).prints(says);
+        obelus(&["run", &agent, "--say", "hi"]).exits(2).prints_nothing().says(&place).says(says);
+        let call = folder.file("call.json", "{\"_tool\": \"balance\"}");
+        obelus(&["policy", "explain", &agent, &call]).exits(2).prints_nothing().says(&place).says(says);
+    }
+    let request = "settings: {policy: {confirm: [lend_bok]}}\nactivities: {lend_book: {jq: '1'}}\ncontext:\n  \
+        - {type: tool, tool: {lend_book: {type: object, properties: {}, x-effect: create}}}\n  \
+        - {type: plan, plan: [{_tool: lend_book, _outputPath: †state.lent}]}\n";
+    let file = folder.file("lend.yaml", request);
+    let says = "lend.yaml:1:31: POL-3: policy: `confirm[0]`: there is no tool `lend_bok`; did you mean `lend_book`?";
+    for command in ["check", "simulate"] {
+        obelus(&["plan", command, &file]).exits(1).prints(says);
+    }
+    obelus(&["plan", "run", &file]).exits(2).prints_nothing().says(says);
+    obelus(&["run", &file]).exits(2).prints_nothing().says("did you mean `lend_book`?");
+    let file = folder.file("ask.yaml", request.replace("{confirm: [lend_bok]}", "[{verdict: ask}]"));
+    obelus(&["plan", "check", &file])
+        .exits(2)
+        .says("ask.yaml:1:31: ")
+        .says("expected one of `allow`, `confirm`, `refuse`");
 }

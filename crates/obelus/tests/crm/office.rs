@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 
-use obelus_sandbox::{Options, Portal};
+use obelus_sandbox::{Portal, SandboxOptions};
 use serde_json::{Value, json};
 
 use crate::support::{Folder, Ran, command, copy, root, run};
@@ -26,7 +26,8 @@ impl Office {
     pub(crate) fn open(name: &str, drop_answers: f64) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("threads");
-        let options = Options { rate: false, token: TOKEN.to_owned(), drop_answers, ..Options::default() };
+        let options =
+            SandboxOptions { rate: false, token: TOKEN.to_owned(), drop_answers, ..SandboxOptions::default() };
         let portal = runtime.block_on(Portal::start(options)).expect("a free port");
         let folder = Folder::new(&format!("crm-{name}"));
         copy(&root().join("agents/crm"), Path::new(&folder.path("crm")));

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::names::fit;
 use super::text::{folded, words};
-use super::{Found, FoundIn, Grounding, Letter, below, each_leaf};
+use super::{Evidence, FoundIn, Grounding, Letter, below, each_leaf};
 use crate::context::named;
 use crate::message::{Data, Message};
 use crate::origin::Origin;
@@ -22,7 +22,7 @@ struct Row {
 impl Grounding<'_> {
     /// The id of a row that the user named: all words of a part of its name stand in the user's words one after another,
     /// and one of them fits no other row's name as well.
-    pub(super) fn named_row(&self, value: &Value, names: &NameSource<'_>) -> Option<Found> {
+    pub(super) fn named_row(&self, value: &Value, names: &NameSource<'_>) -> Option<Evidence> {
         let wanted = id(value)?;
         let (own, others): (Vec<Row>, Vec<Row>) = self.rows(names).into_iter().partition(|row| row.id == wanted);
         let others: Vec<&str> =
@@ -37,11 +37,11 @@ impl Grounding<'_> {
                 mention.iter().any(tells_apart)
             })
         });
-        found.map(|said| Found::new(Letter::C, said.place))
+        found.map(|said| Evidence::new(Letter::C, said.place))
     }
 
     /// An issued value of a creation that this session ran, of a tool in `in` where the parameter has names.
-    pub(super) fn created(&self, value: &Value, names: Option<&NameSource<'_>>) -> Option<Found> {
+    pub(super) fn created(&self, value: &Value, names: Option<&NameSource<'_>>) -> Option<Evidence> {
         let wanted = id(value)?;
         let is_meant = |tool: &Tool| names.is_none_or(|names| names.tools.contains(&tool.name.as_str()));
         let length = self.context.length();
@@ -59,7 +59,7 @@ impl Grounding<'_> {
             for (_, part) in issued {
                 each_leaf("", part, &mut |_, leaf| is_issued |= id(leaf).as_ref() == Some(&wanted));
             }
-            is_issued.then(|| Found::new(Letter::D, FoundIn::Message(index)))
+            is_issued.then(|| Evidence::new(Letter::D, FoundIn::Message(index)))
         })
     }
 

@@ -43,7 +43,7 @@ impl Memory {
     }
 
     /// How a value of the parameter `p` of the tool `t` is found; none if it is not, or says nothing.
-    fn found(&self, value: &Value) -> Option<Found> {
+    fn found(&self, value: &Value) -> Option<Evidence> {
         let mut found = Vec::new();
         let is_grounded = self.grounding().look_at(self.tool("t"), "p", value, &[], &mut found);
         found.into_iter().next().filter(|_| is_grounded).map(|one| one.found)

@@ -7,7 +7,7 @@ use crate::expr::Expr;
 use crate::jq::Read;
 use crate::session::Session;
 use crate::session::input::CallError;
-use crate::steps::{Next, Start, Words};
+use crate::steps::{Next, StartAt, Words};
 
 /// The text that a reference leads to.
 pub(super) fn text_at(reference: &str, context: &Context) -> Result<String, String> {
@@ -20,10 +20,10 @@ pub(super) fn text_at(reference: &str, context: &Context) -> Result<String, Stri
 }
 
 /// The node where a turn begins.
-pub(super) fn start(start: &Start, input: impl FnOnce() -> Read) -> Result<String, String> {
+pub(super) fn start(start: &StartAt, input: impl FnOnce() -> Read) -> Result<String, String> {
     match start {
-        Start::Node(name) => Ok(name.clone()),
-        Start::Ways(ways) => way(ways, input),
+        StartAt::Node(name) => Ok(name.clone()),
+        StartAt::Ways(ways) => way(ways, input),
     }
 }
 

@@ -83,6 +83,8 @@ pub(crate) struct Step {
     pub(crate) literal: Origins,
     /// Whether it was planned before anything untrusted was shown to whoever planned it.
     pub(crate) before_reading: bool,
+    /// Whether a person runs it, or has approved it as a whole.
+    pub(crate) is_by_person: bool,
 }
 
 /// One call for one instance, or for global data.
@@ -195,7 +197,20 @@ impl Step {
         let open = jobs.len();
         let before_reading = literal.is_trusted();
         let errors = Vec::new();
-        let step = Self { calls, who, jobs, graph, sequential, first_open: 0, open, errors, literal, before_reading };
+        let (first_open, is_by_person) = (0, false);
+        let step = Self {
+            calls,
+            who,
+            jobs,
+            graph,
+            sequential,
+            first_open,
+            open,
+            errors,
+            literal,
+            before_reading,
+            is_by_person,
+        };
         (step, faults)
     }
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use obelus_kernel::session::{
-    About, CallId, CallReport, CallStatus, Decision, Ends, Input, Purpose, Question, QuestionId, Reply, RequestId,
-    Session, Start, Task,
+    About, CallId, CallReport, CallStatus, Decision, Ends, Input, Purpose, Question, QuestionId, QuestionStatus, Reply,
+    RequestId, Session, Start, Task,
 };
 use obelus_kernel::{Context, Message, Path, Role};
 use serde_json::Value;
@@ -214,7 +214,8 @@ impl<'a> Watch<'a> {
         }
         if is_own && is_first {
             let calls = self.calls.entry(self.turn).or_default();
-            *calls += 1;
+            // LOOP-2: a plan that a person approved is bounded by its own size.
+            *calls += u32::from(!is_of_approved_plan(session, call));
             assert!(*calls <= self.world.max_calls || self.at_limit.contains(&self.turn), "too many calls in one turn");
             self.look_at_order(session, reports, call, needs_person);
         }
@@ -358,6 +359,14 @@ fn user_words(session: &Session) -> usize {
 
 fn is_at_rest(session: &Session) -> bool {
     session.snapshot()["turn"]["phase"].as_str().is_some_and(|phase| phase.starts_with("Rested"))
+}
+
+fn is_of_approved_plan(session: &Session, call: &Value) -> bool {
+    let is_approved = |question: &Question| {
+        question.about == About::Plan && question.status == QuestionStatus::Approved && question.by.is_some()
+    };
+    let has_it = |question: &Question| question.calls.iter().any(|asked| asked.call["comment"] == call["comment"]);
+    session.questions().iter().any(|question| is_approved(question) && has_it(question))
 }
 
 /// ASK-2: the same call is asked about once.

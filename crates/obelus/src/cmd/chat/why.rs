@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use obelus_kernel::policy::{Because, Found, Letter, Why, Writer};
+use obelus_kernel::policy::{Because, Evidence, Letter, Why, Writer};
 use serde_json::Value;
 
 use super::text::{Line, PLAIN};
@@ -61,7 +61,7 @@ impl Told<'_> {
     }
 
     /// Why a value counts as named by the user.
-    fn found(&self, found: &Found) -> String {
+    fn found(&self, found: &Evidence) -> String {
         let words = &self.phrases.because;
         match found.by {
             Letter::A => words.in_words.to_owned(),

@@ -61,10 +61,13 @@ pub(crate) async fn play(stage: Stage, begin: Begin, shown: Shown) -> Result<Exi
             return Err(error);
         }
     };
-    let exit = if is_interrupted { Exit::Interrupted } else { shown.exit(&reply) };
-    handle.inspect(move |session| shown.end(session, &reply)).await?;
+    let exit = handle.inspect(move |session| {
+        shown.end(session, &reply);
+        shown.exit(session, &reply)
+    });
+    let exit = exit.await?;
     host.close().await;
-    Ok(exit)
+    Ok(if is_interrupted { Exit::Interrupted } else { exit })
 }
 
 /// One turn, and what people say to its questions; and whether they broke off.

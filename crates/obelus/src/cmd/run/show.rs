@@ -2,12 +2,13 @@
 
 use std::io::IsTerminal;
 
-use obelus_kernel::session::{AskedAgain, CallStatus, Ends, Outcome, Question, Reply, Session};
-use obelus_runtime::{EventBody, error_words, one_line, undone, why_it_ended};
+use obelus_kernel::session::{AskedAgain, Ends, Outcome, Question, Reply, Session};
+use obelus_runtime::{EventBody, error_words, undone, why_it_ended};
 use serde_json::{Value, json};
 
 use super::super::people::{Look, file_news};
-use crate::output::{self, BOLD, DIM, Exit, GREEN, RED, YELLOW, visible};
+use super::outcome::{CallOutcome, is_undone, outcomes};
+use crate::output::{self, BOLD, DIM, Exit, RED, YELLOW, visible};
 use crate::phrases::fill;
 
 /// How a session is shown.
@@ -41,11 +42,11 @@ impl Shown {
         }
     }
 
-    pub(super) fn exit(self, reply: &Reply) -> Exit {
-        let failed =
-            |status: CallStatus| matches!(status, CallStatus::Failed | CallStatus::Refused | CallStatus::Denied);
+    pub(super) fn exit(self, session: &Session, reply: &Reply) -> Exit {
         match reply.ends {
-            Ends::Output if self.is_plan && reply.calls.iter().any(|report| failed(report.status)) => Exit::Failed,
+            // A call that nobody waits for may still be in doubt, or wait for an answer.
+            Ends::Output if session.questions().iter().any(Question::is_open) => Exit::Waiting,
+            Ends::Output if self.is_plan && reply.calls.iter().any(is_undone) => Exit::Failed,
             Ends::Output => Exit::Done,
             Ends::Waiting => Exit::Waiting,
             Ends::Degraded | Ends::Limit => Exit::Failed,
@@ -93,7 +94,7 @@ fn show(event: &EventBody, look: &Look, elsewhere: Option<&str>) {
 }
 
 fn document(session: &Session, reply: &Reply) -> Value {
-    let calls: Vec<Value> = reply.calls.iter().map(|report| json!(report)).collect();
+    let calls: Vec<Value> = outcomes(session, reply).iter().map(CallOutcome::to_json).collect();
     let open: Vec<Value> = session.questions().iter().filter(|q| q.is_open()).map(Question::to_json).collect();
     let mut document = json!({
         "schema": session.schema(),
@@ -125,13 +126,8 @@ fn report(session: &Session, reply: &Reply, shown: Shown) {
     // Whoever is at the terminal has seen steps, words and questions already.
     let is_seen = shown.has_people();
     if shown.is_plan {
-        for report in &reply.calls {
-            let colour = match report.status {
-                CallStatus::Done => GREEN,
-                CallStatus::Waiting | CallStatus::Skipped => YELLOW,
-                _ => RED,
-            };
-            output::answer(&format!("{colour}{:<8}{colour:#} {}", report.status.name(), visible(&one_line(report))));
+        for outcome in outcomes(session, reply) {
+            output::answer(&outcome.line());
         }
     } else if !is_seen {
         for line in undone(session, reply, language) {
@@ -148,8 +144,9 @@ fn report(session: &Session, reply: &Reply, shown: Shown) {
     if !why.is_empty() {
         output::note(&visible(&why));
     }
-    if reply.ends == Ends::Waiting && !is_seen {
-        for question in session.questions().iter().filter(|question| question.is_open()) {
+    let open: Vec<Question> = session.questions().into_iter().filter(Question::is_open).collect();
+    if !open.is_empty() && !is_seen {
+        for question in &open {
             output::note(&look.question(question, &question.id.to_string()));
         }
         output::note(look.phrases.running.waiting);

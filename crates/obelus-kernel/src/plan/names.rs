@@ -1,0 +1,94 @@
+//! Names in a plan that mean nothing, and the names that they resemble.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::check::{Check, Warning};
+use crate::call::Call;
+use crate::context::Context;
+use crate::expr::Expr;
+use crate::fault::{Fault, Rule};
+use crate::path::{Path, Segment};
+use crate::tool::METAS;
+use crate::wording::closest;
+
+/// Meta-properties that every call may have, beside those that steer it.
+const OTHERS: [&str; 2] = ["_tool", "_reasoningForCall"];
+
+impl Check {
+    /// Finds meta-properties that nothing reads, and parameters that are nearly those of the tool.
+    pub(super) fn look_for_unknown_names(&mut self) {
+        for (index, call) in self.calls.iter().enumerate() {
+            let (Some(tool), Some(fields)) = (&call.tool, call.raw.as_object()) else { continue };
+            let declared = tool.schema.get("properties").and_then(Value::as_object);
+            let is_declared = |name: &str| declared.is_some_and(|declared| declared.contains_key(name));
+            let params: Vec<&str> = declared.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+            for name in fields.keys().filter(|name| !is_declared(name)) {
+                if name.starts_with('_') {
+                    let metas: Vec<&str> = METAS.into_iter().chain(OTHERS).collect();
+                    if metas.contains(&name.as_str()) {
+                        continue;
+                    }
+                    match closest(name, &metas) {
+                        Some(near) => {
+                            let text = format!("there is no such meta-property; did you mean `{near}`?");
+                            self.errors.push(Fault::new(Rule::Call3, text).at(name).in_call(index));
+                        }
+                        None => self.warnings.push(Warning {
+                            rule: Rule::Call3,
+                            call: Some(index),
+                            text: format!("nothing reads `{name}`"),
+                        }),
+                    }
+                } else if let Some(near) = closest(name, &params) {
+                    let text = format!("`{}` has no parameter `{name}`; did you mean `{near}`?", tool.name);
+                    self.warnings.push(Warning { rule: Rule::Call3, call: Some(index), text });
+                }
+            }
+        }
+    }
+
+    /// What is meant by an expression that has no value.
+    pub(super) fn hint(&self, expr: &Expr, context: &Context) -> String {
+        let refs = expr.refs();
+        match refs.iter().find_map(|path| self.near(path, context)) {
+            Some(near) => format!("; did you mean {near}?"),
+            None if refs.iter().any(|path| path.kind == "input") => "; the input does not have it".to_owned(),
+            None => String::new(),
+        }
+    }
+
+    /// A path that is there, or is written, and differs in one name.
+    fn near(&self, path: &Path, context: &Context) -> Option<Path> {
+        let writes = || self.calls.iter().flat_map(Call::writes);
+        let kinds: BTreeSet<&str> =
+            context.views().map(|(kind, _)| kind).chain(writes().map(|path| path.kind.as_str())).collect();
+        if !kinds.contains(path.kind.as_str()) {
+            let near = closest(&path.kind, &kinds.into_iter().collect::<Vec<_>>())?;
+            return Some(Path { kind: near.into(), segments: path.segments.clone() });
+        }
+        let view = context.view(&path.kind);
+        let mut schema = view.and_then(|view| view.schema(None));
+        for (index, segment) in path.segments.iter().enumerate() {
+            let above = &path.segments[..index];
+            let value = view.and_then(|view| view.read(above, None));
+            let fields = value.as_deref().and_then(Value::as_object);
+            let declared = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+            let of_writes = writes().filter(|other| other.kind == path.kind && other.segments.starts_with(above));
+            let mut known: BTreeSet<String> =
+                of_writes.filter_map(|other| other.segments.get(index)).map(|next| next.key().into_owned()).collect();
+            known.extend([fields, declared].into_iter().flatten().flat_map(|names| names.keys().cloned()));
+            let name = segment.key();
+            if !known.contains(name.as_ref()) {
+                let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                let near = closest(&name, &known)?;
+                let mut segments = path.segments.clone();
+                segments[index] = Segment::Field(near.into());
+                return Some(Path { kind: path.kind.clone(), segments });
+            }
+            schema = declared.and_then(|declared| declared.get(name.as_ref()));
+        }
+        None
+    }
+}

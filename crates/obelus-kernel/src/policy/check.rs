@@ -1,0 +1,207 @@
+//! What is wrong with a policy before anything runs: names that mean nothing, examples that come out otherwise (POL-3).
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::matching::Match;
+use super::rules::{Policy, example_origins};
+use crate::glob;
+use crate::tool::{Effect, Tool};
+use crate::wording::closest;
+
+/// Something wrong in a policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyFault {
+    /// The place in the policy, such as `refuse[0]` or `rules[1].match.tool`.
+    pub field: String,
+    /// What is wrong.
+    pub text: String,
+}
+
+impl fmt::Display for PolicyFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "POL-3: `{}`: {}", self.field, self.text)
+    }
+}
+
+/// The tools that a policy is about.
+pub struct PolicyTools<'a> {
+    /// Those that are known.
+    pub known: Vec<&'a Tool>,
+    /// Whether a name or a pattern may mean a tool that is not known yet, such as one of a server.
+    pub may_exist: &'a dyn Fn(&str) -> bool,
+}
+
+/// Words that a rule's `from` may be, beside names of tools.
+const SOURCES: [&str; 5] = ["user", "author", "model", "trusted", "untrusted"];
+
+impl Policy {
+    /// Everything that is wrong: names that no tool, parameter or origin has, and examples that come out otherwise.
+    pub fn faults(&self, tools: &PolicyTools<'_>) -> Vec<PolicyFault> {
+        let mut faults = Vec::new();
+        for (list, patterns) in self.lists() {
+            for (index, pattern) in patterns.iter().enumerate() {
+                faults.extend(tools.fault_of_name(pattern).map(|text| fault(format!("{list}[{index}]"), text)));
+            }
+        }
+        for (index, rule) in self.rules().iter().enumerate() {
+            let place = format!("rules[{index}]");
+            let found = tools.fault_of_match(&rule.matching);
+            faults.extend(found.map(|(field, text)| fault(format!("{place}.match.{field}"), text)));
+        }
+        faults.extend(self.faults_of_examples(&tools.known));
+        faults
+    }
+
+    /// Examples that do not come out as they say.
+    pub fn faults_of_examples(&self, tools: &[&Tool]) -> Vec<PolicyFault> {
+        let mut faults = Vec::new();
+        for (index, rule) in self.rules().iter().enumerate() {
+            let Some(examples) = &rule.examples else { continue };
+            let expected = [("matching", true, &examples.matching), ("not_matching", false, &examples.not_matching)];
+            for (list, matches, calls) in expected {
+                for (number, example) in calls.iter().enumerate() {
+                    let name = example.get("_tool").and_then(Value::as_str).unwrap_or_default();
+                    let effect = tools.iter().find(|tool| tool.name == name).map(|tool| tool.effect);
+                    let origins = |path: Option<&str>| example_origins(example, path);
+                    if rule.matching.holds(name, effect.unwrap_or_default(), example, &origins) != matches {
+                        let what = if matches { "should match" } else { "should not match" };
+                        let text = format!("rule {index} {what} its example {example}");
+                        faults.push(fault(format!("rules[{index}].examples.{list}[{number}]"), text));
+                    }
+                }
+            }
+        }
+        faults
+    }
+}
+
+fn fault(field: String, text: String) -> PolicyFault {
+    PolicyFault { field, text }
+}
+
+impl<'a> PolicyTools<'a> {
+    /// What is wrong with a name or pattern of tools.
+    fn fault_of_name(&self, pattern: &str) -> Option<String> {
+        let is_known = self.known.iter().any(|tool| glob::fits(pattern, &tool.name));
+        (!is_known && !(self.may_exist)(pattern)).then(|| {
+            let names: Vec<&str> = self.known.iter().map(|tool| tool.name.as_str()).collect();
+            unknown("tool", pattern, &names)
+        })
+    }
+
+    /// The field of a rule's `match` that is wrong, and why.
+    fn fault_of_match(&self, matching: &Match) -> Option<(&'static str, String)> {
+        let Match { tool, effect, param, from } = matching;
+        if let Some(text) = tool.as_deref().and_then(|pattern| self.fault_of_name(pattern)) {
+            return Some(("tool", text));
+        }
+        if let Some(name) = effect.as_deref().filter(|name| !Effect::is_name(name)) {
+            return Some(("effect", unknown("effect", name, &Effect::names())));
+        }
+        if let Some(text) = from.as_deref().and_then(|from| self.fault_of_source(from)) {
+            return Some(("from", text));
+        }
+        if (self.may_exist)(tool.as_deref().unwrap_or("*")) {
+            return None;
+        }
+        let fits = |known: &&&Tool| {
+            tool.as_ref().is_none_or(|pattern| glob::fits(pattern, &known.name))
+                && effect.as_ref().is_none_or(|name| known.effect.name() == name)
+        };
+        let meant: Vec<&&Tool> = self.known.iter().filter(fits).collect();
+        if let (Some(name), true) = (effect, meant.is_empty()) {
+            return Some(("effect", format!("no tool that it is about has the effect `{name}`")));
+        }
+        let path = param.as_deref()?;
+        let mut strays = meant.iter().map(|tool| tool.stray_param(path));
+        let first = strays.next()??;
+        strays.all(|stray| stray.is_some()).then_some(("param", first))
+    }
+
+    fn fault_of_source(&self, from: &str) -> Option<String> {
+        if SOURCES.contains(&from) {
+            return None;
+        }
+        let name = ["trusted:", "untrusted:"].iter().find_map(|trust| from.strip_prefix(trust)).unwrap_or(from);
+        let names: Vec<&str> = self.known.iter().map(|tool| tool.name.as_str()).chain(SOURCES).collect();
+        let is_known = self.known.iter().any(|tool| tool.name == name) || (self.may_exist)(name);
+        (!is_known).then(|| unknown("origin", name, &names))
+    }
+}
+
+/// Says that a name is not known, and which one is meant.
+fn unknown(what: &str, name: &str, known: &[&str]) -> String {
+    match closest(name, known) {
+        Some(near) => format!("there is no {what} `{name}`; did you mean `{near}`?"),
+        None if known.is_empty() => format!("there is no {what} `{name}`"),
+        None => {
+            let more = if known.len() > 12 { ", …" } else { "" };
+            let some: Vec<&str> = known.iter().take(12).copied().collect();
+            format!("there is no {what} `{name}`; there are: {}{more}", some.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn faults(policy: Value) -> Vec<String> {
+        let schema = json!({"type": "object", "properties": {"book": {"type": "string"}, "fields": {"type": "object",
+            "properties": {"STAGE_ID": {}}, "additionalProperties": false}}});
+        let tools = ["lend_book", "return_book"].map(|name| Tool::parse(name, &schema).unwrap());
+        let is_of_server = |name: &str| name.starts_with("web.");
+        let policy: Policy = serde_json::from_value(policy).unwrap();
+        let tools = PolicyTools { known: tools.iter().collect(), may_exist: &is_of_server };
+        policy.faults(&tools).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn pol_3_a_name_that_nothing_has_is_an_error_with_the_nearest_one() {
+        let rule = |matching: Value| json!([{"match": matching, "verdict": "confirm"}]);
+        for (policy, says) in [
+            (json!({"confirm": ["lend_bok"]}), "`confirm[0]`: there is no tool `lend_bok`; did you mean `lend_book`?"),
+            (json!({"refuse": ["pay*"]}), "`refuse[0]`: there is no tool `pay*`; there are: lend_book, return_book"),
+            (rule(json!({"tool": "lend_bok"})), "`rules[0].match.tool`: there is no tool `lend_bok`"),
+            (
+                rule(json!({"effect": "uptade"})),
+                "`rules[0].match.effect`: there is no effect `uptade`; did you mean `update`?",
+            ),
+            (rule(json!({"effect": "delete"})), "no tool that it is about has the effect `delete`"),
+            (
+                rule(json!({"tool": "lend*", "param": "bok"})),
+                "`rules[0].match.param`: there is no `bok`; did you mean `book`?",
+            ),
+            (rule(json!({"param": "fields.stage"})), "there is no `stage`"),
+            (rule(json!({"from": "usr"})), "`rules[0].match.from`: there is no origin `usr`; did you mean `user`?"),
+            (rule(json!({"from": "untrusted:lend_bok"})), "there is no origin `lend_bok`; did you mean `lend_book`?"),
+        ] {
+            let found = faults(policy.clone());
+            assert!(found.len() == 1 && found[0].contains(says), "{policy}: {found:?}");
+        }
+        for policy in [
+            json!({"allow": ["lend_*"], "refuse": ["web.open"], "confirm": ["*"]}),
+            rule(json!({"tool": "web.*", "effect": "delete", "param": "x"})),
+            rule(json!({"param": "fields.stageId", "from": "trusted:lend_book"})),
+            rule(json!({"effect": "update", "from": "untrusted"})),
+        ] {
+            assert_eq!(faults(policy.clone()), Vec::<String>::new(), "{policy}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_word_is_told_with_those_that_there_are() {
+        let read = |policy: Value| serde_json::from_value::<Policy>(policy).unwrap_err().to_string();
+        for policy in [json!([{"verdict": "ask"}]), json!({"rules": [{"verdict": "ask"}]})] {
+            assert_eq!(read(policy), "unknown variant `ask`, expected one of `allow`, `confirm`, `refuse`");
+        }
+        assert!(read(json!({"alow": []})).starts_with("unknown field `alow`, expected one of `allow`, `confirm`"));
+        assert_eq!(
+            read(json!("confirm")),
+            "invalid type: string \"confirm\", expected lists of tools, or a list of rules"
+        );
+    }
+}

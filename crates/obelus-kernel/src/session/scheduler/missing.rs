@@ -1,0 +1,83 @@
+//! Why a call is skipped: the reference that has no value, and the call that was to bring it.
+
+use serde_json::{Value, json};
+
+use super::step::{Settled, Status, Step};
+use crate::context::Context;
+use crate::expr::Expr;
+use crate::fault::Rule;
+use crate::path::Path;
+use crate::plan::Edge;
+
+/// The code of a call that is skipped because its branch was not chosen.
+pub(crate) const NOT_CHOSEN: &str = "not_chosen";
+
+/// The code of a call that is skipped because nobody brought a value.
+const NO_VALUE: &str = "no_value";
+
+impl Step {
+    /// Why a job cannot run, as its report has it: `{rule, code, message}` (PLAN-4).
+    pub(crate) fn missing(&self, job: usize, context: &Context) -> Option<Value> {
+        let mut found = None;
+        self.call(job).exprs(&mut |expr| {
+            found = found.take().or_else(|| self.dead_path(job, expr, context));
+        });
+        let (path, is_chosen) = found?;
+        let code = if is_chosen { NO_VALUE } else { NOT_CHOSEN };
+        let message = format!("{path} has no value{}", self.who_failed(job, path));
+        Some(json!({"rule": Rule::Plan4.name(), "code": code, "message": message}))
+    }
+
+    /// The first path of an expression that is why it has no value, and whether its branch was chosen.
+    fn dead_path<'a>(&self, job: usize, expr: &'a Expr, context: &Context) -> Option<(&'a Path, bool)> {
+        if !matches!(self.settled(job, expr, context), Settled::Dead | Settled::Null) {
+            return None;
+        }
+        let dead = |terms: &'a [Expr]| -> Vec<(&'a Path, bool)> {
+            terms.iter().filter_map(|term| self.dead_path(job, term, context)).collect()
+        };
+        match expr {
+            Expr::Ref(path) => Some((path, !self.is_off_branch(job, path))),
+            // One alternative whose branch was chosen is enough to miss it.
+            Expr::Any(terms) => dead(terms).into_iter().max_by_key(|(_, is_chosen)| *is_chosen),
+            // One condition that was not chosen is enough to rule it out.
+            Expr::All(terms) => dead(terms).into_iter().min_by_key(|(_, is_chosen)| *is_chosen),
+        }
+    }
+
+    /// Whether every call that may write a path has chosen another one, or was itself on a branch that was not chosen.
+    fn is_off_branch(&self, job: usize, path: &Path) -> bool {
+        let edges = self.graph.edges_by(job, path);
+        let is_off = |edge: &Edge| {
+            let feeder = &self.jobs[edge.from];
+            match feeder.status {
+                Status::Done => !self.has_written(edge, path),
+                Status::Skipped => feeder.error.as_ref().is_some_and(|error| error["code"] == NOT_CHOSEN),
+                _ => false,
+            }
+        };
+        !edges.is_empty() && edges.iter().all(is_off)
+    }
+
+    /// Whether the call behind an edge chose this path, or one above or below it.
+    fn has_written(&self, edge: &Edge, path: &Path) -> bool {
+        let written = self.jobs[edge.from].written.as_ref();
+        written.is_none_or(|written| written.iter().any(|written| written.covers(path) || path.covers(written)))
+    }
+
+    /// What became of the calls that were to bring a value; those that failed first.
+    fn who_failed(&self, job: usize, path: &Path) -> String {
+        let edges = self.graph.edges_by(job, path);
+        let what = |edge: &Edge| match self.jobs[edge.from].status {
+            Status::Failed => (0, "failed"),
+            Status::Denied => (1, "was denied"),
+            Status::Refused => (2, "was refused"),
+            Status::Skipped => (3, "was skipped"),
+            _ if self.has_written(edge, path) => (4, "did not bring it"),
+            _ => (5, "chose another path"),
+        };
+        let Some(edge) = edges.iter().min_by_key(|edge| what(edge).0) else { return String::new() };
+        let call = self.jobs[edge.from].call;
+        format!(": call {call} `{}` {}", self.calls[call].tool_name(), what(edge).1)
+    }
+}

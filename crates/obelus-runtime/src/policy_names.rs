@@ -1,0 +1,55 @@
+//! Which tools a policy may name: those of a context, those of the requests that its delegates carry out, and those of
+//! servers, which are known when the servers are asked.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use obelus_kernel::policy::{Policy, PolicyFault, PolicyTools};
+use obelus_kernel::{Context, Tool};
+
+use crate::read::read_text;
+use crate::request::Request;
+
+/// Delegates of delegates are looked into as deep as sessions go.
+const DEEPEST: usize = 8;
+
+/// Everything that is wrong with a policy (POL-3). `servers` are those whose tools are not in the context yet.
+pub(crate) fn policy_faults(policy: &Policy, context: &Context, folder: &Path, servers: &[&str]) -> Vec<PolicyFault> {
+    let mut delegated = Vec::new();
+    let is_open = gather(context, folder, DEEPEST, &mut delegated);
+    let known = context.tools().chain(&delegated).map(AsRef::as_ref).collect();
+    let may_exist = |pattern: &str| {
+        let letters = pattern.split('*').next().unwrap_or_default();
+        let is_of = |server: &&str| {
+            let prefix = format!("{server}.");
+            prefix.starts_with(letters) || letters.starts_with(&prefix)
+        };
+        is_open || servers.iter().any(is_of)
+    };
+    policy.faults(&PolicyTools { known, may_exist: &may_exist })
+}
+
+/// Adds the tools of delegates, whose calls the same policy judges; whether there may be others, because a model chooses
+/// the delegate or its request cannot be read.
+fn gather(context: &Context, folder: &Path, depth: usize, found: &mut Vec<Arc<Tool>>) -> bool {
+    let mut is_open = false;
+    for tool in context.tools() {
+        match tool.fixed_name("_delegate") {
+            None => is_open |= tool.schema["properties"].get("_delegate").is_some(),
+            Some("anonymous") => {}
+            Some(_) if depth == 0 => is_open = true,
+            Some(path) => {
+                let file = folder.join(path);
+                let request = read_text(&file).ok().and_then(|text| Request::parse(&file, &text).ok());
+                match request {
+                    Some(request) => {
+                        found.extend(request.context.tools().cloned());
+                        is_open |= gather(&request.context, folder, depth - 1, found);
+                    }
+                    None => is_open = true,
+                }
+            }
+        }
+    }
+    is_open
+}

@@ -1,0 +1,127 @@
+//! What is wrong with a request or an agent and is known before anything is started: bindings of activities, activities
+//! that tools name, the model, annotations, data, the policy.
+
+use std::fmt;
+use std::sync::Arc;
+
+use obelus_connect::activity::bind_with;
+use obelus_connect::browser::Browser;
+use obelus_connect::model::{ModelSpec, open};
+use obelus_kernel::{Message, closest};
+use obelus_runtime::{Activities, SessionSpec};
+use serde_json::Map;
+
+/// Something wrong in a file.
+pub(crate) struct SpecProblem {
+    /// The rule, where one is broken.
+    pub(crate) rule: Option<&'static str>,
+    /// The place in the file, as a dotted path.
+    pub(crate) field: String,
+    /// What is wrong.
+    pub(crate) text: String,
+}
+
+impl fmt::Display for SpecProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.rule {
+            Some(rule) => write!(f, "{rule}: {}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
+/// Everything that is wrong with a request. What an agent's file says is checked when it is read, bindings and the model
+/// aside.
+pub(crate) fn problems_of(spec: &SessionSpec, browser: Option<&Arc<Browser>>) -> Vec<SpecProblem> {
+    let mut problems = bindings_and_model(spec, browser);
+    problems.extend(annotations(spec));
+    problems.extend(data(spec));
+    problems.extend(spec.policy_faults().into_iter().map(|fault| SpecProblem {
+        rule: Some("POL-3"),
+        field: format!("settings.policy.{}", fault.field),
+        text: format!("policy: `{}`: {}", fault.field, fault.text),
+    }));
+    problems
+}
+
+/// What is wrong with bindings of activities, with activities that tools name, and with the model.
+pub(crate) fn bindings_and_model(spec: &SessionSpec, browser: Option<&Arc<Browser>>) -> Vec<SpecProblem> {
+    let mut problems = Vec::new();
+    for lot in &spec.activities {
+        for (name, binding) in &lot.bound {
+            let one = Map::from_iter([(name.clone(), binding.clone())]);
+            if let Err(error) = bind_with(&mut Activities::new(), &one, &lot.folder, browser) {
+                let field = format!("activities.{}.{}", error.binding, error.field.trim_matches('`'));
+                problems.push(SpecProblem { rule: Some("TOOL-7"), field, text: error.to_string() });
+            }
+        }
+    }
+    problems.extend(missing_activities(spec));
+    if let Some(chosen) = &spec.model {
+        let opened = ModelSpec::from_value(&chosen.model).map_err(|error| error.to_string());
+        let opened = opened.and_then(|model| open(&model, &chosen.folder).map(drop).map_err(|error| error.to_string()));
+        if let Err(error) = opened {
+            problems.push(SpecProblem { rule: None, field: "model".to_owned(), text: format!("the model: {error}") });
+        }
+    }
+    problems
+}
+
+/// Activities that a tool names and that are not bound. A request without any bindings gets them by `--activities`.
+fn missing_activities(spec: &SessionSpec) -> Vec<SpecProblem> {
+    let bound: Vec<&str> = spec.activities.iter().flat_map(|lot| lot.bound.keys()).map(String::as_str).collect();
+    if bound.is_empty() && spec.agent.is_empty() {
+        return Vec::new();
+    }
+    let mut problems = Vec::new();
+    for tool in spec.context.tools() {
+        let named = tool.fixed_name("_activity").filter(|_| tool.fixed_name("_delegate").is_none());
+        let Some(name) = named.filter(|name| !bound.contains(name)) else { continue };
+        let hint = closest(name, &bound).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        let text = format!("the tool `{}` names the activity `{name}`, which is not bound{hint}", tool.name);
+        let field = format!("{}._activity", place_of_tool(spec, &tool.name));
+        problems.push(SpecProblem { rule: Some("TOOL-3"), field, text });
+    }
+    problems
+}
+
+/// Where a tool is defined: in an agent's file by its name, in a request in the last message that has it.
+fn place_of_tool(spec: &SessionSpec, name: &str) -> String {
+    let has_it = |message: &Message| matches!(message, Message::Tool(tools) if tools.contains_key(name));
+    match spec.context.messages().iter().rposition(has_it) {
+        Some(index) if spec.agent.is_empty() => format!("context[{index}].tool.{name}"),
+        _ => format!("tools.{name}"),
+    }
+}
+
+fn annotations(spec: &SessionSpec) -> Vec<SpecProblem> {
+    let mut problems = Vec::new();
+    for tool in spec.context.tools() {
+        let place = place_of_tool(spec, &tool.name);
+        let problem = |rule, annotation: &str, words: String| SpecProblem {
+            rule: Some(rule),
+            field: format!("{place}.{annotation}"),
+            text: format!("`{}`: {words}", tool.name),
+        };
+        let odd = tool.stray_paths().into_iter().chain(tool.odd_words());
+        problems.extend(odd.map(|(annotation, words)| problem("TOOL-1", annotation, words)));
+        let unknown = tool.unknown_annotations().into_iter();
+        problems.extend(unknown.map(|(annotation, words)| problem("TOOL-4", &annotation, words)));
+    }
+    problems
+}
+
+/// Data that breaks the schema of its kind. Fields may still be missing: work fills them in.
+fn data(spec: &SessionSpec) -> Vec<SpecProblem> {
+    let mut problems = Vec::new();
+    for (kind, _) in spec.context.views() {
+        let is_of = |message: &Message| matches!(message, Message::Data(data) if data.kind == kind);
+        let index = spec.context.messages().iter().rposition(is_of).unwrap_or_default();
+        for fault in spec.context.breaches(kind, false) {
+            let field = format!("context[{index}].data.{}", fault.field);
+            let text = format!("the kind `{kind}`: {}", fault.words());
+            problems.push(SpecProblem { rule: Some(fault.rule.name()), field, text });
+        }
+    }
+    problems
+}

@@ -1,0 +1,99 @@
+//! A request whose plan is looked at: what it is made of, what is wrong with it, and where that stands in its file.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, bail};
+use obelus_kernel::Fault;
+use obelus_kernel::plan::{self, Check};
+use obelus_runtime::{Places, SessionSpec, place_of};
+use serde_json::{Value, json};
+
+use super::super::faults::{SpecProblem, problems_of};
+use crate::cli::PlanFile;
+use crate::input;
+
+/// A request with its plan.
+pub(super) struct Loaded {
+    pub(super) name: String,
+    pub(super) spec: SessionSpec,
+    pub(super) check: Check,
+    /// What is wrong beside the plan.
+    pub(super) problems: Vec<SpecProblem>,
+    /// The index of the message with the plan.
+    message: usize,
+    places: Places,
+}
+
+impl Loaded {
+    /// Reads a request and checks its plan; an error if there is none.
+    pub(super) fn read(args: &PlanFile) -> Result<Self> {
+        let (name, text) = (input::name(&args.file), input::text(&args.file)?);
+        let request = input::request_from(&args.file, &text)?;
+        let mut spec = SessionSpec::from_request(&args.file, request)?;
+        give_input(&mut spec, args.input.as_deref())?;
+        let Some(found) = spec.context.plan() else {
+            bail!("{name}: the context has no plan: add a message {{\"type\": \"plan\", \"plan\": [ … calls … ]}}");
+        };
+        let check = plan::check(&found.calls, found.mode, &spec.context);
+        let is_plan = |message: &obelus_kernel::Message| matches!(message, obelus_kernel::Message::Plan(_));
+        let message = spec.context.messages().iter().rposition(is_plan).unwrap_or_default();
+        let problems = problems_of(&spec, None);
+        Ok(Self { name, check, problems, message, places: Places::of(&text), spec })
+    }
+
+    /// Whether nothing is wrong.
+    pub(super) fn is_valid(&self) -> bool {
+        self.check.is_valid() && self.problems.is_empty()
+    }
+
+    /// Everything that is wrong, each with its place: `FILE:LINE:COLUMN: WORDS`.
+    pub(super) fn errors(&self) -> Vec<String> {
+        let faults = self.check.errors.iter().map(|fault| (self.place(fault), fault.to_string()));
+        let problems = self.problems.iter().map(|problem| (self.places.find(&problem.field), problem.to_string()));
+        problems.chain(faults).map(|(place, words)| format!("{}{}: {words}", self.name, at(place))).collect()
+    }
+
+    /// The check as JSON, with the places of its errors, and what is wrong beside the plan.
+    pub(super) fn to_json(&self) -> Value {
+        let mut document = self.check.to_json();
+        let Some(errors) = document["errors"].as_array_mut() else { return document };
+        for (row, fault) in errors.iter_mut().zip(&self.check.errors) {
+            place_into(row, self.place(fault));
+        }
+        for problem in &self.problems {
+            let mut row = json!({"rule": problem.rule, "call": null, "message": problem.text});
+            place_into(&mut row, self.places.find(&problem.field));
+            errors.push(row);
+        }
+        document["valid"] = self.is_valid().into();
+        document
+    }
+
+    /// Where a fault of the plan stands.
+    fn place(&self, fault: &Fault) -> Option<(u64, u64)> {
+        // A tool at fault is named by its own field.
+        let message = fault.call.map(|_| self.message);
+        place_of(&self.places, &Fault { message, ..fault.clone() })
+    }
+}
+
+/// Gives a request an input: JSON, or `@FILE`.
+pub(crate) fn give_input(spec: &mut SessionSpec, given: Option<&str>) -> Result<()> {
+    let Some(given) = given else { return Ok(()) };
+    let value: Value = match given.strip_prefix('@').map(Path::new) {
+        Some(file) => serde_json::from_str(&input::text(file)?)
+            .with_context(|| format!("--input: {} is not JSON", input::name(file)))?,
+        None => serde_json::from_str(given).context("--input is JSON, or @FILE")?,
+    };
+    spec.give_input(value).context("--input")
+}
+
+fn at(place: Option<(u64, u64)>) -> String {
+    place.map(|(line, column)| format!(":{line}:{column}")).unwrap_or_default()
+}
+
+fn place_into(row: &mut Value, place: Option<(u64, u64)>) {
+    if let Some((line, column)) = place {
+        (row["line"], row["column"]) = (line.into(), column.into());
+    }
+}

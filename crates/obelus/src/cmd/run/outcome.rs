@@ -1,0 +1,144 @@
+//! What became of each call of a turn: its status, its result, and why it brought none.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use obelus_kernel::session::{CallReport, CallStatus, Reply, Session};
+use obelus_kernel::{Expr, Message};
+use obelus_runtime::one_line;
+use serde_json::{Value, json};
+
+use crate::output::{GREEN, RED, YELLOW, visible};
+
+/// So many characters of a result stand on its line; `--json` has all of it.
+const LONGEST: usize = 1_000;
+
+/// A call with what became of it.
+pub(super) struct CallOutcome<'a> {
+    report: &'a CallReport,
+    result: Option<&'a Value>,
+}
+
+/// The calls of a turn, in order, each with the result that memory has of it.
+pub(super) fn outcomes<'a>(session: &'a Session, reply: &'a Reply) -> Vec<CallOutcome<'a>> {
+    let mut results = Results::of(session);
+    let mut result = |report: &CallReport| match report.status {
+        CallStatus::Done => results.take(&report.call),
+        _ => None,
+    };
+    reply.calls.iter().map(|report| CallOutcome { report, result: result(report) }).collect()
+}
+
+/// Results in memory, by tool, instance and path; each with the call as it was proposed, oldest first.
+struct Results<'a>(BTreeMap<(String, String, String), VecDeque<(&'a Value, &'a Value)>>);
+
+impl<'a> Results<'a> {
+    fn of(session: &'a Session) -> Self {
+        let mut all: BTreeMap<_, VecDeque<_>> = BTreeMap::new();
+        for message in session.context().messages() {
+            let Message::Data(data) = message else { continue };
+            let Some((call, path, value)) = data.as_result() else { continue };
+            let instance = data.instance.clone().unwrap_or_default();
+            all.entry((tool_of(call), instance, path.to_string())).or_default().push_back((call, value));
+        }
+        Self(all)
+    }
+
+    /// The result of a call as it ran. It is found by the proposal, in which references stand for values.
+    fn take(&mut self, call: &Value) -> Option<&'a Value> {
+        let instance = call["_instance"].as_str().unwrap_or_default().to_owned();
+        let paths = Expr::parse(call["_outputPath"].as_str()?).ok()?;
+        paths.refs().into_iter().find_map(|path| {
+            let results = self.0.get_mut(&(tool_of(call), instance.clone(), path.to_string()))?;
+            let at = results.iter().position(|(proposed, _)| is_proposal_of(proposed, call))?;
+            results.remove(at).map(|(_, value)| value)
+        })
+    }
+}
+
+fn tool_of(call: &Value) -> String {
+    call["_tool"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Whether a call ran as it was proposed, its references aside.
+fn is_proposal_of(proposed: &Value, ran: &Value) -> bool {
+    match (proposed, ran) {
+        (Value::String(text), _) if text.contains('†') => true,
+        (Value::Object(fields), Value::Object(ran)) => fields
+            .iter()
+            .filter(|(name, value)| !name.starts_with('_') && !value.is_null())
+            .all(|(name, value)| ran.get(name).is_some_and(|ran| is_proposal_of(value, ran))),
+        (Value::Array(items), Value::Array(ran)) => {
+            items.len() == ran.len() && items.iter().zip(ran).all(|(item, ran)| is_proposal_of(item, ran))
+        }
+        _ => proposed == ran,
+    }
+}
+
+/// Whether something that was to be done was not: a call that failed, or that was skipped although its branch was chosen.
+pub(super) fn is_undone(report: &CallReport) -> bool {
+    match report.status {
+        CallStatus::Failed | CallStatus::Refused | CallStatus::Denied => true,
+        CallStatus::Skipped => !report.is_off_branch(),
+        _ => false,
+    }
+}
+
+impl CallOutcome<'_> {
+    /// `{call, status, reason?, result?, error?}`.
+    pub(super) fn to_json(&self) -> Value {
+        let mut row = json!(self.report);
+        if let Some(result) = self.result {
+            row["result"] = result.clone();
+        }
+        if let (CallStatus::Skipped | CallStatus::Denied | CallStatus::Refused, Some(error)) =
+            (self.report.status, &self.report.error)
+        {
+            row["reason"] = error["message"].clone();
+        }
+        row
+    }
+
+    /// The same on one line for people.
+    pub(super) fn line(&self) -> String {
+        let colour = match self.report.status {
+            CallStatus::Done => GREEN,
+            CallStatus::Waiting | CallStatus::Skipped => YELLOW,
+            _ => RED,
+        };
+        let result = match self.result {
+            None | Some(Value::Null) => String::new(),
+            Some(Value::String(text)) => format!(" → {}", shortened(text)),
+            Some(value) => format!(" → {}", shortened(&value.to_string())),
+        };
+        let line = visible(&format!("{}{result}", one_line(self.report)));
+        format!("{colour}{:<8}{colour:#} {line}", self.report.status.name())
+    }
+}
+
+/// The beginning of a long text.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}… ({} characters in all)", &text[..end], text.chars().count()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_found_by_its_proposal() {
+        let proposed = json!({"_tool": "t", "a": "†state.x", "b": [1, "{†state.y}!"], "_outputPath": "†state.z"});
+        assert!(is_proposal_of(&proposed, &json!({"_tool": "t", "a": {"any": 1}, "b": [1, "so!"]})));
+        assert!(!is_proposal_of(&proposed, &json!({"_tool": "t", "a": 1, "b": [2, "so!"]})));
+        assert!(!is_proposal_of(&proposed, &json!({"_tool": "t", "a": 1})));
+    }
+
+    #[test]
+    fn a_long_result_is_cut_and_says_how_long_it_is() {
+        assert_eq!(shortened("короткий"), "короткий");
+        let long = shortened(&"ж".repeat(LONGEST + 1));
+        assert!(long.ends_with("ж… (1001 characters in all)"), "{long}");
+    }
+}

@@ -1,0 +1,122 @@
+//! `plan run`: what it prints, and how it ends.
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, obelus};
+
+/// Tools that answer by jq: `find` with what it is given, `tell` with words, `look` with either of two paths.
+const TOOLS: &str = r#"
+activities:
+  find: {jq: .call.what}
+  tell: {jq: '"told \(.call.of)"'}
+  fail: {jq: 'error("no luck")'}
+context:
+  - type: tool
+    tool:
+      find: {type: object, properties: {what: {}}, x-effect: read, x-trust: trusted}
+      tell: {type: object, properties: {of: {}}, x-effect: read, x-trust: trusted}
+      fail: {type: object, properties: {}, x-effect: read, x-trust: trusted}
+"#;
+
+fn plan(folder: &Folder, calls: &str) -> String {
+    folder.file("plan.yaml", format!("{TOOLS}  - type: plan\n    plan:\n{calls}"))
+}
+
+#[test]
+fn each_call_is_printed_with_its_result() {
+    let folder = Folder::new("plan-results");
+    let file = plan(
+        &folder,
+        "      - {_tool: find, what: {title: Окна}, _outputPath: †state.deal}
+      - {_tool: tell, of: †state.deal.title, _outputPath: †state.words}
+      - {_tool: tell, of: 1, _outputPath: †state.list, _outputMethod: push}
+      - {_tool: tell, of: 2, _outputPath: †state.list, _outputMethod: push}\n",
+    );
+    let ran = obelus(&["plan", "run", &file]).exits(0);
+    ran.prints("done     find → {\"title\":\"Окна\"}").prints("done     tell → told Окна");
+    let store = folder.path("store");
+    // The session as it was kept has the same results.
+    for _ in 0..2 {
+        let ran = obelus(&["plan", "run", &file, "--session", "s", "--store", &store, "--json"]).exits(0).json();
+        let results: Vec<&Value> = ran["calls"].as_array().unwrap().iter().map(|row| &row["result"]).collect();
+        assert_eq!(results, [&json!({"title": "Окна"}), &json!("told Окна"), &json!("told 1"), &json!("told 2")]);
+    }
+}
+
+#[test]
+fn a_call_that_is_skipped_for_want_of_a_value_is_a_failure_that_names_the_reference() {
+    let folder = Folder::new("plan-skipped");
+    for (first, reason) in [
+        ("find, what: {title: Окна}", "†state.deal.owner has no value: call 0 `find` did not bring it"),
+        ("fail", "†state.deal.owner has no value: call 0 `fail` failed"),
+    ] {
+        let calls = format!(
+            "      - {{_tool: {first}, _outputPath: †state.deal}}
+      - {{_tool: tell, of: †state.deal.owner, _outputPath: †state.words}}
+      - {{_tool: tell, of: †state.words, _outputPath: †state.more}}\n"
+        );
+        let file = plan(&folder, &calls);
+        obelus(&["plan", "run", &file]).exits(1).prints(&format!("skipped  tell (PLAN-4: {reason})"));
+        let rows = obelus(&["plan", "run", &file, "--json"]).exits(1).json()["calls"].clone();
+        assert_eq!((&rows[1]["status"], &rows[1]["reason"]), (&json!("skipped"), &json!(reason)));
+        assert_eq!(rows[2]["reason"], "†state.words has no value: call 1 `tell` was skipped");
+    }
+}
+
+#[test]
+fn a_call_on_a_branch_that_was_not_chosen_is_no_failure() {
+    let folder = Folder::new("plan-branch");
+    let file = plan(
+        &folder,
+        "      - {_tool: find, what: 1, _outputPath: †state.found || †state.missing}
+      - {_tool: tell, of: †state.found, _outputPath: †state.a}
+      - {_tool: tell, of: †state.missing, _outputPath: †state.b}
+      - {_tool: tell, of: †state.b, _outputPath: †state.c}\n",
+    );
+    let rows = obelus(&["plan", "run", &file, "--json"]).exits(0).json()["calls"].clone();
+    let states: Vec<&Value> = rows.as_array().unwrap().iter().map(|row| &row["status"]).collect();
+    assert_eq!(states, ["done", "done", "skipped", "skipped"]);
+    assert_eq!(rows[2]["reason"], "†state.missing has no value: call 0 `find` chose another path");
+}
+
+/// LOOP-2: limits guard against what a model proposes.
+#[test]
+fn a_plan_of_more_than_a_thousand_calls_runs_wholly() {
+    let folder = Folder::new("plan-long");
+    let calls: String =
+        (0..1_100).map(|n| format!("      - {{_tool: find, what: {n}, _outputPath: †state.v{n}}}\n")).collect();
+    let rows = obelus(&["plan", "run", &plan(&folder, &calls), "--json"]).exits(0).json()["calls"].clone();
+    let rows = rows.as_array().unwrap();
+    assert_eq!((rows.len(), rows.iter().filter(|row| row["status"] == "done").count()), (1_100, 1_100));
+}
+
+/// PLAN-12: a routine takes its input by the command, held against the schema of the plan's `input`.
+#[test]
+fn an_input_is_held_against_its_schema() {
+    let folder = Folder::new("plan-input");
+    let schema = "{type: object, properties: {town: {type: string}}, required: [town]}";
+    let calls = "      - {_tool: tell, of: †input.town, _outputPath: †state.words}\n";
+    let text = format!("{TOOLS}  - {{type: input, data: {{}}, schema: {schema}}}\n  - type: plan\n    plan:\n{calls}");
+    let file = folder.file("plan.yaml", text);
+    let file = file.as_str();
+    for command in ["check", "simulate", "graph", "run"] {
+        obelus(&["plan", command, file, "--input", "{\"town\": \"Riga\"}"]).exits(0);
+        for (input, says) in [
+            ("{\"town\": 5}", "--input: CTX-7: `town`: 5 is not of type \"string\""),
+            ("{\"twon\": \"Riga\"}", "--input: CTX-7: \"town\" is a required property"),
+            ("{", "--input is JSON, or @FILE"),
+        ] {
+            obelus(&["plan", command, file, "--input", input]).exits(2).prints_nothing().says(says);
+        }
+    }
+    let from_file = format!("@{}", folder.file("input.json", "{\"town\": \"Oslo\"}"));
+    obelus(&["plan", "run", file, "--input", &from_file]).exits(0).prints("tell → told Oslo");
+    obelus(&["plan", "run", file]).exits(2).says("plan.yaml:15:27: PLAN-4").says("†input.town has no value");
+    obelus(&["run", file, "--input", "{\"town\": 5}"]).exits(2).prints_nothing().says("is not of type \"string\"");
+    // Another input is another routine.
+    let store = folder.path("store");
+    let run = |input: &str| obelus(&["plan", "run", file, "--input", input, "--session", "s", "--store", &store]);
+    run("{\"town\": \"Riga\"}").exits(0);
+    run("{\"town\": \"Riga\"}").exits(0).prints("told Riga");
+    run("{\"town\": \"Oslo\"}").exits(2).prints_nothing().says("it was made with another input");
+}
