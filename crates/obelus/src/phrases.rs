@@ -22,7 +22,7 @@ pub(crate) use obelus_runtime::fill;
 
 pub(crate) use ask::{Asking, Because, Why};
 pub(crate) use chat::{Chat, Counts, Errors, Files, Help, Modes, Statuses};
-pub(crate) use kept::{Answering, Kept, Running, Story};
+pub(crate) use kept::{Answering, KeptWords, Running, StoryWords};
 
 /// The phrases of a language, by subject.
 pub(crate) struct Phrases {
@@ -39,8 +39,8 @@ pub(crate) struct Phrases {
     pub(crate) ask: Asking,
     pub(crate) why: Why,
     pub(crate) because: Because,
-    pub(crate) kept: Kept,
-    pub(crate) story: Story,
+    pub(crate) kept: KeptWords,
+    pub(crate) story: StoryWords,
     pub(crate) answering: Answering,
     pub(crate) running: Running,
 }
@@ -61,8 +61,8 @@ macro_rules! in_language {
             ask: Asking::$which,
             why: Why::$which,
             because: Because::$which,
-            kept: Kept::$which,
-            story: Story::$which,
+            kept: KeptWords::$which,
+            story: StoryWords::$which,
             answering: Answering::$which,
             running: Running::$which,
         }

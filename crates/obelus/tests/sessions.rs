@@ -461,6 +461,6 @@ fn a_plan_with_an_effect_in_doubt_has_not_ended_well() {
     for _ in 0..2 {
         let run = harness.does(&["plan", "run", "plan.yaml", "--session", "s"]);
         assert_eq!(run.status.code(), Some(3), "{}", words(&run));
-        assert!(words(&run).contains("did this happen?"), "{}", words(&run));
+        assert!(words(&run).contains("not known whether this happened"), "{}", words(&run));
     }
 }

@@ -10,12 +10,12 @@ use crate::output::{DIM, visible};
 use crate::phrases::{Phrases, fill};
 
 /// What is needed to tell a session's questions and steps in words.
-pub(crate) struct Look {
+pub(crate) struct Narrator {
     pub(crate) phrases: &'static Phrases,
     pub(crate) titles: Titles,
 }
 
-impl Look {
+impl Narrator {
     /// In the language of a session.
     pub(crate) fn of(session: &Session) -> Self {
         let phrases = Phrases::of_session(session);

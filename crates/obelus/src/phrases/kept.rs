@@ -4,7 +4,7 @@ use obelus_runtime::phrases;
 
 phrases! {
     /// What is kept: sessions and their status.
-    Kept {
+    KeptWords {
         none:
             "Сохранённых сессий нет: запустите что-нибудь с --session ИМЯ.",
             "There are no saved sessions: run something with --session NAME.";
@@ -38,7 +38,7 @@ phrases! {
 
 phrases! {
     /// What happened in a session, line by line.
-    Story {
+    StoryWords {
         you: "Вы", "You";
         lost: "неизвестно, произошло ли это: {}", "nobody knows whether it happened: {}";
         asked: "вопрос {}", "question {}";

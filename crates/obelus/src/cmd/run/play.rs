@@ -10,7 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::super::chat::{Work, attend};
 use super::super::holder::Holder;
-use super::super::people::{Look, by_in_words};
+use super::super::people::{Narrator, by_in_words};
 use super::Shown;
 use crate::output::{self, Exit};
 use crate::phrases::{Phrases, fill};
@@ -143,7 +143,7 @@ async fn is_asked(handle: &SessionHandle) -> Result<bool, Refused> {
 /// Shows what happens in a session, and breaks it off: Ctrl-C, and its like from other programs. The first one stops
 /// the turn, which ends whatever is at work; a second one is for when even that takes too long.
 struct Watch {
-    look: Look,
+    look: Narrator,
     handle: SessionHandle,
     events: Subscription,
     shown: Shown,
@@ -158,7 +158,7 @@ impl Watch {
     async fn new(handle: SessionHandle, shown: Shown, session: Option<String>) -> Result<Self> {
         let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let events = handle.subscribe(None);
-        let look = handle.inspect(Look::of).await?;
+        let look = handle.inspect(Narrator::of).await?;
         Ok(Self { look, handle, events, shown, session, interrupt, terminate, times: 0 })
     }
 

@@ -7,13 +7,13 @@ use obelus_kernel::session::{CallId, Decision, Outcome, Reply};
 use obelus_runtime::{EventBody, error_words, how_it_ended};
 use serde_json::{Value, json};
 
-use super::super::people::{Look, by_in_words};
+use super::super::people::{Narrator, by_in_words};
 use crate::output::{BOLD, DIM, GREEN, RED, YELLOW, visible};
 use crate::phrases::fill;
 
 /// Tells the events of a session, in order.
 pub(super) struct Story<'a> {
-    look: &'a Look,
+    look: &'a Narrator,
     /// The agent's name.
     agent: String,
     /// The names of the calls that have begun.
@@ -21,7 +21,7 @@ pub(super) struct Story<'a> {
 }
 
 impl<'a> Story<'a> {
-    pub(super) fn new(look: &'a Look, agent: &str) -> Self {
+    pub(super) fn new(look: &'a Narrator, agent: &str) -> Self {
         Self { look, agent: visible(agent), calls: BTreeMap::new() }
     }
 
