@@ -19,6 +19,7 @@ use obelus_runtime::{Host, SessionHandle, SqliteStore};
 use serde_json::Value;
 
 use super::host::{Notices, connector, host_of, store_folder, tell_cut, viewer};
+use super::people::AT_COMMAND_LINE;
 use super::run::{Begin, Shown, Stage, on, play};
 use crate::cli::{Answer, Inbox, Sessions, StoreAt, Verb};
 use crate::output::Exit;
@@ -129,7 +130,7 @@ pub(crate) fn decide(id: &str, decision: Decision, store: &StoreAt, as_json: boo
     let (session, question) = parts(id)?;
     // Refuse an invalid answer before anything is written.
     asked(id, store)?;
-    let input = Input::Decide { question: question.to_owned(), decision, by: keep::BY.to_owned() };
+    let input = Input::Decide { question: question.to_owned(), decision, by: AT_COMMAND_LINE.to_owned() };
     let Some(open) = keep::open_or_tell(session, store, &input, as_json)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&open, store, session).await?;

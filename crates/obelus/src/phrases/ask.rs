@@ -1,6 +1,6 @@
 //! Questions to a person: what is asked, why, and where values come from.
 
-use super::phrases;
+use obelus_runtime::phrases;
 
 phrases! {
     /// The texts of a question.
