@@ -239,6 +239,10 @@ impl Session {
         let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else { return };
         let mut start = self.start_of(call_id(at), tool, call.activity.as_deref(), Arc::clone(&frozen.call));
         (start.scope, start.attempt) = (scope, job.attempt);
+        let now = self.memory.now();
+        if let Some(job) = self.scheduler.job_mut(at) {
+            job.started = now;
+        }
         self.tasks.push_back(Task::Call(Box::new(start)));
     }
 

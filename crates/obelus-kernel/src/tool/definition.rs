@@ -70,8 +70,10 @@ pub(super) fn read(name: &str, schema: &Value) -> Result<Tool, Fault> {
     })
 }
 
+type Fields = Map<String, Value>;
+
 /// A definition and its properties, if it is one of a tool of this name.
-fn parts_of<'a>(name: &str, schema: &'a Value) -> Result<(&'a Map<String, Value>, Map<String, Value>), Fault> {
+fn parts_of<'a>(name: &str, schema: &'a Value) -> Result<(&'a Fields, Fields), Fault> {
     let Value::Object(definition) = schema else {
         return Err(wrong(format!("a tool is a JSON Schema object, not {}", type_name(schema))));
     };

@@ -13,6 +13,7 @@ use crate::path::Path;
 use crate::plan::{self, Graph, Manner, Who};
 use crate::session::identity::identity;
 use crate::session::output::{CallReport, CallStatus};
+use crate::time::Time;
 
 /// The life of a call. The last five are final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +106,8 @@ pub(crate) struct Job {
     /// Its elicitations that wait for a person.
     pub(crate) elicitations: u32,
     pub(crate) attempt: u32,
+    /// When the latest attempt was handed out.
+    pub(crate) started: Time,
     pub(crate) error: Option<Box<Value>>,
     /// Where everything comes from that its result is made of.
     pub(crate) origins: Origins,
@@ -354,6 +357,11 @@ fn linked(calls: &[Arc<Call>], jobs: &[Job], sequential: bool) -> (Graph, Option
 }
 
 impl Job {
+    /// The whole call, where a person has changed its parameters.
+    pub(crate) fn edited(&self) -> Option<&Arc<Value>> {
+        self.frozen.as_ref().filter(|frozen| frozen.edited.is_some()).map(|frozen| &frozen.call)
+    }
+
     /// The jobs of a call: one, or one for each instance.
     fn all(call: usize, who: &Who, instances: &[&String]) -> Vec<Self> {
         match who {
@@ -377,6 +385,7 @@ impl Job {
             awaits_user: false,
             elicitations: 0,
             attempt: 0,
+            started: Time::default(),
             error: None,
             origins: Origins::default(),
             written: None,
