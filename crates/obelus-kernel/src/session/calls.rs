@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::freeze::{add_metas, filled, frozen_call, refilled, whole_proposal};
 use super::ids::{CallId, JobRef, LocalCall, Routed};
-use super::input::{CallError, Outcome};
-use super::output::{Ends, Start, Task};
+use super::input::{CallError, Limit, Outcome};
+use super::output::{Start, Task};
 use super::scheduler::{Claimed, Frozen, Readiness, Status, call_id, with_instance};
 use super::solve::brings_output;
 use super::turn::Phase;
@@ -193,8 +193,7 @@ impl Session {
         let is_bounded = !self.scheduler.step_of(at).is_by_person;
         if is_bounded && self.turn.calls >= self.settings.max_calls {
             self.scheduler.put_back(at);
-            let text = format!("{} calls in one turn", self.settings.max_calls);
-            return self.turn.must_end(Ends::Limit, "limit", text);
+            return self.turn.must_end_at(Limit::Calls(self.settings.max_calls.into()));
         }
         self.turn.calls += u32::from(is_bounded);
         self.scheduler.run(at);
@@ -240,6 +239,10 @@ impl Session {
         let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else { return };
         let mut start = self.start_of(call_id(at), tool, call.activity.as_deref(), Arc::clone(&frozen.call));
         (start.scope, start.attempt) = (scope, job.attempt);
+        let now = self.memory.now();
+        if let Some(job) = self.scheduler.job_mut(at) {
+            job.started = now;
+        }
         self.tasks.push_back(Task::Call(Box::new(start)));
     }
 

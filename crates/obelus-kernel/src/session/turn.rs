@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Refused;
 use super::ids::QuestionId;
-use super::input::CallError;
+use super::input::{CallError, Limit};
 use super::output::Ends;
 use super::picture::Picture;
 use super::settings::Settings;
@@ -148,6 +148,11 @@ impl Turn {
         self.stop.get_or_insert_with(|| (ends, CallError::new(code, message)));
     }
 
+    /// The turn must end at a limit.
+    pub(super) fn must_end_at(&mut self, limit: Limit) {
+        self.stop.get_or_insert_with(|| (Ends::Limit, CallError::at(limit)));
+    }
+
     /// Why the turn must end, if it must; from now on it is over.
     pub(super) fn take_stop(&mut self) -> Option<(Ends, CallError)> {
         let stop = self.stop.take()?;
@@ -200,11 +205,10 @@ impl Turn {
     /// Which limit a further request to the model would break.
     pub(super) fn limit_of_requests(&self, settings: &Settings) -> Option<CallError> {
         if self.requests >= settings.max_requests {
-            let text = format!("{} requests to the model in one turn", settings.max_requests);
-            return Some(CallError::new("limit", text));
+            return Some(CallError::at(Limit::Requests(settings.max_requests.into())));
         }
         let most = settings.max_tokens.filter(|most| self.tokens >= *most)?;
-        Some(CallError::new("limit", format!("{most} tokens in one turn")))
+        Some(CallError::at(Limit::Tokens(most)))
     }
 
     pub(super) fn snapshot(&self, ended: &[super::CallReport]) -> Value {

@@ -16,6 +16,7 @@ use tokio::runtime::Runtime;
 use crate::cli::{How, StoreAt};
 use crate::input;
 use crate::output::{self, DIM, visible};
+use crate::phrases::{Phrases, fill};
 
 /// What the command line says wins over what the file says. What is wrong with it is found here, where it is still
 /// known who said it.
@@ -67,12 +68,13 @@ impl Notices {
     fn take(&self, notice: Notice<'_>) {
         match (notice, &*self.0.lock().unwrap_or_else(PoisonError::into_inner)) {
             (Notice::Starting(names), _) => {
-                output::note(&format!("{DIM}starting MCP servers: {}{DIM:#}", visible(&names.join(", "))));
+                let words = fill(Phrases::of(None).running.starting, &[&visible(&names.join(", "))]);
+                output::note(&format!("{DIM}{words}{DIM:#}"));
             }
             (Notice::Unpinned { servers, agent }, _) => {
                 let (servers, agent) = (visible(&servers.join(", ")), visible(agent));
-                let words = "nobody has checked what it says of its tools, so they count as untrusted";
-                output::note(&format!("{DIM}MCP: {servers}: {words}; to check them: obelus agents pin {agent}{DIM:#}"));
+                let words = fill(Phrases::of(None).running.unpinned, &[&servers, &agent]);
+                output::note(&format!("{DIM}{words}{DIM:#}"));
             }
             (Notice::Changed(words), Some(tell)) => tell(words),
             (Notice::Changed(words), None) => output::warning(&visible(words)),
@@ -105,15 +107,8 @@ pub(crate) fn viewer(store: &SqliteStore) -> Host {
 /// Says so where the end of a session's journal was damaged.
 pub(crate) fn tell_cut(handle: &SessionHandle) {
     let Some(cut) = handle.reopened().cut else { return };
-    let records = if cut.records == 1 { "record is" } else { "records are" };
-    output::warning(&format!(
-        "{}: the end of its journal was damaged from record {} on ({}), and was cut off: {} {records} lost. \
-         What was under way there is in doubt.",
-        handle.id(),
-        cut.seq,
-        cut.problem,
-        cut.records
-    ));
+    let (seq, problem, records) = (cut.seq.to_string(), cut.problem.to_string(), cut.records.to_string());
+    output::warning(&fill(Phrases::of(None).running.cut, &[handle.id(), &seq, &problem, &records]));
 }
 
 /// Starts the servers of a session that goes on, and says what is not as it was.
