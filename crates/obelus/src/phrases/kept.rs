@@ -25,6 +25,9 @@ phrases! {
         the_turn: "; последний ход: {}", "; the latest turn: {}";
         in_and_out: " (запросы {}, ответы {})", " ({} in, {} out)";
         damaged: "с записи {} журнал повреждён: {}", "from record {} on it is damaged: {}";
+        answer_kept:
+            "ответ принят; сессию «{}» поставили на паузу ({}), и она продолжится после obelus sessions resume {}",
+            "the answer is kept; `{}` was paused by {}, and goes on with `obelus sessions resume {}`";
         paused_now:
             "«{}» на паузе: ничего не начнётся до obelus sessions resume {}",
             "`{}` is paused: nothing starts until `obelus sessions resume {}`";
