@@ -246,7 +246,9 @@ fn a_paused_session_starts_nothing_until_it_is_let_go_on() {
     assert_eq!(run.status.code(), Some(3));
     assert!(words(&run).contains("obelus sessions resume s"), "{}", words(&run));
     // The answer is accepted; the paused session acts on it later.
-    let _ = harness.does(&["approve", "s:q1"]);
+    let approved = harness.does(&["approve", "s:q1"]);
+    assert_eq!(approved.status.code(), Some(0), "{}", words(&approved));
+    assert!(words(&approved).starts_with("the answer is kept; `s` was paused by"), "{}", words(&approved));
     assert!(harness.json(&["inbox", "--json"]).as_array().unwrap().is_empty());
     assert_eq!(harness.done(), ["a"]);
     let resumed = harness.does(&["sessions", "resume", "s", "--json"]);
@@ -268,6 +270,8 @@ fn a_session_is_carried_to_another_store_and_goes_on_there() {
         Some(2),
         "nothing is written over"
     );
+    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(file).unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600, "what was said in a session is for its owner");
     let before = harness.json(&["sessions", "show", "s", "--json"]);
     assert!(words(&harness.does(&["sessions", "import", file])).contains("already"));
     assert_eq!(harness.does(&["sessions", "rm", "s"]).status.code(), Some(0));
@@ -284,6 +288,8 @@ fn a_session_is_carried_to_another_store_and_goes_on_there() {
         ("form", text.replace("{\"obelus_session\":1", "{\"obelus_session\":9"), "of form 9"),
         ("other", "{}\n".to_owned(), "line 1: it does not begin as an exported session"),
         ("torn", text[..text.len() - 9].to_owned(), "line "),
+        ("many", format!("[{}{{}}]", "{},".repeat(5_000_000)), "line 1: it has more than 4000000 values"),
+        ("long", " ".repeat((64 << 20) + 1), "line 1: the line is longer than 64 MiB"),
     ] {
         let path = harness.folder.join(name);
         fs::write(&path, broken).unwrap();
@@ -461,6 +467,93 @@ fn a_plan_with_an_effect_in_doubt_has_not_ended_well() {
     for _ in 0..2 {
         let run = harness.does(&["plan", "run", "plan.yaml", "--session", "s"]);
         assert_eq!(run.status.code(), Some(3), "{}", words(&run));
-        assert!(words(&run).contains("did this happen?"), "{}", words(&run));
+        assert!(words(&run).contains("not known whether this happened"), "{}", words(&run));
     }
+}
+
+/// POL-9: what the agent's file says now holds for sessions that were made earlier, and people are told.
+#[test]
+fn a_kept_session_goes_on_under_the_present_rules_of_its_agent() {
+    let harness = Harness::new("present");
+    let agent = |more: &str| {
+        let text = format!(
+            "name: helper\nmodel: playbook:answers.yaml\nmode: full\ntools:\n  \
+             mark: {{type: object, properties: {{id: {{}}}}, x-effect: create, x-trust: trusted, x-target: []}}\n  \
+             wipe: {{type: object, properties: {{id: {{}}}}, x-effect: delete, x-trust: trusted}}\n\
+             activities:\n  mark: {{exec: [../../mark.sh]}}\n  wipe: {{exec: [../../mark.sh]}}\n{more}"
+        );
+        fs::create_dir_all(harness.folder.join("agents/helper")).unwrap();
+        fs::write(harness.folder.join("agents/helper/agent.yaml"), text).unwrap();
+    };
+    let answer = |word: &str, id: &str| {
+        let call = format!("{{_tool: {word}, id: {id}, _outputPath: †state.{id}}}");
+        format!("- {{user: {word}, once: true, answer: {{calls: [{call}], output: null}}}}\n")
+    };
+    let answers = format!("{}{}- output: ok\n", answer("wipe", "b"), answer("mark", "a"));
+    agent("");
+    fs::write(harness.folder.join("agents/helper/answers.yaml"), answers).unwrap();
+    let say = |id: &str, text: &str| harness.does(&["run", "helper", "--say", text, "--session", id]);
+    let asked = say("s", "wipe");
+    assert_eq!(asked.status.code(), Some(3), "{}", words(&asked));
+    assert_eq!(say("t", "mark").status.code(), Some(0));
+    assert_eq!(harness.done(), ["a"]);
+    agent("policy: {refuse: [wipe, mark]}\n");
+    let question = harness.json(&["inbox", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    let approved = harness.does(&["approve", &question]);
+    assert!(words(&approved).contains("the agent's file has changed"), "{}", words(&approved));
+    let refused = say("t", "mark");
+    assert!(words(&refused).contains("its present rules hold: the policy"), "{}", words(&refused));
+    assert_eq!(harness.done(), ["a"], "what is refused now does not run on an old yes");
+    let again = say("t", "mark");
+    assert!(!words(&again).contains("has changed"), "it is told once: {}", words(&again));
+    let log = String::from_utf8(harness.does(&["sessions", "log", "t", "--json"]).stdout).unwrap();
+    assert!(log.contains("\"rules\""), "{log}");
+    // A mode that a person chose stays until the file says another.
+    agent("");
+    harness.does(&["run", "helper", "--say", "hello", "--session", "m", "--mode", "shadow"]);
+    let has_mode = |mode: &str| {
+        let shown = harness.does(&["sessions", "show", "m"]);
+        let shown = format!("{}{}", String::from_utf8_lossy(&shown.stdout), words(&shown));
+        assert!(shown.contains(&format!("mode {mode}")), "{shown}");
+    };
+    say("m", "hello");
+    has_mode("shadow");
+    let file = harness.folder.join("agents/helper/agent.yaml");
+    fs::write(&file, fs::read_to_string(&file).unwrap().replace("mode: full", "mode: canary")).unwrap();
+    let told = say("m", "hello");
+    assert!(words(&told).contains("the mode full → canary"), "{}", words(&told));
+    has_mode("canary");
+    // A file with errors stops the session: nobody knows under which rules it would go on.
+    agent("policy: {refuse: [wpie]}\n");
+    let stopped = harness.does(&["answer", &question, "approve"]);
+    let stopped = if stopped.status.code() == Some(2) { stopped } else { say("t", "mark") };
+    assert_eq!(stopped.status.code(), Some(2), "{}", words(&stopped));
+    assert!(words(&stopped).contains("did you mean `wipe`?"), "{}", words(&stopped));
+}
+
+/// SQLite leaves a journal to be rolled back beside the file, which whoever only looks cannot do.
+#[test]
+fn a_store_whose_creation_was_killed_can_be_looked_at() {
+    let harness = Harness::new("created");
+    let store = harness.folder.join("store");
+    fs::create_dir_all(&store).unwrap();
+    let connection = rusqlite::Connection::open(store.join("obelus.db")).unwrap();
+    connection
+        .execute_batch("PRAGMA cache_size = 1; CREATE TABLE half (made); BEGIN; INSERT INTO half VALUES (1);")
+        .unwrap();
+    connection.cache_flush().unwrap();
+    // As a process leaves them that is killed now.
+    for name in ["obelus.db", "obelus.db-journal"] {
+        fs::copy(store.join(name), harness.folder.join(name)).unwrap();
+    }
+    drop(connection);
+    for name in ["obelus.db", "obelus.db-journal"] {
+        fs::copy(harness.folder.join(name), store.join(name)).unwrap();
+    }
+    let look = |args: &[&str]| {
+        let looked = harness.does(args);
+        assert_eq!(looked.status.code(), Some(0), "{args:?}: {}", words(&looked));
+    };
+    look(&["sessions", "list"]);
+    look(&["inbox"]);
 }

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_connect::activity::bind_into;
 use obelus_connect::model::ModelSpec;
 use obelus_connect::{Notice, StandardConnector};
+use obelus_kernel::session::Refused;
 use obelus_runtime::{
     Activities, BoundActivities, ChosenModel, Host, SessionHandle, SessionSpec, SqliteStore, read_document,
 };
@@ -16,6 +17,7 @@ use tokio::runtime::Runtime;
 use crate::cli::{How, StoreAt};
 use crate::input;
 use crate::output::{self, DIM, visible};
+use crate::phrases::Phrases;
 
 /// What the command line says wins over what the file says. What is wrong with it is found here, where it is still
 /// known who said it.
@@ -103,7 +105,7 @@ pub(crate) fn viewer(store: &SqliteStore) -> Host {
 }
 
 /// Says so where the end of a session's journal was damaged.
-pub(crate) fn tell_cut(handle: &SessionHandle) {
+fn tell_cut(handle: &SessionHandle) {
     let Some(cut) = handle.reopened().cut else { return };
     let records = if cut.records == 1 { "record is" } else { "records are" };
     output::warning(&format!(
@@ -114,6 +116,16 @@ pub(crate) fn tell_cut(handle: &SessionHandle) {
         cut.problem,
         cut.records
     ));
+}
+
+/// Says what was found when a session was opened: a damaged end of its journal, other rules in its agent's file (POL-9).
+pub(crate) async fn tell_reopened(handle: &SessionHandle) -> Result<(), Refused> {
+    tell_cut(handle);
+    if let Some(change) = handle.reopened().rules {
+        let language = handle.inspect(|session| Phrases::of_session(session).language).await?;
+        output::warning(&format!("{}: {}", handle.id(), change.words(language)));
+    }
+    Ok(())
 }
 
 /// Starts the servers of a session that goes on, and says what is not as it was.

@@ -19,7 +19,7 @@ use obelus_kernel::session::{Input, Mode};
 use obelus_runtime::{Agent, Host, ImageStore, SessionHandle, SessionSpec, SqliteStore};
 
 use super::agents;
-use super::host::{Notices, connector, host_of, runtime, store_folder, tell_changes, tell_cut, told};
+use super::host::{Notices, connector, host_of, runtime, store_folder, tell_changes, tell_reopened, told};
 use super::plan::give_input;
 use crate::cli::{How, Run, RunPlan};
 use crate::input;
@@ -67,7 +67,9 @@ pub(crate) fn load_agent(path: &Path) -> Result<Agent> {
 }
 
 fn run(spec: SessionSpec, begin: Input, how: &How, images: &[PathBuf], shown: Shown) -> Result<Exit> {
-    let mut spec = told(spec, how)?;
+    // A kept session is told of the mode: what the file says is kept apart from what a person chooses (POL-9).
+    let kept_how = How { mode: None, ..how.clone() };
+    let mut spec = told(spec, if how.session.is_some() { &kept_how } else { how })?;
     let connector = connector(&how.store, &Notices::default());
     let Some(id) = &how.session else {
         spec.local.unattended = !shown.has_people();
@@ -86,8 +88,10 @@ fn run(spec: SessionSpec, begin: Input, how: &How, images: &[PathBuf], shown: Sh
             // The mode is a matter of the journal.
             Some(kept) => {
                 must_be_same(id, &kept, &spec)?;
-                let handle = host.open_with(id, told(kept, &How { mode: None, ..how.clone() })?).await?;
-                tell_cut(&handle);
+                let mut kept = told(kept, &kept_how)?;
+                kept.local.settings = Some(Box::new(spec.settings));
+                let handle = host.open_with(id, kept).await?;
+                tell_reopened(&handle).await?;
                 tell_changes(&handle).await?;
                 let begin = Begin::GoingOn(unless_said(&store, &handle, begin)?);
                 (handle, begin)
