@@ -19,6 +19,7 @@ use obelus_kernel::session::{Input, Mode};
 use obelus_runtime::{Agent, Host, ImageStore, SessionHandle, SessionSpec, SqliteStore};
 
 use super::agents;
+use super::faults::must_be_sound;
 use super::host::{Notices, connector, host_of, runtime, store_folder, tell_changes, tell_reopened, told};
 use super::plan::give_input;
 use crate::cli::{How, Run, RunPlan};
@@ -34,11 +35,13 @@ pub(crate) fn request(args: &Run) -> Result<Exit> {
     let mut spec = match agent {
         Some(agent) => SessionSpec::from_agent(load_agent(&agent)?),
         None => {
-            let request = input::request(&args.file).map_err(|error| match agents::near(&args.file) {
+            let text = input::text(&args.file).map_err(|error| match agents::near(&args.file) {
                 Some(near) if !args.file.exists() => anyhow!("{error:#}; did you mean the agent `{near}`?"),
                 _ => error,
-            });
-            SessionSpec::from_request(&args.file, request?)?
+            })?;
+            let spec = SessionSpec::from_request(&args.file, input::request_from(&args.file, &text)?)?;
+            must_be_sound(&spec, &text, &args.how)?;
+            spec
         }
     };
     give_input(&mut spec, args.input.as_deref())?;

@@ -505,3 +505,19 @@ fn errors_of_an_agent_have_a_place_and_a_hint() {
         obelus(&["agents", "check", &file]).exits(1).prints(says);
     }
 }
+
+/// Twenty million empty objects fit into the bytes that a file may have, and into no memory.
+#[test]
+fn twenty_million_values_are_refused_by_every_command() {
+    let folder = Folder::new("many");
+    let many = folder.file("many.json", format!("[{}{{}}]", "{},".repeat(20_000_000)));
+    for command in READERS {
+        on(command, &many).exits(2).prints_nothing().says("it has more than 4000000 values");
+    }
+    let good = folder.file("good.json", GOOD);
+    let input = format!("@{many}");
+    obelus(&["plan", "run", &good, "--input", &input]).exits(2).prints_nothing().says("more than 4000000 values");
+    let store = folder.path("store");
+    let import = obelus(&["sessions", "import", &many, "--store", &store]);
+    import.exits(2).prints_nothing().says("more than 4000000 values");
+}
