@@ -80,7 +80,7 @@ pub use crate::glob::fits as glob_fits;
 pub use crate::policy::Mode;
 pub use ids::{BadId, CallId, JobRef, LocalCall, QuestionId, QuestionNumber, RequestId, RequestNumber, Routed};
 pub use inbox::{About, AskedCall, Change, ConsentWords, Named, Question, QuestionStatus};
-pub use input::{Answer, CallError, Decision, Input, Outcome};
+pub use input::{Answer, CallError, Decision, Input, Limit, Outcome};
 pub use observation::Observation;
 pub use output::{AskedAgain, CallReport, CallStatus, ElicitationAnswer, Ends, Reply, Start, Task};
 pub use picture::Picture;

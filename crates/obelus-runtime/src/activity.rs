@@ -168,7 +168,7 @@ fn masked(outcome: Outcome) -> Outcome {
             messages.iter_mut().for_each(mask_value);
             Outcome::Messages(messages)
         }
-        Outcome::Error(CallError { code, message }) => {
+        Outcome::Error(CallError { code, message, .. }) => {
             Outcome::Error(CallError::new(without_secrets(&code), without_secrets(&message)))
         }
         Outcome::Lost { message } => Outcome::Lost { message: without_secrets(&message).into_owned() },

@@ -4,7 +4,7 @@ use obelus_kernel::session::{CallReport, CallStatus, Ends, Reply, Session};
 use obelus_kernel::visible;
 use serde_json::Value;
 
-use crate::words::{Ending, Language, how_it_ended};
+use crate::words::{Ending, Language, fill, how_it_ended};
 
 /// Everything the user is told at the end of a turn, the words that were said on the way excepted.
 pub fn render_report(session: &Session, reply: &Reply, language: Language) -> String {
@@ -65,37 +65,20 @@ fn line(report: &CallReport, session: &Session, language: Language) -> String {
 /// A sign, and what is to be said.
 fn outcome(report: &CallReport, session: &Session, language: Language) -> (char, String) {
     let error = report.error.as_ref();
+    let words = language.steps();
+    let reason = || visible(error.and_then(|error| error["message"].as_str()).unwrap_or_default());
     match report.status {
-        CallStatus::Done => ('✓', language.choose("сделано", "done").to_owned()),
+        CallStatus::Done => ('✓', words.done.to_owned()),
         CallStatus::Failed => ('✗', failure(report, session, language)),
-        CallStatus::Waiting => {
-            ('?', language.choose("ждёт вашего подтверждения", "waits for your confirmation").to_owned())
-        }
-        CallStatus::Denied => {
-            let reason = error.and_then(|error| error["message"].as_str()).unwrap_or_default();
-            ('✗', format!("{}: {}", language.choose("отклонено", "denied"), visible(reason)))
-        }
+        CallStatus::Waiting => ('?', words.waits.to_owned()),
+        CallStatus::Denied => ('✗', fill(words.denied, &[&reason()])),
         CallStatus::Refused if error.is_some_and(|error| error["rule"] == "POL-1") => {
-            let mode = session.settings().mode.name();
-            let words = match language {
-                Language::Russian => format!("не выполнено: режим {mode} этого не позволяет, шаг остаётся в плане"),
-                Language::English => format!("not done: the mode {mode} does not permit it, the step stays planned"),
-            };
-            ('·', words)
+            ('·', fill(words.outside_mode, &[session.settings().mode.name()]))
         }
-        CallStatus::Refused => {
-            let reason = error.and_then(|error| error["message"].as_str()).unwrap_or_default();
-            ('✗', format!("{}: {}", language.choose("запрещено", "refused"), visible(reason)))
-        }
-        CallStatus::Skipped => {
-            let words =
-                language.choose("пропущено: нет данных от другого шага", "skipped: another step brought no data");
-            ('·', words.to_owned())
-        }
-        CallStatus::Planned => ('·', language.choose("запланировано", "planned").to_owned()),
-        CallStatus::Blocked | CallStatus::Ready | CallStatus::Running => {
-            ('…', language.choose("в работе", "under way").to_owned())
-        }
+        CallStatus::Refused => ('✗', fill(words.refused, &[&reason()])),
+        CallStatus::Skipped => ('·', words.skipped.to_owned()),
+        CallStatus::Planned => ('·', words.planned.to_owned()),
+        CallStatus::Blocked | CallStatus::Ready | CallStatus::Running => ('…', words.under_way.to_owned()),
     }
 }
 
@@ -104,7 +87,7 @@ pub fn missing_data(report: &CallReport, session: &Session, language: Language) 
     let message = report.error.as_ref()?["message"].as_str()?;
     let tool = report.call["_tool"].as_str().unwrap_or_default();
     if session.context().tool(tool).is_none() {
-        return Some(language.choose("такого действия у агента нет", "the agent cannot do that").to_owned());
+        return Some(language.steps().no_tool.to_owned());
     }
     let (before, _) = message.split_once(" is a required property")?;
     let name = before.rsplit(' ').next().unwrap_or_default().trim_matches('"');
@@ -114,8 +97,7 @@ pub fn missing_data(report: &CallReport, session: &Session, language: Language) 
         Some(label) => format!("{label} ({name})"),
         None => whole,
     };
-    let words = language.choose("не хватает обязательных данных, укажите", "required data is missing, please give");
-    Some(format!("{words}: {}", visible(&missing)))
+    Some(fill(language.steps().missing, &[&visible(&missing)]))
 }
 
 /// What went wrong: what is missing in the user's language, a service's error with its code and words.
@@ -125,9 +107,9 @@ fn failure(report: &CallReport, session: &Session, language: Language) -> String
     }
     let text = |name: &str| report.error.as_ref().and_then(|error| error[name].as_str()).unwrap_or_default();
     let message = text("message");
-    let failed = language.choose("не вышло", "failed");
-    match text("code") {
-        "" => format!("{failed}: {}", visible(message)),
-        code => format!("{failed}: {} ({})", visible(message), visible(code)),
-    }
+    let what = match text("code") {
+        "" => visible(message),
+        code => format!("{} ({})", visible(message), visible(code)),
+    };
+    fill(language.steps().failed, &[&what])
 }

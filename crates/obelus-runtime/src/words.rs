@@ -1,10 +1,16 @@
 //! What a turn came to, in words for a person: what was done, what waits, what was not done and why.
 
 mod degraded;
+mod phrases;
+mod table;
 
-use obelus_kernel::session::{CallReport, CallStatus, Ends, Reply};
+use obelus_kernel::session::{About, CallError, CallReport, CallStatus, Ends, Limit, Reply};
 use obelus_kernel::visible;
 use serde_json::Value;
+
+pub use phrases::{fault_of, fill};
+
+use crate::actor::NOT_DURABLE;
 
 /// A language that words can be said in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +42,7 @@ impl Language {
         self.choose("ru", "en")
     }
 
-    pub(crate) fn choose(self, russian: &'static str, english: &'static str) -> &'static str {
+    fn choose(self, russian: &'static str, english: &'static str) -> &'static str {
         match self {
             Language::Russian => russian,
             Language::English => english,
@@ -59,54 +65,83 @@ pub fn how_it_ended(reply: &Reply, language: Language) -> Option<Ending> {
     if reply.end.is_some() && reply.output.is_string() {
         return None;
     }
-    let reason = reply.reason.as_ref().map(|reason| visible(&reason.message)).unwrap_or_default();
-    let reason = in_words_of(language, reason);
+    let words = language.turn();
     let (what, advice) = match reply.ends {
         Ends::Output | Ends::Waiting => return None,
         Ends::Degraded => {
             let code = reply.reason.as_ref().map_or("", |reason| reason.code.as_str());
             let (what, advice) = degraded::words(code, language);
-            (format!("{what}: {reason}"), Some(advice))
+            (with_details(what, reply, code, language), Some(advice))
         }
         Ends::Limit => {
-            let what = language.choose("Достигнут предел", "A limit was reached");
-            let advice = language.choose("Скажите «продолжай», и работа пойдёт дальше.", "Say “continue” to go on.");
-            (format!("{what}: {reason}"), Some(advice))
+            let limit = reply.reason.as_ref().map(|reason| limit_in_words(reason, language));
+            (format!("{}: {}", words.limit_reached, limit.unwrap_or_default()), Some(words.limit_advice))
         }
         // Whoever stopped it knows what they want.
-        Ends::Stopped => (language.choose("Остановлено.", "Stopped.").to_owned(), None),
+        Ends::Stopped => (words.stopped.to_owned(), None),
     };
     Some(Ending { what, advice })
 }
 
-/// A limit in the user's language; other reasons come from outside, and stay as they are.
-fn in_words_of(language: Language, reason: String) -> String {
+/// What happened, with what the model's server says of it. How an answer was out of format is told to the model, in
+/// English, and to whoever reads English.
+fn with_details(what: &str, reply: &Reply, code: &str, language: Language) -> String {
+    match &reply.reason {
+        Some(reason) if code != "out_of_format" || language == Language::English => {
+            format!("{what}: {}", visible(&reason.message))
+        }
+        _ => format!("{what}."),
+    }
+}
+
+/// A limit in the user's language.
+fn limit_in_words(reason: &CallError, language: Language) -> String {
+    let words = language.turn();
+    let (phrase, most) = match reason.limit {
+        Some(Limit::Requests(most)) => (words.limit_requests, most),
+        Some(Limit::Tokens(most)) => (words.limit_tokens, most),
+        Some(Limit::Calls(most)) => (words.limit_calls, most),
+        Some(Limit::Steps(most)) => (words.limit_steps, most),
+        None if reason.code == "same_failure" && language == Language::Russian => return words.same_failure.to_owned(),
+        None => return visible(&reason.message),
+    };
+    fill(phrase, &[&most.to_string()])
+}
+
+/// Why an input was refused, in the user's language.
+pub fn refused_in_words(code: &str, text: &str, about: Option<About>, language: Language) -> String {
+    let words = language.refusals();
+    let text = visible(text);
+    // The session itself speaks English, and says more.
     if language == Language::English {
-        return reason;
+        return text;
     }
-    let limits = [
-        (" requests to the model in one turn", "обращений к модели за один ход"),
-        (" tokens in one turn", "токенов за один ход"),
-        (" calls in one turn", "действий за один ход"),
-        (" steps in one turn", "шагов за один ход"),
-    ];
-    let said = limits.iter().find_map(|(words, russian)| Some(format!("{russian}: {}", reason.strip_suffix(words)?)));
-    if let Some(said) = said {
-        return said;
-    }
-    match reason.split_once(" times in the same way: ") {
-        Some(_) => "одно и то же действие несколько раз подряд не вышло по одной и той же причине".to_owned(),
-        None => reason,
-    }
+    let phrase = match code {
+        "unfit_answer" if about == Some(About::InDoubt) => words.in_doubt,
+        "unknown_question" | "unknown_call" => words.unknown_question,
+        "already_decided" => words.already_decided,
+        "expired" => words.expired,
+        "ending" => words.ending,
+        "unfit_answer" => words.unfit_answer,
+        "bad_edit" => words.bad_edit,
+        "bad_answer" => words.bad_answer,
+        "several_calls" => words.several_calls,
+        "at_work" => words.at_work,
+        "too_many_pictures" => words.too_many_pictures,
+        NOT_DURABLE => words.not_durable,
+        _ => return text,
+    };
+    fill(phrase, &[&text])
 }
 
 /// The sum of a turn that did not end with a result; empty for one that did.
 pub fn why_it_ended(reply: &Reply, language: Language) -> String {
     let Some(Ending { what, advice }) = how_it_ended(reply, language) else { return String::new() };
     let mut lines = vec![what];
-    lines.extend(listed(language.choose("Сделано", "Done"), &reply.calls, CallStatus::Done));
-    lines.extend(listed(language.choose("Не сделано", "Not done"), &reply.calls, CallStatus::Skipped));
-    lines.extend(listed(language.choose("Не вышло", "Failed"), &reply.calls, CallStatus::Failed));
+    let words = language.turn();
+    lines.extend(listed(words.done, &reply.calls, CallStatus::Done));
+    lines.extend(listed(words.not_done, &reply.calls, CallStatus::Skipped));
+    lines.extend(listed(words.failed, &reply.calls, CallStatus::Failed));
     lines.extend(advice.map(str::to_owned));
     lines.join("\n")
 }
@@ -141,6 +176,19 @@ pub fn error_words(error: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_are_told_by_what_they_limit_and_refusals_by_their_code() {
+        let error = |limit| CallError { code: "limit".to_owned(), message: "whatever".to_owned(), limit };
+        let told = |limit, language| limit_in_words(&error(Some(limit)), language);
+        assert_eq!(told(Limit::Requests(8), Language::Russian), "обращений к модели за один ход: 8");
+        assert_eq!(told(Limit::Steps(4), Language::English), "4 steps in one turn");
+        assert_eq!(told(Limit::Steps(4), Language::English), Limit::Steps(4).to_string());
+        let text = "`sum`: -4 is less than 0";
+        let words = refused_in_words("bad_edit", text, None, Language::Russian);
+        assert_eq!(words, "изменение не подходит: `sum`: -4 is less than 0");
+        assert_eq!(refused_in_words("bad_edit", text, None, Language::English), text);
+    }
 
     #[test]
     fn the_language_is_that_of_the_letters() {

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 
+use crate::phrases::Phrases;
+
 /// The exit code of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -55,12 +57,14 @@ pub(crate) fn note(text: &str) {
 
 /// Prints an error.
 pub(crate) fn error(error: &anyhow::Error) {
-    note(&format!("{RED}error{RED:#}: {}", visible(&format!("{error:#}"))));
+    let label = Phrases::of(None).running.error;
+    note(&format!("{RED}{label}{RED:#}: {}", visible(&format!("{error:#}"))));
 }
 
 /// Prints a warning.
 pub(crate) fn warning(text: &str) {
-    note(&format!("{YELLOW}warning{YELLOW:#}: {}", visible(text)));
+    let label = Phrases::of(None).running.warning;
+    note(&format!("{YELLOW}{label}{YELLOW:#}: {}", visible(text)));
 }
 
 /// Escapes text from files and models, so that it cannot control the terminal or change the direction of writing.

@@ -18,32 +18,11 @@ use std::sync::OnceLock;
 use obelus_kernel::session::{Mode, Session};
 use obelus_kernel::{Message, Role};
 use obelus_runtime::Language;
+pub(crate) use obelus_runtime::fill;
 
 pub(crate) use ask::{Asking, Because, Why};
 pub(crate) use chat::{Chat, Counts, Errors, Files, Help, Modes, Statuses};
-pub(crate) use kept::{Answering, Kept, Running, Story};
-
-/// Declares the phrases of one subject: a name, the Russian text, the English text. `{}` is replaced by a value.
-macro_rules! phrases {
-    ($(#[$doc:meta])* $subject:ident { $($name:ident: $ru:literal, $en:literal;)* }) => {
-        $(#[$doc])*
-        pub(crate) struct $subject {
-            $(pub(crate) $name: &'static str,)*
-        }
-
-        impl $subject {
-            pub(super) const RU: Self = Self { $($name: $ru,)* };
-            pub(super) const EN: Self = Self { $($name: $en,)* };
-
-            /// All phrases, in their order.
-            #[allow(dead_code, reason = "only some subjects are listed outside of tests")]
-            pub(crate) fn all(&self) -> Vec<&'static str> {
-                vec![$(self.$name),*]
-            }
-        }
-    };
-}
-use phrases;
+pub(crate) use kept::{Answering, KeptWords, Running, StoryWords};
 
 /// The phrases of a language, by subject.
 pub(crate) struct Phrases {
@@ -60,8 +39,8 @@ pub(crate) struct Phrases {
     pub(crate) ask: Asking,
     pub(crate) why: Why,
     pub(crate) because: Because,
-    pub(crate) kept: Kept,
-    pub(crate) story: Story,
+    pub(crate) kept: KeptWords,
+    pub(crate) story: StoryWords,
     pub(crate) answering: Answering,
     pub(crate) running: Running,
 }
@@ -82,8 +61,8 @@ macro_rules! in_language {
             ask: Asking::$which,
             why: Why::$which,
             because: Because::$which,
-            kept: Kept::$which,
-            story: Story::$which,
+            kept: KeptWords::$which,
+            story: StoryWords::$which,
             answering: Answering::$which,
             running: Running::$which,
         }
@@ -155,19 +134,6 @@ impl Phrases {
 fn of_environment(read: impl Fn(&str) -> Option<String>) -> Language {
     let set = ["LC_ALL", "LC_MESSAGES", "LANG"].into_iter().filter_map(read).find(|value| !value.is_empty());
     Language::named(set.as_deref())
-}
-
-/// Replaces each `{}` of a phrase by the next value.
-pub(crate) fn fill(phrase: &str, with: &[&str]) -> String {
-    let mut filled = String::new();
-    let mut with = with.iter();
-    let mut parts = phrase.split("{}");
-    filled.push_str(parts.next().unwrap_or_default());
-    for part in parts {
-        filled.push_str(with.next().unwrap_or(&""));
-        filled.push_str(part);
-    }
-    filled
 }
 
 #[cfg(test)]

@@ -14,10 +14,12 @@ use super::inbox::AskedCall;
 use super::input::Decision;
 use super::scheduler::Trigger;
 use super::settings::FollowUp;
+use super::state_projection::plain;
 use super::turn::Phase;
 use super::{Refused, Session};
 use crate::call::Call;
 use crate::dialect::blocks::Step;
+use crate::fold::Method;
 use crate::path::Path;
 use crate::plan::Manner;
 use crate::schema;
@@ -62,6 +64,7 @@ impl Session {
         }
         let asked: Vec<&Value> = entries.iter().filter_map(|entry| entry.call.as_ref()).collect();
         let is_asked = |call: &Value| asked.iter().any(|known| without_asides(known) == without_asides(call));
+        let still_planned: Vec<BTreeMap<String, Value>> = planned.iter().map(without_asides).collect();
         let kept = &self.settings.managed;
         if before[kept.planned.as_deref().unwrap_or_default()].as_array().is_none_or(Vec::is_empty) {
             let steps = planned
@@ -70,7 +73,7 @@ impl Session {
                 .map(|call| Step::from_call(&call, |_| false).to_json());
             self.projection.plan = steps.collect();
         }
-        entries.into_iter().try_for_each(|entry| self.adopt_entry(entry, by))
+        entries.into_iter().try_for_each(|entry| self.adopt_entry(entry, &still_planned, by))
     }
 
     /// Reads a state and checks all of it, decisions included.
@@ -186,7 +189,12 @@ impl Session {
         }
     }
 
-    fn adopt_entry(&mut self, entry: Entry, by: &str) -> Result<(), Refused> {
+    /// Takes up a confirmation. `planned` are the steps that the state has as planned.
+    fn adopt_entry(&mut self, entry: Entry, planned: &[BTreeMap<String, Value>], by: &str) -> Result<(), Refused> {
+        // What is offered once more is not decided by reading the same state again.
+        if self.projection.is_offered_again(&entry.key, &entry.whole) {
+            return Ok(());
+        }
         if let Some((question, index)) = self.projection.confirmation(&entry.key) {
             return self.decide_as_written(question, index, &entry, by);
         }
@@ -195,9 +203,16 @@ impl Session {
         }
         // Until it is asked here, if it can be asked at all, it stays as it came.
         let words = entry.whole["description"].as_str().map(str::to_owned);
-        self.projection.adopted.insert(entry.key.clone(), entry.whole);
+        let is_left_undone = |call: &Value| planned.contains(&without_asides(call)) || !self.was_done(&entry, call);
+        let is_left_undone = entry.status == "approved" && entry.call.as_ref().is_some_and(is_left_undone);
+        self.projection.adopted.insert(entry.key.clone(), entry.whole.clone());
         match (entry.status.as_str(), entry.call) {
             ("requested", Some(call)) if self.can_ask(&call) => {
+                self.ask_as_before(entry.key, entry.requested_at, words, call);
+            }
+            // A yes that nobody carried out may be old: it is asked for once more.
+            ("approved", Some(call)) if is_left_undone && self.can_ask(&call) => {
+                self.projection.offer_again(entry.key.clone(), entry.whole);
                 self.ask_as_before(entry.key, entry.requested_at, words, call);
             }
             ("denied", Some(call)) => {
@@ -207,6 +222,27 @@ impl Session {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Whether the state tells that a call was carried out after its approval: what such a call adds to a list in the
+    /// state (`x-leaves`) is there since then, with the id of the object (`x-entity`).
+    fn was_done(&self, entry: &Entry, call: &Value) -> bool {
+        let context = &self.memory.context;
+        let Some(tool) = call["_tool"].as_str().and_then(|name| context.tool(name)) else { return false };
+        let Some(entity) = tool.schema.get("x-entity") else { return false };
+        let time = |value: &Value| value.as_str().and_then(Time::parse);
+        let since = time(&entry.whole["approved_at"]).or(entry.requested_at);
+        let id = entity["id"].as_str().and_then(|name| call.get(name)).map(plain);
+        let of_object = format!("{}_id", entity["name"].as_str().unwrap_or_default());
+        let tells = |deed: &Value| {
+            let object = &deed["object_ids"][&of_object];
+            let is_later = since.is_none_or(|since| time(&deed["timestamp"]).is_none_or(|at| at >= since));
+            is_later && !object.is_null() && id.as_ref().is_none_or(|id| plain(object) == *id)
+        };
+        tool.side_writes.iter().filter(|side| side.method == Method::Push).any(|side| {
+            let deeds = context.read(&side.to, None);
+            deeds.is_some_and(|deeds| deeds.as_array().is_some_and(|deeds| deeds.iter().any(tells)))
+        })
     }
 
     /// A status that a person has changed is a decision; parameters too, with a yes.

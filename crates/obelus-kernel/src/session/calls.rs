@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::freeze::{add_metas, filled, frozen_call, refilled, whole_proposal};
 use super::ids::{CallId, JobRef, LocalCall, Routed};
-use super::input::{CallError, Outcome};
-use super::output::{Ends, Start, Task};
+use super::input::{CallError, Limit, Outcome};
+use super::output::{Start, Task};
 use super::scheduler::{Claimed, Frozen, Readiness, Status, call_id, with_instance};
 use super::solve::brings_output;
 use super::turn::Phase;
@@ -120,7 +120,14 @@ impl Session {
         let instance = self.scheduler.job(at).instance.as_deref();
         let literal = &self.scheduler.step_of(at).literal;
         let grounding = self.grounding(instance, literal, self.scheduler.call(at));
-        Provenance { context: &self.memory.context, instance, literal, said: self.transcript.said(), grounding }
+        Provenance {
+            context: &self.memory.context,
+            instance,
+            literal,
+            said: self.transcript.said(),
+            grounding,
+            foretold: None,
+        }
     }
 
     /// Decides whether a call that acts may run: by what people have said of it before, else by the gate.
@@ -190,8 +197,7 @@ impl Session {
         let is_bounded = !self.scheduler.step_of(at).is_by_person;
         if is_bounded && self.turn.calls >= self.settings.max_calls {
             self.scheduler.put_back(at);
-            let text = format!("{} calls in one turn", self.settings.max_calls);
-            return self.turn.must_end(Ends::Limit, "limit", text);
+            return self.turn.must_end_at(Limit::Calls(self.settings.max_calls.into()));
         }
         self.turn.calls += u32::from(is_bounded);
         self.scheduler.run(at);
@@ -237,6 +243,10 @@ impl Session {
         let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else { return };
         let mut start = self.start_of(call_id(at), tool, call.activity.as_deref(), Arc::clone(&frozen.call));
         (start.scope, start.attempt) = (scope, job.attempt);
+        let now = self.memory.now();
+        if let Some(job) = self.scheduler.job_mut(at) {
+            job.started = now;
+        }
         self.tasks.push_back(Task::Call(Box::new(start)));
     }
 
@@ -392,8 +402,14 @@ impl Session {
         let literal = self.transcript.shown().clone().joined(&Origins::of(Origin::Model));
         let said = self.transcript.said();
         let grounding = self.grounding(None, &literal, &call);
-        let provenance =
-            Provenance { context: &self.memory.context, instance: None, literal: &literal, said, grounding };
+        let provenance = Provenance {
+            context: &self.memory.context,
+            instance: None,
+            literal: &literal,
+            said,
+            grounding,
+            foretold: None,
+        };
         let verdict = self.settings.gate().judge(&Proposal {
             call: &call,
             tool: &tool,

@@ -97,7 +97,9 @@ impl Session {
     pub(super) fn begin_without_model(&mut self) {
         self.keep_planned();
         self.transcript.reset();
+        let asked_for = self.turn.asked_for.take();
         self.turn = Turn::new(&self.settings);
+        self.turn.asked_for = asked_for;
         self.turn.asks_model = false;
         self.turn.enter(Phase::Working);
     }
@@ -307,6 +309,9 @@ impl Session {
         {
             let words = words.clone();
             self.remember_words(Role::Assistant, &words);
+        }
+        if ends == Ends::Output && self.brief.depth == 0 {
+            self.turn.note_last_words(self.memory.now());
         }
         if let Some(reply) = self.reply() {
             self.tasks.push_back(Task::Rest(Box::new(reply)));

@@ -23,7 +23,7 @@ use serde_json::{Map, Value, json};
 use super::Session;
 use super::ids::QuestionNumber;
 use super::inbox::Question;
-use super::input::CallError;
+use super::input::{CallError, Limit};
 use super::output::{CallReport, Ends};
 use super::scheduler::Trigger;
 use super::turn::Phase;
@@ -102,7 +102,7 @@ impl GraphRun {
     fn enter(&mut self, name: &str) -> Result<(), CallError> {
         name.clone_into(&mut self.cursor.node);
         if self.cursor.steps >= self.graph.max_steps {
-            return Err(CallError::new("limit", format!("{} steps in one turn", self.graph.max_steps)));
+            return Err(CallError::at(Limit::Steps(self.graph.max_steps.into())));
         }
         self.cursor.steps += 1;
         *self.cursor.visits.entry(name.to_owned()).or_default() += 1;

@@ -225,12 +225,45 @@ pub struct CallError {
     pub code: String,
     /// What happened, in words.
     pub message: String,
+    /// The limit that was met, if it was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
 }
 
 impl CallError {
     /// An error with a code and words.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { code: code.into(), message: message.into() }
+        Self { code: code.into(), message: message.into(), limit: None }
+    }
+
+    /// A turn that ends at a limit.
+    pub(super) fn at(limit: Limit) -> Self {
+        Self { limit: Some(limit), ..Self::new("limit", limit.to_string()) }
+    }
+}
+
+/// A limit of one turn, and how much it permits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// Requests to the model.
+    Requests(u64),
+    /// Tokens.
+    Tokens(u64),
+    /// Calls.
+    Calls(u64),
+    /// Nodes of a graph of steps.
+    Steps(u64),
+}
+
+impl std::fmt::Display for Limit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Limit::Requests(most) => write!(f, "{most} requests to the model in one turn"),
+            Limit::Tokens(most) => write!(f, "{most} tokens in one turn"),
+            Limit::Calls(most) => write!(f, "{most} calls in one turn"),
+            Limit::Steps(most) => write!(f, "{most} steps in one turn"),
+        }
     }
 }
 

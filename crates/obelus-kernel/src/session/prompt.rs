@@ -283,7 +283,7 @@ impl Session {
         let whole = view.read(&[], None)?;
         let filter = self.transcript.view(kind);
         if kind == "state" {
-            let state = self.state();
+            let state = self.state_for_model();
             let part = filter.and_then(|filter| filter.one(&state).ok()).filter(|part| !part.is_null());
             return Some(part.unwrap_or(state));
         }

@@ -37,11 +37,26 @@ impl Session {
         state
     }
 
-    /// What waits for a value or a decision.
+    /// The same for the model, where confirmations that came from elsewhere are marked as `imported`.
+    pub(super) fn state_for_model(&self) -> Value {
+        let mut state = self.state();
+        if let Some(name) = &self.settings.managed.confirmations {
+            for key in self.projection.adopted.keys() {
+                if let Some(entry) = state[name].get_mut(key).filter(|entry| entry.is_object()) {
+                    entry["imported"] = true.into();
+                }
+            }
+        }
+        state
+    }
+
+    /// What waits for a value or a decision: questions, and what the agent asked for with its last words.
     fn in_progress(&self) -> Value {
         let naming = self.naming();
         let entry = |question: &Question| json!({"description": naming.headline(question), "requested_at": question.requested_at.to_string()});
-        self.questions().iter().filter(|question| question.is_open()).map(entry).collect()
+        let said = self.turn.asked_for.as_ref();
+        let said = said.map(|(words, at)| json!({"description": words, "requested_at": at.to_string()}));
+        self.questions().iter().filter(|question| question.is_open()).map(entry).chain(said).collect()
     }
 
     /// The call that a confirmation of this key is about: its question, and its place there.

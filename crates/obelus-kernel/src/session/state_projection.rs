@@ -36,6 +36,9 @@ pub(super) struct StateProjection {
     expected: BTreeMap<String, (String, Option<Time>)>,
     /// The descriptions that such questions came with, by key.
     descriptions: BTreeMap<String, String>,
+    /// Confirmations from elsewhere that were approved there and are asked about once more, as they came.
+    #[serde(default)]
+    offered_again: Map<String, Value>,
     /// The plan of an earlier turn, or one from elsewhere, until there is another one.
     pub(super) plan: Vec<Value>,
     /// Ids of the latest events.
@@ -57,6 +60,16 @@ impl StateProjection {
         self.expected.insert(hash, (key, requested_at));
     }
 
+    /// A confirmation that was approved elsewhere is asked about once more.
+    pub(super) fn offer_again(&mut self, key: String, entry: Value) {
+        self.offered_again.insert(key, entry);
+    }
+
+    /// Whether this very confirmation is asked about once more.
+    pub(super) fn is_offered_again(&self, key: &str, entry: &Value) -> bool {
+        self.offered_again.get(key) == Some(entry)
+    }
+
     /// Whether a call comes from a question from elsewhere.
     pub(super) fn expects(&self, hash: impl FnOnce() -> String) -> bool {
         !self.expected.is_empty() && self.expected.contains_key(&hash())
@@ -74,6 +87,7 @@ impl StateProjection {
             return;
         }
         let Some(question) = inbox.get_mut(number).filter(|question| question.about == About::Call) else { return };
+        let mut headline = None;
         for (index, asked) in question.calls.iter().enumerate() {
             let expected = self.expected.remove(&asked.hash);
             let (key, at) = match expected {
@@ -81,11 +95,15 @@ impl StateProjection {
                 None => (self.free_key(key_of(&asked.call, context)), None),
             };
             self.adopted.shift_remove(&key);
+            headline = headline.or_else(|| self.descriptions.get(&key));
             self.keys.push((key, number.0, index));
             if let Some(at) = at {
                 // It lapses by the time of the import, not by that of the other program.
                 question.requested_at = at;
             }
+        }
+        if let (Some(words), [_]) = (headline, question.calls.as_slice()) {
+            question.set_headline(words);
         }
     }
 
@@ -217,7 +235,7 @@ fn risky_fields(call: &Value, tool: &Tool) -> Vec<String> {
 }
 
 /// A value as it is said.
-fn plain(value: &Value) -> String {
+pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 

@@ -7,12 +7,13 @@ use serde_json::{Value, json};
 
 use super::Refused;
 use super::ids::QuestionId;
-use super::input::CallError;
+use super::input::{CallError, Limit};
 use super::output::Ends;
 use super::picture::Picture;
 use super::settings::Settings;
 use super::spent::Spent;
 use crate::origin::Origins;
+use crate::time::Time;
 
 /// What the turn is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +54,9 @@ pub(super) struct Turn {
     #[serde(default)]
     pub(super) began: (u32, usize),
     pub(super) said: Vec<String>,
+    /// What the agent asked the user for with its last words, and when; until the user's next message.
+    #[serde(default)]
+    pub(super) asked_for: Option<(String, Time)>,
     /// The call that a node of a graph has planned, and where its parts come from.
     #[serde(default)]
     pub(super) planned: Option<(Value, Origins)>,
@@ -90,6 +94,7 @@ impl Turn {
             output: Value::Null,
             began: (0, 0),
             said: Vec::new(),
+            asked_for: None,
             planned: None,
             pictures: Vec::new(),
             named_end: None,
@@ -143,6 +148,11 @@ impl Turn {
         self.stop.get_or_insert_with(|| (ends, CallError::new(code, message)));
     }
 
+    /// The turn must end at a limit.
+    pub(super) fn must_end_at(&mut self, limit: Limit) {
+        self.stop.get_or_insert_with(|| (Ends::Limit, CallError::at(limit)));
+    }
+
     /// Why the turn must end, if it must; from now on it is over.
     pub(super) fn take_stop(&mut self) -> Option<(Ends, CallError)> {
         let stop = self.stop.take()?;
@@ -168,6 +178,15 @@ impl Turn {
         }
     }
 
+    /// The turn ends with words: if they end with a question, the user is asked for something.
+    pub(super) fn note_last_words(&mut self, now: Time) {
+        let last = self.output.as_str().or(self.said.last().map(String::as_str));
+        if let Some(words) = last.map(str::trim).filter(|words| !words.is_empty()) {
+            let end = words.trim_end_matches(|c: char| c.is_whitespace() || "\"'»”)*_".contains(c));
+            self.asked_for = end.ends_with(['?', '？']).then(|| (words.to_owned(), now));
+        }
+    }
+
     /// A person's decision sets a turn at rest to work again.
     pub(super) fn reopen(&mut self) {
         let Phase::Rested(ends) = self.phase else { return };
@@ -186,11 +205,10 @@ impl Turn {
     /// Which limit a further request to the model would break.
     pub(super) fn limit_of_requests(&self, settings: &Settings) -> Option<CallError> {
         if self.requests >= settings.max_requests {
-            let text = format!("{} requests to the model in one turn", settings.max_requests);
-            return Some(CallError::new("limit", text));
+            return Some(CallError::at(Limit::Requests(settings.max_requests.into())));
         }
         let most = settings.max_tokens.filter(|most| self.tokens >= *most)?;
-        Some(CallError::new("limit", format!("{most} tokens in one turn")))
+        Some(CallError::at(Limit::Tokens(most)))
     }
 
     pub(super) fn snapshot(&self, ended: &[super::CallReport]) -> Value {

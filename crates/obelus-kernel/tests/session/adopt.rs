@@ -39,7 +39,8 @@ fn agent(mode: &str) -> Harness {
         "objects": {"type": "object", "properties": {"current_deal_id": {"type": ["integer", "null"]}}}}});
     let fields = |risky: &str, id: &str| {
         json!({"type": "object", "x-trust": "trusted", "x-effect": "update", "x-risky": [format!("fields.{risky}")],
-            "_activity": "change", "required": [id],
+            "_activity": "change", "required": [id], "x-entity": {"name": if id == "id" { "deal" } else { "task" }, "id": id},
+            "x-leaves": [{"to": "†state.done", "method": "push", "value": "{timestamp: .now, description: \"done\", object_ids: {}}"}],
             "properties": {id: {"type": "integer"}, "fields": {"type": "object"}}})
     };
     let messages = json!([
@@ -338,4 +339,43 @@ fn a_decided_question_is_not_decided_again_by_the_file() {
     take_up(&mut harness, state).expect("it is taken up");
     assert!(harness.started.is_empty());
     assert_eq!(harness.session.state()["confirmations"]["deal_123_opportunity"]["status"], "denied");
+}
+
+/// The state of the seed, with its question approved elsewhere.
+fn approved_elsewhere() -> Value {
+    let mut state = example();
+    state["confirmations"]["deal_123_opportunity"]["status"] = "approved".into();
+    state["confirmations"]["deal_123_opportunity"]["approved_at"] = "2024-05-01T10:10:00Z".into();
+    state
+}
+
+#[test]
+fn a_yes_from_elsewhere_that_nobody_carried_out_is_asked_for_once_more() {
+    let mut harness = agent("full");
+    take_up(&mut harness, approved_elsewhere()).expect("it is taken up");
+    assert_eq!((harness.waiting(), harness.started.len()), (vec!["q1".to_owned()], 0));
+    let question = harness.question("q1");
+    assert_eq!(harness.session.headline(&question), "Изменить сумму сделки 123 до 100000");
+    assert!(
+        question.words().starts_with("Изменить сумму сделки 123 до 100000\ncrm.deal.update"),
+        "{}",
+        question.words()
+    );
+    take_up(&mut harness, approved_elsewhere()).expect("it is taken up");
+    assert_eq!((harness.waiting().len(), harness.started.len()), (1, 0), "reading it again is no yes");
+    harness.approve("q1");
+    assert_eq!(harness.handed_out("crm.deal.update")[0]["fields"]["OPPORTUNITY"], 100_000);
+}
+
+#[test]
+fn a_yes_from_elsewhere_that_was_carried_out_stays_as_it_came() {
+    let mut harness = agent("full");
+    let mut state = approved_elsewhere();
+    state["next_planned_actions"] = json!([]);
+    let deed =
+        json!({"timestamp": "2024-05-01T10:11:00Z", "description": "Сумма изменена", "object_ids": {"deal_id": 123}});
+    state["done"].as_array_mut().expect("a list").push(deed);
+    take_up(&mut harness, state).expect("it is taken up");
+    assert!(harness.waiting().is_empty() && harness.started.is_empty());
+    assert_eq!(harness.session.state()["confirmations"]["deal_123_opportunity"]["status"], "approved");
 }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use obelus_kernel::Context;
 use obelus_kernel::session::{Input, Mode, Session, Settings};
-use obelus_kernel::{Context, visible};
 use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
@@ -13,7 +13,6 @@ use crate::actor::{Command, Tell, gone};
 use crate::agent::Agent;
 use crate::bundled::is_folder;
 use crate::spec::SessionSpec;
-use crate::words::Language;
 
 /// What has changed in the file of a session's agent since the session was last opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,37 +29,6 @@ pub struct RulesChange {
     pub removed: Vec<String>,
     /// The file is not there any more, and the session goes on under the rules that it had.
     pub missing: Option<PathBuf>,
-}
-
-impl RulesChange {
-    /// What to tell people.
-    pub fn words(&self, language: Language) -> String {
-        if let Some(file) = &self.missing {
-            let words = language.choose(
-                "файла агента больше нет, действуют прежние правила",
-                "the agent's file is gone, and the rules that it had still hold",
-            );
-            return format!("{words}: {}", visible(&file.display().to_string()));
-        }
-        let mut parts: Vec<String> = Vec::new();
-        parts.extend(self.policy.then(|| language.choose("политика", "the policy").to_owned()));
-        if let Some((before, now)) = self.mode {
-            parts.push(format!("{} {} → {}", language.choose("режим", "the mode"), before.name(), now.name()));
-        }
-        parts.extend(self.settings.then(|| language.choose("настройки", "settings").to_owned()));
-        let listed = |title: &str, names: &[String]| format!("{title} {}", visible(&names.join(", ")));
-        if !self.tools.is_empty() {
-            parts.push(listed(language.choose("инструменты", "tools"), &self.tools));
-        }
-        if !self.removed.is_empty() {
-            parts.push(listed(language.choose("больше нет", "no longer there:"), &self.removed));
-        }
-        let words = language.choose(
-            "файл агента изменился, действуют новые правила",
-            "the agent's file has changed, and its present rules hold",
-        );
-        format!("{words}: {}", parts.join("; "))
-    }
 }
 
 /// What the file says now.

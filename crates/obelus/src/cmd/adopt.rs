@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::agents;
 use super::host::{Notices, connector, host_of};
-use super::people::Look;
+use super::people::Narrator;
 use super::run::{load_agent, on};
 use crate::cli::StoreAt;
 use crate::input;
@@ -45,9 +45,9 @@ pub(crate) fn adopt(
         };
         let is_open = |question: &Question| question.is_open();
         let look = move |session: &Session| {
-            (session.state(), session.questions().into_iter().filter(is_open).collect(), Look::of(session))
+            (session.state(), session.questions().into_iter().filter(is_open).collect(), Narrator::of(session))
         };
-        let seen: (Value, Vec<Question>, Look) = handle.inspect(look).await?;
+        let seen: (Value, Vec<Question>, Narrator) = handle.inspect(look).await?;
         host.close().await;
         Ok(seen)
     })?;

@@ -11,6 +11,7 @@ use obelus_sandbox::{Portal, SandboxOptions};
 use super::chat::{self, Move};
 use crate::cli::{Chat, How, Mode, StoreAt};
 use crate::output::{self, BOLD, DIM, Exit};
+use crate::phrases::Phrases;
 
 /// Try an agent in a CRM, without a key and without a network.
 ///
@@ -77,11 +78,12 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
         },
         events: None,
     };
-    output::note(&format!("{BOLD}Портал-песочница:{BOLD:#} {}", portal.page_url()));
+    let words = &Phrases::of(Some("ru")).running;
+    output::note(&format!("{BOLD}{}{BOLD:#} {}", words.sandbox, portal.page_url()));
     let ended = if plays_itself {
         chat::tour(&conversation, &TOUR)
     } else {
-        suggest();
+        suggest(words.no_key_needed);
         if !args.no_open {
             open_in_browser(portal.page_url());
         }
@@ -92,8 +94,8 @@ pub(crate) fn run(args: Demo) -> Result<Exit> {
 }
 
 /// Prints example messages.
-fn suggest() {
-    output::note(&format!("{DIM}Ключ и сеть не нужны: модель отвечает по правилам. Попробуйте:{DIM:#}"));
+fn suggest(head: &str) {
+    output::note(&format!("{DIM}{head}{DIM:#}"));
     for step in &TOUR {
         if let Move::Say(words) = step {
             output::note(&format!("  {words}"));

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use obelus_kernel::session::{Input, Refused};
-use obelus_runtime::{Host, SessionHandle};
+use obelus_runtime::{Host, SessionHandle, refused_in_words};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -177,7 +177,10 @@ pub(crate) fn tell_holder(folder: &Path, id: &str, input: &Input, phrases: &Phra
     let answer: Value = serde_json::from_str(&line)
         .context("the process that holds the store has ended before it answered: look at the session")?;
     match answer["refused"]["text"].as_str() {
-        Some(text) => bail!("{}", output::visible(text)),
+        Some(text) => {
+            let code = answer["refused"]["code"].as_str().unwrap_or_default();
+            bail!("{}", refused_in_words(code, text, None, phrases.language))
+        }
         None => Ok(answer["holder"].as_u64().unwrap_or_default()),
     }
 }

@@ -9,7 +9,7 @@ use obelus_connect::model::ModelSpec;
 use obelus_connect::{Notice, StandardConnector};
 use obelus_kernel::session::Refused;
 use obelus_runtime::{
-    Activities, BoundActivities, ChosenModel, Host, SessionHandle, SessionSpec, SqliteStore, read_document,
+    Activities, BoundActivities, ChosenModel, Host, RulesChange, SessionHandle, SessionSpec, SqliteStore, read_document,
 };
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 use crate::cli::{How, StoreAt};
 use crate::input;
 use crate::output::{self, DIM, visible};
-use crate::phrases::Phrases;
+use crate::phrases::{Phrases, fill};
 
 /// What the command line says wins over what the file says. What is wrong with it is found here, where it is still
 /// known who said it.
@@ -69,12 +69,13 @@ impl Notices {
     fn take(&self, notice: Notice<'_>) {
         match (notice, &*self.0.lock().unwrap_or_else(PoisonError::into_inner)) {
             (Notice::Starting(names), _) => {
-                output::note(&format!("{DIM}starting MCP servers: {}{DIM:#}", visible(&names.join(", "))));
+                let words = fill(Phrases::of(None).running.starting, &[&visible(&names.join(", "))]);
+                output::note(&format!("{DIM}{words}{DIM:#}"));
             }
             (Notice::Unpinned { servers, agent }, _) => {
                 let (servers, agent) = (visible(&servers.join(", ")), visible(agent));
-                let words = "nobody has checked what it says of its tools, so they count as untrusted";
-                output::note(&format!("{DIM}MCP: {servers}: {words}; to check them: obelus agents pin {agent}{DIM:#}"));
+                let words = fill(Phrases::of(None).running.unpinned, &[&servers, &agent]);
+                output::note(&format!("{DIM}{words}{DIM:#}"));
             }
             (Notice::Changed(words), Some(tell)) => tell(words),
             (Notice::Changed(words), None) => output::warning(&visible(words)),
@@ -107,25 +108,34 @@ pub(crate) fn viewer(store: &SqliteStore) -> Host {
 /// Says so where the end of a session's journal was damaged.
 fn tell_cut(handle: &SessionHandle) {
     let Some(cut) = handle.reopened().cut else { return };
-    let records = if cut.records == 1 { "record is" } else { "records are" };
-    output::warning(&format!(
-        "{}: the end of its journal was damaged from record {} on ({}), and was cut off: {} {records} lost. \
-         What was under way there is in doubt.",
-        handle.id(),
-        cut.seq,
-        cut.problem,
-        cut.records
-    ));
+    let (seq, problem, records) = (cut.seq.to_string(), cut.problem.to_string(), cut.records.to_string());
+    output::warning(&fill(Phrases::of(None).running.cut, &[handle.id(), &seq, &problem, &records]));
 }
 
 /// Says what was found when a session was opened: a damaged end of its journal, other rules in its agent's file (POL-9).
 pub(crate) async fn tell_reopened(handle: &SessionHandle) -> Result<(), Refused> {
     tell_cut(handle);
     if let Some(change) = handle.reopened().rules {
-        let language = handle.inspect(|session| Phrases::of_session(session).language).await?;
-        output::warning(&format!("{}: {}", handle.id(), change.words(language)));
+        let phrases = handle.inspect(Phrases::of_session).await?;
+        output::warning(&rules_in_words(handle.id(), &change, phrases));
     }
     Ok(())
+}
+
+/// What has changed in the file of a session's agent.
+fn rules_in_words(id: &str, change: &RulesChange, phrases: &Phrases) -> String {
+    let words = &phrases.kept;
+    if let Some(file) = &change.missing {
+        return fill(words.rules_missing, &[id, &file.display().to_string()]);
+    }
+    let mut parts = Vec::new();
+    parts.extend(change.policy.then(|| words.rules_policy.to_owned()));
+    parts.extend(change.mode.map(|(before, now)| fill(words.rules_mode, &[before.name(), now.name()])));
+    parts.extend(change.settings.then(|| words.rules_settings.to_owned()));
+    for (phrase, names) in [(words.rules_tools, &change.tools), (words.rules_removed, &change.removed)] {
+        parts.extend((!names.is_empty()).then(|| fill(phrase, &[&names.join(", ")])));
+    }
+    fill(words.rules_hold, &[id, &parts.join("; ")])
 }
 
 /// Starts the servers of a session that goes on, and says what is not as it was.

@@ -2,6 +2,7 @@
 //! terminal.
 
 use obelus_kernel::session::{About, Question, Session};
+use obelus_runtime::FileNews;
 use serde_json::Value;
 
 use super::chat::{Titles, question_lines};
@@ -9,12 +10,12 @@ use crate::output::{DIM, visible};
 use crate::phrases::{Phrases, fill};
 
 /// What is needed to tell a session's questions and steps in words.
-pub(crate) struct Look {
+pub(crate) struct Narrator {
     pub(crate) phrases: &'static Phrases,
     pub(crate) titles: Titles,
 }
 
-impl Look {
+impl Narrator {
     /// In the language of a session.
     pub(crate) fn of(session: &Session) -> Self {
         let phrases = Phrases::of_session(session);
@@ -41,6 +42,36 @@ impl Look {
         let id = visible(id);
         format!("  {DIM}{}{DIM:#}", fill(phrase, &[&id, &id]))
     }
+}
+
+/// The names of people at this program, in journals.
+pub(crate) const AT_TERMINAL: &str = "a person at the terminal";
+pub(crate) const AT_COMMAND_LINE: &str = "a person at the command line";
+
+/// Who said something, and from where. Journals have a few names of their own for that.
+pub(crate) fn by_in_words(by: &str, phrases: &Phrases) -> String {
+    let words = &phrases.story;
+    let known = match by {
+        AT_COMMAND_LINE => words.at_command_line,
+        AT_TERMINAL => words.at_terminal,
+        "nobody" => words.nobody,
+        "the user, in conversation" => words.in_conversation,
+        "the agent, for the user" => words.for_the_user,
+        "the state's file" => words.state_file,
+        other => return visible(other),
+    };
+    known.to_owned()
+}
+
+/// News about the files of a session.
+pub(crate) fn file_news(news: &FileNews, phrases: &Phrases) -> String {
+    let files = &phrases.files;
+    let name = |path: &std::path::Path| path.display().to_string();
+    visible(&match news {
+        FileNews::Taken { file } => fill(files.taken, &[&name(file)]),
+        FileNews::Refused { place, why, ours } => fill(files.refused, &[place, why, &name(ours)]),
+        FileNews::Trouble { file, why } => fill(files.trouble, &[&name(file), why]),
+    })
 }
 
 /// The typed value: JSON or plain text. If the schema asks for text, digits are text.

@@ -21,10 +21,12 @@ use obelus_runtime::{Agent, Host, ImageStore, SessionHandle, SessionSpec, Sqlite
 use super::agents;
 use super::faults::must_be_sound;
 use super::host::{Notices, connector, host_of, runtime, store_folder, tell_changes, tell_reopened, told};
+use super::people::by_in_words;
 use super::plan::give_input;
 use crate::cli::{How, Run, RunPlan};
 use crate::input;
-use crate::output::{self, Exit, visible};
+use crate::output::{self, Exit};
+use crate::phrases::{Phrases, fill};
 pub(crate) use play::{Begin, Stage, play};
 pub(crate) use show::Shown;
 
@@ -105,7 +107,8 @@ fn run(spec: SessionSpec, begin: Input, how: &How, images: &[PathBuf], shown: Sh
             }
         };
         if let Some(by) = handle.inspect(|session| session.paused().map(str::to_owned)).await? {
-            output::note(&format!("`{id}` was paused by {}: obelus sessions resume {id}", visible(&by)));
+            let phrases = handle.inspect(Phrases::of_session).await?;
+            output::note(&fill(phrases.kept.paused_by, &[id, &by_in_words(&by, phrases), id]));
             return Ok(Exit::Waiting);
         }
         if let Some(mode) = how.mode.map(Mode::from) {

@@ -5,7 +5,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `look`, `story` | list, show, log, inbox; what happened, line by line |
-//! | `carry` | export, import, fork |
+//! | `carry` | export, import, fork, back |
 //! | `keep` | pause, resume, prune |
 
 mod carry;
@@ -19,6 +19,7 @@ use obelus_runtime::{Host, SessionHandle, SqliteStore};
 use serde_json::{Value, json};
 
 use super::host::{Notices, connector, host_of, store_folder, tell_reopened, viewer};
+use super::people::{AT_COMMAND_LINE, by_in_words};
 use super::run::{Begin, Shown, Stage, on, play};
 use crate::cli::{Answer, Inbox, Sessions, StoreAt, Verb};
 use crate::output::{self, Exit, visible};
@@ -35,6 +36,7 @@ pub(crate) fn run(args: &Sessions) -> Result<Exit> {
         Sessions::Export { id, out, store } => carry::export(&look::open_for(store, id)?, id, out.as_deref()),
         Sessions::Import { file, name, store } => carry::import(&open(store)?, file, name.as_deref()),
         Sessions::Fork { id, new, at, store } => carry::fork_at(&open(store)?, id, new, *at),
+        Sessions::Back { id, save, store } => carry::back(&open(store)?, id, save),
         Sessions::Pause { id, store } => keep::pause(id, store),
         Sessions::Resume { id, store, json } => keep::resume(id, store, *json),
         Sessions::Prune { days, dry_run, shrink, store } => keep::prune(store, *days, *dry_run, *shrink),
@@ -128,7 +130,7 @@ pub(crate) fn decide(id: &str, decision: Decision, store: &StoreAt, as_json: boo
     let (session, question) = parts(id)?;
     // Refuse an invalid answer before anything is written.
     asked(id, store)?;
-    let input = Input::Decide { question: question.to_owned(), decision, by: keep::BY.to_owned() };
+    let input = Input::Decide { question: question.to_owned(), decision, by: AT_COMMAND_LINE.to_owned() };
     let Some(open) = keep::open_or_tell(session, store, &input, as_json)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&open, store, session).await?;
@@ -139,7 +141,7 @@ pub(crate) fn decide(id: &str, decision: Decision, store: &StoreAt, as_json: boo
             host.close().await;
             match as_json {
                 true => output::json(&json!({"taken": true, "paused": by})),
-                false => output::note(&visible(&fill(phrases.kept.answer_kept, &[session, &by, session]))),
+                false => output::note(&visible(&fill(phrases.kept.noted, &[&by_in_words(&by, phrases), session]))),
             }
             return Ok(Exit::Done);
         }

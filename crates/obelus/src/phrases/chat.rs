@@ -1,6 +1,6 @@
 //! What the chat program says around the agent's words.
 
-use super::phrases;
+use obelus_runtime::phrases;
 
 phrases! {
     /// The conversation: how it begins and ends, and what happens meanwhile.

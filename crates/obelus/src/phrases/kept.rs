@@ -1,10 +1,10 @@
 //! Sessions, the inbox, answers and runs at the command line.
 
-use super::phrases;
+use obelus_runtime::phrases;
 
 phrases! {
     /// What is kept: sessions and their status.
-    Kept {
+    KeptWords {
         none:
             "Сохранённых сессий нет: запустите что-нибудь с --session ИМЯ.",
             "There are no saved sessions: run something with --session NAME.";
@@ -25,9 +25,22 @@ phrases! {
         the_turn: "; последний ход: {}", "; the latest turn: {}";
         in_and_out: " (запросы {}, ответы {})", " ({} in, {} out)";
         damaged: "с записи {} журнал повреждён: {}", "from record {} on it is damaged: {}";
-        answer_kept:
-            "ответ принят; сессию «{}» поставили на паузу ({}), и она продолжится после obelus sessions resume {}",
-            "the answer is kept; `{}` was paused by {}, and goes on with `obelus sessions resume {}`";
+        paused_by: "«{}» на паузе ({}): obelus sessions resume {}", "`{}` was paused by {}: obelus sessions resume {}";
+        not_paused: "«{}» не на паузе", "`{}` is not paused";
+        noted:
+            "ответ записан; сессия на паузе ({}) и продолжит после obelus sessions resume {}",
+            "it is noted; the session was paused by {}, and goes on with `obelus sessions resume {}`";
+        rules_hold:
+            "{}: файл агента изменился, действуют новые правила: {}",
+            "{}: the agent's file has changed, and its present rules hold: {}";
+        rules_missing:
+            "{}: файла агента больше нет, действуют прежние правила: {}",
+            "{}: the agent's file is gone, and the rules that it had still hold: {}";
+        rules_policy: "политика", "the policy";
+        rules_mode: "режим {} → {}", "the mode {} → {}";
+        rules_settings: "настройки", "settings";
+        rules_tools: "инструменты: {}", "tools: {}";
+        rules_removed: "больше нет: {}", "no longer there: {}";
         paused_now:
             "«{}» на паузе: ничего не начнётся до obelus sessions resume {}",
             "`{}` is paused: nothing starts until `obelus sessions resume {}`";
@@ -36,7 +49,7 @@ phrases! {
 
 phrases! {
     /// What happened in a session, line by line.
-    Story {
+    StoryWords {
         you: "Вы", "You";
         lost: "неизвестно, произошло ли это: {}", "nobody knows whether it happened: {}";
         asked: "вопрос {}", "question {}";
@@ -111,6 +124,26 @@ phrases! {
         waiting:
             "Нужен человек. Запустите это в терминале, чтобы ответить.",
             "Waiting for a person. Run it at a terminal to decide.";
+        error: "ошибка", "error";
+        warning: "предупреждение", "warning";
+        starting: "запускаю серверы MCP: {}", "starting MCP servers: {}";
+        unpinned:
+            "MCP: {}: описания инструментов никто не проверил, поэтому они считаются непроверенными; проверить: obelus agents pin {}",
+            "MCP: {}: nobody has checked what it says of its tools, so they count as untrusted; to check them: obelus agents pin {}";
+        cut:
+            "{}: конец журнала повреждён с записи {} ({}) и отрезан, потеряно записей: {}. Что там было в работе, неизвестно.",
+            "{}: the end of its journal was damaged from record {} on ({}), and was cut off; records lost: {}. What was under way there is in doubt.";
+        not_answerable:
+            "другие процессы не смогут отвечать этой сессии: {}",
+            "others cannot answer this session meanwhile: {}";
+        not_begun: "сессия не начата: скажите ей что-нибудь", "the session has not begun: say something to it";
+        sandbox: "Портал-песочница:", "Sandbox portal:";
+        no_key_needed:
+            "Ключ и сеть не нужны: модель отвечает по правилам, по-русски. Попробуйте:",
+            "No key and no network needed: the model follows rules, and understands Russian. Try:";
+        yes: "да", "yes";
+        no_because: "нет: {}", "no: {}";
+        by_the_tour: "  (за вас отвечает показ)", "  (the tour answers for you)";
         cut_short: "прервано на этом месте", "broken off here";
     }
 }

@@ -261,7 +261,7 @@ impl Harness {
         }
         let harness = Self::new(name, language);
         let example = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/mcp-notes"));
-        for file in ["agent.yaml", "playbook.yaml", "server.py"] {
+        for file in ["agent.yaml", "playbook.yaml", "server.py", "mcp.lock"] {
             let text = fs::read_to_string(example.join(file)).expect("the example");
             let text = text.replace("name: mcp-notes", &format!("name: harness\nlanguage: {language}"));
             fs::write(harness.0.join("agents/harness").join(file), text).expect("a file");

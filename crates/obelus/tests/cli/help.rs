@@ -9,6 +9,7 @@ const COMMANDS: &[&[&str]] = &[
     &["agents", "graph"],
     &["agents", "list"],
     &["agents", "login"],
+    &["agents", "pin"],
     &["agents", "prompt"],
     &["agents", "show"],
     &["answer"],

@@ -10,6 +10,7 @@ mod events;
 mod examples;
 mod help;
 mod json;
+mod language;
 mod login;
 mod mcp;
 mod pictures;

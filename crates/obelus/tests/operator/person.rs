@@ -16,6 +16,9 @@ use crate::support::{root, wait_for};
 /// So wide that no word is broken.
 const SIZE: (u16, u16) = (200, 1000);
 
+/// The last of the keys that answer a question.
+const KEYS: &str = "Esc ";
+
 /// The question where the cursor is.
 const CURSOR: &[u8] = b"\x1b[6n";
 
@@ -76,7 +79,7 @@ impl Person {
         let mut ended = None;
         wait_for(&format!("question {asked}"), || {
             ended = self.child.try_wait().expect("our child");
-            ended.is_some() || self.screen().matches(" > ").count() >= asked
+            ended.is_some() || self.screen().matches(KEYS).count() >= asked
         });
         let screen = self.screen();
         assert!(ended.is_none(), "it ended and did not ask: {screen}");
@@ -93,12 +96,20 @@ impl Person {
         (&*self.keyboard).write_all(keys.as_bytes()).expect("it listens");
     }
 
-    /// Waits for a question and answers it. What was on the screen comes back.
+    /// Waits for a question and answers it by a key. What was on the screen comes back.
     #[track_caller]
-    pub(crate) fn answers(&mut self, line: &str) -> String {
+    pub(crate) fn answers(&mut self, key: &str) -> String {
         let screen = self.is_asked();
-        self.types(line);
+        self.presses(key);
         screen
+    }
+
+    /// Presses a key, and types a line where that asks for one.
+    #[track_caller]
+    pub(crate) fn types_after(&self, key: &str, label: &str, line: &str) {
+        self.presses(key);
+        wait_for(label, || self.screen().contains(label));
+        self.types(line);
     }
 
     /// Waits for the end: the exit code, and what was printed.
@@ -109,7 +120,7 @@ impl Person {
         wait_for("it ends", || {
             status = self.child.try_wait().expect("our child");
             let screen = self.screen();
-            assert!(screen.matches(" > ").count() < asked, "nobody is there to answer this: {screen}");
+            assert!(screen.matches(KEYS).count() < asked, "nobody is there to answer this: {screen}");
             status.is_some()
         });
         // What it wrote last may still be on its way.

@@ -52,7 +52,8 @@ fn goods_of_three_pages_are_collected_and_compared_without_going_back() {
 fn a_login_waits_for_a_person_and_goes_on_with_the_code() {
     let Some(harness) = Harness::open("login", include_str!("playbooks/login.yaml")) else { return };
     let mut person = Person::says(&harness, &format!("Сколько у меня бонусов? {}", harness.site.url("/cabinet")));
-    let asked = person.answers(CODE);
+    let asked = person.is_asked();
+    person.types_after("a", "Ответ ›", CODE);
     assert!(asked.contains("код из сообщения"), "{asked}");
     assert_eq!(harness.site.changes(), Vec::<String>::new());
     let asked = person.answers("y");
@@ -73,7 +74,7 @@ fn a_form_is_corrected_after_its_error_and_sent_only_with_a_yes() {
     let mut person = Person::says(&harness, &words);
     person.is_asked();
     assert_eq!(harness.site.changes(), Vec::<String>::new());
-    person.types("y");
+    person.presses("y");
     let asked = person.answers("y");
     assert!(asked.contains("Подписаться"), "{asked}");
     let (code, screen) = person.ends();
@@ -150,7 +151,7 @@ fn what_a_button_sends_by_script_is_held_back_until_a_person_has_seen_it() {
     let asked = person.is_asked();
     assert!(asked.contains("DELETE") && asked.contains("/api/items/5"), "{asked}");
     assert_eq!(harness.site.changes(), Vec::<String>::new());
-    person.types("y");
+    person.presses("y");
     let (code, screen) = person.ends();
     assert_eq!(code, Some(0), "{screen}");
     assert_eq!(harness.site.changes(), ["DELETE /api/items/5"]);
@@ -206,11 +207,11 @@ fn an_approved_action_is_asked_anew_if_the_page_has_changed_meanwhile() {
     harness.site.shelf().button = "Удалить все черновики";
     wait_for("the page has changed", || harness.site.shelf().button_shown == "Удалить все черновики");
     // The yes was given to something that is not there any more.
-    person.types("y");
+    person.presses("y");
     let asked = person.is_asked();
     assert!(asked.contains("Удалить все черновики"), "{asked}");
     assert_eq!(harness.site.changes(), Vec::<String>::new());
-    person.types("n это другое");
+    person.types_after("n", "Почему нет ›", "это другое");
     let (code, screen) = person.ends();
     assert_eq!(code, Some(0), "{screen}");
     assert!(harness.site.shelf().sent.is_empty());

@@ -84,6 +84,9 @@ impl Naming<'_> {
 
     /// What a question is about, in one line.
     pub(in crate::session) fn headline(&self, question: &Question) -> String {
+        if let Some(words) = &question.headline {
+            return words.clone();
+        }
         match (question.about, question.calls.as_slice()) {
             // A server's own words are no headline.
             (About::Call | About::InDoubt | About::Input, [asked]) => self.call_headline(&asked.call),

@@ -81,6 +81,9 @@ pub struct Question {
     pub calls: Vec<AskedCall>,
     /// What a person is told, made from the frozen calls.
     pub description: String,
+    /// What it is about in one line, where it came from elsewhere with words of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headline: Option<String>,
     /// Why a person is asked.
     pub reasons: Vec<Reason>,
     /// What will change, field by field, as far as somebody looked.
@@ -160,6 +163,7 @@ impl Question {
             about,
             calls,
             description,
+            headline: None,
             reasons,
             changes: Vec::new(),
             names: Vec::new(),
@@ -268,6 +272,13 @@ impl AskedCall {
 }
 
 impl Question {
+    /// Gives it the words that it came with. What is made from the call itself stands below them.
+    pub(in crate::session) fn set_headline(&mut self, words: &str) {
+        let words = crate::visible(&words.split_whitespace().collect::<Vec<_>>().join(" "));
+        self.description = format!("{words}\n{}", self.description);
+        self.headline = Some(words);
+    }
+
     /// Whether it still waits.
     pub fn is_open(&self) -> bool {
         self.status == QuestionStatus::Requested

@@ -12,6 +12,7 @@ use super::results;
 use super::steps::{Look, Named, Steps};
 use super::text::{Line, PLAIN, paragraphs};
 use super::titles::Titles;
+use crate::cmd::people::file_news;
 use crate::output::{DIM, RED, YELLOW};
 use crate::phrases::{Phrases, fill};
 
@@ -179,14 +180,10 @@ impl Screen {
 
     /// Shows news about the session's files.
     fn files(&mut self, news: &FileNews) {
-        let phrases = &self.phrases.files;
-        let name = |path: &std::path::Path| path.display().to_string();
+        let words = file_news(news, self.phrases);
         match news {
-            FileNews::Taken { file } => self.note(&fill(phrases.taken, &[&name(file)])),
-            FileNews::Refused { place, why, ours } => {
-                self.complain(&fill(phrases.refused, &[place, why, &name(ours)]));
-            }
-            FileNews::Trouble { file, why } => self.complain(&fill(phrases.trouble, &[&name(file), why])),
+            FileNews::Taken { .. } => self.note(&words),
+            FileNews::Refused { .. } | FileNews::Trouble { .. } => self.complain(&words),
         }
     }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use obelus_kernel::session::{Decision, Ends, Input, Mode, Question, QuestionId, Refused, Reply};
+use obelus_kernel::session::{About, Decision, Ends, Input, Mode, Question, QuestionId, Refused, Reply};
 use obelus_kernel::{Message, Path, Role};
-use obelus_runtime::{EventBody, NOT_DURABLE, SessionEvent, SessionHandle, Subscription};
+use obelus_runtime::{EventBody, NOT_DURABLE, SessionEvent, SessionHandle, Subscription, refused_in_words};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::commands::Command;
@@ -16,6 +16,7 @@ use super::screen::{Part, Screen, Shared, Surface};
 use super::text::{Line, PLAIN, paragraphs};
 use super::titles::Titles;
 use super::{outline, question};
+use crate::cmd::people::AT_TERMINAL;
 use crate::output::{BOLD, DIM, Exit};
 use crate::phrases::{Phrases, fill};
 
@@ -167,7 +168,12 @@ impl Talk {
     /// Runs a turn to its end. Ctrl-C stops the turn; a second Ctrl-C ends the conversation at once.
     pub(crate) async fn work(&mut self, work: Work) -> Result<Worked> {
         let code = self.phrases.code;
-        let titles = self.handle.inspect(move |session| Titles::of(session.context(), code)).await?;
+        let decided = if let Work::Decide(question, _) = &work { Some(question.clone()) } else { None };
+        let look = self.handle.inspect(move |session| {
+            let about = decided.and_then(|id| session.question(&id)).map(|question| question.about);
+            (Titles::of(session.context(), code), about)
+        });
+        let (titles, about) = look.await?;
         self.screen.lock().begin(titles, matches!(work, Work::Say(_)));
         let mut rested = None;
         if let Work::Watch(first) = &work {
@@ -203,11 +209,16 @@ impl Talk {
             }
         };
         let rested = self.catch_up().or(rested);
-        self.worked(worked, rested.as_deref())
+        self.worked(worked, about, rested.as_deref())
     }
 
     /// Shows how some work has ended; it was left where there is no end.
-    fn worked(&mut self, worked: Option<Result<(), Refused>>, rested: Option<&Reply>) -> Result<Worked> {
+    fn worked(
+        &mut self,
+        worked: Option<Result<(), Refused>>,
+        about: Option<About>,
+        rested: Option<&Reply>,
+    ) -> Result<Worked> {
         match worked {
             None => {
                 self.screen.lock().end(None);
@@ -222,10 +233,11 @@ impl Talk {
             }
             Some(Err(refused)) => {
                 self.screen.lock().end(None);
-                if refused.code == NOT_DURABLE {
-                    bail!("{refused}; nothing was done about it");
+                let words = refused_in_words(refused.code, &refused.text, about, self.phrases.language);
+                match refused.code == NOT_DURABLE {
+                    true => bail!("{words}"),
+                    false => Ok(Worked::Refused(words)),
                 }
-                Ok(Worked::Refused(refused.to_string()))
             }
         }
     }
@@ -385,7 +397,7 @@ async fn do_work(handle: &SessionHandle, work: Work) -> Result<(), Refused> {
     match work {
         Work::Resume | Work::Watch(_) => {}
         Work::Say(text) => handle.say(text).await?,
-        Work::Decide(question, decision) => handle.answer(question, decision, "a person at the terminal").await?,
+        Work::Decide(question, decision) => handle.answer(question, decision, AT_TERMINAL).await?,
         Work::Tell(input) => handle.tell(input).await?,
     }
     handle.rested().await.map(drop)

@@ -8,6 +8,7 @@ use super::screen::Part;
 use super::talk::{Talk, Work, Worked};
 use super::text::{Line, PLAIN};
 use crate::output::{BOLD, DIM};
+use crate::phrases::fill;
 
 /// One step of the tour.
 pub(crate) enum Move {
@@ -31,14 +32,14 @@ pub(super) async fn play(talk: &mut Talk, moves: &[Move]) -> Result<()> {
                 continue;
             }
             Move::Say(words) => {
-                talk.screen.lock().write(Part::Note, &[Line::of(BOLD, "Вы: ").own(PLAIN, *words)]);
+                talk.screen.lock().write(Part::Note, &[you(talk).own(PLAIN, *words)]);
                 let worked = talk.work(Work::Say((*words).to_owned())).await?;
                 tell_questions(talk, &mut told).await?;
                 worked
             }
-            Move::Yes => decide(talk, "да", &Decision::Approve { only: None }).await?,
+            Move::Yes => decide(talk, talk.phrases.running.yes, &Decision::Approve { only: None }).await?,
             Move::No(reason) => {
-                let shown = format!("нет: {reason}");
+                let shown = fill(talk.phrases.running.no_because, &[reason]);
                 decide(talk, &shown, &Decision::Deny { reason: (*reason).to_owned() }).await?
             }
         };
@@ -53,9 +54,13 @@ pub(super) async fn play(talk: &mut Talk, moves: &[Move]) -> Result<()> {
     Ok(())
 }
 
+fn you(talk: &Talk) -> Line {
+    Line::of(BOLD, format!("{}: ", talk.phrases.story.you))
+}
+
 /// Answers all open questions.
 async fn decide(talk: &mut Talk, shown: &str, decision: &Decision) -> Result<Worked> {
-    let line = Line::of(BOLD, "Вы: ").own(PLAIN, shown.to_owned()).own(DIM, "  (за вас отвечает показ)");
+    let line = you(talk).own(PLAIN, shown.to_owned()).own(DIM, talk.phrases.running.by_the_tour);
     talk.screen.lock().write(Part::Note, &[line]);
     let open = talk.open().await?;
     if open.is_empty() {

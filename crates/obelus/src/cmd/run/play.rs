@@ -10,10 +10,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::super::chat::{Work, attend};
 use super::super::holder::Holder;
-use super::super::people::Look;
+use super::super::people::Narrator;
 use super::Shown;
-use crate::output::{self, Exit, visible};
-use crate::phrases::Phrases;
+use crate::output::{self, Exit};
+use crate::phrases::{Phrases, fill};
 
 /// Where a session is played.
 pub(crate) struct Stage {
@@ -44,7 +44,7 @@ pub(crate) async fn play(stage: Stage, begin: Begin, shown: Shown) -> Result<Exi
             Some((over, tokio::spawn(holder.serve(is_over))))
         }
         Err(error) => {
-            output::warning(&format!("others cannot answer this session meanwhile: {error:#}"));
+            output::warning(&fill(Phrases::of(None).running.not_answerable, &[&format!("{error:#}")]));
             None
         }
     });
@@ -81,15 +81,7 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Rep
         Begin::With(input) => watch.until(told(&handle, input)).await?,
         Begin::Resumed(input) => {
             handle.tell(input).await?;
-            let reply = watch.until(handle.finished()).await?;
-            let paused = handle.inspect(|session| session.paused().map(str::to_owned)).await?;
-            if let (None, Some(by)) = (&reply, paused) {
-                bail!(
-                    "it is noted; the session was paused by {}, and goes on with `obelus sessions resume`",
-                    visible(&by)
-                )
-            }
-            reply
+            watch.until(handle.finished()).await?
         }
         Begin::GoingOn(then) => {
             let rested = watch.until(handle.rested()).await?;
@@ -99,7 +91,7 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Rep
             }
         }
     };
-    let Some(reply) = begun else { bail!("the session has not begun: say something to it") };
+    let Some(reply) = begun else { bail!("{}", Phrases::of(None).running.not_begun) };
     if has_people && reply.ends == Ends::Waiting {
         return attended(watch, Vec::new()).await;
     }
@@ -145,7 +137,7 @@ async fn is_asked(handle: &SessionHandle) -> Result<bool, Refused> {
 /// Shows what happens in a session, and breaks it off: Ctrl-C, and its like from other programs. The first one stops
 /// the turn, which ends whatever is at work; a second one is for when even that takes too long.
 struct Watch {
-    look: Look,
+    look: Narrator,
     handle: SessionHandle,
     events: Subscription,
     shown: Shown,
@@ -160,7 +152,7 @@ impl Watch {
     async fn new(handle: SessionHandle, shown: Shown, session: Option<String>) -> Result<Self> {
         let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let events = handle.subscribe(None);
-        let look = handle.inspect(Look::of).await?;
+        let look = handle.inspect(Narrator::of).await?;
         Ok(Self { look, handle, events, shown, session, interrupt, terminate, times: 0 })
     }
 

@@ -6,7 +6,7 @@ use obelus_kernel::session::{AskedAgain, Ends, Outcome, Question, Reply, Session
 use obelus_runtime::{EventBody, error_words, undone, why_it_ended};
 use serde_json::{Value, json};
 
-use super::super::people::Look;
+use super::super::people::{Narrator, file_news};
 use super::outcome::{CallOutcome, is_undone, outcomes};
 use crate::output::{self, BOLD, DIM, Exit, RED, YELLOW, visible};
 use crate::phrases::fill;
@@ -25,10 +25,10 @@ impl Shown {
     }
 
     /// Tells what happens while it happens. `elsewhere` is the session, where it can be answered, but not here.
-    pub(super) fn event(self, event: &EventBody, look: &Look, elsewhere: Option<&str>) {
+    pub(super) fn event(self, event: &EventBody, look: &Narrator, elsewhere: Option<&str>) {
         match (self.as_json, event) {
             // Not even a program may miss that somebody's edits were refused.
-            (_, EventBody::Files { news }) => output::note(&visible(&news.to_string())),
+            (_, EventBody::Files { news }) => output::note(&file_news(news, look.phrases)),
             (true, _) => {}
             (false, event) => show(event, look, elsewhere),
         }
@@ -56,7 +56,7 @@ impl Shown {
 }
 
 /// Tells a person what happens.
-fn show(event: &EventBody, look: &Look, elsewhere: Option<&str>) {
+fn show(event: &EventBody, look: &Narrator, elsewhere: Option<&str>) {
     let words = &look.phrases.running;
     match event {
         EventBody::AgentSaid { text } => output::note(&visible(text)),
@@ -121,7 +121,7 @@ fn document(session: &Session, reply: &Reply) -> Value {
 }
 
 fn report(session: &Session, reply: &Reply, shown: Shown) {
-    let look = Look::of(session);
+    let look = Narrator::of(session);
     let language = look.phrases.language;
     // Whoever is at the terminal has seen steps, words and questions already.
     let is_seen = shown.has_people();

@@ -8,17 +8,15 @@ use serde_json::json;
 
 use super::super::holder::tell_holder;
 use super::super::host::{store_folder, viewer};
+use super::super::people::AT_COMMAND_LINE;
 use super::super::run::{Begin, Shown, Stage, on, play};
 use super::opened;
 use crate::cli::StoreAt;
 use crate::output::{self, Exit};
 use crate::phrases::fill;
 
-/// The name of a person at the command line, in journals.
-pub(super) const BY: &str = "a person at the command line";
-
 pub(super) fn pause(id: &str, at: &StoreAt) -> Result<Exit> {
-    let input = Input::Pause { by: BY.to_owned() };
+    let input = Input::Pause { by: AT_COMMAND_LINE.to_owned() };
     let Some(store) = open_or_tell(id, at, &input, false)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&store, at, id).await?;
@@ -31,12 +29,12 @@ pub(super) fn pause(id: &str, at: &StoreAt) -> Result<Exit> {
 }
 
 pub(super) fn resume(id: &str, at: &StoreAt, as_json: bool) -> Result<Exit> {
-    let input = Input::Resume { by: BY.to_owned() };
+    let input = Input::Resume { by: AT_COMMAND_LINE.to_owned() };
     let Some(store) = open_or_tell(id, at, &input, as_json)? else { return Ok(Exit::Done) };
     on(async {
         let (host, handle) = opened(&store, at, id).await?;
         if handle.inspect(|session| session.paused().is_none()).await? {
-            bail!("`{id}` is not paused");
+            bail!("{}", fill(super::phrases_for(at, id).kept.not_paused, &[id]));
         }
         let stage = Stage { host, handle, folder: Some(store.folder().to_owned()) };
         play(stage, Begin::Resumed(input), Shown { as_json, is_plan: false }).await

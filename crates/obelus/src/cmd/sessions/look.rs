@@ -6,7 +6,7 @@ use obelus_runtime::{SessionRow, SqliteStore, Store as _, StoreError, system_clo
 use serde_json::{Value, json};
 
 use super::super::host::{store_folder, viewer};
-use super::super::people::Look;
+use super::super::people::{Narrator, by_in_words};
 use super::super::spent::in_words;
 use super::story::Story;
 use crate::cli::{Inbox, StoreAt};
@@ -51,7 +51,7 @@ pub(super) fn read(store: &SqliteStore, id: &str, at: Option<u64>) -> Result<Ses
 
 /// Where a session is.
 #[derive(Clone, Copy)]
-enum Status {
+enum KeptStatus {
     New,
     UnderWay,
     Waiting,
@@ -60,48 +60,48 @@ enum Status {
     Unreadable,
 }
 
-impl Status {
+impl KeptStatus {
     fn of(session: &Session) -> Self {
         if session.paused().is_some() {
-            return Status::Paused;
+            return KeptStatus::Paused;
         }
         if session.questions().iter().any(Question::is_open) {
-            return Status::Waiting;
+            return KeptStatus::Waiting;
         }
         match session.reply() {
-            Some(reply) => Status::Ended(reply.ends),
-            None if session.is_at_rest() => Status::New,
-            None => Status::UnderWay,
+            Some(reply) => KeptStatus::Ended(reply.ends),
+            None if session.is_at_rest() => KeptStatus::New,
+            None => KeptStatus::UnderWay,
         }
     }
 
     /// The name by which other programs know it.
     fn name(self) -> &'static str {
         match self {
-            Status::New => "new",
-            Status::UnderWay => "under_way",
-            Status::Waiting | Status::Ended(Ends::Waiting) => "waiting",
-            Status::Paused => "paused",
-            Status::Ended(Ends::Output) => "done",
-            Status::Ended(Ends::Degraded) => "degraded",
-            Status::Ended(Ends::Limit) => "limit",
-            Status::Ended(Ends::Stopped) => "stopped",
-            Status::Unreadable => "unreadable",
+            KeptStatus::New => "new",
+            KeptStatus::UnderWay => "under_way",
+            KeptStatus::Waiting | KeptStatus::Ended(Ends::Waiting) => "waiting",
+            KeptStatus::Paused => "paused",
+            KeptStatus::Ended(Ends::Output) => "done",
+            KeptStatus::Ended(Ends::Degraded) => "degraded",
+            KeptStatus::Ended(Ends::Limit) => "limit",
+            KeptStatus::Ended(Ends::Stopped) => "stopped",
+            KeptStatus::Unreadable => "unreadable",
         }
     }
 
     fn words(self, phrases: &Phrases) -> &'static str {
         let kept = &phrases.kept;
         match self {
-            Status::New => kept.is_new,
-            Status::UnderWay => kept.under_way,
-            Status::Waiting | Status::Ended(Ends::Waiting) => kept.waits,
-            Status::Paused => kept.paused,
-            Status::Ended(Ends::Output) => kept.done,
-            Status::Ended(Ends::Degraded) => kept.degraded,
-            Status::Ended(Ends::Limit) => kept.limit,
-            Status::Ended(Ends::Stopped) => kept.stopped,
-            Status::Unreadable => kept.unreadable,
+            KeptStatus::New => kept.is_new,
+            KeptStatus::UnderWay => kept.under_way,
+            KeptStatus::Waiting | KeptStatus::Ended(Ends::Waiting) => kept.waits,
+            KeptStatus::Paused => kept.paused,
+            KeptStatus::Ended(Ends::Output) => kept.done,
+            KeptStatus::Ended(Ends::Degraded) => kept.degraded,
+            KeptStatus::Ended(Ends::Limit) => kept.limit,
+            KeptStatus::Ended(Ends::Stopped) => kept.stopped,
+            KeptStatus::Unreadable => kept.unreadable,
         }
     }
 }
@@ -110,14 +110,14 @@ impl Status {
 struct Listed {
     row: SessionRow,
     agent: String,
-    status: Status,
+    status: KeptStatus,
 }
 
 impl Listed {
     fn of(store: &SqliteStore, row: SessionRow) -> Self {
         let agent = agent_of(store, &row.id);
         // An unreadable session does not hide the others.
-        let status = read(store, &row.id, None).map_or(Status::Unreadable, |session| Status::of(&session));
+        let status = read(store, &row.id, None).map_or(KeptStatus::Unreadable, |session| KeptStatus::of(&session));
         Self { row, agent, status }
     }
 
@@ -133,8 +133,11 @@ impl Listed {
     fn line(&self, phrases: &Phrases) -> String {
         let SessionRow { id, created, records, last_at } = &self.row;
         let (status, when) = (self.status.words(phrases), last_at.unwrap_or(*created));
-        let colour =
-            if matches!(self.status, Status::Waiting | Status::Paused) { YELLOW } else { anstyle::Style::new() };
+        let colour = if matches!(self.status, KeptStatus::Waiting | KeptStatus::Paused) {
+            YELLOW
+        } else {
+            anstyle::Style::new()
+        };
         let records = phrases.count(phrases.kept.records, *records);
         format!(
             "{BOLD}{id:<24}{BOLD:#} {colour}{status:<18}{colour:#} {:<16} {when}  {DIM}{records}{DIM:#}",
@@ -196,14 +199,14 @@ fn shown(session: &Session, id: &str) -> Value {
 
 /// A session for people: who and where, what was said and done, what it remembers, what waits.
 fn tell(store: &SqliteStore, session: &Session, id: &str, at: Option<u64>) -> Result<()> {
-    let look = Look::of(session);
+    let look = Narrator::of(session);
     let (phrases, agent) = (look.phrases, agent_of(store, id));
-    let status = Status::of(session).words(phrases);
+    let status = KeptStatus::of(session).words(phrases);
     let head = fill(phrases.kept.head, &[&visible(&agent), status, session.settings().mode.name()]);
     output::answer(&format!("{BOLD}{}{BOLD:#}  {head}", visible(id)));
     let mut story = Story::new(&look, &agent);
     if let Some(by) = session.paused() {
-        output::answer(&format!("{YELLOW}{}{YELLOW:#}", fill(phrases.story.paused, &[&story.who(by)])));
+        output::answer(&format!("{YELLOW}{}{YELLOW:#}", fill(phrases.story.paused, &[&by_in_words(by, phrases)])));
     }
     output::answer("");
     let events = viewer(store).history(id)?;
@@ -249,7 +252,7 @@ pub(super) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Result<Exit> 
             output::json(&json!({"seq": index + 1, "at": record.at.to_string(), "input": record.input}));
         }
     } else {
-        let look = Look::of(&read(store, id, None)?);
+        let look = Narrator::of(&read(store, id, None)?);
         let mut story = Story::new(&look, &agent_of(store, id));
         for event in viewer(store).history(id)? {
             if let Some(line) = story.tell(&event.body) {
@@ -265,14 +268,14 @@ pub(super) fn log(store: &SqliteStore, id: &str, as_json: bool) -> Result<Exit> 
 }
 
 /// An open question, and how its session is told.
-struct Waiting {
+struct InboxEntry {
     id: String,
     session: String,
     question: Question,
-    look: std::rc::Rc<Look>,
+    look: std::rc::Rc<Narrator>,
 }
 
-impl Waiting {
+impl InboxEntry {
     fn to_json(&self) -> Value {
         let mut row = self.question.to_json();
         row["id"] = self.id.as_str().into();
@@ -282,7 +285,7 @@ impl Waiting {
 }
 
 /// The open questions of all sessions.
-fn waiting(store: &SqliteStore) -> Result<Vec<Waiting>> {
+fn waiting(store: &SqliteStore) -> Result<Vec<InboxEntry>> {
     let now = system_clock();
     let mut all = Vec::new();
     for row in store.list()? {
@@ -294,11 +297,11 @@ fn waiting(store: &SqliteStore) -> Result<Vec<Waiting>> {
                 continue;
             }
         };
-        let look = std::rc::Rc::new(Look::of(&session));
+        let look = std::rc::Rc::new(Narrator::of(&session));
         // Expired questions cannot be answered; the session closes them when it is opened.
         for question in open_questions(&session).into_iter().filter(|question| question.expires_at > now) {
             let id = format!("{}:{}", row.id, question.id);
-            all.push(Waiting { id, session: row.id.clone(), question, look: std::rc::Rc::clone(&look) });
+            all.push(InboxEntry { id, session: row.id.clone(), question, look: std::rc::Rc::clone(&look) });
         }
     }
     Ok(all)
@@ -307,10 +310,10 @@ fn waiting(store: &SqliteStore) -> Result<Vec<Waiting>> {
 pub(super) fn inbox(args: &Inbox) -> Result<Exit> {
     let waiting = open(&args.store)?.map(|store| waiting(&store)).transpose()?.unwrap_or_default();
     if args.json {
-        output::json(&waiting.iter().map(Waiting::to_json).collect());
+        output::json(&waiting.iter().map(InboxEntry::to_json).collect());
         return Ok(Exit::Done);
     }
-    for Waiting { id, question, look, .. } in &waiting {
+    for InboxEntry { id, question, look, .. } in &waiting {
         output::answer(&look.question(question, id));
         output::answer(&look.how_to_answer(question, id));
     }

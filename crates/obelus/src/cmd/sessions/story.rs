@@ -7,14 +7,13 @@ use obelus_kernel::session::{CallId, Decision, Outcome, Reply};
 use obelus_runtime::{EventBody, error_words, how_it_ended};
 use serde_json::{Value, json};
 
-use super::super::people::Look;
-use super::keep::BY;
+use super::super::people::{Narrator, by_in_words};
 use crate::output::{BOLD, DIM, GREEN, RED, YELLOW, visible};
 use crate::phrases::fill;
 
 /// Tells the events of a session, in order.
 pub(super) struct Story<'a> {
-    look: &'a Look,
+    look: &'a Narrator,
     /// The agent's name.
     agent: String,
     /// The names of the calls that have begun.
@@ -22,7 +21,7 @@ pub(super) struct Story<'a> {
 }
 
 impl<'a> Story<'a> {
-    pub(super) fn new(look: &'a Look, agent: &str) -> Self {
+    pub(super) fn new(look: &'a Narrator, agent: &str) -> Self {
         Self { look, agent: visible(agent), calls: BTreeMap::new() }
     }
 
@@ -44,17 +43,18 @@ impl<'a> Story<'a> {
                 let asked = fill(words.asked, &[&question.id.to_string()]);
                 Some(format!("  {YELLOW}?{YELLOW:#} {what} {DIM}({asked}){DIM:#}"))
             }
-            EventBody::QuestionDecided { question, decision, by } => {
-                small(fill(words.decided, &[&question.to_string(), &self.decided(decision), &self.who(by)]))
-            }
+            EventBody::QuestionDecided { question, decision, by } => small(fill(
+                words.decided,
+                &[&question.to_string(), &self.decided(decision), &by_in_words(by, self.look.phrases)],
+            )),
             EventBody::Happened { event } => small(fill(
                 self.look.phrases.chat.happened,
                 &[&visible(&event_words(event, self.look.phrases.language))],
             )),
-            EventBody::StateEdited { by } => small(fill(words.state_edited, &[&self.who(by)])),
+            EventBody::StateEdited { by } => small(fill(words.state_edited, &[&by_in_words(by, self.look.phrases)])),
             EventBody::ModeChanged { mode } => small(fill(words.mode, &[mode.name()])),
-            EventBody::Paused { by } => small(fill(words.paused, &[&self.who(by)])),
-            EventBody::Resumed { by } => small(fill(words.resumed, &[&self.who(by)])),
+            EventBody::Paused { by } => small(fill(words.paused, &[&by_in_words(by, self.look.phrases)])),
+            EventBody::Resumed { by } => small(fill(words.resumed, &[&by_in_words(by, self.look.phrases)])),
             EventBody::Stopped => small(words.stopped.to_owned()),
             EventBody::Rested { reply } => self.rested(reply),
             _ => None,
@@ -98,21 +98,6 @@ impl<'a> Story<'a> {
             Decision::Happened { .. } => words.happened.to_owned(),
             Decision::DidNot => words.did_not.to_owned(),
         }
-    }
-
-    /// Who said something, and from where. The journal has a few names of its own for that.
-    pub(super) fn who(&self, by: &str) -> String {
-        let words = &self.look.phrases.story;
-        let known = match by {
-            BY => words.at_command_line,
-            "a person at the terminal" => words.at_terminal,
-            "nobody" => words.nobody,
-            "the user, in conversation" => words.in_conversation,
-            "the agent, for the user" => words.for_the_user,
-            "the state's file" => words.state_file,
-            other => return visible(other),
-        };
-        known.to_owned()
     }
 
     /// The result of a turn, unless it was said already, and why it ended without one.

@@ -13,9 +13,9 @@ const BESIDE: [&str; 6] =
 
 /// The steps that a person is or was asked about, by their place in the session.
 #[derive(Default)]
-pub(super) struct AskedSteps(BTreeMap<Place, Asked>);
+pub(super) struct AskedSteps(BTreeMap<Place, AskedStep>);
 
-struct Asked {
+struct AskedStep {
     /// The tool, the instance and the parameters.
     own: BTreeMap<String, Value>,
     status: CallStatus,
@@ -39,11 +39,11 @@ impl AskedSteps {
             return known.joins;
         }
         let own = own(&report.call);
-        let same: Vec<&Asked> =
+        let same: Vec<&AskedStep> =
             self.0.range(..report.place).map(|(_, asked)| asked).filter(|asked| asked.own == own).collect();
         if report.status == CallStatus::Waiting {
             let joins = same.iter().any(|asked| !super::is_final(asked.status));
-            self.0.insert(report.place, Asked { own, status: report.status, joins, is_old: false });
+            self.0.insert(report.place, AskedStep { own, status: report.status, joins, is_old: false });
             return joins;
         }
         let says =

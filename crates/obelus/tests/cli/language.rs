@@ -1,0 +1,108 @@
+//! People are spoken to in one language: `--lang`, else the agent's, else that of the environment.
+
+use crate::support::{Folder, Ran, command, run};
+
+const AGENT: &str = r"
+name: office
+language: LANGUAGE
+model: playbook:playbook.yaml
+mode: full
+tools:
+  change:
+    type: object
+    x-title: {ru: Изменить сделку, en: Change a deal}
+    x-effect: update
+    x-trust: trusted
+    x-target: []
+    x-risky: [sum]
+    properties:
+      id: {type: integer, x-title: {ru: Сделка, en: Deal}}
+      sum: {type: integer, minimum: 0, x-title: {ru: Сумма, en: Amount}}
+    required: [id]
+activities:
+  change: {jq: '{ok: true}'}
+";
+
+const PLAYBOOK: &str = r#"
+- user: '7'
+  when: '[.plan[] | select(.tool == "change")] == []'
+  answer: {calls: [{_tool: change, id: 7, sum: 500, _outputPath: †state.one}], output: "7!"}
+- user: '8'
+  raw: "8"
+- answer: {output: "9!"}
+"#;
+
+/// Everything that commands say to people in a language, a line each.
+fn everything(language: &str) -> Vec<String> {
+    let folder = Folder::new(&format!("language-{language}"));
+    let agent = folder.file("office/agent.yaml", AGENT.replace("LANGUAGE", language));
+    folder.file("office/playbook.yaml", PLAYBOOK);
+    let store = folder.path("store");
+    let does = |args: &[&str]| -> Ran { run(&mut command(&[args, &["--store", &store]].concat()), b"") };
+    let typed = |lines: &str| -> Ran {
+        run(&mut command(&["chat", "--session", "t", "--agent", &agent, "--store", &store]), lines.as_bytes())
+    };
+    let lang = ["--lang", language];
+    let mut said = Vec::new();
+    let mut keep = |what: &str, ran: Ran| {
+        let lines = [ran.stdout, ran.stderr].concat();
+        said.extend(lines.lines().map(|line| format!("{what}: {line}")));
+    };
+    keep("list", does(&["sessions", "list", lang[0], lang[1]]));
+    keep("none", does(&["inbox", lang[0], lang[1]]));
+    keep("run", does(&["run", &agent, "--session", "s", "--say", "7"]));
+    keep("inbox", does(&["inbox"]));
+    keep("edit", does(&["answer", "s:q1", "edit", "--params", "{\"sum\": 5}"]));
+    keep("again", does(&["approve", "s:q1"]));
+    keep("unknown", does(&["approve", "s:q7", lang[0], lang[1]]));
+    keep("unfit", does(&["approve", "nonsense", lang[0], lang[1]]));
+    keep("pause", does(&["sessions", "pause", "s"]));
+    keep("paused", does(&["run", &agent, "--session", "s", "--say", "9"]));
+    keep("resume", does(&["sessions", "resume", "s"]));
+    keep("list", does(&["sessions", "list", lang[0], lang[1]]));
+    keep("show", does(&["sessions", "show", "s"]));
+    keep("log", does(&["sessions", "log", "s"]));
+    keep("chat", typed("9\n8\n7\n/inbox\n/plan\n/state\n/cost\n/help\n/nothing\n/approve q1\n/deny q1\n/mode\n"));
+    said
+}
+
+fn is_cyrillic(c: char) -> bool {
+    ('\u{400}'..='\u{4ff}').contains(&c)
+}
+
+/// Whether a line has a sentence in Latin letters, commands and JSON aside.
+fn has_english(line: &str) -> bool {
+    let line = line.split("obelus ").next().unwrap_or_default();
+    let is_word = |word: &str| word.len() > 2 && word.chars().all(|c| c.is_ascii_lowercase());
+    let words: Vec<&str> = line.split(' ').map(|word| word.trim_end_matches([',', '.', ':', ';'])).collect();
+    words.windows(2).any(|pair| is_word(pair[0]) && is_word(pair[1]))
+}
+
+#[test]
+fn a_russian_agent_is_told_of_in_russian() {
+    for line in everything("ru") {
+        let (_, text) = line.split_once(": ").unwrap_or_default();
+        assert!(!has_english(text), "{line}");
+    }
+}
+
+#[test]
+fn an_english_agent_is_told_of_in_english() {
+    for line in everything("en") {
+        assert!(!line.chars().any(is_cyrillic), "{line}");
+    }
+}
+
+#[test]
+fn the_environment_chooses_where_nothing_else_does() {
+    let folder = Folder::new("language-environment");
+    let store = folder.path("store");
+    let inbox = |language: &str, args: &[&str]| {
+        let mut command = command(&[&["inbox", "--store", &store], args].concat());
+        command.env_remove("LC_ALL").env_remove("LC_MESSAGES").env("LANG", language);
+        run(&mut command, b"").exits(0)
+    };
+    inbox("ru_RU.UTF-8", &[]).says("Ничего не ждёт решения.");
+    inbox("ru_RU.UTF-8", &["--lang", "en"]).says("There are no open questions.");
+    inbox("C.UTF-8", &[]).says("There are no open questions.");
+}
