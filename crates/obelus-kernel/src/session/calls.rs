@@ -173,7 +173,7 @@ impl Session {
         }
     }
 
-    fn verdict_on(&self, at: JobRef, call: &Call, tool: &Tool) -> Verdict {
+    pub(super) fn verdict_on(&self, at: JobRef, call: &Call, tool: &Tool) -> Verdict {
         let step = self.scheduler.step_of(at);
         let provenance = self.provenance(at);
         let params = || self.scheduler.frozen(at).map(|frozen| frozen.params(call)).unwrap_or_default();
@@ -209,6 +209,10 @@ impl Session {
         // The mode may have been lowered since the call was judged.
         let verdict = call.tool.as_deref().map(|tool| self.settings.gate().judge_mode(tool));
         if let Some(verdict) = verdict.filter(|verdict| !verdict.is_allowed()) {
+            return self.refuse(at, &verdict);
+        }
+        // So may the policy (POL-9): what it refuses now does not run on an old yes.
+        if let Some(verdict) = self.refusal_of_today(at) {
             return self.refuse(at, &verdict);
         }
         // What a person runs or has approved as a whole is bounded by its own size (LOOP-2).
