@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::pin::pin;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use obelus_kernel::session::{Ends, Input, Question, Refused, Reply};
-use obelus_runtime::{EventBody, Host, SessionHandle, Subscription};
+use obelus_runtime::{EventBody, Host, SessionHandle, Subscription, refused_in_words};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::super::chat::{Work, attend};
@@ -78,7 +78,7 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Rep
         Begin::GoingOn(then) if has_people => {
             return attended(watch, [Work::Resume].into_iter().chain(then.map(Work::Tell)).collect()).await;
         }
-        Begin::With(input) => watch.until(told(&handle, input)).await?,
+        Begin::With(input) => watch.tell(input).await?,
         Begin::Resumed(input) => {
             handle.tell(input).await?;
             let reply = watch.until(handle.finished()).await?;
@@ -92,7 +92,7 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Rep
         Begin::GoingOn(then) => {
             let rested = watch.until(handle.rested()).await?;
             match then {
-                Some(input) => watch.until(told(&handle, input)).await?,
+                Some(input) => watch.tell(input).await?,
                 None => rested,
             }
         }
@@ -178,6 +178,14 @@ impl Watch {
             self.show(&event.body);
         }
         done
+    }
+
+    /// Tells the session something, and waits for the rest of the turn. A refusal is told in the session's language.
+    async fn tell(&mut self, input: Input) -> Result<Option<Reply>> {
+        let handle = self.handle.clone();
+        let told = self.until(told(&handle, input)).await;
+        let language = self.look.phrases.language;
+        told.map_err(|refused| anyhow!("{}", refused_in_words(refused.code, &refused.text, None, language)))
     }
 
     fn show(&self, event: &EventBody) {
