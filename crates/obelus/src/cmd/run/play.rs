@@ -48,7 +48,7 @@ pub(crate) async fn play(stage: Stage, begin: Begin, shown: Shown) -> Result<Exi
             None
         }
     });
-    let mut watch = Watch::new(handle.clone(), shown, session).await?;
+    let mut watch = Watch::new(handle.clone(), shown, session, &begin).await?;
     let ended = turns(&mut watch, begin, has_people).await;
     if let Some((over, served)) = served {
         drop(over);
@@ -108,7 +108,7 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Rep
 /// The same with a person at the terminal, who sees the steps and is asked there.
 async fn attended(watch: &mut Watch, work: Vec<Work>) -> Result<(Reply, bool)> {
     let handle = watch.handle.clone();
-    let phrases = handle.inspect(Phrases::of_session).await?;
+    let phrases = watch.look.phrases;
     let is_interrupted = attend(&handle, watch.session.clone(), phrases, work).await?;
     let is_asked = is_asked(&handle).await?;
     let finished = match is_interrupted || is_asked {
@@ -155,10 +155,14 @@ struct Watch {
 }
 
 impl Watch {
-    async fn new(handle: SessionHandle, shown: Shown, session: Option<String>) -> Result<Self> {
+    async fn new(handle: SessionHandle, shown: Shown, session: Option<String>, begin: &Begin) -> Result<Self> {
+        let words = match begin {
+            Begin::With(Input::User { text }) | Begin::GoingOn(Some(Input::User { text })) => Some(text.clone()),
+            _ => None,
+        };
         let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let events = handle.subscribe(None);
-        let look = handle.inspect(Narrator::of).await?;
+        let look = handle.inspect(move |session| Narrator::about_to_hear(session, words.as_deref())).await?;
         Ok(Self { look, handle, events, shown, session, interrupt, terminate, times: 0 })
     }
 
