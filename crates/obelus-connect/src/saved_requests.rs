@@ -41,7 +41,7 @@ async fn read(address: &str) -> Result<String, String> {
 
 #[cfg(test)]
 #[path = "../tests/common/server.rs"]
-#[allow(dead_code, reason = "not every test needs everything")]
+#[expect(dead_code, reason = "not every test needs everything")]
 mod server;
 
 #[cfg(test)]

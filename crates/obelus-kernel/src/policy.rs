@@ -7,11 +7,12 @@
 //! | `provenance` | where the values of a call come from |
 //! | `grounding` | whether values of a call stand in what the user said |
 //! | `explain` | the verdict on a call that stands in a file, with everything that was said |
-//! | `simulate` | the dry run of a plan |
+//! | `simulate`, `foretold` | the dry run of a plan, and where values come from that are still to come |
 //! | `why` | the chain of calls behind a value |
 
 mod check;
 mod explain;
+mod foretold;
 mod gate;
 mod grounding;
 mod index;

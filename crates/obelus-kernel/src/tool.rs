@@ -190,6 +190,15 @@ impl Tool {
         part.map_or(&self.origin, |part| &part.origin)
     }
 
+    /// The origins of a part of a result that was made of this, and of everything in that part.
+    pub(crate) fn origins_of_part(&self, path: &str, made_of: &Origins) -> Origins {
+        if self.issues(path) {
+            return Origins::of(Origin::Tool { name: self.name.as_str().into(), trusted: true });
+        }
+        let inner = self.parts.iter().filter(|part| !part.issued && trust::within(&part.path, path));
+        inner.fold(made_of.clone().joined(self.origin_at(path)), |all, part| all.joined(&part.origin))
+    }
+
     /// Whether the tool itself issues what lies at a dotted path of its result.
     pub(crate) fn issues(&self, path: &str) -> bool {
         self.issued.iter().any(|upper| trust::within(path, upper))

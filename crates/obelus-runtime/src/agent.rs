@@ -234,37 +234,7 @@ impl Agent {
             }
         };
         let context = reader.context(&read, folder);
-        // Which tools a server has is known when it is asked.
-        let of_browser = read.browser.as_ref().map(|browser| browser.get("server").and_then(Value::as_str));
-        let of_browser = of_browser.map(|server| server.unwrap_or("browser"));
-        if let Some(graph) = &read.graph {
-            let is_server = |name: &str| read.mcp.contains_key(name) || of_browser == Some(name);
-            let is_of_server = |name: &str| name.split_once('.').is_some_and(|(of, _)| is_server(of));
-            for fault in graph.check(|name| context.tool(name).is_some() || is_of_server(name)) {
-                let field = fault.split(':').next().unwrap_or_default().to_owned();
-                reader.problem(&format!("graph.{field}"), format!("graph.{fault}"));
-            }
-        }
-        for (kind, filter) in &read.show {
-            if let Err(why) = obelus_kernel::jq::Filter::compile(filter) {
-                reader.problem(&format!("show.{kind}"), format!("show.{kind}: {why}"));
-            }
-        }
-        if let Some(model) = read.model.as_ref().filter(|model| !model.is_string() && !model.is_object()) {
-            let kind = obelus_kernel::type_name(model);
-            let words =
-                format!("model: it is a name such as openai:NAME, or an object such as {{openai: NAME}}, not {kind}");
-            reader.problem("model", words);
-        }
-        let servers: Vec<&str> = read.mcp.keys().map(String::as_str).chain(of_browser).collect();
-        for fault in policy_faults(&read.policy, &context, folder, &servers) {
-            reader.policy_problem(&fault);
-        }
-        if let Some(schema) = &read.schema
-            && let Err(fault) = Session::new("check", Context::new(), Some(schema.clone()), Arc::default())
-        {
-            reader.problem("schema", fault.to_string());
-        }
+        reader.check(&read, &context, folder);
         if !reader.problems.is_empty() {
             return Err(reader.problems);
         }
@@ -329,6 +299,41 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// Finds what is wrong with the parts of a file that could be read.
+    fn check(&mut self, read: &File, context: &Context, folder: &Path) {
+        // Which tools a server has is known when it is asked.
+        let of_browser = read.browser.as_ref().map(|browser| browser.get("server").and_then(Value::as_str));
+        let of_browser = of_browser.map(|server| server.unwrap_or("browser"));
+        if let Some(graph) = &read.graph {
+            let is_server = |name: &str| read.mcp.contains_key(name) || of_browser == Some(name);
+            let is_of_server = |name: &str| name.split_once('.').is_some_and(|(of, _)| is_server(of));
+            for fault in graph.check(|name| context.tool(name).is_some() || is_of_server(name)) {
+                let field = fault.split(':').next().unwrap_or_default().to_owned();
+                self.problem(&format!("graph.{field}"), format!("graph.{fault}"));
+            }
+        }
+        for (kind, filter) in &read.show {
+            if let Err(why) = obelus_kernel::jq::Filter::compile(filter) {
+                self.problem(&format!("show.{kind}"), format!("show.{kind}: {why}"));
+            }
+        }
+        if let Some(model) = read.model.as_ref().filter(|model| !model.is_string() && !model.is_object()) {
+            let kind = obelus_kernel::type_name(model);
+            let words =
+                format!("model: it is a name such as openai:NAME, or an object such as {{openai: NAME}}, not {kind}");
+            self.problem("model", words);
+        }
+        let servers: Vec<&str> = read.mcp.keys().map(String::as_str).chain(of_browser).collect();
+        for fault in policy_faults(&read.policy, context, folder, &servers) {
+            self.policy_problem(&fault);
+        }
+        if let Some(schema) = &read.schema
+            && let Err(fault) = Session::new("check", Context::new(), Some(schema.clone()), Arc::default())
+        {
+            self.problem("schema", fault.to_string());
+        }
+    }
+
     fn problem(&mut self, field: &str, text: String) {
         let place = self.places.find(field);
         self.problems.push(Problem { file: self.file.to_owned(), place, text });

@@ -53,7 +53,8 @@ pub enum RestoreError {
     #[error(
         "session `{session}`: this version makes something else of record {seq}, of {since}, than the version that \
          wrote it: {what}. Nothing was done. Go on with the version that wrote it, or go back to the session's last \
-         rest, after record {rest}: what came after that is then lost to the session, and may have had effects"
+         rest, after record {rest}, by `obelus sessions back {session} --save FILE`: what came after that is then lost \
+         to the session, and may have had effects"
     )]
     Differs {
         /// The session.

@@ -295,6 +295,35 @@ fn a_session_is_carried_to_another_store_and_goes_on_there() {
 }
 
 #[test]
+fn dur_12_a_session_that_this_version_reads_otherwise_goes_back_to_its_rest_and_its_journal_is_saved() {
+    let harness = Harness::new("back");
+    assert_eq!(harness.run().status.code(), Some(3));
+    let path = |name: &str| harness.folder.join(name).to_str().unwrap().to_owned();
+    let (file, saved) = (path("s.jsonl"), path("saved.jsonl"));
+    let sound = harness.does(&["sessions", "back", "s", "--save", &saved]);
+    assert!(words(&sound).contains("nothing to go back from"), "{}", words(&sound));
+    assert!(!Path::new(&saved).exists());
+    // Another version would have handed out something else.
+    assert_eq!(harness.does(&["sessions", "export", "s", "--out", &file]).status.code(), Some(0));
+    let text = fs::read_to_string(&file).unwrap();
+    let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let last = lines.len() - 1;
+    lines[last]["digest"] = "0123456789abcdef".into();
+    let changed: Vec<String> = lines.iter().map(ToString::to_string).collect();
+    fs::write(&file, changed.join("\n") + "\n").unwrap();
+    assert_eq!(harness.does(&["sessions", "rm", "s"]).status.code(), Some(0));
+    assert_eq!(harness.does(&["sessions", "import", &file]).status.code(), Some(0));
+    let stopped = harness.does(&["approve", "s:q1"]);
+    assert_eq!(stopped.status.code(), Some(2));
+    assert!(words(&stopped).contains("obelus sessions back s --save FILE"), "{}", words(&stopped));
+    let back = harness.does(&["sessions", "back", "s", "--save", &saved]);
+    assert_eq!(back.status.code(), Some(0), "{}", words(&back));
+    assert_eq!(fs::read_to_string(&saved).unwrap().lines().count(), last + 1);
+    assert_eq!(harness.does(&["sessions", "show", "s"]).status.code(), Some(0));
+    assert_eq!(harness.done(), ["a"], "nothing was done");
+}
+
+#[test]
 fn a_fork_begins_where_the_original_was_and_repeats_nothing() {
     let harness = Harness::new("fork");
     assert_eq!(harness.run().status.code(), Some(3));

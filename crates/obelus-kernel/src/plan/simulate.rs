@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::check::Check;
+use super::graph::Edge;
 use super::template::Who;
 use crate::call::Call;
 use crate::context::Context;
@@ -23,35 +24,45 @@ pub struct Simulation {
     pub branches: Vec<Value>,
 }
 
-/// Runs a checked plan dry. `by_model` says which tools the model carries out itself. `judge` gives the
-/// verdict on any other call for an instance with these parameters, as JSON.
+/// Runs a checked plan dry. `by_model` says which tools the model carries out itself. `judge` gives the verdict on any
+/// other call for an instance with these parameters: how strict it is, and its JSON. The strictest of all instances holds.
 pub(crate) fn simulate(
     check: &Check,
     context: &Context,
     by_model: impl Fn(&Tool) -> bool,
-    judge: impl Fn(&Call, &Tool, Option<&str>, &Value) -> Value,
+    judge: impl Fn(usize, &Tool, Option<&str>, &Value) -> (u8, Value),
 ) -> Simulation {
     let calls = check.calls.iter().enumerate().map(|(index, call)| {
-        let (instance, runs) = match &check.who[index] {
-            Who::Once => (None, 1),
-            Who::One(name) => (Some(name.as_str()), 1),
-            Who::Each => (None, super::instances_of(&check.calls, context).len()),
+        let instances = match &check.who[index] {
+            Who::Once => vec![None],
+            Who::One(name) => vec![Some(name.as_str())],
+            Who::Each => {
+                super::instances_of(&check.calls, context).into_iter().map(|name| Some(name.as_str())).collect()
+            }
         };
-        let params = Value::Object(symbolic(check, index, context, instance));
+        let params = |instance: Option<&str>| Value::Object(symbolic(check, index, context, instance));
         let verdict = match &call.tool {
             None => json!({"verdict": "faulty"}),
             Some(tool) if call.delegate.is_none() && by_model(tool) => {
                 json!({"verdict": "allow", "by": "the model itself"})
             }
-            Some(tool) => judge(call, tool, instance, &params),
+            Some(tool) => {
+                let judged = |instance: Option<&str>| judge(index, tool, instance, &params(instance));
+                let strictest = instances.iter().copied().map(judged).reduce(|a, b| if b.0 > a.0 { b } else { a });
+                strictest.unwrap_or_else(|| judged(None)).1
+            }
+        };
+        let shared = match check.who[index] {
+            Who::Each => None,
+            _ => instances.first().copied().flatten(),
         };
         let mut shown = json!({
             "call": index,
             "tool": call.tool_name(),
             "wave": check.waves.iter().position(|wave| wave.contains(&index)),
-            "params": params,
+            "params": params(shared),
             "outputPath": call.output_path.as_ref().map(ToString::to_string),
-            "runs": runs,
+            "runs": instances.len(),
         });
         if let (Value::Object(shown), Value::Object(verdict)) = (&mut shown, verdict) {
             shown.extend(verdict);
@@ -97,8 +108,11 @@ fn skipped(check: &Check, context: &Context, branching: usize, group: &[Arc<Path
             if from == branching { group.iter().any(|own| own.meets(path)) } else { !skipped.contains(&from) }
         };
         let can = |path: &Path| {
-            check.graph.edges_by(index, path).iter().any(|edge| writes(edge.from, path))
-                || context.read(path, None).is_some()
+            let edges = check.graph.edges_by(index, path);
+            // What stood there before does not serve where a call of the plan may write it (PLAN-3).
+            let covers = |edge: &Edge| check.calls[edge.from].all_writes().any(|written| written.covers(path));
+            edges.iter().any(|edge| writes(edge.from, path))
+                || (!edges.iter().any(covers) && context.read(path, None).is_some())
         };
         let mut lives = true;
         call.each_expr(&mut |_, expr| lives &= expr.can_have(&can));

@@ -42,7 +42,7 @@ pub fn explain(call: &Value, context: &Context, policy: &Policy, mode: Mode) -> 
         // What the file's context has was not run by any session.
         Grounding { context, index: &index, base: context.length(), instance }
     });
-    let sources = Provenance { context, instance, literal: &shown, said: Origins::NONE, grounding };
+    let sources = Provenance { context, instance, literal: &shown, said: Origins::NONE, grounding, foretold: None };
     let origins = |place: Place<'_>| {
         let said = match place {
             Place::Call | Place::Scopes => None,

@@ -16,6 +16,7 @@ use super::rules::Policy;
 use crate::call::Call;
 use crate::origin::Origins;
 use crate::quote::word;
+use crate::time::Time;
 use crate::tool::{Effect, Tool};
 
 /// How far a session may go.
@@ -112,6 +113,8 @@ pub enum Reason {
     Interrupted,
     /// The call's answer was lost, and it is not known whether it happened; what is known.
     AnswerLost(String),
+    /// When the call was started of which it is not known whether it happened.
+    Started(Time),
     /// It was proposed after reading, and what it is about is what the user named: how each value was found.
     Grounded(Vec<Grounded>),
 }
@@ -138,6 +141,7 @@ impl fmt::Display for Reason {
             Reason::AnswerLost(known) => {
                 write!(f, "its answer was lost, and it is not known whether this happened: {known}")
             }
+            Reason::Started(time) => write!(f, "it was started at {time}, and may still be at work"),
             Reason::Listed(Ruling::Allow) => f.write_str("the policy allows it"),
             Reason::Listed(Ruling::Confirm) => f.write_str("the policy asks for it"),
             Reason::Listed(Ruling::Refuse) => f.write_str("the policy forbids it"),

@@ -26,7 +26,12 @@ pub(crate) struct Provenance<'a> {
     pub(crate) said: &'a Origins,
     /// Finds literals in what the user said, where such literals carry the user's origin (POL-7).
     pub(crate) grounding: Option<Grounding<'a>>,
+    /// The origins of what calls of a plan have still to write at a path, where the call is not about to run yet.
+    pub(crate) foretold: Option<&'a OriginsToCome<'a>>,
 }
+
+/// The origins of what will be written at a path; none if nothing will.
+pub(crate) type OriginsToCome<'a> = dyn Fn(&Path) -> Option<Origins> + 'a;
 
 /// A part of a call whose origins are asked for.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +46,17 @@ pub enum Place<'a> {
     Path(&'a str),
 }
 
-impl Provenance<'_> {
+impl<'a> Provenance<'a> {
+    /// The same for a call of a plan that has not run yet.
+    pub(super) fn foretelling(
+        context: &'a Context,
+        instance: Option<&'a str>,
+        literal: &'a Origins,
+        foretold: &'a OriginsToCome<'a>,
+    ) -> Self {
+        Self { context, instance, literal, said: Origins::NONE, grounding: None, foretold: Some(foretold) }
+    }
+
     /// The origins of a part of the call; none if nothing stands there.
     pub(crate) fn of(&self, call: &Call, place: Place<'_>) -> Option<Origins> {
         match place {
@@ -64,7 +79,10 @@ impl Provenance<'_> {
             all.joined(&match scope {
                 Scope::Kind(kind) if kind == "text" => self.context.text_origins().joined(self.said),
                 Scope::Kind(kind) => self.context.origins(&Path::root(kind.as_str()), self.instance),
-                Scope::Path(path) => self.context.origins(path, self.instance),
+                Scope::Path(path) => match self.foretold.and_then(|foretold| foretold(path)) {
+                    Some(origins) => origins,
+                    None => self.context.origins(path, self.instance),
+                },
             })
         })
     }
@@ -182,6 +200,9 @@ impl Provenance<'_> {
 
     /// `a || b` carries what was read of it, `a && b` what b carries.
     fn of_expr(&self, expr: &Expr, below: &[Segment]) -> Origins {
+        if let Some(origins) = self.of_foretold(expr, below) {
+            return origins;
+        }
         let Some(path) = self.source(expr) else { return Origins::default() };
         if below.is_empty() {
             return self.context.origins(path, self.instance);
@@ -192,8 +213,28 @@ impl Provenance<'_> {
         self.context.origins(path, self.instance)
     }
 
+    /// The origins of an expression that calls of a plan have still to feed. Which of its parts will be read is not
+    /// known yet.
+    fn of_foretold(&self, expr: &Expr, below: &[Segment]) -> Option<Origins> {
+        let foretold = self.foretold?;
+        let deeper = |path: &Path| Path {
+            kind: path.kind.clone(),
+            segments: path.segments.iter().chain(below).cloned().collect(),
+        };
+        let sources: Vec<_> = expr.sources().into_iter().map(|path| (path, foretold(&deeper(path)))).collect();
+        if sources.iter().all(|(_, origins)| origins.is_none()) {
+            return None;
+        }
+        let now = |path: &Path| self.context.origins(path, self.instance);
+        Some(union(sources.into_iter().map(|(path, origins)| origins.unwrap_or_else(|| now(path)))))
+    }
+
     /// The same where names lead there, in whatever spelling.
     fn of_names(&self, expr: &Expr, names: &[&str]) -> Origins {
+        let below: Vec<Segment> = names.iter().map(|name| Segment::Field((*name).into())).collect();
+        if let Some(origins) = self.of_foretold(expr, &below) {
+            return origins;
+        }
         let Some(path) = self.source(expr) else { return Origins::default() };
         let mut ways = Vec::new();
         if let Some(value) = self.context.read(path, self.instance) {

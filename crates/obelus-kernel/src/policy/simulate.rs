@@ -2,28 +2,43 @@
 
 use serde_json::Value;
 
-use super::gate::{Gate, Proposal};
+use super::foretold::Foretold;
+use super::gate::{Gate, Proposal, Ruling};
 use super::provenance::{Place, Provenance};
 use crate::context::Context;
 use crate::origin::{Origin, Origins};
+use crate::path::Path;
 use crate::plan::{self, Check, Simulation};
 use crate::tool::Tool;
 
 /// Runs a checked plan dry. `by_model` says which tools the model carries out itself.
 pub fn simulate(check: &Check, context: &Context, gate: Gate<'_>, by_model: impl Fn(&Tool) -> bool) -> Simulation {
     let by_person = Origins::of(Origin::User);
-    plan::simulate(check, context, by_model, |call, tool, instance, params: &Value| {
-        let provenance = Provenance { context, instance, literal: &by_person, said: Origins::NONE, grounding: None };
+    let foretold = Foretold::new(check, context, &by_person, &by_model);
+    plan::simulate(check, context, &by_model, |index, tool, instance, params: &Value| {
+        let call = &check.calls[index];
+        let of_path = |path: &Path| foretold.of_path(index, path, instance);
+        let provenance = Provenance::foretelling(context, instance, &by_person, &of_path);
+        let of_kinds = foretold.of_scoped_kinds(index);
+        let origins = |place: Place<'_>| match place {
+            Place::Scopes | Place::Call => Some(provenance.of(call, place)?.joined(&of_kinds)),
+            Place::Param(_) | Place::Path(_) => provenance.of(call, place),
+        };
         let verdict = gate.judge(&Proposal {
             call,
             tool,
             params: &|| params.clone(),
-            origins: &|place: Place<'_>| provenance.of(call, place),
+            origins: &origins,
             proposer: &by_person,
             may_follow: &|_| false,
             grounding: None,
         });
-        verdict.to_json()
+        let strictness = match verdict.ruling() {
+            Ruling::Allow => 0,
+            Ruling::Confirm => 1,
+            Ruling::Refuse => 2,
+        };
+        (strictness, verdict.to_json())
     })
 }
 
@@ -41,7 +56,7 @@ mod tests {
         let context = Context::from_value(json!([
             {"type": "input", "city": "Сочи"},
             {"type": "tool", "tool": {
-                "forecast": {"properties": {"city": {}}, "x-effect": "read"},
+                "forecast": {"properties": {"city": {}}, "x-effect": "read", "x-trust": "trusted"},
                 "walk": {"properties": {"f": {}}, "x-effect": "delete"},
                 "museum": {"properties": {"f": {}}, "x-effect": "create"},
             }},

@@ -120,7 +120,14 @@ impl Session {
         let instance = self.scheduler.job(at).instance.as_deref();
         let literal = &self.scheduler.step_of(at).literal;
         let grounding = self.grounding(instance, literal, self.scheduler.call(at));
-        Provenance { context: &self.memory.context, instance, literal, said: self.transcript.said(), grounding }
+        Provenance {
+            context: &self.memory.context,
+            instance,
+            literal,
+            said: self.transcript.said(),
+            grounding,
+            foretold: None,
+        }
     }
 
     /// Decides whether a call that acts may run: by what people have said of it before, else by the gate.
@@ -232,6 +239,10 @@ impl Session {
         let (Some(frozen), Some(tool)) = (&job.frozen, &call.tool) else { return };
         let mut start = self.start_of(call_id(at), tool, call.activity.as_deref(), Arc::clone(&frozen.call));
         (start.scope, start.attempt) = (scope, job.attempt);
+        let now = self.memory.now();
+        if let Some(job) = self.scheduler.job_mut(at) {
+            job.started = now;
+        }
         self.tasks.push_back(Task::Call(Box::new(start)));
     }
 
@@ -387,8 +398,14 @@ impl Session {
         let literal = self.transcript.shown().clone().joined(&Origins::of(Origin::Model));
         let said = self.transcript.said();
         let grounding = self.grounding(None, &literal, &call);
-        let provenance =
-            Provenance { context: &self.memory.context, instance: None, literal: &literal, said, grounding };
+        let provenance = Provenance {
+            context: &self.memory.context,
+            instance: None,
+            literal: &literal,
+            said,
+            grounding,
+            foretold: None,
+        };
         let verdict = self.settings.gate().judge(&Proposal {
             call: &call,
             tool: &tool,

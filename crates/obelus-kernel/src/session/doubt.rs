@@ -72,8 +72,9 @@ impl Session {
         let (job, call) = (self.scheduler.job(at), self.scheduler.call(at));
         let (Some(frozen), false) = (&job.frozen, job.awaits_user) else { return };
         let described = self.described(at, call, &frozen.call);
+        let started = Reason::Started(job.started);
         let asked = AskedCall::new(frozen.call.clone(), String::new(), vec![at]);
-        self.ask(Draft::new(About::InDoubt, vec![asked], described).because(vec![known]));
+        self.ask(Draft::new(About::InDoubt, vec![asked], described).because(vec![known, started]));
         self.scheduler.set_awaits_user(at, true);
     }
 

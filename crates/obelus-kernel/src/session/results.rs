@@ -107,6 +107,7 @@ impl Session {
         let author = Author {
             call,
             instance: job.instance.as_deref(),
+            edited: job.edited(),
             made_of: &job.origins,
             own: own_origin(call, job.is_model_call),
             mints: call.delegate.is_none(),
@@ -141,6 +142,7 @@ impl Session {
         let author = Author {
             call,
             instance: job.instance.as_deref(),
+            edited: job.edited(),
             made_of: &job.origins,
             own: own_origin(call, job.is_model_call),
             mints: false,
@@ -167,7 +169,7 @@ impl Session {
         let breach = call.tool.as_ref().and_then(|tool| tool.output_breaches(&output).into_iter().next());
         let job = self.scheduler.job(at);
         let (instance, made_of) = (job.instance.as_deref(), &job.origins);
-        let author = Author { call: &call, instance, made_of, own: Origins::NONE, mints: false };
+        let author = Author { call: &call, instance, edited: None, made_of, own: Origins::NONE, mints: false };
         let written = match breach {
             Some(breach) => Err(Failure::Structural(Fault::new(Rule::Call3, breach.text).at("_output"))),
             // A thought without a path is for this step alone.

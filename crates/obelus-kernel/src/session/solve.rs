@@ -147,7 +147,7 @@ impl Session {
         let needs = |call: &Call, tool: &Tool| {
             let (context, said) = (&self.memory.context, self.transcript.said());
             let grounding = self.grounding(None, shown, call);
-            let provenance = Provenance { context, instance: None, literal: shown, said, grounding };
+            let provenance = Provenance { context, instance: None, literal: shown, said, grounding, foretold: None };
             // What a reference will bring is not known yet.
             let origins = |place: Place<'_>| match call.has_refs() {
                 true => Some(shown.clone()),

@@ -13,22 +13,7 @@ use crate::origin::{Origin, Origins};
 use crate::wording::type_name;
 
 pub(super) fn read(name: &str, schema: &Value) -> Result<Tool, Fault> {
-    let Value::Object(definition) = schema else {
-        return Err(wrong(format!("a tool is a JSON Schema object, not {}", type_name(schema))));
-    };
-    if name.is_empty() {
-        return Err(wrong("a tool needs a name"));
-    }
-    let properties = match definition.get("properties") {
-        None => Map::new(),
-        Some(Value::Object(properties)) => properties.clone(),
-        Some(other) => return Err(wrong(format!("`properties` is an object, not {}", type_name(other)))),
-    };
-    if let Some(own) = meta_of(definition, &properties, "_tool").fixed
-        && own != name
-    {
-        return Err(wrong(format!("`_tool` says {own}, the name is `{name}`")));
-    }
+    let (definition, properties) = parts_of(name, schema)?;
     let metas = metas_of(definition, &properties)?;
     upfront::check(definition, meta_of(definition, &properties, "_delegate").fixed.as_ref().and_then(Value::as_str))?;
     let effect = effect_of(definition)?;
@@ -83,6 +68,27 @@ pub(super) fn read(name: &str, schema: &Value) -> Result<Tool, Fault> {
         origin: origin_of(trusted),
         error_origin: origin_of(all_trusted),
     })
+}
+
+type Fields = Map<String, Value>;
+
+/// A definition and its properties, if it is one of a tool of this name.
+fn parts_of<'a>(name: &str, schema: &'a Value) -> Result<(&'a Fields, Fields), Fault> {
+    let Value::Object(definition) = schema else {
+        return Err(wrong(format!("a tool is a JSON Schema object, not {}", type_name(schema))));
+    };
+    if name.is_empty() {
+        return Err(wrong("a tool needs a name"));
+    }
+    let properties = match definition.get("properties") {
+        None => Map::new(),
+        Some(Value::Object(properties)) => properties.clone(),
+        Some(other) => return Err(wrong(format!("`properties` is an object, not {}", type_name(other)))),
+    };
+    match meta_of(definition, &properties, "_tool").fixed {
+        Some(own) if own != name => Err(wrong(format!("`_tool` says {own}, the name is `{name}`"))),
+        _ => Ok((definition, properties)),
+    }
 }
 
 fn metas_of(

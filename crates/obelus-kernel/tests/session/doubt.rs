@@ -176,3 +176,15 @@ fn what_did_not_happen_is_not_done_in_a_mode_that_forbids_it() {
         (1, vec!["failed"], vec!["POL-1".to_owned()])
     );
 }
+
+#[test]
+fn ask_8_the_question_says_when_the_call_was_started() {
+    let mut harness = Harness::at_work(json!({}));
+    harness.wait(1);
+    let started = harness.now;
+    harness.solve(json!([call("change", "c", json!({"id": 1}))]), json!("over"));
+    harness.wait(2);
+    harness.tell(Input::InDoubt { id: "0.0".parse().unwrap() }).unwrap();
+    let reasons: Vec<String> = harness.question("q1").reasons.iter().map(ToString::to_string).collect();
+    assert!(reasons.iter().any(|reason| reason.contains(&format!("started at {started}"))), "{reasons:?}");
+}

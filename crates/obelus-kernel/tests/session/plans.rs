@@ -1,5 +1,7 @@
 //! PLAN-9, PLAN-12: plans that are made first, and approved as a whole.
 
+use obelus_kernel::PlanMode;
+use obelus_kernel::policy::{Gate, Policy, simulate};
 use obelus_kernel::session::{CallReport, Decision, Ends, Input, Mode};
 use serde_json::{Value, json};
 
@@ -254,5 +256,81 @@ fn in_shadow_a_plan_stays_planned_with_all_that_depends_on_it_until_there_is_ano
         assert_eq!(planned(&harness).len(), 3, "{mode}: what cannot be read is no plan");
         harness.solve(json!([call("drop", "d", json!({"id": 1}))]), json!(null));
         assert_eq!(planned(&harness), ["drop"], "{mode}");
+    }
+}
+
+/// A plan with untrusted reads, and what the dry run says of its last call.
+fn dry_run(context: &Value, plan: &Value) -> String {
+    let harness = Harness::on(context.clone(), json!({}));
+    let calls: Vec<_> = plan.as_array().expect("calls").iter().cloned().map(Into::into).collect();
+    let memory = harness.session.context();
+    let check = obelus_kernel::plan::check(&calls, PlanMode::Eager, memory);
+    assert!(check.is_valid(), "{:?}", check.errors);
+    let dry = simulate(&check, memory, Gate::new(&Policy::default(), Mode::Full), |tool| tool.name == "muse");
+    dry.calls.last().expect("a call")["verdict"].as_str().expect("a verdict").to_owned()
+}
+
+/// Whether the last call of the plan is asked about when the plan runs.
+fn asks(context: &Value, plan: &Value) -> bool {
+    let mut messages = context.as_array().expect("messages").clone();
+    messages.push(json!({"type": "plan", "plan": plan}));
+    let mut harness = Harness::on(messages.into(), json!({}));
+    harness.tell(Input::RunPlan).expect("it runs");
+    while !harness.open.is_empty() || !harness.requests.is_empty() {
+        match harness.open.first().map(|start| start.tool.name.clone()) {
+            Some(tool) => harness.returns(&tool, json!({"id": 7, "to": "ann", "text": "words"})),
+            None => harness.solve(json!([]), json!("a thought")),
+        }
+    }
+    !harness.waiting().is_empty()
+}
+
+#[test]
+fn what_a_dry_run_allows_is_not_asked_about_when_the_plan_runs() {
+    let page = json!({"x-effect": "read", "x-trust": "untrusted", "x-issued": ["id"], "_activity": "look", "properties": {"q": {}}});
+    let mixed = json!({"x-effect": "read", "x-trust": {"": "trusted", "text": "untrusted"}, "_activity": "look", "properties": {}});
+    let leaves = json!([{"to": "†state.left", "value": ".result.text"}]);
+    let leaver =
+        json!({"x-effect": "read", "x-trust": "untrusted", "x-leaves": leaves, "_activity": "look", "properties": {}});
+    let shown = json!({"x-effect": "create", "x-trust": "trusted", "x-target": [], "_scopes": {}, "_activity": "make", "properties": {}});
+    let context = json!([
+        {"type": "state", "data": {"old": {"to": "bob"}, "page": "known"}},
+        {"type": "data", "kind": "row", "_instance": "a", "data": {"n": 1}},
+        {"type": "data", "kind": "row", "_instance": "b", "data": {"n": 2}},
+        {"type": "tool", "tool": {"page": page, "mixed": mixed, "leaver": leaver, "shown": shown}},
+    ]);
+    let read = |tool: &str| call(tool, "page", json!({}));
+    let make = |q: &str| call("make", "m", json!({"q": q}));
+    for (plan, verdict) in [
+        (json!([read("read"), make("†state.page.to")]), "allow"),
+        (json!([read("page"), make("†state.page.to")]), "confirm"),
+        (json!([read("page"), make("†state.page.id")]), "allow"),
+        (json!([read("page"), make("†state.page")]), "confirm"),
+        (json!([read("page"), make("†state.old.to")]), "allow"),
+        (json!([read("page"), make("†state.old.to || †state.page.to")]), "confirm"),
+        (json!([read("page"), make("to {†state.page.to}")]), "confirm"),
+        (
+            json!([read("page"), call("read", "copy", json!({"q": "†state.page.text"})), make("†state.copy.to")]),
+            "confirm",
+        ),
+        (
+            json!([read("page"), call("muse", "thought", json!({"q": "†state.page"})), make("†state.thought")]),
+            "confirm",
+        ),
+        (json!([read("mixed"), make("†state.page.to")]), "allow"),
+        (json!([read("mixed"), make("†state.page.text")]), "confirm"),
+        (json!([read("mixed"), make("†state.page")]), "confirm"),
+        (json!([{"_tool": "leaver", "_outputPath": "†state.x"}, make("†state.left")]), "confirm"),
+        (json!([read("page"), call("shown", "s", json!({"_scopes": ["†state.page"]}))]), "confirm"),
+        (json!([read("read"), call("shown", "s", json!({"_scopes": ["†state.page"]}))]), "allow"),
+        (
+            json!([{"_tool": "page", "q": "†row.n", "_outputPath": "†row.page"}, {"_tool": "make", "q": "†row.page.to", "_outputPath": "†row.m"}]),
+            "confirm",
+        ),
+    ] {
+        assert_eq!(dry_run(&context, &plan), verdict, "{plan}");
+        // A dry run does not know which of two values is read; the run does.
+        let may_be_either = plan.to_string().contains("||");
+        assert!(may_be_either || asks(&context, &plan) == (verdict == "confirm"), "{plan}");
     }
 }

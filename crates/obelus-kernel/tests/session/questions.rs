@@ -93,6 +93,18 @@ fn an_edit_that_breaks_the_schema_is_refused_and_the_question_stays() {
 }
 
 #[test]
+fn the_result_of_an_edited_call_is_of_the_call_as_it_ran() {
+    let mut harness = Harness::on(json!([{"type": "state", "data": {"n": 5}}]), json!({}));
+    harness.user("change it");
+    harness.solve(json!([call("change", "c", json!({"id": "†state.n", "sum": 1}))]), json!("over"));
+    harness.edit("q1", json!({"id": 7})).unwrap();
+    harness.returns("change", json!(true));
+    let mut latest = harness.session.context().latest().map(obelus_kernel::Message::to_json);
+    let call = latest.find(|message| message["_call"]["_tool"] == "change").expect("a result")["_call"].clone();
+    assert_eq!((&call["id"], &call["sum"]), (&json!(7), &json!(1)), "{call}");
+}
+
+#[test]
 fn an_edit_that_the_policy_forbids_is_refused() {
     let rules = json!([{"match": {"param": "sum"}, "verdict": "refuse", "reason": "no sums"}]);
     let mut harness = Harness::at_work(json!({"policy": rules}));

@@ -4,10 +4,10 @@ use obelus_kernel::Time;
 use obelus_kernel::session::Session;
 use serde_json::Value;
 
-use super::open::drawn_key;
+use super::open::{drawn_key, remake};
 use super::{Host, HostError, Inner};
 use crate::fork::fork;
-use crate::restore::RestoreError;
+use crate::restore::{RestoreError, back_to_rest};
 use crate::spec::SessionSpec;
 use crate::store::{Cut, Journaled, Record, StoreError};
 
@@ -80,6 +80,18 @@ impl Host {
         let is_paused = journal.len() as u64 > at;
         store.create(new, (self.inner.clock)(), &genesis, journal)?;
         Ok(Forked { at, is_paused })
+    }
+
+    /// Takes a session back to its last rest, where this version makes something else of a later record (DUR-12); the
+    /// record of that rest. A session that can be restored stays as it is.
+    pub async fn back_to_rest(&self, id: &str) -> Result<Option<u64>, HostError> {
+        self.passivate(id).await;
+        let store = self.inner.store()?;
+        let genesis = store.genesis(id)?.ok_or_else(|| StoreError::Unknown(id.to_owned()))?;
+        let spec = SessionSpec::from_genesis(genesis)?;
+        let connections = self.inner.connector.resume(&spec, None)?;
+        let _lock = store.lock(id)?;
+        Ok(back_to_rest(store, id, &remake(id, &spec, &connections))?)
     }
 
     /// Removes a session and everything that is kept of it.

@@ -119,6 +119,21 @@ Examples:
         #[command(flatten)]
         store: StoreAt,
     },
+    /// Go back to the last rest of a session that this version cannot continue.
+    ///
+    /// A session whose journal leads to something else in this version is stopped, and nothing is done. This command
+    /// saves the whole journal to a file and then removes the records after the last rest. What they did outside stays
+    /// done, so look at the file before you repeat anything.
+    #[command(after_help = "Example:\n  obelus sessions back letters --save letters.jsonl")]
+    Back {
+        /// The session.
+        id: String,
+        /// The file for the journal as it is, which must not exist yet.
+        #[arg(long, value_name = "FILE")]
+        save: PathBuf,
+        #[command(flatten)]
+        store: StoreAt,
+    },
     /// Pause a session: running calls go on to their end, and nothing new starts.
     #[command(after_help = "Example:\n  obelus sessions pause letters")]
     Pause {

@@ -5,7 +5,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `look`, `story` | list, show, log, inbox; what happened, line by line |
-//! | `carry` | export, import, fork |
+//! | `carry` | export, import, fork, back |
 //! | `keep` | pause, resume, prune |
 
 mod carry;
@@ -36,6 +36,7 @@ pub(crate) fn run(args: &Sessions) -> Result<Exit> {
         Sessions::Export { id, out, store } => carry::export(&look::open_for(store, id)?, id, out.as_deref()),
         Sessions::Import { file, name, store } => carry::import(&open(store)?, file, name.as_deref()),
         Sessions::Fork { id, new, at, store } => carry::fork_at(&open(store)?, id, new, *at),
+        Sessions::Back { id, save, store } => carry::back(&open(store)?, id, save),
         Sessions::Pause { id, store } => keep::pause(id, store),
         Sessions::Resume { id, store, json } => keep::resume(id, store, *json),
         Sessions::Prune { days, dry_run, shrink, store } => keep::prune(store, *days, *dry_run, *shrink),

@@ -101,6 +101,9 @@ phrases! {
         lost:
             "ответ потерян, и неизвестно, было ли это сделано: {}",
             "its answer was lost, and it is not known whether this happened: {}";
+        started:
+            "начато {}; возможно, ещё выполняется",
+            "it was started at {}, and may still be at work";
     }
 }
 

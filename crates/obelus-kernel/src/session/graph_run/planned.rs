@@ -67,8 +67,14 @@ impl Session {
             return Err(fault);
         }
         let literal = self.transcript.shown().clone().joined(&Origins::of(Origin::Model));
-        let sources =
-            Provenance { context, instance: None, literal: &literal, said: self.transcript.said(), grounding: None };
+        let sources = Provenance {
+            context,
+            instance: None,
+            literal: &literal,
+            said: self.transcript.said(),
+            grounding: None,
+            foretold: None,
+        };
         let origins = sources.of_call(&call).joined(&literal);
         let mut plan = json!({"tool": call.tool_name(), "params": params});
         if call.aside(CONFIRM) == Some(&Value::Bool(true)) {

@@ -76,7 +76,14 @@ mod tests {
         ]);
         let mut memory = Memory::new(Context::from_value(context).unwrap());
         let call = Arc::new(Call::read(&Arc::new(json!({"_tool": "t", "_outputPath": path})), &memory.context).0);
-        let author = Author { call: &call, instance: None, made_of: Origins::NONE, own: Origins::NONE, mints: true };
+        let author = Author {
+            call: &call,
+            instance: None,
+            edited: None,
+            made_of: Origins::NONE,
+            own: Origins::NONE,
+            mints: true,
+        };
         match memory.write_instances(&author, rows.as_array().unwrap().clone()) {
             Ok(_) => Ok(memory.context.instances().iter().cloned().collect()),
             Err(Failure::Runtime(error)) => Err(error.code),

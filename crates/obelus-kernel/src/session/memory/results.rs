@@ -23,6 +23,8 @@ use crate::session::scheduler::with_instance;
 pub(in crate::session) struct Author<'a> {
     pub(in crate::session) call: &'a Arc<Call>,
     pub(in crate::session) instance: Option<&'a str>,
+    /// The call as a person changed it, where somebody has: that is what the result is of.
+    pub(in crate::session) edited: Option<&'a Arc<Value>>,
     /// The origins of everything the call was given.
     pub(in crate::session) made_of: &'a Origins,
     /// The origin of the executor's own words.
@@ -76,8 +78,8 @@ impl Memory {
 
     /// Appends what a call has brought: all of it, or nothing.
     fn append_output(&mut self, author: &Author<'_>, writes: Writes) -> Result<(), Fault> {
-        let Author { call, instance, made_of, own, mints } = *author;
-        let raw = with_instance(&call.raw, instance);
+        let Author { call, instance, edited, made_of, own, mints } = *author;
+        let raw = edited.map_or_else(|| with_instance(&call.raw, instance), Arc::clone);
         let date = self.date();
         let method = call.output_method;
         let parts = call.tool.as_ref().filter(|_| mints).and_then(|tool| tool.parts_of_result(made_of));
@@ -278,7 +280,8 @@ mod tests {
         let (call, faults) = Call::read(&Arc::new(json!({"_tool": "t", "_outputPath": path})), &memory.context);
         assert!(faults.is_empty(), "{faults:?}");
         let (made_of, own) = (Origins::of(Origin::User), Origins::of(Origin::Author));
-        let author = Author { call: &Arc::new(call), instance: None, made_of: &made_of, own: &own, mints: true };
+        let author =
+            Author { call: &Arc::new(call), instance: None, edited: None, made_of: &made_of, own: &own, mints: true };
         write(memory, &author)
     }
 
@@ -349,7 +352,14 @@ mod tests {
         let mut memory = memory_with(json!({"list": ["old"]}), list);
         let call = json!({"_tool": "t", "_outputPath": "†state.list", "_outputMethod": "push"});
         let call = Arc::new(Call::read(&Arc::new(call), &memory.context).0);
-        let author = Author { call: &call, instance: None, made_of: Origins::NONE, own: Origins::NONE, mints: true };
+        let author = Author {
+            call: &call,
+            instance: None,
+            edited: None,
+            made_of: Origins::NONE,
+            own: Origins::NONE,
+            mints: true,
+        };
         memory.write_value(&author, json!(1), None).unwrap();
         assert!(memory.write_value(&author, json!("new"), None).is_err());
         assert_eq!(state(&memory), json!({"list": ["old", 1]}));

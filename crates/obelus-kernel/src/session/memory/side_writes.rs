@@ -87,7 +87,14 @@ mod tests {
         let mut memory = Memory::new(Context::from_value(context).unwrap());
         let frozen = Arc::new(json!({"_tool": "t", "q": 1}));
         let call = Arc::new(Call::read(&frozen, &memory.context).0);
-        let author = Author { call: &call, instance: None, made_of: Origins::NONE, own: Origins::NONE, mints: false };
+        let author = Author {
+            call: &call,
+            instance: None,
+            edited: None,
+            made_of: Origins::NONE,
+            own: Origins::NONE,
+            mints: false,
+        };
         let (written, failed) = memory.write_side_writes(&author, &frozen, &json!({"id": 7}));
         assert_eq!(written.iter().map(ToString::to_string).collect::<Vec<_>>(), ["†state.last", "†state.log"]);
         assert_eq!(failed.len(), 1);

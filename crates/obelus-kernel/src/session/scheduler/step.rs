@@ -13,6 +13,7 @@ use crate::path::Path;
 use crate::plan::{self, Graph, Manner, Who};
 use crate::session::identity::identity;
 use crate::session::output::{CallReport, CallStatus};
+use crate::time::Time;
 
 /// The life of a call. The last five are final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +106,8 @@ pub(crate) struct Job {
     /// Its elicitations that wait for a person.
     pub(crate) elicitations: u32,
     pub(crate) attempt: u32,
+    /// When the latest attempt was handed out.
+    pub(crate) started: Time,
     pub(crate) error: Option<Box<Value>>,
     /// Where everything comes from that its result is made of.
     pub(crate) origins: Origins,
@@ -170,24 +173,8 @@ impl Step {
             }
             jobs.extend(Job::all(index, who, &instances));
         }
-        let node = |job: &Job| plan::PlanNode {
-            call: &calls[job.call],
-            who: job.instance.clone().map_or(Who::Once, Who::One),
-        };
-        let nodes: Vec<_> = jobs.iter().map(node).collect();
-        // In a sequence, what is written later cannot be waited for: the earlier value is read.
-        let may_feed = |from: usize, to: usize| !sequential || jobs[from].call < jobs[to].call;
-        let graph = match Graph::with(&nodes, may_feed) {
-            Ok(graph) => graph,
-            Err(plan::TooDense) => {
-                faults.push(Fault::new(
-                    Rule::Plan2,
-                    "the calls are too entangled: over 2,000,000 pairs of a write and a read",
-                ));
-                Graph::with(&nodes, |_, _| false).unwrap_or_default()
-            }
-        };
-        drop(nodes);
+        let (graph, fault) = linked(&calls, &jobs, sequential);
+        faults.extend(fault);
         for (index, job) in jobs.iter_mut().enumerate() {
             job.open_feeders = graph.feeders(index);
         }
@@ -353,7 +340,28 @@ impl Step {
     }
 }
 
+/// Who feeds whom among the jobs of a step.
+fn linked(calls: &[Arc<Call>], jobs: &[Job], sequential: bool) -> (Graph, Option<Fault>) {
+    let node =
+        |job: &Job| plan::PlanNode { call: &calls[job.call], who: job.instance.clone().map_or(Who::Once, Who::One) };
+    let nodes: Vec<_> = jobs.iter().map(node).collect();
+    // In a sequence, what is written later cannot be waited for: the earlier value is read.
+    let may_feed = |from: usize, to: usize| !sequential || jobs[from].call < jobs[to].call;
+    match Graph::with(&nodes, may_feed) {
+        Ok(graph) => (graph, None),
+        Err(plan::TooDense) => {
+            let text = "the calls are too entangled: over 2,000,000 pairs of a write and a read";
+            (Graph::with(&nodes, |_, _| false).unwrap_or_default(), Some(Fault::new(Rule::Plan2, text)))
+        }
+    }
+}
+
 impl Job {
+    /// The whole call, where a person has changed its parameters.
+    pub(crate) fn edited(&self) -> Option<&Arc<Value>> {
+        self.frozen.as_ref().filter(|frozen| frozen.edited.is_some()).map(|frozen| &frozen.call)
+    }
+
     /// The jobs of a call: one, or one for each instance.
     fn all(call: usize, who: &Who, instances: &[&String]) -> Vec<Self> {
         match who {
@@ -377,6 +385,7 @@ impl Job {
             awaits_user: false,
             elicitations: 0,
             attempt: 0,
+            started: Time::default(),
             error: None,
             origins: Origins::default(),
             written: None,

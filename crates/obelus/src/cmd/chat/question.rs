@@ -396,6 +396,7 @@ fn reason_in_words(reason: &Reason, tool: &str, titles: &Titles, phrases: &Phras
         Reason::PlanNeedsApproval => why.plan.to_owned(),
         Reason::Interrupted => why.interrupted.to_owned(),
         Reason::AnswerLost(known) => fill(why.lost, &[known]),
+        Reason::Started(time) => fill(why.started, &[&time.to_string()]),
         Reason::Author(_) | Reason::NotListed(_) | Reason::Mode(..) | Reason::Grounded(_) => reason.to_string(),
     }
 }

@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::host::viewer;
+use super::super::run::on;
 use crate::input;
-use crate::output::{self, Exit};
+use crate::output::{self, Exit, visible};
 
 /// The form of what is exported.
 const FORM: u32 = 1;
@@ -56,6 +57,23 @@ pub(super) fn export(store: &SqliteStore, id: &str, to: Option<&Path>) -> Result
             .with_context(|| input::name(file))?,
     }
     Ok(Exit::Done)
+}
+
+/// Goes back to the last rest of a session that cannot be restored; its journal is saved first.
+pub(super) fn back(store: &SqliteStore, id: &str, save: &Path) -> Result<Exit> {
+    if viewer(store).look(id, None).is_ok() {
+        bail!("`{id}` can be continued as it is: there is nothing to go back from");
+    }
+    export(store, id, Some(save))?;
+    let host = viewer(store);
+    match on(async { Ok(host.back_to_rest(id).await?) })? {
+        Some(rest) => {
+            let (name, save) = (visible(id), visible(&save.display().to_string()));
+            output::note(&format!("{name} is back at record {rest}; the whole journal is in {save}"));
+            Ok(Exit::Done)
+        }
+        None => bail!("`{id}` can be continued as it is: there is nothing to go back from"),
+    }
 }
 
 pub(super) fn import(store: &SqliteStore, from: &Path, name: Option<&str>) -> Result<Exit> {
