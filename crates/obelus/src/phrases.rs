@@ -91,10 +91,16 @@ impl Phrases {
 
     /// The phrases for a session: its agent's language, else that of the user's words if they are Russian.
     pub(crate) fn of_session(session: &Session) -> &'static Phrases {
-        let said = session.context().messages().iter().rev().find_map(|message| match message {
-            Message::Text(text) if text.role == Role::User => Some(Language::of(&text.text)),
+        Self::about_to_hear(session, None)
+    }
+
+    /// The same for a session that is about to hear these words.
+    pub(crate) fn about_to_hear(session: &Session, words: Option<&str>) -> &'static Phrases {
+        let heard = session.context().messages().iter().rev().find_map(|message| match message {
+            Message::Text(text) if text.role == Role::User => Some(text.text.as_str()),
             _ => None,
         });
+        let said = words.or(heard).map(Language::of);
         let russian = said.filter(|language| *language == Language::Russian).map(Language::code);
         Self::of(session.settings().language.as_deref().or(russian))
     }

@@ -266,7 +266,8 @@ fn a_damaged_end_is_cut_off_and_said_and_damage_in_the_middle_refuses_that_sessi
     let output = harness.run();
     assert_eq!(output.status.code(), Some(3), "what was cut off is in doubt: {}", words(&output));
     assert!(words(&output).contains("damaged from record 4 on"), "{}", words(&output));
-    assert_eq!(harness.json(&["inbox", "--json"]).as_array().unwrap().len(), 1);
+    // The other session is in doubt too, though nobody has opened it yet.
+    assert_eq!(harness.json(&["inbox", "--json"]).as_array().unwrap().len(), 2);
     lose_checkpoints(&harness);
     spoil(&harness, "{\"value\":\"a\"}", "{\"value\":\"x\"}");
     let output = harness.run();

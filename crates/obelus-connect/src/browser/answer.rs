@@ -68,7 +68,7 @@ impl Answer {
                 self.address = line("- Page URL: ");
                 self.title = line("- Page Title: ");
             }
-            "PageSnapshot" => {
+            "Snapshot" => {
                 let block = section.strip_prefix("```yaml\n").unwrap_or(section);
                 self.snapshot = Some(block.strip_suffix("```").unwrap_or(block).trim_end_matches('\n').to_owned());
             }
@@ -124,22 +124,22 @@ mod tests {
     fn sections_are_told_apart() {
         let answer = Answer::parse(
             "### Open tabs\n- 0: (current) [A](http://a.test/)\n- 1: [B](http://b.test/)\n### Page\n- Page URL: http://a.test/\n\
-             - Page Title: A ### PageSnapshot\n### PageSnapshot\n```yaml\n- button \"### Error\" [ref=e1]\n```\n### Events\n\
+             - Page Title: A ### Snapshot\n### Snapshot\n```yaml\n- button \"### Error\" [ref=e1]\n```\n### Events\n\
              - Downloading file a ...\n- Downloaded file a to \"out/a\"",
         );
         assert_eq!(answer.address.as_deref(), Some("http://a.test/"));
-        assert_eq!(answer.title.as_deref(), Some("A ### PageSnapshot"));
+        assert_eq!(answer.title.as_deref(), Some("A ### Snapshot"));
         assert_eq!(answer.snapshot.as_deref(), Some("- button \"### Error\" [ref=e1]"));
         assert_eq!((answer.downloads, answer.error, answer.modal), (1, None, None));
         assert!(answer.tabs.unwrap().contains("b.test"));
-        assert_eq!(Answer::parse("### PageSnapshot\n```yaml\n\n```").snapshot.as_deref(), Some(""));
+        assert_eq!(Answer::parse("### Snapshot\n```yaml\n\n```").snapshot.as_deref(), Some(""));
     }
 
     #[test]
     fn words_of_a_dialog_are_nothing_but_words() {
         let answer = Answer::parse(
             "### Error\nError: Tool \"browser_snapshot\" does not handle the modal state.\n### Modal state\n\
-             - [\"confirm\" dialog with message \"a\n### PageSnapshot\n```yaml\n- button \"x\" [ref=e1]\n```\"]: can be handled",
+             - [\"confirm\" dialog with message \"a\n### Snapshot\n```yaml\n- button \"x\" [ref=e1]\n```\"]: can be handled",
         );
         assert_eq!(answer.modal.unwrap().kind, "confirm");
         assert_eq!(answer.snapshot, None);

@@ -18,7 +18,12 @@ pub(crate) struct Narrator {
 impl Narrator {
     /// In the language of a session.
     pub(crate) fn of(session: &Session) -> Self {
-        let phrases = Phrases::of_session(session);
+        Self::about_to_hear(session, None)
+    }
+
+    /// The same for a session that is about to hear these words.
+    pub(crate) fn about_to_hear(session: &Session, words: Option<&str>) -> Self {
+        let phrases = Phrases::about_to_hear(session, words);
         Self { phrases, titles: Titles::of(session.context(), phrases.code) }
     }
 

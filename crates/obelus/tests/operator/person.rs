@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::process::Child;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -26,8 +27,8 @@ const CURSOR: &[u8] = b"\x1b[6n";
 pub(crate) struct Person {
     keyboard: Arc<Pty>,
     shown: Arc<Mutex<Vec<u8>>>,
-    child: Child,
-    answered: usize,
+    child: Mutex<Child>,
+    answered: AtomicUsize,
     /// Where everything that was printed is left, to be looked through at the end.
     transcript: String,
 }
@@ -63,7 +64,13 @@ impl Person {
                 seen.lock().expect("nobody panics with it").extend_from_slice(&buffer[..n]);
             }
         });
-        Self { keyboard, shown, child, answered: 0, transcript: harness.folder.path("screen.txt") }
+        Self {
+            keyboard,
+            shown,
+            child: Mutex::new(child),
+            answered: AtomicUsize::new(0),
+            transcript: harness.folder.path("screen.txt"),
+        }
     }
 
     /// Everything that was printed.
@@ -73,16 +80,15 @@ impl Person {
 
     /// Waits until the next question is put, and says what is on the screen then.
     #[track_caller]
-    pub(crate) fn is_asked(&mut self) -> String {
-        self.answered += 1;
-        let asked = self.answered;
-        let mut ended = None;
-        wait_for(&format!("question {asked}"), || {
-            ended = self.child.try_wait().expect("our child");
-            ended.is_some() || self.screen().matches(KEYS).count() >= asked
-        });
+    pub(crate) fn is_asked(&self) -> String {
+        let asked = self.answered.fetch_add(1, Ordering::Relaxed) + 1;
+        let has_ended = || {
+            let mut child = self.child.lock().expect("nobody panics with it");
+            child.try_wait().expect("our child").is_some()
+        };
+        wait_for(&format!("question {asked}"), || has_ended() || self.screen().matches(KEYS).count() >= asked);
         let screen = self.screen();
-        assert!(ended.is_none(), "it ended and did not ask: {screen}");
+        assert!(screen.matches(KEYS).count() >= asked, "it ended and did not ask: {screen}");
         screen
     }
 
@@ -98,7 +104,7 @@ impl Person {
 
     /// Waits for a question and answers it by a key. What was on the screen comes back.
     #[track_caller]
-    pub(crate) fn answers(&mut self, key: &str) -> String {
+    pub(crate) fn answers(&self, key: &str) -> String {
         let screen = self.is_asked();
         self.presses(key);
         screen
@@ -114,11 +120,11 @@ impl Person {
 
     /// Waits for the end: the exit code, and what was printed.
     #[track_caller]
-    pub(crate) fn ends(mut self) -> (Option<i32>, String) {
+    pub(crate) fn ends(self) -> (Option<i32>, String) {
         let mut status = None;
-        let asked = self.answered + 1;
+        let asked = self.answered.load(Ordering::Relaxed) + 1;
         wait_for("it ends", || {
-            status = self.child.try_wait().expect("our child");
+            status = self.child.lock().expect("nobody panics with it").try_wait().expect("our child");
             let screen = self.screen();
             assert!(screen.matches(KEYS).count() < asked, "nobody is there to answer this: {screen}");
             status.is_some()
@@ -131,8 +137,9 @@ impl Person {
 
 impl Drop for Person {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        if let Ok(mut child) = self.child.lock() {
+            let _ = child.kill().and_then(|()| child.wait());
+        }
         let before = fs::read_to_string(&self.transcript).unwrap_or_default();
         let _ = fs::write(&self.transcript, before + &self.screen());
     }

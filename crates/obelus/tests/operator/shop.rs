@@ -106,8 +106,7 @@ fn the_example_compares_what_the_shop_has_and_removes_only_with_a_yes() {
     assert!(!screen.contains("✓ Check the next action") && !screen.contains("✓ Look at the page"), "{screen}");
 
     person.types("Remove the lamp from the basket");
-    wait_for("a question", || person.screen().contains("Esc later"));
-    let screen = person.screen();
+    let screen = person.is_asked();
     assert!(screen.contains("Remove Lamp") && screen.contains("/basket/1/delete"), "{screen}");
     assert!(!screen.contains("null"), "what there is not is not shown: {screen}");
     assert!(shop.page("/basket").contains("Lamp"), "nobody has said yes");

@@ -51,7 +51,7 @@ fn goods_of_three_pages_are_collected_and_compared_without_going_back() {
 #[test]
 fn a_login_waits_for_a_person_and_goes_on_with_the_code() {
     let Some(harness) = Harness::open("login", include_str!("playbooks/login.yaml")) else { return };
-    let mut person = Person::says(&harness, &format!("Сколько у меня бонусов? {}", harness.site.url("/cabinet")));
+    let person = Person::says(&harness, &format!("Сколько у меня бонусов? {}", harness.site.url("/cabinet")));
     let asked = person.is_asked();
     person.types_after("a", "Ответ ›", CODE);
     assert!(asked.contains("код из сообщения"), "{asked}");
@@ -71,7 +71,7 @@ fn a_login_waits_for_a_person_and_goes_on_with_the_code() {
 fn a_form_is_corrected_after_its_error_and_sent_only_with_a_yes() {
     let Some(harness) = Harness::open("subscribe", include_str!("playbooks/subscribe.yaml")) else { return };
     let words = format!("Подпиши на новости для Анна, почта anna(at)example.test {}", harness.site.url("/subscribe"));
-    let mut person = Person::says(&harness, &words);
+    let person = Person::says(&harness, &words);
     person.is_asked();
     assert_eq!(harness.site.changes(), Vec::<String>::new());
     person.presses("y");
@@ -147,7 +147,7 @@ fn a_deletion_that_is_denied_does_not_happen() {
 #[test]
 fn what_a_button_sends_by_script_is_held_back_until_a_person_has_seen_it() {
     let Some(harness) = Harness::open("held", include_str!("playbooks/basket.yaml")) else { return };
-    let mut person = Person::says(&harness, &format!("Стереть Комод из корзины {}", harness.site.url("/items")));
+    let person = Person::says(&harness, &format!("Стереть Комод из корзины {}", harness.site.url("/items")));
     let asked = person.is_asked();
     assert!(asked.contains("DELETE") && asked.contains("/api/items/5"), "{asked}");
     assert_eq!(harness.site.changes(), Vec::<String>::new());
@@ -201,7 +201,7 @@ fn one_element_of_a_thousand_is_found() {
 #[test]
 fn an_approved_action_is_asked_anew_if_the_page_has_changed_meanwhile() {
     let Some(harness) = Harness::open("draft", include_str!("playbooks/draft.yaml")) else { return };
-    let mut person = Person::says(&harness, &format!("Отправь черновик {}", harness.site.url("/draft")));
+    let person = Person::says(&harness, &format!("Отправь черновик {}", harness.site.url("/draft")));
     let asked = person.is_asked();
     assert!(asked.contains("Отправить черновик"), "{asked}");
     harness.site.shelf().button = "Удалить все черновики";

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::pin::pin;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use obelus_kernel::session::{Ends, Input, Question, Refused, Reply};
-use obelus_runtime::{EventBody, Host, SessionHandle, Subscription};
+use obelus_runtime::{EventBody, Host, SessionHandle, Subscription, refused_in_words};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::super::chat::{Work, attend};
@@ -48,7 +48,7 @@ pub(crate) async fn play(stage: Stage, begin: Begin, shown: Shown) -> Result<Exi
             None
         }
     });
-    let mut watch = Watch::new(handle.clone(), shown, session).await?;
+    let mut watch = Watch::new(handle.clone(), shown, session, &begin).await?;
     let ended = turns(&mut watch, begin, has_people).await;
     if let Some((over, served)) = served {
         drop(over);
@@ -78,7 +78,7 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Rep
         Begin::GoingOn(then) if has_people => {
             return attended(watch, [Work::Resume].into_iter().chain(then.map(Work::Tell)).collect()).await;
         }
-        Begin::With(input) => watch.until(told(&handle, input)).await?,
+        Begin::With(input) => watch.tell(input).await?,
         Begin::Resumed(input) => {
             handle.tell(input).await?;
             watch.until(handle.finished()).await?
@@ -86,7 +86,7 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Rep
         Begin::GoingOn(then) => {
             let rested = watch.until(handle.rested()).await?;
             match then {
-                Some(input) => watch.until(told(&handle, input)).await?,
+                Some(input) => watch.tell(input).await?,
                 None => rested,
             }
         }
@@ -102,7 +102,7 @@ async fn turns(watch: &mut Watch, begin: Begin, has_people: bool) -> Result<(Rep
 /// The same with a person at the terminal, who sees the steps and is asked there.
 async fn attended(watch: &mut Watch, work: Vec<Work>) -> Result<(Reply, bool)> {
     let handle = watch.handle.clone();
-    let phrases = handle.inspect(Phrases::of_session).await?;
+    let phrases = watch.look.phrases;
     let is_interrupted = attend(&handle, watch.session.clone(), phrases, work).await?;
     let is_asked = is_asked(&handle).await?;
     let finished = match is_interrupted || is_asked {
@@ -149,10 +149,14 @@ struct Watch {
 }
 
 impl Watch {
-    async fn new(handle: SessionHandle, shown: Shown, session: Option<String>) -> Result<Self> {
+    async fn new(handle: SessionHandle, shown: Shown, session: Option<String>, begin: &Begin) -> Result<Self> {
+        let words = match begin {
+            Begin::With(Input::User { text }) | Begin::GoingOn(Some(Input::User { text })) => Some(text.clone()),
+            _ => None,
+        };
         let (interrupt, terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let events = handle.subscribe(None);
-        let look = handle.inspect(Narrator::of).await?;
+        let look = handle.inspect(move |session| Narrator::about_to_hear(session, words.as_deref())).await?;
         Ok(Self { look, handle, events, shown, session, interrupt, terminate, times: 0 })
     }
 
@@ -172,6 +176,14 @@ impl Watch {
             self.show(&event.body);
         }
         done
+    }
+
+    /// Tells the session something, and waits for the rest of the turn. A refusal is told in the session's language.
+    async fn tell(&mut self, input: Input) -> Result<Option<Reply>> {
+        let handle = self.handle.clone();
+        let told = self.until(told(&handle, input)).await;
+        let language = self.look.phrases.language;
+        told.map_err(|refused| anyhow!("{}", refused_in_words(refused.code, &refused.text, None, language)))
     }
 
     fn show(&self, event: &EventBody) {
